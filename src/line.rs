@@ -1,0 +1,150 @@
+//! Bounded framing of ndjson: bytes in, blocks of whole lines out, nothing changed and nothing
+//! lost. Knows what no line means.
+
+use bytes::{Bytes, BytesMut};
+
+/// The longest line that is relayed, its end not counted.
+pub const MAX_LINE: usize = 64 * 1024 * 1024;
+
+/// How much is asked of a pipe at once; also what a framer keeps between lines.
+const CHUNK: usize = 64 * 1024;
+
+/// Which way a line goes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    ToAgent,
+    ToClient,
+}
+
+/// A line is longer than the framer's limit.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("a line is longer than {limit} bytes")]
+pub struct TooLong {
+    pub limit: usize,
+}
+
+/// Cuts a stream of bytes into blocks of whole lines. What a torn read left is kept for the next.
+#[derive(Debug)]
+pub struct Framer {
+    buffer: BytesMut,
+    /// Bytes at the start of `buffer` that hold no newline.
+    scanned: usize,
+    limit: usize,
+}
+
+impl Framer {
+    pub fn new(limit: usize) -> Self {
+        Self { buffer: BytesMut::new(), scanned: 0, limit }
+    }
+
+    /// Returns where the next read goes, with room for a chunk.
+    pub fn space(&mut self) -> &mut BytesMut {
+        if self.buffer.capacity() - self.buffer.len() < CHUNK / 2 {
+            // A long line grows by its own length, so that it is copied a bounded number of times.
+            self.buffer.reserve(CHUNK.max(self.buffer.len()));
+        }
+        &mut self.buffer
+    }
+
+    /// Returns all whole lines that have been read, as one block that ends in a newline.
+    pub fn block(&mut self) -> Result<Option<Bytes>, TooLong> {
+        let Some(last) = memchr::memrchr(b'\n', &self.buffer[self.scanned..]) else {
+            self.scanned = self.buffer.len();
+            return self.check_length(&self.buffer).map(|()| None);
+        };
+        let block = self.buffer.split_to(self.scanned + last + 1).freeze();
+        self.scanned = self.buffer.len();
+        lines(&block).try_for_each(|line| self.check_length(&line))?;
+        Ok(Some(block))
+    }
+
+    /// Returns what stands after the last newline, at the end of the stream.
+    pub fn rest(&mut self) -> Option<Bytes> {
+        self.scanned = 0;
+        (!self.buffer.is_empty()).then(|| self.buffer.split().freeze())
+    }
+
+    fn check_length(&self, line: &[u8]) -> Result<(), TooLong> {
+        if content(line).len() > self.limit { Err(TooLong { limit: self.limit }) } else { Ok(()) }
+    }
+}
+
+/// Returns the lines of a block, each with its newline if it has one, sharing the block's memory.
+pub fn lines(block: &Bytes) -> impl Iterator<Item = Bytes> + '_ {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let rest = block.get(start..).filter(|rest| !rest.is_empty())?;
+        let end = memchr::memchr(b'\n', rest).map_or(block.len(), |at| start + at + 1);
+        let line = block.slice(start..end);
+        start = end;
+        Some(line)
+    })
+}
+
+/// Returns a line without its end (`\n` or `\r\n`).
+pub fn content(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use bytes::BufMut;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(framer: &mut Framer, bytes: &[u8]) -> Result<Option<Bytes>, TooLong> {
+        framer.space().put_slice(bytes);
+        framer.block()
+    }
+
+    #[test]
+    fn a_torn_line_waits_for_its_end() {
+        let mut framer = Framer::new(100);
+        assert_eq!(read(&mut framer, b"{\"a\"").unwrap(), None);
+        assert_eq!(
+            read(&mut framer, b":1}\n{\"b\":2}\r\n{").unwrap().unwrap(),
+            "{\"a\":1}\n{\"b\":2}\r\n"
+        );
+        assert_eq!(framer.rest().unwrap(), "{");
+        assert_eq!(framer.rest(), None);
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_an_error_whole_or_torn() {
+        let mut framer = Framer::new(4);
+        assert_eq!(read(&mut framer, b"1234\r").unwrap(), None);
+        assert_eq!(read(&mut framer, b"\n1234\n").unwrap().unwrap(), "1234\r\n1234\n");
+        assert_eq!(read(&mut framer, b"123\n12345\n"), Err(TooLong { limit: 4 }));
+        let mut framer = Framer::new(4);
+        assert_eq!(read(&mut framer, b"12345"), Err(TooLong { limit: 4 }));
+    }
+
+    #[test]
+    fn line_ends_are_stripped_once() {
+        assert_eq!(content(b"a\r\n"), b"a");
+        assert_eq!(content(b"a\r\r\n"), b"a\r");
+        assert_eq!(content(b"a"), b"a");
+    }
+
+    proptest! {
+        #[test]
+        fn framing_changes_no_byte(chunks in proptest::collection::vec(proptest::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..50), 0..20)) {
+            let mut framer = Framer::new(MAX_LINE);
+            let mut framed = Vec::new();
+            for chunk in &chunks {
+                if let Some(block) = read(&mut framer, chunk).unwrap() {
+                    prop_assert_eq!(block.last(), Some(&b'\n'));
+                    for line in lines(&block) {
+                        prop_assert_eq!(memchr::memchr(b'\n', &line), Some(line.len() - 1));
+                        framed.extend_from_slice(&line);
+                    }
+                }
+            }
+            framed.extend(framer.rest().unwrap_or_default());
+            prop_assert_eq!(framed, chunks.concat());
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Plain data that every room speaks of: ids, accesses, activities, nodes of the map.
+//!
+//! Nothing here knows tokio, does I/O or depends on another room.
+
+mod access;
+mod activity;
+mod agent;
+mod event;
+mod id;
+mod map;
+mod path;
+
+pub use access::{Action, BlockedAccess, BlockedStatus, Via};
+pub use activity::{Activity, ActivityKind, Source, Touch};
+pub use agent::{AgentState, AgentStatus};
+pub use event::{Delta, Event, Snapshot, TurnEnd, UsageReport};
+pub use id::{AgentId, BlockedId, SessionId, SessionKey};
+pub use map::{Cost, FileNode, SessionMode, Usage};
+pub use path::{fold, wire_path};
+
+/// Milliseconds since the Unix epoch.
+pub type TimestampMs = u64;
+
+/// Returns the time by the wall clock.
+pub fn now_ms() -> TimestampMs {
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,98 @@
+use std::fmt;
+use std::sync::Arc;
+
+use super::{AgentId, BlockedId, SessionKey, SessionMode, TimestampMs};
+
+/// What an access wants to do with a path; a zone judges the two apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Action {
+    Read,
+    Write,
+}
+
+impl Action {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where a blocked access was met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Via {
+    /// `fs/read_text_file` or `fs/write_text_file`.
+    Fs,
+    /// `terminal/create`.
+    Terminal,
+    /// `session/request_permission`.
+    Permission,
+    /// A tool call, seen after the fact.
+    Tool,
+}
+
+impl Via {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fs => "fs",
+            Self::Terminal => "terminal",
+            Self::Permission => "permission",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// How far the life of a blocked access has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockedStatus {
+    /// The agent got the error.
+    Denied,
+    /// The request waits for a decision.
+    Pending,
+    Allowed,
+    /// The orchestrator gave the content itself.
+    Answered,
+    /// Its turn, session or agent ended before a decision.
+    Expired,
+    /// Seen after the fact: there was nothing left to stop.
+    Observed,
+}
+
+impl BlockedStatus {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Denied => "denied",
+            Self::Pending => "pending",
+            Self::Allowed => "allowed",
+            Self::Answered => "answered",
+            Self::Expired => "expired",
+            Self::Observed => "observed",
+        }
+    }
+}
+
+/// An access outside the agent's zone, as it stands now.
+#[derive(Clone, Debug)]
+pub struct BlockedAccess {
+    pub id: BlockedId,
+    pub key: SessionKey,
+    /// Mode of the session that tried.
+    pub mode: SessionMode,
+    /// Relative to the workspace; absolute if outside.
+    pub path: Arc<str>,
+    pub action: Action,
+    pub via: Via,
+    pub status: BlockedStatus,
+    /// Agents whose own zone contains the path.
+    pub owners: Vec<AgentId>,
+    /// The session it was routed to, if an orchestrator is there.
+    pub orchestrator: Option<SessionKey>,
+    pub timestamp_ms: TimestampMs,
+}

@@ -1,0 +1,75 @@
+use std::sync::Arc;
+
+use super::{Action, SessionId, Usage};
+
+/// What one line told of a session: the product of extraction, the food of the tracker.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Activity {
+    pub session: SessionId,
+    pub kind: ActivityKind,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub enum ActivityKind {
+    /// The session was opened, or loaded again: it counts on.
+    Opened,
+    /// The session was closed by its client or agent.
+    Closed,
+    /// A file was touched. `path` is relative to the workspace, absolute if outside.
+    Touched { path: Arc<str>, touch: Touch, source: Source },
+    /// A tool call completed that, by its own account, accessed `path`. Comes once a call and
+    /// path, beside the `Touched` that came when the path was first known.
+    Performed { path: Arc<str>, action: Action },
+    /// The agent's own count of its context.
+    Usage(Usage),
+    /// The agent said that it compacted its context.
+    Compacted,
+    /// A prompt was sent.
+    TurnBegan,
+    /// The prompt's answer came, or its agent died. `stop_reason` as the protocol has it
+    /// (`end_turn`, `cancelled`, …), `error` with a `reason` if it ended in one.
+    TurnEnded { stop_reason: Arc<str>, reason: Option<Arc<str>> },
+    /// The client asked the agent to cancel what the session does.
+    CancelRequested,
+    /// The agent no longer wants the answer to its own request `id`, the JSON that it came as.
+    RequestCancelled { id: Arc<str> },
+    /// The `update` object of a `session/update`, as it came.
+    Update(Arc<str>),
+}
+
+/// What a touch did with a file; `last_action` on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Touch {
+    /// Embedded in a prompt as a resource.
+    UserProvided,
+    /// Linked from a prompt.
+    UserReferenced,
+    Read,
+    Write,
+    Search,
+    Blocked,
+}
+
+impl Touch {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UserProvided => "user_provided",
+            Self::UserReferenced => "user_referenced",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Search => "search",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+/// What kind of line told of a touch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Source {
+    Prompt,
+    /// `fs/*`, and files that a `terminal/create` command line names.
+    Request,
+    Tool,
+    /// Read off what a terminal printed.
+    Output,
+}

@@ -1,0 +1,45 @@
+use super::{AgentId, TimestampMs};
+
+/// The lifecycle of a supervised agent, as the wire shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AgentState {
+    /// Waits for what it depends on.
+    Initializing,
+    /// Spawned, until its session is open.
+    Connecting,
+    Ready,
+    Error,
+    Stopped,
+    /// Died, and waits for its next start.
+    Restarting,
+}
+
+impl AgentState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Initializing => "initializing",
+            Self::Connecting => "connecting",
+            Self::Ready => "ready",
+            Self::Error => "error",
+            Self::Stopped => "stopped",
+            Self::Restarting => "restarting",
+        }
+    }
+
+    /// Whether it does not run, and will not by itself.
+    pub fn is_at_rest(self) -> bool {
+        matches!(self, Self::Error | Self::Stopped)
+    }
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct AgentStatus {
+    pub agent: AgentId,
+    pub state: AgentState,
+    pub pid: Option<u32>,
+    /// Why it is in this state, where that needs saying.
+    pub reason: Option<String>,
+    /// Restarts since the team came up.
+    pub restarts: u32,
+    pub timestamp_ms: TimestampMs,
+}

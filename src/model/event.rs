@@ -1,0 +1,54 @@
+use std::sync::Arc;
+
+use super::{AgentStatus, BlockedAccess, FileNode, SessionKey, SessionMode, Usage};
+
+/// What the bus carries to whoever watches the team.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Announces a new session, or one that took another's place.
+    Snapshot(Snapshot),
+    Delta(Delta),
+    Usage(UsageReport),
+    Turn(TurnEnd),
+    /// The `update` object of a `session/update`, verbatim JSON.
+    SessionUpdate {
+        key: SessionKey,
+        update: Arc<str>,
+    },
+    Blocked(BlockedAccess),
+    Agent(AgentStatus),
+}
+
+/// A session's whole map; contains every delta up to `seq`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Snapshot {
+    pub key: SessionKey,
+    pub mode: SessionMode,
+    pub seq: u64,
+    pub nodes: Vec<FileNode>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Delta {
+    pub key: SessionKey,
+    pub mode: SessionMode,
+    pub seq: u64,
+    pub updates: Vec<FileNode>,
+    pub removed: Vec<Arc<str>>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct UsageReport {
+    pub key: SessionKey,
+    pub mode: SessionMode,
+    pub usage: Usage,
+}
+
+/// A prompt turn that ended, however it ended.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TurnEnd {
+    pub key: SessionKey,
+    pub turn: u64,
+    pub stop_reason: Arc<str>,
+    pub reason: Option<Arc<str>>,
+}

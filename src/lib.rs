@@ -13,3 +13,5 @@
 pub mod model;
 
 pub mod line;
+
+pub mod zone;

@@ -1,0 +1,301 @@
+//! Which paths an agent may touch: real paths, compiled globs, `check(path, action)`, and the
+//! opening of exactly what was judged. A zone knows no agents, no transport and no clock.
+//!
+//! How a path is judged:
+//!
+//! 1. It is made real twice: as the kernel reads it, and with `..` folded by name first, as
+//!    editors do. Where the two differ, both must be allowed. What can't be resolved is denied.
+//! 2. [`ZoneSpec::eisen_dir`] and everything in it is denied, whatever else is said.
+//! 3. `denied` wins. It denies what it matches and everything below: `denied = ["secret"]` is as
+//!    good as `secret/**`. Where a denied pattern names a link, what the link led to when the zone
+//!    was compiled is denied as well.
+//! 4. Git folders are judged as [`GitAccess`] says, not by the patterns that allow.
+//! 5. The rest must match `allowed` or `shared`, to be read also `readable`. These match what they
+//!    say and no more: `ui` is that one path, `ui/**` is also the folder `ui`, and `ui/` means
+//!    `ui/**`.
+//!
+//! Patterns are globs with literal separators, case sensitive; `*` and `**` match dotfiles, `\`
+//! escapes. A relative one is relative to the workspace; `./` in front changes nothing, and `..`
+//! that leaves the workspace allows nothing (in `denied` it denies what it names). Absolute ones
+//! are matched against absolute real paths, and may spell the workspace as the configuration does.
+//! A blank pattern matches nothing.
+
+mod git;
+mod open;
+mod patterns;
+mod real;
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use self::git::{Git, Say};
+use self::open::Root;
+use self::patterns::{Patterns, Place, Workspace};
+use self::real::{PATH_MAX, real};
+use crate::model::{Action, fold, wire_path};
+
+/// What a zone is compiled from. Patterns are globs relative to the workspace, or absolute.
+#[derive(Clone, Debug)]
+pub struct ZoneSpec {
+    /// Absolute.
+    pub workspace: PathBuf,
+    /// The agent's own.
+    pub allowed: Vec<String>,
+    /// The team's `shared`, added to `allowed`, owned by nobody.
+    pub shared: Vec<String>,
+    /// Team's and agent's; wins over all else.
+    pub denied: Vec<String>,
+    /// Team's, agent's and `base`: may be read, not written.
+    pub readable: Vec<String>,
+    pub git: GitAccess,
+    pub terminals: bool,
+    /// `$EISEN_DIR`: denied to every agent.
+    pub eisen_dir: PathBuf,
+}
+
+/// What a zoned agent may do in the repository's git folder. It alone decides there: no pattern
+/// allows more. Other repositories below the workspace need a pattern as well.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GitAccess {
+    None,
+    Read,
+    /// Objects, index, refs and logs may be written; never hooks, config or info.
+    Commit,
+}
+
+/// A compiled zone. Holds the workspace's folder open.
+#[derive(Debug)]
+pub struct Zone {
+    workspace: Workspace,
+    root: Arc<Root>,
+    eisen: Vec<PathBuf>,
+    denied: Patterns,
+    own: Patterns,
+    shared: Patterns,
+    readable: Patterns,
+    /// Matches the folders above what the three before allow.
+    above: Patterns,
+    git: Git,
+    terminals: bool,
+}
+
+/// An access that was judged and allowed: the token that opens exactly what was judged.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Permit {
+    /// The real path: absolute, free of symbolic links when it was judged.
+    pub real: PathBuf,
+    pub action: Action,
+    root: Arc<Root>,
+}
+
+/// An access outside the zone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Denied {
+    /// As the wire shows it: relative to the workspace, absolute if outside.
+    pub path: Arc<str>,
+    pub action: Action,
+    /// Whether a grant would let it pass: never into `$EISEN_DIR`, or where no path leads.
+    pub grantable: bool,
+}
+
+/// What a zone holds a path for, by its name alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// May be written and read.
+    Write,
+    /// May only be read.
+    Read,
+    Outside,
+}
+
+enum Verdict {
+    Allowed,
+    Denied,
+    /// Denied, and no grant changes that.
+    Never,
+}
+
+impl Zone {
+    /// Compiles the patterns, and looks on the disk for the workspace, the git folder, and where
+    /// links lead that `denied` names. An error tells the pattern in the words of `spec`.
+    pub fn compile(spec: &ZoneSpec) -> Result<Self, globset::Error> {
+        let spelled = fold(&spec.workspace);
+        let root = real(&spec.workspace).unwrap_or_else(|| spelled.clone());
+        let workspace = Workspace { real: root, spelled };
+        let eisen = workspace.real.join(&spec.eisen_dir);
+        let writable = [&spec.allowed[..], &spec.shared].concat();
+        Ok(Self {
+            root: Arc::new(Root::open(&workspace.real)),
+            eisen: real(&eisen).into_iter().chain([fold(&eisen)]).collect(),
+            denied: Patterns::denying(&workspace, &spec.denied)?,
+            own: Patterns::granting(&workspace, &spec.allowed)?,
+            shared: Patterns::granting(&workspace, &spec.shared)?,
+            readable: Patterns::granting(&workspace, &spec.readable)?,
+            above: Patterns::above(&workspace, &writable, &spec.readable)?,
+            git: Git::find(&workspace.real, spec.git),
+            terminals: spec.terminals,
+            workspace,
+        })
+    }
+
+    /// Judges one access. A relative path is taken against the workspace. Reads the disk.
+    pub fn check(&self, path: &Path, action: Action) -> Result<Permit, Denied> {
+        self.check_granted(path, action, &|_| false)
+    }
+
+    /// Judges one access as [`Zone::check`] does, but lets pass what `granted` says was granted:
+    /// it is asked with exactly what would be denied. `$EISEN_DIR` and what can't be resolved are
+    /// never granted, and it is not asked.
+    pub fn check_granted(
+        &self,
+        path: &Path,
+        action: Action,
+        granted: &dyn Fn(&Denied) -> bool,
+    ) -> Result<Permit, Denied> {
+        self.check_readings(path, action, granted, |real, place| self.judge(real, place, action))
+    }
+
+    /// Judges a terminal's working directory: inside the zone, or above an allowed path within
+    /// the workspace. Reads the disk.
+    pub fn check_cwd(&self, path: &Path) -> Result<Permit, Denied> {
+        self.check_cwd_granted(path, &|_| false)
+    }
+
+    /// Judges a working directory, but lets pass what was granted, as [`Zone::check_granted`].
+    pub fn check_cwd_granted(
+        &self,
+        path: &Path,
+        granted: &dyn Fn(&Denied) -> bool,
+    ) -> Result<Permit, Denied> {
+        self.check_readings(path, Action::Read, granted, |real, place| {
+            match self.judge(real, place, Action::Read) {
+                Verdict::Denied if self.is_above(real, place) => Verdict::Allowed,
+                verdict => verdict,
+            }
+        })
+    }
+
+    /// Whether the agent's own `allowed` contains the path, shared patterns aside. `path` is as
+    /// the wire shows it. Does not ask the disk.
+    pub fn owns(&self, path: &str) -> bool {
+        let place = self.place(&self.named(path));
+        self.own.matches(&place) && !self.denied.matches(&place)
+    }
+
+    /// Tells what the zone holds a path for. `path` is as the wire shows it, and taken for a real
+    /// one. Does not ask the disk.
+    pub fn class(&self, path: &str) -> Class {
+        let real = self.named(path);
+        let place = self.place(&real);
+        let allowed = |action| matches!(self.judge(&real, &place, action), Verdict::Allowed);
+        match (allowed(Action::Write), allowed(Action::Read)) {
+            (true, _) => Class::Write,
+            (false, true) => Class::Read,
+            (false, false) => Class::Outside,
+        }
+    }
+
+    /// The workspace's real path.
+    pub fn workspace(&self) -> &Path {
+        &self.workspace.real
+    }
+
+    /// Whether terminals are offered at all.
+    pub fn terminals(&self) -> bool {
+        self.terminals
+    }
+
+    fn check_readings(
+        &self,
+        path: &Path,
+        action: Action,
+        granted: &dyn Fn(&Denied) -> bool,
+        judge: impl Fn(&Path, &Place) -> Verdict,
+    ) -> Result<Permit, Denied> {
+        let (kernels, by_name) =
+            self.readings(path).ok_or_else(|| self.unresolved(path, action))?;
+        for real in [&kernels].into_iter().chain(&by_name) {
+            let denied = |grantable| Denied { path: self.wire(real), action, grantable };
+            match judge(real, &self.place(real)) {
+                Verdict::Allowed => {}
+                Verdict::Denied if granted(&denied(true)) => {}
+                Verdict::Denied => return Err(denied(true)),
+                Verdict::Never => return Err(denied(false)),
+            }
+        }
+        Ok(Permit { real: kernels, action, root: Arc::clone(&self.root) })
+    }
+
+    /// The kernel's reading of a path, and that of who folds `..` by name, if it is another.
+    fn readings(&self, path: &Path) -> Option<(PathBuf, Option<PathBuf>)> {
+        let bytes = path.as_os_str().as_bytes();
+        if bytes.is_empty() || bytes.len() >= PATH_MAX || bytes.contains(&0) {
+            return None;
+        }
+        let path = self.workspace.real.join(path);
+        let kernels = real(&path)?;
+        if !path.components().any(|component| component == Component::ParentDir) {
+            return Some((kernels, None));
+        }
+        let by_name = real(&fold(&path))?;
+        let differs = by_name != kernels;
+        Some((kernels, differs.then_some(by_name)))
+    }
+
+    fn judge(&self, real: &Path, place: &Place, action: Action) -> Verdict {
+        if !place.is_text() || self.eisen.iter().any(|eisen| real.starts_with(eisen)) {
+            return Verdict::Never;
+        }
+        let allowed = match self.git.judge(real, action) {
+            Say::Denied => false,
+            Say::Allowed => true,
+            Say::Unopposed | Say::Nothing => {
+                self.own.matches(place)
+                    || self.shared.matches(place)
+                    || action == Action::Read && self.readable.matches(place)
+            }
+        };
+        if allowed && !self.denied.matches(place) { Verdict::Allowed } else { Verdict::Denied }
+    }
+
+    /// Whether a folder of the workspace has something below it that the zone allows.
+    fn is_above(&self, real: &Path, place: &Place) -> bool {
+        let allowing = [&self.own, &self.shared, &self.readable];
+        let holds_any = place.is_workspace() && allowing.iter().any(|some| some.reach_inside());
+        place.is_inside()
+            && (holds_any || self.above.matches(place))
+            && !self.denied.matches(place)
+            && self.git.judge(real, Action::Read) == Say::Nothing
+    }
+
+    /// The absolute path that the wire shows as `path`.
+    fn named(&self, path: &str) -> PathBuf {
+        fold(&self.workspace.real.join(path))
+    }
+
+    fn place(&self, real: &Path) -> Place {
+        Place::new(&self.workspace, real)
+    }
+
+    fn wire(&self, real: &Path) -> Arc<str> {
+        wire_path(&self.workspace.real, &self.workspace.real, real).into()
+    }
+
+    /// The denial of a path that leads nowhere: it is shown by name, and cut where it is too long.
+    fn unresolved(&self, path: &Path, action: Action) -> Denied {
+        let bytes = path.as_os_str().as_bytes();
+        let path = match bytes.len() {
+            0 => Arc::from(""),
+            1..PATH_MAX => self.wire(path),
+            _ => {
+                let start = String::from_utf8_lossy(&bytes[..PATH_MAX]).into_owned();
+                format!("{start}…").into()
+            }
+        };
+        Denied { path, action, grantable: false }
+    }
+}
+
+#[cfg(test)]
+mod tests;

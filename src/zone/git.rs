@@ -1,0 +1,165 @@
+//! The git folder: where git finds it from the workspace, and what in it may be read and written.
+//!
+//! A git folder is no ordinary one: whoever writes its hooks or config runs commands as the user.
+//! So that of the workspace's repository is judged by [`GitAccess`] alone, whatever the patterns
+//! allow; whatever else lies below a `.git` in the workspace (a submodule, a repository of its
+//! own, one that an agent made) needs both.
+
+use std::fs::{self, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::libc::O_NONBLOCK;
+use nix::unistd::geteuid;
+
+use super::GitAccess;
+use super::real::{PATH_MAX, real};
+use crate::model::Action;
+
+/// What in a git folder decides which commands git runs, and on what.
+const SEALED: [&str; 4] = ["hooks", "info", "config", "config.worktree"];
+
+#[derive(Debug)]
+pub(super) struct Git {
+    access: GitAccess,
+    workspace: PathBuf,
+    /// The repository's `.git`, and the folders that it leads to.
+    own: Vec<PathBuf>,
+    /// Where the sealed really lie, if links lead there.
+    sealed: Vec<PathBuf>,
+}
+
+/// What git has to say about an access.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Say {
+    /// The path is none of git's.
+    Nothing,
+    /// Allowed without a pattern.
+    Allowed,
+    /// Allowed if the patterns do.
+    Unopposed,
+    Denied,
+}
+
+impl Git {
+    /// Looks for the repository of a workspace, as git would. `workspace` must be a real path.
+    pub(super) fn find(workspace: &Path, access: GitAccess) -> Self {
+        let own = repository(workspace).unwrap_or_default();
+        let named = own.iter().flat_map(|folder| SEALED.map(|name| folder.join(name)));
+        let sealed = named.filter_map(|path| real(&path).filter(|real| *real != path)).collect();
+        Self { access, workspace: workspace.to_owned(), own, sealed }
+    }
+
+    /// Judges a real path.
+    pub(super) fn judge(&self, real: &Path, action: Action) -> Say {
+        let writes = action == Action::Write;
+        if writes && self.sealed.iter().any(|sealed| real.starts_with(sealed)) {
+            return Say::Denied;
+        }
+        let inside = real.strip_prefix(&self.workspace).ok();
+        // A worktree may itself lie in the git folder: the workspace is no part of it.
+        let around = |own: &Path| inside.is_some() && self.workspace.starts_with(own);
+        let mut own = self.own.iter().filter(|own| !around(own));
+        let (within, verdict) = match own.find_map(|own| real.strip_prefix(own).ok()) {
+            Some(within) => (within, Say::Allowed),
+            None => match inside.and_then(nested) {
+                Some(within) => (within, Say::Unopposed),
+                None => return Say::Nothing,
+            },
+        };
+        match self.access {
+            GitAccess::None => Say::Denied,
+            GitAccess::Read if writes => Say::Denied,
+            GitAccess::Commit if writes && !is_record(within) => Say::Denied,
+            GitAccess::Read | GitAccess::Commit => verdict,
+        }
+    }
+}
+
+/// Whether `git commit` writes a path, given relative to its git folder. Names what may be
+/// written, so that a file that a later git obeys is not.
+fn is_record(within: &Path) -> bool {
+    let Some(names) = within.iter().map(|name| name.to_str()).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let mut names = names.as_slice();
+    loop {
+        match names {
+            // A submodule's name may hold slashes, so where its folder begins can't be told.
+            ["worktrees" | "modules", _, behind @ ..] => {
+                if behind.iter().any(|name| SEALED.contains(name)) {
+                    return false;
+                }
+                names = behind;
+            }
+            ["objects" | "refs" | "logs", _, ..] => return !names.contains(&".git"),
+            [name] => return is_record_file(name),
+            _ => return false,
+        }
+    }
+}
+
+fn is_record_file(name: &str) -> bool {
+    let name = name.strip_suffix(".lock").unwrap_or(name);
+    matches!(name, "HEAD" | "index" | "AUTO_MERGE" | "SQUASH_MSG")
+        || name.ends_with("_HEAD")
+        || name.ends_with("_EDITMSG")
+        || ["MERGE_", "packed-refs", "sharedindex.", "next-index-"]
+            .iter()
+            .any(|start| name.starts_with(start))
+}
+
+/// What stands behind the first `.git` of a path.
+fn nested(inside: &Path) -> Option<&Path> {
+    let mut names = inside.iter();
+    names.find(|name| *name == ".git")?;
+    Some(names.as_path())
+}
+
+/// The `.git` that git finds from the workspace upwards, the git folder, and the one that it
+/// shares with other worktrees.
+///
+/// What is read of it is granted to agents, so a pointer to what is no git folder, or one that
+/// someone else left in a folder above, is not followed.
+fn repository(workspace: &Path) -> Option<Vec<PathBuf>> {
+    let owners = [fs::metadata(workspace).ok()?.uid(), geteuid().as_raw()];
+    for folder in workspace.ancestors() {
+        let entry = folder.join(".git");
+        let Ok(found) = fs::metadata(&entry) else { continue };
+        let git = if found.is_dir() {
+            real(&entry)?
+        } else {
+            real(&folder.join(pointer(&entry, "gitdir: ")?))?
+        };
+        let common = match pointer(&git.join("commondir"), "") {
+            Some(common) => real(&git.join(common))?,
+            None => git.clone(),
+        };
+        let owner = fs::symlink_metadata(&entry).ok()?.uid();
+        if is_repository(&git, &common) && owners.contains(&owner) {
+            return Some(vec![entry, git, common]);
+        }
+        if !found.is_dir() {
+            return None;
+        }
+    }
+    None
+}
+
+fn is_repository(git: &Path, common: &Path) -> bool {
+    git.join("HEAD").symlink_metadata().is_ok()
+        && common.join("objects").is_dir()
+        && common.join("refs").is_dir()
+}
+
+/// The path in a file that points elsewhere.
+fn pointer(file: &Path, key: &str) -> Option<String> {
+    let file = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(file).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(2 * PATH_MAX as u64).read_to_string(&mut text).ok()?;
+    Some(text.strip_prefix(key)?.trim_end_matches(['\n', '\r']).to_owned())
+}

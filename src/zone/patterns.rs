@@ -1,0 +1,140 @@
+//! Compiled patterns: globs on one side, the path as the globs see it on the other. Knows no
+//! actions and no verdicts.
+
+mod glob;
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use globset::{Candidate, Error, GlobSet, GlobSetBuilder};
+
+use self::glob::Glob;
+use super::real::real;
+
+/// The workspace, as it really is and as it was spelled: an absolute pattern may use either.
+#[derive(Debug)]
+pub(super) struct Workspace {
+    pub(super) real: PathBuf,
+    pub(super) spelled: PathBuf,
+}
+
+/// Some of a zone's patterns. A path is tried as it is, and with a slash behind it.
+#[derive(Debug)]
+pub(super) struct Patterns {
+    relative: GlobSet,
+    absolute: GlobSet,
+}
+
+/// A real path as patterns see it.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Absolute, with a slash behind it.
+    slashed: Vec<u8>,
+    /// Where the part relative to the workspace begins.
+    relative: Option<usize>,
+}
+
+impl Patterns {
+    /// Patterns that allow something. One that climbs out of the workspace by `..` allows nothing:
+    /// only an absolute one names a place outside.
+    pub(super) fn granting(workspace: &Workspace, globs: &[String]) -> Result<Self, Error> {
+        Self::build(&grants(workspace, globs)?)
+    }
+
+    /// Patterns that match the folders above what `writable` and `readable` allow. Of `readable`
+    /// only those that it names: with `**/.gitignore` a folder is not above anything of note.
+    pub(super) fn above(
+        workspace: &Workspace,
+        writable: &[String],
+        readable: &[String],
+    ) -> Result<Self, Error> {
+        let mut above: Vec<_> = grants(workspace, writable)?.iter().flat_map(Glob::above).collect();
+        let named = grants(workspace, readable)?;
+        above.extend(named.iter().flat_map(Glob::above).filter(Glob::is_literal));
+        Self::build(&above)
+    }
+
+    /// Patterns that deny: each with everything below what it matches, and with the real place of
+    /// the folder it names if that is reached by a link.
+    pub(super) fn denying(workspace: &Workspace, globs: &[String]) -> Result<Self, Error> {
+        let mut denials = Vec::new();
+        for glob in Glob::parse_all(globs)? {
+            let glob = glob.climbed(workspace).within(workspace);
+            denials.extend(glob.relocated(workspace, real).map(|moved| moved.within(workspace)));
+            denials.push(glob);
+        }
+        let below: Vec<_> = denials.iter().map(Glob::below).collect();
+        denials.extend(below);
+        Self::build(&denials)
+    }
+
+    pub(super) fn matches(&self, place: &Place) -> bool {
+        place.relative().is_some_and(|forms| any_matches(&self.relative, forms))
+            || any_matches(&self.absolute, place.absolute())
+    }
+
+    /// Whether some pattern reaches into the workspace.
+    pub(super) fn reach_inside(&self) -> bool {
+        !self.relative.is_empty()
+    }
+
+    fn build(globs: &[Glob]) -> Result<Self, Error> {
+        let [mut relative, mut absolute] = [GlobSetBuilder::new(), GlobSetBuilder::new()];
+        for glob in globs {
+            let set = if glob.is_absolute() { &mut absolute } else { &mut relative };
+            set.add(glob::compile(&glob.text())?);
+        }
+        Ok(Self { relative: relative.build()?, absolute: absolute.build()? })
+    }
+}
+
+impl Place {
+    /// `real` must be free of links, `.` and `..`.
+    pub(super) fn new(workspace: &Workspace, real: &Path) -> Self {
+        let mut slashed = real.as_os_str().as_bytes().to_vec();
+        let inside = real.strip_prefix(&workspace.real).ok();
+        let relative = inside.map(|inside| slashed.len() - inside.as_os_str().len());
+        if !slashed.ends_with(b"/") {
+            slashed.push(b'/');
+        }
+        Self { slashed, relative }
+    }
+
+    pub(super) fn is_inside(&self) -> bool {
+        self.relative.is_some()
+    }
+
+    pub(super) fn is_workspace(&self) -> bool {
+        self.relative().is_some_and(|[plain, _]| plain.is_empty())
+    }
+
+    /// Whether what patterns match is UTF-8. Globs are, and for other bytes `?` and classes match
+    /// by the byte.
+    pub(super) fn is_text(&self) -> bool {
+        let [plain, _] = self.relative().unwrap_or_else(|| self.absolute());
+        std::str::from_utf8(plain).is_ok()
+    }
+
+    /// The path relative to the workspace, plain and slashed.
+    fn relative(&self) -> Option<[&[u8]; 2]> {
+        let slashed = &self.slashed[self.relative?..];
+        match slashed.split_last() {
+            None | Some((_, [])) => Some([b"", b""]),
+            Some((_, plain)) => Some([plain, slashed]),
+        }
+    }
+
+    fn absolute(&self) -> [&[u8]; 2] {
+        let plain = self.slashed.strip_suffix(b"/").filter(|plain| !plain.is_empty());
+        [plain.unwrap_or(&self.slashed), &self.slashed]
+    }
+}
+
+fn grants(workspace: &Workspace, globs: &[String]) -> Result<Vec<Glob>, Error> {
+    let globs = Glob::parse_all(globs)?.into_iter();
+    Ok(globs.filter(|glob| !glob.climbs()).map(|glob| glob.within(workspace)).collect())
+}
+
+fn any_matches(set: &GlobSet, forms: [&[u8]; 2]) -> bool {
+    !set.is_empty() && forms.iter().any(|form| set.is_match_candidate(&Candidate::from_bytes(form)))
+}

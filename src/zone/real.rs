@@ -1,0 +1,74 @@
+//! Where a path really leads. Reads the disk, and knows no zone.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// The kernel's limits, in bytes with the final NUL, and in links on one path. Past either it
+/// opens nothing, so nothing can be judged.
+pub(super) const PATH_MAX: usize = 4096;
+const LINKS_MAX: usize = 40;
+
+/// What stands at the end of the path walked so far.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Here {
+    Folder,
+    Leaf,
+    Missing,
+}
+
+/// Reads an absolute path as the kernel does: component by component, each link where it is met,
+/// `..` from where that led. What does not exist yet is taken by name, so that a new file, or one
+/// that a write through a dangling link would make, is found where it would land.
+///
+/// Returns None where the kernel would find nothing, or something else for each process that
+/// looks: loops, `..` behind what is no folder, folders that may not be searched, links of procfs.
+pub(super) fn real(path: &Path) -> Option<PathBuf> {
+    let mut real = PathBuf::from("/");
+    let mut here = Here::Folder;
+    let mut links = 0;
+    let mut ahead = Vec::new();
+    queue(&mut ahead, path);
+    while let Some(name) = ahead.pop() {
+        if name == ".." {
+            if here != Here::Folder {
+                return None;
+            }
+            real.pop();
+            continue;
+        }
+        real.push(name);
+        if here != Here::Folder {
+            here = Here::Missing;
+            continue;
+        }
+        match fs::symlink_metadata(&real) {
+            Ok(found) if found.is_symlink() => {
+                links += 1;
+                if links > LINKS_MAX || real.starts_with("/proc") {
+                    return None;
+                }
+                let target = fs::read_link(&real).ok()?;
+                real.pop();
+                if target.has_root() {
+                    real.push("/");
+                }
+                queue(&mut ahead, &target);
+            }
+            Ok(found) => here = if found.is_dir() { Here::Folder } else { Here::Leaf },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => here = Here::Missing,
+            Err(_) => return None,
+        }
+    }
+    (real.as_os_str().len() < PATH_MAX).then_some(real)
+}
+
+fn queue(ahead: &mut Vec<OsString>, path: &Path) {
+    let names = path.components().rev().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    ahead.extend(names);
+}

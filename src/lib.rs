@@ -12,6 +12,8 @@
 
 pub mod model;
 
+pub mod config;
+
 pub mod line;
 
 pub mod zone;

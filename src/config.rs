@@ -1,0 +1,278 @@
+//! `eisen.toml`: raw TOML → every error at once → a compiled [`Config`]; launch profiles; the lint
+//! behind `check`. Knows nothing of who uses it.
+//!
+//! ```text
+//! source ─▶ syntax (what parses) ─▶ read (typed, with places) ─▶ team · profiles · zones · agents ─▶ references ─▶ Config
+//!                        └──────────────── faults ─────────────────────────────────────────────────▶ ConfigErrors
+//! ```
+
+mod agents;
+pub mod check;
+mod defaults;
+mod errors;
+mod expand;
+mod mcp;
+mod near;
+mod profiles;
+mod read;
+mod references;
+mod source;
+mod syntax;
+mod team;
+#[cfg(test)]
+mod tests;
+mod value;
+mod zones;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml::de::DeTable;
+
+use self::errors::Fault;
+pub use self::errors::{ConfigError, ConfigErrors};
+pub use self::profiles::base_patterns;
+use self::read::{Known, Reader, Table};
+pub use self::value::is_name;
+use crate::model::AgentId;
+use crate::zone::ZoneSpec;
+
+/// What one `eisen.toml` describes, with every default filled in and every path absolute.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub team: Team,
+    pub orchestrator: Orchestrator,
+    pub tracker: Tracker,
+    pub port: Port,
+    /// In the file's order.
+    pub agents: Vec<Agent>,
+    pub graph: bool,
+    /// Keys of the file that have no effect in this version.
+    pub inert: Vec<Inert>,
+}
+
+/// A key that is accepted, but has no effect in this version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Inert {
+    /// With its table: `agents.zone.confine`.
+    pub key: String,
+    pub line: usize,
+}
+
+#[derive(Clone, Debug)]
+pub struct Team {
+    pub name: String,
+    /// Canonical.
+    pub workspace: PathBuf,
+    /// Work on a temporary copy of the workspace, removed when the team stops.
+    pub scratch: bool,
+    pub listen: SocketAddr,
+    pub stop_grace: Duration,
+    /// 0: no limit.
+    pub max_running: usize,
+    /// 0: no limit.
+    pub max_memory_mb: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct Orchestrator {
+    /// None: an external program orchestrates over the port.
+    pub agent: Option<AgentId>,
+    pub on_block: OnBlock,
+    pub hold_timeout: Duration,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnBlock {
+    Deny,
+    Hold,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Tracker {
+    pub context_turns: u64,
+    /// Fraction of the used tokens.
+    pub compaction_threshold: f64,
+    pub decay_rate: f64,
+    pub tick: Duration,
+    pub idle_tick: Duration,
+}
+
+/// Limits of the TCP port.
+#[derive(Clone, Copy, Debug)]
+pub struct Port {
+    pub max_connections: usize,
+    pub max_line_bytes: usize,
+    /// Events that a client may lag behind before it is resynchronised.
+    pub backlog: usize,
+    pub write_deadline: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub struct Agent {
+    pub id: AgentId,
+    /// Program and arguments; never empty.
+    pub command: Vec<String>,
+    /// Absolute, inside the workspace.
+    pub cwd: PathBuf,
+    pub env: BTreeMap<String, String>,
+    pub autostart: bool,
+    /// Open an ACP session once ready.
+    pub session: bool,
+    pub prompt: Option<String>,
+    pub model: Option<String>,
+    pub mode: Option<String>,
+    pub auth_method: Option<String>,
+    /// ACP's `McpServer` objects as JSON.
+    pub mcp_servers: Vec<serde_json::Value>,
+    pub permissions: Permissions,
+    pub on_violation: OnViolation,
+    pub depends_on: Vec<AgentId>,
+    pub initialize_timeout: Duration,
+    pub zone: AgentZone,
+    pub restart: Restart,
+    pub memory_mb: Option<u64>,
+    pub processes: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub struct AgentZone {
+    /// The agent has a `[agents.zone]` table: only then does it own paths.
+    pub own: bool,
+    pub spec: ZoneSpec,
+    pub enforce: Enforce,
+    pub confine: Confine,
+    pub observe_files: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Permissions {
+    Allow,
+    Deny,
+    Orchestrator,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnViolation {
+    Report,
+    Cancel,
+    Stop,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Enforce {
+    Auto,
+    Kernel,
+    Protocol,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Confine {
+    Workspace,
+    Strict,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Restart {
+    pub policy: RestartPolicy,
+    /// Within `within`; one more and the agent is in error.
+    pub max_restarts: u32,
+    pub within: Duration,
+    /// First and longest wait.
+    pub backoff: [Duration; 2],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RestartPolicy {
+    Never,
+    OnFailure,
+    Always,
+}
+
+type Lookup = dyn Fn(&str) -> Option<String>;
+
+/// What a file's meaning depends on beside the file.
+pub(crate) struct Surroundings {
+    /// The environment.
+    variable: Box<Lookup>,
+    /// The running program, which a command `eisen-core` means.
+    program: PathBuf,
+    eisen_dir: PathBuf,
+}
+
+impl Config {
+    /// Reads, checks and compiles a file. `eisen_dir` is denied to every agent's zone.
+    pub fn load(file: &Path, eisen_dir: &Path) -> Result<Self, ConfigErrors> {
+        let surroundings = Surroundings {
+            variable: Box::new(|name| std::env::var(name).ok()),
+            // Without /proc the name is looked up on PATH, as the shell did.
+            program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("eisen-core")),
+            eisen_dir: std::path::absolute(eisen_dir).unwrap_or_else(|_| eisen_dir.to_owned()),
+        };
+        match source::read(file) {
+            Ok(text) => Self::compile(file, text, &surroundings).0,
+            Err((text, fault)) => Err(ConfigErrors::new(file, text, vec![fault])),
+        }
+    }
+
+    /// Compiles the text of a file. Says beside which keys are known.
+    fn compile(
+        file: &Path,
+        text: String,
+        surroundings: &Surroundings,
+    ) -> (Result<Self, ConfigErrors>, Known) {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let dir = match folder.canonicalize() {
+            Ok(dir) => dir,
+            Err(error) => {
+                let message = format!("its folder can't be had: {}", source::plain(&error));
+                let fault =
+                    Fault::of_file(message, "check the path and its permissions".to_owned());
+                return (Err(ConfigErrors::new(file, text, vec![fault])), Known::default());
+            }
+        };
+        let repaired = syntax::repair(&text);
+        // What is still wrong are duplicate keys, reported already.
+        let (document, _) = DeTable::parse_recoverable(&repaired.text);
+        let reader = Reader::new(&text, &repaired.gaps, &dir, surroundings);
+        let mut config = reader.read(document.get_ref(), |root| Self::read(root, surroundings));
+        let (mut faults, inert, known) = reader.finish();
+        config.inert = inert;
+        faults.extend(repaired.faults);
+        if faults.is_empty() {
+            return (Ok(config), known);
+        }
+        (Err(ConfigErrors::new(file, text, faults)), known)
+    }
+
+    fn read(root: &Table<'_>, surroundings: &Surroundings) -> Self {
+        let team = root.section("team", "team", team::team);
+        let orchestrator = root.section("orchestrator", "orchestrator", team::orchestrator);
+        let tracker = root.section("tracker", "tracker", team::tracker);
+        let port = root.section("port", "port", team::port);
+        let graph = root.section("graph", "graph", |graph| {
+            graph.inert("enabled");
+            graph.flag("enabled", true)
+        });
+        let profiles = root.section("profiles", "profiles", profiles::profiles);
+        let zones = root.section("zones", "zones", |zones| {
+            zones::zones(zones, &team.workspace, &surroundings.eisen_dir)
+        });
+        let agents = root.sections("agents", |agent| agents::agent(agent, &profiles, &zones));
+        refuse_plugins(root);
+        let (agents, orchestrator) = references::link(root.reader, agents, &orchestrator);
+        Self { team, orchestrator, tracker, port, agents, graph, inert: Vec::new() }
+    }
+}
+
+fn refuse_plugins(root: &Table<'_>) {
+    if let Some(span) = root.place_of("plugins") {
+        root.fault(
+            Fault::new(span, "extractor plugins are not supported by this version")
+                .help("leave out `[[plugins]]`, and run agents that speak ACP themselves"),
+        );
+    }
+}

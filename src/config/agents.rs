@@ -1,0 +1,296 @@
+//! `[[agents]]`: one agent's table, with its restart policy and limits.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml::de::DeValue;
+
+use super::errors::{Fault, code, quoted};
+use super::profiles::Profiles;
+use super::read::{Table, Text, unknown_value};
+use super::source::{plain, read_bytes};
+use super::value::{bad_name, is_name};
+use super::zones::{TeamZones, agent_zone};
+use super::{Agent, OnViolation, Permissions, Restart, RestartPolicy, mcp};
+use crate::model::AgentId;
+
+/// Names the orchestrator's own view on the wire, so no agent can have it.
+const RESERVED: &str = "orchestrator";
+
+/// A command with this program means the running program itself, wherever it is installed.
+const SELF: &str = "eisen-core";
+
+const DAY: u64 = 24 * 60 * 60;
+const MAX_PROMPT: u64 = 1024 * 1024;
+
+/// An agent before its references to others were looked up.
+pub(super) struct RawAgent {
+    /// None if it has none that could be read: its fault is told already.
+    pub(super) id: Option<Text>,
+    pub(super) depends_on: Vec<Text>,
+    /// Where `permissions` stands.
+    pub(super) permissions: Option<Range<usize>>,
+    /// Complete but for `depends_on`; what could not be read has its default.
+    pub(super) agent: Agent,
+}
+
+pub(super) fn agent(table: &Table<'_>, profiles: &Profiles, zones: &TeamZones) -> RawAgent {
+    let id = id(table);
+    protocol(table);
+    let (command, env) = launch(table, profiles);
+    let session = table.flag("session", true);
+    table.inert("on_violation");
+    let (memory_mb, processes) = table.section("limits", "agents.limits", |limits| {
+        (limit(limits, "memory_mb"), limit(limits, "processes"))
+    });
+    RawAgent {
+        depends_on: table.texts("depends_on").unwrap_or_default(),
+        permissions: table.place_of("permissions"),
+        agent: Agent {
+            id: AgentId::new(id.as_ref().map_or("", |id| &id.value)),
+            command,
+            cwd: cwd(table, &zones.workspace),
+            env,
+            autostart: table.flag("autostart", true),
+            session,
+            prompt: prompt(table, session),
+            model: table.word("model").map(|text| text.value),
+            mode: table.word("mode").map(|text| text.value),
+            auth_method: table.word("auth_method").map(|text| text.value),
+            mcp_servers: mcp::servers(table),
+            permissions: table.choice(
+                "permissions",
+                &[
+                    ("allow", Permissions::Allow),
+                    ("deny", Permissions::Deny),
+                    ("orchestrator", Permissions::Orchestrator),
+                ],
+            ),
+            on_violation: table.choice(
+                "on_violation",
+                &[
+                    ("report", OnViolation::Report),
+                    ("cancel", OnViolation::Cancel),
+                    ("stop", OnViolation::Stop),
+                ],
+            ),
+            depends_on: Vec::new(),
+            initialize_timeout: table.seconds("initialize_timeout_s", 1..=DAY, 60),
+            zone: agent_zone(table, zones),
+            restart: table.section("restart", "agents.restart", restart),
+            memory_mb,
+            processes,
+        },
+        id,
+    }
+}
+
+fn id(table: &Table<'_>) -> Option<Text> {
+    if table.place_of("id").is_none() {
+        table.lacks("this agent has no `id`", "give it one, such as `id = \"ui\"`");
+    }
+    let id = table.text("id")?;
+    // A wrong id is returned all the same: others may refer to it, and to others again.
+    if id.value == RESERVED {
+        let message = format!("no agent can have the id {}", quoted(RESERVED));
+        table.fault(
+            Fault::new(id.span.clone(), message).help(
+                "the name is reserved; give it another, and name it in `[orchestrator] agent`",
+            ),
+        );
+    } else if !is_name(&id.value) {
+        table.fault(bad_name("`id`", &id));
+    }
+    Some(id)
+}
+
+fn protocol(table: &Table<'_>) {
+    let Some(protocol) = table.text("protocol").filter(|text| text.value != "acp") else { return };
+    let fault = unknown_value("protocol", &protocol, &["acp"]);
+    table.fault(
+        fault.help("this version only knows \"acp\": extractor plugins are not supported yet"),
+    );
+}
+
+/// Command and environment, by `command` or by `profile`.
+fn launch(table: &Table<'_>, profiles: &Profiles) -> (Vec<String>, BTreeMap<String, String>) {
+    let own = command(table);
+    let profile = table.word("profile");
+    let env = environment(table);
+    let set = (table.place_of("command"), table.place_of("profile"));
+    match set {
+        (Some(_), Some(place)) => {
+            table.fault(Fault::new(place, "`profile` and `command` can't both be given").help(
+                "keep one; a profile of your own in `[profiles.NAME]` can change a built-in one",
+            ));
+        }
+        (None, None) => table.lacks(
+            "this agent has neither `command` nor `profile`",
+            "write `command = [\"PROGRAM\", \"ARG\"]`, or `profile = \"NAME\"`",
+        ),
+        _ => {}
+    }
+    let profile = profile.and_then(|name| profiles.get(table, &name));
+    match (own, profile) {
+        (None, Some(mut profile)) => {
+            profile.env.extend(env);
+            (profile.command, profile.env)
+        }
+        (own, _) => (own.unwrap_or_default(), env),
+    }
+}
+
+/// Reads `command`: a program, resolved against the file's folder if it is a path, and arguments.
+pub(super) fn command(table: &Table<'_>) -> Option<Vec<String>> {
+    let item = table.get("command")?;
+    if let DeValue::String(line) = item.get_ref() {
+        // No shell splits it, so how it is meant must be said.
+        let words: Vec<String> = line.split_whitespace().map(quoted).collect();
+        let help = format!("write `command = [{}]`", words.join(", "));
+        table.wrong("`command`", item, "an array of strings", &help);
+        return None;
+    }
+    let words = table.texts("command")?;
+    let Some((program, args)) = words.split_first() else {
+        table.fault(
+            Fault::new(item.span(), "the command is empty")
+                .help("write `command = [\"PROGRAM\", \"ARG\"]`"),
+        );
+        return None;
+    };
+    if program.value.is_empty() {
+        table.fault(
+            Fault::new(program.span.clone(), "the program's name is empty")
+                .help("name a program on PATH, or a path relative to this file"),
+        );
+        return None;
+    }
+    let path = if program.value == SELF {
+        table.reader.surroundings.program.clone()
+    } else if program.value.contains('/') {
+        table.reader.path(&program.value)
+    } else {
+        PathBuf::from(&program.value)
+    };
+    let Ok(path) = path.into_os_string().into_string() else {
+        table.fault(
+            Fault::new(program.span.clone(), "the program's path is not UTF-8")
+                .help("start it through a link with a plain name"),
+        );
+        return None;
+    };
+    Some(std::iter::once(path).chain(args.iter().map(|arg| arg.value.clone())).collect())
+}
+
+/// Reads `env`: names to strings.
+pub(super) fn environment(table: &Table<'_>) -> BTreeMap<String, String> {
+    let Some(item) = table.get("env") else { return BTreeMap::new() };
+    let DeValue::Table(entries) = item.get_ref() else {
+        table.wrong("`env`", item, "a table", "write `env = { NAME = \"value\" }`");
+        return BTreeMap::new();
+    };
+    let mut env = BTreeMap::new();
+    for (name, value) in entries {
+        if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
+            let message = format!("no variable can be called {}", quoted(name.get_ref()));
+            table.fault(Fault::new(name.span(), message).help("leave out `=`"));
+            continue;
+        }
+        if let Some(value) = table.text_of(&code(name.get_ref()), value) {
+            env.insert(name.get_ref().to_string(), value.value);
+        }
+    }
+    env
+}
+
+/// Reads `cwd`, relative to the workspace and inside it.
+fn cwd(table: &Table<'_>, workspace: &Path) -> PathBuf {
+    let Some(text) = table.word("cwd") else { return workspace.to_owned() };
+    let why = match workspace.join(&text.value).canonicalize() {
+        Ok(path) if !path.starts_with(workspace) => "lies outside the workspace".to_owned(),
+        Ok(path) if path.is_dir() => return path,
+        Ok(_) => "is not a folder".to_owned(),
+        Err(error) => format!("can't be had: {}", plain(&error)),
+    };
+    let message = format!("the working directory {} {why}", quoted(&text.value));
+    table.fault(
+        Fault::new(text.span, message).help("name an existing folder, relative to the workspace"),
+    );
+    workspace.to_owned()
+}
+
+/// The first prompt, by `prompt` or from `prompt_file`. Its `$` are its own.
+fn prompt(table: &Table<'_>, session: bool) -> Option<String> {
+    let prompt = table.verbatim("prompt");
+    let file = table.word("prompt_file");
+    let place = table.place_of("prompt_file").or_else(|| table.place_of("prompt"))?;
+    if table.place_of("prompt").is_some() && table.place_of("prompt_file").is_some() {
+        table.fault(
+            Fault::new(place, "`prompt` and `prompt_file` can't both be given").help("keep one"),
+        );
+        return None;
+    }
+    if !session {
+        table.fault(
+            Fault::new(place, "a prompt needs a session to be sent in")
+                .help("leave out `session = false`, or the prompt"),
+        );
+        return None;
+    }
+    let Some(file) = file else {
+        return prompt.map(|prompt| prompt.value);
+    };
+    let path = table.reader.path(&file.value);
+    let content = read_bytes(&path, MAX_PROMPT).and_then(|bytes| {
+        String::from_utf8(bytes)
+            .map_err(|_| ("is not UTF-8".to_owned(), "save the file as UTF-8".to_owned()))
+    });
+    content
+        .map_err(|(why, help)| {
+            let message = format!("{} {why}", code(&file.value));
+            table.fault(Fault::new(file.span, message).help(help));
+        })
+        .ok()
+}
+
+fn restart(table: &Table<'_>) -> Restart {
+    Restart {
+        policy: table.choice(
+            "policy",
+            &[
+                ("on-failure", RestartPolicy::OnFailure),
+                ("never", RestartPolicy::Never),
+                ("always", RestartPolicy::Always),
+            ],
+        ),
+        max_restarts: table.count("max_restarts", 0..=1_000_000, 5),
+        within: table.seconds("within_s", 1..=DAY, 60),
+        backoff: backoff(table).unwrap_or([200, 10_000]).map(Duration::from_millis),
+    }
+}
+
+fn backoff(table: &Table<'_>) -> Option<[u64; 2]> {
+    let help = "write the first and the longest wait, such as `backoff_ms = [200, 10000]`";
+    let item = table.get("backoff_ms")?;
+    let DeValue::Array(array) = item.get_ref() else {
+        table.wrong("`backoff_ms`", item, "an array of two whole numbers", help);
+        return None;
+    };
+    let waits: Option<Vec<u64>> =
+        array.iter().map(|item| table.whole("backoff_ms", item, &(1..=DAY * 1000), help)).collect();
+    match waits?[..] {
+        [first, longest] if first <= longest => Some([first, longest]),
+        _ => {
+            let message = "`backoff_ms` must be two whole numbers, the second not the smaller one";
+            table.fault(Fault::new(item.span(), message).help(help));
+            None
+        }
+    }
+}
+
+fn limit(limits: &Table<'_>, key: &'static str) -> Option<u64> {
+    limits.inert(key);
+    limits.count_if_set(key, 1..=1_000_000_000)
+}

@@ -1,0 +1,125 @@
+//! The lint behind `check`: what a configuration means for the workspace as it is now.
+//!
+//! Starts nothing and changes nothing. Whose a file is, the agents' zones say by its name, as the
+//! walk follows no symbolic link; what an access really reaches is judged when it comes.
+
+mod patterns;
+mod programs;
+mod report;
+mod survey;
+
+use std::path::Path;
+
+use self::survey::Survey;
+use super::{Agent, Config, Enforce};
+
+/// What `check` found. `Display` is the whole report as plain text, the same for the same
+/// configuration and files.
+#[derive(Debug)]
+pub struct Report {
+    text: String,
+    warnings: Vec<String>,
+    agents: usize,
+    files: u64,
+}
+
+impl Report {
+    /// What will probably not do what was meant.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The report in a line.
+    pub fn summary(&self) -> String {
+        format!(
+            "{}, {}, {}",
+            counted(self.agents as u64, "agent"),
+            counted(self.files, "file"),
+            counted(self.warnings.len() as u64, "warning"),
+        )
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Looks a configuration over. `progress` is told now and then how many files were seen.
+pub fn check(config: &Config, progress: &mut dyn FnMut(u64)) -> Report {
+    let survey = Survey::of(&config.team.workspace, &config.agents, progress);
+    let mut warnings = Vec::new();
+    if config.agents.is_empty() {
+        warnings.push("there is no agent: add `[[agents]]`".to_owned());
+    }
+    for agent in &config.agents {
+        warnings.extend(program(agent));
+        warnings.extend(relations(config, agent));
+    }
+    warnings.extend(survey.warnings(&config.agents));
+    Report {
+        text: report::render(config, &survey, &warnings),
+        warnings,
+        agents: config.agents.len(),
+        files: survey.files,
+    }
+}
+
+fn program(agent: &Agent) -> Option<String> {
+    let (id, program) = (&agent.id, agent.command.first()?);
+    if programs::find(program, agent.env.get("PATH").map(String::as_str)).is_some() {
+        return None;
+    }
+    Some(if program.contains('/') {
+        format!("{id}: there is no program {program}")
+    } else {
+        format!("{id}: there is no program `{program}` on PATH")
+    })
+}
+
+fn relations(config: &Config, agent: &Agent) -> Vec<String> {
+    let id = &agent.id;
+    let mut warnings = Vec::new();
+    if !agent.zone.own {
+        warnings.push(format!(
+            "{id} has no zone: it may write everywhere in the workspace, and owns nothing"
+        ));
+    }
+    let lead = config.orchestrator.agent.as_ref() == Some(id);
+    if lead && !agent.session {
+        warnings
+            .push(format!("{id} orchestrates, but without a session it can't be told of anything"));
+    }
+    if agent.autostart {
+        let sleeping = |other: &&Agent| !other.autostart && agent.depends_on.contains(&other.id);
+        for other in config.agents.iter().filter(sleeping) {
+            warnings.push(format!("{id} waits for {}, which does not start by itself", other.id));
+        }
+    }
+    warnings
+}
+
+/// Says what binds an agent to its zone in this version.
+fn tier(enforce: Enforce) -> &'static str {
+    match enforce {
+        Enforce::Protocol => "protocol",
+        // Refused by the reader, so that nobody takes one for the other.
+        Enforce::Auto | Enforce::Kernel => {
+            "protocol (\"auto\" adds the kernel once a version can; this one cannot)"
+        }
+    }
+}
+
+/// The path as the report shows it: relative to the workspace.
+fn shown(path: &Path, workspace: &Path) -> String {
+    crate::model::wire_path(workspace, workspace, path)
+}
+
+fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
+#[cfg(test)]
+mod tests;

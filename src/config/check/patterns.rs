@@ -1,0 +1,96 @@
+//! Patterns that count what they match, to tell of those that match nothing. Who may touch what is
+//! the zone's to judge.
+
+use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
+
+/// A list of patterns, each with the number of files it matched.
+#[derive(Debug)]
+pub(super) struct Patterns {
+    set: GlobSet,
+    pub(super) used: Vec<PatternUse>,
+    /// Whether a pattern that matches a folder stands for all that is below it.
+    deep: bool,
+    /// Kept between files, so that a walk allocates nothing.
+    matched: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct PatternUse {
+    pub(super) pattern: String,
+    pub(super) files: u64,
+    /// It matched what is not counted: a file that the workspace's ignore files name, or a folder
+    /// with all that is below it.
+    uncounted: bool,
+    /// It names a folder, and nothing in it.
+    pub(super) folder: bool,
+}
+
+impl Patterns {
+    /// Compiles patterns that were checked when the configuration was read. Should they be too
+    /// many for one set, none matches, which the report then shows.
+    pub(super) fn granting(patterns: &[String]) -> Self {
+        Self::new(patterns, false)
+    }
+
+    /// As before, but of patterns that deny: those hold for everything below what they match.
+    pub(super) fn denying(patterns: &[String]) -> Self {
+        Self::new(patterns, true)
+    }
+
+    fn new(patterns: &[String], deep: bool) -> Self {
+        let mut set = GlobSetBuilder::new();
+        let mut used = Vec::new();
+        for pattern in patterns {
+            let glob =
+                GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build();
+            if let Ok(glob) = glob {
+                set.add(glob);
+                used.push(PatternUse::new(pattern));
+            }
+        }
+        Self { set: set.build().unwrap_or_default(), used, deep, matched: Vec::new() }
+    }
+
+    /// Counts a file for every pattern that matches it; returns the first of them.
+    pub(super) fn count(&mut self, file: &Candidate<'_>) -> Option<usize> {
+        self.set.matches_candidate_into(file, &mut self.matched);
+        for index in &self.matched {
+            self.used[*index].files += 1;
+        }
+        self.matched.first().copied()
+    }
+
+    /// Notes an ignored file for every pattern that matches it.
+    pub(super) fn note_ignored(&mut self, file: &Candidate<'_>) {
+        self.set.matches_candidate_into(file, &mut self.matched);
+        for index in &self.matched {
+            self.used[*index].uncounted = true;
+        }
+    }
+
+    /// Notes a folder for every pattern that names it.
+    pub(super) fn note_folder(&mut self, folder: &Candidate<'_>) {
+        self.set.matches_candidate_into(folder, &mut self.matched);
+        for index in &self.matched {
+            let used = &mut self.used[*index];
+            used.uncounted |= self.deep;
+            used.folder |= !used.pattern.ends_with('*');
+        }
+    }
+
+    /// Whether some pattern, which a file of the workspace could match, has matched none.
+    pub(super) fn any_idle(&self) -> bool {
+        self.used.iter().any(PatternUse::idle)
+    }
+}
+
+impl PatternUse {
+    fn new(pattern: &str) -> Self {
+        Self { pattern: pattern.to_owned(), files: 0, uncounted: false, folder: false }
+    }
+
+    /// Absolute patterns name places outside, where no walk goes.
+    pub(super) fn idle(&self) -> bool {
+        self.files == 0 && !self.uncounted && !self.pattern.starts_with('/')
+    }
+}

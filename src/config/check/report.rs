@@ -1,0 +1,180 @@
+//! The report as text.
+
+use std::fmt::Write as _;
+
+use super::survey::{Claim, Survey};
+use super::{counted, programs, shown, tier};
+use crate::config::errors::printable;
+use crate::config::{Agent, Config, OnBlock, Restart, RestartPolicy, profiles};
+use crate::model::AgentId;
+use crate::zone::GitAccess;
+
+/// What every reader of a report must know of the tier that this version has.
+const TIER: &str = "\
+At the protocol tier a zone binds what an agent asks its client for: `fs/*`, `terminal/create`,
+permissions. It can't hold what the agent's own process does: an agent with a shell can read past
+its zone, and could read the control token and approve its own accesses. What is seen of that is
+reported after the fact.
+";
+
+pub(super) fn render(config: &Config, survey: &Survey, warnings: &[String]) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = write(&mut text, config, survey, warnings);
+    text
+}
+
+fn write(
+    text: &mut String,
+    config: &Config,
+    survey: &Survey,
+    warnings: &[String],
+) -> std::fmt::Result {
+    let team = &config.team;
+    writeln!(text, "team {}", team.name)?;
+    let scratch = if team.scratch { ", on a temporary copy" } else { "" };
+    writeln!(text, "  workspace     {}{scratch}", team.workspace.display())?;
+    writeln!(text, "  port          {}", team.listen)?;
+    let on_block = match config.orchestrator.on_block {
+        OnBlock::Deny => "denied at once".to_owned(),
+        OnBlock::Hold => {
+            format!("held up to {} s", config.orchestrator.hold_timeout.as_secs())
+        }
+    };
+    let lead = match &config.orchestrator.agent {
+        Some(agent) => agent.to_string(),
+        None => "whoever has the control token".to_owned(),
+    };
+    writeln!(text, "  orchestrator  {lead}; a blocked access is {on_block}")?;
+    for agent in &config.agents {
+        writeln!(text)?;
+        write_agent(text, config, agent)?;
+    }
+    write_files(text, config, survey)?;
+    if !config.agents.is_empty() {
+        writeln!(text, "\ntiers")?;
+        TIER.lines().try_for_each(|line| writeln!(text, "  {line}"))?;
+    }
+    write_list(text, "warnings", warnings)?;
+    let notes: Vec<String> = config
+        .inert
+        .iter()
+        .map(|inert| format!("`{}` (line {}) has no effect in this version", inert.key, inert.line))
+        .collect();
+    write_list(text, "notes", &notes)
+}
+
+fn write_agent(text: &mut String, config: &Config, agent: &Agent) -> std::fmt::Result {
+    let spec = &agent.zone.spec;
+    let workspace = &config.team.workspace;
+    writeln!(text, "agent {}", agent.id)?;
+    writeln!(text, "  command       {}", command(agent))?;
+    writeln!(text, "  cwd           {}", shown(&agent.cwd, workspace))?;
+    if !agent.depends_on.is_empty() {
+        let others: Vec<&str> = agent.depends_on.iter().map(AgentId::as_str).collect();
+        writeln!(text, "  starts after  {}", others.join(", "))?;
+    }
+    let base = profiles::base_patterns();
+    let (built_in, readable): (Vec<&String>, Vec<&String>) =
+        spec.readable.iter().partition(|pattern| base.contains(&pattern.as_str()));
+    let mut read: Vec<String> = readable.into_iter().cloned().collect();
+    if !built_in.is_empty() {
+        read.push(format!("and {} built-in patterns (`base`)", built_in.len()));
+    }
+    for (name, patterns) in [
+        ("allowed", &spec.allowed),
+        ("shared", &spec.shared),
+        ("denied", &spec.denied),
+        ("readable", &read),
+    ] {
+        let patterns = if patterns.is_empty() { "nothing".to_owned() } else { patterns.join(", ") };
+        writeln!(text, "  {name:<12}  {patterns}")?;
+    }
+    let git = match spec.git {
+        GitAccess::None => "not even read",
+        GitAccess::Read => "read",
+        GitAccess::Commit => "read and commit",
+    };
+    writeln!(text, "  git folder    {git}")?;
+    let terminals = if spec.terminals { "offered" } else { "refused" };
+    writeln!(text, "  terminals     {terminals}")?;
+    writeln!(text, "  tier          {}", tier(agent.zone.enforce))?;
+    writeln!(text, "  restart       {}", restart(&agent.restart))
+}
+
+fn write_files(text: &mut String, config: &Config, survey: &Survey) -> std::fmt::Result {
+    let cut = if survey.cut { " at least; the walk ended there" } else { "" };
+    writeln!(text, "\nfiles ({}{cut})", survey.files)?;
+    for (agent, claims) in config.agents.iter().zip(&survey.claims) {
+        if agent.zone.own {
+            writeln!(text, "  {:<12}  {}", agent.id.as_str(), claims.share)?;
+        } else {
+            writeln!(text, "  {:<12}  owns nothing, may write everything", agent.id.as_str())?;
+        }
+    }
+    writeln!(text, "  {:<12}  {}", "nobody", survey.nobody)?;
+    for shared in survey.shared.iter().flat_map(|shared| &shared.used) {
+        writeln!(
+            text,
+            "  {:<12}  {} by `{}`",
+            "shared",
+            counted(shared.files, "file"),
+            shared.pattern
+        )?;
+    }
+    if survey.unreadable > 0 {
+        writeln!(text, "  {:<12}  {}", "unreadable", counted(survey.unreadable, "entry"))?;
+    }
+    let ids = |claim: Claim| {
+        let by = survey.pattern(claim).map(|pattern| format!(" by `{pattern}`"));
+        format!("{}{}", config.agents[claim.agent].id, by.unwrap_or_default())
+    };
+    let mut overlaps: Vec<String> = survey
+        .overlaps
+        .iter()
+        .map(|(overlap, share)| {
+            format!("{} and {}: {share}", ids(overlap.first), ids(overlap.second))
+        })
+        .collect();
+    if survey.further_overlaps > 0 {
+        overlaps.push(format!("… and more, of {}", counted(survey.further_overlaps, "file")));
+    }
+    write_list(text, "overlaps: both may write", &overlaps)
+}
+
+fn write_list(text: &mut String, title: &str, items: &[String]) -> std::fmt::Result {
+    if !items.is_empty() {
+        writeln!(text, "\n{title}")?;
+    }
+    items.iter().try_for_each(|item| writeln!(text, "  {item}"))
+}
+
+fn command(agent: &Agent) -> String {
+    let Some((program, args)) = agent.command.split_first() else { return String::new() };
+    let this = std::env::current_exe().is_ok_and(|this| this.to_str() == Some(program));
+    let (program, place) = if this {
+        ("eisen-core", "this program".to_owned())
+    } else {
+        let found = programs::find(program, agent.env.get("PATH").map(String::as_str));
+        let place = found.map_or("not found".to_owned(), |found| found.display().to_string());
+        (program.as_str(), place)
+    };
+    let words: Vec<&str> =
+        std::iter::once(program).chain(args.iter().map(String::as_str)).collect();
+    let place = if place == program { String::new() } else { format!("  ({place})") };
+    printable(&format!("{}{place}", words.join(" ")), usize::MAX)
+}
+
+fn restart(restart: &Restart) -> String {
+    let when = match restart.policy {
+        RestartPolicy::Never => return "never".to_owned(),
+        RestartPolicy::OnFailure => "on failure",
+        RestartPolicy::Always => "always",
+    };
+    let [first, longest] = restart.backoff.map(|wait| wait.as_secs_f64());
+    format!(
+        "{when}, up to {} times within {} s, after {first} s to {longest} s",
+        restart.max_restarts,
+        restart.within.as_secs(),
+    )
+}

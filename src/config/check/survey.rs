@@ -1,0 +1,318 @@
+//! A walk through the workspace: which file falls to whom, and which patterns match nothing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use globset::Candidate;
+use ignore::WalkBuilder;
+
+use super::patterns::Patterns;
+use super::{counted, shown};
+use crate::config::errors::printable;
+use crate::config::{Agent, profiles};
+use crate::zone::{Class, Zone};
+
+/// Entries after which a walk ends, and the report says so. A walk only counts, so this bounds the
+/// time, not the memory.
+const MAX_ENTRIES: u64 = 200_000;
+
+/// Files that are named for each agent; more are counted.
+const MAX_NAMED: usize = 5;
+
+/// Pairs of patterns that are told apart as overlaps; of others only the files are counted.
+const MAX_OVERLAPS: usize = 50;
+
+/// Agents of one file among which pairs are told; the first of them show what is wrong.
+const MAX_SHARERS: usize = 8;
+
+/// How often progress is told, in entries.
+const PROGRESS_EVERY: u64 = 1000;
+
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// Files of the workspace, those aside that its ignore files name.
+    pub(super) files: u64,
+    /// For each agent, in their order.
+    pub(super) claims: Vec<Claims>,
+    /// Files that the agent's own `allowed` of nobody contains.
+    pub(super) nobody: Share,
+    pub(super) overlaps: BTreeMap<Overlap, Share>,
+    /// Further overlaps, each file counted once for each.
+    pub(super) further_overlaps: u64,
+    /// Shared patterns, those of any agent: they are the team's.
+    pub(super) shared: Option<Patterns>,
+    /// The walk ended before it was through.
+    pub(super) cut: bool,
+    pub(super) unreadable: u64,
+}
+
+/// Some files: their number, and the first by name.
+#[derive(Default, Debug)]
+pub(super) struct Share {
+    pub(super) files: u64,
+    pub(super) named: Vec<String>,
+}
+
+/// What one agent's zone says.
+#[derive(Debug)]
+pub(super) struct Claims {
+    /// Judges what is the agent's own; None if it has no zone table, so that nothing is.
+    zone: Option<Zone>,
+    allowed: Patterns,
+    denied: Patterns,
+    readable: Patterns,
+    pub(super) share: Share,
+}
+
+/// Two agents that may write the same files, each by a pattern of its own.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Overlap {
+    pub(super) first: Claim,
+    pub(super) second: Claim,
+}
+
+/// What gives files to an agent.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Claim {
+    /// Its index.
+    pub(super) agent: usize,
+    /// Index in its `allowed`; None where only a zone reads how it is spelled.
+    pattern: Option<usize>,
+}
+
+impl Survey {
+    pub(super) fn of(workspace: &Path, agents: &[Agent], progress: &mut dyn FnMut(u64)) -> Self {
+        let mut survey = Self {
+            files: 0,
+            claims: agents.iter().map(Claims::new).collect(),
+            nobody: Share::default(),
+            overlaps: BTreeMap::new(),
+            further_overlaps: 0,
+            shared: agents.first().map(|agent| Patterns::granting(&agent.zone.spec.shared)),
+            cut: false,
+            unreadable: 0,
+        };
+        survey.walk(workspace, progress);
+        // `.env` files and the like are denied just because nobody commits them.
+        if survey.any_idle() {
+            survey.walk_ignored(workspace, progress);
+        }
+        survey
+    }
+
+    /// The pattern by which an agent takes part in an overlap.
+    pub(super) fn pattern(&self, claim: Claim) -> Option<&str> {
+        Some(&self.claims[claim.agent].allowed.used[claim.pattern?].pattern)
+    }
+
+    /// A sentence for each pattern that matches nothing.
+    pub(super) fn warnings(&self, agents: &[Agent]) -> Vec<String> {
+        let base = profiles::base_patterns();
+        let mut idle: BTreeMap<(&str, &str, bool), Vec<&str>> = BTreeMap::new();
+        let lists = self.claims.iter().zip(agents).flat_map(|(claims, agent)| {
+            let lists = [
+                ("allowed", &claims.allowed),
+                ("denied", &claims.denied),
+                ("readable", &claims.readable),
+            ];
+            lists.map(|(list, patterns)| (list, patterns, agent.id.as_str()))
+        });
+        let shared = self.shared.iter().map(|shared| ("shared", shared, "all"));
+        for (list, patterns, agent) in lists.chain(shared) {
+            for used in patterns.used.iter().filter(|used| used.idle()) {
+                // The built-in ones name what a workspace may have, not what it has.
+                if list != "readable" || !base.contains(&used.pattern.as_str()) {
+                    let agents = idle.entry((list, &used.pattern, used.folder)).or_default();
+                    agents.push(agent);
+                }
+            }
+        }
+        let so_far = if self.cut { " among those looked at" } else { "" };
+        idle.into_iter()
+            .map(|((list, pattern, folder), agents)| {
+                let agents = agents.join(", ");
+                if folder {
+                    format!(
+                        "{agents}: {list} `{pattern}` matches a folder, but not what is in it; write `{pattern}/**`"
+                    )
+                } else {
+                    format!("{agents}: {list} `{pattern}` matches no file{so_far}")
+                }
+            })
+            .collect()
+    }
+
+    fn any_idle(&self) -> bool {
+        let idle = |claims: &Claims| {
+            claims.allowed.any_idle() || claims.denied.any_idle() || claims.readable.any_idle()
+        };
+        self.claims.iter().any(idle) || self.shared.as_ref().is_some_and(Patterns::any_idle)
+    }
+
+    /// Walks what is not ignored: these are the files that count.
+    fn walk(&mut self, workspace: &Path, progress: &mut dyn FnMut(u64)) {
+        let mut entries = 0;
+        for entry in walker(workspace, true) {
+            let Ok(entry) = entry else {
+                self.unreadable += 1;
+                continue;
+            };
+            entries += 1;
+            if entries % PROGRESS_EVERY == 0 {
+                progress(self.files);
+            }
+            if entries > MAX_ENTRIES {
+                self.cut = true;
+                return;
+            }
+            let path = shown(entry.path(), workspace);
+            match kind(&entry) {
+                Some(Kind::Folder) => self.folder(&path),
+                Some(Kind::File) => self.file(&path),
+                None => {}
+            }
+        }
+    }
+
+    fn folder(&mut self, path: &str) {
+        let candidate = Candidate::new(path);
+        self.lists(|patterns| patterns.note_folder(&candidate));
+    }
+
+    fn file(&mut self, path: &str) {
+        self.files += 1;
+        let candidate = Candidate::new(path);
+        if let Some(shared) = &mut self.shared {
+            shared.count(&candidate);
+        }
+        let mut owners: Vec<Claim> = Vec::new();
+        for (agent, claims) in self.claims.iter_mut().enumerate() {
+            claims.readable.count(&candidate);
+            claims.denied.count(&candidate);
+            let pattern = claims.allowed.count(&candidate);
+            if claims.own(path) {
+                owners.push(Claim { agent, pattern });
+                claims.share.add(path);
+            }
+        }
+        if owners.is_empty() {
+            self.nobody.add(path);
+        }
+        owners.truncate(MAX_SHARERS);
+        for (at, second) in owners.iter().enumerate() {
+            for first in &owners[..at] {
+                let overlap = Overlap { first: *first, second: *second };
+                if self.overlaps.len() < MAX_OVERLAPS || self.overlaps.contains_key(&overlap) {
+                    self.overlaps.entry(overlap).or_default().add(path);
+                } else {
+                    self.further_overlaps += 1;
+                }
+            }
+        }
+    }
+
+    /// Looks among ignored files too, until every pattern has matched one.
+    fn walk_ignored(&mut self, workspace: &Path, progress: &mut dyn FnMut(u64)) {
+        for (entries, entry) in (1_u64..).zip(walker(workspace, false)) {
+            if entries % PROGRESS_EVERY == 0 {
+                progress(self.files);
+                if !self.any_idle() {
+                    return;
+                }
+            }
+            if entries > MAX_ENTRIES {
+                self.cut = true;
+                return;
+            }
+            let Ok(entry) = entry else { continue };
+            let path = shown(entry.path(), workspace);
+            match kind(&entry) {
+                Some(Kind::Folder) => self.folder(&path),
+                Some(Kind::File) => {
+                    let candidate = Candidate::new(&path);
+                    self.lists(|patterns| patterns.note_ignored(&candidate));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn lists(&mut self, mut each: impl FnMut(&mut Patterns)) {
+        for Claims { allowed, denied, readable, .. } in &mut self.claims {
+            each(allowed);
+            each(denied);
+            each(readable);
+        }
+        self.shared.as_mut().map(each);
+    }
+}
+
+enum Kind {
+    Folder,
+    File,
+}
+
+/// What an entry of a walk is; None for the workspace itself, links, pipes and the like.
+fn kind(entry: &ignore::DirEntry) -> Option<Kind> {
+    let kind = entry.file_type()?;
+    match kind.is_dir() {
+        true if entry.depth() > 0 => Some(Kind::Folder),
+        false if kind.is_file() => Some(Kind::File),
+        _ => None,
+    }
+}
+
+impl Claims {
+    fn new(agent: &Agent) -> Self {
+        let zone = &agent.zone;
+        Self {
+            zone: zone.own.then(|| Zone::compile(&zone.spec).ok()).flatten(),
+            allowed: Patterns::granting(&zone.spec.allowed),
+            denied: Patterns::denying(&zone.spec.denied),
+            readable: Patterns::granting(&zone.spec.readable),
+            share: Share::default(),
+        }
+    }
+
+    /// Whether the agent may write the file because its own `allowed` contains it.
+    fn own(&self, path: &str) -> bool {
+        self.zone.as_ref().is_some_and(|zone| zone.owns(path) && zone.class(path) == Class::Write)
+    }
+}
+
+impl Share {
+    fn add(&mut self, path: &str) {
+        self.files += 1;
+        if self.named.len() < MAX_NAMED {
+            // A file's name may hold anything, a line break too.
+            self.named.push(printable(path, usize::MAX));
+        }
+    }
+}
+
+impl std::fmt::Display for Share {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&counted(self.files, "file"))?;
+        if !self.named.is_empty() {
+            write!(f, ": {}", self.named.join(", "))?;
+        }
+        let more = self.files - self.named.len() as u64;
+        if more > 0 {
+            write!(f, ", and {more} more")?;
+        }
+        Ok(())
+    }
+}
+
+/// Walks by name, hidden entries too, git's own folder aside, no symbolic link followed.
+fn walker(workspace: &Path, ignores: bool) -> ignore::Walk {
+    WalkBuilder::new(workspace)
+        .standard_filters(ignores)
+        .hidden(false)
+        // What is ignored is the workspace's to say, not the user's settings'.
+        .git_global(false)
+        .require_git(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .sort_by_file_name(Ord::cmp)
+        .build()
+}

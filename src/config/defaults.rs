@@ -1,0 +1,40 @@
+use std::path::Path;
+use std::time::Duration;
+
+use super::{Config, Port, Tracker};
+
+impl Default for Tracker {
+    fn default() -> Self {
+        Self {
+            context_turns: 3,
+            compaction_threshold: 0.5,
+            decay_rate: 0.95,
+            tick: Duration::from_millis(100),
+            idle_tick: Duration::from_millis(500),
+        }
+    }
+}
+
+impl Default for Port {
+    fn default() -> Self {
+        Self {
+            max_connections: 1024,
+            max_line_bytes: 4 * 1024 * 1024,
+            backlog: 4096,
+            write_deadline: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Config {
+    /// Puts the team to work in another folder, with the same things in it.
+    pub fn move_workspace(&mut self, to: &Path) {
+        let from = std::mem::replace(&mut self.team.workspace, to.to_owned());
+        for agent in &mut self.agents {
+            if let Ok(inside) = agent.cwd.strip_prefix(&from) {
+                agent.cwd = to.join(inside);
+            }
+            to.clone_into(&mut agent.zone.spec.workspace);
+        }
+    }
+}

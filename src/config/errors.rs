@@ -1,0 +1,166 @@
+//! What is wrong with a file, and how it is shown: each fault with its place, an excerpt, and what
+//! to write instead.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::source::{line_at, position};
+
+/// Faults beyond this many are counted, not shown.
+pub(super) const MAX_SHOWN: usize = 100;
+
+/// A longer line is no help to anyone: only the place is told. In bytes.
+const MAX_EXCERPT: usize = 2000;
+
+/// The errors of one file, in the file's order. `Display` renders them without colour.
+#[derive(Debug, thiserror::Error)]
+pub struct ConfigErrors {
+    file: PathBuf,
+    text: String,
+    faults: Vec<Fault>,
+    untold: usize,
+}
+
+/// One error with its place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConfigError {
+    /// Line and column from 1; (0, 0) for an error of the file as a whole.
+    pub line: usize,
+    pub column: usize,
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+/// An error before its place is translated.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    /// None: the file as a whole.
+    span: Option<Range<usize>>,
+    message: String,
+    help: Option<String>,
+}
+
+impl Fault {
+    pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self { span: Some(span), message: message.into(), help: None }
+    }
+
+    pub(super) fn of_file(message: String, help: String) -> Self {
+        Self { span: None, message, help: Some(help) }
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl ConfigErrors {
+    pub(super) fn new(file: &Path, text: String, mut faults: Vec<Fault>) -> Self {
+        faults.sort_by_key(|fault| fault.span.as_ref().map(|span| span.start));
+        let untold = faults.len().saturating_sub(MAX_SHOWN);
+        faults.truncate(MAX_SHOWN);
+        Self { file: file.to_owned(), text, faults, untold }
+    }
+
+    /// How many errors the file has.
+    pub fn count(&self) -> usize {
+        self.faults.len() + self.untold
+    }
+
+    /// The first hundred, each with its place.
+    pub fn list(&self) -> Vec<ConfigError> {
+        let place = |fault: &Fault| {
+            let (line, column) =
+                fault.span.as_ref().map_or((0, 0), |span| position(&self.text, span.start));
+            ConfigError { line, column, message: fault.message.clone(), help: fault.help.clone() }
+        };
+        self.faults.iter().map(place).collect()
+    }
+
+    /// Renders every error with an excerpt of the file, for a terminal with `color`.
+    pub fn render(&self, color: bool) -> String {
+        let style = if color { Renderer::styled() } else { Renderer::plain() };
+        let mut rendered: Vec<String> =
+            self.faults.iter().map(|fault| self.render_one(fault, &style)).collect();
+        if self.untold > 0 {
+            rendered.push(format!("… and {} errors more", self.untold));
+        }
+        rendered.join("\n\n")
+    }
+
+    fn render_one(&self, fault: &Fault, renderer: &Renderer) -> String {
+        let path = printable(&self.file.to_string_lossy(), usize::MAX);
+        let mut group = Group::with_title(Level::ERROR.primary_title(fault.message.as_str()));
+        match &fault.span {
+            None => group = group.element(Origin::path(path)),
+            Some(span) => {
+                let (number, column) = position(&self.text, span.start);
+                let line = line_at(&self.text, span.start);
+                if line.len() > MAX_EXCERPT {
+                    group = group.element(Origin::path(path).line(number).char_column(column));
+                } else {
+                    let content = self.text[line.clone()].trim_end_matches('\r');
+                    // TOML has these in strings, and a terminal would act on them. Both are two
+                    // bytes long, so places stay.
+                    let content =
+                        content.replace(|char| matches!(char, '\u{80}'..='\u{9f}'), "\u{b7}");
+                    let length = content.len();
+                    let mark = span.start - line.start..span.end.min(line.end) - line.start;
+                    group = group.element(
+                        Snippet::source(content)
+                            .path(path)
+                            .line_start(number)
+                            .annotation(AnnotationKind::Primary.span(held(mark, length))),
+                    );
+                }
+            }
+        }
+        if let Some(help) = &fault.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        renderer.render(&[group])
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+/// `text` in backticks, safe to print and of bounded length.
+pub(super) fn code(text: &str) -> String {
+    format!("`{}`", printable(text, 60))
+}
+
+/// `text` as a TOML string, safe to print and of bounded length.
+pub(super) fn quoted(text: &str) -> String {
+    format!("\"{}\"", printable(&text.replace('\\', "\\\\").replace('"', "\\\""), 60))
+}
+
+/// Escapes what a terminal would act on, and cuts behind `max` characters.
+pub(super) fn printable(text: &str, max: usize) -> String {
+    let mut shown = String::new();
+    for (count, char) in text.chars().enumerate() {
+        if count == max {
+            shown.push('…');
+            break;
+        }
+        if char.is_control() {
+            shown.extend(char.escape_default());
+        } else {
+            shown.push(char);
+        }
+    }
+    shown
+}
+
+fn held(mark: Range<usize>, length: usize) -> Range<usize> {
+    let start = mark.start.min(length);
+    start..mark.end.clamp(start, length)
+}

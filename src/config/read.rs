@@ -1,0 +1,341 @@
+//! Typed reads of parsed TOML that record what is wrong instead of stopping at it.
+//!
+//! A table remembers which keys it was asked for. So the code that reads the known keys is their
+//! only list: what nobody asked for is unknown.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::errors::{Fault, MAX_SHOWN, code, quoted};
+use super::expand::expand;
+use super::near::nearest;
+use super::source::position;
+use super::syntax::section_end;
+use super::{Inert, Surroundings};
+
+/// The name under which strings find the folder of the file.
+const CONFIG_DIR: &str = "EISEN_CONFIG_DIR";
+
+/// What all tables of a file share.
+pub(super) struct Reader<'a> {
+    /// As it was written.
+    text: &'a str,
+    /// Parts that were not read, because their syntax is broken; in order.
+    gaps: &'a [Range<usize>],
+    /// Folder of the file, absolute.
+    dir: &'a Path,
+    pub(super) surroundings: &'a Surroundings,
+    log: RefCell<Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    faults: Vec<Fault>,
+    unknown: Vec<(&'static str, String, Range<usize>)>,
+    known: Known,
+    inert: Vec<Inert>,
+}
+
+/// The keys of each table, as they were asked for.
+pub(super) type Known = BTreeMap<&'static str, Vec<&'static str>>;
+
+/// One table of the file; an empty one stands for one that is not there.
+pub(super) struct Table<'a> {
+    pub(super) reader: &'a Reader<'a>,
+    /// As in a header: `agents.zone`; empty for the top level.
+    name: &'static str,
+    pub(super) span: Range<usize>,
+    entries: Option<&'a DeTable<'a>>,
+    /// Whether any key will do.
+    open: Cell<bool>,
+}
+
+/// A string and its place, quotes included.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) value: String,
+    pub(super) span: Range<usize>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        text: &'a str,
+        gaps: &'a [Range<usize>],
+        dir: &'a Path,
+        surroundings: &'a Surroundings,
+    ) -> Self {
+        Self { text, gaps, dir, surroundings, log: RefCell::default() }
+    }
+
+    /// Reads the top level. Unknown keys are found when `read` has asked for the known ones.
+    pub(super) fn read<T>(
+        &'a self,
+        root: &'a DeTable<'a>,
+        read: impl FnOnce(&Table<'a>) -> T,
+    ) -> T {
+        Table::new(self, "", 0..0, Some(root)).closed(read)
+    }
+
+    pub(super) fn fault(&self, fault: Fault) {
+        self.log.borrow_mut().faults.push(fault);
+    }
+
+    /// A path of the file, relative to the file's folder.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        // Without `./` in the middle, which would show in every message.
+        self.dir.join(path).components().collect()
+    }
+
+    /// Everything that was found wrong; the keys that mean nothing yet; all keys that are known.
+    pub(super) fn finish(&self) -> (Vec<Fault>, Vec<Inert>, Known) {
+        let mut log = self.log.take();
+        log.unknown.sort_by_key(|(_, _, span)| span.start);
+        for (index, (table, key, span)) in log.unknown.iter().enumerate() {
+            let message = format!("unknown key {} {}", code(key), place(table));
+            let fault = Fault::new(span.clone(), message);
+            // Comparing with all names costs, and of what comes behind nothing is shown.
+            let shown = index < MAX_SHOWN;
+            log.faults.push(if shown { fault.help(advice(&log.known, table, key)) } else { fault });
+        }
+        log.inert.sort_by_key(|inert| inert.line);
+        (log.faults, log.inert, log.known)
+    }
+
+    /// Expands the variables in a string that stands at `span`.
+    fn expand(&self, raw: &str, span: &Range<usize>) -> Option<String> {
+        let lookup = |name: &str| match name {
+            CONFIG_DIR => self.dir.to_str().map(str::to_owned),
+            _ => (self.surroundings.variable)(name),
+        };
+        match expand(raw, lookup) {
+            Ok(expanded) if expanded.contains('\0') => {
+                self.fault(
+                    Fault::new(span.clone(), "a string can't contain a NUL character")
+                        .help("leave it out: neither paths nor commands can carry one"),
+                );
+                None
+            }
+            Ok(expanded) => Some(expanded),
+            Err(error) => {
+                // With escapes before it the piece may not be found as it is; then all is shown.
+                let piece = &raw[error.at];
+                let at = self.text[span.clone()].find(piece).map_or(span.clone(), |found| {
+                    span.start + found..span.start + found + piece.len()
+                });
+                self.fault(Fault::new(at, error.message).help(error.help));
+                None
+            }
+        }
+    }
+}
+
+impl<'a> Table<'a> {
+    /// Reads a table of this one, an empty one if it is not there.
+    pub(super) fn section<T>(
+        &self,
+        key: &'static str,
+        name: &'static str,
+        read: impl FnOnce(&Table<'a>) -> T,
+    ) -> T {
+        let (span, entries) = match self.get(key).map(|item| (item, item.get_ref())) {
+            Some((item, DeValue::Table(table))) => (item.span(), Some(table)),
+            Some((item, _)) => {
+                self.wrong(
+                    &code(key),
+                    item,
+                    "a table",
+                    &format!("write `[{name}]`, and its keys below"),
+                );
+                (item.span(), None)
+            }
+            None => (self.span.clone(), None),
+        };
+        Table::new(self.reader, name, span, entries).closed(read)
+    }
+
+    /// Reads each table of an array of tables.
+    pub(super) fn sections<T>(
+        &self,
+        key: &'static str,
+        mut read: impl FnMut(&Table<'a>) -> T,
+    ) -> Vec<T> {
+        let help = format!("write `[[{key}]]`, and its keys below, once for each");
+        let mut section = |item: &'a Spanned<DeValue<'a>>| {
+            let DeValue::Table(table) = item.get_ref() else {
+                self.wrong(&code(key), item, "an array of tables", &help);
+                return None;
+            };
+            Some(Table::new(self.reader, key, item.span(), Some(table)).closed(&mut read))
+        };
+        match self.get(key).map(|item| (item, item.get_ref())) {
+            Some((_, DeValue::Array(array))) => array.iter().filter_map(section).collect(),
+            // Read it all the same, so that its own mistakes are told too.
+            Some((item, _)) => {
+                self.wrong(&code(key), item, "an array of tables", &help);
+                if item.get_ref().is_table() {
+                    section(item);
+                }
+                Vec::new()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Every entry of the table, whose keys are free, in the file's order.
+    pub(super) fn entries(&self) -> Vec<(Text, &'a Spanned<DeValue<'a>>)> {
+        self.open.set(true);
+        let mut entries: Vec<_> = self
+            .entries
+            .into_iter()
+            .flatten()
+            .map(|(key, value)| {
+                (Text { value: key.get_ref().to_string(), span: key.span() }, value)
+            })
+            .collect();
+        entries.sort_by_key(|(key, _)| key.span.start);
+        entries
+    }
+
+    /// Reads a value of a table whose keys are free as a table of its own.
+    pub(super) fn entry<T>(
+        &self,
+        item: &'a Spanned<DeValue<'a>>,
+        name: &'static str,
+        read: impl FnOnce(&Table<'a>) -> T,
+    ) -> Option<T> {
+        let DeValue::Table(table) = item.get_ref() else {
+            self.wrong(
+                &code(name),
+                item,
+                "a table",
+                &format!("write `[{name}]`, and its keys below"),
+            );
+            return None;
+        };
+        Some(Table::new(self.reader, name, item.span(), Some(table)).closed(read))
+    }
+
+    /// Where a key's value stands; None if the key is not set.
+    pub(super) fn place_of(&self, key: &'static str) -> Option<Range<usize>> {
+        self.get(key).map(Spanned::span)
+    }
+
+    /// Notes a key that is accepted, but has no effect in this version.
+    pub(super) fn inert(&self, key: &'static str) {
+        if let Some(span) = self.place_of(key) {
+            let (line, _) = position(self.reader.text, span.start);
+            let key = [self.name, key].join(".");
+            self.reader.log.borrow_mut().inert.push(Inert { key, line });
+        }
+    }
+
+    /// Records that this table lacks something, unless what it has could not be read in full.
+    pub(super) fn lacks(&self, message: impl Into<String>, help: impl Into<String>) {
+        let section = self.span.start..section_end(self.reader.text, self.span.start);
+        let before_end = self.reader.gaps.partition_point(|gap| gap.start < section.end);
+        let last = self.reader.gaps[..before_end].last();
+        if last.is_none_or(|gap| gap.end <= section.start) {
+            self.fault(Fault::new(self.span.clone(), message).help(help));
+        }
+    }
+
+    pub(super) fn fault(&self, fault: Fault) {
+        self.reader.fault(fault);
+    }
+
+    /// Records a value of the wrong type; `what` it is called.
+    pub(super) fn wrong(&self, what: &str, item: &Spanned<DeValue<'_>>, wanted: &str, help: &str) {
+        let found = match item.get_ref().type_str() {
+            "integer" => "an integer",
+            "array" => "an array",
+            "float" => "a float",
+            "datetime" => "a date",
+            "string" => "a string",
+            "boolean" => "a boolean",
+            _ => "a table",
+        };
+        let message = format!("{what} must be {wanted}, not {found}");
+        self.fault(Fault::new(item.span(), message).help(help));
+    }
+
+    /// A value as it is; whoever asks makes the key known.
+    pub(super) fn get(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
+        let mut log = self.reader.log.borrow_mut();
+        let known = log.known.entry(self.name).or_default();
+        if !known.contains(&key) {
+            known.push(key);
+        }
+        self.entries?.get(key)
+    }
+
+    /// A string with its variables expanded.
+    pub(super) fn expanded(&self, raw: &str, span: Range<usize>) -> Option<Text> {
+        let value = self.reader.expand(raw, &span)?;
+        Some(Text { value, span })
+    }
+
+    fn new(
+        reader: &'a Reader<'a>,
+        name: &'static str,
+        span: Range<usize>,
+        entries: Option<&'a DeTable<'a>>,
+    ) -> Self {
+        Self { reader, name, span, entries, open: Cell::new(false) }
+    }
+
+    /// Lets `read` ask for the known keys, then records all others as unknown.
+    fn closed<T>(self, read: impl FnOnce(&Self) -> T) -> T {
+        let value = read(&self);
+        if self.open.get() {
+            return value;
+        }
+        let mut log = self.reader.log.borrow_mut();
+        for (key, _) in self.entries.into_iter().flatten() {
+            let name: &str = key.get_ref();
+            if !log.known.get(self.name).is_some_and(|known| known.contains(&name)) {
+                log.unknown.push((self.name, name.to_owned(), key.span()));
+            }
+        }
+        value
+    }
+}
+
+fn place(table: &str) -> String {
+    match table {
+        "" => "at the top level".to_owned(),
+        "agents" => "in `[[agents]]`".to_owned(),
+        _ => format!("in `[{table}]`"),
+    }
+}
+
+fn advice(known: &Known, table: &str, key: &str) -> String {
+    let keys = known.get(table).map(Vec::as_slice).unwrap_or_default();
+    let elsewhere = known.iter().find(|(_, keys)| keys.contains(&key));
+    if let Some((other, _)) = elsewhere {
+        return match *other {
+            "" => format!("{} is a table of its own, at the top level", code(key)),
+            other => format!("it belongs {}", place(other)),
+        };
+    }
+    let all: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+    match nearest(key, keys) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("the keys here are {}", all.join(", ")),
+    }
+}
+
+/// How an enumerated value that nobody knows is answered.
+pub(super) fn unknown_value(key: &str, value: &Text, names: &[&str]) -> Fault {
+    let fault =
+        Fault::new(value.span.clone(), format!("{} can't be {}", code(key), quoted(&value.value)));
+    let all: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    match nearest(&value.value, names) {
+        Some(near) => fault.help(format!("did you mean \"{near}\"? It can be {}", all.join(", "))),
+        None => fault.help(format!("it can be {}", all.join(", "))),
+    }
+}

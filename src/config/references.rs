@@ -1,0 +1,142 @@
+//! What the agents of a file say of each other: ids, dependencies, the orchestrator.
+
+use std::collections::HashMap;
+
+use super::agents::RawAgent;
+use super::errors::{Fault, code, quoted};
+use super::near::nearest;
+use super::read::{Reader, Text};
+use super::team::RawOrchestrator;
+use super::{Agent, Orchestrator, Permissions};
+use crate::model::AgentId;
+
+/// Looks up every reference to an agent.
+pub(super) fn link(
+    reader: &Reader<'_>,
+    raw: Vec<RawAgent>,
+    orchestrator: &RawOrchestrator,
+) -> (Vec<Agent>, Orchestrator) {
+    let ids = ids(reader, &raw);
+    let known: Vec<&str> =
+        raw.iter().filter_map(|agent| Some(agent.id.as_ref()?.value.as_str())).collect();
+    let find = |name: &Text| {
+        let found = ids.get(name.value.as_str()).copied();
+        if found.is_none() {
+            reader.fault(unknown(name, &known));
+        }
+        found
+    };
+
+    let mut edges: Vec<Vec<(usize, &Text)>> = Vec::with_capacity(raw.len());
+    for agent in &raw {
+        let mut found: Vec<(usize, &Text)> = Vec::new();
+        for name in &agent.depends_on {
+            let other = find(name);
+            found.extend(
+                other
+                    .filter(|other| found.iter().all(|(known, _)| known != other))
+                    .map(|other| (other, name)),
+            );
+        }
+        edges.push(found);
+    }
+    report_circles(reader, &raw, &edges);
+
+    let lead = orchestrator.agent.as_ref().and_then(&find);
+    if let Some(lead) = lead.map(|lead| &raw[lead])
+        && lead.agent.permissions == Permissions::Orchestrator
+        && let Some(place) = &lead.permissions
+    {
+        let message = "the orchestrator can't put its permissions before itself";
+        reader.fault(Fault::new(place.clone(), message).help("write \"allow\" or \"deny\""));
+    }
+    let depends_on: Vec<Vec<AgentId>> = edges
+        .iter()
+        .map(|found| found.iter().map(|(other, _)| raw[*other].agent.id.clone()).collect())
+        .collect();
+    let orchestrator = Orchestrator {
+        agent: lead.map(|lead| raw[lead].agent.id.clone()),
+        on_block: orchestrator.on_block,
+        hold_timeout: orchestrator.hold_timeout,
+    };
+    let agents = raw
+        .into_iter()
+        .zip(depends_on)
+        .map(|(raw, depends_on)| Agent { depends_on, ..raw.agent })
+        .collect();
+    (agents, orchestrator)
+}
+
+/// The agents by id; the first of those that share one.
+fn ids<'a>(reader: &Reader<'_>, raw: &'a [RawAgent]) -> HashMap<&'a str, usize> {
+    let mut ids = HashMap::new();
+    for (index, agent) in raw.iter().enumerate() {
+        let Some(id) = &agent.id else { continue };
+        if ids.contains_key(id.value.as_str()) {
+            let message = format!("there is another agent with the id {}", quoted(&id.value));
+            reader.fault(Fault::new(id.span.clone(), message).help("give each its own"));
+        } else {
+            ids.insert(id.value.as_str(), index);
+        }
+    }
+    ids
+}
+
+fn unknown(name: &Text, known: &[&str]) -> Fault {
+    let fault = Fault::new(name.span.clone(), format!("there is no agent {}", quoted(&name.value)));
+    match nearest(&name.value, known) {
+        Some(near) => fault.help(format!("did you mean {}?", quoted(near))),
+        None if known.is_empty() => fault.help("add it as `[[agents]]`"),
+        None => {
+            let known: Vec<String> = known.iter().take(20).map(|id| code(id)).collect();
+            fault.help(format!("there are {}", known.join(", ")))
+        }
+    }
+}
+
+/// Reports each circle of dependencies once, where it closes. Walks without recursion: the length
+/// of a chain is the file's to choose.
+fn report_circles(reader: &Reader<'_>, raw: &[RawAgent], edges: &[Vec<(usize, &Text)>]) {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Mark {
+        Unseen,
+        OnPath,
+        Done,
+    }
+    let mut marks = vec![Mark::Unseen; raw.len()];
+    for root in 0..raw.len() {
+        if marks[root] != Mark::Unseen {
+            continue;
+        }
+        marks[root] = Mark::OnPath;
+        // Each with the number of its dependencies that were followed.
+        let mut path = vec![(root, 0)];
+        while let Some((agent, followed)) = path.last_mut() {
+            let agent = *agent;
+            let Some((next, name)) = edges[agent].get(*followed) else {
+                marks[agent] = Mark::Done;
+                path.pop();
+                continue;
+            };
+            *followed += 1;
+            match marks[*next] {
+                Mark::Unseen => {
+                    marks[*next] = Mark::OnPath;
+                    path.push((*next, 0));
+                }
+                Mark::OnPath => {
+                    let circle =
+                        path.iter().map(|(agent, _)| *agent).skip_while(|agent| agent != next);
+                    let names: Vec<&str> =
+                        circle.chain([*next]).map(|agent| raw[agent].agent.id.as_str()).collect();
+                    let message = format!("agents wait for each other: {}", names.join(" → "));
+                    reader.fault(
+                        Fault::new(name.span.clone(), message)
+                            .help("leave out one of these dependencies"),
+                    );
+                }
+                Mark::Done => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The text of a configuration file: read with limits, and its places told as line and column.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::ops::Range;
+use std::path::Path;
+
+use super::errors::Fault;
+
+/// More than any team needs; a larger file is refused before it is read.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Reads a file as text. The error comes with the text as far as it can be shown.
+pub(super) fn read(file: &Path) -> Result<String, (String, Fault)> {
+    let bytes = match read_bytes(file, MAX_BYTES) {
+        Ok(bytes) => bytes,
+        Err((why, help)) => {
+            return Err((String::new(), Fault::of_file(format!("this file {why}"), help)));
+        }
+    };
+    // Control characters are TOML's own errors, but a file full of them deserves one sentence.
+    if bytes.contains(&0) {
+        let fault = Fault::of_file(
+            "this is a binary file, not a configuration".to_owned(),
+            "name an `eisen.toml`, or copy `config/full.toml` to start from".to_owned(),
+        );
+        return Err((String::new(), fault));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        // All before this offset is valid, so it holds in the lossy text too.
+        let at = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        let fault = Fault::new(at..at + '\u{fffd}'.len_utf8(), "this byte is not UTF-8")
+            .help("save the file as UTF-8");
+        (text, fault)
+    })
+}
+
+/// Reads a regular file of at most `limit` bytes. The error says what is wrong, and what to do.
+pub(super) fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, (String, String)> {
+    let fails = |error: &std::io::Error| {
+        let why = format!("cannot be read: {}", plain(error));
+        (why, "check the path and its permissions".to_owned())
+    };
+    let metadata = file.metadata().map_err(|error| fails(&error))?;
+    if metadata.is_dir() {
+        return Err(("is a folder, not a file".to_owned(), "name the file in it".to_owned()));
+    }
+    // Opening a pipe would wait for whoever writes to it.
+    if !metadata.is_file() {
+        return Err(("is not a regular file".to_owned(), "name a regular file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    File::open(file)
+        .and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
+        .map_err(|error| fails(&error))?;
+    if bytes.len() as u64 > limit {
+        let what = format!("is larger than {} KiB", limit / 1024);
+        return Err((what, "make it smaller".to_owned()));
+    }
+    Ok(bytes)
+}
+
+/// The error as the system words it, without the number behind.
+pub(super) fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_lowercase(),
+        None => text,
+    }
+}
+
+/// Line and column of a byte offset, both from 1, the column in characters.
+pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text.as_bytes()[..offset.min(text.len())];
+    let line = memchr::memchr_iter(b'\n', before).count() + 1;
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+    let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+    (line, column)
+}
+
+/// The line that an offset stands in, without its line break.
+pub(super) fn line_at(text: &str, offset: usize) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let offset = offset.min(bytes.len());
+    let start = bytes[..offset].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let end = bytes[offset..]
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .map_or(bytes.len(), |at| offset + at);
+    start..end
+}

@@ -1,0 +1,287 @@
+use expect_test::expect;
+
+use super::errors;
+
+/// One file with a mistake of nearly every kind: each is told, and nothing else.
+#[test]
+fn every_mistake_of_a_file_is_told_at_once() {
+    let text = r#"[team]
+nmae = "shop"
+listen = "localhost:80"
+stop_grace_s = "5"
+on_block = "hold"
+
+[orchestrator]
+agent = "led"
+on_block = "hld"
+
+[tracker]
+decay_rate = 1.5
+tick_ms = -1
+colour = "red"
+
+[zones]
+denied = ["secrets/", "[a"]
+git = readonly
+
+[[agents]]
+id = "lead"
+command = ["lead", "${NO_SUCH_VARIABLE}"]
+depends_on = ["ui"]
+
+[[agents]]
+id = "ui"
+profile = "opncode"
+prompt = "a"
+prompt_file = "prompt.md"
+depends_on = ["lead"]
+[agents.zone]
+enforce = "kernel"
+allow = ["src/**"]
+
+[[agents]]
+id = "ui"
+protocol = "claude-stream-json"
+
+[[plugins]]
+name = "claude-stream-json"
+"#;
+    expect![[r#"
+        2:1 unknown key `nmae` in `[team]` | did you mean `name`?
+        3:10 "localhost:80" is no IP address with a port | write one such as "127.0.0.1:17320" or "[::1]:17320"; port 0 takes a free one
+        4:16 `stop_grace_s` must be a whole number from 0 to 3600, not a string | write it without quotes
+        5:1 unknown key `on_block` in `[team]` | it belongs in `[orchestrator]`
+        8:9 there is no agent "led" | did you mean "lead"?
+        9:12 `on_block` can't be "hld" | did you mean "hold"? It can be "deny", "hold"
+        12:14 `decay_rate` must be at least 0 and at most 1 | leave it out for 0.95
+        13:11 `tick_ms` must be a whole number from 1 to 60000 | leave it out for 100
+        14:1 unknown key `colour` in `[tracker]` | the keys here are `tick_ms`, `idle_tick_ms`, `context_turns`, `compaction_threshold`, `decay_rate`
+        17:11 the pattern "secrets/" ends with `/`, so it matches no file | write "secrets/**" for all that is in the folder
+        17:23 the pattern "[a" can't be read: unclosed character class; missing ']' | the signs are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\` before one takes it literally
+        18:7 string values must be quoted | write "readonly"
+        22:21 the environment has no variable `NO_SUCH_VARIABLE` | set it, or give a default: `${NO_SUCH_VARIABLE:-…}`
+        27:11 there is no profile "opncode" | did you mean "opencode"?
+        29:15 `prompt` and `prompt_file` can't both be given | keep one
+        30:15 agents wait for each other: lead → ui → lead | leave out one of these dependencies
+        32:11 this version cannot have the kernel enforce a zone | write "protocol", or "auto" to have the kernel's help once there is a version that can
+        33:1 unknown key `allow` in `[agents.zone]` | did you mean `allowed`?
+        35:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+        36:6 there is another agent with the id "ui" | give each its own
+        37:12 `protocol` can't be "claude-stream-json" | this version only knows "acp": extractor plugins are not supported yet
+        39:1 extractor plugins are not supported by this version | leave out `[[plugins]]`, and run agents that speak ACP themselves
+    "#]].assert_eq(&errors(text));
+}
+
+/// An agent that is complete, to stand beside what is tried.
+const AGENT: &str = "[[agents]]\nid = \"a\"\ncommand = [\"c\"]\n";
+
+/// Each text stands for itself; those that begin with `+` are keys of an agent.
+#[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
+fn each_mistake_says_what_to_write() {
+    let texts = [
+        // Syntax.
+        "[team\nname = 1\n[tracker]\nx = 2",
+        "[team]\nname \"shop\"\nscratch = 1",
+        "[team]\nname =\nscratch = 1",
+        "[team]\nname = \"shop\nscratch = 1",
+        "[zones]\nshared = [\"a\",\n\"b\"\ngit = 1\n[tracker]\nx = 2",
+        "[zones]\nshared = [\n  \"a\"\n  \"b\"\n]\ngit = 1",
+        "[zones]\nshared = [\"a\"",
+        "[[agents]]\nid = \"a\"\ncommand = [\"c\"]\nprompt = \"\"\"never\nclosed\n[team]\nnmae = 1",
+        "[team]\nname = \"a\"\nname = \"b\"",
+        "[team]\n[team]\nx = 1\n[tracker]\ny = 1",
+        "[agents]\nid = \"a\"",
+        "[[agents]]\nid \"a\"\ncommand = [\"c\"]\n[[agents]]\nid = \"b\"\ncommand = [\"c\"]\ndepends_on = [\"a\"]",
+        "= 1\n???\n[x y]\n",
+        "team = \"shop\"\nagents = [1]",
+        // Values.
+        "[team]\nname = \"my shop\"\nworkspace = \"nowhere\"\nmax_running = 1.5",
+        "[team]\nworkspace = \"prompt.md\"",
+        "[tracker]\ndecay_rate = nan\ncompaction_threshold = 0\ntick_ms = 500\nidle_tick_ms = 100",
+        "[tracker]\ncontext_turns = 99999999999999999999999\ndecay_rate = 1e999",
+        "[zones]\nshared = \"a\"\nreadable = [1, \"../x\", \"\", \"./\"]",
+        "[port]\nmax_connections = 0\nbacklog = \"many\"\nwrite_deadline_s = true",
+        "[graph]\nenabled = 1",
+        // Agents.
+        "+id = 1",
+        "+session = false\nprompt = \"a\"",
+        "+prompt_file = \"nowhere.md\"",
+        "+prompt_file = \"latin1.md\"",
+        "+prompt_file = \"src\"",
+        "+prompt_file = \"/dev/zero\"",
+        "+profile = \"opencode\"",
+        "+cwd = \"..\"",
+        "+cwd = \"prompt.md\"",
+        "+model = \"\"",
+        "+model = \"a\\u0000b\"",
+        "+env = { A = 1, \"B=C\" = \"x\" }",
+        "+env = [\"A=1\"]",
+        "+depends_on = [\"a\"]",
+        "+depends_on = [\"b\", \"z\"]\n[[agents]]\nid = \"b\"\ncommand = [\"c\"]\ndepends_on = [\"a\"]",
+        "+mcp_servers = [{ name = \"m\" }, { type = \"tcp\" }, 1, { name = \"m\", command = 1979-05-27 }]",
+        "+permissions = \"ask\"\non_violation = \"kill\"",
+        "+permissions = \"orchestrator\"\n[orchestrator]\nagent = \"a\"",
+        "+restart = { policy = \"allways\", backoff_ms = [200] }",
+        "+restart = { backoff_ms = [200, 100], within_s = 0 }",
+        "+limits = { memory_mb = 0 }",
+        "[[agents]]\nid = \"orchestrator\"\ncommand = []",
+        "[[agents]]\nid = \"-\"\ncommand = [\"\"]",
+        "[[agents]]\nid = \"a\"\ncommand = \"opencode acp\"",
+        "[[agents]]\ncommand = [\"c\"]\n[[agents]]\nid = \"a\"\nautostart = \"yes\"",
+        // Profiles.
+        "[profiles.a]\nbase = \"b\"\n[profiles.b]\nbase = \"a\"\n[profiles.c]\nbase = \"c\"\n[profiles.d]\nargs = []",
+        "[profiles.\"x y\"]\n[profiles.a]\nbase = \"opencod\"\nbass = 1\n[profiles.b]\ncommand = []",
+        "[profiles]\na = 1",
+    ];
+    let told: String = texts
+        .iter()
+        .map(|text| {
+            let text =
+                text.strip_prefix('+').map_or((*text).to_owned(), |keys| format!("{AGENT}{keys}"));
+            format!("── {}\n{}", text.trim_start_matches(AGENT).replace('\n', "⏎"), errors(&text))
+        })
+        .collect();
+    expect![[r#"
+        ── [team⏎name = 1⏎[tracker]⏎x = 2
+        1:6 unclosed table, expected `]`
+        4:1 unknown key `x` in `[tracker]` | the keys here are `tick_ms`, `idle_tick_ms`, `context_turns`, `compaction_threshold`, `decay_rate`
+        ── [team]⏎name "shop"⏎scratch = 1
+        2:6 key with no value, expected `=`
+        3:11 `scratch` must be a boolean, not an integer | write `true` or `false`, without quotes
+        ── [team]⏎name =⏎scratch = 1
+        2:7 the value is missing | write a value behind `=`
+        3:11 `scratch` must be a boolean, not an integer | write `true` or `false`, without quotes
+        ── [team]⏎name = "shop⏎scratch = 1
+        2:13 this string is not closed | close it with `"`
+        3:11 `scratch` must be a boolean, not an integer | write `true` or `false`, without quotes
+        ── [zones]⏎shared = ["a",⏎"b"⏎git = 1⏎[tracker]⏎x = 2
+        2:10 this array is not closed | close it with `]`
+        4:7 `git` must be a string, not an integer | write it in quotes
+        6:1 unknown key `x` in `[tracker]` | the keys here are `tick_ms`, `idle_tick_ms`, `context_turns`, `compaction_threshold`, `decay_rate`
+        ── [zones]⏎shared = [⏎  "a"⏎  "b"⏎]⏎git = 1
+        4:3 missing comma between array elements, expected `,`
+        6:7 `git` must be a string, not an integer | write it in quotes
+        ── [zones]⏎shared = ["a"
+        2:14 unclosed array, expected `]`
+        ── prompt = """never⏎closed⏎[team]⏎nmae = 1
+        4:10 this string is not closed | close it with `"""`
+        7:1 unknown key `nmae` in `[team]` | did you mean `name`?
+        ── [team]⏎name = "a"⏎name = "b"
+        3:1 `name` is set twice in this table | keep one of the two
+        ── [team]⏎[team]⏎x = 1⏎[tracker]⏎y = 1
+        2:2 `[team]` opens a table that is there already | put its keys under the first one; agents are `[[agents]]`, one each
+        5:1 unknown key `y` in `[tracker]` | the keys here are `tick_ms`, `idle_tick_ms`, `context_turns`, `compaction_threshold`, `decay_rate`
+        ── [agents]⏎id = "a"
+        1:1 `agents` must be an array of tables, not a table | write `[[agents]]`, and its keys below, once for each
+        1:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+        ── [[agents]]⏎id "a"⏎command = ["c"]⏎[[agents]]⏎id = "b"⏎command = ["c"]⏎depends_on = ["a"]
+        2:4 key with no value, expected `=`
+        7:15 there is no agent "a" | there are `b`
+        ── = 1⏎???⏎[x y]⏎
+        1:1 unquoted keys cannot be empty, expected letters, numbers, `-`, `_`
+        2:1 invalid unquoted key, expected letters, numbers, `-`, `_`
+        3:3 unclosed table, expected `]`
+        ── team = "shop"⏎agents = [1]
+        1:8 `team` must be a table, not a string | write `[team]`, and its keys below
+        2:11 `agents` must be an array of tables, not an integer | write `[[agents]]`, and its keys below, once for each
+        ── [team]⏎name = "my shop"⏎workspace = "nowhere"⏎max_running = 1.5
+        2:8 `name` can't be "my shop" | write "my-shop": up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first
+        3:13 the workspace "nowhere" can't be had: no such file or directory | name an existing folder, relative to this file
+        4:15 `max_running` must be a whole number from 0 to 1000000, not a float | leave it out for 0
+        ── [team]⏎workspace = "prompt.md"
+        2:13 the workspace "prompt.md" is not a folder | name an existing folder, relative to this file
+        ── [tracker]⏎decay_rate = nan⏎compaction_threshold = 0⏎tick_ms = 500⏎idle_tick_ms = 100
+        2:14 `decay_rate` must be at least 0 and at most 1 | leave it out for 0.95
+        3:24 `compaction_threshold` must be more than 0 and at most 1 | leave it out for 0.5
+        5:16 `idle_tick_ms` is shorter than `tick_ms`, 500 | write 500 or more
+        ── [tracker]⏎context_turns = 99999999999999999999999⏎decay_rate = 1e999
+        2:17 `context_turns` must be a whole number from 0 to 1000000 | leave it out for 3
+        3:14 `decay_rate` must be at least 0 and at most 1 | leave it out for 0.95
+        ── [zones]⏎shared = "a"⏎readable = [1, "../x", "", "./"]
+        2:10 `shared` must be an array of strings, not a string | write `shared = ["a"]`
+        3:13 each of `readable` must be a string, not an integer | write it in quotes
+        3:16 the pattern "../x" contains `..` | write it relative to the workspace without `..`; a place outside has an absolute pattern
+        3:24 the pattern "" is empty | write "**" for everything, or leave it out
+        3:28 the pattern "./" names the workspace itself | write "**" for all that is in it
+        ── [port]⏎max_connections = 0⏎backlog = "many"⏎write_deadline_s = true
+        2:19 `max_connections` must be a whole number from 1 to 1000000 | leave it out for 1024
+        3:11 `backlog` must be a whole number from 16 to 1000000, not a string | write it without quotes
+        4:20 `write_deadline_s` must be a whole number from 1 to 3600, not a boolean | leave it out for 10
+        ── [graph]⏎enabled = 1
+        2:11 `enabled` must be a boolean, not an integer | write `true` or `false`, without quotes
+        ── id = 1
+        4:1 `id` is set twice in this table | keep one of the two
+        ── session = false⏎prompt = "a"
+        5:10 a prompt needs a session to be sent in | leave out `session = false`, or the prompt
+        ── prompt_file = "nowhere.md"
+        4:15 `nowhere.md` cannot be read: no such file or directory | check the path and its permissions
+        ── prompt_file = "latin1.md"
+        4:15 `latin1.md` is not UTF-8 | save the file as UTF-8
+        ── prompt_file = "src"
+        4:15 `src` is a folder, not a file | name the file in it
+        ── prompt_file = "/dev/zero"
+        4:15 `/dev/zero` is not a regular file | name a regular file
+        ── profile = "opencode"
+        4:11 `profile` and `command` can't both be given | keep one; a profile of your own in `[profiles.NAME]` can change a built-in one
+        ── cwd = ".."
+        4:7 the working directory ".." lies outside the workspace | name an existing folder, relative to the workspace
+        ── cwd = "prompt.md"
+        4:7 the working directory "prompt.md" is not a folder | name an existing folder, relative to the workspace
+        ── model = ""
+        4:9 `model` is empty | give it a value, or leave the key out
+        ── model = "a\u0000b"
+        4:9 a string can't contain a NUL character | leave it out: neither paths nor commands can carry one
+        ── env = { A = 1, "B=C" = "x" }
+        4:13 `A` must be a string, not an integer | write it in quotes
+        4:16 no variable can be called "B=C" | leave out `=`
+        ── env = ["A=1"]
+        4:7 `env` must be a table, not an array | write `env = { NAME = "value" }`
+        ── depends_on = ["a"]
+        4:15 agents wait for each other: a → a | leave out one of these dependencies
+        ── depends_on = ["b", "z"]⏎[[agents]]⏎id = "b"⏎command = ["c"]⏎depends_on = ["a"]
+        4:20 there is no agent "z" | there are `a`, `b`
+        8:15 agents wait for each other: a → b → a | leave out one of these dependencies
+        ── mcp_servers = [{ name = "m" }, { type = "tcp" }, 1, { name = "m", command = 1979-05-27 }]
+        4:16 this is no MCP server as ACP has them: missing field `command` | write { name, command, args = ["…"], env = [{ name, value }] }, or { type = "http", name, url, headers = [{ name, value }] }
+        4:32 this is no MCP server as ACP has them: its `type` can't be "tcp" | write { name, command, args = ["…"], env = [{ name, value }] }, or { type = "http", name, url, headers = [{ name, value }] }
+        4:50 `mcp_servers` must be an array of tables, not an integer | write each server as a table
+        4:77 JSON has no such value | write it as a string, in quotes
+        ── permissions = "ask"⏎on_violation = "kill"
+        4:15 `permissions` can't be "ask" | it can be "allow", "deny", "orchestrator"
+        5:16 `on_violation` can't be "kill" | it can be "report", "cancel", "stop"
+        ── permissions = "orchestrator"⏎[orchestrator]⏎agent = "a"
+        4:15 the orchestrator can't put its permissions before itself | write "allow" or "deny"
+        ── restart = { policy = "allways", backoff_ms = [200] }
+        4:22 `policy` can't be "allways" | did you mean "always"? It can be "on-failure", "never", "always"
+        4:46 `backoff_ms` must be two whole numbers, the second not the smaller one | write the first and the longest wait, such as `backoff_ms = [200, 10000]`
+        ── restart = { backoff_ms = [200, 100], within_s = 0 }
+        4:26 `backoff_ms` must be two whole numbers, the second not the smaller one | write the first and the longest wait, such as `backoff_ms = [200, 10000]`
+        4:49 `within_s` must be a whole number from 1 to 86400 | leave it out for 60
+        ── limits = { memory_mb = 0 }
+        4:24 `memory_mb` must be a whole number from 1 to 1000000000 | leave it out for no limit
+        ── [[agents]]⏎id = "orchestrator"⏎command = []
+        2:6 no agent can have the id "orchestrator" | the name is reserved; give it another, and name it in `[orchestrator] agent`
+        3:11 the command is empty | write `command = ["PROGRAM", "ARG"]`
+        ── [[agents]]⏎id = "-"⏎command = [""]
+        2:6 `id` can't be "-" | write up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first
+        3:12 the program's name is empty | name a program on PATH, or a path relative to this file
+        ── [[agents]]⏎id = "a"⏎command = "opencode acp"
+        3:11 `command` must be an array of strings, not a string | write `command = ["opencode", "acp"]`
+        ── [[agents]]⏎command = ["c"]⏎[[agents]]⏎id = "a"⏎autostart = "yes"
+        1:1 this agent has no `id` | give it one, such as `id = "ui"`
+        3:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+        5:13 `autostart` must be a boolean, not a string | write `true` or `false`, without quotes
+        ── [profiles.a]⏎base = "b"⏎[profiles.b]⏎base = "a"⏎[profiles.c]⏎base = "c"⏎[profiles.d]⏎args = []
+        4:8 profiles are based on each other: a → b → a | base one of them on a built-in profile, or give it a `command`
+        6:8 there is no profile "c" | there are claude-code, codex, copilot, gemini, kimi, opencode, vibe, a, b, c, d
+        7:11 the profile `d` runs nothing | give it a `base` or a `command`
+        ── [profiles."x y"]⏎[profiles.a]⏎base = "opencod"⏎bass = 1⏎[profiles.b]⏎command = []
+        1:11 a profile's name can't be "x y" | write "x-y": up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first
+        3:8 there is no profile "opencod" | did you mean "opencode"?
+        4:1 unknown key `bass` in `[profiles.NAME]` | did you mean `base`?
+        6:11 the command is empty | write `command = ["PROGRAM", "ARG"]`
+        ── [profiles]⏎a = 1
+        2:5 `profiles.NAME` must be a table, not an integer | write `[profiles.NAME]`, and its keys below
+    "#]].assert_eq(&told);
+}

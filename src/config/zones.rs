@@ -1,0 +1,189 @@
+//! `[zones]` and `[agents.zone]`: patterns are checked one by one and gathered to a `ZoneSpec`.
+
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobSetBuilder};
+
+use super::errors::{Fault, quoted};
+use super::read::{Table, Text};
+use super::{AgentZone, Confine, Enforce, profiles};
+use crate::zone::{GitAccess, ZoneSpec};
+
+/// What holds for every agent.
+pub(super) struct TeamZones {
+    shared: Vec<String>,
+    denied: Vec<String>,
+    readable: Vec<String>,
+    git: GitAccess,
+    pub(super) workspace: PathBuf,
+    eisen_dir: PathBuf,
+}
+
+pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> TeamZones {
+    let mut readable = patterns(zones, "readable", workspace).unwrap_or_default();
+    if zones.flag("base", true) {
+        readable.extend(profiles::base_patterns().into_iter().map(str::to_owned));
+    }
+    TeamZones {
+        shared: patterns(zones, "shared", workspace).unwrap_or_default(),
+        denied: patterns(zones, "denied", workspace).unwrap_or_default(),
+        readable,
+        git: zones.choice(
+            "git",
+            &[("read", GitAccess::Read), ("none", GitAccess::None), ("commit", GitAccess::Commit)],
+        ),
+        workspace: workspace.to_owned(),
+        eisen_dir: eisen_dir.to_owned(),
+    }
+}
+
+/// Reads `[agents.zone]`; without one an agent may touch the whole workspace, and owns nothing.
+pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones) -> AgentZone {
+    let own = agent.place_of("zone").is_some();
+    agent.section("zone", "agents.zone", |zone| {
+        zone.inert("confine");
+        zone.inert("observe_files");
+        let list = |key| patterns(zone, key, &team.workspace);
+        let allowed = list("allowed").unwrap_or_else(|| vec!["**".to_owned()]);
+        let joined = |first: &[String], key| {
+            let mut all = first.to_vec();
+            all.extend(list(key).unwrap_or_default());
+            all
+        };
+        AgentZone {
+            own,
+            spec: ZoneSpec {
+                workspace: team.workspace.clone(),
+                allowed,
+                shared: team.shared.clone(),
+                denied: joined(&team.denied, "denied"),
+                readable: joined(&team.readable, "readable"),
+                git: team.git,
+                terminals: zone.choice("terminals", &[("allow", true), ("deny", false)]),
+                eisen_dir: team.eisen_dir.clone(),
+            },
+            enforce: enforce(zone),
+            confine: zone.choice(
+                "confine",
+                &[("workspace", Confine::Workspace), ("strict", Confine::Strict)],
+            ),
+            observe_files: zone.flag("observe_files", true),
+        }
+    })
+}
+
+fn enforce(zone: &Table<'_>) -> Enforce {
+    let enforce = zone.choice(
+        "enforce",
+        &[("auto", Enforce::Auto), ("kernel", Enforce::Kernel), ("protocol", Enforce::Protocol)],
+    );
+    // Whoever asks for the kernel must not get less without knowing.
+    if enforce == Enforce::Kernel
+        && let Some(span) = zone.place_of("enforce")
+    {
+        zone.fault(
+            Fault::new(span, "this version cannot have the kernel enforce a zone").help(
+                "write \"protocol\", or \"auto\" to have the kernel's help once there is a version that can",
+            ),
+        );
+    }
+    enforce
+}
+
+/// The patterns of a list, each checked; None if the list is not there. A list with a mistake
+/// never comes out wider than it was meant: the file is refused.
+fn patterns(table: &Table<'_>, key: &'static str, workspace: &Path) -> Option<Vec<String>> {
+    let texts = table.texts(key)?;
+    let checked = |text: &Text| match pattern(&text.value, workspace) {
+        Ok(pattern) => Some(pattern),
+        Err((message, help)) => {
+            table.fault(Fault::new(text.span.clone(), message).help(help));
+            None
+        }
+    };
+    Some(texts.iter().filter_map(checked).collect())
+}
+
+/// Brings a pattern into the form that zones match: relative to the workspace if it lies inside.
+/// The error says what is wrong, and what to write.
+fn pattern(written: &str, workspace: &Path) -> Result<String, (String, String)> {
+    let mut pattern = written;
+    while let Some(rest) = pattern.strip_prefix("./") {
+        pattern = rest.trim_start_matches('/');
+    }
+    if let Some(inside) = workspace.to_str().and_then(|root| pattern.strip_prefix(root)) {
+        pattern = inside.strip_prefix('/').unwrap_or(pattern);
+    }
+    let wrong =
+        |what: &str, help: String| Err((format!("the pattern {} {what}", quoted(written)), help));
+    if written.is_empty() {
+        return wrong("is empty", "write \"**\" for everything, or leave it out".to_owned());
+    }
+    if pattern.is_empty() || pattern == "." {
+        return wrong(
+            "names the workspace itself",
+            "write \"**\" for all that is in it".to_owned(),
+        );
+    }
+    if pattern.starts_with("~/") || pattern == "~" {
+        let help = format!("write {}", quoted(&pattern.replacen('~', "${HOME}", 1)));
+        return wrong("starts with `~`, which only a shell knows", help);
+    }
+    if pattern.split('/').any(|component| component == "..") {
+        let help = "write it relative to the workspace without `..`; a place outside has an absolute pattern";
+        return wrong("contains `..`", help.to_owned());
+    }
+    if pattern.split('/').any(|component| component == ".") || pattern[1..].contains("//") {
+        return wrong("is no plain path", "leave out `/./` and `//`".to_owned());
+    }
+    if let Some(folder) = pattern.strip_suffix('/') {
+        let help =
+            format!("write {} for all that is in the folder", quoted(&format!("{folder}/**")));
+        return wrong("ends with `/`, so it matches no file", help);
+    }
+    // Only the set compiles what the glob was translated to, and can find it too large.
+    GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .build()
+        .and_then(|glob| GlobSetBuilder::new().add(glob).build())
+        .map(|_| pattern.to_owned())
+        .or_else(|error| {
+            let help = "the signs are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\\` before one takes it literally";
+            wrong(&format!("can't be read: {}", error.kind()), help.to_owned())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_come_out_relative_to_the_workspace() {
+        for (written, wanted) in [
+            ("src/**", "src/**"),
+            ("./src/**", "src/**"),
+            ("././/a", "a"),
+            ("**", "**"),
+            ("/w/src/**", "src/**"),
+            ("/w2/src", "/w2/src"),
+            ("/etc/hosts", "/etc/hosts"),
+            ("a..b/..c/d..", "a..b/..c/d.."),
+            ("{a,b}/[cd]/*.rs", "{a,b}/[cd]/*.rs"),
+        ] {
+            assert_eq!(pattern(written, Path::new("/w")).as_deref(), Ok(wanted), "{written}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_would_never_match_are_refused() {
+        for written in [
+            "", ".", "./", "/w/", "..", "../x", "a/../b", "a/..", "~/x", "~", "src/", "a//b",
+            "a/./b", "[a", "{a", "a]b}", "[z-a]", "a\\", "/",
+        ] {
+            let outcome = pattern(written, Path::new("/w"));
+            assert!(outcome.is_err(), "{written} → {outcome:?}");
+        }
+        let huge = "{a,b,c,d,e,f}*?[!x-z]**".repeat(20_000);
+        assert!(pattern(&huge, Path::new("/w")).is_err());
+    }
+}

@@ -14,6 +14,8 @@ pub mod model;
 
 pub mod config;
 
+pub mod process;
+
 pub mod line;
 
 pub mod zone;

@@ -1,0 +1,217 @@
+//! The supervisor's side of a spawn.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::PathBuf;
+use std::process::Stdio as StdStdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, pipe};
+use tokio::process::{Child, Command as TokioCommand};
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+
+use super::wire::{LENGTH, REPORT, Refusal, Report};
+use super::{Command, Exit, Process, SpawnError, Stdio, orphans, sys, wire};
+
+/// Size of the pipe that an agent's output comes through.
+#[cfg(target_os = "linux")]
+const WIDE_PIPE: i32 = 1024 * 1024;
+/// Past this many children pipes keep their usual size: the kernel counts a user's pipes, and
+/// gives one who has too much in them only tiny new ones, in every program.
+const WIDE_PIPES: usize = 24;
+
+/// How long a warden has to end everything. One that takes longer was stopped, or waits for a
+/// process that hangs in the kernel; it is killed, and this process does its work.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a start may take: a program can lie on a disk that hangs.
+const START_PATIENCE: Duration = Duration::from_secs(30);
+
+/// Starts commands, each under a warden. Clones share what [`Launcher::drained`] waits for.
+#[derive(Clone, Debug)]
+pub struct Launcher {
+    program: PathBuf,
+    wardens: TaskTracker,
+}
+
+impl Launcher {
+    /// `program` is to run [`warden_main`](super::warden_main) when its first argument is
+    /// `warden`.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), wardens: TaskTracker::new() }
+    }
+
+    /// The program that runs, also when its file has been replaced since.
+    pub fn this_program() -> io::Result<Self> {
+        if cfg!(target_os = "linux") {
+            return Ok(Self::new("/proc/self/exe"));
+        }
+        Ok(Self::new(std::env::current_exe()?))
+    }
+
+    /// Starts `command` in a process group of its own.
+    pub async fn spawn(&self, command: &Command) -> Result<(Process, Stdio), SpawnError> {
+        let pipes = || -> io::Result<_> {
+            let (input, to_child) = io::pipe()?;
+            let (from_child, output) = io::pipe()?;
+            let (errors_from_child, errors) = io::pipe()?;
+            let stdio = Stdio {
+                stdin: pipe::Sender::from_owned_fd(to_child.into())?,
+                stdout: pipe::Receiver::from_owned_fd(from_child.into())?,
+                stderr: pipe::Receiver::from_owned_fd(errors_from_child.into())?,
+            };
+            Ok(([input.into(), output.into(), errors.into()], stdio))
+        };
+        let (ends, stdio) = pipes().map_err(|error| SpawnError::warden(command, error))?;
+        let (process, running) = self.start(command, ends).await?;
+        if running <= WIDE_PIPES {
+            widen(&stdio.stdout);
+        }
+        Ok((process, stdio))
+    }
+
+    /// Starts `command` without standard input, with both outputs in one pipe, as a terminal
+    /// shows them.
+    pub async fn spawn_merged(
+        &self,
+        command: &Command,
+    ) -> Result<(Process, pipe::Receiver), SpawnError> {
+        let pipes = || -> io::Result<_> {
+            let nothing = File::open("/dev/null")?;
+            let (from_child, output) = io::pipe()?;
+            let again = output.try_clone()?;
+            let receiver = pipe::Receiver::from_owned_fd(from_child.into())?;
+            Ok(([nothing.into(), output.into(), again.into()], receiver))
+        };
+        let (ends, output) = pipes().map_err(|error| SpawnError::warden(command, error))?;
+        let (process, _) = self.start(command, ends).await?;
+        Ok((process, output))
+    }
+
+    /// Waits until every process that was started is gone with all it started. Those that still
+    /// have an owner are waited for, not ended.
+    pub async fn drained(&self) {
+        self.wardens.close();
+        self.wardens.wait().await;
+    }
+
+    /// The process, and how many run now.
+    async fn start(
+        &self,
+        command: &Command,
+        ends: [OwnedFd; 3],
+    ) -> Result<(Process, usize), SpawnError> {
+        let failed = |error| SpawnError::warden(command, error);
+        let spec = wire::encode(command)?;
+        let (ours, theirs) = StdUnixStream::pair().map_err(failed)?;
+        // The socket is empty, so this cannot block.
+        sys::send_with(&ours, &spec[..LENGTH], &ends).map_err(failed)?;
+        drop(ends);
+        ours.set_nonblocking(true).map_err(failed)?;
+        let ours = UnixStream::from_std(ours).map_err(failed)?;
+        let (warden, pid, running) = self.start_warden(theirs).map_err(failed)?;
+
+        let (reports, mut control) = ours.into_split();
+        let (started, start) = oneshot::channel();
+        let (ended, exit) = watch::channel(None);
+        let (ownership, owner) = oneshot::channel();
+        let started = Some(started);
+        // The task ends soon after `control` and `ownership` are dropped: now, if this future
+        // is, or with the process.
+        self.wardens.spawn(Watch { warden, pid, reports, started, ended }.run(owner));
+        // If the warden is gone, the missing report says so.
+        let _ = control.write_all(&spec[LENGTH..]).await;
+        let Ok(start) = timeout(START_PATIENCE, start).await else {
+            return Err(failed(io::Error::other("the command did not begin in time")));
+        };
+        match start {
+            Ok(Ok(pid)) => Ok((Process { pid, control, exit, ownership }, running)),
+            Ok(Err(refusal)) => Err(SpawnError::refused(command, refusal)),
+            Err(_) => Err(failed(io::Error::other("it ended before its command began"))),
+        }
+    }
+
+    fn start_warden(&self, control: StdUnixStream) -> io::Result<(Child, i32, usize)> {
+        let mut command = TokioCommand::new(&self.program);
+        // Standard output is the editor's under `observe`; a panic should be seen.
+        command.arg0("eisen-core").arg("warden");
+        command.stdin(OwnedFd::from(control)).stdout(StdStdio::null()).stderr(StdStdio::inherit());
+        let ((child, pid), running) = orphans::enter(|| {
+            let child = command.spawn()?;
+            let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+            let pid = pid.ok_or(io::ErrorKind::NotFound)?;
+            Ok(((child, pid), pid))
+        })?;
+        Ok((child, pid, running))
+    }
+}
+
+/// What the supervisor keeps of one warden.
+struct Watch {
+    warden: Child,
+    pid: i32,
+    reports: OwnedReadHalf,
+    started: Option<oneshot::Sender<Result<u32, Refusal>>>,
+    ended: watch::Sender<Option<Exit>>,
+}
+
+impl Watch {
+    /// Passes on what the warden reports, reaps it, and does its work if it did not live, or
+    /// does not go on, to do it. `owner` ends with the process's owner.
+    async fn run(mut self, owner: oneshot::Receiver<Infallible>) {
+        let overdue = async {
+            let _ = owner.await;
+            tokio::time::sleep(PATIENCE).await;
+        };
+        let orderly = tokio::select! {
+            orderly = self.follow() => orderly,
+            () = overdue => {
+                let _ = self.warden.kill().await;
+                false
+            }
+        };
+        orphans::leave(self.pid);
+        if !orderly {
+            tracing::warn!(warden = self.pid, "a warden was killed; ending what it guarded");
+            orphans::end().await;
+        }
+        if self.ended.borrow().is_none() {
+            self.ended.send_replace(Some(Exit::KILLED));
+        }
+    }
+
+    /// Answers whether the warden did all its work. It is reaped then: only when a warden has
+    /// been reaped have its orphans come to this process.
+    async fn follow(&mut self) -> bool {
+        let mut frame = [0; REPORT];
+        while self.reports.read_exact(&mut frame).await.is_ok() {
+            match Report::decode(frame) {
+                Some(Report::Started(pid)) => self.tell(Ok(pid.cast_unsigned())),
+                Some(Report::Refused(refusal)) => self.tell(Err(refusal)),
+                Some(Report::Ended(exit)) => drop(self.ended.send_replace(Some(exit))),
+                None => break,
+            }
+        }
+        self.warden.wait().await.is_ok_and(|status| status.success())
+    }
+
+    fn tell(&mut self, start: Result<u32, Refusal>) {
+        // Whoever waited for it may have gone.
+        let _ = self.started.take().map(|started| started.send(start));
+    }
+}
+
+/// Best effort: a pipe of the usual size does as well, only slower.
+fn widen(pipe: &pipe::Receiver) {
+    #[cfg(target_os = "linux")]
+    let _ = nix::fcntl::fcntl(pipe, nix::fcntl::FcntlArg::F_SETPIPE_SZ(WIDE_PIPE));
+    #[cfg(not(target_os = "linux"))]
+    let _ = pipe;
+}

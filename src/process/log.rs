@@ -1,0 +1,184 @@
+//! An agent's standard error: to its log file, to the debug log, and its last lines kept.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bytes::{BufMut, BytesMut};
+use tokio::fs::{DirBuilder, File, OpenOptions, rename};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::model::AgentId;
+
+/// A longer line is taken for several.
+const LONGEST_LINE: usize = 64 * 1024;
+/// A file that would grow past this becomes `NAME.1`, in place of the one before it.
+const LARGEST_FILE: u64 = 10 * 1024 * 1024;
+/// How many lines are kept for the reason of an error; older ones are let go.
+const KEPT_LINES: usize = 20;
+/// A kept line is cut to this many characters.
+const KEPT_WIDTH: usize = 500;
+/// How much is still read after the agent's end, from descendants that go on writing.
+const LAST_WORDS: usize = 1024 * 1024;
+
+/// Reads an agent's standard error until its end, so that the agent never waits for a reader.
+/// Dropping it stops the reading.
+#[derive(Debug)]
+pub struct StderrLog {
+    agent_ended: CancellationToken,
+    pump: AbortOnDropHandle<VecDeque<String>>,
+}
+
+impl StderrLog {
+    /// Appends to the file at `path`, which is made with its folders, for its owner alone. A file
+    /// that can't be written is warned of once; the reading goes on.
+    pub fn spawn(stderr: pipe::Receiver, path: PathBuf, agent: AgentId) -> Self {
+        let agent_ended = CancellationToken::new();
+        let pump = Pump {
+            agent,
+            waiting: BytesMut::new(),
+            kept: VecDeque::new(),
+            file: LogFile { path, open: None, warned: false },
+        };
+        let pump = tokio::spawn(pump.run(stderr, agent_ended.clone()));
+        Self { agent_ended, pump: AbortOnDropHandle::new(pump) }
+    }
+
+    /// To be called once the agent has ended: takes what is still in the pipe, without waiting
+    /// for descendants that hold it open, and returns the last lines, without colours and other
+    /// controls.
+    pub async fn tail(self) -> Vec<String> {
+        self.agent_ended.cancel();
+        self.pump.await.map(Vec::from).unwrap_or_default()
+    }
+}
+
+struct Pump {
+    agent: AgentId,
+    /// The beginning of a line whose end has not come; shorter than [`LONGEST_LINE`].
+    waiting: BytesMut,
+    kept: VecDeque<String>,
+    file: LogFile,
+}
+
+impl Pump {
+    async fn run(
+        mut self,
+        mut stderr: pipe::Receiver,
+        agent_ended: CancellationToken,
+    ) -> VecDeque<String> {
+        loop {
+            let room = LONGEST_LINE - self.waiting.len();
+            let mut room = (&mut self.waiting).limit(room);
+            tokio::select! {
+                biased;
+                () = agent_ended.cancelled() => break,
+                read = stderr.read_buf(&mut room) => match read {
+                    Ok(0) | Err(_) => break,
+                    Ok(_) => self.take_lines().await,
+                },
+            }
+        }
+        let mut left = LAST_WORDS;
+        while left > 0
+            && let Some(read) = self.read_now(&stderr)
+        {
+            left = left.saturating_sub(read);
+            self.take_lines().await;
+        }
+        if !self.waiting.is_empty() {
+            self.waiting.put_u8(b'\n');
+            self.take_lines().await;
+        }
+        self.kept
+    }
+
+    /// Reads what is in the pipe already; `None` if that is nothing. Past the runtime, which knows
+    /// only what its last look at the pipe has shown.
+    fn read_now(&mut self, stderr: &pipe::Receiver) -> Option<usize> {
+        let length = self.waiting.len();
+        self.waiting.resize(LONGEST_LINE, 0);
+        let read = nix::unistd::read(stderr, &mut self.waiting[length..]).unwrap_or(0);
+        self.waiting.truncate(length + read);
+        Some(read).filter(|&read| read > 0)
+    }
+
+    /// Takes the whole lines out of what is waiting.
+    async fn take_lines(&mut self) {
+        let end = match memchr::memrchr(b'\n', &self.waiting) {
+            Some(newline) => newline + 1,
+            None if self.waiting.len() >= LONGEST_LINE => self.waiting.len(),
+            None => return,
+        };
+        let lines = self.waiting.split_to(end);
+        for line in lines.strip_suffix(b"\n").unwrap_or(&lines).split(|&byte| byte == b'\n') {
+            let line = readable(line);
+            tracing::debug!(agent = %self.agent, stderr = line);
+            if self.kept.len() == KEPT_LINES {
+                self.kept.pop_front();
+            }
+            self.kept.push_back(line);
+        }
+        self.file.append(&lines).await;
+    }
+}
+
+/// A line as it can be shown anywhere: no escape sequences or controls, of bounded length.
+fn readable(line: &[u8]) -> String {
+    // A character takes at most four bytes, and colours a few more.
+    let line = &line[..line.len().min(KEPT_WIDTH * 8)];
+    let text = anstream::adapter::strip_str(&String::from_utf8_lossy(line)).to_string();
+    text.chars().filter(|char| *char == '\t' || !char.is_control()).take(KEPT_WIDTH).collect()
+}
+
+struct LogFile {
+    path: PathBuf,
+    open: Option<(File, u64)>,
+    warned: bool,
+}
+
+impl LogFile {
+    async fn append(&mut self, lines: &[u8]) {
+        if let Err(error) = self.try_append(lines).await {
+            // The next lines try anew: a disk may have room again.
+            self.open = None;
+            if !std::mem::replace(&mut self.warned, true) {
+                let path = self.path.display();
+                tracing::warn!(%path, %error, "an agent's log can't be written; the agent goes on");
+            }
+        }
+    }
+
+    async fn try_append(&mut self, lines: &[u8]) -> io::Result<()> {
+        let (mut file, mut length) = match self.open.take() {
+            Some(open) => open,
+            None => open(&self.path).await?,
+        };
+        if length > 0 && length + lines.len() as u64 > LARGEST_FILE {
+            let mut aside = self.path.clone().into_os_string();
+            aside.push(".1");
+            rename(&self.path, aside).await?;
+            (file, length) = open(&self.path).await?;
+        }
+        file.write_all(lines).await?;
+        // Without it an error would be that of the next lines.
+        file.flush().await?;
+        self.open = Some((file, length + lines.len() as u64));
+        Ok(())
+    }
+}
+
+async fn open(path: &Path) -> io::Result<(File, u64)> {
+    if let Some(folder) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).await?;
+    }
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path).await?;
+    let length = file.metadata().await?.len();
+    Ok((file, length))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! The calls that need `unsafe`, each in a safe wrapper.
+
+#![allow(unsafe_code)]
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+
+use super::Exit;
+
+/// The child's standard input, output and error.
+pub(super) type ChildEnds = [OwnedFd; 3];
+
+/// Closes what this process inherited beside its standard descriptors. Only for a process that
+/// has just begun: any other would lose what it opened.
+pub(super) fn close_inherited() -> io::Result<()> {
+    let mut inherited: Vec<RawFd> = Vec::new();
+    for entry in std::fs::read_dir("/dev/fd")? {
+        inherited.extend(entry?.file_name().to_str().and_then(|name| name.parse::<RawFd>().ok()));
+    }
+    for fd in inherited.into_iter().filter(|&fd| fd > 2) {
+        // SAFETY: nothing in this process owns a descriptor yet, by this function's contract;
+        // that of the listing itself is closed already, and closing it again only fails.
+        unsafe { libc::close(fd) };
+    }
+    Ok(())
+}
+
+/// Sends `head` together with descriptors, which the receiver gets copies of.
+pub(super) fn send_with(socket: &UnixStream, head: &[u8], ends: &ChildEnds) -> io::Result<()> {
+    let fds = [ends[0].as_raw_fd(), ends[1].as_raw_fd(), ends[2].as_raw_fd()];
+    let rights = [ControlMessage::ScmRights(&fds)];
+    let head = [IoSlice::new(head)];
+    sendmsg::<()>(socket.as_raw_fd(), &head, &rights, MsgFlags::empty(), None)?;
+    Ok(())
+}
+
+/// Receives what [`send_with`] sent.
+pub(super) fn receive_with(socket: BorrowedFd<'_>, head: &mut [u8]) -> io::Result<ChildEnds> {
+    let mut space = nix::cmsg_space!([RawFd; 3]);
+    let wanted = head.len();
+    let mut head = [IoSliceMut::new(head)];
+    let fd = socket.as_raw_fd();
+    let message = recvmsg::<()>(fd, &mut head, Some(&mut space), MsgFlags::empty())?;
+    let mut ends = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(fds) = control {
+            // SAFETY: the kernel has just made these descriptors for this process.
+            ends.extend(fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+        }
+    }
+    if message.bytes != wanted {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    // A clone has the close-on-exec flag, which not every system can set on receipt.
+    let clones = ends.iter().map(OwnedFd::try_clone).collect::<io::Result<Vec<_>>>()?;
+    clones.try_into().map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// Makes the child die with this thread, and start with every signal at its default.
+pub(super) fn guard_child(command: &mut std::process::Command) {
+    let warden = nix::unistd::getpid();
+    let between_fork_and_exec = move || {
+        for signal in 1..=64 {
+            // SAFETY: `signal` is async-signal-safe and SIG_DFL a valid disposition. Numbers that
+            // are no signal, or can't be changed, only fail.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        #[cfg(target_os = "linux")]
+        nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
+        // A warden that died before the line above sends no signal any more.
+        if nix::unistd::getppid() != warden {
+            return Err(Errno::ESRCH.into());
+        }
+        Ok(())
+    };
+    // SAFETY: the closure only makes async-signal-safe system calls, and allocates nothing.
+    unsafe { command.pre_exec(between_fork_and_exec) };
+}
+
+/// Reaps one child that has ended: `pid`, or with -1 any. `None` while none has; ECHILD when
+/// there are no children at all. nix's own wrapper loses a child that a realtime signal ended.
+pub(super) fn reap(pid: i32) -> Result<Option<(i32, Exit)>, Errno> {
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` is valid for writing for the length of the call.
+        let reaped = unsafe { libc::waitpid(pid, &raw mut status, libc::WNOHANG) };
+        match Errno::result(reaped) {
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+            Ok(0) => return Ok(None),
+            Ok(pid) if libc::WIFSIGNALED(status) => {
+                return Ok(Some((pid, Exit::Signal(libc::WTERMSIG(status)))));
+            }
+            Ok(pid) => return Ok(Some((pid, Exit::Code(libc::WEXITSTATUS(status))))),
+        }
+    }
+}

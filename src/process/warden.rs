@@ -1,0 +1,181 @@
+//! The warden's own program: starts one command, reaps whatever comes of it, and ends all of it
+//! when the supervisor says so or is gone.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::Command as StdCommand;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::{Pid, setsid};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::signal::unix::{Signal as Arrivals, SignalKind, signal};
+
+use super::sys::{self, ChildEnds};
+use super::wire::{self, LENGTH, Refusal, Report};
+use super::{Command, Exit, tree};
+
+/// While all is being killed, `/proc` is looked through again at least this often: a look at
+/// processes that fork meanwhile may miss some.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Runs as a warden and never returns. `main` calls it, before anything else, when the first
+/// argument is `warden`; standard input is then the socket to the supervisor.
+pub fn warden_main() -> ! {
+    let code = match run() {
+        Ok(()) => 0,
+        // The supervisor died, or gave up this start.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
+        Err(error) => {
+            eprintln!("eisen-core warden: {error} (eisen-core starts this by itself)");
+            2
+        }
+    };
+    std::process::exit(code)
+}
+
+fn run() -> io::Result<()> {
+    sys::close_inherited()?;
+    // A session of its own, so that no terminal's signals arrive. It fails only for one who
+    // leads a group, which no child of a supervisor does.
+    setsid()?;
+    #[cfg(target_os = "linux")]
+    {
+        nix::sys::prctl::set_name(c"eisen-warden")?;
+        // A command can stop its warden; the supervisor's death then wakes it to its work.
+        nix::sys::prctl::set_pdeathsig(Signal::SIGCONT)?;
+    }
+
+    let stdin = io::stdin();
+    let mut length = [0; LENGTH];
+    let ends = sys::receive_with(stdin.as_fd(), &mut length)?;
+    let control = StdUnixStream::from(stdin.as_fd().try_clone_to_owned()?);
+    control.set_nonblocking(true)?;
+    // One thread: the parent-death signal of the child follows the thread that forked it.
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let mut control = UnixStream::from_std(control)?;
+        let mut spec = vec![0; u32::from_le_bytes(length) as usize];
+        control.read_exact(&mut spec).await?;
+        let command = wire::decode(&spec).ok_or(io::ErrorKind::InvalidData)?;
+        drop(spec);
+        let mut warden = match Warden::start(command, ends) {
+            Ok(warden) => warden,
+            Err(refusal) => return send(&mut control, Report::Refused(refusal)).await,
+        };
+        // A supervisor that is gone already is found out next.
+        let _ = send(&mut control, Report::Started(warden.child)).await;
+        warden.guard(&mut control).await;
+        warden.end_all(&mut control).await;
+        Ok(())
+    })
+}
+
+struct Warden {
+    child: i32,
+    /// Whether `child` has been reaped, and its number may be another's.
+    reaped: bool,
+    deaths: Arrivals,
+}
+
+impl Warden {
+    fn start(command: Command, ends: ChildEnds) -> Result<Self, Refusal> {
+        let deaths = guard_self().map_err(|error| Refusal::Guard(number(&error)))?;
+        std::env::set_current_dir(&command.cwd).map_err(|error| Refusal::Folder(number(&error)))?;
+        let [stdin, stdout, stderr] = ends;
+        let mut child = StdCommand::new(command.program);
+        child.args(command.args).envs(command.env).process_group(0);
+        child.stdin(stdin).stdout(stdout).stderr(stderr);
+        sys::guard_child(&mut child);
+        let spawned = child.spawn().map_err(|error| Refusal::Program(number(&error)))?;
+        // The folder is the child's business from here on. `child`, which goes out of scope with
+        // its ends of the pipes, leaves them to the child too.
+        let _ = std::env::set_current_dir("/");
+        Ok(Self { child: spawned.id().cast_signed(), reaped: false, deaths })
+    }
+
+    /// Reaps and forwards signals until the supervisor says or is gone.
+    async fn guard(&mut self, control: &mut UnixStream) {
+        let mut signals = [0; 16];
+        loop {
+            tokio::select! {
+                read = control.read(&mut signals) => match read {
+                    Ok(0) | Err(_) => return,
+                    Ok(count) => signals[..count].iter().for_each(|&signal| self.forward(signal)),
+                },
+                _ = self.deaths.recv() => {
+                    self.reap(control).await;
+                }
+            }
+        }
+    }
+
+    fn forward(&self, signal: u8) {
+        if let (false, Ok(signal)) = (self.reaped, Signal::try_from(i32::from(signal))) {
+            let child = Pid::from_raw(self.child);
+            // A child may have moved to another group, and left its own empty.
+            let _ = killpg(child, signal).or_else(|_| kill(child, signal));
+        }
+    }
+
+    /// Ends everything. A process that no signal ends keeps this warden from ending.
+    async fn end_all(&mut self, control: &mut UnixStream) {
+        while self.reap(control).await {
+            self.forward(wire::signal_byte(Signal::SIGKILL));
+            tree::kill_descendants(|_| false);
+            tokio::select! {
+                _ = self.deaths.recv() => {}
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
+
+    /// Reaps all that has ended, and reports the child's end. Answers whether anything lives on.
+    async fn reap(&mut self, control: &mut UnixStream) -> bool {
+        loop {
+            match sys::reap(-1) {
+                Ok(Some((pid, exit))) => self.reaped(pid, exit, control).await,
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    async fn reaped(&mut self, pid: i32, exit: Exit, control: &mut UnixStream) {
+        if pid == self.child && !self.reaped {
+            self.reaped = true;
+            // A supervisor that is gone needs no report.
+            let _ = send(control, Report::Ended(exit)).await;
+        }
+    }
+}
+
+/// Makes orphans come to this process, and the signals that end a program not end this one: it
+/// ends when its work is done. They are caught, not ignored, so that the child has them back.
+fn guard_self() -> io::Result<Arrivals> {
+    #[cfg(target_os = "linux")]
+    nix::sys::prctl::set_child_subreaper(true)?;
+    for kind in [
+        SignalKind::hangup(),
+        SignalKind::interrupt(),
+        SignalKind::quit(),
+        SignalKind::terminate(),
+        SignalKind::user_defined1(),
+        SignalKind::user_defined2(),
+    ] {
+        // The handler stays when the receiver is dropped.
+        drop(signal(kind)?);
+    }
+    signal(SignalKind::child())
+}
+
+async fn send(control: &mut UnixStream, report: Report) -> io::Result<()> {
+    control.write_all(&report.encode()).await
+}
+
+fn number(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(Errno::EIO as i32)
+}

@@ -1,0 +1,191 @@
+//! What supervisor and warden say to each other. Both are the same build, so there is no version.
+//!
+//! The supervisor sends the command once (its length together with three descriptors, then
+//! strings that end in NUL each), afterwards one byte for each signal. The warden answers in
+//! frames of five bytes.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use nix::sys::signal::Signal;
+
+use super::{Command, Exit, SpawnError};
+
+/// Bytes of the length before a command.
+pub(super) const LENGTH: usize = 4;
+/// Bytes of a report.
+pub(super) const REPORT: usize = 5;
+
+/// What the warden tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Report {
+    Started(i32),
+    Refused(Refusal),
+    Ended(Exit),
+}
+
+/// What stood in the way of a start, with the system's error number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// The warden could not set itself up.
+    Guard(i32),
+    /// The working directory could not be entered.
+    Folder(i32),
+    Program(i32),
+}
+
+impl Report {
+    pub(super) fn encode(self) -> [u8; REPORT] {
+        let (tag, value) = match self {
+            Self::Started(pid) => (b'S', pid),
+            Self::Refused(Refusal::Guard(errno)) => (b'G', errno),
+            Self::Refused(Refusal::Folder(errno)) => (b'F', errno),
+            Self::Refused(Refusal::Program(errno)) => (b'P', errno),
+            Self::Ended(Exit::Code(code)) => (b'C', code),
+            Self::Ended(Exit::Signal(number)) => (b'K', number),
+        };
+        let [a, b, c, d] = value.to_le_bytes();
+        [tag, a, b, c, d]
+    }
+
+    pub(super) fn decode([tag, a, b, c, d]: [u8; REPORT]) -> Option<Self> {
+        let value = i32::from_le_bytes([a, b, c, d]);
+        Some(match tag {
+            b'S' => Self::Started(value),
+            b'G' => Self::Refused(Refusal::Guard(value)),
+            b'F' => Self::Refused(Refusal::Folder(value)),
+            b'P' => Self::Refused(Refusal::Program(value)),
+            b'C' => Self::Ended(Exit::Code(value)),
+            b'K' => Self::Ended(Exit::Signal(value)),
+            _ => return None,
+        })
+    }
+}
+
+/// How a signal is sent to the warden.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 31")]
+pub(super) fn signal_byte(signal: Signal) -> u8 {
+    signal as i32 as u8
+}
+
+/// The strings of a command behind their common length.
+pub(super) fn encode(command: &Command) -> Result<Vec<u8>, SpawnError> {
+    let mut out = vec![0; LENGTH];
+    let mut put = |text: &OsStr, what: &dyn Fn() -> String| {
+        if text.as_bytes().contains(&0) {
+            return Err(SpawnError::unsendable(command, what()));
+        }
+        out.extend_from_slice(text.as_bytes());
+        out.push(0);
+        Ok(())
+    };
+    put(command.cwd.as_os_str(), &|| "its working directory".into())?;
+    put(&command.program, &|| "its name".into())?;
+    put(OsStr::new(&command.args.len().to_string()), &String::new)?;
+    for (index, arg) in command.args.iter().enumerate() {
+        put(arg, &|| format!("argument {}", index + 1))?;
+    }
+    for (key, value) in &command.env {
+        if key.is_empty() || key.contains('=') {
+            let what = format!("the name `{key}` of an environment variable");
+            return Err(SpawnError::unsendable(command, what));
+        }
+        put(OsStr::new(key), &|| "the name of an environment variable".into())?;
+        put(OsStr::new(value), &|| format!("the environment variable `{key}`"))?;
+    }
+    // More than four gigabytes are more than any system takes as arguments.
+    let Ok(length) = u32::try_from(out.len() - LENGTH) else {
+        return Err(SpawnError::too_long(command));
+    };
+    out[..LENGTH].copy_from_slice(&length.to_le_bytes());
+    Ok(out)
+}
+
+/// The command in `body`, the strings behind the length.
+pub(super) fn decode(body: &[u8]) -> Option<Command> {
+    let mut strings = body.strip_suffix(&[0])?.split(|&byte| byte == 0);
+    let mut next = || strings.next().map(<[u8]>::to_vec);
+    let cwd = OsString::from_vec(next()?).into();
+    let program = OsString::from_vec(next()?);
+    let count: usize = String::from_utf8(next()?).ok()?.parse().ok()?;
+    let args = (0..count).map(|_| next().map(OsString::from_vec)).collect::<Option<_>>()?;
+    let mut env = std::collections::BTreeMap::new();
+    while let Some(key) = next() {
+        env.insert(String::from_utf8(key).ok()?, String::from_utf8(next()?).ok()?);
+    }
+    Some(Command { program, args, cwd, env })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_command_arrives_as_it_was_sent(
+            program in "[^\0]+",
+            args in prop::collection::vec(prop::collection::vec(1u8.., 0..9), 0..9),
+            env in prop::collection::btree_map("[^\0=]+", "[^\0]*", 0..9),
+        ) {
+            let args: Vec<_> = args.into_iter().map(OsString::from_vec).collect();
+            let sent = Command { program: program.into(), args, cwd: "/a b".into(), env };
+            let bytes = encode(&sent).unwrap();
+            prop_assert_eq!(&bytes[..LENGTH], &u32::try_from(bytes.len() - LENGTH).unwrap().to_le_bytes());
+            let got = decode(&bytes[LENGTH..]).unwrap();
+            prop_assert_eq!(
+                (got.program, got.args, got.cwd, got.env),
+                (sent.program, sent.args, sent.cwd, sent.env)
+            );
+        }
+
+        #[test]
+        fn nothing_in_a_command_makes_decoding_panic(body: Vec<u8>) {
+            let _ = decode(&body);
+        }
+    }
+
+    #[test]
+    fn a_report_arrives_as_it_was_sent() {
+        for report in [
+            Report::Started(7),
+            Report::Refused(Refusal::Guard(1)),
+            Report::Refused(Refusal::Folder(2)),
+            Report::Refused(Refusal::Program(i32::MAX)),
+            Report::Ended(Exit::Code(-1)),
+            Report::Ended(Exit::Signal(9)),
+        ] {
+            assert_eq!(Report::decode(report.encode()), Some(report));
+        }
+    }
+
+    #[test]
+    fn what_no_command_can_hold_is_named() {
+        let command = |arg: &str, key: &str| Command {
+            program: "agent".into(),
+            args: vec!["acp".into(), arg.into()],
+            cwd: "/".into(),
+            env: [(key.to_owned(), String::new())].into(),
+        };
+        let check = |arg, key, expect: expect_test::Expect| {
+            expect.assert_eq(&encode(&command(arg, key)).unwrap_err().to_string());
+        };
+        check(
+            "a\0b",
+            "A",
+            expect_test::expect![
+                "cannot start `agent`: argument 2 contains a character that no command can be given"
+            ],
+        );
+        check(
+            "a",
+            "A=B",
+            expect_test::expect![
+                "cannot start `agent`: the name `A=B` of an environment variable contains a character that no command can be given"
+            ],
+        );
+    }
+}

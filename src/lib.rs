@@ -19,3 +19,7 @@ pub mod process;
 pub mod line;
 
 pub mod zone;
+
+pub mod tracker;
+
+pub mod bus;

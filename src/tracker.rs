@@ -1,0 +1,139 @@
+//! Activities → heat, context, turns and compaction → snapshots and deltas; the orchestrator's
+//! merged view. Knows nothing of where activities come from.
+//!
+//! [`TrackerHandle`] puts what it is told into an inbox; one task takes it out, feeds the pure
+//! core (`sessions`, and below it `session`, `heat`, `view` and `merge`) and publishes the events
+//! that the core answers with.
+
+mod heat;
+mod inbox;
+mod merge;
+mod session;
+mod sessions;
+mod task;
+mod told;
+mod view;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod testing;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use self::inbox::{Ask, Inbox};
+use self::sessions::Sessions;
+use self::task::Task;
+use self::told::Told;
+use crate::bus::Bus;
+use crate::model::{
+    Activity, AgentId, SessionKey, Snapshot, TimestampMs, Touch, UsageReport, now_ms,
+};
+
+/// How the map lives; see `[tracker]` of the configuration.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    pub context_turns: u64,
+    pub compaction_threshold: f64,
+    pub decay_rate: f64,
+    pub tick: Duration,
+    pub idle_tick: Duration,
+}
+
+/// Whose session shows the merged view.
+#[derive(Clone, Debug)]
+pub enum OrchestratorView {
+    /// A designated agent's; session `""` until it is open.
+    Agent(AgentId),
+    /// One of its own: agent `orchestrator`, session `team-NAME`.
+    External(SessionKey),
+    /// `observe`: nobody's. The key is what the empty snapshot names while no session is known.
+    None(SessionKey),
+}
+
+/// Speaks to the tracker's task.
+#[derive(Clone)]
+pub struct TrackerHandle {
+    inbox: Arc<Inbox>,
+    clock: Clock,
+}
+
+type Clock = Arc<dyn Fn() -> TimestampMs + Send + Sync>;
+
+impl TrackerHandle {
+    /// Starts the tracker; the task ends when `cancel` does, after a last round of deltas.
+    pub fn spawn(
+        settings: Settings,
+        view: OrchestratorView,
+        bus: Bus,
+        cancel: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send) {
+        Self::spawn_with_clock(settings, view, bus, cancel, Arc::new(now_ms))
+    }
+
+    fn spawn_with_clock(
+        settings: Settings,
+        view: OrchestratorView,
+        bus: Bus,
+        cancel: CancellationToken,
+        clock: Clock,
+    ) -> (Self, impl Future<Output = ()> + Send) {
+        let inbox = Arc::new(Inbox::default());
+        let task = Task::new(settings, Sessions::new(settings, view), Arc::clone(&inbox), bus);
+        (Self { inbox, clock }, task.run(cancel))
+    }
+
+    /// Hands in what a line told. Never waits, and costs bounded memory.
+    pub fn record(&self, agent: &AgentId, activity: Activity) {
+        if let Some(told) = Told::from_activity(activity.kind) {
+            let key = SessionKey::new(agent.clone(), activity.session);
+            self.inbox.tell(key, told, (self.clock)());
+        }
+    }
+
+    /// Heats a path that was blocked.
+    pub fn blocked(&self, key: &SessionKey, path: Arc<str>) {
+        self.inbox.tell(key.clone(), Told::touched(path, Touch::Blocked), (self.clock)());
+    }
+
+    /// Names the session in which the designated orchestrator works from now on. Until the first
+    /// call that is the first session which its agent opens. Another agent's session, or one where
+    /// no agent is designated, changes nothing.
+    pub fn set_orchestrator_session(&self, key: SessionKey) {
+        self.inbox.orchestrate(key);
+    }
+
+    /// Waits until everything recorded so far is published.
+    pub async fn settled(&self) {
+        self.ask(Ask::Settled).await;
+    }
+
+    /// Every live session in order of appearance, the default target first (an empty one if there
+    /// is none). What they contain was published before.
+    pub async fn snapshots(&self) -> Vec<Snapshot> {
+        self.ask(Ask::Snapshots).await.unwrap_or_default()
+    }
+
+    /// The last usage of each session that reported one, in the same order.
+    pub async fn usages(&self) -> Vec<UsageReport> {
+        self.ask(Ask::Usages).await.unwrap_or_default()
+    }
+
+    /// None if the task has ended.
+    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox.ask(ask(reply));
+        answer.await.ok()
+    }
+}
+
+impl fmt::Debug for TrackerHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrackerHandle").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,185 @@
+#![allow(clippy::unwrap_used)]
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::tracker::testing::{node_text, touch};
+
+/// Plays a script, one command a line, on a map that decays by half a tick with a context of one
+/// turn, and prints the changes that each `tick` and `flush` brought. The n-th line happens at n.
+fn check(script: &str, expected: &Expect) {
+    let mut map = HeatMap::default();
+    let (mut turn, mut text) = (0, String::new());
+    for (at, line) in (1..).zip(script.split(',').map(str::trim)) {
+        let changes = match line.split_once(' ') {
+            Some((verb, path)) => {
+                let touch = touch(verb).unwrap();
+                map.touch(&path.into(), touch, touch != Touch::Blocked, turn, at);
+                continue;
+            }
+            None if line == "tick" => map.tick(0.5),
+            None if line == "flush" => map.flush(),
+            None if line == "clear" => map.clear(),
+            None if line == "end" => {
+                map.end_turn(turn, 1);
+                turn += 1;
+                continue;
+            }
+            None => {
+                assert_eq!(line, "compact");
+                map.compact();
+                continue;
+            }
+        };
+        writeln!(text, "{at} {line}").unwrap();
+        changes.updates.iter().for_each(|node| writeln!(text, "  {}", node_text(node)).unwrap());
+        changes.removed.iter().for_each(|path| writeln!(text, "  {path} removed").unwrap());
+    }
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn a_tick_shows_each_change_once() {
+    check(
+        "read a, write a, search b, tick, tick, user_provided b, tick",
+        &expect![[r#"
+        4 tick
+          a 1 in write turn 0 @2
+          b 1 in search turn 0 @3
+        5 tick
+        7 tick
+          b 1 in user_provided turn 0 @6
+    "#]],
+    );
+}
+
+#[test]
+fn what_leaves_the_context_is_shown_hot_and_cools_until_it_is_gone() {
+    check(
+        "read a, compact, flush, tick, tick, tick, tick, tick, tick, tick, tick",
+        &expect![[r#"
+        3 flush
+          a 1 out read turn 0 @1
+        4 tick
+          a 0.5 out read turn 0 @1
+        5 tick
+          a 0.25 out read turn 0 @1
+        6 tick
+          a 0.125 out read turn 0 @1
+        7 tick
+          a 0.0625 out read turn 0 @1
+        8 tick
+          a 0.03125 out read turn 0 @1
+        9 tick
+          a 0.015625 out read turn 0 @1
+        10 tick
+          a removed
+        11 tick
+    "#]],
+    );
+    check(
+        "read a, tick, compact, tick, read a, tick, tick",
+        &expect![[r#"
+        2 tick
+          a 1 in read turn 0 @1
+        4 tick
+          a 1 out read turn 0 @1
+        6 tick
+          a 1 in read turn 0 @5
+        7 tick
+    "#]],
+    );
+}
+
+#[test]
+fn nodes_leave_the_context_after_more_turns_than_it_holds() {
+    check(
+        "read a, end, read b, end, flush, end, flush, end, flush",
+        &expect![[r#"
+        5 flush
+          a 1 in read turn 0 @1
+          b 1 in read turn 1 @3
+        7 flush
+          a 1 out read turn 0 @1
+        9 flush
+          b 1 out read turn 1 @3
+    "#]],
+    );
+    check(
+        "read a, end, end, read a, end, end, flush, end, flush",
+        &expect![[r#"
+        7 flush
+          a 1 in read turn 2 @4
+        9 flush
+          a 1 out read turn 2 @4
+    "#]],
+    );
+}
+
+#[test]
+fn a_blocked_try_heats_and_leaves_the_context_as_it_is() {
+    check(
+        "blocked a, tick, tick, end, blocked a, tick, read a, tick, tick",
+        &expect![[r#"
+        2 tick
+          a 1 out blocked turn 0 @1
+        3 tick
+          a 0.5 out blocked turn 0 @1
+        6 tick
+          a 1 out blocked turn 1 @5
+        8 tick
+          a 1 in read turn 1 @7
+        9 tick
+    "#]],
+    );
+    check(
+        "read a, end, blocked a, flush, end, flush",
+        &expect![[r#"
+        4 flush
+          a 1 in blocked turn 0 @3
+        6 flush
+    "#]],
+    );
+}
+
+#[test]
+fn clearing_names_everything_once() {
+    check(
+        "read a, blocked b, read c, flush, compact, read c, clear, flush",
+        &expect![[r#"
+        4 flush
+          a 1 in read turn 0 @1
+          b 1 out blocked turn 0 @2
+          c 1 in read turn 0 @3
+        7 clear
+          c removed
+          b removed
+          a removed
+        8 flush
+    "#]],
+    );
+}
+
+#[test]
+fn a_rate_of_one_never_cools_and_is_no_change() {
+    let mut map = HeatMap::default();
+    map.touch(&"a".into(), Touch::Blocked, false, 0, 0);
+    assert_eq!(map.tick(1.0).updates.len(), 1);
+    assert_eq!(map.tick(1.0), Changes::default());
+}
+
+#[test]
+fn the_same_again_within_one_instant_is_no_change() {
+    for (touch, accessed) in [(Touch::Read, true), (Touch::Blocked, false)] {
+        let mut map = HeatMap::default();
+        map.touch(&"a".into(), touch, accessed, 0, 5);
+        assert_eq!(map.flush().updates.len(), 1);
+        map.touch(&"a".into(), touch, accessed, 0, 5);
+        assert_eq!(map.flush(), Changes::default());
+        map.touch(&"a".into(), touch, accessed, 0, 6);
+        assert_eq!(map.flush().updates.len(), 1);
+    }
+}

@@ -1,0 +1,215 @@
+//! What was told and not yet taken in. Whoever tells never waits: what comes twice is merged, and
+//! past its bound an agent's news are left out. Knows nothing of what the map does with them.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, oneshot};
+use tracing::warn;
+
+use super::told::Told;
+use crate::model::{AgentId, SessionKey, Snapshot, TimestampMs, UsageReport};
+
+/// Waiting news of one agent, in bytes; of its `session/update`s as many again. Past it touches,
+/// usages and compactions (and updates) are left out, counted and logged. What a client's own
+/// requests cause (sessions opened and closed, turns begun and ended) is always taken.
+const AGENT_BYTES: usize = 16 << 20;
+
+/// What a message takes beside its text, in bytes.
+const MESSAGE_BYTES: usize = 256;
+
+/// A path or a session's id that is longer, in bytes, is left out like what has no room.
+const TEXT_BYTES: usize = 4_096;
+
+#[derive(Default)]
+pub(super) struct Inbox {
+    waiting: Mutex<Waiting>,
+    filled: Notify,
+}
+
+#[derive(Debug)]
+pub(super) enum Message {
+    Told(SessionKey, Told, TimestampMs),
+    /// The session that shows the orchestrator's view.
+    Orchestrate(SessionKey),
+    Ask(Ask),
+}
+
+/// Answered when all messages before are taken in and published.
+#[derive(Debug)]
+pub(super) enum Ask {
+    Settled(oneshot::Sender<()>),
+    Snapshots(oneshot::Sender<Vec<Snapshot>>),
+    Usages(oneshot::Sender<Vec<UsageReport>>),
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// Nobody takes anything out any more.
+    is_closed: bool,
+    messages: Vec<Message>,
+    sessions: HashMap<SessionKey, Mergeable>,
+    agents: HashMap<AgentId, Load>,
+}
+
+/// Places of a session's messages that later ones can be merged into: those since its last event
+/// whose order matters.
+#[derive(Default)]
+struct Mergeable {
+    touched: HashMap<Arc<str>, usize>,
+    usage: Option<usize>,
+}
+
+#[derive(Default)]
+struct Load {
+    bytes: usize,
+    update_bytes: usize,
+    left_out: u64,
+}
+
+impl Inbox {
+    pub(super) fn tell(&self, key: SessionKey, told: Told, at: TimestampMs) {
+        let mut waiting = self.lock();
+        if !waiting.is_closed {
+            waiting.tell(key, told, at);
+            drop(waiting);
+            self.filled.notify_one();
+        }
+    }
+
+    pub(super) fn orchestrate(&self, key: SessionKey) {
+        self.push(Message::Orchestrate(key));
+    }
+
+    /// After [`Self::close`] the asker's channel closes with no answer.
+    pub(super) fn ask(&self, ask: Ask) {
+        self.push(Message::Ask(ask));
+    }
+
+    /// Waits until there may be messages.
+    pub(super) async fn filled(&self) {
+        self.filled.notified().await;
+    }
+
+    /// Takes all messages out, in order.
+    pub(super) fn take(&self) -> Vec<Message> {
+        let mut waiting = self.lock();
+        let taken = mem::take(&mut *waiting);
+        waiting.is_closed = taken.is_closed;
+        drop(waiting);
+        for (agent, load) in taken.agents {
+            if load.left_out > 0 {
+                let left_out = load.left_out;
+                warn!(%agent, left_out, "news left out: too many at a time, or too long");
+            }
+        }
+        taken.messages
+    }
+
+    /// Takes no more messages and forgets those that wait.
+    pub(super) fn close(&self) {
+        *self.lock() = Waiting { is_closed: true, ..Waiting::default() };
+    }
+
+    fn push(&self, message: Message) {
+        let mut waiting = self.lock();
+        if !waiting.is_closed {
+            waiting.messages.push(message);
+            drop(waiting);
+            self.filled.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Whatever panicked left at worst one message out.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    fn tell(&mut self, key: SessionKey, told: Told, at: TimestampMs) {
+        if self.merge(&key, &told, at) {
+            return;
+        }
+        let load = self.agents.entry(key.agent.clone()).or_default();
+        if is_too_long(&key, &told) || !load.take_room(&key, &told) {
+            load.left_out += 1;
+            return;
+        }
+        let place = self.messages.len();
+        let mergeable = self.sessions.entry(key.clone()).or_default();
+        match &told {
+            Told::Touched { path, .. } => {
+                mergeable.touched.insert(Arc::clone(path), place);
+            }
+            // It may tell of a compaction, so that it matters what was touched before.
+            Told::Usage { .. } => {
+                *mergeable = Mergeable { usage: Some(place), ..Mergeable::default() };
+            }
+            Told::Opened
+            | Told::Closed
+            | Told::Compacted
+            | Told::TurnBegan
+            | Told::TurnEnded { .. } => *mergeable = Mergeable::default(),
+            Told::Update(_) => {}
+        }
+        self.messages.push(Message::Told(key, told, at));
+    }
+
+    /// Adds `told` to a message that waits; false if there is none for it.
+    fn merge(&mut self, key: &SessionKey, told: &Told, at: TimestampMs) -> bool {
+        let Some(mergeable) = self.sessions.get(key) else { return false };
+        let place = match told {
+            Told::Touched { path, .. } => mergeable.touched.get(path).copied(),
+            Told::Usage { .. } => mergeable.usage,
+            _ => None,
+        };
+        let waiting = place.and_then(|place| self.messages.get_mut(place));
+        let Some(Message::Told(_, earlier, earlier_at)) = waiting else { return false };
+        match (earlier, told) {
+            (
+                Told::Touched { touch: last, accessed: any, .. },
+                Told::Touched { touch, accessed, .. },
+            ) => {
+                *last = *touch;
+                *any |= accessed;
+            }
+            // Fewer tokens may be a compaction, which would be lost.
+            (Told::Usage { usage: last, .. }, Told::Usage { usage, .. })
+                if usage.used >= last.used =>
+            {
+                last.clone_from(usage);
+            }
+            _ => return false,
+        }
+        *earlier_at = at;
+        true
+    }
+}
+
+impl Load {
+    /// Takes room for `told`; false if there is none. One message may exceed the bound, so that an
+    /// update longer than it is not left out for that alone.
+    fn take_room(&mut self, key: &SessionKey, told: &Told) -> bool {
+        let (bytes, text) = match told {
+            Told::Opened | Told::Closed | Told::TurnBegan | Told::TurnEnded { .. } => return true,
+            Told::Touched { path, .. } => (&mut self.bytes, path.len()),
+            Told::Usage { .. } | Told::Compacted => (&mut self.bytes, 0),
+            Told::Update(update) => (&mut self.update_bytes, update.len()),
+        };
+        let has_room = *bytes < AGENT_BYTES;
+        if has_room {
+            *bytes += text + key.session.as_str().len() + MESSAGE_BYTES;
+        }
+        has_room
+    }
+}
+
+fn is_too_long(key: &SessionKey, told: &Told) -> bool {
+    let path = if let Told::Touched { path, .. } = told { path.len() } else { 0 };
+    path > TEXT_BYTES || key.session.as_str().len() > TEXT_BYTES
+}
+
+#[cfg(test)]
+mod tests;

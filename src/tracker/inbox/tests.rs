@@ -1,0 +1,129 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::tracker::testing::{key, told};
+
+/// Tells `KEY ACTIVITY` at each line's number and returns what waits then: activities alone, with
+/// their times.
+fn waiting(lines: &[&str]) -> Vec<String> {
+    let inbox = Inbox::default();
+    for (at, line) in (1..).zip(lines) {
+        let (name, activity) = line.split_once(' ').unwrap();
+        inbox.tell(key(name), told(activity), at);
+    }
+    let text = |message| match message {
+        Message::Told(_, Told::Touched { path, touch, accessed }, at) => {
+            let accessed = if accessed { "accessed, " } else { "" };
+            format!("{path} {accessed}last {} @{at}", touch.as_str())
+        }
+        Message::Told(_, Told::Usage { first_used, usage }, at) => {
+            format!("usage {first_used}…{} @{at}", usage.used)
+        }
+        Message::Told(_, other, at) => format!("{other:?} @{at}"),
+        Message::Orchestrate(_) | Message::Ask(_) => unreachable!("nobody did"),
+    };
+    inbox.take().into_iter().map(text).collect()
+}
+
+fn tell_paths(inbox: &Inbox, name: &str, count: u32) {
+    for number in 0..count {
+        inbox.tell(key(name), told(&format!("read src/{number}.rs")), 0);
+    }
+}
+
+#[test]
+fn touches_of_a_path_are_one_until_order_matters() {
+    assert_eq!(
+        waiting(&["a/s read x", "a/s write y", "a/s blocked x", "a/s blocked z", "b/s read x"]),
+        [
+            "x accessed, last blocked @3",
+            "y accessed, last write @2",
+            "z last blocked @4",
+            "x accessed, last read @5"
+        ],
+    );
+    assert_eq!(
+        waiting(&["a/s read x", "a/s compacted", "b/t compacted", "a/s read x", "a/s write x"]),
+        ["x accessed, last read @1", "Compacted @2", "Compacted @3", "x accessed, last write @5"],
+    );
+    for event in ["opened", "closed", "began", "ended", "usage 1/2"] {
+        let count = waiting(&["a/s read x", &format!("a/s {event}"), "a/s read x"]).len();
+        assert_eq!(count, 3, "{event}");
+    }
+}
+
+#[test]
+fn a_usage_supersedes_the_one_before_unless_it_may_tell_of_a_compaction() {
+    assert_eq!(
+        waiting(&[
+            "a/s usage 5/9",
+            "a/s usage 5/9",
+            "a/s read x",
+            "a/s usage 8/9",
+            "a/s usage 7/9"
+        ]),
+        ["usage 5…8 @4", "x accessed, last read @3", "usage 7…7 @5"],
+    );
+}
+
+#[test]
+fn a_million_records_cost_what_their_paths_cost() {
+    let inbox = Inbox::default();
+    for _ in 0..1_000 {
+        tell_paths(&inbox, "a/s", 1_000);
+    }
+    assert_eq!(inbox.take().len(), 1_000);
+    assert_eq!(inbox.take().len(), 0);
+}
+
+#[test]
+fn an_agent_that_floods_loses_its_own_news_only() {
+    let inbox = Inbox::default();
+    tell_paths(&inbox, "a/s", 200_000);
+    let long = format!("update {}", "x".repeat(AGENT_BYTES / 2));
+    for _ in 0..4 {
+        inbox.tell(key("a/s"), told(&long), 0);
+    }
+    inbox.tell(key("a/s"), told("compacted"), 0);
+    inbox.tell(key("a/s"), told("ended"), 0);
+    tell_paths(&inbox, "b/s", 100);
+
+    let messages = inbox.take();
+    let count = |agent: &str, is_of: fn(&Told) -> bool| {
+        let of_agent = messages.iter().filter(|message| match message {
+            Message::Told(key, told, _) => key.agent.as_str() == agent && is_of(told),
+            Message::Orchestrate(_) | Message::Ask(_) => false,
+        });
+        of_agent.count()
+    };
+    let touched = count("a", |told| matches!(told, Told::Touched { .. }));
+    assert!((AGENT_BYTES / 2 / MESSAGE_BYTES..=AGENT_BYTES / MESSAGE_BYTES).contains(&touched));
+    assert_eq!(count("a", |told| matches!(told, Told::Update(_))), 2);
+    assert_eq!(count("a", |told| *told == Told::Compacted), 0);
+    assert_eq!(count("a", |told| matches!(told, Told::TurnEnded { .. })), 1);
+    assert_eq!(count("b", |told| matches!(told, Told::Touched { .. })), 100);
+
+    tell_paths(&inbox, "a/s", 10);
+    assert_eq!(inbox.take().len(), 10, "what is taken out makes room");
+}
+
+#[test]
+fn no_text_is_endless() {
+    let long = "x".repeat(TEXT_BYTES + 1);
+    assert_eq!(waiting(&[&format!("a/s read {long}"), &format!("a/{long} opened")]).len(), 0);
+    assert_eq!(waiting(&[&format!("a/s read {}", &long[1..])]).len(), 1);
+}
+
+#[test]
+fn a_closed_inbox_takes_nothing_and_leaves_nobody_waiting() {
+    let inbox = Inbox::default();
+    let (reply, mut before) = oneshot::channel();
+    inbox.ask(Ask::Settled(reply));
+    inbox.close();
+    let (reply, mut after) = oneshot::channel();
+    inbox.ask(Ask::Settled(reply));
+    inbox.tell(key("a/s"), told("opened"), 0);
+    assert!(inbox.take().is_empty());
+    before.try_recv().unwrap_err();
+    after.try_recv().unwrap_err();
+}

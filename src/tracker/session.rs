@@ -1,0 +1,150 @@
+//! One session: its map, the count of its turns, its last usage and the number of its last delta.
+//! Knows no other session.
+
+use super::Settings;
+use super::heat::{Changes, HeatMap};
+use crate::model::{Delta, SessionKey, SessionMode, Snapshot, Usage, UsageReport};
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) key: SessionKey,
+    /// Number of the last delta.
+    pub(super) seq: u64,
+    pub(super) map: HeatMap,
+    pub(super) usage: Option<Usage>,
+    pub(super) turns: Turns,
+    /// When anything was last told of it, on the count of everything told.
+    pub(super) last_told: u64,
+}
+
+impl Session {
+    pub(super) fn new(key: SessionKey) -> Self {
+        Self {
+            key,
+            seq: 0,
+            map: HeatMap::default(),
+            usage: None,
+            turns: Turns::default(),
+            last_told: 0,
+        }
+    }
+
+    /// Numbers `changes` as the session's next delta.
+    pub(super) fn delta(&mut self, changes: Changes) -> Delta {
+        self.seq += 1;
+        delta(&self.key, SessionMode::SingleAgent, self.seq, changes)
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            key: self.key.clone(),
+            mode: SessionMode::SingleAgent,
+            seq: self.seq,
+            nodes: self.map.nodes(),
+        }
+    }
+
+    pub(super) fn usage_report(&self) -> Option<UsageReport> {
+        let usage = self.usage.clone()?;
+        Some(UsageReport { key: self.key.clone(), mode: SessionMode::SingleAgent, usage })
+    }
+
+    /// Takes note of the agent's count of its context and returns whether it says anything new.
+    /// See [`super::told::Told::Usage`] for `first_used`.
+    pub(super) fn report(&mut self, first_used: u64, usage: Usage, settings: &Settings) -> bool {
+        if let Some(previous) = &self.usage
+            && is_compaction(previous.used, first_used, settings.compaction_threshold)
+        {
+            self.map.compact();
+        }
+        let previous = self.usage.replace(usage);
+        previous != self.usage
+    }
+
+    /// Ends the oldest running turn; None if there is none.
+    pub(super) fn end_turn(&mut self, settings: &Settings) -> Option<u64> {
+        let turn = self.turns.end()?;
+        self.map.end_turn(turn, settings.context_turns);
+        Some(turn)
+    }
+}
+
+pub(super) fn delta(key: &SessionKey, mode: SessionMode, seq: u64, changes: Changes) -> Delta {
+    Delta { key: key.clone(), mode, seq, updates: changes.updates, removed: changes.removed }
+}
+
+/// Counts turns from 0. Prompts that overlap end in the order they began, and what happens while
+/// several run belongs to the oldest.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Turns {
+    ended: u64,
+    running: u64,
+}
+
+impl Turns {
+    /// The running turn, or between turns the next one.
+    pub(super) fn current(self) -> u64 {
+        self.ended
+    }
+
+    pub(super) fn is_running(self) -> bool {
+        self.running > 0
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.running += 1;
+    }
+
+    /// Counts on with the running turns of another.
+    pub(super) fn adopt(&mut self, other: Self) {
+        self.running += other.running;
+    }
+
+    /// Returns the number of the turn that ended; None if none ran.
+    pub(super) fn end(&mut self) -> Option<u64> {
+        self.running = self.running.checked_sub(1)?;
+        self.ended += 1;
+        Some(self.ended - 1)
+    }
+}
+
+/// Whether the count of tokens fell by the fraction `threshold` or more.
+fn is_compaction(previous: u64, used: u64, threshold: f64) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "a fraction needs no 53 bits")]
+    let fraction = |part: u64| part as f64 / previous as f64;
+    previous.checked_sub(used).is_some_and(|lost| lost > 0 && fraction(lost) >= threshold)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drop_by_the_threshold_or_more_is_a_compaction() {
+        for (previous, used, threshold, expected) in [
+            (100, 50, 0.5, true),
+            (100, 51, 0.5, false),
+            (100, 0, 0.5, true),
+            (100, 0, 1.0, true),
+            (10, 7, 0.3, true),
+            (100, 100, 0.0, false),
+            (100, 200, 0.5, false),
+            (0, 0, 0.5, false),
+            (0, 10, 0.0, false),
+        ] {
+            let told = is_compaction(previous, used, threshold);
+            assert_eq!(told, expected, "{previous} → {used} at {threshold}");
+        }
+    }
+
+    #[test]
+    fn overlapping_turns_end_in_the_order_they_began() {
+        let mut turns = Turns::default();
+        assert_eq!((turns.current(), turns.end()), (0, None));
+        turns.begin();
+        turns.begin();
+        assert_eq!((turns.current(), turns.end()), (0, Some(0)));
+        assert_eq!((turns.current(), turns.is_running(), turns.end()), (1, true, Some(1)));
+        assert_eq!((turns.current(), turns.is_running(), turns.end()), (2, false, None));
+    }
+}

@@ -1,0 +1,281 @@
+//! All sessions of the team and the orchestrator's view of them: what is told goes in, the events
+//! that follow come out. Pure: ticks and times are passed in.
+
+mod moves;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use tracing::warn;
+
+use super::heat::Changes;
+use super::session::{Session, Turns};
+use super::told::Told;
+use super::view::View;
+use super::{OrchestratorView, Settings};
+use crate::model::{
+    AgentId, Event, SessionKey, Snapshot, TimestampMs, TurnEnd, Usage, UsageReport,
+};
+
+/// What one agent may make the tracker remember, so that none takes the others' room.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Past it, the agent's session that was longest without news, and best without a running
+    /// turn, is closed.
+    sessions: usize,
+    /// In all sessions of the agent together. Past it new paths are left out, with a warning:
+    /// what leaves the context makes room within seconds.
+    nodes: usize,
+    /// Closed sessions of all agents whose prompts still run. Past it the oldest's `turn` lines
+    /// are given up, with a warning.
+    closing: usize,
+}
+
+const LIMITS: Limits = Limits { sessions: 1_000, nodes: 1_000_000, closing: 10_000 };
+
+/// A session's place in the order of appearance.
+type Number = u64;
+
+#[derive(Debug)]
+pub(super) struct Sessions {
+    settings: Settings,
+    limits: Limits,
+    /// In order of appearance.
+    live: BTreeMap<Number, Session>,
+    numbers: HashMap<SessionKey, Number>,
+    next_number: Number,
+    /// The sessions that a tick has to visit.
+    active: BTreeSet<Number>,
+    /// Sessions that were closed while prompts ran: the end of each still gets its `turn` line.
+    closing: IndexMap<SessionKey, Turns>,
+    agents: HashMap<AgentId, Load>,
+    view: Option<View>,
+    /// Names the empty snapshot where there is no session and no view.
+    default_key: Option<SessionKey>,
+    /// Whether a usage changed since the view summed them up.
+    usage_changed: bool,
+    /// Whether any node changed since the last tick.
+    stirred: bool,
+    told: u64,
+    events: Vec<Event>,
+}
+
+/// What an agent takes of its [`Limits`].
+#[derive(Default, Debug)]
+struct Load {
+    sessions: usize,
+    nodes: usize,
+    /// Whether the log knows that nodes are left out.
+    is_full: bool,
+    /// Whether the log knows that sessions are closed to make room.
+    is_crowded: bool,
+}
+
+impl Sessions {
+    pub(super) fn new(settings: Settings, view: OrchestratorView) -> Self {
+        let (view, default_key) = match view {
+            OrchestratorView::Agent(agent) => (Some(View::designated(agent)), None),
+            OrchestratorView::External(key) => (Some(View::external(key)), None),
+            OrchestratorView::None(key) => (None, Some(key)),
+        };
+        let announcement = view.as_ref().map(|view| Event::Snapshot(view.snapshot()));
+        Self {
+            settings,
+            limits: LIMITS,
+            live: BTreeMap::new(),
+            numbers: HashMap::new(),
+            next_number: 0,
+            active: BTreeSet::new(),
+            closing: IndexMap::new(),
+            agents: HashMap::new(),
+            view,
+            default_key,
+            usage_changed: false,
+            stirred: false,
+            told: 0,
+            events: announcement.into_iter().collect(),
+        }
+    }
+
+    /// Takes in what was told of a session at `at`.
+    pub(super) fn tell(&mut self, key: &SessionKey, told: Told, at: TimestampMs) {
+        let Some(told) = self.tell_closing(key, told) else { return };
+        let Some(number) = self.number(key, &told) else { return };
+        let Some(session) = self.live.get_mut(&number) else { return };
+        self.told += 1;
+        session.last_told = self.told;
+        match told {
+            Told::Opened => {}
+            Told::Closed => self.close(number),
+            Told::Touched { path, touch, accessed } => {
+                let load = self.agents.get_mut(&key.agent);
+                let has_room = || load.is_some_and(|load| load.take_node(key, self.limits.nodes));
+                if session.map.contains(&path) || has_room() {
+                    session.map.touch(&path, touch, accessed, session.turns.current(), at);
+                }
+            }
+            Told::Usage { first_used, usage } => self.report(number, first_used, usage),
+            Told::Compacted => session.map.compact(),
+            Told::TurnBegan => session.turns.begin(),
+            Told::TurnEnded { stop_reason, reason } => self.end_turn(number, stop_reason, reason),
+            Told::Update(update) => {
+                self.events.push(Event::SessionUpdate { key: key.clone(), update });
+            }
+        }
+        if self.live.get(&number).is_some_and(|session| session.map.is_active()) {
+            self.active.insert(number);
+        }
+    }
+
+    /// Lets one tick pass and returns whether any node changed since the one before.
+    pub(super) fn tick(&mut self) -> bool {
+        self.round(Some(self.settings.decay_rate));
+        mem::take(&mut self.stirred)
+    }
+
+    /// Brings out all that changed, with no tick passing.
+    pub(super) fn flush(&mut self) {
+        self.round(None);
+        self.sum_usage();
+    }
+
+    /// Every session, the default target first (an empty one if there is none). Contains what the
+    /// events say that were taken, if [`Self::flush`] came before.
+    pub(super) fn snapshots(&self) -> Vec<Snapshot> {
+        let view = self.view.iter().map(View::snapshot);
+        let mut all: Vec<_> = view.chain(self.on_the_wire().map(Session::snapshot)).collect();
+        if let (true, Some(key)) = (all.is_empty(), &self.default_key) {
+            all.push(Session::new(key.clone()).snapshot());
+        }
+        all
+    }
+
+    /// The last usage of each session, in the order of [`Self::snapshots`].
+    pub(super) fn usages(&self) -> Vec<UsageReport> {
+        let view = self.view.iter().filter_map(View::usage);
+        view.chain(self.on_the_wire().filter_map(Session::usage_report)).collect()
+    }
+
+    /// What is to be published, in order.
+    pub(super) fn take_events(&mut self) -> Vec<Event> {
+        self.sum_usage();
+        mem::take(&mut self.events)
+    }
+
+    fn report(&mut self, number: Number, first_used: u64, usage: Usage) {
+        let Some(session) = self.live.get_mut(&number) else { return };
+        if session.report(first_used, usage, &self.settings) {
+            self.usage_changed = true;
+            if !is_shown_by(self.view.as_ref(), session) {
+                self.events.extend(session.usage_report().map(Event::Usage));
+            }
+        }
+    }
+
+    fn end_turn(&mut self, number: Number, stop_reason: Arc<str>, reason: Option<Arc<str>>) {
+        let Some(session) = self.live.get_mut(&number) else { return };
+        let key = session.key.clone();
+        let Some(turn) = session.end_turn(&self.settings) else {
+            return never_began(&key);
+        };
+        let is_shown_by_view = is_shown_by(self.view.as_ref(), session);
+        self.flush_session(number, None);
+        if is_shown_by_view {
+            self.flush_view();
+            self.sum_usage();
+        }
+        self.events.push(Event::Turn(TurnEnd { key, turn, stop_reason, reason }));
+    }
+
+    /// Sessions first, then what they come to in the view.
+    fn round(&mut self, decay_rate: Option<f64>) {
+        let active: Vec<_> = self.active.iter().copied().collect();
+        for number in active {
+            self.flush_session(number, decay_rate);
+        }
+        self.flush_view();
+    }
+
+    /// With a decay rate, a tick passes.
+    fn flush_session(&mut self, number: Number, decay_rate: Option<f64>) {
+        let Some(session) = self.live.get_mut(&number) else { return };
+        let changes = match decay_rate {
+            Some(rate) => session.map.tick(rate),
+            None => session.map.flush(),
+        };
+        if !session.map.is_active() {
+            self.active.remove(&number);
+        }
+        self.deliver(number, changes);
+    }
+
+    fn flush_view(&mut self) {
+        let delta = self.view.as_mut().and_then(View::flush);
+        self.events.extend(delta.map(Event::Delta));
+    }
+
+    /// Hands a session's changes to the view and, if it is on the wire itself, to the world.
+    fn deliver(&mut self, number: Number, changes: Changes) {
+        let Some(session) = self.live.get_mut(&number) else { return };
+        if changes.is_empty() {
+            return;
+        }
+        self.stirred = true;
+        if let Some(load) = self.agents.get_mut(&session.key.agent) {
+            load.give_back(changes.removed.len());
+        }
+        if let Some(view) = &mut self.view {
+            view.merge.apply(number, &changes);
+        }
+        if !is_shown_by(self.view.as_ref(), session) {
+            self.events.push(Event::Delta(session.delta(changes)));
+        }
+    }
+
+    fn sum_usage(&mut self) {
+        if mem::take(&mut self.usage_changed)
+            && let Some(view) = &mut self.view
+        {
+            let usages = self.live.values().filter_map(|session| session.usage.as_ref());
+            self.events.extend(view.sum(usages).map(Event::Usage));
+        }
+    }
+
+    /// The sessions that show their own map.
+    fn on_the_wire(&self) -> impl Iterator<Item = &Session> {
+        self.live.values().filter(|session| !is_shown_by(self.view.as_ref(), session))
+    }
+}
+
+impl Load {
+    /// Takes room for a node of `key`; false if there is none.
+    fn take_node(&mut self, key: &SessionKey, limit: usize) -> bool {
+        if self.nodes < limit {
+            self.nodes += 1;
+            return true;
+        }
+        if !mem::replace(&mut self.is_full, true) {
+            warn!(agent = %key.agent, limit, "the agent's map is full: new paths are left out");
+        }
+        false
+    }
+
+    fn give_back(&mut self, nodes: usize) {
+        self.nodes -= nodes;
+        self.is_full &= nodes == 0;
+    }
+}
+
+fn never_began(key: &SessionKey) {
+    warn!(agent = %key.agent, session = %key.session, "the end of a turn that never began");
+}
+
+/// Whether the wire shows the team's map in the session's place.
+fn is_shown_by(view: Option<&View>, session: &Session) -> bool {
+    view.is_some_and(|view| *view.key() == session.key)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! How sessions come and go, and how the view goes from one to another.
+
+use tracing::warn;
+
+use super::{Number, Sessions, is_shown_by, never_began};
+use crate::model::{AgentId, Event, SessionKey, SessionMode, Snapshot, TurnEnd};
+use crate::tracker::heat::Changes;
+use crate::tracker::session::Session;
+use crate::tracker::told::Told;
+use crate::tracker::view::View;
+
+impl Sessions {
+    /// Lets the designated orchestrator's session `key` show the view.
+    pub(in crate::tracker) fn orchestrate(&mut self, key: SessionKey) {
+        if self.view.as_ref().is_some_and(|view| view.may_move_to(&key)) {
+            self.move_view(key);
+        }
+    }
+
+    /// Returns the session's number; a new one if `told` is reason enough to begin it.
+    pub(super) fn number(&mut self, key: &SessionKey, told: &Told) -> Option<Number> {
+        if let Some(number) = self.numbers.get(key) {
+            return Some(*number);
+        }
+        match told {
+            Told::Closed | Told::Compacted => None,
+            Told::TurnEnded { .. } => {
+                never_began(key);
+                None
+            }
+            Told::Opened => {
+                if self.view.as_ref().is_some_and(|view| view.waits_for(key)) {
+                    self.move_view(key.clone());
+                }
+                Some(self.open(key))
+            }
+            Told::Touched { .. } | Told::Usage { .. } | Told::TurnBegan | Told::Update(_) => {
+                Some(self.open(key))
+            }
+        }
+    }
+
+    /// Sees to what is told of a session that was closed while prompts ran. Returns what is left
+    /// to be seen to.
+    pub(super) fn tell_closing(&mut self, key: &SessionKey, told: Told) -> Option<Told> {
+        let Some(turns) = self.closing.get_mut(key) else { return Some(told) };
+        let is_open_again = self.numbers.contains_key(key);
+        match told {
+            Told::TurnEnded { stop_reason, reason } => {
+                if let Some(turn) = turns.end() {
+                    let key = key.clone();
+                    self.events.push(Event::Turn(TurnEnd { key, turn, stop_reason, reason }));
+                }
+                if !turns.is_running() {
+                    self.closing.shift_remove(key);
+                }
+            }
+            told if is_open_again => return Some(told),
+            Told::Opened => return Some(Told::Opened),
+            Told::TurnBegan => turns.begin(),
+            Told::Update(update) => {
+                self.events.push(Event::SessionUpdate { key: key.clone(), update });
+            }
+            // The last words of a prompt that winds down begin no new session.
+            Told::Closed | Told::Touched { .. } | Told::Usage { .. } | Told::Compacted => {}
+        }
+        None
+    }
+
+    /// Takes back what the session shows, then forgets it.
+    pub(super) fn close(&mut self, number: Number) {
+        self.flush_session(number, None);
+        let Some(session) = self.live.get_mut(&number) else { return };
+        let changes = session.map.clear();
+        self.deliver(number, changes);
+        self.active.remove(&number);
+        let Some(session) = self.live.remove(&number) else { return };
+        self.numbers.remove(&session.key);
+        self.usage_changed |= session.usage.is_some();
+        if let Some(load) = self.agents.get_mut(&session.key.agent) {
+            load.sessions -= 1;
+            if load.sessions == 0 {
+                self.agents.remove(&session.key.agent);
+            }
+        }
+        if is_shown_by(self.view.as_ref(), &session)
+            && let Some(fallback) = self.view.as_ref().and_then(View::fallback)
+            && fallback != session.key
+        {
+            self.move_view(fallback);
+        }
+        self.await_turns(session);
+    }
+
+    fn open(&mut self, key: &SessionKey) -> Number {
+        let load = self.agents.entry(key.agent.clone()).or_default();
+        if load.sessions >= self.limits.sessions {
+            self.close_stalest(&key.agent);
+        }
+        let number = self.next_number;
+        self.next_number += 1;
+        let session = Session::new(key.clone());
+        if !is_shown_by(self.view.as_ref(), &session) {
+            self.events.push(Event::Snapshot(session.snapshot()));
+        }
+        self.agents.entry(key.agent.clone()).or_default().sessions += 1;
+        self.numbers.insert(key.clone(), number);
+        self.live.insert(number, session);
+        number
+    }
+
+    fn close_stalest(&mut self, agent: &AgentId) {
+        let stalest = self
+            .on_the_wire()
+            .filter(|session| session.key.agent == *agent)
+            .min_by_key(|session| (session.turns.is_running(), session.last_told));
+        let Some(key) = stalest.map(|session| session.key.clone()) else { return };
+        if let Some(load) = self.agents.get_mut(agent)
+            && !std::mem::replace(&mut load.is_crowded, true)
+        {
+            let limit = self.limits.sessions;
+            warn!(%agent, limit, "too many sessions: the stalest makes room for each new one");
+        }
+        if let Some(number) = self.numbers.get(&key) {
+            self.close(*number);
+        }
+    }
+
+    fn await_turns(&mut self, session: Session) {
+        if !session.turns.is_running() {
+            return;
+        }
+        if self.closing.len() >= self.limits.closing
+            && let Some((key, _)) = self.closing.shift_remove_index(0)
+        {
+            let SessionKey { agent, session } = key;
+            warn!(%agent, %session, "too many closed sessions with prompts: its turns end untold");
+        }
+        match self.closing.get_mut(&session.key) {
+            Some(turns) => turns.adopt(session.turns),
+            None => {
+                self.closing.insert(session.key, session.turns);
+            }
+        }
+    }
+
+    /// What a session shows ends with a delta that removes all, in the mode it had; what it shows
+    /// from then on begins with an empty snapshot in its new mode and one delta. So the count of
+    /// deltas goes on, and a client is right whether it follows snapshots, deltas or one mode.
+    fn move_view(&mut self, key: SessionKey) {
+        self.flush();
+        let Some(view) = &mut self.view else { return };
+        self.events.extend(view.withdraw().map(Event::Delta));
+        let (left, left_seq) = (view.key().clone(), view.seq());
+
+        let number = self.numbers.get(&key);
+        let session = number.and_then(|number| self.live.get_mut(number));
+        let seq = session.map_or(0, |session| {
+            let removed: Vec<_> = session.map.nodes().into_iter().map(|node| node.path).collect();
+            if !removed.is_empty() {
+                let delta = session.delta(Changes { updates: Vec::new(), removed });
+                self.events.push(Event::Delta(delta));
+            }
+            session.seq
+        });
+        view.move_to(key, seq);
+        self.events.push(Event::Snapshot(view.snapshot()));
+        self.events.extend(view.flush().map(Event::Delta));
+        self.events.extend(view.usage().map(Event::Usage));
+
+        if let Some(number) = self.numbers.get(&left).copied() {
+            self.show_again(number, left_seq);
+        }
+    }
+
+    /// Lets a session show its own map, which the view did not let it. `seq` numbers its last
+    /// delta.
+    fn show_again(&mut self, number: Number, seq: u64) {
+        let Some(session) = self.live.get_mut(&number) else { return };
+        session.seq = seq;
+        self.events.push(Event::Snapshot(Snapshot {
+            key: session.key.clone(),
+            mode: SessionMode::SingleAgent,
+            seq,
+            nodes: Vec::new(),
+        }));
+        session.map.show_again();
+        let usage = session.usage_report();
+        self.flush_session(number, None);
+        if self.live.get(&number).is_some_and(|session| session.map.is_active()) {
+            self.active.insert(number);
+        }
+        self.events.extend(usage.map(Event::Usage));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio::time::{advance, timeout};
+
+use super::*;
+use crate::bus::Published;
+use crate::model::{Activity, AgentId, Event, SessionId};
+use crate::tracker::testing::{Client, SETTINGS, activity, event_text, key, told};
+use crate::tracker::{OrchestratorView, TrackerHandle};
+
+/// A running tracker and one who watches it. Time is paused: it passes while everybody waits.
+struct Stage {
+    handle: TrackerHandle,
+    events: broadcast::Receiver<Arc<Published>>,
+    cancel: CancellationToken,
+    task: tokio::task::JoinHandle<()>,
+    begun: Instant,
+}
+
+impl Stage {
+    fn new(view: OrchestratorView) -> Self {
+        let (bus, cancel) = (Bus::new(1_000), CancellationToken::new());
+        let events = bus.subscribe();
+        let clock = Arc::new(|| 7);
+        let (handle, task) =
+            TrackerHandle::spawn_with_clock(SETTINGS, view, bus, cancel.clone(), clock);
+        let task = tokio::spawn(task);
+        Self { handle, events, cancel, task, begun: Instant::now() }
+    }
+
+    fn record(&self, name: &str, line: &str) {
+        let key = key(name);
+        self.handle.record(&key.agent, Activity { session: key.session, kind: activity(line) });
+    }
+
+    /// The next event and when it came, in milliseconds.
+    async fn next(&mut self) -> (u128, String) {
+        let published = self.events.recv().await.unwrap();
+        (self.begun.elapsed().as_millis(), event_text(&published.event))
+    }
+}
+
+fn nobody() -> OrchestratorView {
+    OrchestratorView::None(key("a/"))
+}
+
+/// Fails rather than hangs: paused time passes while everybody waits.
+async fn soon(future: impl Future<Output = ()>) {
+    timeout(Duration::from_secs(1), future).await.unwrap();
+}
+
+fn at(millis: u128, text: &str) -> (u128, String) {
+    (millis, text.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn deltas_come_with_the_tick_and_all_else_at_once() {
+    let mut stage = Stage::new(nobody());
+    advance(Duration::from_millis(30)).await;
+    stage.record("a/s", "read x");
+    stage.record("a/s", "usage 1/2");
+    stage.record("a/s", "update {}");
+    assert_eq!(stage.next().await, at(30, "a/s snapshot 0"));
+    assert_eq!(stage.next().await, at(30, "a/s usage 1/2"));
+    assert_eq!(stage.next().await, at(30, "a/s update {}"));
+    assert_eq!(stage.next().await, at(100, "a/s delta 1\n    x 1 in read turn 0 @7"));
+
+    stage.record("a/s", "began");
+    stage.record("a/s", "read y");
+    stage.record("a/s", "ended");
+    assert_eq!(stage.next().await, at(100, "a/s delta 2\n    y 1 in read turn 0 @7"));
+    assert_eq!(stage.next().await, at(100, "a/s turn 0 end_turn"));
+
+    stage.record("a/s", "compacted");
+    let cooled = |seq: u32, heat: &str| {
+        let node = |path| format!("\n    {path} {heat} out read turn 0 @7");
+        format!("a/s delta {seq}{}{}", node("x"), node("y"))
+    };
+    assert_eq!(stage.next().await, at(200, &cooled(3, "1")));
+    assert_eq!(stage.next().await, at(300, &cooled(4, "0.5")));
+    assert_eq!(stage.next().await, at(400, &cooled(5, "0.25")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn news_wake_an_idle_tracker_within_a_tick() {
+    let mut stage = Stage::new(nobody());
+    // Twenty ticks pass; the next would come at 2,500.
+    advance(Duration::from_millis(1)).await;
+    for _ in 0..20 {
+        advance(SETTINGS.tick).await;
+    }
+    stage.record("a/s", "read x");
+    assert_eq!(stage.next().await, at(2_001, "a/s snapshot 0"));
+    assert_eq!(stage.next().await, at(2_101, "a/s delta 1\n    x 1 in read turn 0 @7"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tracker_without_news_ticks_slowly_after_twenty_ticks() {
+    let inbox = Arc::<Inbox>::default();
+    let sessions = Sessions::new(SETTINGS, nobody());
+    let mut task = Task::new(SETTINGS, sessions, Arc::clone(&inbox), Bus::new(10));
+    let mut periods = Vec::new();
+    let mut pass = |task: &mut Task, count: usize| {
+        for _ in 0..count {
+            let due = task.next_tick;
+            task.pass_tick();
+            periods.push((task.next_tick - due).as_millis());
+        }
+        std::mem::take(&mut periods)
+    };
+    assert_eq!(pass(&mut task, 19), [100; 19]);
+    assert_eq!(pass(&mut task, 2), [500; 2]);
+    inbox.tell(key("a/s"), told("blocked x"), 0);
+    task.take_in();
+    assert_eq!(task.next_tick - Instant::now(), SETTINGS.tick);
+    // Shown once, cooled to the seventh half, gone: then twenty ticks of silence.
+    assert_eq!(pass(&mut task, 8 + 19), [100; 27]);
+    assert_eq!(pass(&mut task, 1), [500]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tick_that_comes_late_is_not_made_up_for() {
+    let sessions = Sessions::new(SETTINGS, nobody());
+    let mut task = Task::new(SETTINGS, sessions, Arc::default(), Bus::new(10));
+    advance(Duration::from_millis(1_030)).await;
+    task.pass_tick();
+    assert_eq!(task.next_tick - Instant::now(), SETTINGS.tick);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_until_all_is_settled_finds_all_published() {
+    let mut stage = Stage::new(nobody());
+    stage.record("a/s", "began");
+    stage.record("a/s", "read x");
+    stage.record("a/s", "ended");
+    stage.record("a/s", "read y");
+    stage.handle.settled().await;
+    let mut texts = Vec::new();
+    while let Ok(published) = stage.events.try_recv() {
+        texts.push(event_text(&published.event));
+    }
+    assert_eq!(texts[2], "a/s turn 0 end_turn");
+    assert_eq!(texts[3], "a/s delta 2\n    y 1 in read turn 1 @7");
+    assert_eq!(stage.begun.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_answer_contains_was_published_before() {
+    let view = OrchestratorView::External(key("orchestrator/team-t"));
+    let mut stage = Stage::new(view);
+    stage.record("a/s", "read x");
+    stage.record("a/s", "usage 1/2");
+    let snapshots = stage.handle.snapshots().await;
+    let mut client = Client::default();
+    let mut reported = Vec::new();
+    while let Ok(published) = stage.events.try_recv() {
+        client.follow(&published.event);
+        if let Event::Usage(report) = &published.event {
+            reported.push(report.key.clone());
+        }
+    }
+    client.compare(&snapshots);
+    assert_eq!(reported.len(), 2);
+    assert_eq!(stage.handle.usages().await.len(), 2);
+
+    stage.record("a/s", "read y");
+    let snapshots = stage.handle.snapshots().await;
+    client.follow(&stage.events.try_recv().unwrap().event);
+    client.follow(&stage.events.try_recv().unwrap().event);
+    client.compare(&snapshots);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_comes_after_a_last_round_of_deltas_and_leaves_nobody_waiting() {
+    let mut stage = Stage::new(nobody());
+    stage.record("a/s", "read x");
+    stage.handle.blocked(&key("a/s"), "y".into());
+    stage.cancel.cancel();
+    stage.task.await.unwrap();
+    stage.events.recv().await.unwrap();
+    let last = stage.events.recv().await.unwrap();
+    let nodes = "\n    x 1 in read turn 0 @7\n    y 1 out blocked turn 0 @7";
+    assert_eq!(event_text(&last.event), format!("a/s delta 1{nodes}"));
+
+    stage.handle.record(
+        &AgentId::new("a"),
+        Activity { session: SessionId::new("s"), kind: activity("opened") },
+    );
+    soon(stage.handle.settled()).await;
+    assert_eq!(stage.handle.snapshots().await, []);
+    assert_eq!(stage.handle.usages().await, []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_never_ran_leaves_nobody_waiting() {
+    let (handle, task) =
+        TrackerHandle::spawn(SETTINGS, nobody(), Bus::new(10), CancellationToken::new());
+    drop(task);
+    soon(handle.settled()).await;
+}

@@ -1,0 +1,165 @@
+//! The orchestrator's merged view: a session on the wire whose nodes and tokens are those of the
+//! whole team. Knows not how sessions come and go; it is fed with their changes.
+
+use super::heat::Changes;
+use super::merge::Merge;
+use super::session::delta;
+use crate::model::{
+    AgentId, Delta, SessionId, SessionKey, SessionMode, Snapshot, Usage, UsageReport,
+};
+
+#[derive(Debug)]
+pub(super) struct View {
+    /// The session that shows it.
+    key: SessionKey,
+    /// Whose sessions may show it; None if it has one of its own.
+    designated: Option<AgentId>,
+    /// Number of the last delta of `key`.
+    seq: u64,
+    pub(super) merge: Merge,
+    usage: Option<Usage>,
+}
+
+impl View {
+    /// In a session of its own.
+    pub(super) fn external(key: SessionKey) -> Self {
+        Self { key, designated: None, seq: 0, merge: Merge::default(), usage: None }
+    }
+
+    /// In a session of `agent`, once it is open.
+    pub(super) fn designated(agent: AgentId) -> Self {
+        let key = unopened(&agent);
+        Self { designated: Some(agent), ..Self::external(key) }
+    }
+
+    pub(super) fn key(&self) -> &SessionKey {
+        &self.key
+    }
+
+    pub(super) fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Where the view goes when `key`, which shows it, ends; None if it stays.
+    pub(super) fn fallback(&self) -> Option<SessionKey> {
+        self.designated.as_ref().map(unopened)
+    }
+
+    /// Whether it may go over to `key`.
+    pub(super) fn may_move_to(&self, key: &SessionKey) -> bool {
+        self.designated.as_ref() == Some(&key.agent) && self.key != *key
+    }
+
+    /// Whether `key` is the session that the view waits for.
+    pub(super) fn waits_for(&self, key: &SessionKey) -> bool {
+        self.may_move_to(key) && self.key == unopened(&key.agent)
+    }
+
+    /// Goes over to another session, of which `seq` numbers the last delta. What was shown is to
+    /// be withdrawn before.
+    pub(super) fn move_to(&mut self, key: SessionKey, seq: u64) {
+        self.key = key;
+        self.seq = seq;
+    }
+
+    /// Returns what the sessions' changes come to.
+    pub(super) fn flush(&mut self) -> Option<Delta> {
+        let changes = self.merge.flush();
+        self.delta(changes)
+    }
+
+    /// Takes back all that was shown.
+    pub(super) fn withdraw(&mut self) -> Option<Delta> {
+        let changes = self.merge.withdraw();
+        self.delta(changes)
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            key: self.key.clone(),
+            mode: SessionMode::Orchestrator,
+            seq: self.seq,
+            nodes: self.merge.nodes(),
+        }
+    }
+
+    pub(super) fn usage(&self) -> Option<UsageReport> {
+        let usage = self.usage.clone()?;
+        Some(UsageReport { key: self.key.clone(), mode: SessionMode::Orchestrator, usage })
+    }
+
+    /// Sums what the sessions last reported; Some if that is news.
+    pub(super) fn sum<'a>(
+        &mut self,
+        usages: impl Iterator<Item = &'a Usage>,
+    ) -> Option<UsageReport> {
+        // When the last session that reported is gone, its tokens are too: nobody should go on
+        // seeing them.
+        let gone = || self.usage.as_ref().map(|_| Usage { used: 0, size: 0, cost: None });
+        let total = total(usages).or_else(gone);
+        if total == self.usage {
+            return None;
+        }
+        self.usage = total;
+        self.usage()
+    }
+
+    fn delta(&mut self, changes: Changes) -> Option<Delta> {
+        if changes.is_empty() {
+            return None;
+        }
+        self.seq += 1;
+        Some(delta(&self.key, SessionMode::Orchestrator, self.seq, changes))
+    }
+}
+
+/// The session that stands for one that `agent` has yet to open.
+fn unopened(agent: &AgentId) -> SessionKey {
+    SessionKey::new(agent.clone(), SessionId::new(""))
+}
+
+/// None if there are none. Money of several currencies has no sum.
+fn total<'a>(usages: impl Iterator<Item = &'a Usage>) -> Option<Usage> {
+    let mut total = None;
+    let mut currencies_differ = false;
+    for usage in usages {
+        let total = total.get_or_insert(Usage { used: 0, size: 0, cost: None });
+        total.used = total.used.saturating_add(usage.used);
+        total.size = total.size.saturating_add(usage.size);
+        match (&mut total.cost, &usage.cost) {
+            (Some(sum), Some(cost)) if sum.currency == cost.currency => sum.amount += cost.amount,
+            (Some(_), Some(_)) => currencies_differ = true,
+            (None, Some(cost)) => total.cost = Some(cost.clone()),
+            (_, None) => {}
+        }
+    }
+    total.map(|total| Usage { cost: total.cost.filter(|_| !currencies_differ), ..total })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Cost;
+
+    #[test]
+    fn tokens_add_up_and_so_does_money_of_one_currency() {
+        let in_currency = |currency: &str, amount| Cost { amount, currency: currency.into() };
+        let (usd, eur) = (|amount| in_currency("USD", amount), |amount| in_currency("EUR", amount));
+        for (costs, sum) in [
+            (vec![None, None], None),
+            (vec![None, Some(usd(0.5))], Some(usd(0.5))),
+            (vec![Some(usd(0.5)), Some(usd(0.25))], Some(usd(0.75))),
+            (vec![Some(usd(0.5)), Some(eur(0.5))], None),
+            (vec![Some(usd(0.5)), Some(eur(0.5)), Some(usd(0.5))], None),
+        ] {
+            let usages: Vec<_> =
+                costs.into_iter().map(|cost| Usage { used: 1, size: 10, cost }).collect();
+            let count = usages.len() as u64;
+            let expected = Usage { used: count, size: count * 10, cost: sum };
+            assert_eq!(total(usages.iter()), Some(expected), "{usages:?}");
+        }
+        assert_eq!(total([].iter()), None);
+        let huge = Usage { used: u64::MAX, size: u64::MAX, cost: None };
+        assert_eq!(total([&huge, &huge].into_iter()), Some(huge.clone()));
+    }
+}

@@ -18,6 +18,8 @@ pub mod process;
 
 pub mod line;
 
+pub mod extract;
+
 pub mod zone;
 
 pub mod tracker;

@@ -1,0 +1,103 @@
+//! The extractor of the Agent Client Protocol, version 1.
+//!
+//! Keeps what one agent's lines left to remember (sessions, running requests, tool calls,
+//! terminals), all of it bounded. Knows neither the zone that judges nor the tracker that counts.
+
+mod call;
+mod frame;
+mod gate;
+mod input;
+mod observe;
+mod pending;
+mod replies;
+mod sessions;
+mod strict;
+mod terminals;
+mod update;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::json::{Members, elements, text};
+use super::shell::Command;
+use super::{Ask, Extractor, Gate, Refusal, Workspace};
+use crate::line::Direction;
+use crate::model::Activity;
+
+/// Reads along with one ACP agent.
+pub struct Acp {
+    workspace: Arc<dyn Workspace>,
+    sessions: sessions::Sessions,
+    of_client: pending::Pending<pending::OfClient>,
+    of_agent: pending::Pending<pending::OfAgent>,
+    terminals: terminals::Terminals,
+}
+
+impl Acp {
+    /// Relative paths of a session whose folder is not known are taken against `default_cwd`.
+    pub fn new(workspace: Arc<dyn Workspace>, default_cwd: PathBuf) -> Self {
+        Self {
+            workspace,
+            sessions: sessions::Sessions::new(default_cwd),
+            of_client: pending::Pending::default(),
+            of_agent: pending::Pending::default(),
+            terminals: terminals::Terminals::default(),
+        }
+    }
+}
+
+impl Extractor for Acp {
+    fn observe(&mut self, direction: Direction, line: &[u8], told: &mut Vec<Activity>) {
+        let Ok(line) = std::str::from_utf8(line) else { return };
+        match elements(line) {
+            Some(batch) => batch.iter().for_each(|one| self.message(direction, one, told)),
+            None => self.message(direction, line, told),
+        }
+    }
+
+    fn gate(&mut self, line: &[u8]) -> Gate {
+        self.judge(line)
+    }
+
+    fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes> {
+        replies::refuse(ask, refusal)
+    }
+
+    fn answer(&self, ask: &Ask, content: &str) -> Option<Bytes> {
+        replies::answer(ask, content)
+    }
+
+    fn end(&mut self, reason: &str, told: &mut Vec<Activity>) {
+        let running: Vec<_> = self.of_client.take_all().collect();
+        self.give_up(running, reason, told);
+        self.of_agent.take_all().for_each(drop);
+        self.terminals.clear();
+    }
+}
+
+/// What a `terminal/create` runs: a shell line, or a program and its arguments. A program that
+/// itself looks like a shell line is read as both, since some clients run all through a shell.
+/// None if a part is of the wrong type.
+fn terminal_command(params: &Members<'_>) -> Option<Vec<Command>> {
+    let command = params.text("command")?.into_owned();
+    let args = match params.get("args").filter(|raw| *raw != "null") {
+        None => Vec::new(),
+        Some(raw) => elements(raw)?
+            .into_iter()
+            .map(|arg| text(arg).map(std::borrow::Cow::into_owned))
+            .collect::<Option<Vec<_>>>()?,
+    };
+    if args.is_empty() {
+        return Some(vec![Command::Line(command)]);
+    }
+    let looks_like_line =
+        command.contains(|c: char| c.is_whitespace() || "|&;<>()$`\"'\\".contains(c));
+    let line = looks_like_line.then(|| Command::Line(command.clone()));
+    let whole = [vec![command], args].concat();
+    Some([Command::Argv(whole)].into_iter().chain(line).collect())
+}

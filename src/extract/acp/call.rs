@@ -1,0 +1,362 @@
+//! One tool call as it is pieced together from its messages, and the files that it names.
+//!
+//! Messages come in any order, repeat themselves, and leave out what was said before; what was
+//! named stays named. Knows nothing of turns and of the wire.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{ToolCallStatus, ToolKind};
+
+use super::input::{self, Shape};
+use super::update::{Fields, Origin};
+use crate::extract::json::Members;
+use crate::extract::shell::{self, Command, Role};
+use crate::extract::{Access, Target, Workspace, output, uri};
+use crate::model::{Action, ActivityKind, Touch, fold, wire_path};
+
+/// Paths of each sort that one call remembers; one that names more can't be judged whole, and a
+/// permission for it is refused.
+const MOST_PATHS: usize = 4096;
+/// Bytes of the longest title that is read as a command line.
+const LONGEST_TITLE: usize = 16 * 1024;
+
+/// How far a call is known.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+enum Stage {
+    /// Permission was asked for it, no more.
+    #[default]
+    Asked,
+    /// There were updates of it, but not the call itself, which may still tell its kind.
+    Updated,
+    Begun,
+}
+
+#[derive(Clone, Default, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+pub(crate) struct Call {
+    kind: Option<ToolKind>,
+    status: Option<ToolCallStatus>,
+    stage: Stage,
+    /// Permission was asked for it: what it does may have been refused.
+    asked: bool,
+    title: Option<String>,
+    /// The title is too long to be read as a command line.
+    long_title: bool,
+    locations: Vec<String>,
+    /// Diffs, and what its input says is written.
+    written: Vec<String>,
+    paths: Vec<String>,
+    folders: Vec<String>,
+    commands: Vec<shell::Named>,
+    has_command: bool,
+    shape: Shape,
+    last_input: Option<u64>,
+    /// Something it names could not be read for certain.
+    unreadable: bool,
+    told: HashSet<(Arc<str>, Touch)>,
+    performed: HashSet<(Arc<str>, Action)>,
+}
+
+impl Call {
+    /// Takes over what a message says of the call, in a session that works in `cwd`.
+    pub(crate) fn absorb(&mut self, fields: &Fields<'_>, cwd: &Path, workspace: &dyn Workspace) {
+        self.stage = self.stage.max(match fields.origin {
+            Origin::Permission => Stage::Asked,
+            Origin::Update => Stage::Updated,
+            Origin::Call => Stage::Begun,
+        });
+        self.asked |= fields.origin == Origin::Permission;
+        self.unreadable |= fields.unreadable;
+        self.kind = fields.kind.or(self.kind);
+        self.status = fields.status.or(self.status);
+        if let Some(title) = &fields.title {
+            self.long_title = title.len() > LONGEST_TITLE;
+            self.title = (!self.long_title).then(|| title.clone().into_owned());
+        }
+        let names_already = !self.paths.is_empty() || !self.folders.is_empty();
+        let answers = fields.origin == Origin::Update && self.is(ToolCallStatus::Completed);
+        for location in &fields.locations {
+            // What a search finds is its answer, not what it was asked to look at.
+            let is_hit = self.kind == Some(ToolKind::Search)
+                && answers
+                && (location.has_line || names_already);
+            if !is_hit {
+                self.unreadable |= !keep(&mut self.locations, &location.path);
+            }
+        }
+        for path in &fields.diffs {
+            self.unreadable |= !keep(&mut self.written, path);
+        }
+        if let Some(raw) = fields.input {
+            self.absorb_input(raw, cwd, workspace);
+        }
+        self.absorb_texts(fields, cwd, workspace);
+    }
+
+    fn absorb_input(&mut self, raw: &str, cwd: &Path, workspace: &dyn Workspace) {
+        let mut hasher = DefaultHasher::new();
+        raw.hash(&mut hasher);
+        // Makers repeat the whole input in every update.
+        if self.last_input.replace(hasher.finish()) == self.last_input {
+            return;
+        }
+        let named = input::read(raw);
+        self.unreadable |= named.unreadable;
+        self.shape = self.shape.or(named.shape);
+        for (kept, named) in [
+            (&mut self.paths, &named.paths),
+            (&mut self.written, &named.written),
+            (&mut self.folders, &named.folders),
+        ] {
+            for path in named {
+                self.unreadable |= !keep(kept, path);
+            }
+        }
+        for command in &named.commands {
+            self.has_command = true;
+            let reading = shell::read(command, &self.folder(cwd), workspace);
+            self.unreadable |= !reading.whole;
+            for named in reading.named {
+                if self.commands.contains(&named) {
+                    continue;
+                }
+                if self.commands.len() < MOST_PATHS {
+                    self.commands.push(named);
+                } else {
+                    self.unreadable = true;
+                }
+            }
+        }
+    }
+
+    fn absorb_texts(&mut self, fields: &Fields<'_>, cwd: &Path, workspace: &dyn Workspace) {
+        if self.kind.is_none() && fields.input.is_none() && !self.ended() {
+            // Some agents stream the input as text; it is one once it is whole.
+            for text in fields.texts.iter().filter(|text| Members::of(text).is_some()) {
+                self.absorb_input(text, cwd, workspace);
+            }
+        }
+        let names_none =
+            self.locations.is_empty() && self.paths.is_empty() && self.written.is_empty();
+        if self.is(ToolCallStatus::Failed) && names_none && self.touch().is_some() {
+            // All that is left of what was tried is the error's text.
+            for text in &fields.texts {
+                let tried = output::quoted(text).into_iter().filter(|path| path.starts_with('/'));
+                for path in tried {
+                    keep(&mut self.paths, path);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn is_completed(&self) -> bool {
+        self.is(ToolCallStatus::Completed)
+    }
+
+    /// The files that the call touched as far as is known, each once for each touch.
+    pub(crate) fn touches(&self, cwd: &Path, workspace: &dyn Workspace) -> Vec<(PathBuf, Touch)> {
+        let awaits_kind = self.stage < Stage::Begun && self.kind.is_none() && !self.ended();
+        if self.stage == Stage::Asked || awaits_kind {
+            return Vec::new();
+        }
+        let mut touches = Vec::new();
+        let mut add = |path: PathBuf, touch| {
+            let moves_folders = matches!(self.kind, Some(ToolKind::Delete | ToolKind::Move));
+            let on_map = match touch {
+                Touch::Search => true,
+                Touch::Write if moves_folders => true,
+                _ => !workspace.is_dir(&path),
+            };
+            if on_map {
+                touches.push((path, touch));
+            }
+        };
+        let resolve = |path: &String| uri::path_of(path).map(|path| fold(&cwd.join(path)));
+        for path in self.written.iter().filter_map(resolve) {
+            add(path, Touch::Write);
+        }
+        let touch = self.touch().unwrap_or(if self.shape.writes {
+            Touch::Write
+        } else if self.shape.searches {
+            Touch::Search
+        } else {
+            Touch::Read
+        });
+        for path in self.locations.iter().chain(&self.paths).filter_map(resolve) {
+            add(path, touch);
+        }
+        for (path, touch) in self.commands.iter().filter_map(plain_touch) {
+            add(path, touch);
+        }
+        for (path, touch) in self.title_command(cwd, workspace).iter().filter_map(plain_touch) {
+            // A title is made for people: it may only look like a command.
+            if workspace.exists(&path) {
+                add(path, touch);
+            }
+        }
+        touches
+    }
+
+    /// What the call asks for, as a zone would judge it. None if that cannot be told for certain.
+    pub(crate) fn accesses(&self, cwd: &Path, workspace: &dyn Workspace) -> Option<Vec<Access>> {
+        let mut accesses: Vec<Access> = Vec::new();
+        let mut ask = |path: PathBuf, target| {
+            let access = Access { path, target };
+            if !accesses.contains(&access) {
+                accesses.push(access);
+            }
+        };
+        let resolve = |path: &String| uri::exact_path_of(path).map(|path| cwd.join(path));
+        for folder in &self.folders {
+            ask(resolve(folder)?, Target::Cwd);
+        }
+        let action = self.action();
+        for path in self.locations.iter().chain(&self.paths) {
+            let path = resolve(path)?;
+            let is_folder = action == Action::Read && workspace.is_dir(&path);
+            ask(path, if is_folder { Target::Cwd } else { Target::File(action) });
+        }
+        for path in &self.written {
+            ask(resolve(path)?, Target::File(Action::Write));
+        }
+        let title = self.title_command(cwd, workspace);
+        for access in self.commands.iter().chain(&title).filter_map(judged) {
+            ask(access.path, access.target);
+        }
+        let only_title = self.kind == Some(ToolKind::Execute) && !self.has_command;
+        let cut = self.unreadable || only_title && self.long_title;
+        (!cut).then_some(accesses)
+    }
+
+    /// Whether this is told for the first time.
+    pub(crate) fn tell(&mut self, path: &Arc<str>, touch: Touch) -> bool {
+        self.told.len() < MOST_PATHS && self.told.insert((Arc::clone(path), touch))
+    }
+
+    /// What the call, now that it is done, accessed and was not told before.
+    pub(crate) fn perform(&mut self, cwd: &Path, workspace: &dyn Workspace) -> Vec<ActivityKind> {
+        let mut performed = Vec::new();
+        for (path, touch) in self.touches(cwd, workspace) {
+            // The names in a folder are nobody's secret.
+            if touch != Touch::Write && workspace.is_dir(&path) {
+                continue;
+            }
+            let action = if touch == Touch::Write { Action::Write } else { Action::Read };
+            let path: Arc<str> = wire_path(workspace.root(), cwd, &path).into();
+            let is_new = self.performed.len() < MOST_PATHS
+                && self.performed.insert((Arc::clone(&path), action));
+            if is_new {
+                performed.push(ActivityKind::Performed { path, action });
+            }
+        }
+        performed
+    }
+
+    /// Whether its agent never said how it fares, nor asked for it.
+    pub(crate) fn is_unsaid(&self) -> bool {
+        self.status.is_none() && self.stage == Stage::Begun && !self.asked
+    }
+
+    fn is(&self, status: ToolCallStatus) -> bool {
+        self.status == Some(status)
+    }
+
+    fn ended(&self) -> bool {
+        self.is(ToolCallStatus::Completed) || self.is(ToolCallStatus::Failed)
+    }
+
+    /// The touch that the kind alone tells.
+    fn touch(&self) -> Option<Touch> {
+        match self.kind? {
+            ToolKind::Read | ToolKind::Execute => Some(Touch::Read),
+            ToolKind::Edit | ToolKind::Delete | ToolKind::Move => Some(Touch::Write),
+            ToolKind::Search => Some(Touch::Search),
+            _ => None,
+        }
+    }
+
+    /// The action of the call's paths where that must not be guessed too low.
+    fn action(&self) -> Action {
+        match self.kind {
+            Some(
+                ToolKind::Read
+                | ToolKind::Search
+                | ToolKind::Fetch
+                | ToolKind::Think
+                | ToolKind::Execute,
+            ) => Action::Read,
+            Some(ToolKind::Edit | ToolKind::Delete | ToolKind::Move) => Action::Write,
+            _ if self.last_input.is_some() && !self.shape.writes && !self.shape.more_than_reads => {
+                Action::Read
+            }
+            _ => Action::Write,
+        }
+    }
+
+    /// Where its commands run.
+    fn folder(&self, cwd: &Path) -> PathBuf {
+        let folder = self.folders.first().and_then(|folder| uri::path_of(folder));
+        folder.map_or_else(|| cwd.to_path_buf(), |folder| cwd.join(folder))
+    }
+
+    /// The command line of an `execute` that has none but its title.
+    fn title_command(&self, cwd: &Path, workspace: &dyn Workspace) -> Vec<shell::Named> {
+        let Some(title) = &self.title else { return Vec::new() };
+        if self.kind != Some(ToolKind::Execute) || self.has_command {
+            return Vec::new();
+        }
+        let line = title.trim().trim_matches('`').to_owned();
+        shell::read(&Command::Line(line), &self.folder(cwd), workspace).named
+    }
+}
+
+/// Adds a path that is not known yet; false if there is no room for it.
+fn keep(paths: &mut Vec<String>, path: &str) -> bool {
+    if paths.iter().any(|known| known == path) {
+        return true;
+    }
+    let has_room = paths.len() < MOST_PATHS;
+    if has_room {
+        paths.push(path.to_owned());
+    }
+    has_room
+}
+
+/// What a command plainly did with a file; None where it is a guess.
+pub(crate) fn plain_touch(named: &shell::Named) -> Option<(PathBuf, Touch)> {
+    let touch = match named.role {
+        Role::Read => Touch::Read,
+        Role::Write => Touch::Write,
+        Role::Search => Touch::Search,
+        Role::Argument => return None,
+    };
+    named.plain.then(|| (fold(&named.path), touch))
+}
+
+/// The access that a zone judges; None for reading what the system keeps for all.
+pub(crate) fn judged(named: &shell::Named) -> Option<Access> {
+    const SYSTEM: [&str; 13] = [
+        "/usr",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/libx32",
+        "/opt",
+        "/etc",
+        "/nix",
+        "/run/current-system",
+        "/System",
+        "/Library",
+    ];
+    let action = if named.role == Role::Write { Action::Write } else { Action::Read };
+    // Behind a link, `..` leads elsewhere than its text says.
+    let goes_up = named.path.components().any(|part| part == Component::ParentDir);
+    let of_system = !goes_up && SYSTEM.iter().any(|folder| named.path.starts_with(folder));
+    (action == Action::Write || !of_system)
+        .then(|| Access { path: named.path.clone(), target: Target::File(action) })
+}

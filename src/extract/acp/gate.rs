@@ -1,0 +1,242 @@
+//! What an agent's line asks for, read as any parser might: a line that two parsers could take
+//! for different requests never passes.
+//!
+//! Judges what is asked, not whether it may be: it knows no zone.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+use super::call::{Call, judged};
+use super::frame::Frame;
+use super::sessions::LONGEST_ID;
+use super::strict::{fold, has_doubles, mimics};
+use super::update::{Fields, Origin};
+use super::{Acp, replies, terminal_command};
+use crate::extract::json::{Members, elements, text};
+use crate::extract::{Access, Ask, Gate, PermissionOption, Target, shell, uri};
+use crate::model::{Action, SessionId, Via};
+
+/// Requests that a zone judges.
+const GATED: [(&str, Via); 4] = [
+    ("fs/read_text_file", Via::Fs),
+    ("fs/write_text_file", Via::Fs),
+    ("terminal/create", Via::Terminal),
+    ("session/request_permission", Via::Permission),
+];
+/// Members of their parameters that are read here or by the client.
+const PARAMETERS: [&str; 11] = [
+    "sessionId",
+    "path",
+    "line",
+    "limit",
+    "content",
+    "command",
+    "args",
+    "cwd",
+    "env",
+    "toolCall",
+    "options",
+];
+const CALL: [&str; 7] =
+    ["toolCallId", "kind", "status", "title", "content", "locations", "rawInput"];
+const PLACE: [&str; 2] = ["path", "type"];
+/// Requests of one batch that are answered; nobody sends more.
+const MOST_REPLIES: usize = 1000;
+
+/// Why a request cannot be read for certain.
+type Unclear = &'static str;
+
+impl Acp {
+    pub(super) fn judge(&self, line: &[u8]) -> Gate {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Gate::Pass;
+        }
+        let Ok(line) = std::str::from_utf8(line) else {
+            let readable = String::from_utf8_lossy(line);
+            return ambiguous("it is no UTF-8", &readable);
+        };
+        let whole = self.message_gate(line);
+        if matches!(whole, Gate::Ambiguous { .. }) {
+            return whole;
+        }
+        for piece in pieces(line).filter(|piece| serde_json::from_str::<IgnoredAny>(piece).is_ok())
+        {
+            if !matches!(self.message_gate(piece), Gate::Pass) {
+                return ambiguous(
+                    "a part of it would be a request to readers that split lines",
+                    line,
+                );
+            }
+        }
+        whole
+    }
+
+    /// Judges one JSON text.
+    fn message_gate(&self, line: &str) -> Gate {
+        let Some(frame) = Frame::of(line) else {
+            if serde_json::from_str::<IgnoredAny>(line).is_err() {
+                return ambiguous("it is no JSON", line);
+            }
+            if line.starts_with('[') {
+                return ambiguous("it is a batch", line);
+            }
+            // A bare value is no message to anyone.
+            return Gate::Pass;
+        };
+        if frame.unclear {
+            return ambiguous("a member of its envelope is there twice or misspelt", line);
+        }
+        let Some(method) = frame.method.filter(|method| method.get() != "null") else {
+            return Gate::Pass;
+        };
+        let Some(method) = text(method.get()) else {
+            return ambiguous("its method is no text", line);
+        };
+        let folded = fold(method.trim());
+        let Some((name, via)) = GATED.iter().find(|(name, _)| *name == folded) else {
+            return Gate::Pass;
+        };
+        if method != *name {
+            return ambiguous("its method is misspelt", line);
+        }
+        match self.ask(name, *via, frame.params) {
+            Ok(ask) => Gate::Ask(Ask { id: frame.id.map(ToOwned::to_owned), ..ask }),
+            Err(why) => ambiguous(why, line),
+        }
+    }
+
+    fn ask(&self, method: &str, via: Via, params: Option<&RawValue>) -> Result<Ask, Unclear> {
+        let params = params.ok_or("it has no parameters")?;
+        if has_doubles(params) {
+            return Err("a member of its parameters is there twice");
+        }
+        let params = Members::of(params.get()).ok_or("its parameters are no object")?;
+        if misspells(&params, &PARAMETERS) {
+            return Err("a member of its parameters is misspelt");
+        }
+        let session = params.text("sessionId").ok_or("it names no session")?;
+        if session.len() > LONGEST_ID {
+            return Err("its session's id is too long");
+        }
+        let session = SessionId::new(&*session);
+        let mut ask = Ask { id: None, session, via, accesses: Vec::new(), options: Vec::new() };
+        match via {
+            Via::Terminal => ask.accesses = self.terminal_accesses(&ask.session, &params)?,
+            Via::Permission => {
+                ask.accesses = self.permission_accesses(&ask.session, &params)?;
+                ask.options = permission_options(&params)?;
+            }
+            Via::Fs | Via::Tool => {
+                let write = method == "fs/write_text_file";
+                let action = if write { Action::Write } else { Action::Read };
+                let path = self.path(&ask.session, &params, "path")?.ok_or("it names no path")?;
+                ask.accesses.push(Access { path, target: Target::File(action) });
+            }
+        }
+        Ok(ask)
+    }
+
+    fn terminal_accesses(
+        &self,
+        session: &SessionId,
+        params: &Members<'_>,
+    ) -> Result<Vec<Access>, Unclear> {
+        let cwd = self.path(session, params, "cwd")?;
+        let cwd = cwd.unwrap_or_else(|| self.sessions.cwd(session).to_path_buf());
+        let commands =
+            terminal_command(params).ok_or("its command is no text, or its arguments")?;
+        let mut accesses = vec![Access { path: cwd.clone(), target: Target::Cwd }];
+        for command in commands {
+            let reading = shell::read(&command, &cwd, &*self.workspace);
+            if !reading.whole {
+                return Err("its command is too long to be read");
+            }
+            for access in reading.named.iter().filter_map(judged) {
+                if !accesses.contains(&access) {
+                    accesses.push(access);
+                }
+            }
+        }
+        Ok(accesses)
+    }
+
+    fn permission_accesses(
+        &self,
+        session: &SessionId,
+        params: &Members<'_>,
+    ) -> Result<Vec<Access>, Unclear> {
+        let call = params.get("toolCall").and_then(Members::of).ok_or("it names no tool call")?;
+        let places = ["locations", "content"].iter().filter_map(|key| call.get(key));
+        let misspelt = places
+            .flat_map(|places| elements(places).unwrap_or_default())
+            .filter_map(Members::of)
+            .any(|place| misspells(&place, &PLACE));
+        if misspelt || misspells(&call, &CALL) {
+            return Err("a member of its tool call is misspelt");
+        }
+        let fields = Fields::of(&call, Origin::Permission).ok_or("its tool call has no id")?;
+        let known = self.sessions.get(session).and_then(|session| session.call(&fields.id));
+        let mut call: Call = known.cloned().unwrap_or_default();
+        let cwd = self.sessions.cwd(session);
+        call.absorb(&fields, cwd, &*self.workspace);
+        call.accesses(cwd, &*self.workspace).ok_or("its tool call cannot be read for certain")
+    }
+
+    /// The absolute path of a parameter; None if it is left out.
+    fn path(
+        &self,
+        session: &SessionId,
+        params: &Members<'_>,
+        key: &str,
+    ) -> Result<Option<PathBuf>, Unclear> {
+        let Some(raw) = params.get(key).filter(|raw| *raw != "null") else { return Ok(None) };
+        let path = text(raw).ok_or("a path of it is no text")?;
+        let path = uri::exact_path_of(&path).ok_or("a path of it cannot be one")?;
+        Ok(Some(self.sessions.cwd(session).join(path)))
+    }
+}
+
+fn permission_options(params: &Members<'_>) -> Result<Vec<PermissionOption>, Unclear> {
+    let options = params.get("options").and_then(elements).ok_or("it offers no options")?;
+    let option = |raw| {
+        let option = Members::of(raw)?;
+        let id = option.text("optionId")?.into_owned();
+        let kind = option.text("kind").unwrap_or_default().into_owned();
+        Some(PermissionOption { id, kind })
+    };
+    options.into_iter().map(|raw| option(raw).ok_or("an option of it has no id")).collect()
+}
+
+fn misspells(members: &Members<'_>, known: &[&str]) -> bool {
+    members.iter().any(|(name, _)| known.iter().any(|known| mimics(name, known)))
+}
+
+/// The parts of a line that some reader would take for lines, if it holds any. A part without
+/// a quote holds no request.
+fn pieces(line: &str) -> impl Iterator<Item = &str> {
+    const ENDS: [char; 4] = ['\r', '\u{85}', '\u{2028}', '\u{2029}'];
+    // Most lines hold none of their first bytes.
+    let splits =
+        memchr::memchr3(b'\r', 0xc2, 0xe2, line.as_bytes()).is_some() && line.contains(ENDS);
+    line.split(ENDS)
+        .filter(move |_| splits)
+        .map(str::trim)
+        .filter(|piece| piece.starts_with(['{', '[']) && piece.contains('"'))
+}
+
+/// Refuses a line, with an answer to each request in it that can be told.
+fn ambiguous(why: &'static str, line: &str) -> Gate {
+    let texts = elements(line).unwrap_or_else(|| vec![line.trim_start_matches('\u{feff}')]);
+    let mut replies: Vec<Bytes> = Vec::new();
+    for text in texts.into_iter().take(MOST_REPLIES) {
+        let frame = Frame::beginning(text);
+        // An id that was no Unicode is not what the agent knows.
+        let id = frame.asking_id().filter(|id| !id.get().contains(char::REPLACEMENT_CHARACTER));
+        replies.extend(id.map(|id| replies::invalid(id, why)));
+    }
+    Gate::Ambiguous { why, replies }
+}

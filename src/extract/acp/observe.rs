@@ -1,0 +1,392 @@
+//! What a line that was relayed tells: by method and direction, best effort.
+//!
+//! What is odd is left out and never disturbs what follows. Knows no zone.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::{CompactionStatus, CompactionUpdate, UsageUpdate};
+
+use serde_json::value::RawValue;
+
+use super::call::plain_touch;
+use super::frame::Frame;
+use super::pending::{OfAgent, OfClient};
+use super::sessions::LONGEST_ID;
+use super::update::{Fields, Origin, typed};
+use super::{Acp, terminal_command};
+use crate::extract::json::{Members, elements, text};
+use crate::extract::{output, shell, uri};
+use crate::line::Direction;
+use crate::model::{
+    Activity, ActivityKind, Cost, SessionId, Source, Touch, Usage, fold, wire_path,
+};
+
+impl Acp {
+    pub(super) fn message(&mut self, direction: Direction, raw: &str, told: &mut Vec<Activity>) {
+        let Some(frame) = Frame::of(raw) else { return };
+        match (direction, frame.method()) {
+            (Direction::ToAgent, Some(method)) => self.client_asks(&method, &frame, told),
+            (Direction::ToAgent, None) => self.client_answers(&frame, told),
+            (Direction::ToClient, Some(method)) => self.agent_asks(&method, &frame, told),
+            (Direction::ToClient, None) => self.agent_answers(&frame, told),
+        }
+    }
+
+    fn client_asks(&mut self, method: &str, frame: &Frame<'_>, told: &mut Vec<Activity>) {
+        let Some(params) = Members::of(frame.params()) else { return };
+        let cwd = params.text("cwd").and_then(|cwd| uri::path_of(&cwd));
+        let session = session_of(&params);
+        let request = match (method, session) {
+            ("session/new" | "session/fork", _) => OfClient::New { cwd },
+            ("session/load", Some(session)) => {
+                let known = self.sessions.announce(&session, cwd.as_deref());
+                // Without an id nothing would ever end it.
+                if frame.id.is_some() {
+                    known.load_began();
+                }
+                OfClient::Load(session)
+            }
+            ("session/resume", Some(session)) => {
+                self.sessions.announce(&session, cwd.as_deref());
+                OfClient::Resume(session)
+            }
+            ("session/close" | "session/delete", Some(session)) => OfClient::Close(session),
+            ("session/prompt", Some(session)) => {
+                let known = self.sessions.announce(&session, None);
+                if frame.id.is_some() {
+                    known.turn_began();
+                    told.push(Activity { session: session.clone(), kind: ActivityKind::TurnBegan });
+                }
+                self.prompt(&session, &params, told);
+                OfClient::Prompt(session)
+            }
+            ("session/cancel", Some(session)) => {
+                told.push(Activity { session, kind: ActivityKind::CancelRequested });
+                return;
+            }
+            _ => return,
+        };
+        if let Some(id) = frame.id {
+            let given_up = self.of_client.ask(id, request);
+            self.give_up(given_up, "its request can no longer be told apart", told);
+        }
+    }
+
+    fn prompt(&self, session: &SessionId, params: &Members<'_>, told: &mut Vec<Activity>) {
+        for block in params.get("prompt").and_then(elements).unwrap_or_default() {
+            let Some(block) = Members::of(block) else { continue };
+            let (uri, touch) = match block.text("type").as_deref() {
+                Some("resource") => {
+                    let resource = block.get("resource").and_then(Members::of);
+                    (resource.and_then(|resource| resource.text("uri")), Touch::UserProvided)
+                }
+                Some("resource_link") => (block.text("uri"), Touch::UserReferenced),
+                _ => continue,
+            };
+            let path = uri.and_then(|uri| uri::path_of(&uri)).filter(|path| path.is_absolute());
+            if let Some(path) = path {
+                self.touched(session, &path, touch, Source::Prompt, told);
+            }
+        }
+    }
+
+    fn agent_answers(&mut self, frame: &Frame<'_>, told: &mut Vec<Activity>) {
+        let Some(request) = frame.id.and_then(|id| self.of_client.answered(id)) else { return };
+        let failure = frame.error.map(RawValue::get).filter(|error| *error != "null");
+        let result = frame.result.and_then(|result| Members::of(result.get()));
+        match request {
+            OfClient::Prompt(session) => {
+                if let Some(known) = self.sessions.get_mut(&session) {
+                    known.turn_ended();
+                }
+                let stop_reason = result.and_then(|result| result.text("stopReason"));
+                if failure.is_none() && stop_reason.as_deref() == Some("end_turn") {
+                    self.perform_unsaid(&session, told);
+                }
+                let kind = match (failure, stop_reason) {
+                    (None, Some(stop_reason)) => {
+                        ActivityKind::TurnEnded { stop_reason: stop_reason.into(), reason: None }
+                    }
+                    (None, None) => failed("the agent's answer has no stop reason"),
+                    (Some(error), _) => failed(&error_message(error)),
+                };
+                told.push(Activity { session, kind });
+            }
+            OfClient::New { cwd } => {
+                let session = result.as_ref().filter(|_| failure.is_none()).and_then(session_of);
+                if let Some(session) = session {
+                    self.sessions.announce(&session, cwd.as_deref());
+                    told.push(Activity { session, kind: ActivityKind::Opened });
+                }
+            }
+            OfClient::Load(session) => {
+                if let Some(known) = self.sessions.get_mut(&session) {
+                    known.load_ended();
+                }
+                self.opened(session, failure, told);
+            }
+            OfClient::Resume(session) => self.opened(session, failure, told),
+            OfClient::Close(session) if failure.is_none() => {
+                self.sessions.remember(&session).close();
+                told.push(Activity { session, kind: ActivityKind::Closed });
+            }
+            OfClient::Close(_) => {}
+        }
+    }
+
+    fn opened(&mut self, session: SessionId, failure: Option<&str>, told: &mut Vec<Activity>) {
+        if failure.is_none() {
+            self.sessions.announce(&session, None);
+            told.push(Activity { session, kind: ActivityKind::Opened });
+        }
+    }
+
+    fn agent_asks(&mut self, method: &str, frame: &Frame<'_>, told: &mut Vec<Activity>) {
+        let Some(params) = Members::of(frame.params()) else { return };
+        if method == "$/cancel_request" {
+            if let Some(id) = params.get("requestId") {
+                // The request's id is all that it names.
+                let (session, id) = (SessionId::new(""), id.trim().into());
+                told.push(Activity { session, kind: ActivityKind::RequestCancelled { id } });
+            }
+            return;
+        }
+        let Some(session) = session_of(&params) else { return };
+        match method {
+            "session/update" => self.update(&session, &params, told),
+            "session/request_permission" => {
+                let call = params.get("toolCall").and_then(Members::of);
+                let fields = call.and_then(|call| Fields::of(&call, Origin::Permission));
+                if let Some(fields) = fields {
+                    self.call(&session, &fields, told);
+                }
+            }
+            "fs/read_text_file" | "fs/write_text_file" => {
+                let write = method == "fs/write_text_file";
+                let touch = if write { Touch::Write } else { Touch::Read };
+                if let Some(path) = params.text("path").and_then(|path| uri::path_of(&path)) {
+                    self.touched(&session, &path, touch, Source::Request, told);
+                }
+            }
+            "terminal/create" => self.terminal(session, &params, frame, told),
+            "terminal/output" => {
+                let terminal = params.text("terminalId").filter(|id| id.len() <= LONGEST_ID);
+                if let (Some(id), Some(terminal)) = (frame.id, terminal) {
+                    let terminal = terminal.into_owned();
+                    self.of_agent.ask(id, OfAgent::Output { session, terminal });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn terminal(
+        &mut self,
+        session: SessionId,
+        params: &Members<'_>,
+        frame: &Frame<'_>,
+        told: &mut Vec<Activity>,
+    ) {
+        let mut cwd = self.sessions.cwd(&session).to_path_buf();
+        if let Some(folder) = params.text("cwd").and_then(|cwd| uri::path_of(&cwd)) {
+            cwd.push(folder);
+        }
+        for command in terminal_command(params).into_iter().flatten() {
+            let reading = shell::read(&command, &cwd, &*self.workspace);
+            for (path, touch) in reading.named.iter().filter_map(plain_touch) {
+                self.touched(&session, &path, touch, Source::Request, told);
+            }
+        }
+        if let Some(id) = frame.id {
+            self.of_agent.ask(id, OfAgent::Terminal { session, cwd });
+        }
+    }
+
+    fn client_answers(&mut self, frame: &Frame<'_>, told: &mut Vec<Activity>) {
+        let Some(request) = frame.id.and_then(|id| self.of_agent.answered(id)) else { return };
+        let Some(result) = frame.result.and_then(|result| Members::of(result.get())) else {
+            return;
+        };
+        match request {
+            OfAgent::Terminal { session, cwd } => {
+                if let Some(id) = result.text("terminalId") {
+                    self.terminals.opened(session, &id, &cwd);
+                }
+            }
+            OfAgent::Output { session, terminal } => {
+                if let Some(output) = result.text("output") {
+                    self.output(&session, terminal, &output, told);
+                }
+            }
+        }
+    }
+
+    fn output(&mut self, session: &SessionId, id: String, text: &str, told: &mut Vec<Activity>) {
+        let Some(terminal) = self.terminals.get_mut(session.clone(), id) else { return };
+        let news = terminal.news(text);
+        for path in output::files(news, &terminal.cwd, &*self.workspace) {
+            let wire = wire_path(self.workspace.root(), &terminal.cwd, &path).into();
+            if !self.workspace.is_ignored(&path) && terminal.tell(&wire) {
+                let kind = ActivityKind::Touched {
+                    path: wire,
+                    touch: Touch::Read,
+                    source: Source::Output,
+                };
+                told.push(Activity { session: session.clone(), kind });
+            }
+        }
+    }
+
+    fn update(&mut self, session: &SessionId, params: &Members<'_>, told: &mut Vec<Activity>) {
+        let Some(raw) = params.get("update") else { return };
+        if self.sessions.get(session).is_some_and(|session| session.closed) {
+            return;
+        }
+        let mut tell = |kind| told.push(Activity { session: session.clone(), kind });
+        tell(ActivityKind::Update(raw.into()));
+        let Some(update) = Members::of(raw) else { return };
+        let origin = match update.text("sessionUpdate").as_deref() {
+            Some("tool_call") => Origin::Call,
+            Some("tool_call_update") => Origin::Update,
+            Some("usage_update") => {
+                if let Some(usage) = usage(raw, &update) {
+                    tell(ActivityKind::Usage(usage));
+                }
+                return;
+            }
+            Some("compaction_update") => {
+                let compaction: Option<CompactionUpdate> = typed(raw);
+                let done = compaction.filter(|it| it.status == CompactionStatus::Completed);
+                if let Some(compaction) = done
+                    && self.sessions.remember(session).compacted(&compaction.compaction_id.0)
+                {
+                    tell(ActivityKind::Compacted);
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let Some(fields) = Fields::of(&update, origin) {
+            self.call(session, &fields, told);
+        }
+    }
+
+    fn call(&mut self, id: &SessionId, fields: &Fields<'_>, told: &mut Vec<Activity>) {
+        if fields.id.len() > LONGEST_ID {
+            return;
+        }
+        let workspace = &*self.workspace;
+        let session = self.sessions.remember(id);
+        let cwd = session.cwd.clone();
+        let replayed = session.replays();
+        let call = session.remember_call(&fields.id);
+        call.absorb(fields, &cwd, workspace);
+        let completed = call.is_completed();
+        for (path, touch) in call.touches(&cwd, workspace) {
+            let wire: Arc<str> = wire_path(workspace.root(), &cwd, &path).into();
+            let kept_out = &*wire == "." || workspace.is_ignored(&path);
+            if !kept_out && call.tell(&wire, touch) && !replayed {
+                let path = Arc::clone(&wire);
+                let kind = ActivityKind::Touched { path, touch, source: Source::Tool };
+                told.push(Activity { session: id.clone(), kind });
+            }
+        }
+        if completed {
+            let performed = call.perform(&cwd, workspace);
+            if !replayed {
+                told.extend(
+                    performed.into_iter().map(|kind| Activity { session: id.clone(), kind }),
+                );
+            }
+        }
+    }
+
+    /// Takes calls whose agent never says how they fare for done, at the good end of their turn.
+    fn perform_unsaid(&mut self, id: &SessionId, told: &mut Vec<Activity>) {
+        let Some(session) = self.sessions.get_mut(id).filter(|session| !session.replays()) else {
+            return;
+        };
+        let cwd = session.cwd.clone();
+        for call in session.calls_mut().filter(|call| call.is_unsaid()) {
+            let performed = call.perform(&cwd, &*self.workspace);
+            told.extend(performed.into_iter().map(|kind| Activity { session: id.clone(), kind }));
+        }
+    }
+
+    /// Tells a touch outside of tool calls.
+    fn touched(
+        &self,
+        session: &SessionId,
+        path: &Path,
+        touch: Touch,
+        source: Source,
+        told: &mut Vec<Activity>,
+    ) {
+        let cwd = self.sessions.cwd(session);
+        let path: PathBuf = fold(&cwd.join(path));
+        let wire = wire_path(self.workspace.root(), cwd, &path);
+        if wire != "." && !self.workspace.is_ignored(&path) {
+            let kind = ActivityKind::Touched { path: wire.into(), touch, source };
+            told.push(Activity { session: session.clone(), kind });
+        }
+    }
+
+    /// Ends the turn of a prompt that nothing can answer any more.
+    pub(super) fn give_up(
+        &mut self,
+        request: impl IntoIterator<Item = OfClient>,
+        reason: &str,
+        told: &mut Vec<Activity>,
+    ) {
+        for request in request {
+            match request {
+                OfClient::Prompt(session) => {
+                    if let Some(known) = self.sessions.get_mut(&session) {
+                        known.turn_ended();
+                    }
+                    told.push(Activity { session, kind: failed(reason) });
+                }
+                OfClient::Load(session) => {
+                    if let Some(known) = self.sessions.get_mut(&session) {
+                        known.load_ended();
+                    }
+                }
+                OfClient::New { .. } | OfClient::Resume(_) | OfClient::Close(_) => {}
+            }
+        }
+    }
+}
+
+fn session_of(members: &Members<'_>) -> Option<SessionId> {
+    let id = members.text("sessionId")?;
+    (id.len() <= LONGEST_ID).then(|| SessionId::new(&*id))
+}
+
+fn failed(reason: &str) -> ActivityKind {
+    ActivityKind::TurnEnded { stop_reason: "error".into(), reason: Some(reason.into()) }
+}
+
+/// The message of an error object; the error itself if it has none.
+fn error_message(error: &str) -> String {
+    let message = Members::of(error).and_then(|error| Some(error.text("message")?.into_owned()));
+    message.or_else(|| text(error).map(Into::into)).unwrap_or_else(|| error.to_owned())
+}
+
+/// A usage update by the protocol's type, or whatever numbers are there under its names.
+fn usage(raw: &str, members: &Members<'_>) -> Option<Usage> {
+    let cost = |amount: f64, currency: &str| Cost { amount, currency: currency.into() };
+    if let Some(usage) = typed::<UsageUpdate>(raw) {
+        let cost = usage.cost.map(|given| cost(given.amount, &given.currency));
+        return Some(Usage { used: usage.used, size: usage.size, cost });
+    }
+    let number = |key| members.get(key).and_then(tokens);
+    Some(Usage { used: number("used")?, size: number("size").unwrap_or(0), cost: None })
+}
+
+/// A count of tokens, though it be written as a fraction.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
+fn tokens(raw: &str) -> Option<u64> {
+    let number: f64 = typed(raw)?;
+    (0.0..=9e15).contains(&number).then_some(number as u64)
+}

@@ -1,0 +1,232 @@
+//! The lines that answer an agent in its client's place: contract shapes, as JSON-RPC has them.
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::extract::{Ask, PermissionOption, Refusal, Target};
+use crate::model::{Action, Via};
+
+const OUTSIDE_ZONE: i64 = -32001;
+const INVALID_REQUEST: i64 = -32600;
+const REQUEST_CANCELLED: i64 = -32800;
+
+#[derive(Serialize)]
+struct Response<'a, R, D> {
+    jsonrpc: &'static str,
+    id: &'a RawValue,
+    #[serde(flatten)]
+    outcome: Outcome<R, D>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome<R, D> {
+    Result(R),
+    Error(ErrorObject<D>),
+}
+
+#[derive(Serialize)]
+struct ErrorObject<D> {
+    code: i64,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<D>,
+}
+
+#[derive(Serialize)]
+struct OutsideData<'a> {
+    blocked_id: &'a str,
+    path: &'a str,
+    owners: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct PermissionResult<'a> {
+    outcome: PermissionOutcome<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "outcome", rename_all = "lowercase")]
+enum PermissionOutcome<'a> {
+    Cancelled,
+    #[serde(rename_all = "camelCase")]
+    Selected {
+        option_id: &'a str,
+    },
+}
+
+/// Returns the line that refuses `ask`; None if nobody waits for an answer.
+pub(crate) fn refuse(ask: &Ask, refusal: &Refusal) -> Option<Bytes> {
+    let id = ask.id.as_deref()?;
+    if ask.via == Via::Permission {
+        let outcome = match refusal {
+            Refusal::Cancelled => PermissionOutcome::Cancelled,
+            Refusal::Outside { .. } | Refusal::NoTerminals => rejection(&ask.options),
+        };
+        return Some(result(id, PermissionResult { outcome }));
+    }
+    Some(match refusal {
+        Refusal::Outside { blocked, path, owners, message } => {
+            let sentence = format!(
+                "Outside agent zone: {path}. Request cross-region info through the orchestrator."
+            );
+            let message = match message {
+                Some(more) if !more.is_empty() => format!("{sentence} {more}"),
+                _ => sentence,
+            };
+            let owners = owners.iter().map(crate::model::AgentId::as_str).collect();
+            let data = OutsideData { blocked_id: blocked.as_str(), path, owners };
+            error(id, OUTSIDE_ZONE, message, Some(data))
+        }
+        Refusal::Cancelled => plain_error(id, REQUEST_CANCELLED, "Request cancelled"),
+        Refusal::NoTerminals => {
+            plain_error(id, OUTSIDE_ZONE, "Outside agent zone: terminals are denied to this agent.")
+        }
+    })
+}
+
+/// Returns the line that answers a read with `content`; None for anything but a read that
+/// somebody waits for.
+pub(crate) fn answer(ask: &Ask, content: &str) -> Option<Bytes> {
+    #[derive(Serialize)]
+    struct Content<'a> {
+        content: &'a str,
+    }
+    let reads = ask.via == Via::Fs
+        && ask.accesses.iter().all(|access| access.target == Target::File(Action::Read));
+    let id = ask.id.as_deref().filter(|_| reads)?;
+    Some(result(id, Content { content }))
+}
+
+/// Returns the line that tells the agent that its request could not be read for certain.
+pub(crate) fn invalid(id: &RawValue, why: &str) -> Bytes {
+    plain_error(id, INVALID_REQUEST, &format!("Invalid request: {why}"))
+}
+
+/// A reject option that was offered, once before always.
+fn rejection(options: &[PermissionOption]) -> PermissionOutcome<'_> {
+    ["reject_once", "reject_always"]
+        .iter()
+        .find_map(|kind| options.iter().find(|option| option.kind == *kind))
+        .map_or(PermissionOutcome::Cancelled, |option| PermissionOutcome::Selected {
+            option_id: &option.id,
+        })
+}
+
+fn result<R: Serialize>(id: &RawValue, result: R) -> Bytes {
+    line(&Response::<R, ()> { jsonrpc: "2.0", id, outcome: Outcome::Result(result) })
+}
+
+fn plain_error(id: &RawValue, code: i64, message: &str) -> Bytes {
+    error::<()>(id, code, message.to_owned(), None)
+}
+
+fn error<D: Serialize>(id: &RawValue, code: i64, message: String, data: Option<D>) -> Bytes {
+    line(&Response::<(), D> {
+        jsonrpc: "2.0",
+        id,
+        outcome: Outcome::Error(ErrorObject { code, message, data }),
+    })
+}
+
+#[expect(clippy::expect_used, reason = "plain structs with string keys always serialise")]
+fn line(response: &impl Serialize) -> Bytes {
+    let mut line = serde_json::to_vec(response).expect("a response serialises");
+    line.push(b'\n');
+    line.into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::extract::Access;
+    use crate::model::{AgentId, BlockedId, SessionId};
+
+    fn ask(id: &str, via: Via, options: &[(&str, &str)]) -> Ask {
+        Ask {
+            id: Some(RawValue::from_string(id.to_owned()).unwrap()),
+            session: SessionId::new("s"),
+            via,
+            accesses: vec![Access { path: "/w/a".into(), target: Target::File(Action::Read) }],
+            options: options
+                .iter()
+                .map(|(id, kind)| PermissionOption { id: (*id).into(), kind: (*kind).into() })
+                .collect(),
+        }
+    }
+
+    fn outside(message: Option<&str>) -> Refusal {
+        Refusal::Outside {
+            blocked: BlockedId::new("b7"),
+            path: Arc::from("core/a\"b.rs"),
+            owners: vec![AgentId::new("core"), AgentId::new("lead")],
+            message: message.map(str::to_owned),
+        }
+    }
+
+    fn check(line: Option<Bytes>, expected: &Expect) {
+        expected.assert_eq(std::str::from_utf8(&line.unwrap()).unwrap());
+    }
+
+    #[test]
+    fn a_denial_names_path_block_and_owners() {
+        check(
+            refuse(&ask("12345678901234567890123", Via::Fs, &[]), &outside(None)),
+            &expect![[r#"
+                {"jsonrpc":"2.0","id":12345678901234567890123,"error":{"code":-32001,"message":"Outside agent zone: core/a\"b.rs. Request cross-region info through the orchestrator.","data":{"blocked_id":"b7","path":"core/a\"b.rs","owners":["core","lead"]}}}
+            "#]],
+        );
+        check(
+            refuse(&ask(r#""\u0061""#, Via::Terminal, &[]), &outside(Some("Ask core."))),
+            &expect![[r#"
+                {"jsonrpc":"2.0","id":"\u0061","error":{"code":-32001,"message":"Outside agent zone: core/a\"b.rs. Request cross-region info through the orchestrator. Ask core.","data":{"blocked_id":"b7","path":"core/a\"b.rs","owners":["core","lead"]}}}
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_permission_is_rejected_with_what_was_offered() {
+        let both = [("a", "allow_once"), ("n", "reject_always"), ("o", "reject_once")];
+        let refused = |options: &[(&str, &str)], refusal: &Refusal| {
+            let line = refuse(&ask("0", Via::Permission, options), refusal).unwrap();
+            String::from_utf8(line.to_vec()).unwrap()
+        };
+        let selected = |id: &str| {
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{{\"outcome\":{{\"outcome\":\"selected\",\"optionId\":\"{id}\"}}}}}}\n"
+            )
+        };
+        let cancelled =
+            "{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{\"outcome\":{\"outcome\":\"cancelled\"}}}\n";
+        assert_eq!(refused(&both, &outside(None)), selected("o"));
+        assert_eq!(refused(&both[..2], &outside(None)), selected("n"));
+        assert_eq!(refused(&both[..1], &outside(None)), cancelled);
+        assert_eq!(refused(&both, &Refusal::Cancelled), cancelled);
+    }
+
+    #[test]
+    fn other_answers_are_plain() {
+        check(
+            refuse(&ask("1.50", Via::Fs, &[]), &Refusal::Cancelled),
+            &expect![[r#"
+                {"jsonrpc":"2.0","id":1.50,"error":{"code":-32800,"message":"Request cancelled"}}
+            "#]],
+        );
+        check(
+            answer(&ask("1", Via::Fs, &[]), "a\nb"),
+            &expect![[r#"
+                {"jsonrpc":"2.0","id":1,"result":{"content":"a\nb"}}
+            "#]],
+        );
+        assert!(answer(&ask("1", Via::Terminal, &[]), "x").is_none());
+        let mut nobody = ask("1", Via::Fs, &[]);
+        nobody.id = None;
+        assert!(refuse(&nobody, &outside(None)).is_none());
+    }
+}

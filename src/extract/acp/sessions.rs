@@ -1,0 +1,155 @@
+//! What is remembered of an agent's sessions between lines: folders, replays, tool calls.
+//!
+//! All of it is bounded, since the agent chooses the ids. Knows no message.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+
+use super::call::Call;
+use crate::model::SessionId;
+
+/// Sessions that are remembered. When full, one makes room: first one that only the agent spoke
+/// of, then a closed one, then the oldest.
+const MOST_SESSIONS: usize = 256;
+/// Calls of one session that are remembered; when full, the oldest is forgotten, and what
+/// a late update of it names counts as new.
+const MOST_CALLS: usize = 1024;
+/// Compactions of one session that are remembered; when full, the oldest is forgotten.
+const MOST_COMPACTIONS: usize = 16;
+/// Bytes of the longest id; a longer one is nobody's.
+pub(crate) const LONGEST_ID: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) cwd: PathBuf,
+    /// The client spoke of it, too.
+    pub(crate) announced: bool,
+    pub(crate) closed: bool,
+    /// `session/load` requests that are not answered.
+    loads: usize,
+    /// Prompts that are not answered.
+    running: usize,
+    /// It was loaded, and nothing was asked of it since.
+    only_loaded: bool,
+    calls: IndexMap<String, Call>,
+    compactions: VecDeque<String>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    default_cwd: PathBuf,
+    known: IndexMap<SessionId, Session>,
+}
+
+impl Sessions {
+    pub(crate) fn new(default_cwd: PathBuf) -> Self {
+        Self { default_cwd, known: IndexMap::new() }
+    }
+
+    /// The folder that a session's relative paths are taken against.
+    pub(crate) fn cwd(&self, id: &SessionId) -> &Path {
+        self.known.get(id).map_or(&self.default_cwd, |session| &session.cwd)
+    }
+
+    pub(crate) fn get(&self, id: &SessionId) -> Option<&Session> {
+        self.known.get(id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &SessionId) -> Option<&mut Session> {
+        self.known.get_mut(id)
+    }
+
+    /// The session, remembered from now on.
+    pub(crate) fn remember(&mut self, id: &SessionId) -> &mut Session {
+        if !self.known.contains_key(id) && self.known.len() >= MOST_SESSIONS {
+            let known = self.known.values();
+            let unannounced = known.clone().position(|session| !session.announced);
+            let spare = unannounced.or_else(|| known.clone().position(|session| session.closed));
+            self.known.shift_remove_index(spare.unwrap_or(0));
+        }
+        self.known.entry(id.clone()).or_insert_with(|| Session {
+            cwd: self.default_cwd.clone(),
+            announced: false,
+            closed: false,
+            loads: 0,
+            running: 0,
+            only_loaded: false,
+            calls: IndexMap::new(),
+            compactions: VecDeque::new(),
+        })
+    }
+
+    /// Notes that the client opened or named the session; `cwd` if it said where it works.
+    pub(crate) fn announce(&mut self, id: &SessionId, cwd: Option<&Path>) -> &mut Session {
+        let cwd = cwd.map(|cwd| self.default_cwd.join(cwd));
+        let session = self.remember(id);
+        session.announced = true;
+        session.closed = false;
+        if let Some(cwd) = cwd {
+            session.cwd = cwd;
+        }
+        session
+    }
+}
+
+impl Session {
+    pub(crate) fn load_began(&mut self) {
+        self.loads += 1;
+        self.only_loaded = self.running == 0;
+    }
+
+    pub(crate) fn load_ended(&mut self) {
+        self.loads = self.loads.saturating_sub(1);
+    }
+
+    pub(crate) fn turn_began(&mut self) {
+        self.running += 1;
+        self.only_loaded = false;
+    }
+
+    pub(crate) fn turn_ended(&mut self) {
+        self.running = self.running.saturating_sub(1);
+    }
+
+    /// Whether the tool calls that come are old ones. Some agents replay them only after they
+    /// answered the `session/load`, so that it lasts until something new is asked.
+    pub(crate) fn replays(&self) -> bool {
+        self.loads > 0 || self.only_loaded
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        self.calls.clear();
+        self.compactions.clear();
+    }
+
+    pub(crate) fn call(&self, id: &str) -> Option<&Call> {
+        self.calls.get(id)
+    }
+
+    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
+        self.calls.values_mut()
+    }
+
+    /// The call, remembered from now on.
+    pub(crate) fn remember_call(&mut self, id: &str) -> &mut Call {
+        if !self.calls.contains_key(id) && self.calls.len() >= MOST_CALLS {
+            self.calls.shift_remove_index(0);
+        }
+        self.calls.entry(id.to_owned()).or_default()
+    }
+
+    /// Whether this compaction is heard of for the first time.
+    pub(crate) fn compacted(&mut self, id: &str) -> bool {
+        if self.compactions.iter().any(|known| known == id) {
+            return false;
+        }
+        if self.compactions.len() == MOST_COMPACTIONS {
+            self.compactions.pop_front();
+        }
+        self.compactions.push_back(id.to_owned());
+        true
+    }
+}

@@ -1,0 +1,137 @@
+//! What parsers could read differently: names of members that are doubled, or that differ from a
+//! name we read by case alone.
+//!
+//! Works on text that is JSON already, in one pass and without recursion, so that neither depth
+//! nor size can stop it. Knows no method.
+
+use std::collections::HashSet;
+
+use serde_json::value::RawValue;
+
+use crate::extract::json::Key;
+
+/// Folds a name as the most forgiving reader would: by Unicode case, and cut at a NUL, where
+/// a C string ends. What folds alike may be taken for the same name.
+pub(crate) fn fold(name: &str) -> String {
+    let name = name.split('\0').next().unwrap_or(name);
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    // By way of upper case, the long s and the Kelvin sign become `s` and `k`.
+    name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether some reader could take `name` for `known`, though it is another.
+pub(crate) fn mimics(name: &str, known: &str) -> bool {
+    name != known && fold(name) == fold(known)
+}
+
+/// Whether any object of the value, at any depth, has two members whose names fold alike.
+pub(crate) fn has_doubles(value: &RawValue) -> bool {
+    let text = value.get();
+    let bytes = text.as_bytes();
+    // One set for each object that is open; None for an array.
+    let mut open: Vec<Option<HashSet<String>>> = Vec::new();
+    let mut name_next = false;
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'{' => {
+                open.push(Some(HashSet::new()));
+                name_next = true;
+            }
+            b'[' => {
+                open.push(None);
+                name_next = false;
+            }
+            b'}' | b']' => {
+                open.pop();
+                name_next = false;
+            }
+            b',' => name_next = matches!(open.last(), Some(Some(_))),
+            b'"' => {
+                let end = string_end(bytes, at);
+                if name_next {
+                    name_next = false;
+                    let name: Key<'_> = match serde_json::from_str(&text[at..end]) {
+                        Ok(name) => name,
+                        // Not JSON after all: nothing here can be relied on.
+                        Err(_) => return true,
+                    };
+                    if let Some(Some(names)) = open.last_mut()
+                        && !names.insert(fold(&name.0))
+                    {
+                        return true;
+                    }
+                }
+                at = end;
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+/// The index behind the closing quote of the string that begins at `start`.
+fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at.min(bytes.len())..]) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn doubles(json: &str) -> bool {
+        has_doubles(&RawValue::from_string(json.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn doubled_names_are_found_at_any_depth() {
+        let cases = [
+            (r#"{"a":1,"b":{"a":2},"c":[{"a":1},{"a":2}]}"#, false),
+            (r#"{"a":1,"a":2}"#, true),
+            (r#"{"path":1,"Path":2}"#, true),
+            (r#"{"path":1,"p\u0061th":2}"#, true),
+            (r#"{"path":1,"path\u0000x":2}"#, true),
+            (r#"{"task":1,"tas\u212a":2}"#, true),
+            (r#"{"sessionId":1,"\u017fessionId":2}"#, true),
+            (r#"[[{"x":{"y":[{"k":"\"k\":","K":0}]}}]]"#, true),
+            (r#"{"k":"k","v":"k"}"#, false),
+            (r#"{"a":["a","a"],"b":"{\"a\":1,\"a\":2}"}"#, false),
+            (r#"{"\ud800":1,"\ud800":2}"#, true),
+            (r#"{"a":{},"b":[],"a":0}"#, true),
+            (r#""a""#, false),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(doubles(json), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn depth_and_size_do_not_stop_it() {
+        let deep =
+            |inner: &str| format!("{}{inner}{}", r#"{"a":["#.repeat(50_000), "]}".repeat(50_000));
+        assert!(!doubles(&deep(r#"{"b":0}"#)));
+        assert!(doubles(&deep(r#"{"b":0,"B":0}"#)));
+    }
+
+    #[test]
+    fn case_makes_a_mimic_and_equality_does_not() {
+        assert!(mimics("Method", "method"));
+        assert!(mimics("toolcall", "toolCall"));
+        assert!(mimics("path\0", "path"));
+        assert!(!mimics("path", "path"));
+        assert!(!mimics("paths", "path"));
+    }
+}

@@ -1,0 +1,108 @@
+//! Terminals that the agent runs at its client, and how much of their output was read.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use memchr::memmem;
+
+use super::sessions::LONGEST_ID;
+use crate::model::SessionId;
+
+/// Terminals that are remembered; when full, the oldest is forgotten, and its output not read.
+const MOST_TERMINALS: usize = 256;
+/// Files that are told of one terminal's output; what it speaks of beyond them is not told.
+const MOST_TOLD: usize = 512;
+/// Bytes by which the place is found again where the last output ended.
+const TAIL: usize = 256;
+
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    pub(crate) cwd: PathBuf,
+    /// Length of the last output, and how it ended.
+    length: usize,
+    tail: String,
+    told: HashSet<Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Terminals(IndexMap<(SessionId, String), Terminal>);
+
+impl Terminals {
+    /// Notes a terminal; one of the same id was released.
+    pub(crate) fn opened(&mut self, session: SessionId, id: &str, cwd: &Path) {
+        if id.len() > LONGEST_ID {
+            return;
+        }
+        let key = (session, id.to_owned());
+        self.0.shift_remove(&key);
+        if self.0.len() >= MOST_TERMINALS {
+            self.0.shift_remove_index(0);
+        }
+        let terminal = Terminal {
+            cwd: cwd.to_path_buf(),
+            length: 0,
+            tail: String::new(),
+            told: HashSet::new(),
+        };
+        self.0.insert(key, terminal);
+    }
+
+    pub(crate) fn get_mut(&mut self, session: SessionId, id: String) -> Option<&mut Terminal> {
+        self.0.get_mut(&(session, id))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Terminal {
+    /// Returns what `output`, the whole that is kept of it, has more than the last time. Its
+    /// beginning may have been cut off since.
+    pub(crate) fn news<'a>(&mut self, output: &'a str) -> &'a str {
+        let seen = output.get(..self.length).filter(|seen| seen.ends_with(&self.tail));
+        let from = match seen {
+            Some(seen) => seen.len(),
+            None => memmem::rfind(output.as_bytes(), self.tail.as_bytes())
+                .map_or(0, |at| at + self.tail.len()),
+        };
+        // A line that was torn is read once more, whole.
+        let from = output[..from].rfind('\n').map_or(0, |at| at + 1);
+        self.length = output.len();
+        let mut tail = output.len().saturating_sub(TAIL);
+        while !output.is_char_boundary(tail) {
+            tail += 1;
+        }
+        output[tail..].clone_into(&mut self.tail);
+        &output[from..]
+    }
+
+    /// Whether this is told for the first time.
+    pub(crate) fn tell(&mut self, path: &Arc<str>) -> bool {
+        self.told.len() < MOST_TOLD && self.told.insert(Arc::clone(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn only_new_output_is_read() {
+        let mut terminals = Terminals::default();
+        let session = SessionId::new("s");
+        terminals.opened(session.clone(), "t", Path::new("/w"));
+        let terminal = terminals.get_mut(session, "t".to_owned()).unwrap();
+        assert_eq!(terminal.news("one\ntw"), "one\ntw");
+        assert_eq!(terminal.news("one\ntwo\n"), "two\n");
+        assert_eq!(terminal.news("one\ntwo\n"), "");
+        let long = "x".repeat(1000);
+        assert_eq!(terminal.news(&format!("one\ntwo\n{long}\n")), format!("{long}\n"));
+        // The beginning was cut off.
+        assert_eq!(terminal.news(&format!("{}\nnew\n", "x".repeat(500))), "new\n");
+        assert_eq!(terminal.news("something else"), "something else");
+    }
+}

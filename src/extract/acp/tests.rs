@@ -1,0 +1,36 @@
+//! Tests of the extractor as a whole, line by line.
+
+#![allow(clippy::unwrap_used, clippy::needless_raw_string_hashes)]
+
+mod corpus;
+mod gate;
+mod observe;
+mod properties;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::Acp;
+use crate::extract::Extractor;
+use crate::extract::testing::Sample;
+use crate::line::Direction;
+use crate::model::Activity;
+
+/// An extractor over a small workspace at `/w`.
+fn acp() -> Acp {
+    let files = ["ui/app.tsx", "core/auth.rs", "core/db.py", "README.md", "sub/x.rs"];
+    Acp::new(Arc::new(Sample::new(&files)), PathBuf::from("/w"))
+}
+
+/// Observes lines, those that begin with `>` on their way to the agent.
+fn observe(acp: &mut Acp, lines: &[&str]) -> Vec<Activity> {
+    let mut told = Vec::new();
+    for line in lines {
+        let (direction, line) = match line.strip_prefix('>') {
+            Some(line) => (Direction::ToAgent, line),
+            None => (Direction::ToClient, *line),
+        };
+        acp.observe(direction, line.as_bytes(), &mut told);
+    }
+    told
+}

@@ -1,0 +1,264 @@
+//! Attacks on the gate that nobody wrote down: generated lines, read by readers that each have
+//! habits of their own.
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::acp;
+use crate::extract::json::{Members, elements, text};
+use crate::extract::{Extractor, Gate};
+use crate::line::Direction;
+
+/// How some reader resolves the name of a member.
+#[derive(Clone, Copy, Debug)]
+struct Habits {
+    last_wins: bool,
+    ignores_case: bool,
+    splits_lines: bool,
+}
+
+const READERS: [Habits; 8] = {
+    let mut readers = [Habits { last_wins: false, ignores_case: false, splits_lines: false }; 8];
+    let mut n = 0;
+    while n < 8 {
+        readers[n] =
+            Habits { last_wins: n & 1 != 0, ignores_case: n & 2 != 0, splits_lines: n & 4 != 0 };
+        n += 1;
+    }
+    readers
+};
+
+impl Habits {
+    fn get<'a>(self, members: &'a Members<'a>, key: &str) -> Option<&'a str> {
+        let mut found = members
+            .iter()
+            .filter(|(name, _)| {
+                *name == key || (self.ignores_case && name.to_lowercase() == key.to_lowercase())
+            })
+            .map(|(_, value)| value);
+        if self.last_wins { found.last() } else { found.next() }
+    }
+
+    /// Paths that this reader would be asked to open.
+    fn opens(self, line: &str) -> Vec<String> {
+        let ends: &[char] = if self.splits_lines { &['\r', '\u{2028}', '\u{2029}'] } else { &[] };
+        let mut opened = Vec::new();
+        for piece in line.split(ends) {
+            for message in elements(piece).unwrap_or_else(|| vec![piece]) {
+                opened.extend(self.open(message));
+            }
+        }
+        opened
+    }
+
+    fn open(self, message: &str) -> Option<String> {
+        let message = Members::of(message)?;
+        let method = text(self.get(&message, "method")?)?;
+        matches!(&*method, "fs/read_text_file" | "fs/write_text_file").then_some(())?;
+        let params = Members::of(self.get(&message, "params")?)?;
+        text(self.get(&params, "path")?).map(std::borrow::Cow::into_owned)
+    }
+}
+
+fn key(name: &'static str) -> impl Strategy<Value = String> {
+    prop_oneof![
+        6 => Just(name.to_owned()),
+        1 => Just(name.to_uppercase()),
+        1 => Just(name.replacen('s', "ſ", 1)),
+        1 => Just(format!("\\u{:04x}{}", u32::from(name.as_bytes()[0]), &name[1..])),
+    ]
+}
+
+fn member(
+    name: &'static str,
+    value: impl Strategy<Value = String>,
+) -> impl Strategy<Value = String> {
+    (key(name), value, gap()).prop_map(|(key, value, gap)| format!("\"{key}\":{gap}{value}"))
+}
+
+fn gap() -> impl Strategy<Value = String> {
+    prop_oneof![8 => Just(String::new()), 1 => Just("\r".to_owned()), 1 => Just(" ".to_owned())]
+}
+
+fn object(members: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    (prop::collection::vec(members, 0..5), gap(), gap())
+        .prop_map(|(members, a, b)| format!("{{{a}{}{b}}}", members.join(",")))
+}
+
+fn path() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "\"/w/ui/a\"",
+        "\"/etc/x\"",
+        "\"..\\/x\"",
+        "7",
+        "\"\\ud800\"",
+        "\"a\u{2028}b\"",
+    ])
+    .prop_map(str::to_owned)
+}
+
+/// Parameters that are whole, and something beside them that need not be.
+fn params() -> impl Strategy<Value = String> {
+    let extra = prop_oneof![
+        2 => member("path", path()),
+        1 => member("sessionId", Just("\"s\"".to_owned())),
+        2 => member("_meta", object(member("k", Just("1".to_owned())))),
+    ];
+    let whole = Just(r#""sessionId":"s","path":"/w/ui/a""#.to_owned());
+    let member = prop_oneof![4 => whole, 2 => extra];
+    object(member)
+}
+
+/// A request, most often whole, with members beside it that need not be.
+fn request() -> impl Strategy<Value = String> {
+    let method = prop::sample::select(vec![
+        "\"fs/read_text_file\"",
+        "\"fs\\/write_text_file\"",
+        "\"session/update\"",
+        "null",
+    ]);
+    let method = method.prop_map(str::to_owned);
+    let extra = prop_oneof![
+        2 => member("method", method.clone()),
+        2 => member("params", params()),
+        1 => member("id", Just("2".to_owned())),
+        1 => member("result", Just("{}".to_owned())),
+        1 => member("extra", Just("{}".to_owned())),
+    ];
+    let extras = prop::collection::vec(extra, 0..3);
+    (member("method", method), member("params", params()), extras, any::<bool>(), gap()).prop_map(
+        |(method, params, extras, first, gap)| {
+            let whole = format!("\"id\":1,{method},{gap}{params}");
+            let members = [vec![whole], extras].concat();
+            let members: Vec<_> = if first { members } else { members.into_iter().rev().collect() };
+            format!("{{{}}}", members.join(","))
+        },
+    )
+}
+
+/// Requests within each other, and beside each other in one line.
+fn message() -> impl Strategy<Value = String> {
+    request().prop_recursive(2, 6, 2, |inner| {
+        prop_oneof![
+            inner.clone().prop_map(|one| format!("[{one}]")),
+            inner.clone().prop_map(|one| format!("{{\"x\":\r{one}\r}}")),
+            inner.clone().prop_map(|one| format!("{{\"method\":\"x\",\"params\":{one}}}")),
+            (inner.clone(), inner).prop_map(|(one, two)| format!("{one}\r{two}")),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    #[test]
+    fn no_reader_opens_what_was_not_asked(line in message()) {
+        match acp().gate(line.as_bytes()) {
+            Gate::Ambiguous { .. } => {}
+            Gate::Pass => {
+                for reader in READERS {
+                    prop_assert_eq!(reader.opens(&line), Vec::<String>::new(), "{:?}", reader);
+                }
+            }
+            Gate::Ask(ask) => {
+                let asked: Vec<_> = ask.accesses.iter().map(|access| access.path.clone()).collect();
+                for reader in READERS {
+                    for path in reader.opens(&line) {
+                        prop_assert_eq!(&asked, &[std::path::Path::new("/w").join(path)], "{:?}", reader);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_serde_reads_as_a_plain_request_is_asked(path in "[a-zé\"\\\\/. ]{1,20}") {
+        let line = serde_json::json!({
+            "jsonrpc": "2.0", "id": 1, "method": "fs/read_text_file",
+            "params": {"sessionId": "s", "path": path},
+        });
+        let Gate::Ask(ask) = acp().gate(line.to_string().as_bytes()) else {
+            return Err(TestCaseError::fail("no ask"));
+        };
+        prop_assert_eq!(&ask.accesses[0].path, &std::path::Path::new("/w").join(path));
+    }
+
+    #[test]
+    fn any_bytes_are_taken(lines in prop::collection::vec((any::<bool>(), line_bytes()), 0..8)) {
+        let mut acp = acp();
+        let mut told = Vec::new();
+        for (to_agent, line) in lines {
+            let direction = if to_agent { Direction::ToAgent } else { Direction::ToClient };
+            acp.gate(&line);
+            acp.observe(direction, &line, &mut told);
+        }
+        acp.end("gone", &mut told);
+        let count = |name: &str| told.iter().filter(|it| format!("{:?}", it.kind).starts_with(name)).count();
+        prop_assert_eq!(count("TurnBegan"), count("TurnEnded"));
+    }
+}
+
+/// Bytes without sense, and messages with their fields mixed up.
+fn line_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let value = prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::from),
+        "[a-z/. ;|$'\"]{0,12}".prop_map(Value::from),
+        Just(Value::from("s")),
+        Just(Value::from("completed")),
+        Just(Value::from("execute")),
+        Just(Value::from("file:///w/a%20b")),
+    ];
+    let value = value.prop_recursive(4, 24, 4, |inner| {
+        let key = prop::sample::select(vec![
+            "sessionId",
+            "update",
+            "sessionUpdate",
+            "toolCallId",
+            "toolCall",
+            "rawInput",
+            "path",
+            "locations",
+            "content",
+            "type",
+            "kind",
+            "status",
+            "command",
+            "args",
+            "options",
+            "prompt",
+            "uri",
+            "cwd",
+            "terminalId",
+            "output",
+            "stopReason",
+        ]);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::hash_map(key.prop_map(str::to_owned), inner, 0..6)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    });
+    let method = prop::sample::select(vec![
+        "session/prompt",
+        "session/new",
+        "session/load",
+        "session/close",
+        "session/update",
+        "session/request_permission",
+        "fs/read_text_file",
+        "terminal/create",
+        "terminal/output",
+    ]);
+    let message = (method, value.clone(), value, 0..3, 0..4).prop_map(
+        |(method, params, result, sort, id)| {
+            let message = match sort {
+                0 => serde_json::json!({"id": id, "result": result}),
+                1 => serde_json::json!({"id": id, "method": method, "params": params}),
+                _ => serde_json::json!({"id": id, "error": result}),
+            };
+            message.to_string().into_bytes()
+        },
+    );
+    prop_oneof![4 => message, 1 => prop::collection::vec(any::<u8>(), 0..60)]
+}

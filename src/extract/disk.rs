@@ -1,0 +1,199 @@
+//! The workspace as it lies on disk: what exists, and what its ignore files keep out of the map.
+
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use super::Workspace;
+
+/// Folders that nobody wants on the map, whatever the ignore files say.
+const NEVER_SHOWN: [&str; 20] = [
+    ".git",
+    ".hg",
+    ".svn",
+    ".jj",
+    "node_modules",
+    "bower_components",
+    "target",
+    "dist",
+    ".venv",
+    "venv",
+    "__pycache__",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".tox",
+    ".next",
+    ".nuxt",
+    ".gradle",
+    ".cache",
+    ".terraform",
+];
+/// Ignore files of one folder, the later the stronger.
+const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
+/// Folders whose ignore files are remembered; when full, all are forgotten and read anew.
+const MOST_FOLDERS: usize = 4096;
+/// Largest ignore file that is read, in bytes; what is larger is no ignore file.
+const LARGEST: u64 = 1 << 20;
+
+/// A folder on disk, with its ignore files read when first asked for.
+#[derive(Debug)]
+pub struct DiskWorkspace {
+    root: PathBuf,
+    folders: Mutex<HashMap<PathBuf, Remembered>>,
+}
+
+/// The matcher of one folder, as its ignore files were when it was made.
+#[derive(Debug)]
+struct Remembered {
+    states: [State; 2],
+    matcher: Arc<Gitignore>,
+}
+
+/// When a file was last changed, and its length; None if it is not there.
+type State = Option<(Option<SystemTime>, u64)>;
+
+impl DiskWorkspace {
+    /// `root` is absolute.
+    pub fn new(root: PathBuf) -> Self {
+        Self { root, folders: Mutex::default() }
+    }
+
+    /// The matcher of the ignore files in `folder`, read again if they changed.
+    fn matcher(&self, folder: &Path) -> Arc<Gitignore> {
+        let states = IGNORE_FILES.map(|name| state(&folder.join(name)));
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = folders.get(folder).filter(|known| known.states == states) {
+            return Arc::clone(&known.matcher);
+        }
+        let mut builder = GitignoreBuilder::new(folder);
+        for (name, state) in IGNORE_FILES.iter().zip(&states) {
+            if state.is_some_and(|(_, length)| length <= LARGEST) {
+                // Lines that are no patterns are left out, as git does.
+                builder.add(folder.join(name));
+            }
+        }
+        let matcher = Arc::new(builder.build().unwrap_or_else(|_| Gitignore::empty()));
+        if folders.len() >= MOST_FOLDERS {
+            folders.clear();
+        }
+        folders.insert(folder.to_path_buf(), Remembered { states, matcher: Arc::clone(&matcher) });
+        matcher
+    }
+
+    /// Whether the ignore files between the root and `path` name exactly it; the nearest decides.
+    fn is_named(&self, path: &Path, is_dir: bool) -> bool {
+        for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root)) {
+            match self.matcher(folder).matched(path, is_dir) {
+                Match::Ignore(_) => return true,
+                Match::Whitelist(_) => return false,
+                Match::None => {}
+            }
+        }
+        false
+    }
+}
+
+impl Workspace for DiskWorkspace {
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.root.join(path).exists()
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.root.join(path).is_dir()
+    }
+
+    fn is_ignored(&self, path: &Path) -> bool {
+        let Ok(inside) = path.strip_prefix(&self.root) else { return false };
+        let mut at = self.root.clone();
+        let mut components = inside.components().peekable();
+        // What lies in an ignored folder is ignored with it.
+        while let Some(component) = components.next() {
+            at.push(component);
+            let is_dir = components.peek().is_some() || at.is_dir();
+            let never = || NEVER_SHOWN.iter().any(|name| component.as_os_str() == *name);
+            if (is_dir && never()) || self.is_named(&at, is_dir) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+fn state(path: &Path) -> State {
+    let file = fs::metadata(path).ok().filter(Metadata::is_file)?;
+    Some((file.modified().ok(), file.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn workspace(files: &[(&str, &str)]) -> (tempfile::TempDir, DiskWorkspace) {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let workspace = DiskWorkspace::new(folder.path().to_path_buf());
+        (folder, workspace)
+    }
+
+    #[test]
+    fn ignore_files_and_well_known_folders_keep_paths_out() {
+        let (_folder, disk) = workspace(&[
+            (".gitignore", "*.log\n/out/\n!keep.log\n"),
+            ("sub/.gitignore", "!deep.log\nlocal.txt\n"),
+            ("sub/.ignore", "other.txt\n"),
+            ("out/a.rs", ""),
+            ("a.rs", ""),
+        ]);
+        let ignored = |path: &str| disk.is_ignored(&disk.root().join(path));
+        for path in [
+            "x.log",
+            "sub/x.log",
+            "out/a.rs",
+            "out/deep/er.rs",
+            "sub/local.txt",
+            "sub/other.txt",
+            "node_modules/x/y.js",
+            "sub/target/debug/z",
+            ".git/config",
+        ] {
+            assert!(ignored(path), "{path}");
+        }
+        for path in ["a.rs", "keep.log", "sub/deep.log", "local.txt", "targets/x", "target", ""] {
+            assert!(!ignored(path), "{path}");
+        }
+        assert!(!disk.is_ignored(Path::new("/elsewhere/node_modules/x")));
+    }
+
+    #[test]
+    fn a_changed_ignore_file_is_read_again() {
+        let (_folder, disk) = workspace(&[(".gitignore", "a.rs\n")]);
+        let path = disk.root().join("a.rs");
+        assert!(disk.is_ignored(&path));
+        fs::write(disk.root().join(".gitignore"), "other.rs\n").unwrap();
+        assert!(!disk.is_ignored(&path));
+    }
+
+    #[test]
+    fn files_and_folders_are_told_apart() {
+        let (_folder, disk) = workspace(&[("sub/a.rs", "")]);
+        let at = |path: &str| disk.root().join(path);
+        assert!(disk.exists(&at("sub/a.rs")) && !disk.is_dir(&at("sub/a.rs")));
+        assert!(disk.exists(&at("sub")) && disk.is_dir(&at("sub")));
+        assert!(!disk.exists(&at("sub/b.rs")));
+    }
+}

@@ -1,0 +1,238 @@
+//! Sorts the arguments of one program into options, their values, and operands.
+
+use super::Role;
+use super::programs::{Operands, Prefix, program};
+
+/// One argument, expanded as far as the text tells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Argument {
+    pub(super) text: String,
+    /// Whether every expansion in it could be told.
+    pub(super) known: bool,
+    /// Whether it is a pattern for file names.
+    pub(super) pattern: bool,
+    pub(super) quoted: bool,
+}
+
+impl Argument {
+    pub(super) fn plain(text: &str) -> Self {
+        Self { text: text.to_owned(), known: true, pattern: false, quoted: false }
+    }
+
+    /// `NAME=VALUE`.
+    pub(super) fn assignment(&self) -> Option<(&str, &str)> {
+        let (name, value) = self.text.split_once('=')?;
+        let name = name.strip_suffix('+').unwrap_or(name);
+        let is_name = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+            && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric());
+        is_name.then_some((name, value))
+    }
+
+    fn with_text(&self, text: &str) -> Self {
+        Self { text: text.to_owned(), ..self.clone() }
+    }
+}
+
+/// An argument that may name a file.
+#[derive(Debug)]
+pub(super) struct Use {
+    pub(super) argument: Argument,
+    pub(super) role: Role,
+    /// It is written; as a folder, files of these names in it are.
+    pub(super) into: Option<Vec<String>>,
+}
+
+/// What a shell among the commands is to run.
+pub(super) enum Script<'a> {
+    Text(String),
+    File(&'a Argument),
+    Input,
+}
+
+/// Returns the arguments of a program that may name files, and in what role.
+pub(super) fn uses(name: &str, args: &[Argument]) -> Vec<Use> {
+    let Some(program) = program(name) else {
+        return if name == "dd" { dd(args) } else { guesses(args) };
+    };
+    let mut uses = Vec::new();
+    let mut operands: Vec<&Argument> = Vec::new();
+    let mut in_place = false;
+    let mut first_given = false;
+    let mut options = true;
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let text = arg.text.as_str();
+        if !options || !text.starts_with('-') || text == "-" {
+            operands.push(arg);
+        } else if text == "--" {
+            options = false;
+        } else if text.starts_with("--") {
+            let (option, value) = text.split_once('=').map_or((text, None), |(o, v)| (o, Some(v)));
+            in_place |= program.in_place.contains(&option);
+            first_given |= matches!(option, "--regexp" | "--expression" | "--file" | "--files");
+            // Whatever the option means, its value may be a file.
+            uses.extend(value.map(|value| guess(arg.with_text(value))));
+        } else {
+            for (at, option) in text.char_indices().skip(1) {
+                in_place |=
+                    program.in_place.contains(&option.encode_utf8(&mut [0; 4]).to_owned().as_str());
+                if let Operands::AllButFirst(_, instead) = program.operands {
+                    first_given |= instead.contains(option);
+                }
+                if in_place && option == 'i' {
+                    // What follows is the suffix of a copy.
+                    break;
+                }
+                if program.valued.contains(option) {
+                    let attached = &text[at + option.len_utf8()..];
+                    let value = if attached.is_empty() {
+                        rest.next().cloned()
+                    } else {
+                        Some(arg.with_text(attached))
+                    };
+                    let role = program.files.iter().find(|(file, _)| *file == option);
+                    if let (Some(argument), Some((_, role))) = (value, role) {
+                        uses.push(Use { argument, role: *role, into: None });
+                    }
+                    break;
+                }
+            }
+        }
+    }
+    sort_operands(program.operands, operands, in_place, first_given, &mut uses);
+    uses
+}
+
+fn sort_operands(
+    kind: Operands,
+    mut operands: Vec<&Argument>,
+    in_place: bool,
+    first_given: bool,
+    uses: &mut Vec<Use>,
+) {
+    let taken = |argument: &Argument, role| {
+        let role = if in_place { Role::Write } else { role };
+        Use { argument: argument.clone(), role, into: None }
+    };
+    match kind {
+        Operands::None => {}
+        Operands::All(role) => uses.extend(operands.iter().map(|arg| taken(arg, role))),
+        Operands::AllButFirst(role, _) => {
+            // `sed -i ''`, as BSD has it, is followed by the script.
+            if in_place && operands.first().is_some_and(|arg| arg.text.is_empty()) {
+                operands.remove(0);
+            }
+            let skipped = usize::from(!first_given);
+            uses.extend(operands.iter().skip(skipped).map(|arg| taken(arg, role)));
+        }
+        Operands::Into(role) => {
+            let Some(target) = operands.pop() else { return };
+            let names =
+                operands.iter().filter_map(|arg| arg.text.trim_end_matches('/').rsplit('/').next());
+            let names = names.map(str::to_owned).collect();
+            uses.extend(operands.iter().map(|arg| taken(arg, role)));
+            uses.push(Use { argument: target.clone(), role: Role::Write, into: Some(names) });
+        }
+    }
+}
+
+/// Returns the command behind a prefix like `env` or `sudo`, and a text that is to be split into
+/// one (`env -S`).
+pub(super) fn behind_prefix<'a>(
+    args: &'a [Argument],
+    prefix: &Prefix,
+) -> (&'a [Argument], Option<String>) {
+    let mut at = 0;
+    let mut split = None;
+    while let Some(arg) = args.get(at) {
+        let text = arg.text.as_str();
+        if text == "--" {
+            at += 1;
+            break;
+        }
+        if !text.starts_with('-') && arg.assignment().is_none() {
+            break;
+        }
+        at += 1;
+        let takes_next = prefix.long_valued.contains(&text)
+            || (!text.starts_with("--")
+                && text.starts_with('-')
+                && text.ends_with(|c| prefix.valued.contains(c)));
+        if takes_next {
+            if text.ends_with('S') || text == "--split-string" {
+                split = args.get(at).map(|arg| arg.text.clone());
+            }
+            at += 1;
+        }
+    }
+    (args.get(at + prefix.operands..).unwrap_or_default(), split)
+}
+
+/// Finds what `sh`, `bash`, … were told to run.
+pub(super) fn shell_script(args: &[Argument]) -> Script<'_> {
+    let mut gives_text = false;
+    let mut at = 0;
+    while let Some(arg) = args.get(at) {
+        let text = arg.text.as_str();
+        let is_option = text.len() > 1 && text.starts_with(['-', '+']);
+        if !is_option || text == "--" {
+            at += usize::from(text == "--");
+            break;
+        }
+        if !text.starts_with("--") {
+            gives_text |= text.starts_with('-') && text.contains('c');
+            // `-o pipefail`, `-O extglob`.
+            at += usize::from(text.ends_with(['o', 'O']));
+        } else if matches!(text, "--rcfile" | "--init-file") {
+            at += 1;
+        }
+        at += 1;
+    }
+    match args.get(at) {
+        Some(script) if gives_text => Script::Text(script.text.clone()),
+        Some(file) => Script::File(file),
+        None => Script::Input,
+    }
+}
+
+/// Returns the command that `find -exec` runs.
+pub(super) fn executed(args: &[Argument]) -> Option<&[Argument]> {
+    let is_exec = |arg: &Argument| matches!(arg.text.as_str(), "-exec" | "-execdir" | "-ok" | "-x");
+    let start = args.iter().position(is_exec)? + 1;
+    let end = args[start..].iter().position(|arg| matches!(arg.text.as_str(), ";" | "+"));
+    Some(&args[start..end.map_or(args.len(), |end| start + end)])
+}
+
+/// `dd if=FILE of=FILE`.
+fn dd(args: &[Argument]) -> Vec<Use> {
+    let used = |arg: &Argument| {
+        let (name, value) = arg.text.split_once('=')?;
+        let role = match name {
+            "if" => Role::Read,
+            "of" => Role::Write,
+            _ => return None,
+        };
+        Some(Use { argument: arg.with_text(value), role, into: None })
+    };
+    args.iter().filter_map(used).collect()
+}
+
+/// Arguments of a program that is not known: each may be a file, so may an option's value.
+fn guesses(args: &[Argument]) -> Vec<Use> {
+    let guessed = |arg: &Argument| {
+        let text = arg.text.as_str();
+        let Some(option) = text.strip_prefix('-') else { return guess(arg.clone()) };
+        let value = match option.split_once('=') {
+            Some((_, value)) => value,
+            // `-I/usr/include`, `-C../x`.
+            None if !option.starts_with('-') => option.get(1..).unwrap_or_default(),
+            None => "",
+        };
+        guess(arg.with_text(value))
+    };
+    args.iter().map(guessed).collect()
+}
+
+fn guess(argument: Argument) -> Use {
+    Use { argument, role: Role::Argument, into: None }
+}

@@ -1,0 +1,49 @@
+//! The files that a patch names: in the format of `apply_patch`, or a unified diff.
+
+/// Returns the paths that applying the patch would write, as they stand in it.
+pub(crate) fn files(patch: &str) -> Vec<&str> {
+    let mut files = Vec::new();
+    let mut lines = patch.lines().peekable();
+    while let Some(line) = lines.next() {
+        let header = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "]
+            .iter()
+            .find_map(|marker| line.strip_prefix(marker));
+        if let Some(path) = header {
+            files.push(path.trim());
+        } else if let Some(old) = line.strip_prefix("--- ")
+            && let Some(new) = lines.peek().and_then(|next| next.strip_prefix("+++ "))
+        {
+            files.extend([old, new].into_iter().filter_map(unified));
+        }
+    }
+    files.retain(|path| !path.is_empty());
+    files.dedup();
+    files
+}
+
+/// Whether a text is a patch in the format of `apply_patch`.
+pub(crate) fn is_patch(text: &str) -> bool {
+    text.trim_start().starts_with("*** Begin Patch")
+}
+
+/// The path in a header line of a unified diff: without a time, without git's `a/` and `b/`.
+fn unified(header: &str) -> Option<&str> {
+    let path = header.split('\t').next()?.trim();
+    let path = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path);
+    (path != "/dev/null").then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_formats_name_their_files() {
+        let patch = "*** Begin Patch\n*** Update File: a b.rs\n*** Move to: c.rs\n@@\n-x\n+*** y\n*** Delete File: d\n*** End Patch";
+        assert!(is_patch(patch));
+        assert_eq!(files(patch), ["a b.rs", "c.rs", "d"]);
+        let diff = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- no header\n-- \n--- /dev/null\n+++ b/new\t2026-01-01";
+        assert_eq!(files(diff), ["x", "new"]);
+        assert!(files("").is_empty());
+    }
+}

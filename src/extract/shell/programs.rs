@@ -1,0 +1,182 @@
+//! What common programs do with the files that their arguments name: a table.
+//!
+//! Only what is plain: a program that is not here, or an option that means more than is said
+//! here, makes an argument a guess ([`Role::Argument`]), never a read or write.
+
+use super::Role;
+
+/// How a program takes its operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Operands {
+    /// Every operand in this role.
+    All(Role),
+    /// The first is a pattern, a script, a mode; the others are in this role. An option out of
+    /// the text that stands beside it says it instead of the first.
+    AllButFirst(Role, &'static str),
+    /// From all but the last into the last; the first ones in this role.
+    Into(Role),
+    /// The operands are no files.
+    None,
+}
+
+pub(super) struct Program {
+    pub(super) operands: Operands,
+    /// Short options that take a value.
+    pub(super) valued: &'static str,
+    /// Of those, the ones whose value is a file, and what is done with it.
+    pub(super) files: &'static [(char, Role)],
+    /// Short options, and long ones, that make the operands be written.
+    pub(super) in_place: &'static [&'static str],
+}
+
+/// Returns what is known of a program by its name, without folders.
+pub(super) fn program(name: &str) -> Option<Program> {
+    use Operands::{All, AllButFirst, Into, None as NoFiles};
+    use Role::{Argument, Read, Search, Write};
+
+    let plain = |operands, valued| Program { operands, valued, files: &[], in_place: &[] };
+    Some(match name {
+        "cat" | "tac" | "less" | "more" | "bat" | "batcat" | "wc" | "comm" | "cmp" | "md5sum"
+        | "sha1sum" | "sha224sum" | "sha256sum" | "sha384sum" | "sha512sum" | "cksum" | "sum"
+        | "rev" | "zcat" | "bzcat" | "xzcat" | "source" | "." | "tsort" | "expand" | "unexpand" => {
+            plain(All(Read), "")
+        }
+        "head" | "tail" => plain(All(Read), "ncs"),
+        "nl" => plain(All(Read), "bdfhilnsvw"),
+        "od" => plain(All(Read), "AjNStw"),
+        "xxd" => plain(All(Read), "closg"),
+        "hexdump" | "hd" => plain(All(Read), "efns"),
+        "strings" => plain(All(Read), "neToU"),
+        "base64" | "base32" | "fold" | "fmt" => plain(All(Read), "wgp"),
+        "cut" => plain(All(Read), "bcdf"),
+        "paste" | "column" => plain(All(Read), "dsocNR"),
+        "join" => plain(All(Read), "12aejotv"),
+        "diff" | "colordiff" | "sdiff" | "diff3" => plain(All(Read), "CFILSUWx"),
+        "uniq" => plain(All(Read), "fsw"),
+        "sort" | "shuf" => Program {
+            operands: All(Read),
+            valued: "kotSTni",
+            files: &[('o', Write)],
+            in_place: &[],
+        },
+        "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "ugrep" => Program {
+            operands: AllButFirst(Search, "ef"),
+            valued: "ABCDdefgjmMtT",
+            files: &[('f', Read)],
+            in_place: &[],
+        },
+        "sed" | "gsed" => Program {
+            operands: AllButFirst(Read, "ef"),
+            valued: "efl",
+            files: &[('f', Read)],
+            in_place: &["i", "--in-place"],
+        },
+        "perl" | "ruby" => {
+            Program { operands: All(Argument), valued: "eEIMmCFr", files: &[], in_place: &["i"] }
+        }
+        "awk" | "gawk" | "mawk" | "nawk" => Program {
+            operands: AllButFirst(Read, "f"),
+            valued: "fFv",
+            files: &[('f', Read)],
+            in_place: &[],
+        },
+        "jq" | "yq" => Program {
+            operands: AllButFirst(Read, "f"),
+            valued: "fL",
+            files: &[('f', Read)],
+            in_place: &["--in-place"],
+        },
+        "tee" | "rm" | "rmdir" | "unlink" => plain(All(Write), ""),
+        "touch" => plain(All(Write), "drt"),
+        "truncate" | "shred" => plain(All(Write), "nrs"),
+        "mkdir" | "mkfifo" => plain(All(Write), "mZ"),
+        "chmod" | "chown" | "chgrp" => plain(AllButFirst(Write, ""), ""),
+        "patch" => Program {
+            operands: All(Write),
+            valued: "BDFVYdgioprz",
+            files: &[('i', Read), ('o', Write)],
+            in_place: &[],
+        },
+        "mv" => plain(Into(Write), "S"),
+        "cp" | "ln" | "install" | "rsync" => plain(Into(Read), "Sgmoef"),
+        "echo" | "printf" | "true" | "false" | ":" | "exit" | "return" | "export" | "readonly"
+        | "set" | "unset" | "shift" | "kill" | "sleep" | "date" | "pwd" | "type" | "which"
+        | "alias" | "read" | "declare" | "local" | "typeset" | "seq" | "expr" | "trap"
+        | "ulimit" | "umask" | "wait" | "jobs" | "let" | "hash" | "tr" | "uname" | "whoami"
+        | "id" | "hostname" | "yes" | "basename" | "dirname" | "man" | "tput" => plain(NoFiles, ""),
+        _ => return None,
+    })
+}
+
+/// A program that runs the command among its own arguments.
+pub(super) struct Prefix {
+    /// Short options that take a value.
+    pub(super) valued: &'static str,
+    /// Long options whose value is a word of its own.
+    pub(super) long_valued: &'static [&'static str],
+    /// Operands before the command.
+    pub(super) operands: usize,
+}
+
+pub(super) fn prefix(name: &str) -> Option<Prefix> {
+    let plain = |valued, operands| Prefix { valued, long_valued: &[], operands };
+    Some(match name {
+        "env" => Prefix {
+            valued: "uCS",
+            long_valued: &["--unset", "--chdir", "--split-string"],
+            operands: 0,
+        },
+        "sudo" | "doas" => Prefix {
+            valued: "CDRTUghpru",
+            long_valued: &["--user", "--group", "--chdir"],
+            operands: 0,
+        },
+        "timeout" => {
+            Prefix { valued: "ks", long_valued: &["--kill-after", "--signal"], operands: 1 }
+        }
+        "nice" => Prefix { valued: "n", long_valued: &["--adjustment"], operands: 0 },
+        "ionice" => plain("cnp", 0),
+        "stdbuf" => plain("eio", 0),
+        "xargs" => Prefix {
+            valued: "EILPadns",
+            long_valued: &["--max-args", "--max-procs", "--arg-file", "--delimiter"],
+            operands: 0,
+        },
+        "time" => plain("fo", 0),
+        "exec" => plain("a", 0),
+        "taskset" | "chrt" | "chroot" | "flock" => plain("", 1),
+        "strace" | "ltrace" => plain("eopPsSu", 0),
+        "busybox" | "command" | "builtin" | "nohup" | "setsid" | "noglob" | "nocorrect"
+        | "caffeinate" | "unbuffer" => plain("", 0),
+        _ => return None,
+    })
+}
+
+pub(super) fn is_shell(name: &str) -> bool {
+    matches!(name, "sh" | "bash" | "zsh" | "dash" | "ash" | "ksh" | "mksh" | "fish" | "rbash")
+}
+
+/// Words of the shell's grammar that stand before a command.
+pub(super) fn is_reserved(word: &str) -> bool {
+    matches!(
+        word,
+        "{" | "}"
+            | "!"
+            | "if"
+            | "then"
+            | "else"
+            | "elif"
+            | "fi"
+            | "while"
+            | "until"
+            | "do"
+            | "done"
+            | "esac"
+            | "coproc"
+    )
+}
+
+/// Programs that apply a patch they read.
+pub(super) fn applies_patches(name: &str) -> bool {
+    matches!(name, "apply_patch" | "applypatch" | "apply-patch" | "patch")
+}

@@ -1,0 +1,360 @@
+//! Goes through a command as a shell would, running nothing: keeps the folder it is in and the
+//! variables that are plain, and notes the files that each simple command names.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::arguments::{self, Argument, Use};
+use super::lexer::{Redirect, Token, lex};
+use super::word::{Part, Word};
+use super::{Command, LONGEST, MOST_DEPTH, MOST_FILES, Named, Reading, Role, patch, programs};
+use crate::extract::Workspace;
+use crate::model::fold;
+
+/// Parentheses within parentheses whose folders are kept apart.
+const MOST_PLACES: usize = 64;
+/// Variables that are followed; past it, a new one is not known.
+const MOST_VARIABLES: usize = 64;
+/// Bytes that expansions may add to the text of one command line; past it, they are not known.
+const MOST_EXPANSION: usize = 1 << 18;
+/// Bytes of the longest folder that `cd` is followed to; past it, the folder is not known.
+const LONGEST_FOLDER: usize = 4096;
+
+pub(super) struct Run<'a> {
+    workspace: &'a dyn Workspace,
+    named: Vec<Named>,
+    seen: HashSet<Named>,
+    whole: bool,
+    /// Arguments that may still be looked at, and bytes that may still be expanded.
+    looks: usize,
+    expansion: usize,
+}
+
+/// Where a command runs.
+#[derive(Clone)]
+struct Place {
+    folder: PathBuf,
+    /// Whether the text told every change of the folder.
+    known: bool,
+    variables: HashMap<String, String>,
+}
+
+/// A simple command as it is gathered.
+#[derive(Default)]
+struct Simple {
+    words: Vec<Word>,
+    redirects: Vec<(Redirect, Word)>,
+    /// Texts on its standard input, of here-documents.
+    documents: Vec<String>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(workspace: &'a dyn Workspace) -> Self {
+        Self {
+            workspace,
+            named: Vec::new(),
+            seen: HashSet::new(),
+            whole: true,
+            looks: 4 * MOST_FILES,
+            expansion: MOST_EXPANSION,
+        }
+    }
+
+    pub(super) fn read(mut self, command: &Command, cwd: &Path) -> Reading {
+        let mut variables = HashMap::new();
+        if let Some(home) = std::env::home_dir() {
+            variables.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
+        }
+        let mut place = Place { folder: cwd.to_path_buf(), known: true, variables };
+        match command {
+            Command::Line(text) => self.text(text, &mut place, 0),
+            Command::Argv(words) => {
+                let args: Vec<_> = words.iter().map(|arg| Argument::plain(arg)).collect();
+                self.command(&args, &[], &mut place, 0);
+            }
+        }
+        Reading { named: self.named, whole: self.whole }
+    }
+
+    fn text(&mut self, text: &str, place: &mut Place, depth: usize) {
+        if depth > MOST_DEPTH || text.len() > LONGEST {
+            self.whole = false;
+            return;
+        }
+        let lexed = lex(text);
+        let before = place.clone();
+        let mut outer: Vec<Place> = Vec::new();
+        let mut documents = lexed.documents.into_iter();
+        let mut simple = Simple::default();
+        let mut redirect = None;
+        for token in lexed.tokens {
+            match token {
+                Token::Word(word) => match redirect.take() {
+                    Some(redirect) => simple.redirects.push((redirect, word)),
+                    None => simple.words.push(word),
+                },
+                Token::Redirect(Redirect::Document) => {
+                    redirect = Some(Redirect::Document);
+                    simple.documents.extend(documents.next());
+                }
+                Token::Redirect(kind) => redirect = Some(kind),
+                Token::End | Token::Open | Token::Close => {
+                    redirect = None;
+                    self.simple(std::mem::take(&mut simple), place, depth);
+                    match token {
+                        Token::Open if outer.len() < MOST_PLACES => outer.push(place.clone()),
+                        Token::Close => *place = outer.pop().unwrap_or_else(|| place.clone()),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        for substitution in &lexed.substitutions {
+            self.text(substitution, &mut before.clone(), depth + 1);
+        }
+    }
+
+    fn simple(&mut self, simple: Simple, place: &mut Place, depth: usize) {
+        let mut inputs = simple.documents;
+        for (redirect, word) in simple.redirects {
+            let target = self.expand(word, place);
+            for argument in target {
+                match redirect {
+                    Redirect::Read => self.name(&argument, Role::Read, place),
+                    Redirect::Write => self.name(&argument, Role::Write, place),
+                    Redirect::Both => {
+                        self.name(&argument, Role::Read, place);
+                        self.name(&argument, Role::Write, place);
+                    }
+                    Redirect::Descriptor => {
+                        let number = argument.text.trim_end_matches('-');
+                        if !number.bytes().all(|b| b.is_ascii_digit()) {
+                            self.name(&argument, Role::Write, place);
+                        }
+                    }
+                    Redirect::Text => inputs.push(argument.text),
+                    Redirect::Document => {}
+                }
+            }
+        }
+        let mut args: Vec<Argument> = Vec::new();
+        for word in simple.words {
+            args.extend(self.expand(word, place));
+        }
+        let skipped =
+            args.iter().take_while(|arg| !arg.quoted && programs::is_reserved(&arg.text)).count();
+        args.drain(..skipped);
+        let assigned = args.iter().take_while(|arg| arg.assignment().is_some()).count();
+        if assigned == args.len() {
+            for arg in &args {
+                if let Some((name, value)) = arg.assignment() {
+                    let room = place.variables.len() < MOST_VARIABLES;
+                    if arg.known && !arg.pattern && (room || place.variables.contains_key(name)) {
+                        place.variables.insert(name.to_owned(), value.to_owned());
+                    } else {
+                        place.variables.remove(name);
+                    }
+                }
+            }
+            return;
+        }
+        self.command(&args[assigned..], &inputs, place, depth);
+    }
+
+    /// Reads a program and its arguments, with texts on its standard input.
+    fn command(&mut self, args: &[Argument], inputs: &[String], place: &mut Place, depth: usize) {
+        let mut args = args;
+        // Each turn takes at least one word off.
+        loop {
+            let Some(first) = args.first() else { return };
+            let name = first.text.rsplit('/').next().unwrap_or_default().to_owned();
+            if let Some(prefix) = programs::prefix(&name) {
+                let (rest, split) = arguments::behind_prefix(&args[1..], &prefix);
+                if let Some(text) = split {
+                    self.text(&text, &mut place.clone(), depth + 1);
+                }
+                args = rest;
+                continue;
+            }
+            return self.program(&name, &args[1..], inputs, place, depth);
+        }
+    }
+
+    fn program(
+        &mut self,
+        name: &str,
+        args: &[Argument],
+        inputs: &[String],
+        place: &mut Place,
+        depth: usize,
+    ) {
+        let text_of = |arg: &Argument| arg.text.clone();
+        match name {
+            "cd" | "pushd" | "chdir" => {
+                let length = place.folder.as_os_str().len();
+                match args.iter().find(|arg| !arg.text.starts_with('-')) {
+                    Some(to)
+                        if to.known && !to.pattern && length + to.text.len() < LONGEST_FOLDER =>
+                    {
+                        place.folder = place.folder.join(&to.text);
+                    }
+                    Some(_) => place.known = false,
+                    None => match place.variables.get("HOME") {
+                        Some(home) if name == "cd" => place.folder = home.into(),
+                        _ => place.known = false,
+                    },
+                }
+                return;
+            }
+            "popd" => return place.known = false,
+            "eval" => {
+                let text: Vec<_> = args.iter().map(text_of).collect();
+                return self.text(&text.join(" "), place, depth + 1);
+            }
+            _ => {}
+        }
+        if programs::is_shell(name) {
+            match arguments::shell_script(args) {
+                arguments::Script::Text(text) => self.text(&text, &mut place.clone(), depth + 1),
+                arguments::Script::File(file) => self.name(file, Role::Read, place),
+                arguments::Script::Input => {
+                    for input in inputs {
+                        self.text(input, &mut place.clone(), depth + 1);
+                    }
+                }
+            }
+            return;
+        }
+        let git_apply = name == "git" && args.first().is_some_and(|arg| arg.text == "apply");
+        if programs::applies_patches(name) || git_apply {
+            let given = args.iter().map(text_of).filter(|text| text.contains('\n'));
+            for text in given.chain(inputs.iter().cloned()) {
+                for path in patch::files(&text) {
+                    self.name(&Argument::plain(path), Role::Write, place);
+                }
+            }
+        }
+        if name == "find" || name == "fd" {
+            let executed = arguments::executed(args);
+            if let Some(executed) = executed
+                && depth < MOST_DEPTH
+            {
+                self.command(executed, &[], &mut place.clone(), depth + 1);
+            }
+        }
+        for Use { argument, role, into } in arguments::uses(name, args) {
+            match into {
+                None => self.name(&argument, role, place),
+                Some(names) => self.name_into(&argument, &names, place),
+            }
+        }
+    }
+
+    /// Expands a word as far as its text tells.
+    fn expand(&mut self, word: Word, place: &Place) -> Vec<Argument> {
+        word.braces_expanded().iter().map(|word| self.argument(word, place)).collect()
+    }
+
+    fn argument(&mut self, word: &Word, place: &Place) -> Argument {
+        let mut argument = Argument { quoted: word.quoted, ..Argument::plain("") };
+        for part in &word.parts {
+            let value = match part {
+                Part::Text(text) => {
+                    argument.text.push_str(text);
+                    continue;
+                }
+                Part::Brace(c) => {
+                    argument.text.push(*c);
+                    continue;
+                }
+                Part::Glob(c) => {
+                    argument.pattern = true;
+                    argument.text.push(*c);
+                    continue;
+                }
+                Part::Home => place.variables.get("HOME").map(String::as_str),
+                Part::Variable(name) if name == "PWD" => {
+                    place.folder.to_str().filter(|_| place.known)
+                }
+                Part::Variable(name) => place.variables.get(name).map(String::as_str),
+                Part::Unknown => None,
+            };
+            match value.filter(|value| value.len() <= self.expansion) {
+                Some(value) => {
+                    self.expansion -= value.len();
+                    argument.text.push_str(value);
+                }
+                None => argument.known = false,
+            }
+        }
+        argument
+    }
+
+    /// Notes what lands in `target`: the file itself, or files of these names in a folder.
+    fn name_into(&mut self, target: &Argument, names: &[String], place: &Place) {
+        if !target.text.ends_with('/') && !self.workspace.is_dir(&place.folder.join(&target.text)) {
+            return self.name(target, Role::Write, place);
+        }
+        for name in names {
+            let mut inside = target.clone();
+            inside.text = format!("{}/{name}", target.text.trim_end_matches('/'));
+            self.name(&inside, Role::Write, place);
+        }
+    }
+
+    fn name(&mut self, argument: &Argument, role: Role, place: &Place) {
+        let text = argument.text.as_str();
+        if !argument.known || text.is_empty() || text == "-" || text.contains('\0') {
+            return;
+        }
+        if self.looks == 0 {
+            self.whole = false;
+            return;
+        }
+        self.looks -= 1;
+        let path = place.folder.join(text);
+        let folded = fold(&path);
+        if is_device(&folded) || (role != Role::Write && self.workspace.is_dir(&path)) {
+            return;
+        }
+        if role == Role::Argument && !self.looks_like_file(text, &path) {
+            return;
+        }
+        if self.named.len() == MOST_FILES {
+            self.whole = false;
+            return;
+        }
+        let plain = !argument.pattern && (place.known || text.starts_with('/'));
+        let named = Named { path, role, plain };
+        if self.seen.insert(named.clone()) {
+            self.named.push(named);
+        }
+    }
+
+    /// Whether an argument of a program that is not known names a file: it exists, it is written
+    /// as nothing else would be, or it stands in a folder that exists.
+    fn looks_like_file(&self, text: &str, path: &Path) -> bool {
+        if self.workspace.exists(path) {
+            return true;
+        }
+        if text.contains(char::is_whitespace) || crate::extract::uri::is_uri(text) {
+            return false;
+        }
+        let rooted = ["/", "./", "../"].iter().any(|start| text.starts_with(start));
+        let in_folder = || {
+            text.trim_end_matches('/').contains('/')
+                && path.parent().is_some_and(|parent| self.workspace.is_dir(parent))
+        };
+        rooted || text.contains("/../") || in_folder()
+    }
+}
+
+/// Devices that are no files to anyone.
+fn is_device(path: &Path) -> bool {
+    const NAMES: [&str; 10] =
+        ["null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "ptmx"];
+    let Ok(device) = path.strip_prefix("/dev") else { return false };
+    device.starts_with("fd")
+        || device.starts_with("pts")
+        || NAMES.iter().any(|name| device == Path::new(name))
+}

@@ -22,6 +22,8 @@ pub mod extract;
 
 pub mod zone;
 
+pub mod routing;
+
 pub mod tracker;
 
 pub mod bus;

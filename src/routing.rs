@@ -1,0 +1,230 @@
+//! The life of a blocked access: owners, pending, grants, expiry, and what the orchestrator is
+//! told. Knows neither stdio nor the shapes of JSON-RPC.
+
+mod board;
+mod briefing;
+mod grants;
+mod task;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::bus::Bus;
+use crate::model::{
+    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey, Via,
+};
+use crate::tracker::TrackerHandle;
+use crate::zone::Zone;
+use task::{RoutingMsg, Task};
+
+/// Requests that wait for the routing task; past that a relay waits with its denied request.
+const MAILBOX: usize = 1024;
+
+/// What routing is told of the team.
+#[derive(Debug)]
+pub struct Settings {
+    pub orchestrator: Orchestrator,
+    /// Hold what is blocked for a decision, rather than deny it at once.
+    pub hold: bool,
+    /// A held access that nobody decided is denied.
+    pub hold_timeout: Duration,
+    /// Zones of the agents that own paths.
+    pub owners: Vec<(AgentId, Arc<Zone>)>,
+}
+
+/// Who decides.
+#[derive(Clone, Debug)]
+pub enum Orchestrator {
+    /// An agent of the team, prompted in its own session.
+    Agent(AgentId),
+    /// A program on the port; it is shown as this session.
+    External(SessionKey),
+    /// Nobody was named: whoever is on the port may decide.
+    Nobody,
+}
+
+/// A denied access on its way to a decision.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub key: SessionKey,
+    pub path: Arc<str>,
+    pub action: Action,
+    pub via: Via,
+    /// Hold it whatever the settings say: a permission that is the orchestrator's to give.
+    pub hold: bool,
+    /// Nobody's word lets it pass: it is denied at once, and cannot be allowed.
+    pub grantable: bool,
+}
+
+/// How a request left routing.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Settlement {
+    Allowed,
+    /// The orchestrator's content stands for the file's.
+    Answered(String),
+    Denied {
+        id: BlockedId,
+        owners: Vec<AgentId>,
+        message: Option<String>,
+    },
+}
+
+/// What the orchestrator decides.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Decision {
+    Deny { message: Option<String> },
+    Allow { scope: Scope, ttl: Option<Duration> },
+    Answer { content: String },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope {
+    Once,
+    Session,
+}
+
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    #[error("no blocked access has the id {0}")]
+    Unknown(BlockedId),
+    #[error("{id} is decided already: {}", .status.as_str())]
+    Settled { id: BlockedId, status: BlockedStatus },
+    #[error("only a read through `fs/read_text_file` can be answered with content")]
+    NotAnswerable,
+    #[error("`{0}` cannot be opened to any agent")]
+    NotGrantable(Arc<str>),
+    #[error("the team is stopping")]
+    Stopping,
+}
+
+/// Speaks to the routing task.
+#[derive(Clone, Debug)]
+pub struct RoutingHandle {
+    mailbox: mpsc::Sender<RoutingMsg>,
+    waiting: watch::Receiver<u64>,
+}
+
+impl RoutingHandle {
+    /// Starts routing; the task ends with `cancel`.
+    pub fn spawn(
+        settings: Settings,
+        bus: Bus,
+        tracker: TrackerHandle,
+        cancel: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send) {
+        let (mailbox, messages) = mpsc::channel(MAILBOX);
+        let (nudge, waiting) = watch::channel(0);
+        let task = Task::new(settings, bus, tracker, nudge);
+        (Self { mailbox, waiting }, task.run(messages, cancel))
+    }
+
+    /// Routes a denied access; answers at once or when it is decided. None: routing has ended.
+    /// Dropping the future expires the access: nobody waits for it any more.
+    pub async fn request(&self, request: Request) -> Option<Settlement> {
+        self.ask(|reply| RoutingMsg::Request { request, reply }).await
+    }
+
+    /// Reports an access that was seen after the fact, unless it had been allowed. Never waits:
+    /// with a full mailbox the report is only logged.
+    pub fn observed(&self, request: Request) {
+        if let Err(error) = self.mailbox.try_send(RoutingMsg::Observed(request)) {
+            tracing::error!(%error, "could not report an access outside a zone");
+        }
+    }
+
+    /// Decides a blocked access; answers with it as it stands now.
+    pub async fn resolve(
+        &self,
+        id: BlockedId,
+        decision: Decision,
+    ) -> Result<BlockedAccess, ResolveError> {
+        self.ask(|reply| RoutingMsg::Resolve { id, decision, reply })
+            .await
+            .unwrap_or(Err(ResolveError::Stopping))
+    }
+
+    /// Every pending access and the last 10,000 others, oldest first.
+    pub async fn list(&self, status: Option<BlockedStatus>) -> Vec<BlockedAccess> {
+        self.ask(|reply| RoutingMsg::List { status, reply }).await.unwrap_or_default()
+    }
+
+    /// While the result lives, the agent works for the orchestrator, which waits for it: its
+    /// accesses are denied at once, and their ids collected.
+    pub async fn orchestrate(&self, agent: AgentId) -> Orchestrated {
+        let _ = self.mailbox.send(RoutingMsg::BeginOrchestrated(agent.clone())).await;
+        Orchestrated { routing: self.clone(), agent: Some(agent) }
+    }
+
+    /// Changes whenever something waits for the orchestrator agent.
+    pub fn waiting(&self) -> watch::Receiver<u64> {
+        self.waiting.clone()
+    }
+
+    /// Takes what waits for the orchestrator agent as one prompt text; None if all was decided.
+    /// Unless [`RoutingHandle::briefed`] follows, its next session is told again.
+    pub async fn briefing(&self) -> Option<String> {
+        self.ask(RoutingMsg::Briefing).await.flatten()
+    }
+
+    /// Waits until every request made before has been taken in: those that are denied at once have
+    /// their answer.
+    pub async fn settled(&self) {
+        let _ = self.ask(RoutingMsg::Settle).await;
+    }
+
+    /// Puts back what was taken for a briefing that was not told.
+    pub async fn brief_again(&self) {
+        let _ = self.mailbox.send(RoutingMsg::BriefAgain).await;
+    }
+
+    /// Says that the prompt with the last briefing came to its end.
+    pub async fn briefed(&self) {
+        let _ = self.mailbox.send(RoutingMsg::Briefed).await;
+    }
+
+    /// Says in which session the designated orchestrator works.
+    pub async fn set_orchestrator_session(&self, session: SessionId) {
+        let _ = self.mailbox.send(RoutingMsg::OrchestratorSession(session)).await;
+    }
+
+    async fn ask<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> RoutingMsg) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.mailbox.send(message(reply)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+/// An agent that works for the orchestrator.
+#[derive(Debug)]
+pub struct Orchestrated {
+    routing: RoutingHandle,
+    agent: Option<AgentId>,
+}
+
+impl Orchestrated {
+    /// Ends it; returns the ids of what was denied meanwhile.
+    pub async fn end(mut self) -> Vec<BlockedId> {
+        let Some(agent) = self.agent.take() else { return Vec::new() };
+        let message = |reply| RoutingMsg::EndOrchestrated { agent, reply };
+        self.routing.ask(message).await.unwrap_or_default()
+    }
+}
+
+impl Drop for Orchestrated {
+    fn drop(&mut self) {
+        if let Some(agent) = self.agent.take() {
+            let mailbox = self.routing.mailbox.clone();
+            // The ids are of no use to anyone now, but the mark must go, full mailbox or not.
+            tokio::spawn(async move {
+                let (reply, _) = oneshot::channel();
+                let _ = mailbox.send(RoutingMsg::EndOrchestrated { agent, reply }).await;
+            });
+        }
+    }
+}

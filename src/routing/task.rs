@@ -1,0 +1,381 @@
+use std::collections::HashMap;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::board::{Board, Briefing, Entry};
+use super::grants::Grants;
+use super::wait::{Waited, wait};
+use super::{Decision, Orchestrator, Request, ResolveError, Scope, Settings, Settlement, briefing};
+use crate::bus::Bus;
+use crate::model::{
+    AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey, SessionMode,
+    Via, now_ms,
+};
+use crate::tracker::TrackerHandle;
+
+#[derive(Debug)]
+pub(super) enum RoutingMsg {
+    Request {
+        request: Request,
+        reply: oneshot::Sender<Settlement>,
+    },
+    Observed(Request),
+    Resolve {
+        id: BlockedId,
+        decision: Decision,
+        reply: oneshot::Sender<Result<BlockedAccess, ResolveError>>,
+    },
+    List {
+        status: Option<BlockedStatus>,
+        reply: oneshot::Sender<Vec<BlockedAccess>>,
+    },
+    BeginOrchestrated(AgentId),
+    EndOrchestrated {
+        agent: AgentId,
+        reply: oneshot::Sender<Vec<BlockedId>>,
+    },
+    Briefing(oneshot::Sender<Option<String>>),
+    Briefed,
+    BriefAgain,
+    Settle(oneshot::Sender<()>),
+    OrchestratorSession(SessionId),
+}
+
+/// Owns every blocked access of the team.
+pub(super) struct Task {
+    settings: Settings,
+    bus: Bus,
+    tracker: TrackerHandle,
+    board: Board,
+    grants: Grants,
+    /// Agents that work for the orchestrator, with the ids of what was denied meanwhile, and how
+    /// many prompts of its they run.
+    orchestrated: HashMap<AgentId, (usize, Vec<BlockedId>)>,
+    orchestrator_session: SessionId,
+    pending: FuturesUnordered<BoxFuture<'static, (BlockedId, Waited)>>,
+    nudge: watch::Sender<u64>,
+}
+
+impl Task {
+    pub(super) fn new(
+        settings: Settings,
+        bus: Bus,
+        tracker: TrackerHandle,
+        nudge: watch::Sender<u64>,
+    ) -> Self {
+        Self {
+            settings,
+            bus,
+            tracker,
+            board: Board::default(),
+            grants: Grants::default(),
+            orchestrated: HashMap::new(),
+            orchestrator_session: SessionId::new(""),
+            pending: FuturesUnordered::new(),
+            nudge,
+        }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        mut messages: mpsc::Receiver<RoutingMsg>,
+        cancel: CancellationToken,
+    ) {
+        loop {
+            tokio::select! {
+                () = cancel.cancelled() => return,
+                Some((id, waited)) = self.pending.next(), if !self.pending.is_empty() => {
+                    self.stopped_waiting(&id, &waited);
+                }
+                message = messages.recv() => match message {
+                    Some(message) => self.handle(message),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn handle(&mut self, message: RoutingMsg) {
+        // A reply that nobody awaits any more is no error.
+        match message {
+            RoutingMsg::Request { request, reply } => self.request(request, reply),
+            RoutingMsg::Observed(request) => {
+                if !self.board.was_allowed(&request) {
+                    let id = self.block(request, BlockedStatus::Observed, None);
+                    self.route(&id);
+                }
+            }
+            RoutingMsg::Resolve { id, decision, reply } => {
+                let _ = reply.send(self.resolve(&id, &decision));
+            }
+            RoutingMsg::List { status, reply } => {
+                let _ = reply.send(self.board.list(status));
+            }
+            RoutingMsg::BeginOrchestrated(agent) => {
+                self.orchestrated.entry(agent).or_default().0 += 1;
+            }
+            RoutingMsg::EndOrchestrated { agent, reply } => {
+                let _ = reply.send(self.end_orchestrated(&agent));
+            }
+            RoutingMsg::Briefing(reply) => {
+                let _ = reply.send(self.briefing());
+            }
+            RoutingMsg::Briefed => self.shift_briefings(Briefing::Telling, Briefing::Told),
+            RoutingMsg::BriefAgain => self.shift_briefings(Briefing::Telling, Briefing::Waiting),
+            RoutingMsg::Settle(reply) => {
+                let _ = reply.send(());
+            }
+            RoutingMsg::OrchestratorSession(session) => {
+                self.orchestrator_session = session;
+                // What the last one was being told when it ended.
+                self.shift_briefings(Briefing::Telling, Briefing::Waiting);
+            }
+        }
+    }
+
+    fn request(&mut self, request: Request, reply: oneshot::Sender<Settlement>) {
+        if let Some(settlement) = self.grants.take(&request) {
+            let _ = reply.send(settlement);
+            return;
+        }
+        let agent = &request.key.agent;
+        // Whoever decides waits for these agents: holding them would hold both for ever.
+        let deadlocks = self.is_orchestrator(agent) || self.orchestrated.contains_key(agent);
+        if (request.hold || self.settings.hold) && request.grantable && !deadlocks {
+            let (settle, decision) = oneshot::channel();
+            let id = self.block(request, BlockedStatus::Pending, Some(settle));
+            let timed_out = self.denial(&id, Some("Nobody decided in time.".to_owned()));
+            let deadline = Instant::now() + self.settings.hold_timeout;
+            self.pending.push(Box::pin(wait(id.clone(), decision, reply, deadline, timed_out)));
+            self.route(&id);
+            return;
+        }
+        let collected = agent.clone();
+        let id = self.block(request, BlockedStatus::Denied, None);
+        if let Some((_, ids)) = self.orchestrated.get_mut(&collected) {
+            ids.push(id.clone());
+        } else {
+            self.route(&id);
+        }
+        let _ = reply.send(self.denial(&id, None));
+    }
+
+    fn denial(&self, id: &BlockedId, message: Option<String>) -> Settlement {
+        let owners = self.board.get(id).map(|entry| entry.access.owners.clone());
+        Settlement::Denied { id: id.clone(), owners: owners.unwrap_or_default(), message }
+    }
+
+    /// Records a new blocked access and tells everyone.
+    fn block(
+        &mut self,
+        request: Request,
+        status: BlockedStatus,
+        settle: Option<oneshot::Sender<Settlement>>,
+    ) -> BlockedId {
+        let id = self.board.next_id();
+        let own_session = self.is_orchestrator(&request.key.agent)
+            && request.key.session == self.orchestrator_session;
+        let access = BlockedAccess {
+            id: id.clone(),
+            mode: if own_session { SessionMode::Orchestrator } else { SessionMode::SingleAgent },
+            owners: self.owners(&request.path),
+            orchestrator: self.orchestrator(),
+            key: request.key,
+            path: request.path,
+            action: request.action,
+            via: request.via,
+            status,
+            timestamp_ms: now_ms(),
+        };
+        self.tracker.blocked(&access.key, access.path.clone());
+        self.bus.publish(Event::Blocked(access.clone()));
+        self.board.insert(Entry {
+            access,
+            grantable: request.grantable,
+            decided: false,
+            briefing: Briefing::None,
+            settle,
+        });
+        id
+    }
+
+    /// Puts an access before the orchestrator agent, unless a like one is there already.
+    fn route(&mut self, id: &BlockedId) {
+        let Some(entry) = self.board.get(id) else { return };
+        // What nobody can allow is nobody's to decide.
+        let theirs = entry.grantable
+            && matches!(&self.settings.orchestrator, Orchestrator::Agent(agent)
+                if *agent != entry.access.key.agent);
+        let known = self.board.alike(&entry.access).any(|e| e.briefing != Briefing::None);
+        if theirs && !known {
+            if let Some(entry) = self.board.get_mut(id) {
+                entry.briefing = Briefing::Waiting;
+            }
+            self.nudge.send_modify(|count| *count += 1);
+        }
+    }
+
+    fn resolve(
+        &mut self,
+        id: &BlockedId,
+        decision: &Decision,
+    ) -> Result<BlockedAccess, ResolveError> {
+        let entry = self.board.get(id).ok_or_else(|| ResolveError::Unknown(id.clone()))?;
+        if entry.decided {
+            return Err(ResolveError::Settled { id: id.clone(), status: entry.access.status });
+        }
+        let access = entry.access.clone();
+        if matches!(decision, Decision::Answer { .. })
+            && (access.via != Via::Fs || access.action != crate::model::Action::Read)
+        {
+            return Err(ResolveError::NotAnswerable);
+        }
+        if !entry.grantable && !matches!(decision, Decision::Deny { .. }) {
+            return Err(ResolveError::NotGrantable(access.path));
+        }
+        // Content stands only for what `fs/read_text_file` returns.
+        let concerns = |entry: &&Entry| {
+            !matches!(decision, Decision::Answer { .. }) || entry.access.via == Via::Fs
+        };
+        let alike: Vec<_> = self
+            .board
+            .alike(&access)
+            .filter(concerns)
+            .map(|entry| entry.access.id.clone())
+            .collect();
+        let mut used = false;
+        let mut sessions = Vec::new();
+        for id in &alike {
+            let Some(entry) = self.board.get_mut(id) else { continue };
+            sessions.push(entry.access.key.session.clone());
+            used |= settle(entry, decision, &self.bus);
+        }
+        self.grant(&access, decision, used, sessions);
+        Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
+    }
+
+    /// Leaves what a decision grants for later: `used` says that a held request got it already.
+    fn grant(
+        &mut self,
+        access: &BlockedAccess,
+        decision: &Decision,
+        used: bool,
+        mut sessions: Vec<SessionId>,
+    ) {
+        match decision {
+            Decision::Allow { scope: Scope::Session, ttl } => {
+                let expires = ttl.map(|ttl| Instant::now() + ttl);
+                sessions.sort();
+                sessions.dedup();
+                for session in sessions {
+                    self.grants.add(access, Some(session), Settlement::Allowed, expires);
+                }
+            }
+            Decision::Allow { scope: Scope::Once, ttl } if !used => {
+                let expires = ttl.map(|ttl| Instant::now() + ttl);
+                self.grants.add(access, None, Settlement::Allowed, expires);
+            }
+            Decision::Answer { content } if !used => {
+                self.grants.add(access, None, Settlement::Answered(content.clone()), None);
+            }
+            _ => {}
+        }
+    }
+
+    fn stopped_waiting(&mut self, id: &BlockedId, waited: &Waited) {
+        let Some(entry) = self.board.get_mut(id).filter(|entry| !entry.decided) else { return };
+        entry.settle = None;
+        match waited {
+            Waited::Decided => return,
+            // The agent was told no, but nobody decided: it may still be allowed for the next try.
+            Waited::TimedOut => entry.access.status = BlockedStatus::Denied,
+            Waited::Withdrawn => {
+                entry.access.status = BlockedStatus::Expired;
+                entry.decided = true;
+            }
+        }
+        self.bus.publish(Event::Blocked(entry.access.clone()));
+    }
+
+    fn briefing(&mut self) -> Option<String> {
+        let mut waiting = Vec::new();
+        for entry in self.board.entries_mut() {
+            if entry.briefing == Briefing::Waiting {
+                entry.briefing = if entry.decided { Briefing::None } else { Briefing::Telling };
+                if !entry.decided {
+                    waiting.push(&entry.access);
+                }
+            }
+        }
+        (!waiting.is_empty()).then(|| briefing::text(&waiting))
+    }
+
+    fn shift_briefings(&mut self, from: Briefing, to: Briefing) {
+        let mut waiting = false;
+        for entry in self.board.entries_mut().filter(|entry| entry.briefing == from) {
+            entry.briefing = to;
+            waiting |= to == Briefing::Waiting;
+        }
+        if waiting {
+            self.nudge.send_modify(|count| *count += 1);
+        }
+    }
+
+    fn end_orchestrated(&mut self, agent: &AgentId) -> Vec<BlockedId> {
+        let Some((prompts, ids)) = self.orchestrated.get_mut(agent) else { return Vec::new() };
+        *prompts -= 1;
+        if *prompts > 0 {
+            return ids.clone();
+        }
+        self.orchestrated.remove(agent).map(|(_, ids)| ids).unwrap_or_default()
+    }
+
+    fn is_orchestrator(&self, agent: &AgentId) -> bool {
+        matches!(&self.settings.orchestrator, Orchestrator::Agent(id) if id == agent)
+    }
+
+    fn orchestrator(&self) -> Option<SessionKey> {
+        match &self.settings.orchestrator {
+            Orchestrator::Agent(agent) => {
+                Some(SessionKey::new(agent.clone(), self.orchestrator_session.clone()))
+            }
+            Orchestrator::External(key) => Some(key.clone()),
+            Orchestrator::Nobody => None,
+        }
+    }
+
+    fn owners(&self, path: &str) -> Vec<AgentId> {
+        let owners = self.settings.owners.iter().filter(|(_, zone)| zone.owns(path));
+        owners.map(|(agent, _)| agent.clone()).collect()
+    }
+}
+
+/// Settles one undecided entry; returns whether a request that waited got the decision.
+fn settle(entry: &mut Entry, decision: &Decision, bus: &Bus) -> bool {
+    entry.decided = true;
+    let (status, settlement) = match decision {
+        Decision::Allow { .. } => (BlockedStatus::Allowed, Settlement::Allowed),
+        Decision::Answer { content } => {
+            (BlockedStatus::Answered, Settlement::Answered(content.clone()))
+        }
+        Decision::Deny { message } => (
+            BlockedStatus::Denied,
+            Settlement::Denied {
+                id: entry.access.id.clone(),
+                owners: entry.access.owners.clone(),
+                message: message.clone(),
+            },
+        ),
+    };
+    let used = entry.settle.take().is_some_and(|settle| settle.send(settlement).is_ok());
+    if entry.access.status != status {
+        entry.access.status = status;
+        bus.publish(Event::Blocked(entry.access.clone()));
+    }
+    used
+}

@@ -1,0 +1,275 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::bus::{Bus, Published};
+use crate::model::Event;
+use crate::tracker::{OrchestratorView, TrackerHandle};
+
+struct Bench {
+    routing: RoutingHandle,
+    events: broadcast::Receiver<Arc<Published>>,
+    cancel: CancellationToken,
+}
+
+fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
+    let (bus, cancel) = (Bus::new(1000), CancellationToken::new());
+    let settings = crate::tracker::Settings {
+        context_turns: 3,
+        compaction_threshold: 0.5,
+        decay_rate: 0.95,
+        tick: Duration::from_hours(1),
+        idle_tick: Duration::from_hours(1),
+    };
+    let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
+    let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
+    tokio::spawn(task);
+    let events = bus.subscribe();
+    let settings =
+        Settings { orchestrator, hold, hold_timeout: Duration::from_mins(2), owners: Vec::new() };
+    let (routing, task) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
+    tokio::spawn(task);
+    Bench { routing, events, cancel }
+}
+
+fn external() -> Orchestrator {
+    Orchestrator::External(SessionKey::new(AgentId::new("orchestrator"), SessionId::new("team-t")))
+}
+
+fn lead() -> Orchestrator {
+    Orchestrator::Agent(AgentId::new("lead"))
+}
+
+fn read(agent: &str, session: &str, path: &str) -> Request {
+    Request {
+        key: SessionKey::new(AgentId::new(agent), SessionId::new(session)),
+        path: path.into(),
+        action: Action::Read,
+        via: Via::Fs,
+        hold: false,
+        grantable: true,
+    }
+}
+
+fn id(id: &str) -> BlockedId {
+    BlockedId::new(id)
+}
+
+const ALLOW: Decision = Decision::Allow { scope: Scope::Once, ttl: None };
+
+impl Bench {
+    /// Starts a request; what it gets comes through the handle.
+    fn ask(&self, request: Request) -> tokio::task::JoinHandle<Option<Settlement>> {
+        let routing = self.routing.clone();
+        tokio::spawn(async move { routing.request(request).await })
+    }
+
+    /// Returns the next `blocked` event as `id status`.
+    async fn blocked(&mut self) -> String {
+        loop {
+            if let Event::Blocked(access) = &self.events.recv().await.unwrap().event {
+                return format!("{} {}", access.id, access.status.as_str());
+            }
+        }
+    }
+
+    async fn statuses(&self) -> Vec<String> {
+        let listed = self.routing.list(None).await;
+        listed.iter().map(|a| format!("{} {}", a.id, a.status.as_str())).collect()
+    }
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "as `request` answers")]
+fn denied(id: &str) -> Option<Settlement> {
+    Some(Settlement::Denied { id: BlockedId::new(id), owners: Vec::new(), message: None })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denied_try_that_is_allowed_is_a_grant_for_the_next_one_only() {
+    let bench = bench(false, external());
+    assert_eq!(bench.routing.request(read("a", "s", "p")).await, denied("b1"));
+    assert_eq!(bench.routing.request(read("a", "s", "p")).await, denied("b2"));
+    let access = bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+    assert_eq!(access.status, BlockedStatus::Allowed);
+    // Deciding one settles all undecided ones alike.
+    assert_eq!(bench.statuses().await, ["b1 allowed", "b2 allowed"]);
+    let other = read("a", "s", "p2");
+    assert_eq!(bench.routing.request(other).await, denied("b3"));
+    assert_eq!(bench.routing.request(read("a", "s", "p")).await, Some(Settlement::Allowed));
+    assert_eq!(bench.routing.request(read("a", "s", "p")).await, denied("b4"));
+    bench.cancel.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_held_access_waits_for_its_decision() {
+    let mut bench = bench(true, external());
+    let first = bench.ask(read("a", "s", "p"));
+    assert_eq!(bench.blocked().await, "b1 pending");
+    let second = bench.ask(read("a", "s", "p"));
+    assert_eq!(bench.blocked().await, "b2 pending");
+    let other = bench.ask(read("b", "s", "p"));
+    assert_eq!(bench.blocked().await, "b3 pending");
+    let content = Decision::Answer { content: "text".to_owned() };
+    bench.routing.resolve(id("b2"), content).await.unwrap();
+    let answered = Some(Settlement::Answered("text".to_owned()));
+    assert_eq!(first.await.unwrap(), answered);
+    assert_eq!(second.await.unwrap(), answered);
+    assert_eq!(bench.statuses().await, ["b1 answered", "b2 answered", "b3 pending"]);
+    // It was used: nothing is left for the next.
+    let next = bench.ask(read("a", "s", "p"));
+    assert_eq!(bench.blocked().await, "b1 answered");
+    assert_eq!(bench.blocked().await, "b2 answered");
+    assert_eq!(bench.blocked().await, "b4 pending");
+    let deny = Decision::Deny { message: Some("no".to_owned()) };
+    bench.routing.resolve(id("b3"), deny).await.unwrap();
+    assert!(
+        matches!(other.await.unwrap(), Some(Settlement::Denied { message: Some(m), .. }) if m == "no")
+    );
+    next.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_grant_is_for_one_session_and_its_time() {
+    let bench = bench(false, external());
+    bench.routing.request(read("a", "s", "p")).await;
+    let ttl = Some(Duration::from_secs(10));
+    let allow = Decision::Allow { scope: Scope::Session, ttl };
+    bench.routing.resolve(id("b1"), allow).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(bench.routing.request(read("a", "s", "p")).await, Some(Settlement::Allowed));
+    }
+    assert_eq!(bench.routing.request(read("a", "s2", "p")).await, denied("b2"));
+    let write = Request { action: Action::Write, ..read("a", "s", "p") };
+    assert_eq!(bench.routing.request(write).await, denied("b3"));
+    tokio::time::advance(Duration::from_secs(11)).await;
+    assert_eq!(bench.routing.request(read("a", "s", "p")).await, denied("b4"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_decides_is_denied_and_may_still_be_allowed_for_the_next_try() {
+    let bench = bench(true, external());
+    // Paused time runs on while everyone waits: this is the timeout.
+    let settlement = bench.routing.request(read("a", "s", "p")).await.unwrap();
+    assert!(matches!(settlement, Settlement::Denied { message: Some(_), .. }));
+    assert_eq!(bench.statuses().await, ["b1 denied"]);
+    bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+    assert_eq!(bench.routing.request(read("a", "s", "p")).await, Some(Settlement::Allowed));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_access_that_nobody_awaits_any_more_expires() {
+    let mut bench = bench(true, external());
+    let asked = bench.ask(read("a", "s", "p"));
+    assert_eq!(bench.blocked().await, "b1 pending");
+    asked.abort();
+    assert_eq!(bench.blocked().await, "b1 expired");
+    let late = bench.routing.resolve(id("b1"), ALLOW).await;
+    let status = BlockedStatus::Expired;
+    assert_eq!(late.unwrap_err(), ResolveError::Settled { id: id("b1"), status });
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrong_decisions_are_named() {
+    let bench = bench(false, external());
+    let write = Request { action: Action::Write, ..read("a", "s", "p") };
+    bench.routing.request(write).await;
+    let answer = Decision::Answer { content: String::new() };
+    let resolve =
+        |id: &str, decision: Decision| bench.routing.resolve(BlockedId::new(id), decision);
+    assert_eq!(resolve("b1", answer).await.unwrap_err(), ResolveError::NotAnswerable);
+    assert_eq!(resolve("b9", ALLOW).await.unwrap_err(), ResolveError::Unknown(id("b9")));
+    resolve("b1", Decision::Deny { message: None }).await.unwrap();
+    assert!(matches!(resolve("b1", ALLOW).await, Err(ResolveError::Settled { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_orchestrator_agent_is_told_of_each_access_once_while_it_is_undecided() {
+    let bench = bench(false, lead());
+    for path in ["p", "p", "q", "r"] {
+        bench.routing.request(read("a", "s", path)).await;
+    }
+    bench.routing.resolve(id("b4"), ALLOW).await.unwrap();
+    let text = bench.routing.briefing().await.unwrap();
+    assert!(text.contains("- b1: agent `a` wants to read `p`"), "{text}");
+    assert!(text.contains("- b3: agent `a` wants to read `q`"), "{text}");
+    assert!(!text.contains("b2") && !text.contains("b4"), "{text}");
+    bench.routing.request(read("a", "s", "p")).await;
+    assert_eq!(bench.routing.briefing().await, None);
+    bench.routing.resolve(id("b1"), Decision::Deny { message: None }).await.unwrap();
+    bench.routing.request(read("a", "s", "p")).await;
+    assert!(bench.routing.briefing().await.unwrap().contains("- b6: "));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_the_orchestrator_waits_for_is_never_held() {
+    let bench = bench(true, lead());
+    assert_eq!(bench.routing.request(read("lead", "s", "p")).await, denied("b1"));
+    assert_eq!(bench.routing.briefing().await, None, "its own accesses are not put before it");
+    let orchestrated = bench.routing.orchestrate(AgentId::new("a")).await;
+    assert_eq!(bench.routing.request(read("a", "s", "p")).await, denied("b2"));
+    assert_eq!(orchestrated.end().await, [id("b2")]);
+    let dropped = bench.routing.orchestrate(AgentId::new("a")).await;
+    drop(dropped);
+    // What takes the mark away holds the mailbox until it has sent.
+    while bench.routing.mailbox.strong_count() > 1 {
+        tokio::task::yield_now().await;
+    }
+    // The mark is gone: it is held again, until its time is up.
+    let settlement = bench.routing.request(read("a", "s", "p")).await.unwrap();
+    assert!(matches!(settlement, Settlement::Denied { message: Some(_), .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_seen_after_the_fact_is_reported_unless_it_was_allowed() {
+    let mut bench = bench(false, external());
+    let seen = Request { via: Via::Tool, ..read("a", "s", "p") };
+    bench.routing.observed(seen.clone());
+    assert_eq!(bench.blocked().await, "b1 observed");
+    bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+    bench.routing.observed(seen);
+    bench.routing.observed(Request { path: "q".into(), ..read("a", "s", "q") });
+    assert_eq!(bench.blocked().await, "b1 allowed");
+    assert_eq!(bench.blocked().await, "b2 observed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_can_allow_is_denied_at_once_and_put_before_nobody() {
+    let bench = bench(true, lead());
+    let sealed = Request { grantable: false, ..read("a", "s", "p") };
+    assert_eq!(bench.routing.request(sealed).await, denied("b1"));
+    assert_eq!(bench.routing.briefing().await, None);
+    let allowed = bench.routing.resolve(id("b1"), ALLOW).await;
+    assert_eq!(allowed.unwrap_err(), ResolveError::NotGrantable("p".into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_briefing_that_broke_off_is_told_to_the_next_session() {
+    let bench = bench(false, lead());
+    bench.routing.request(read("a", "s", "p")).await;
+    assert!(bench.routing.briefing().await.is_some());
+    bench.routing.set_orchestrator_session(SessionId::new("second")).await;
+    assert!(bench.routing.briefing().await.is_some());
+    bench.routing.briefed().await;
+    bench.routing.set_orchestrator_session(SessionId::new("third")).await;
+    assert_eq!(bench.routing.briefing().await, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_answers_reads_and_leaves_what_else_waits_for_the_path() {
+    let mut bench = bench(true, external());
+    let read_it = bench.ask(read("a", "s", "p"));
+    assert_eq!(bench.blocked().await, "b1 pending");
+    let may_read = bench.ask(Request { via: Via::Permission, ..read("a", "s", "p") });
+    assert_eq!(bench.blocked().await, "b2 pending");
+    let answer = Decision::Answer { content: "text".to_owned() };
+    bench.routing.resolve(id("b1"), answer).await.unwrap();
+    assert_eq!(read_it.await.unwrap(), Some(Settlement::Answered("text".to_owned())));
+    assert_eq!(bench.statuses().await, ["b1 answered", "b2 pending"]);
+    bench.routing.resolve(id("b2"), ALLOW).await.unwrap();
+    assert_eq!(may_read.await.unwrap(), Some(Settlement::Allowed));
+}

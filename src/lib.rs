@@ -18,6 +18,8 @@ pub mod process;
 
 pub mod line;
 
+pub mod proxy;
+
 pub mod extract;
 
 pub mod zone;

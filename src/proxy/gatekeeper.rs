@@ -1,0 +1,198 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::{AbortHandle, AbortRegistration};
+
+use super::Gatekeeping;
+use crate::extract::{Access, Ask, Target};
+use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
+use crate::routing::{Request, Settlement};
+use crate::zone::{Denied, Permit};
+
+/// Requests that may wait for a decision at once, and the bytes of their lines; past either a
+/// further one is refused at once.
+const MAX_HELD: usize = 65_536;
+const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
+
+/// A request that left the stream until it is decided.
+pub(super) struct Held {
+    pub(super) line: Bytes,
+    pub(super) ask: Ask,
+    /// What was granted to this request so far.
+    granted: Vec<Denied>,
+    /// The orchestrator gave the permission that is its own to give.
+    approved: bool,
+    /// What is being decided now.
+    denied: Denied,
+    /// The zone allows it: it is held only for the orchestrator's word.
+    covered: bool,
+}
+
+impl Held {
+    /// What is being decided.
+    pub(super) fn path(&self) -> Arc<str> {
+        self.denied.path.clone()
+    }
+
+    /// What routing is asked about it.
+    pub(super) fn request(&self, agent: &AgentId) -> Request {
+        Request {
+            key: SessionKey::new(agent.clone(), self.ask.session.clone()),
+            path: self.denied.path.clone(),
+            action: self.denied.action,
+            via: self.ask.via,
+            hold: self.covered,
+            grantable: self.denied.grantable,
+        }
+    }
+}
+
+/// What becomes of a gated request.
+pub(super) enum Verdict {
+    Pass(Bytes),
+    /// Terminals are not offered.
+    Refuse(Ask),
+    Hold(Held),
+}
+
+/// Requests that wait for a decision, by a number of their own.
+#[derive(Default)]
+pub(super) struct Waiting {
+    held: HashMap<u64, (Held, AbortHandle)>,
+    bytes: usize,
+    last: u64,
+}
+
+impl Gatekeeping {
+    /// Judges a request of the agent.
+    pub(super) fn judge(&self, line: Bytes, ask: Ask) -> Verdict {
+        self.judge_again(Held {
+            line,
+            ask,
+            granted: Vec::new(),
+            approved: false,
+            denied: Denied { path: "".into(), action: Action::Read, grantable: true },
+            covered: false,
+        })
+    }
+
+    /// Takes in that the access in question was allowed, and judges the rest.
+    pub(super) fn allowed(&self, mut held: Held) -> Verdict {
+        if held.covered {
+            held.approved = true;
+        } else {
+            held.granted.push(held.denied.clone());
+        }
+        self.judge_again(held)
+    }
+
+    fn judge_again(&self, mut held: Held) -> Verdict {
+        if held.ask.via == Via::Terminal && !self.zone.terminals() {
+            return Verdict::Refuse(held.ask);
+        }
+        match self.permits(&held) {
+            Err(denied) => {
+                (held.denied, held.covered) = (denied, false);
+                Verdict::Hold(held)
+            }
+            Ok(permits) => {
+                let asks_orchestrator =
+                    held.ask.via == Via::Permission && self.orchestrator_permits;
+                if asks_orchestrator && !held.approved && held.granted.is_empty() {
+                    held.denied = first_path(&held.ask, &permits, self.zone.workspace());
+                    held.covered = true;
+                    return Verdict::Hold(held);
+                }
+                if let (Some(desk), Some(id)) = (&self.permits, &held.ask.id)
+                    && held.ask.via != Via::Permission
+                {
+                    desk.leave(id.get(), permits);
+                }
+                Verdict::Pass(held.line)
+            }
+        }
+    }
+
+    fn permits(&self, held: &Held) -> Result<Vec<Permit>, Denied> {
+        let granted = |denied: &Denied| held.granted.contains(denied);
+        let judge = |access: &Access| match access.target {
+            Target::File(action) => self.zone.check_granted(&access.path, action, &granted),
+            Target::Cwd => self.zone.check_cwd_granted(&access.path, &granted),
+        };
+        held.ask.accesses.iter().map(judge).collect()
+    }
+}
+
+impl Waiting {
+    /// Keeps a request; gives it back when too many wait. What asks for its decision is to be
+    /// registered: it is aborted when the request is taken, so that routing learns of it.
+    pub(super) fn keep(&mut self, mut held: Held) -> Result<(u64, AbortRegistration), Box<Held>> {
+        let bytes = self.bytes + held.line.len();
+        if self.held.len() >= MAX_HELD || bytes > MAX_HELD_BYTES {
+            return Err(Box::new(held));
+        }
+        self.bytes = bytes;
+        self.last += 1;
+        // Of its own: a slice would keep the whole block that it came in.
+        held.line = Bytes::copy_from_slice(&held.line);
+        let (abort, registration) = AbortHandle::new_pair();
+        self.held.insert(self.last, (held, abort));
+        Ok((self.last, registration))
+    }
+
+    pub(super) fn take(&mut self, number: u64) -> Option<Held> {
+        let (held, abort) = self.held.remove(&number)?;
+        abort.abort();
+        self.bytes -= held.line.len();
+        Some(held)
+    }
+
+    /// Returns what a session holds.
+    pub(super) fn of_session(&self, session: &SessionId) -> Vec<u64> {
+        self.numbers(|held| held.ask.session == *session)
+    }
+
+    /// Returns the requests with this id, in the JSON it came as.
+    pub(super) fn of_request(&self, id: &str) -> Vec<u64> {
+        self.numbers(|held| held.ask.id.as_ref().is_some_and(|own| own.get() == id))
+    }
+
+    pub(super) fn all(&self) -> Vec<u64> {
+        self.numbers(|_| true)
+    }
+
+    fn numbers(&self, which: impl Fn(&Held) -> bool) -> Vec<u64> {
+        let mut numbers: Vec<_> = self
+            .held
+            .iter()
+            .filter(|(_, (held, _))| which(held))
+            .map(|(number, _)| *number)
+            .collect();
+        // In the order in which they were asked.
+        numbers.sort_unstable();
+        numbers
+    }
+}
+
+/// Returns the settlement of a request whose routing ended: nobody can allow it any more.
+pub(super) fn orphaned() -> Settlement {
+    Settlement::Denied {
+        id: crate::model::BlockedId::new(""),
+        owners: Vec::new(),
+        message: Some("The team is stopping.".to_owned()),
+    }
+}
+
+/// Returns what a permission that names no denied path is about.
+fn first_path(ask: &Ask, permits: &[Permit], workspace: &std::path::Path) -> Denied {
+    let Some((access, permit)) = ask.accesses.iter().zip(permits).next() else {
+        return Denied { path: "".into(), action: Action::Write, grantable: true };
+    };
+    let action = match access.target {
+        Target::File(action) => action,
+        Target::Cwd => Action::Read,
+    };
+    let path = crate::model::wire_path(workspace, workspace, &permit.real).into();
+    Denied { path, action, grantable: true }
+}

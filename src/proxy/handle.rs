@@ -1,0 +1,35 @@
+use tokio::sync::{mpsc, oneshot};
+
+/// Speaks to a running relay.
+#[derive(Clone, Debug)]
+pub struct RelayHandle {
+    pub(super) mailbox: mpsc::Sender<RelayMsg>,
+}
+
+#[derive(Debug)]
+pub(super) enum RelayMsg {
+    Settle(oneshot::Sender<()>),
+    CloseAgent,
+}
+
+impl RelayHandle {
+    /// Waits until everything relayed so far has been handed to the tracker.
+    pub async fn settled(&self) {
+        let (reply, done) = oneshot::channel();
+        if self.mailbox.send(RelayMsg::Settle(reply)).await.is_ok() {
+            // A relay that ended has nothing left to hand over.
+            let _ = done.await;
+        }
+    }
+
+    /// Waits until the relay has ended.
+    pub async fn closed(&self) {
+        self.mailbox.closed().await;
+    }
+
+    /// Closes the agent's standard input, once what waits for it is written. What the agent still
+    /// says is relayed.
+    pub async fn close_agent(&self) {
+        let _ = self.mailbox.send(RelayMsg::CloseAgent).await;
+    }
+}

@@ -1,0 +1,46 @@
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use indexmap::IndexMap;
+
+use crate::zone::Permit;
+
+/// Permits of requests that passed the gate, waiting for the client host to use them: it opens
+/// what was judged, and nothing else. A request without one is refused.
+///
+/// Keyed by the request's id as the JSON it came as; an agent that reuses an id gets its permits in
+/// the order in which it asked. Holds at most [`Permits::CAPACITY`]; past that the oldest id is
+/// forgotten, and its request refused.
+#[derive(Debug, Default)]
+pub struct Permits {
+    waiting: Mutex<IndexMap<Box<str>, VecDeque<Vec<Permit>>>>,
+}
+
+impl Permits {
+    /// Ids whose permits may wait at once.
+    pub const CAPACITY: usize = 16_384;
+
+    /// Leaves the permits of one request, in the order of its accesses.
+    pub fn leave(&self, id: &str, permits: Vec<Permit>) {
+        let mut waiting = self.lock();
+        if waiting.len() >= Self::CAPACITY && !waiting.contains_key(id) {
+            waiting.shift_remove_index(0);
+        }
+        waiting.entry(id.into()).or_default().push_back(permits);
+    }
+
+    /// Takes the permits of one request; None if it was never judged.
+    pub fn take(&self, id: &str) -> Option<Vec<Permit>> {
+        let mut waiting = self.lock();
+        let queue = waiting.get_mut(id)?;
+        let permits = queue.pop_front();
+        if queue.is_empty() {
+            waiting.shift_remove(id);
+        }
+        permits
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, IndexMap<Box<str>, VecDeque<Vec<Permit>>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

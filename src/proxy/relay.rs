@@ -1,0 +1,384 @@
+use std::collections::HashSet;
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::gatekeeper::{Held, Verdict, Waiting, orphaned};
+use super::handle::{RelayHandle, RelayMsg};
+use super::outlet::Outlet;
+use super::{Proxy, ProxyError, Streams};
+use crate::extract::{Gate, Refusal};
+use crate::line::{Direction, Framer, MAX_LINE, content, lines};
+use crate::model::{Action, Activity, ActivityKind, SessionId, SessionKey, Via};
+use crate::routing::{Request, Settlement};
+
+/// Bytes of replies that may wait for an agent that does not read; past that the relay breaks off.
+const MAX_STUFFED: usize = 64 * 1024 * 1024;
+
+/// How long what a dead agent left in its pipe is read. Its end is there as soon as all that it
+/// started is dead too, unless a process that is not its descendant holds the pipe.
+const DRAIN: Duration = Duration::from_secs(2);
+
+/// How long an agent may live on after it closed its output: nothing can come of it any more.
+const LAST_BREATH: Duration = Duration::from_secs(5);
+
+pub(super) fn start<AR, AW, CR, CW>(
+    proxy: Proxy,
+    streams: Streams<AR, AW, CR, CW>,
+    ended: oneshot::Receiver<String>,
+) -> (RelayHandle, impl Future<Output = Result<(), ProxyError>> + Send)
+where
+    AR: AsyncRead + Unpin + Send,
+    AW: AsyncWrite + Unpin + Send,
+    CR: AsyncRead + Unpin + Send,
+    CW: AsyncWrite + Unpin + Send,
+{
+    let (mailbox, messages) = mpsc::channel(16);
+    let relay = Relay {
+        proxy,
+        to_agent: Outlet::new(streams.to_agent),
+        to_client: Outlet::new(streams.to_client),
+        waiting: Waiting::default(),
+        decisions: FuturesUnordered::new(),
+        cancelled: HashSet::new(),
+        told: Vec::new(),
+    };
+    (RelayHandle { mailbox }, relay.run(streams.from_agent, streams.from_client, messages, ended))
+}
+
+/// Owns everything between one agent and its client; one task, so that nothing is locked and the
+/// order of lines is the order of reading.
+struct Relay<AW, CW> {
+    proxy: Proxy,
+    to_agent: Outlet<AW>,
+    to_client: Outlet<CW>,
+    waiting: Waiting,
+    decisions: FuturesUnordered<Abortable<BoxFuture<'static, Decided>>>,
+    /// Sessions whose turn the client cancelled: what they still ask for is not held.
+    cancelled: HashSet<SessionId>,
+    /// Reused between lines.
+    told: Vec<Activity>,
+}
+
+/// What a relay waits for beside its streams.
+enum Decided {
+    Settled(u64, Settlement),
+    /// Nobody awaits these any more; those that were denied at once are not among them by now.
+    LetGo(Vec<u64>),
+}
+
+impl<AW, CW> Relay<AW, CW>
+where
+    AW: AsyncWrite + Unpin + Send,
+    CW: AsyncWrite + Unpin + Send,
+{
+    async fn run<AR, CR>(
+        mut self,
+        mut from_agent: AR,
+        mut from_client: CR,
+        mut messages: mpsc::Receiver<RelayMsg>,
+        mut ended: oneshot::Receiver<String>,
+    ) -> Result<(), ProxyError>
+    where
+        AR: AsyncRead + Unpin + Send,
+        CR: AsyncRead + Unpin + Send,
+    {
+        let (mut agent, mut client) = (Framer::new(MAX_LINE), Framer::new(MAX_LINE));
+        let (mut agent_open, mut client_open, mut waits_for_exit) = (true, true, false);
+        let mut gone: Option<String> = None;
+        let drained = tokio::time::sleep(Duration::MAX);
+        tokio::pin!(drained);
+        let result = loop {
+            // Either the agent is dead and all it said is read, or nobody is left to hear it.
+            if !agent_open && gone.is_some() || !client_open && self.to_client.is_broken() {
+                break Ok(());
+            }
+            tokio::select! {
+                read = from_agent.read_buf(agent.space()),
+                    if agent_open && self.to_client.has_room() =>
+                {
+                    agent_open = read.as_ref().is_ok_and(|read| *read > 0);
+                    match whole_lines("the agent", read, &mut agent) {
+                        Ok(block) => self.relay_to_client(block),
+                        Err(error) => break Err(error),
+                    }
+                    if self.to_agent.queued() > MAX_STUFFED {
+                        break Err(ProxyError::Stuffed { queued: self.to_agent.queued() });
+                    }
+                }
+                read = from_client.read_buf(client.space()),
+                    if client_open && self.to_agent.has_room() =>
+                {
+                    client_open = read.as_ref().is_ok_and(|read| *read > 0);
+                    match whole_lines("the client", read, &mut client) {
+                        Ok(block) => self.relay_to_agent(block),
+                        Err(error) => break Err(error),
+                    }
+                    if !client_open {
+                        self.to_agent.close();
+                    }
+                }
+                () = self.to_client.flush(), if self.to_client.has_work() => {}
+                () = self.to_agent.flush(), if self.to_agent.has_work() => {}
+                Some(decision) = self.decisions.next(), if !self.decisions.is_empty() => {
+                    if let Ok(decided) = decision {
+                        self.decided(decided);
+                    }
+                }
+                Some(message) = messages.recv() => match message {
+                    RelayMsg::Settle(settled) => {
+                        let _ = settled.send(());
+                    }
+                    RelayMsg::CloseAgent => {
+                        self.let_go(&self.waiting.all());
+                        self.to_agent.close();
+                    }
+                },
+                reason = &mut ended, if gone.is_none() => {
+                    gone = Some(reason.unwrap_or_else(|_| "the agent ended".to_owned()));
+                    drained.as_mut().reset(Instant::now() + DRAIN);
+                }
+                () = &mut drained, if gone.is_some() || !agent_open => {
+                    break if gone.is_some() { Ok(()) } else { Err(ProxyError::Mute) };
+                }
+            }
+            if !agent_open && gone.is_none() && !waits_for_exit {
+                waits_for_exit = true;
+                drained.as_mut().reset(Instant::now() + LAST_BREATH);
+            }
+        };
+        // What was denied in its last moments is still to be reported.
+        let _ = self.decisions.next().now_or_never();
+        while self.to_client.has_work() {
+            self.to_client.flush().await;
+        }
+        let reason = match (&result, gone) {
+            (Err(error), _) => error.to_string(),
+            (Ok(()), reason) => reason.unwrap_or_default(),
+        };
+        self.proxy.extractor.end(&reason, &mut self.told);
+        self.tell();
+        result
+    }
+
+    /// Relays what the client said. Nothing here needs a verdict.
+    fn relay_to_agent(&mut self, block: Option<Bytes>) {
+        let Some(block) = block else { return };
+        if !self.to_agent.is_open() {
+            // It was not sent, so it tells nothing.
+            return;
+        }
+        self.to_agent.push(block.clone());
+        for line in lines(&block) {
+            self.observe(Direction::ToAgent, &line);
+        }
+    }
+
+    /// Relays what the agent said, save what the gate keeps back.
+    fn relay_to_client(&mut self, block: Option<Bytes>) {
+        let Some(block) = block else { return };
+        if self.proxy.gate.is_none() {
+            self.to_client.push(block.clone());
+            self.observe_all(&block);
+            return;
+        }
+        for line in lines(&block) {
+            match self.proxy.extractor.gate(content(&line)) {
+                // Line by line, since what one tells is what the next is judged by.
+                Gate::Pass => {
+                    self.to_client.push(line.clone());
+                    self.observe(Direction::ToClient, &line);
+                }
+                gate => self.gated(line, gate),
+            }
+        }
+    }
+
+    fn gated(&mut self, line: Bytes, gate: Gate) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        match gate {
+            Gate::Pass => {}
+            Gate::Ambiguous { why, replies } => {
+                tracing::warn!(agent = %self.proxy.agent, why, "dropped a line");
+                for reply in replies {
+                    self.to_agent.push(reply);
+                }
+            }
+            Gate::Ask(ask) => {
+                let verdict = gatekeeping.judge(line, ask);
+                self.follow(verdict);
+            }
+        }
+    }
+
+    fn decided(&mut self, decided: Decided) {
+        match decided {
+            Decided::LetGo(numbers) => self.let_go(&numbers),
+            Decided::Settled(number, settlement) => {
+                if let Some(held) = self.waiting.take(number) {
+                    self.settled(held, settlement);
+                }
+            }
+        }
+    }
+
+    fn settled(&mut self, held: Held, settlement: Settlement) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        match settlement {
+            Settlement::Allowed => {
+                let verdict = gatekeeping.allowed(held);
+                self.follow(verdict);
+            }
+            Settlement::Answered(content) => {
+                match self.proxy.extractor.answer(&held.ask, &content) {
+                    Some(reply) => self.to_agent.push(reply),
+                    None => self.refuse(&held.ask, &Refusal::Cancelled),
+                }
+            }
+            Settlement::Denied { id, owners, message } => {
+                let path = held.path();
+                self.refuse(&held.ask, &Refusal::Outside { blocked: id, path, owners, message });
+            }
+        }
+    }
+
+    fn follow(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Pass(line) => {
+                self.to_client.push(line.clone());
+                self.observe(Direction::ToClient, &line);
+            }
+            Verdict::Refuse(ask) => self.refuse(&ask, &Refusal::NoTerminals),
+            Verdict::Hold(held) => self.hold(held),
+        }
+    }
+
+    /// Asks routing, and goes on reading meanwhile.
+    fn hold(&mut self, held: Held) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        let request = held.request(&self.proxy.agent);
+        let routing = gatekeeping.routing.clone();
+        let cancelled = self.cancelled.contains(&held.ask.session);
+        match self.waiting.keep(held) {
+            Ok((number, registration)) => {
+                let decision: BoxFuture<'static, _> = Box::pin(async move {
+                    let settlement = routing.request(request).await.unwrap_or_else(orphaned);
+                    Decided::Settled(number, settlement)
+                });
+                self.decisions.push(Abortable::new(decision, registration));
+                if cancelled {
+                    self.let_go_soon(vec![number]);
+                }
+            }
+            Err(held) => {
+                tracing::warn!(agent = %self.proxy.agent, "too many requests wait for a decision");
+                self.refuse(&held.ask, &Refusal::Cancelled);
+            }
+        }
+    }
+
+    fn refuse(&mut self, ask: &crate::extract::Ask, refusal: &Refusal) {
+        if let Some(reply) = self.proxy.extractor.refuse(ask, refusal) {
+            self.to_agent.push(reply);
+        }
+    }
+
+    fn observe_all(&mut self, block: &Bytes) {
+        for line in lines(block) {
+            self.observe(Direction::ToClient, &line);
+        }
+    }
+
+    /// Reads along with a line that was relayed.
+    fn observe(&mut self, direction: Direction, line: &[u8]) {
+        self.proxy.extractor.observe(direction, content(line), &mut self.told);
+        self.tell();
+    }
+
+    fn tell(&mut self) {
+        let mut told = std::mem::take(&mut self.told);
+        for activity in told.drain(..) {
+            match &activity.kind {
+                ActivityKind::TurnBegan => {
+                    self.cancelled.remove(&activity.session);
+                }
+                ActivityKind::TurnEnded { .. } => {
+                    self.cancelled.remove(&activity.session);
+                    self.let_go_soon(self.waiting.of_session(&activity.session));
+                }
+                ActivityKind::CancelRequested => {
+                    self.cancelled.insert(activity.session.clone());
+                    self.let_go_soon(self.waiting.of_session(&activity.session));
+                }
+                ActivityKind::RequestCancelled { id } => {
+                    self.let_go_soon(self.waiting.of_request(id));
+                }
+                ActivityKind::Performed { path, action } => {
+                    self.performed(&activity.session, path, *action);
+                }
+                _ => {}
+            }
+            self.proxy.tracker.record(&self.proxy.agent, activity);
+        }
+        self.told = told;
+    }
+
+    /// Lets go of requests once routing has taken them in, so that what is denied at once is.
+    fn let_go_soon(&mut self, numbers: Vec<u64>) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        if numbers.is_empty() {
+            return;
+        }
+        let routing = gatekeeping.routing.clone();
+        let (_, registration) = AbortHandle::new_pair();
+        let taken_in: BoxFuture<'static, _> = Box::pin(async move {
+            routing.settled().await;
+            Decided::LetGo(numbers)
+        });
+        self.decisions.push(Abortable::new(taken_in, registration));
+    }
+
+    /// Answers requests whose decision nobody awaits any more.
+    fn let_go(&mut self, numbers: &[u64]) {
+        for number in numbers {
+            if let Some(held) = self.waiting.take(*number) {
+                self.refuse(&held.ask, &Refusal::Cancelled);
+            }
+        }
+    }
+
+    /// Reports a tool call that reached outside the zone past the gate.
+    fn performed(&self, session: &SessionId, path: &str, action: Action) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        if let Err(denied) = gatekeeping.zone.check(Path::new(path), action) {
+            gatekeeping.routing.observed(Request {
+                key: SessionKey::new(self.proxy.agent.clone(), session.clone()),
+                path: denied.path,
+                action,
+                via: Via::Tool,
+                hold: false,
+                grantable: denied.grantable,
+            });
+        }
+    }
+}
+
+/// Returns the whole lines after a read; at the end of the stream also what has no newline.
+fn whole_lines(
+    side: &'static str,
+    read: std::io::Result<usize>,
+    framer: &mut Framer,
+) -> Result<Option<Bytes>, ProxyError> {
+    match read {
+        Ok(0) => Ok(framer.rest()),
+        Ok(_) => framer.block().map_err(|source| ProxyError::Line { side, source }),
+        Err(source) => Err(ProxyError::Read { side, source }),
+    }
+}

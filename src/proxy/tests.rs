@@ -1,0 +1,206 @@
+#![allow(clippy::unwrap_used)]
+//! The relay with a protocol of words instead of ACP: it must not matter which.
+
+mod bench;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+use self::bench::{Options, ZONED, bench, line};
+use super::*;
+use crate::model::{BlockedId, BlockedStatus, Event};
+use crate::routing::Decision;
+
+#[tokio::test]
+async fn every_byte_passes_both_ways_without_a_zone() {
+    let mut bench = bench(&Options { zoned: false, ..ZONED });
+    let odd = b"read 1 s out/x\r\n\xff\xfe not UTF-8\n\n{\"torn\n no newline at the end";
+    bench.agent.write_all(odd).await.unwrap();
+    bench.agent.shutdown().await.unwrap();
+    bench.client.write_all(odd).await.unwrap();
+    bench.client.shutdown().await.unwrap();
+    let mut heard = Vec::new();
+    bench.agent.read_to_end(&mut heard).await.unwrap();
+    assert_eq!(heard, odd);
+    bench.ended.send("done".to_owned()).unwrap();
+    heard.clear();
+    bench.client.read_to_end(&mut heard).await.unwrap();
+    assert_eq!(heard, odd);
+    bench.relay.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_long_line_passes_through_small_pipes_while_neither_side_waits_for_the_other() {
+    let bench = bench(&Options { buffer: 64, ..ZONED });
+    let long = format!("{}\n", "x".repeat(3 << 20));
+    let (mut agent, mut client) = (Vec::new(), Vec::new());
+    let (from_agent, to_agent) = tokio::io::split(bench.agent.into_inner());
+    let (from_client, to_client) = tokio::io::split(bench.client.into_inner());
+    let write = |mut to: tokio::io::WriteHalf<DuplexStream>, text: String| async move {
+        to.write_all(text.as_bytes()).await.unwrap();
+        to
+    };
+    let mut from_agent = from_agent.take(long.len() as u64);
+    let mut from_client = from_client.take(long.len() as u64);
+    // Both write before either is known to read: directions do not wait for each other.
+    let _kept = tokio::join!(
+        write(to_agent, long.clone()),
+        write(to_client, long.clone()),
+        from_agent.read_to_end(&mut agent),
+        from_client.read_to_end(&mut client),
+    );
+    assert!(agent == long.as_bytes() && client == long.as_bytes());
+    bench.ended.send(String::new()).unwrap();
+}
+
+#[tokio::test]
+async fn what_the_zone_denies_is_refused_and_all_else_passes_in_order() {
+    let mut bench = bench(&ZONED);
+    bench.agent_says("one\nread 1 s in/a\ntwo\nread 2 s out/b\nambiguous 3\nthree\n").await;
+    for expected in ["one\n", "read 1 s in/a\n", "two\n", "three\n"] {
+        assert_eq!(line(&mut bench.client).await, expected);
+    }
+    let mut replies = [line(&mut bench.agent).await, line(&mut bench.agent).await];
+    replies.sort();
+    assert_eq!(replies, ["invalid 3\n", "outside 2 out/b\n"]);
+    let permit = bench.permits.take("1").unwrap();
+    assert!(permit[0].real.ends_with("in/a"));
+    assert!(bench.permits.take("2").is_none());
+}
+
+#[tokio::test]
+async fn a_held_request_leaves_the_stream_and_passes_once_all_of_it_is_allowed() {
+    let mut bench = bench(&Options { hold: true, ..ZONED });
+    bench.agent_says("read 1 s out/a in/b out/c\nlater\n").await;
+    assert_eq!(line(&mut bench.client).await, "later\n");
+    assert_eq!(bench.blocked().await, (BlockedId::new("b1"), BlockedStatus::Pending));
+    bench.allow("b1").await;
+    assert_eq!(bench.blocked().await.1, BlockedStatus::Allowed);
+    assert_eq!(bench.blocked().await, (BlockedId::new("b2"), BlockedStatus::Pending));
+    bench.allow("b2").await;
+    assert_eq!(line(&mut bench.client).await, "read 1 s out/a in/b out/c\n");
+    assert_eq!(bench.permits.take("1").unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn content_answers_in_place_of_the_client() {
+    let mut bench = bench(&Options { hold: true, ..ZONED });
+    bench.agent_says("read 7 s out/a\n").await;
+    bench.blocked().await;
+    let decision = Decision::Answer { content: "text".to_owned() };
+    bench.routing.resolve(BlockedId::new("b1"), decision).await.unwrap();
+    assert_eq!(line(&mut bench.agent).await, "content 7 text\n");
+}
+
+#[tokio::test]
+async fn cancelling_lets_go_of_what_is_held() {
+    let mut bench = bench(&Options { hold: true, ..ZONED });
+    bench.agent_says("read 1 s out/a\nread 2 other out/a\nread 3 s out/b\n").await;
+    for _ in 0..3 {
+        bench.blocked().await;
+    }
+    bench.client.write_all(b"cancel s\n").await.unwrap();
+    for expected in ["cancel s\n", "cancelled 1\n", "cancelled 3\n"] {
+        assert_eq!(line(&mut bench.agent).await, expected);
+    }
+    let mut expired = [bench.blocked().await, bench.blocked().await];
+    expired.sort_by_key(|(id, _)| id.clone());
+    let status = BlockedStatus::Expired;
+    assert_eq!(expired, [(BlockedId::new("b1"), status), (BlockedId::new("b3"), status)]);
+    bench.agent_says("drop 2 other\n").await;
+    assert_eq!(line(&mut bench.agent).await, "cancelled 2\n");
+    assert_eq!(bench.blocked().await, (BlockedId::new("b2"), status));
+}
+
+#[tokio::test]
+async fn what_is_denied_right_before_the_end_of_its_turn_is_denied_and_reported() {
+    let mut bench = bench(&ZONED);
+    bench.client.write_all(b"prompt s\n").await.unwrap();
+    assert_eq!(line(&mut bench.agent).await, "prompt s\n");
+    bench.agent_says("read 1 s out/a\ndone s\n").await;
+    assert_eq!(line(&mut bench.agent).await, "outside 1 out/a\n");
+    assert_eq!(bench.blocked().await, (BlockedId::new("b1"), BlockedStatus::Denied));
+}
+
+#[tokio::test]
+async fn an_agent_that_is_to_end_holds_nothing_and_is_sent_nothing() {
+    let mut bench = bench(&Options { hold: true, ..ZONED });
+    bench.agent_says("read 1 s out/a\n").await;
+    bench.blocked().await;
+    bench.handle.close_agent().await;
+    assert_eq!(line(&mut bench.agent).await, "cancelled 1\n");
+    assert_eq!(line(&mut bench.agent).await, "", "its input is closed");
+    assert_eq!(bench.blocked().await, (BlockedId::new("b1"), BlockedStatus::Expired));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_closes_its_output_and_lives_is_of_no_use() {
+    let bench = bench(&ZONED);
+    drop(bench.agent);
+    assert!(matches!(bench.relay.await.unwrap(), Err(ProxyError::Mute)));
+}
+
+#[tokio::test]
+async fn the_death_of_the_agent_ends_its_turns_and_what_it_held() {
+    let mut bench = bench(&Options { hold: true, ..ZONED });
+    bench.client.write_all(b"prompt s\n").await.unwrap();
+    assert_eq!(line(&mut bench.agent).await, "prompt s\n");
+    bench.agent_says("read 1 s out/a\n").await;
+    bench.blocked().await;
+    bench.agent_says("last words\n").await;
+    bench.ended.send("was killed".to_owned()).unwrap();
+    drop(bench.agent);
+    assert_eq!(line(&mut bench.client).await, "last words\n");
+    bench.relay.await.unwrap().unwrap();
+    let (mut expired, mut reason) = (false, None);
+    while !expired || reason.is_none() {
+        match &bench.events.recv().await.unwrap().event {
+            Event::Blocked(access) => expired = access.status == BlockedStatus::Expired,
+            Event::Turn(turn) => reason = turn.reason.clone(),
+            _ => {}
+        }
+    }
+    assert_eq!(reason.as_deref(), Some("was killed"));
+}
+
+#[tokio::test]
+async fn an_access_past_the_gate_is_reported() {
+    let mut bench = bench(&ZONED);
+    bench.agent_says("did s in/a\ndid s out/a\n").await;
+    assert_eq!(bench.blocked().await, (BlockedId::new("b1"), BlockedStatus::Observed));
+}
+
+#[tokio::test]
+async fn terminals_can_be_refused_and_permissions_left_to_the_orchestrator() {
+    let mut bench = bench(&Options { terminals: false, orchestrator_permits: true, ..ZONED });
+    bench.agent_says("run 1 s in/a\n").await;
+    assert_eq!(line(&mut bench.agent).await, "no terminals 1\n");
+    bench.agent_says("may 2 s in/a\n").await;
+    assert_eq!(bench.blocked().await, (BlockedId::new("b1"), BlockedStatus::Pending));
+    bench.allow("b1").await;
+    assert_eq!(line(&mut bench.client).await, "may 2 s in/a\n");
+}
+
+#[tokio::test]
+async fn a_line_over_the_limit_breaks_the_relay_off_with_its_reason() {
+    let mut bench = bench(&Options { buffer: 1 << 20, ..ZONED });
+    let chunk = vec![b'x'; 1 << 20];
+    for _ in 0..=64 {
+        if bench.agent.write_all(&chunk).await.is_err() {
+            break;
+        }
+    }
+    let error = bench.relay.await.unwrap().unwrap_err();
+    assert!(matches!(error, ProxyError::Line { side: "the agent", .. }), "{error}");
+}
+
+#[tokio::test]
+async fn settled_means_that_what_was_relayed_is_with_the_tracker() {
+    let mut bench = bench(&ZONED);
+    bench.agent_says("talk\n").await;
+    assert_eq!(line(&mut bench.client).await, "talk\n");
+    bench.handle.settled().await;
+    bench.tracker.settled().await;
+    let mut told = std::iter::from_fn(|| bench.events.try_recv().ok());
+    assert!(told.any(|published| matches!(&published.event,
+        Event::SessionUpdate { update, .. } if &**update == "talk")));
+}

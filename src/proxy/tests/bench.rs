@@ -1,0 +1,213 @@
+//! A relay between an agent and a client that the test plays.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::bus::Bus;
+use crate::extract::{Access, Ask, Gate, Refusal, Target};
+use crate::line::Direction;
+use crate::model::{
+    Action, Activity, ActivityKind, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Via,
+};
+use crate::proxy::*;
+use crate::routing::{self, Decision, Orchestrator, Scope};
+use crate::tracker::{self, OrchestratorView};
+use crate::zone::{GitAccess, ZoneSpec};
+
+/// `read ID SESSION PATH`, `run …`, `may …`, `ambiguous ID`, `drop ID SESSION`, `did SESSION PATH`,
+/// `done SESSION`;
+/// to the agent `prompt SESSION`, `cancel SESSION`; all else is talk. Talk is told as an update.
+struct Words;
+
+impl Extractor for Words {
+    fn observe(&mut self, direction: Direction, line: &[u8], told: &mut Vec<Activity>) {
+        let text = String::from_utf8_lossy(line).into_owned();
+        let words: Vec<_> = text.split(' ').collect();
+        let (session, kind) = match (direction, words.as_slice()) {
+            (Direction::ToAgent, ["cancel", session]) => (*session, ActivityKind::CancelRequested),
+            (Direction::ToAgent, ["prompt", session]) => (*session, ActivityKind::TurnBegan),
+            (Direction::ToClient, ["done", session]) => {
+                (*session, ActivityKind::TurnEnded { stop_reason: "end_turn".into(), reason: None })
+            }
+            (Direction::ToClient, ["drop", id, session]) => {
+                (*session, ActivityKind::RequestCancelled { id: (*id).into() })
+            }
+            (Direction::ToClient, ["did", session, path]) => {
+                let path = (*path).into();
+                (*session, ActivityKind::Performed { path, action: Action::Read })
+            }
+            _ => ("s", ActivityKind::Update(text.as_str().into())),
+        };
+        told.push(Activity { session: SessionId::new(session), kind });
+    }
+
+    fn gate(&mut self, line: &[u8]) -> Gate {
+        let text = String::from_utf8_lossy(line).into_owned();
+        let words: Vec<_> = text.split(' ').collect();
+        let via = match words.first() {
+            Some(&"read") => Via::Fs,
+            Some(&"run") => Via::Terminal,
+            Some(&"may") => Via::Permission,
+            Some(&"ambiguous") => {
+                let replies = vec![Bytes::from(format!("invalid {}\n", words[1]))];
+                return Gate::Ambiguous { why: "it says so", replies };
+            }
+            _ => return Gate::Pass,
+        };
+        let access =
+            |path: &&str| Access { path: PathBuf::from(path), target: Target::File(Action::Read) };
+        Gate::Ask(Ask {
+            id: Some(serde_json::value::RawValue::from_string(words[1].to_owned()).unwrap()),
+            session: SessionId::new(words[2]),
+            via,
+            accesses: words[3..].iter().map(access).collect(),
+            options: Vec::new(),
+        })
+    }
+
+    fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes> {
+        let id = ask.id.as_ref()?;
+        Some(Bytes::from(match refusal {
+            Refusal::Outside { path, .. } => format!("outside {id} {path}\n"),
+            Refusal::Cancelled => format!("cancelled {id}\n"),
+            Refusal::NoTerminals => format!("no terminals {id}\n"),
+        }))
+    }
+
+    fn answer(&self, ask: &Ask, content: &str) -> Option<Bytes> {
+        Some(Bytes::from(format!("content {} {content}\n", ask.id.as_ref()?)))
+    }
+
+    fn end(&mut self, reason: &str, told: &mut Vec<Activity>) {
+        let kind =
+            ActivityKind::TurnEnded { stop_reason: "error".into(), reason: Some(reason.into()) };
+        told.push(Activity { session: SessionId::new("s"), kind });
+    }
+}
+
+/// A relay between an agent and a client that the test plays.
+pub(super) struct Bench {
+    pub(super) agent: BufReader<DuplexStream>,
+    pub(super) client: BufReader<DuplexStream>,
+    pub(super) handle: RelayHandle,
+    pub(super) ended: oneshot::Sender<String>,
+    pub(super) relay: JoinHandle<Result<(), ProxyError>>,
+    pub(super) routing: RoutingHandle,
+    pub(super) events: tokio::sync::broadcast::Receiver<Arc<crate::bus::Published>>,
+    pub(super) permits: Arc<Permits>,
+    pub(super) tracker: TrackerHandle,
+    pub(super) _folder: TempDir,
+}
+
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the bench")]
+pub(super) struct Options {
+    pub(super) zoned: bool,
+    pub(super) hold: bool,
+    pub(super) terminals: bool,
+    pub(super) orchestrator_permits: bool,
+    pub(super) buffer: usize,
+}
+
+pub(super) const ZONED: Options = Options {
+    zoned: true,
+    hold: false,
+    terminals: true,
+    orchestrator_permits: false,
+    buffer: 1 << 16,
+};
+
+pub(super) fn bench(options: &Options) -> Bench {
+    let folder = tempfile::tempdir().unwrap();
+    let (bus, cancel) = (Bus::new(1000), CancellationToken::new());
+    let events = bus.subscribe();
+    let settings = tracker::Settings {
+        context_turns: 3,
+        compaction_threshold: 0.5,
+        decay_rate: 0.95,
+        tick: std::time::Duration::from_hours(1),
+        idle_tick: std::time::Duration::from_hours(1),
+    };
+    let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
+    let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
+    tokio::spawn(task);
+    let settings = routing::Settings {
+        orchestrator: Orchestrator::Nobody,
+        hold: options.hold,
+        hold_timeout: std::time::Duration::from_hours(1),
+        owners: Vec::new(),
+    };
+    let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
+    tokio::spawn(task);
+    let spec = ZoneSpec {
+        workspace: folder.path().to_owned(),
+        allowed: vec!["in/**".to_owned()],
+        shared: Vec::new(),
+        denied: Vec::new(),
+        readable: Vec::new(),
+        git: GitAccess::None,
+        terminals: options.terminals,
+        eisen_dir: "/nonexistent/eisen".into(),
+    };
+    let permits = Arc::new(Permits::default());
+    let gate = options.zoned.then(|| Gatekeeping {
+        zone: Arc::new(Zone::compile(&spec).unwrap()),
+        routing: routing.clone(),
+        permits: Some(permits.clone()),
+        orchestrator_permits: options.orchestrator_permits,
+    });
+    let proxy = Proxy {
+        agent: AgentId::new("a"),
+        extractor: Box::new(Words),
+        tracker: tracker.clone(),
+        gate,
+    };
+    let (agent, ours) = tokio::io::duplex(options.buffer);
+    let (from_agent, to_agent) = tokio::io::split(ours);
+    let (client, ours) = tokio::io::duplex(options.buffer);
+    let (from_client, to_client) = tokio::io::split(ours);
+    let (ended, death) = oneshot::channel();
+    let streams = Streams { from_agent, to_agent, from_client, to_client };
+    let (handle, relay) = proxy.start(streams, death);
+    Bench {
+        agent: BufReader::new(agent),
+        client: BufReader::new(client),
+        handle,
+        ended,
+        relay: tokio::spawn(relay),
+        routing,
+        events,
+        permits,
+        tracker,
+        _folder: folder,
+    }
+}
+
+pub(super) async fn line(stream: &mut BufReader<DuplexStream>) -> String {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.unwrap();
+    line
+}
+
+impl Bench {
+    pub(super) async fn agent_says(&mut self, text: &str) {
+        self.agent.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    pub(super) async fn blocked(&mut self) -> (BlockedId, BlockedStatus) {
+        loop {
+            if let Event::Blocked(access) = &self.events.recv().await.unwrap().event {
+                return (access.id.clone(), access.status);
+            }
+        }
+    }
+
+    pub(super) async fn allow(&self, id: &str) {
+        let decision = Decision::Allow { scope: Scope::Once, ttl: None };
+        self.routing.resolve(BlockedId::new(id), decision).await.unwrap();
+    }
+}

@@ -26,6 +26,8 @@ pub mod zone;
 
 pub mod routing;
 
+pub mod client_host;
+
 pub mod tracker;
 
 pub mod bus;

@@ -1,0 +1,187 @@
+//! The ACP client of supervised agents: sessions, prompt queue, files, terminals, permissions.
+//! Knows neither the supervisor nor servers.
+//!
+//! One task owns the state of one agent run (`actor`); what an agent asks for runs in tasks of
+//! its own, so that no request ever waits for one in the opposite direction.
+
+mod actor;
+mod content;
+mod dispatch;
+mod error;
+mod files;
+mod handshake;
+mod permissions;
+mod requests;
+mod rpc;
+mod sessions;
+mod terminals;
+#[cfg(test)]
+mod tests;
+mod transport;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::model::{BlockedId, SessionId};
+use crate::process::Launcher;
+use crate::proxy::Permits;
+use actor::{Host, HostMsg, Reply};
+use terminals::Launch;
+
+pub use content::Content;
+pub use error::HostError;
+pub use handshake::AgentInfo;
+
+/// Messages that wait for the host's task; past that the sender waits, never the agent.
+const MAILBOX: usize = 64;
+
+/// How the host behaves towards one agent.
+#[derive(Clone, Debug)]
+pub struct HostSettings {
+    /// Absolute: `cwd` of new sessions.
+    pub cwd: PathBuf,
+    pub permissions: PermissionPolicy,
+    /// Whether `terminal/*` is offered.
+    pub terminals: bool,
+    pub mcp_servers: Vec<Value>,
+    pub auth_method: Option<String>,
+    pub model: Option<String>,
+    pub mode: Option<String>,
+    /// Environment of terminals beside the supervisor's own.
+    pub env: BTreeMap<String, String>,
+    /// For each step until a session is open, `initialize` first.
+    pub initialize_timeout: Duration,
+}
+
+/// How a permission request inside the zone is answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PermissionPolicy {
+    Allow,
+    Deny,
+}
+
+/// Which prompts go first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Urgency {
+    /// Behind the running turn, before other queued prompts.
+    Briefing,
+    Normal,
+}
+
+/// A prompt turn that came to its end.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PromptOutcome {
+    pub session: SessionId,
+    /// As the protocol has it.
+    pub stop_reason: String,
+    /// The agent's message chunks, joined.
+    pub text: String,
+    /// Accesses that were denied at once, for a prompt of the orchestrator's.
+    pub blocked: Vec<BlockedId>,
+}
+
+/// Speaks to the host of one agent run.
+#[derive(Clone, Debug)]
+pub struct HostHandle {
+    mailbox: mpsc::Sender<HostMsg>,
+    shared: Arc<Shared>,
+}
+
+/// What the host's task and its handles both read; written once.
+#[derive(Debug)]
+struct Shared {
+    settings: HostSettings,
+    agent: OnceLock<AgentInfo>,
+    /// Why the host ended; the first reason given stays.
+    gone: OnceLock<String>,
+}
+
+impl HostHandle {
+    /// Starts a host on the client's end of a proxy; `launcher` starts the agent's terminals. It
+    /// ends with `cancel`, or when `reader` does; every prompt that runs then ends with
+    /// [`HostError::Gone`], its terminals are killed.
+    pub fn spawn<R, W>(
+        settings: HostSettings,
+        launcher: Launcher,
+        permits: Arc<Permits>,
+        reader: R,
+        writer: W,
+        cancel: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send)
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        Self::spawn_with(settings, Arc::new(launcher), permits, reader, writer, cancel)
+    }
+
+    fn spawn_with<R, W>(
+        settings: HostSettings,
+        launcher: Arc<dyn Launch>,
+        permits: Arc<Permits>,
+        reader: R,
+        writer: W,
+        cancel: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send)
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let shared = Arc::new(Shared { settings, agent: OnceLock::new(), gone: OnceLock::new() });
+        let (mailbox, messages) = mpsc::channel(MAILBOX);
+        let host = Host::new(Arc::clone(&shared), launcher, permits, messages, reader, writer);
+        (Self { mailbox, shared }, host.run(cancel))
+    }
+
+    /// Who the agent said it is; None before [`HostHandle::initialize`] succeeded.
+    pub fn agent_info(&self) -> Option<&AgentInfo> {
+        self.shared.agent.get()
+    }
+
+    /// Queues a prompt; answers when its turn ends. Dropping the future withdraws a queued prompt,
+    /// and leaves a running one alone.
+    pub async fn prompt(
+        &self,
+        session: Option<SessionId>,
+        content: Content,
+        urgency: Urgency,
+    ) -> Result<PromptOutcome, HostError> {
+        self.ask(|reply| HostMsg::Prompt { session, content, urgency, reply }).await
+    }
+
+    /// Cancels the running turn and what is queued, of one session or all. The turn itself ends
+    /// when the agent says so.
+    pub async fn cancel(&self, session: Option<SessionId>) -> Result<(), HostError> {
+        self.ask(|reply| HostMsg::Cancel { session, reply }).await
+    }
+
+    /// Says why the agent died, before its streams end: those who wait are told this, and not that
+    /// a stream closed.
+    pub fn died(&self, why: &str) {
+        let _ = self.shared.gone.set(why.to_owned());
+    }
+
+    async fn ask<T>(&self, message: impl FnOnce(Reply<T>) -> HostMsg) -> Result<T, HostError> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(message(reply)).await?;
+        answer.await.unwrap_or_else(|_| Err(self.shared.gone()))
+    }
+
+    async fn tell(&self, message: HostMsg) -> Result<(), HostError> {
+        self.mailbox.send(message).await.map_err(|_| self.shared.gone())
+    }
+}
+
+impl Shared {
+    fn gone(&self) -> HostError {
+        let reason = self.gone.get().map_or("its client ended", String::as_str);
+        HostError::Gone(reason.to_owned())
+    }
+}

@@ -1,0 +1,130 @@
+//! What each request of the agent means: which permit it needs, and whose work it is.
+
+use agent_client_protocol_schema::v1::{CreateTerminalRequest, Error, ReadTextFileRequest};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::actor::Host;
+use super::permissions::{self, PermissionRequest};
+use super::requests::{Done, Outcome};
+use super::{files, rpc};
+use crate::model::Action;
+use crate::zone::Permit;
+
+impl<R, W> Host<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send,
+{
+    pub(super) fn on_request(&mut self, id: &RawValue, method: &str, params: Option<&RawValue>) {
+        // Taken for every request, whether it needs one or not: what stayed behind would be
+        // found by a later request of the same id.
+        let permits = self.permits.take(id.get());
+        if let Err(error) = self.start(id, method, params, permits) {
+            tracing::debug!(method, %id, error = error.message, "refused a request of the agent");
+            self.out.push(rpc::response(id, Err(&error)), None);
+        }
+    }
+
+    pub(super) fn on_done(&mut self, id: &RawValue, outcome: Outcome) {
+        match outcome {
+            Ok(Done::Result(result)) => self.out.push(rpc::response(id, Ok(&result)), None),
+            Ok(Done::Bulky(result, place)) => {
+                self.out.push(rpc::response(id, Ok(&result)), Some(place));
+            }
+            Ok(Done::Terminal(started)) => {
+                let terminal = self.terminals.register(started);
+                self.answer(id, &json!({ "terminalId": terminal }));
+            }
+            Err(error) => self.out.push(rpc::response(id, Err(&error)), None),
+        }
+    }
+
+    /// Answers a request or starts its task; an error is the answer.
+    fn start(
+        &mut self,
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+        permits: Option<Vec<Permit>>,
+    ) -> Result<(), Error> {
+        if method == "session/request_permission" {
+            let request = rpc::decode(params)?;
+            self.answer(id, &self.permission(&request));
+            return Ok(());
+        }
+        self.requests.admit()?;
+        match method {
+            "fs/read_text_file" => {
+                let request: ReadTextFileRequest = rpc::decode(params)?;
+                let permit = files::only(permits, Action::Read)?;
+                self.requests.start_bulky(id, files::read(request, permit));
+            }
+            "fs/write_text_file" => {
+                let permit = files::only(permits, Action::Write)?;
+                let params = params.unwrap_or(RawValue::NULL).to_owned();
+                let bytes = params.get().len();
+                let write = files::write(params, permit);
+                self.requests.start(id, bytes, async { write.await.map(Done::Result) });
+            }
+            _ if self.shared.settings.terminals => self.terminal(id, method, params, permits)?,
+            _ => return Err(unknown(method)),
+        }
+        Ok(())
+    }
+
+    fn terminal(
+        &mut self,
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+        permits: Option<Vec<Permit>>,
+    ) -> Result<(), Error> {
+        match method {
+            "terminal/create" => {
+                let request: CreateTerminalRequest = rpc::decode(params)?;
+                let starting = self.terminals.create(request, permits)?;
+                self.requests.start(id, 0, async { starting.await.map(Done::Terminal) });
+            }
+            "terminal/output" => {
+                let output = self.terminals.find(params)?.output();
+                self.requests.start_bulky(id, output);
+            }
+            "terminal/wait_for_exit" => {
+                let exit = self.terminals.find(params)?.wait_for_exit();
+                self.requests.start(id, 0, async { exit.await.map(Done::Result) });
+            }
+            "terminal/kill" => {
+                let killed = self.terminals.find(params)?.kill();
+                self.requests.start(id, 0, async { killed.await.map(Done::Result) });
+            }
+            "terminal/release" => {
+                let killed = self.terminals.remove(params)?.kill();
+                self.requests.start(id, 0, async { killed.await.map(Done::Result) });
+            }
+            _ => return Err(unknown(method)),
+        }
+        Ok(())
+    }
+
+    /// A cancelled turn's requests are `cancelled`, others go by policy.
+    fn permission(&self, request: &PermissionRequest) -> Value {
+        let policy = self.shared.settings.permissions;
+        let chosen = if self.sessions.is_cancelled(&request.session_id) {
+            None
+        } else {
+            permissions::choose(policy, &request.options)
+        };
+        permissions::outcome(chosen)
+    }
+
+    fn answer(&mut self, id: &RawValue, result: &Value) {
+        let result = rpc::encode(result);
+        self.out.push(rpc::response(id, result.as_deref()), None);
+    }
+}
+
+fn unknown(method: &str) -> Error {
+    rpc::failure(-32601, format!("Method not found: {method}"))
+}

@@ -1,0 +1,33 @@
+use std::time::Duration;
+
+use crate::model::SessionId;
+
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum HostError {
+    #[error("the agent did not answer `{method}` within {} s", .after.as_secs_f64())]
+    Timeout { method: &'static str, after: Duration },
+    #[error("the agent answered `{method}` with error {code}: {message}")]
+    Refused { method: String, code: i64, message: String },
+    #[error("the agent's answer to `{method}` makes no sense: {why}")]
+    Malformed { method: String, why: String },
+    #[error("the agent speaks protocol version {0}, and this client only version 1")]
+    Version(u64),
+    #[error("the agent offers no {what} `{wanted}`; it offers {offered}")]
+    NotOffered { what: &'static str, wanted: String, offered: String },
+    #[error("the agent ended: {0}")]
+    Gone(String),
+    #[error("no session is open")]
+    NoSession,
+    #[error("there is no session `{0}`")]
+    UnknownSession(SessionId),
+    #[error("the session `{session}` has {queued} prompts queued already")]
+    QueueFull { session: SessionId, queued: usize },
+    #[error("the prompt was cancelled before it was sent")]
+    Withdrawn,
+}
+
+impl HostError {
+    pub(super) fn malformed(method: &str, why: &impl ToString) -> Self {
+        Self::Malformed { method: method.to_owned(), why: why.to_string() }
+    }
+}

@@ -1,0 +1,196 @@
+//! `fs/*`: reads and writes what a permit names, and nothing else.
+
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use agent_client_protocol_schema::v1::{
+    Error, ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest, WriteTextFileResponse,
+};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::rpc;
+use crate::model::Action;
+use crate::zone::Permit;
+
+/// Most bytes of a file that one answer carries: with JSON around it still a line of 64 MiB.
+const MAX_CONTENT: usize = 60 << 20;
+
+/// Answers `fs/read_text_file`.
+pub(super) async fn read(request: ReadTextFileRequest, permit: Permit) -> Answer {
+    blocking(move || {
+        let told = |error| explain("read", &request.path, &error);
+        let file = permit.open_read().map_err(told)?;
+        let first = request.line.unwrap_or(1).max(1);
+        let content = lines_of(BufReader::new(file), first, request.limit, MAX_CONTENT);
+        let content = content.map_err(told)?;
+        rpc::encode(&ReadTextFileResponse::new(content))
+    })
+    .await
+}
+
+/// Answers `fs/write_text_file`. Decodes its params here, since they may be large.
+pub(super) async fn write(params: Box<RawValue>, permit: Permit) -> Answer {
+    blocking(move || {
+        let request: WriteTextFileRequest = rpc::decode(Some(&params))?;
+        permit
+            .replace(request.content.as_bytes())
+            .map_err(|error| explain("write", &request.path, &error))?;
+        rpc::encode(&WriteTextFileResponse::new())
+    })
+    .await
+}
+
+/// The permit of a request for one file. Without one the request never passed a gate.
+pub(super) fn only(permits: Option<Vec<Permit>>, action: Action) -> Result<Permit, Error> {
+    let mut permits = permits.unwrap_or_default().into_iter();
+    match (permits.next(), permits.next()) {
+        (Some(permit), None) if permit.action == action => Ok(permit),
+        _ => Err(rpc::failure(-32603, "Refused: this access was not judged by the agent's zone")),
+    }
+}
+
+type Answer = Result<Box<RawValue>, Error>;
+
+async fn blocking(work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
+    tokio::task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|_| Err(rpc::failure(-32603, "Internal error: the file access failed")))
+}
+
+/// Reads `limit` lines from line `first` (from 1) on, endings included; a line past the end is an
+/// empty text. Keeps no more than `max` bytes, however large the file is.
+fn lines_of(
+    mut text: impl BufRead,
+    first: u32,
+    limit: Option<u32>,
+    max: usize,
+) -> io::Result<String> {
+    let mut content = Vec::new();
+    let mut skip = u64::from(first) - 1;
+    let mut take = limit.map_or(u64::MAX, u64::from);
+    while take > 0 {
+        let piece = text.fill_buf()?;
+        if piece.is_empty() {
+            break;
+        }
+        let end = memchr::memchr(b'\n', piece).map(|newline| newline + 1);
+        let length = end.unwrap_or(piece.len());
+        if skip == 0 {
+            content.extend_from_slice(&piece[..length]);
+        }
+        if content.len() > max {
+            let why = format!("more than {max} bytes; ask for a part with `line` and `limit`");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
+        if end.is_some() {
+            if skip == 0 {
+                take -= 1;
+            } else {
+                skip -= 1;
+            }
+        }
+        text.consume(length);
+    }
+    String::from_utf8(content)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
+}
+
+/// Says what failed on which path, as the agent named it.
+fn explain(what: &str, path: &Path, error: &io::Error) -> Error {
+    let path = path.display().to_string();
+    if error.kind() == io::ErrorKind::NotFound {
+        return rpc::failure(-32002, format!("Resource not found: {path}"))
+            .data(json!({ "uri": path }));
+    }
+    let why = match error.raw_os_error() {
+        Some(_) => error.kind().to_string(),
+        None => error.to_string(),
+    };
+    rpc::failure(-32603, format!("Cannot {what} {path}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_file_is_read_by_line_and_limit() {
+        let check = |first: u32, limit: Option<u32>, content: Expect| {
+            // A tiny buffer, so that lines come in pieces.
+            let text = BufReader::with_capacity(2, "one\r\n\nthrée\nfour".as_bytes());
+            content.assert_eq(&format!("{:?}", lines_of(text, first, limit, 1000).unwrap()));
+        };
+        check(1, None, expect![[r#""one\r\n\nthrée\nfour""#]]);
+        check(1, Some(1), expect![[r#""one\r\n""#]]);
+        check(2, Some(1), expect![[r#""\n""#]]);
+        check(2, Some(2), expect![[r#""\nthrée\n""#]]);
+        check(3, None, expect![[r#""thrée\nfour""#]]);
+        check(4, Some(u32::MAX), expect![[r#""four""#]]);
+        check(5, None, expect![[r#""""#]]);
+        check(u32::MAX, Some(3), expect![[r#""""#]]);
+        check(1, Some(0), expect![[r#""""#]]);
+    }
+
+    #[test]
+    fn what_cannot_be_told_in_one_answer_is_an_error() {
+        let check = |text: &[u8], first: u32, limit: Option<u32>, told: Expect| {
+            let read = lines_of(BufReader::with_capacity(3, text), first, limit, 8);
+            told.assert_eq(&match read {
+                Ok(text) => text,
+                Err(error) => explain("read", Path::new("/w/a"), &error).message,
+            });
+        };
+        check(b"12345678", 1, None, expect!["12345678"]);
+        check(
+            b"123456789",
+            1,
+            None,
+            expect!["Cannot read /w/a: more than 8 bytes; ask for a part with `line` and `limit`"],
+        );
+        // What is skipped is not kept.
+        check(
+            b"123456789\nab\ncdefghijk",
+            2,
+            Some(1),
+            expect![[r"
+            ab
+        "]],
+        );
+        check(b"a\xff\nb\n", 1, None, expect!["Cannot read /w/a: it is not UTF-8 text"]);
+        check(
+            b"a\xff\nb\n",
+            2,
+            None,
+            expect![[r"
+            b
+        "]],
+        );
+    }
+
+    #[test]
+    fn errors_name_path_and_cause() {
+        let check = |error: io::Error, told: Expect| {
+            let error = explain("write", Path::new("/w/a b"), &error);
+            told.assert_eq(&serde_json::to_string(&error).unwrap());
+        };
+        check(
+            io::Error::from_raw_os_error(2),
+            expect![[
+                r#"{"code":-32002,"message":"Resource not found: /w/a b","data":{"uri":"/w/a b"}}"#
+            ]],
+        );
+        check(
+            io::Error::from_raw_os_error(13),
+            expect![[r#"{"code":-32603,"message":"Cannot write /w/a b: permission denied"}"#]],
+        );
+        check(
+            io::Error::other("it is a pipe"),
+            expect![[r#"{"code":-32603,"message":"Cannot write /w/a b: it is a pipe"}"#]],
+        );
+    }
+}

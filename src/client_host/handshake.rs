@@ -1,0 +1,127 @@
+//! From a fresh agent to an open session: `initialize`, `authenticate`, `session/new`, mode and
+//! model. Runs in the caller's task, over the host's mailbox.
+
+mod choice;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::actor::HostMsg;
+use super::{HostError, HostHandle};
+use crate::model::SessionId;
+use choice::{Choice, How};
+
+const PROTOCOL_VERSION: u64 = 1;
+const AUTH_REQUIRED: i64 = -32000;
+
+/// Who an agent said it is, in its answer to `initialize`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentInfo {
+    pub name: Option<String>,
+    pub version: Option<String>,
+    /// Whether `session/load` is offered.
+    pub load_session: bool,
+    /// Ids of the ways to authenticate.
+    pub auth_methods: Vec<String>,
+}
+
+impl HostHandle {
+    /// `initialize`, then `authenticate` if a method is configured.
+    pub async fn initialize(&self) -> Result<(), HostError> {
+        let settings = &self.shared.settings;
+        let params = json!({
+            "protocolVersion": PROTOCOL_VERSION,
+            "clientCapabilities": {
+                "fs": { "readTextFile": true, "writeTextFile": true },
+                "terminal": settings.terminals,
+            },
+            "clientInfo": { "name": "eisen-core", "version": env!("CARGO_PKG_VERSION") },
+        });
+        let answer = self.step("initialize", params).await?;
+        match answer["protocolVersion"].as_u64() {
+            Some(PROTOCOL_VERSION) => {}
+            Some(other) => return Err(HostError::Version(other)),
+            None => return Err(HostError::malformed("initialize", &"it has no `protocolVersion`")),
+        }
+        let methods = choice::auth_methods(&answer);
+        // A second `initialize` of the same run is not foreseen; the first answer stays.
+        let _ = self.shared.agent.set(AgentInfo {
+            name: text(&answer["agentInfo"]["name"]),
+            version: text(&answer["agentInfo"]["version"]),
+            load_session: answer["agentCapabilities"]["loadSession"] == true,
+            auth_methods: methods.iter().map(|method| method.id.clone()).collect(),
+        });
+        if let Some(wanted) = &settings.auth_method {
+            let method = choice::choose("auth method", wanted, &methods)?;
+            self.step("authenticate", json!({ "methodId": method.id })).await?;
+        }
+        Ok(())
+    }
+
+    /// `session/new`, then mode and model as configured. The first session opened is the default
+    /// for prompts.
+    pub async fn new_session(&self) -> Result<SessionId, HostError> {
+        let settings = &self.shared.settings;
+        let params = json!({ "cwd": settings.cwd, "mcpServers": settings.mcp_servers });
+        let answer =
+            self.step("session/new", params).await.map_err(|error| self.name_auth(error))?;
+        let id = match answer["sessionId"].as_str() {
+            Some(id) if !id.is_empty() => id,
+            _ => return Err(HostError::malformed("session/new", &"it has no `sessionId`")),
+        };
+        if let Some(mode) = &settings.mode {
+            self.set(id, choice::choose("mode", mode, &choice::modes(&answer))?).await?;
+        }
+        if let Some(model) = &settings.model {
+            self.set(id, choice::choose("model", model, &choice::models(&answer))?).await?;
+        }
+        let session = SessionId::new(id);
+        self.tell(HostMsg::Opened { session: session.clone() }).await?;
+        Ok(session)
+    }
+
+    async fn set(&self, session: &str, choice: &Choice) -> Result<(), HostError> {
+        let (method, params) = match &choice.how {
+            How::Auth => return Ok(()),
+            How::Mode => ("session/set_mode", json!({ "sessionId": session, "modeId": choice.id })),
+            How::Model => {
+                ("session/set_model", json!({ "sessionId": session, "modelId": choice.id }))
+            }
+            How::Option(option) => (
+                "session/set_config_option",
+                json!({ "sessionId": session, "configId": option, "value": choice.id }),
+            ),
+        };
+        self.step(method, params).await.map(drop)
+    }
+
+    /// One request of the handshake, answered within the configured time: an agent that says
+    /// nothing must not stay `connecting` for ever.
+    async fn step(&self, method: &'static str, params: Value) -> Result<Value, HostError> {
+        let after = self.shared.settings.initialize_timeout;
+        let call = self.ask(|reply| HostMsg::Call { method, params, reply });
+        let answer: Box<RawValue> =
+            timeout(after, call).await.map_err(|_| HostError::Timeout { method, after })??;
+        serde_json::from_str(answer.get()).map_err(|error| HostError::malformed(method, &error))
+    }
+
+    /// Says what to configure where the agent wants to know its user first.
+    fn name_auth(&self, error: HostError) -> HostError {
+        match error {
+            HostError::Refused { method, code: AUTH_REQUIRED, message } => {
+                let offered = self.agent_info().map(|agent| choice::list(&agent.auth_methods));
+                let offered = offered.unwrap_or_else(|| "none".to_owned());
+                let message = format!(
+                    "{message}; set `auth_method` to one that the agent offers ({offered}), or log in with its own command"
+                );
+                HostError::Refused { method, code: AUTH_REQUIRED, message }
+            }
+            other => other,
+        }
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}

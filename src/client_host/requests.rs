@@ -1,0 +1,130 @@
+//! What the agent asked for and was not answered yet, each request in a task of its own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::Error;
+use serde_json::value::RawValue;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{AbortHandle, Id, JoinSet};
+
+use super::rpc;
+use super::terminals::Started;
+
+/// Requests that may be under way; one more is answered with an error at once. (Not reading on
+/// instead could keep the very `terminal/kill` unread that would end one.)
+const MAX_RUNNING: usize = 1024;
+
+/// Bytes of requests under way; past that the host reads no further line until one is done. Only
+/// writes count, which end without the agent's help.
+const MAX_BYTES: usize = 256 << 20;
+
+/// Answers of any size that may be made or wait to be written; more wait for their turn.
+const MAX_BULKY: usize = 4;
+
+#[derive(Debug)]
+pub(super) struct Requests {
+    tasks: JoinSet<Outcome>,
+    running: HashMap<Id, Running>,
+    bytes: usize,
+    bulky: Arc<Semaphore>,
+}
+
+#[derive(Debug)]
+struct Running {
+    id: Box<RawValue>,
+    bytes: usize,
+    abort: AbortHandle,
+}
+
+pub(super) type Outcome = Result<Done, Error>;
+
+/// How a request's task ends well.
+#[derive(Debug)]
+pub(super) enum Done {
+    Result(Box<RawValue>),
+    /// Its place is let go when the line was written.
+    Bulky(Box<RawValue>, OwnedSemaphorePermit),
+    Terminal(Started),
+}
+
+impl Requests {
+    pub(super) fn new() -> Self {
+        Self {
+            tasks: JoinSet::new(),
+            running: HashMap::new(),
+            bytes: 0,
+            bulky: Arc::new(Semaphore::new(MAX_BULKY)),
+        }
+    }
+
+    /// Whether a request's task may be started.
+    pub(super) fn admit(&self) -> Result<(), Error> {
+        if self.running.len() < MAX_RUNNING {
+            Ok(())
+        } else {
+            Err(rpc::failure(-32603, format!("More than {MAX_RUNNING} requests at once")))
+        }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes < MAX_BYTES
+    }
+
+    /// Starts a request's task. `bytes` is what it holds until it is done.
+    pub(super) fn start<F>(&mut self, id: &RawValue, bytes: usize, task: F)
+    where
+        F: Future<Output = Outcome> + Send + 'static,
+    {
+        let abort = self.tasks.spawn(task);
+        self.bytes += bytes;
+        self.running.insert(abort.id(), Running { id: id.to_owned(), bytes, abort });
+    }
+
+    /// Starts a task whose answer may be large.
+    pub(super) fn start_bulky<F>(&mut self, id: &RawValue, task: F)
+    where
+        F: Future<Output = Result<Box<RawValue>, Error>> + Send + 'static,
+    {
+        let bulky = Arc::clone(&self.bulky);
+        self.start(id, 0, async move {
+            let Ok(place) = bulky.acquire_owned().await else {
+                return Err(rpc::failure(-32603, "Internal error: the client ends"));
+            };
+            Ok(Done::Bulky(task.await?, place))
+        });
+    }
+
+    /// Waits for a task to be done; None if there is none.
+    pub(super) async fn next(&mut self) -> Option<(Box<RawValue>, Outcome)> {
+        loop {
+            let (task, outcome) = match self.tasks.join_next_with_id().await? {
+                Ok(done) => done,
+                // An aborted task is not in the table any more, so this is a panic's.
+                Err(error) => (error.id(), Err(rpc::failure(-32603, "Internal error"))),
+            };
+            if let Some(running) = self.running.remove(&task) {
+                self.bytes -= running.bytes;
+                return Some((running.id, outcome));
+            }
+        }
+    }
+
+    /// Aborts a request that is under way; says whether there was one. The id is compared as the
+    /// JSON it came as.
+    pub(super) fn cancel(&mut self, id: &RawValue) -> bool {
+        let found = self.running.iter().find(|(_, running)| running.id.get() == id.get());
+        let Some(task) = found.map(|(task, _)| *task) else { return false };
+        if let Some(running) = self.running.remove(&task) {
+            self.bytes -= running.bytes;
+            running.abort.abort();
+        }
+        true
+    }
+
+    /// Aborts everything and waits until it is gone.
+    pub(super) async fn end(&mut self) {
+        self.running.clear();
+        self.tasks.shutdown().await;
+    }
+}

@@ -1,0 +1,244 @@
+//! JSON-RPC as it goes over the pipe: what a line of the agent is, and the lines of our own.
+//! Knows what no method means.
+
+use agent_client_protocol_schema::v1::Error;
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::HostError;
+
+/// Longest line sent: what every relay between us and the agent must take.
+const MAX_SENT: usize = 64 << 20;
+
+/// More bytes than an answer has beside its result and id.
+const ENVELOPE: usize = 64;
+
+/// A line of the agent.
+#[derive(Debug)]
+pub(super) enum Incoming<'a> {
+    Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
+    Notification { method: String, params: Option<&'a RawValue> },
+    Response { id: &'a RawValue, outcome: Result<Option<&'a RawValue>, Failure> },
+}
+
+/// An error that the agent answered with, whatever its shape: whoever waits for the answer must
+/// learn that it came.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Failure {
+    code: i64,
+    message: String,
+}
+
+impl Failure {
+    /// What an agent hides in `data` is often the only thing that helps.
+    fn read(raw: &RawValue) -> Self {
+        let error: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+        let data = &error["data"];
+        let details = [data, &data["details"], &data["message"]].into_iter();
+        let details = details.filter_map(Value::as_str).find(|details| !details.is_empty());
+        let message = match (error["message"].as_str(), details) {
+            (Some(message), Some(details)) => format!("{message}: {details}"),
+            (Some(message), None) => message.to_owned(),
+            (None, _) => raw.get().to_owned(),
+        };
+        Self { code: error["code"].as_i64().unwrap_or_default(), message }
+    }
+
+    pub(super) fn into_error(self, method: &str) -> HostError {
+        HostError::Refused { method: method.to_owned(), code: self.code, message: self.message }
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(default)]
+    method: Option<String>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+/// Tells a value of `null` from no value.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
+}
+
+/// Reads a line; says why it can't.
+pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, String> {
+    if line.trim_ascii_start().first() == Some(&b'[') {
+        return Err("a batch, which the protocol does not have".to_owned());
+    }
+    let Envelope { id, method, params, result, error } =
+        serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    match (method, id) {
+        (Some(method), Some(id)) => Ok(Incoming::Request { id, method, params }),
+        (Some(method), None) => Ok(Incoming::Notification { method, params }),
+        (None, Some(id)) => {
+            let outcome = error.map(Failure::read).map_or(Ok(result), Err);
+            Ok(Incoming::Response { id, outcome })
+        }
+        (None, None) => Err("neither a method nor an id".to_owned()),
+    }
+}
+
+/// Decodes what a request came with.
+pub(super) fn decode<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Error> {
+    let text = params.map_or("null", RawValue::get);
+    serde_json::from_str(text).map_err(|error| failure(-32602, format!("Invalid params: {error}")))
+}
+
+/// Encodes what a request is answered with.
+pub(super) fn encode(result: &impl Serialize) -> Result<Box<RawValue>, Error> {
+    to_raw_value(result).map_err(|error| failure(-32603, error.to_string()))
+}
+
+pub(super) fn failure(code: i32, message: impl Into<String>) -> Error {
+    Error::new(code, message)
+}
+
+pub(super) fn request(id: u64, method: &str, params: &impl Serialize) -> Bytes {
+    #[derive(Serialize)]
+    struct Request<'a, P> {
+        jsonrpc: &'static str,
+        id: u64,
+        method: &'a str,
+        params: &'a P,
+    }
+    line(&Request { jsonrpc: "2.0", id, method, params })
+}
+
+pub(super) fn notification(method: &str, params: &impl Serialize) -> Bytes {
+    #[derive(Serialize)]
+    struct Notification<'a, P> {
+        jsonrpc: &'static str,
+        method: &'a str,
+        params: &'a P,
+    }
+    line(&Notification { jsonrpc: "2.0", method, params })
+}
+
+/// Answers a request, with its id as it came. An answer too long for a line becomes an error.
+pub(super) fn response(id: &RawValue, outcome: Result<&RawValue, &Error>) -> Bytes {
+    response_within(MAX_SENT, id, outcome)
+}
+
+fn response_within(max: usize, id: &RawValue, outcome: Result<&RawValue, &Error>) -> Bytes {
+    #[derive(Serialize)]
+    struct Response<'a> {
+        jsonrpc: &'static str,
+        id: &'a RawValue,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a Error>,
+    }
+    let too_long;
+    let outcome = match outcome {
+        Ok(result) if result.get().len() + id.get().len() + ENVELOPE > max => {
+            let why = format!("The answer is longer than the {max} bytes that a line may have");
+            too_long = failure(-32603, why);
+            Err(&too_long)
+        }
+        outcome => outcome,
+    };
+    line(&Response { jsonrpc: "2.0", id, result: outcome.ok(), error: outcome.err() })
+}
+
+#[expect(clippy::expect_used, reason = "structs and JSON values always serialise")]
+fn line(message: &impl Serialize) -> Bytes {
+    let mut line = serde_json::to_vec(message).expect("a message has string keys only");
+    line.push(b'\n');
+    line.into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[test]
+    fn lines_are_told_apart() {
+        let check = |line: &str, told: Expect| {
+            told.assert_eq(&match parse(line.as_bytes()) {
+                Ok(Incoming::Request { id, method, params }) => {
+                    format!("request {id} {method} {:?}", params.map(RawValue::get))
+                }
+                Ok(Incoming::Notification { method, params }) => {
+                    format!("notification {method} {:?}", params.map(RawValue::get))
+                }
+                Ok(Incoming::Response { id, outcome }) => format!(
+                    "response {id} {:?}",
+                    outcome
+                        .map(|result| result.map(RawValue::get))
+                        .map_err(|failure| failure.into_error("m").to_string())
+                ),
+                Err(why) => format!("bad: {why}"),
+            });
+        };
+        check(
+            r#"{"jsonrpc":"2.0","id": 1.50 ,"method":"m","params":{"a":1}}"#,
+            expect![[r#"request 1.50 m Some("{\"a\":1}")"#]],
+        );
+        check(r#"{"id":"é\u00e9","method":"m"}"#, expect![[r#"request "é\u00e9" m None"#]]);
+        check(r#"{"id":null,"method":"m"}"#, expect!["request null m None"]);
+        check(r#"{"method":"m","params":null}"#, expect!["notification m None"]);
+        check(r#"{"id":0,"result":null}"#, expect!["response 0 Ok(None)"]);
+        check(r#"{"id":0,"result":{}}"#, expect![[r#"response 0 Ok(Some("{}"))"#]]);
+        check(
+            r#"{"id":0,"error":{"code":-32603,"message":"Internal error","data":{"details":"no key"}}}"#,
+            expect![[
+                r#"response 0 Err("the agent answered `m` with error -32603: Internal error: no key")"#
+            ]],
+        );
+        check(
+            r#"{"id":0,"error":{"code":1,"message":"no","data":{"message":"why"}},"result":null}"#,
+            expect![[r#"response 0 Err("the agent answered `m` with error 1: no: why")"#]],
+        );
+        check(
+            r#"{"id":0,"error":{}}"#,
+            expect![[r#"response 0 Err("the agent answered `m` with error 0: {}")"#]],
+        );
+        check(
+            r#"{"id":0,"error":"boom"}"#,
+            expect![[r#"response 0 Err("the agent answered `m` with error 0: \"boom\"")"#]],
+        );
+        check(r#"{"id":0,"error":null,"result":1}"#, expect![[r#"response 0 Ok(Some("1"))"#]]);
+        check("{}", expect!["bad: neither a method nor an id"]);
+        check(" [{}]", expect!["bad: a batch, which the protocol does not have"]);
+        check("npm WARN", expect!["bad: expected ident at line 1 column 2"]);
+        check(
+            r#"{"id":1,"id":2,"method":"m"}"#,
+            expect!["bad: duplicate field `id` at line 1 column 12"],
+        );
+        let deep = format!(r#"{{"method":"m","params":{}{}}}"#, "[".repeat(5000), "]".repeat(5000));
+        assert!(parse(deep.as_bytes()).is_ok());
+        assert!(parse(b"{\"method\":\"\xff\"}").is_err());
+    }
+
+    #[test]
+    fn an_answer_too_long_for_a_line_is_an_error() {
+        let id = encode(&7).unwrap();
+        let answer = |length| {
+            let result = encode(&"x".repeat(length)).unwrap();
+            String::from_utf8(response_within(100, &id, Ok(&result)).into()).unwrap()
+        };
+        assert_eq!(
+            answer(33),
+            format!(r#"{{"jsonrpc":"2.0","id":7,"result":"{}"}}"#, "x".repeat(33)) + "\n"
+        );
+        expect![[r#"
+            {"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"The answer is longer than the 100 bytes that a line may have"}}
+        "#]].assert_eq(&answer(34));
+    }
+}

@@ -1,0 +1,120 @@
+//! The end of a terminal's output, as text. Pure.
+
+use std::collections::VecDeque;
+
+/// Keeps the last bytes of an output.
+#[derive(Debug)]
+pub(super) struct Tail {
+    kept: VecDeque<u8>,
+    limit: usize,
+    dropped: bool,
+}
+
+impl Tail {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { kept: VecDeque::new(), limit, dropped: false }
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let fitting = &bytes[bytes.len().saturating_sub(self.limit)..];
+        let excess = (self.kept.len() + fitting.len()).saturating_sub(self.limit);
+        self.dropped |= excess > 0 || fitting.len() < bytes.len();
+        self.kept.drain(..excess);
+        self.kept.extend(fitting);
+    }
+
+    /// Returns the text and whether its beginning was dropped: at most `limit` bytes, from a
+    /// character's first on. Bytes that are no UTF-8 become U+FFFD, but for a character at the
+    /// end of which the rest may still come.
+    pub(super) fn text(&mut self, complete: bool) -> (String, bool) {
+        let mut bytes: &[u8] = self.kept.make_contiguous();
+        if self.dropped {
+            let rest = bytes.iter().take(3).take_while(|byte| is_continuation(**byte)).count();
+            bytes = &bytes[rest..];
+        }
+        if !complete {
+            bytes = &bytes[..bytes.len() - unfinished(bytes)];
+        }
+        let mut text = String::from_utf8_lossy(bytes).into_owned();
+        let mut dropped = self.dropped;
+        if text.len() > self.limit {
+            // What stands for a wrong byte is longer than the byte.
+            text.drain(..text.ceil_char_boundary(text.len() - self.limit));
+            dropped = true;
+        }
+        (text, dropped)
+    }
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
+}
+
+/// The length of a character at the end that lacks its last bytes.
+fn unfinished(bytes: &[u8]) -> usize {
+    let end = |length: &usize| &bytes[bytes.len() - length..];
+    (1..=bytes.len().min(3))
+        .find(|length| !is_continuation(end(length)[0]))
+        .filter(|length| std::str::from_utf8(end(length)).is_err_and(|e| e.error_len().is_none()))
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn output_is_cut_at_characters() {
+        let check = |limit: usize, pieces: &[&[u8]], complete: bool, told: Expect| {
+            let mut tail = Tail::new(limit);
+            for piece in pieces {
+                tail.push(piece);
+            }
+            told.assert_eq(&format!("{:?}", tail.text(complete)));
+        };
+        check(5, &[b"hello"], false, expect![[r#"("hello", false)"#]]);
+        check(5, &[b"hel", b"lo!"], false, expect![[r#"("ello!", true)"#]]);
+        check(3, &[b"a", b"hello"], false, expect![[r#"("llo", true)"#]]);
+        check(4, &["aéé".as_bytes()], false, expect![[r#"("éé", true)"#]]);
+        check(3, &["aéé".as_bytes()], false, expect![[r#"("é", true)"#]]);
+        check(4, &["🦀🦀".as_bytes()], false, expect![[r#"("🦀", true)"#]]);
+        check(3, &["🦀".as_bytes()], false, expect![[r#"("", true)"#]]);
+        check(9, &[b"a\xffb"], false, expect![[r#"("a�b", false)"#]]);
+        check(3, &[b"a\xffb"], false, expect![[r#"("b", true)"#]]);
+        check(0, &[b"a"], false, expect![[r#"("", true)"#]]);
+        check(0, &[], false, expect![[r#"("", false)"#]]);
+        // Half a character waits for its rest, until there is none to come.
+        check(9, &[b"a\xc3"], false, expect![[r#"("a", false)"#]]);
+        check(9, &[b"a\xc3"], true, expect![[r#"("a�", false)"#]]);
+        check(9, &[b"a\xc3", b"\xa9"], false, expect![[r#"("aé", false)"#]]);
+        check(9, &["aé".as_bytes(), b"\xf0\x9f\xa6"], false, expect![[r#"("aé", false)"#]]);
+        check(9, &[b"\xff\xff\xff\xe2\x82"], false, expect![[r#"("���", false)"#]]);
+        check(9, &[b"\x80\x80"], false, expect![[r#"("��", false)"#]]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_end_of_any_text_is_kept(text in "\\PC{0,40}", limit in 0usize..60, step in 1usize..9) {
+            let mut tail = Tail::new(limit);
+            for piece in text.as_bytes().chunks(step) {
+                tail.push(piece);
+                let (sofar, _) = tail.text(false);
+                prop_assert!(text.contains(&sofar) && sofar.len() <= limit);
+            }
+            let (kept, dropped) = tail.text(true);
+            let start = text.ceil_char_boundary(text.len().saturating_sub(limit));
+            prop_assert_eq!(&kept, &text[start..]);
+            prop_assert_eq!(dropped, text.len() > limit);
+        }
+
+        #[test]
+        fn any_bytes_stay_within_the_limit(bytes: Vec<u8>, limit in 0usize..60, complete: bool) {
+            let mut tail = Tail::new(limit);
+            tail.push(&bytes);
+            prop_assert!(tail.text(complete).0.len() <= limit);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! One terminal: a task that owns the process and what it printed. The process's exit ends it,
+//! not its pipe's end: what it left running in the background may print on.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+
+use agent_client_protocol_schema::v1::{
+    Error, KillTerminalResponse, TerminalExitStatus, TerminalOutputResponse,
+};
+use nix::sys::signal::Signal;
+use serde_json::value::RawValue;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::shell::Shell;
+use super::tail::Tail;
+use crate::client_host::rpc;
+use crate::process::Exit;
+
+/// Messages that wait for a terminal's task; past that the sender waits.
+const MAILBOX: usize = 16;
+
+/// Read from the pipe at a time, and at most after the exit: no pipe of an ordinary user holds
+/// more, so what comes later was printed later.
+const CHUNK: usize = 16 << 10;
+const DRAINED: usize = 1 << 20;
+
+/// Speaks to a terminal's task, which ends when the last of these is dropped.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    mailbox: mpsc::Sender<TerminalMsg>,
+    exit: watch::Receiver<Option<Exit>>,
+}
+
+#[derive(Debug)]
+enum TerminalMsg {
+    Output(oneshot::Sender<TerminalOutputResponse>),
+    Kill(oneshot::Sender<()>),
+}
+
+type Answer = Result<Box<RawValue>, Error>;
+
+impl Terminal {
+    /// Returns a terminal and its task.
+    pub(super) fn new(
+        shell: Box<dyn Shell>,
+        output: pipe::Receiver,
+        tail: Tail,
+    ) -> (Self, impl Future<Output = ()> + Send) {
+        let (mailbox, messages) = mpsc::channel(MAILBOX);
+        let (exited, exit) = watch::channel(None);
+        let state = TerminalState { shell: Some(shell), output: Some(output), tail, exited };
+        (Self { mailbox, exit }, state.run(messages))
+    }
+
+    /// Answers `terminal/output`.
+    pub(crate) fn output(&self) -> impl Future<Output = Answer> + Send + use<> {
+        let mailbox = self.mailbox.clone();
+        async move {
+            let (reply, answer) = oneshot::channel();
+            mailbox.send(TerminalMsg::Output(reply)).await.map_err(|_| gone())?;
+            rpc::encode(&answer.await.map_err(|_| gone())?)
+        }
+    }
+
+    /// Answers `terminal/wait_for_exit`.
+    pub(crate) fn wait_for_exit(&self) -> impl Future<Output = Answer> + Send + use<> {
+        let mut exit = self.exit.clone();
+        async move {
+            let exit = exit.wait_for(Option::is_some).await.map_err(|_| gone())?.map(status);
+            rpc::encode(&exit)
+        }
+    }
+
+    /// Answers `terminal/kill` and `terminal/release`, when the process is gone with all it
+    /// started.
+    pub(crate) fn kill(&self) -> impl Future<Output = Answer> + Send + use<> {
+        let mailbox = self.mailbox.clone();
+        async move {
+            let (reply, killed) = oneshot::channel();
+            mailbox.send(TerminalMsg::Kill(reply)).await.map_err(|_| gone())?;
+            killed.await.map_err(|_| gone())?;
+            rpc::encode(&KillTerminalResponse::new())
+        }
+    }
+}
+
+#[derive(Debug)]
+struct TerminalState {
+    /// None once killed.
+    shell: Option<Box<dyn Shell>>,
+    /// None at its end.
+    output: Option<pipe::Receiver>,
+    tail: Tail,
+    exited: watch::Sender<Option<Exit>>,
+}
+
+impl TerminalState {
+    async fn run(mut self, mut messages: mpsc::Receiver<TerminalMsg>) {
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let running = self.shell.is_some() && self.exited.borrow().is_none();
+            tokio::select! {
+                read = read(&mut self.output, &mut chunk) => match read {
+                    Ok(length @ 1..) => self.tail.push(&chunk[..length]),
+                    Ok(0) | Err(_) => self.output = None,
+                },
+                exit = wait(self.shell.as_deref()), if running => self.exit(exit),
+                message = messages.recv() => match message {
+                    Some(TerminalMsg::Output(reply)) => drop(reply.send(self.told())),
+                    Some(TerminalMsg::Kill(reply)) => {
+                        self.kill().await;
+                        let _ = reply.send(());
+                    }
+                    None => break,
+                },
+            }
+        }
+        self.kill().await;
+    }
+
+    async fn kill(&mut self) {
+        if let Some(shell) = self.shell.take() {
+            let exit = shell.kill().await;
+            self.exit(exit);
+        }
+    }
+
+    /// Takes note of the exit, the first only; all that was printed before it is there then.
+    fn exit(&mut self, exit: Exit) {
+        if let Some(output) = &self.output
+            && let Err(error) = drain(output, &mut self.tail)
+        {
+            tracing::debug!(%error, "cannot read the rest of a terminal's output");
+        }
+        self.exited.send_if_modified(|known| {
+            let first = known.is_none();
+            known.get_or_insert(exit);
+            first
+        });
+    }
+
+    fn told(&mut self) -> TerminalOutputResponse {
+        let exit = *self.exited.borrow();
+        let (output, truncated) = self.tail.text(exit.is_some());
+        TerminalOutputResponse::new(output, truncated).exit_status(exit.map(status))
+    }
+}
+
+async fn read(output: &mut Option<pipe::Receiver>, chunk: &mut [u8]) -> io::Result<usize> {
+    match output {
+        Some(output) => output.read(chunk).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn wait(shell: Option<&dyn Shell>) -> Exit {
+    match shell {
+        Some(shell) => shell.wait().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads what is in the pipe now. Past tokio, which would report only what its poller has seen.
+fn drain(output: &pipe::Receiver, tail: &mut Tail) -> io::Result<()> {
+    let mut pipe = std::fs::File::from(output.as_fd().try_clone_to_owned()?);
+    let mut chunk = vec![0; CHUNK];
+    let mut drained = 0;
+    while drained < DRAINED {
+        match pipe.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(length) => {
+                tail.push(&chunk[..length]);
+                drained += length;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn status(exit: Exit) -> TerminalExitStatus {
+    match exit {
+        // Exit codes have eight bits.
+        Exit::Code(code) => TerminalExitStatus::new().exit_code(code.unsigned_abs()),
+        Exit::Signal(number) => {
+            let name = Signal::try_from(number)
+                .map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_owned());
+            TerminalExitStatus::new().signal(name)
+        }
+    }
+}
+
+fn gone() -> Error {
+    rpc::failure(-32603, "The terminal is gone")
+}

@@ -1,0 +1,219 @@
+#![allow(clippy::unwrap_used)]
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Runs `initialize` and `new_session` against answers in order, and tells what was sent after
+/// `initialize`, and what came of it.
+async fn check(settings: HostSettings, answers: &[Value], expected: Expect) {
+    let Scene { host, mut agent, .. } = start(settings);
+    let opening = tokio::spawn({
+        let host = host.clone();
+        async move {
+            host.initialize().await?;
+            host.new_session().await
+        }
+    });
+    let mut told = Vec::new();
+    for answer in answers {
+        let request = agent.recv().await;
+        if request["method"] != "initialize" {
+            told.push(format!("{} {}", request["method"].as_str().unwrap(), request["params"]));
+        }
+        let mut answer = answer.clone();
+        answer["jsonrpc"] = json!("2.0");
+        answer["id"] = request["id"].clone();
+        agent.send(answer).await;
+    }
+    told.push(match opening.await.unwrap() {
+        Ok(session) => format!("open: {session}\n"),
+        Err(error) => format!("failed: {error}\n"),
+    });
+    expected.assert_eq(&told.join("\n"));
+}
+
+fn initialized() -> Value {
+    json!({ "result": {
+        "protocolVersion": 1,
+        "agentInfo": { "name": "fake", "version": "0.1" },
+        "agentCapabilities": { "loadSession": true },
+        "authMethods": [{ "id": "key", "name": "API key" }, { "id": "login", "name": "Log in" }],
+    } })
+}
+
+fn opened() -> Value {
+    json!({ "result": {
+        "sessionId": "s",
+        "modes": { "availableModes": [{ "id": "plan", "name": "Plan" }] },
+        "models": { "availableModels": [{ "modelId": "m", "name": "M" }] },
+        "configOptions": [{ "id": "x", "category": "model", "type": "select",
+            "options": [{ "value": "big", "name": "Big" }] }],
+    } })
+}
+
+#[tokio::test]
+async fn a_session_is_opened_step_by_step() {
+    check(
+        settings(),
+        &[initialized(), opened()],
+        expect![[r#"
+            session/new {"cwd":"/w","mcpServers":[]}
+            open: s
+        "#]],
+    )
+    .await;
+    let configured = HostSettings {
+        mcp_servers: vec![json!({ "name": "db", "command": "db-mcp", "args": [], "env": [] })],
+        auth_method: Some("key".to_owned()),
+        mode: Some("Plan".to_owned()),
+        model: Some("big".to_owned()),
+        ..settings()
+    };
+    let ok = json!({ "result": null });
+    check(
+        configured,
+        &[initialized(), ok.clone(), opened(), ok.clone(), ok.clone()],
+        expect![[r#"
+            authenticate {"methodId":"key"}
+            session/new {"cwd":"/w","mcpServers":[{"name":"db","command":"db-mcp","args":[],"env":[]}]}
+            session/set_mode {"sessionId":"s","modeId":"plan"}
+            session/set_config_option {"sessionId":"s","configId":"x","value":"big"}
+            open: s
+        "#]],
+    )
+    .await;
+    let other = HostSettings { model: Some("M".to_owned()), ..settings() };
+    check(
+        other,
+        &[initialized(), opened(), ok],
+        expect![[r#"
+        session/new {"cwd":"/w","mcpServers":[]}
+        session/set_model {"sessionId":"s","modelId":"m"}
+        open: s
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_said() {
+    let with = |auth: Option<&str>, mode: Option<&str>| HostSettings {
+        auth_method: auth.map(str::to_owned),
+        mode: mode.map(str::to_owned),
+        ..settings()
+    };
+    let refused =
+        |code: i64, message: &str| json!({ "error": { "code": code, "message": message } });
+    let v2 = json!({ "result": { "protocolVersion": 2 } });
+    check(
+        with(None, None),
+        &[v2],
+        expect![[r"
+        failed: the agent speaks protocol version 2, and this client only version 1
+    "]],
+    )
+    .await;
+    check(
+        with(None, None),
+        &[json!({ "result": {} })],
+        expect![[r"
+        failed: the agent's answer to `initialize` makes no sense: it has no `protocolVersion`
+    "]],
+    )
+    .await;
+    check(
+        with(None, None),
+        &[refused(-32603, "no")],
+        expect![[r"
+        failed: the agent answered `initialize` with error -32603: no
+    "]],
+    )
+    .await;
+    check(
+        with(Some("oauth"), None),
+        &[initialized()],
+        expect![[r"
+        failed: the agent offers no auth method `oauth`; it offers `key`, `login`
+    "]],
+    )
+    .await;
+    check(
+        with(Some("key"), None),
+        &[initialized(), refused(1, "bad key")],
+        expect![[r#"
+        authenticate {"methodId":"key"}
+        failed: the agent answered `authenticate` with error 1: bad key
+    "#]],
+    )
+    .await;
+    check(
+        with(None, None),
+        &[initialized(), refused(-32000, "Authentication required")],
+        expect![[r#"
+            session/new {"cwd":"/w","mcpServers":[]}
+            failed: the agent answered `session/new` with error -32000: Authentication required; set `auth_method` to one that the agent offers (`key`, `login`), or log in with its own command
+        "#]],
+    )
+    .await;
+    check(
+        with(None, Some("yolo")),
+        &[initialized(), opened()],
+        expect![[r#"
+        session/new {"cwd":"/w","mcpServers":[]}
+        failed: the agent offers no mode `yolo`; it offers `plan`
+    "#]],
+    )
+    .await;
+    check(
+        with(None, None),
+        &[initialized(), json!({ "result": {} })],
+        expect![[r#"
+        session/new {"cwd":"/w","mcpServers":[]}
+        failed: the agent's answer to `session/new` makes no sense: it has no `sessionId`
+    "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn client_and_agent_say_who_they_are() {
+    for terminals in [true, false] {
+        let Scene { host, mut agent, .. } = start(HostSettings { terminals, ..settings() });
+        assert_eq!(host.agent_info(), None);
+        let (done, ()) = tokio::join!(host.initialize(), async {
+            let request = agent.expect("initialize").await;
+            let said = json!({
+                "protocolVersion": 1,
+                "clientCapabilities": {
+                    "fs": { "readTextFile": true, "writeTextFile": true },
+                    "terminal": terminals,
+                },
+                "clientInfo": { "name": "eisen-core", "version": env!("CARGO_PKG_VERSION") },
+            });
+            assert_eq!(request["params"], said);
+            agent.answer(&request, initialized()["result"].clone()).await;
+        });
+        done.unwrap();
+        let known = AgentInfo {
+            name: Some("fake".to_owned()),
+            version: Some("0.1".to_owned()),
+            load_session: true,
+            auth_methods: vec!["key".to_owned(), "login".to_owned()],
+        };
+        assert_eq!(host.agent_info(), Some(&known));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_says_nothing_times_out() {
+    let Scene { host, mut agent, .. } = start(settings());
+    let error = host.initialize().await.unwrap_err();
+    assert_eq!(error.to_string(), "the agent did not answer `initialize` within 60 s");
+    // Its late answer is nobody's.
+    let request = agent.expect("initialize").await;
+    agent.answer(&request, initialized()["result"].clone()).await;
+    let error = host.new_session().await.unwrap_err();
+    assert_eq!(error.to_string(), "the agent did not answer `session/new` within 60 s");
+}

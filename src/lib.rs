@@ -31,3 +31,5 @@ pub mod client_host;
 pub mod tracker;
 
 pub mod bus;
+
+pub mod serve;

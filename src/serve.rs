@@ -1,0 +1,80 @@
+//! The TCP port: ndjson lines out, requests in. The wire types are its own and converted here, so
+//! that the inside can change without breaking a client. Talks to handles, never to internals.
+//!
+//! `docs/wire.md` is the reference of what is spoken here. A connection has two halves: a
+//! reader, which hears requests and runs them, and a viewer, which alone writes, so that the order
+//! of events and answers is decided in one place.
+
+use std::pin::Pin;
+
+use crate::client_host::PromptOutcome;
+use crate::model::{AgentId, AgentStatus, SessionId};
+
+pub mod client;
+mod gate;
+mod lines;
+mod outgoing;
+mod reader;
+mod request;
+mod rpc;
+mod run_file;
+mod server;
+mod sources;
+mod token;
+mod viewer;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use run_file::{RunFile, RunFileError, RunInfo, live_teams};
+pub use server::{BindError, Limits, Server, bind};
+pub use sources::{Handles, Sources};
+pub use token::{Caller, TokenError, Tokens};
+
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What the port can ask of whoever runs the agents.
+pub trait Team: Send + Sync + 'static {
+    /// Every agent, in the configuration's order.
+    fn agents(&self) -> Vec<AgentStatus>;
+
+    /// Answers when the turn ends and its lines are on the bus. Dropping the future withdraws a
+    /// prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.
+    fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>>;
+
+    fn cancel(
+        &self,
+        agent: AgentId,
+        session: Option<SessionId>,
+    ) -> BoxFuture<'_, Result<(), Refused>>;
+
+    fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>>;
+
+    /// Start, stop or restart; answers with the agent as it stands when that is under way.
+    fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
+}
+
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub agent: AgentId,
+    pub session: Option<SessionId>,
+    /// ACP content blocks.
+    pub blocks: Vec<serde_json::Value>,
+    /// Made with the orchestrator's token.
+    pub by_orchestrator: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    Start,
+    Stop,
+    Restart,
+}
+
+/// A request that the team turned down: a code of the wire (404, 409, …) and a sentence.
+#[derive(Clone, Debug)]
+pub struct Refused {
+    pub code: u16,
+    pub message: String,
+}

@@ -1,0 +1,148 @@
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::resolve::{Verdict, resolve};
+use super::*;
+use crate::serve::tests::fake::Fake;
+use crate::serve::{Limits, RunFile, Server, Tokens};
+
+fn info(team: &str, address: &str) -> RunInfo {
+    let address: SocketAddr = address.parse().unwrap();
+    RunInfo { team: team.to_owned(), pid: 1, port: address.port(), address, token: team.to_owned() }
+}
+
+fn outside() -> Environment {
+    Environment::default()
+}
+
+#[test]
+fn the_team_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let find = |environment: &Environment, team| {
+        Target::find(environment, dir.path(), team, None).map_err(|error| error.to_string())
+    };
+    let none = find(&outside(), None).err().unwrap();
+    assert_eq!(none, "no team is running; start one with `eisen-core up`");
+
+    let shop = info("shop", "0.0.0.0:4711");
+    let _shop = RunFile::create(dir.path(), "shop", shop.address, &shop.token).unwrap();
+    let found = find(&outside(), None).unwrap();
+    assert_eq!(found.token, "shop");
+    assert_eq!(found.addresses, ["127.0.0.1:4711".parse().unwrap()]);
+    assert_eq!(
+        find(&outside(), Some("api")).err().unwrap(),
+        "no team `api` is running; there are shop"
+    );
+
+    let api = info("api", "[::1]:4712");
+    let _api = RunFile::create(dir.path(), "api", api.address, &api.token).unwrap();
+    assert_eq!(
+        find(&outside(), None).err().unwrap(),
+        "several teams are running: say which with --team: api, shop"
+    );
+    assert!(find(&outside(), Some("api")).unwrap() == Target::from(api));
+}
+
+#[test]
+fn the_orchestrator_talks_to_its_own_team() {
+    let dir = tempfile::tempdir().unwrap();
+    let shop = info("shop", "127.0.0.1:4711");
+    let _shop = RunFile::create(dir.path(), "shop", shop.address, &shop.token).unwrap();
+    let inside = Environment {
+        team: Some("inner".to_owned()),
+        port: Some("4713".to_owned()),
+        token: Some("orchestrator".to_owned()),
+    };
+    for team in [None, Some("inner")] {
+        let found = Target::find(&inside, dir.path(), team, None).unwrap();
+        assert_eq!(found.token, "orchestrator");
+        assert_eq!(found.addresses[0], "127.0.0.1:4713".parse().unwrap());
+    }
+    let by_port = |port| Target::find(&Environment::default(), dir.path(), None, Some(port));
+    assert!(matches!(by_port(1), Err(ClientError::NoTeamOn(1))));
+    assert_eq!(Target::find(&inside, dir.path(), Some("shop"), None).unwrap().token, "shop");
+    // An agent that is no orchestrator has a port and no token.
+    let agent = Environment { token: None, ..inside.clone() };
+    assert_eq!(Target::find(&agent, dir.path(), None, None).unwrap().token, "shop");
+    let broken = Environment { port: Some("x".to_owned()), ..inside };
+    assert!(matches!(Target::find(&broken, dir.path(), None, None), Err(ClientError::Port(_))));
+}
+
+/// A running port, and how to reach it.
+async fn port(limits: Limits) -> (Target, Arc<Fake>, CancellationToken) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let addresses = vec![listener.local_addr().unwrap()];
+    let tokens = Tokens::generate().unwrap();
+    let fake = Fake::new(64);
+    let target = Target { addresses, token: tokens.owner().to_owned() };
+    let bus = fake.bus.clone();
+    let server = Server::new(listener, bus, fake.clone(), fake.clone(), tokens, limits).unwrap();
+    let cancel = CancellationToken::new();
+    tokio::spawn(server.run(cancel.clone()));
+    (target, fake, cancel)
+}
+
+#[tokio::test]
+async fn a_call_gets_its_answer() {
+    let (target, ..) = port(Limits::default()).await;
+    let agents = call(&target, "list_agents", &json!({})).await.unwrap();
+    assert_eq!(agents[0]["agent_id"], "ui");
+    let error = call(&target, "dance", &json!({})).await.unwrap_err();
+    assert!(matches!(error, ClientError::Refused { code: 404, .. }), "{error}");
+    // Larger than what the pipes between hold, both ways.
+    let text = "x".repeat(900_000);
+    let prompt = json!({ "agent_id": "ui", "text": text });
+    assert_eq!(call(&target, "prompt", &prompt).await.unwrap()["text"], "Done.");
+}
+
+#[tokio::test]
+async fn what_keeps_a_call_from_its_answer_is_said() {
+    let (target, _, cancel) = port(Limits { max_connections: 0, ..Limits::default() }).await;
+    let full = call(&target, "list_agents", &json!({})).await.unwrap_err();
+    assert!(matches!(full, ClientError::Refused { code: 500, .. }), "{full}");
+    cancel.cancel();
+
+    let (target, ..) = port(Limits::default()).await;
+    let stranger = Target { token: "wrong".to_owned(), ..target.clone() };
+    let refused = call(&stranger, "list_agents", &json!({})).await.unwrap_err();
+    assert_eq!(refused.to_string(), "wrong token (code 401)");
+
+    let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let nobody = Target { addresses: vec![free], ..target };
+    let error = call(&nobody, "list_agents", &json!({})).await.unwrap_err();
+    assert!(matches!(error, ClientError::Connect { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_blocked_access_is_resolved() {
+    let (target, fake, _) = port(Limits::default()).await;
+    for (verdict, said) in [
+        (
+            Verdict::Allow { session: true, ttl_s: Some(60.0) },
+            "b1: allowed: read src/api/routes.ts by ui",
+        ),
+        (
+            Verdict::Deny { message: Some("ask api".to_owned()) },
+            "b1: denied: read src/api/routes.ts by ui",
+        ),
+        (
+            Verdict::Answer { content: "text".to_owned() },
+            "b1: answered: read src/api/routes.ts by ui",
+        ),
+    ] {
+        assert_eq!(resolve(&target, "b1", verdict).await.unwrap(), said);
+    }
+    let asked = fake.asked.lock().unwrap().join("\n");
+    assert_eq!(
+        asked,
+        "b1 Allow { scope: Session, ttl: Some(60s) }\n\
+         b1 Deny { message: Some(\"ask api\") }\n\
+         b1 Answer { content: \"text\" }"
+    );
+    let gone = resolve(&target, "b9", Verdict::Deny { message: None }).await.unwrap_err();
+    assert_eq!(gone.to_string(), "no blocked access has the id b9 (code 404)");
+}

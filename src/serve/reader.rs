@@ -1,0 +1,258 @@
+//! The incoming half of a connection: hears lines, keeps who the client is, and runs its requests.
+//! It writes nothing itself; what it wants said it hands to the viewer.
+
+use std::future::pending;
+use std::io;
+use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::FutureExt as _;
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::lines::{Line, Lines, speaks_http};
+use super::request::{self, Malformed, Request};
+use super::server::Shared;
+use super::viewer::{Command, Viewer};
+use super::wire::{self, RpcError};
+use super::{BoxFuture, Caller, rpc};
+use crate::model::SessionId;
+
+/// Commands that wait for the viewer; when they are full, the client is not read further.
+const COMMANDS: usize = 64;
+
+/// Requests of one client under way at once; one more is refused with 409.
+const REQUESTS: usize = 256;
+
+/// Wrong tokens that a client may show before its connection ends.
+const WRONG_TOKENS: u32 = 3;
+
+/// Malformed lines in a row before the connection ends: whoever sends that many speaks another
+/// protocol.
+const MALFORMED_LINES: u32 = 100;
+
+/// How long a client may stay without showing a token where everything needs one.
+const AUTH_DEADLINE: Duration = Duration::from_secs(10);
+
+/// Serves one client until it is gone or `cancel`; then it gets what waits for it, within the
+/// write deadline.
+pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, cancel: CancellationToken) {
+    let peer = stream.peer_addr().ok();
+    let deadline = shared.limits.write_deadline;
+    let (read, write) = stream.into_split();
+    let (commands, waiting) = mpsc::channel(COMMANDS);
+    let viewer = Viewer::new(Arc::clone(&shared), write, waiting);
+    let reader = Reader {
+        lines: Lines::new(read, shared.limits.max_line_bytes),
+        crowded: shared.crowded.subscribe(),
+        shared,
+        commands,
+        cancel: cancel.clone(),
+        caller: None,
+        first: true,
+        malformed: 0,
+        wrong_tokens: 0,
+        running: FuturesUnordered::new(),
+    };
+    // The reader's end drops its commands, which ends the viewer after what waits. The viewer's
+    // end drops the reader, and with it the requests under way: queued prompts are withdrawn.
+    tokio::select! {
+        ended = viewer.run() => match ended {
+            Ok(()) => debug!(?peer, "client disconnected"),
+            Err(error) => debug!(?peer, %error, "client cut off"),
+        },
+        () = async { reader.run().await; pending().await } => {}
+        () = async { cancel.cancelled().await; sleep(deadline).await } => {
+            debug!(?peer, "client cut off: it did not take its last lines in time");
+        }
+    }
+}
+
+struct Reader {
+    shared: Arc<Shared>,
+    lines: Lines<OwnedReadHalf>,
+    commands: mpsc::Sender<Command>,
+    cancel: CancellationToken,
+    /// Changes when other clients find no place.
+    crowded: watch::Receiver<()>,
+    caller: Option<Caller>,
+    /// No line was heard yet.
+    first: bool,
+    /// In a row.
+    malformed: u32,
+    wrong_tokens: u32,
+    /// Requests under way. They are first polled in the order in which they came.
+    running: FuturesUnordered<BoxFuture<'static, Bytes>>,
+}
+
+impl Reader {
+    async fn run(mut self) {
+        let auth_deadline = Instant::now() + AUTH_DEADLINE;
+        let mut hearing = true;
+        loop {
+            let line = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => break,
+                Some(answer) = self.running.next() => {
+                    self.say(Command::Answer(answer)).await;
+                    continue;
+                }
+                line = listen(&mut self.lines, hearing) => line,
+                Ok(()) = self.crowded.changed(), if !hearing && !self.is_locked() => {
+                    self.say(Command::Probe).await;
+                    continue;
+                }
+                () = sleep_until(auth_deadline), if self.is_locked() => {
+                    return self.refuse(None, 401, "no token was shown in time").await;
+                }
+            };
+            match line {
+                Ok(Line::Whole(line)) => {
+                    if self.hear(&line).await.is_break() {
+                        return;
+                    }
+                }
+                Ok(Line::TooLong(head)) => {
+                    let limit = self.shared.limits.max_line_bytes;
+                    let message = format!("a line may have {limit} bytes, and this one has more");
+                    self.refuse(None, 400, message).await;
+                    // It may have been HTTP, of which no later line may be acted on.
+                    if self.first && !head.trim_ascii_start().starts_with(b"{") {
+                        return;
+                    }
+                    self.first = false;
+                }
+                Ok(Line::End) => {
+                    hearing = false;
+                    // A client that closed looks like one that has no more to say until something
+                    // is written to it, and the prompts of a closed one are to be withdrawn.
+                    if !self.running.is_empty() {
+                        self.say(Command::Probe).await;
+                    }
+                }
+                Err(error) => return debug!(%error, "cannot read from client"),
+            }
+        }
+        // Each ends at once, with a result or the word that the team is stopping.
+        while let Some(answer) = self.running.next().await {
+            self.say(Command::Answer(answer)).await;
+        }
+    }
+
+    /// Acts on a line; breaks if it was the connection's last.
+    async fn hear(&mut self, line: &[u8]) -> ControlFlow<()> {
+        if line.trim_ascii().is_empty() {
+            return ControlFlow::Continue(());
+        }
+        if std::mem::take(&mut self.first) && speaks_http(line) {
+            debug!("client speaks HTTP");
+            return ControlFlow::Break(());
+        }
+        match request::parse(line) {
+            Ok(request) => {
+                self.malformed = 0;
+                self.obey(request).await
+            }
+            Err(Malformed { id, message }) => {
+                self.refuse(id.as_deref(), 400, message).await;
+                self.malformed += 1;
+                end_if(self.malformed == MALFORMED_LINES)
+            }
+        }
+    }
+
+    async fn obey(&mut self, request: Request) -> ControlFlow<()> {
+        match request {
+            Request::Auth { token } => return self.authenticate(&token).await,
+            Request::Unknown => {}
+            Request::Rpc { id, .. } if self.is_locked() => {
+                self.refuse(Some(&id), 401, "this port needs `auth` first").await;
+            }
+            Request::Snapshot { .. } if self.is_locked() => {
+                self.refuse(None, 401, "this port needs `auth` first").await;
+            }
+            Request::Snapshot { session } => {
+                self.say(Command::Snapshots(session.map(SessionId::new))).await;
+            }
+            Request::Rpc { id, .. } if self.running.len() >= REQUESTS => {
+                let message = format!("{REQUESTS} requests of this connection are under way");
+                self.refuse(Some(&id), 409, message).await;
+            }
+            Request::Rpc { id, method, params } => self.start(id, method, params),
+        }
+        ControlFlow::Continue(())
+    }
+
+    async fn authenticate(&mut self, token: &str) -> ControlFlow<()> {
+        let Some(caller) = self.shared.tokens.caller(token) else {
+            self.refuse(None, 401, "wrong token").await;
+            self.wrong_tokens += 1;
+            return end_if(self.wrong_tokens == WRONG_TOKENS);
+        };
+        let joins = self.is_locked();
+        self.caller = Some(caller);
+        let result = json!({ "authenticated": true });
+        self.say(Command::Answer(wire::answer(None, Ok(&result)))).await;
+        if joins {
+            self.say(Command::Join).await;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn start(&mut self, id: Box<RawValue>, method: String, params: Option<Box<RawValue>>) {
+        let (shared, cancel, caller) = (Arc::clone(&self.shared), self.cancel.clone(), self.caller);
+        self.running.push(Box::pin(async move {
+            let call = rpc::call(&shared, caller, &method, params.as_deref());
+            let outcome = tokio::select! {
+                biased;
+                outcome = AssertUnwindSafe(call).catch_unwind() => {
+                    outcome.unwrap_or_else(|_| Err(RpcError::new(500, "the request failed; see the log")))
+                }
+                () = cancel.cancelled() => Err(RpcError::new(409, "the team is stopping")),
+            };
+            wire::answer(Some(&id), outcome.as_ref())
+        }));
+    }
+
+    /// Tells that nothing is answered before a token is shown.
+    fn is_locked(&self) -> bool {
+        self.shared.guarded && self.caller.is_none()
+    }
+
+    async fn refuse(&mut self, id: Option<&RawValue>, code: u16, message: impl Into<String>) {
+        let error = RpcError::new(code, message);
+        self.say(Command::Answer(wire::answer(id, Err(&error)))).await;
+    }
+
+    /// Waits while the viewer has much to say already.
+    async fn say(&mut self, command: Command) {
+        // Without a viewer this half is about to be dropped too.
+        let _ = self.commands.send(command).await;
+    }
+}
+
+fn end_if(last: bool) -> ControlFlow<()> {
+    if last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// Waits for the next line of a client that may still send; of one that may not, for the end of the
+/// connection: it may read on as long as it likes.
+async fn listen(lines: &mut Lines<OwnedReadHalf>, hearing: bool) -> io::Result<Line> {
+    if hearing {
+        return lines.next().await;
+    }
+    let stream: &TcpStream = lines.get_ref().as_ref();
+    stream.ready(Interest::ERROR).await?;
+    Err(io::ErrorKind::ConnectionReset.into())
+}

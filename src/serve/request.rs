@@ -1,0 +1,266 @@
+//! Lines of a client, understood: bytes → [`Request`]. Decides nothing.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+#[derive(Debug)]
+pub(super) enum Request {
+    Rpc {
+        /// A string or number, as the JSON it came as.
+        id: Box<RawValue>,
+        method: String,
+        params: Option<Box<RawValue>>,
+    },
+    Auth {
+        token: String,
+    },
+    /// Of the sessions with that id; of all if None.
+    Snapshot {
+        session: Option<String>,
+    },
+    /// A type from another version of this protocol.
+    Unknown,
+}
+
+/// A line that is no request.
+#[derive(Debug)]
+pub(super) struct Malformed {
+    /// The request's, if it could be read.
+    pub(super) id: Option<Box<RawValue>>,
+    pub(super) message: String,
+}
+
+pub(super) fn parse(line: &[u8]) -> Result<Request, Malformed> {
+    let anonymous = |message: String| Malformed { id: None, message };
+    let line =
+        std::str::from_utf8(line).map_err(|error| anonymous(format!("not UTF-8: {error}")))?;
+    let fields = Fields::parse(line).map_err(anonymous)?;
+    match fields.required::<String>("type").map_err(anonymous)?.as_str() {
+        "rpc" => {
+            let id = fields.id().map_err(anonymous)?;
+            match fields.required("method") {
+                Ok(method) => {
+                    let params = fields.raw("params").map(ToOwned::to_owned);
+                    Ok(Request::Rpc { id, method, params })
+                }
+                Err(message) => Err(Malformed { id: Some(id), message }),
+            }
+        }
+        "auth" => {
+            let token = fields.required("token").map_err(anonymous)?;
+            Ok(Request::Auth { token })
+        }
+        "request_snapshot" => {
+            let session = fields.name("session_id").map_err(anonymous)?;
+            Ok(Request::Snapshot { session })
+        }
+        _ => Ok(Request::Unknown),
+    }
+}
+
+/// A JSON object whose values are still raw. No key comes twice: readers would differ in what it
+/// says.
+#[derive(Debug, Default)]
+pub(super) struct Fields<'a>(HashMap<String, &'a RawValue>);
+
+impl<'a> Fields<'a> {
+    pub(super) fn parse(json: &'a str) -> Result<Self, String> {
+        let mut deserializer = serde_json::Deserializer::from_str(json);
+        let fields =
+            deserializer.deserialize_map(FieldsVisitor).map_err(|error| error.to_string())?;
+        deserializer.end().map_err(|error| error.to_string())?;
+        Ok(fields)
+    }
+
+    /// Returns a field that is there and not null.
+    pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.get(name).copied().filter(|value| value.get() != "null")
+    }
+
+    pub(super) fn required<T: Expected>(&self, name: &str) -> Result<T, String> {
+        self.optional(name)?.ok_or_else(|| format!("`{name}` is missing, and must be {}", T::WHAT))
+    }
+
+    pub(super) fn optional<T: Expected>(&self, name: &str) -> Result<Option<T>, String> {
+        self.raw(name)
+            .map(|value| {
+                serde_json::from_str(value.get()).map_err(|error| match error.classify() {
+                    serde_json::error::Category::Data => format!("`{name}` must be {}", T::WHAT),
+                    // Such as half of a surrogate pair.
+                    _ => format!("`{name}`: {error}"),
+                })
+            })
+            .transpose()
+    }
+
+    /// Returns a name that may be left out; an empty one counts as left out.
+    pub(super) fn name(&self, name: &str) -> Result<Option<String>, String> {
+        Ok(self.optional(name)?.filter(|name: &String| !name.is_empty()))
+    }
+
+    fn id(&self) -> Result<Box<RawValue>, String> {
+        match self.raw("id") {
+            Some(id)
+                if id.get().starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) =>
+            {
+                Ok(id.to_owned())
+            }
+            _ => Err("`id` must be a string or a number".to_owned()),
+        }
+    }
+}
+
+/// What a field can be, with the words for it in an error.
+pub(super) trait Expected: DeserializeOwned {
+    const WHAT: &'static str;
+}
+
+impl Expected for String {
+    const WHAT: &'static str = "a string";
+}
+
+impl Expected for f64 {
+    const WHAT: &'static str = "a number";
+}
+
+impl Expected for Vec<serde_json::Map<String, Value>> {
+    const WHAT: &'static str = "an array of objects";
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+        let mut fields = HashMap::new();
+        while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
+            if fields.contains_key(&key) {
+                return Err(A::Error::custom(format_args!("duplicate key `{key}`")));
+            }
+            fields.insert(key, value);
+        }
+        Ok(Fields(fields))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(line: impl AsRef<[u8]>, expect: &Expect) {
+        expect.assert_eq(&match parse(line.as_ref()) {
+            Ok(Request::Rpc { id, method, params }) => {
+                format!(
+                    "rpc {id} {method} {}",
+                    params.map_or_else(String::new, |p| p.get().to_owned())
+                )
+            }
+            Ok(other) => format!("{other:?}"),
+            Err(Malformed { id, message }) => {
+                format!(
+                    "{}: {message}",
+                    id.map_or_else(|| "null".to_owned(), |id| id.get().to_owned())
+                )
+            }
+        });
+    }
+
+    #[test]
+    fn requests_are_understood() {
+        check(
+            r#"{"type":"rpc","id":1,"method":"m","params":{"a":1}}"#,
+            &expect![[r#"rpc 1 m {"a":1}"#]],
+        );
+        check(
+            r#" { "method" : "m", "id" : 123456789012345678901234567890.5e400, "type" : "\u0072pc" } "#,
+            &expect!["rpc 123456789012345678901234567890.5e400 m "],
+        );
+        check(
+            r#"{"type":"rpc","id":"\ud800","method":"m","params":null}"#,
+            &expect![[r#"rpc "\ud800" m "#]],
+        );
+        check(r#"{"type":"auth","token":"t"}"#, &expect![[r#"Auth { token: "t" }"#]]);
+        check(r#"{"type":"request_snapshot"}"#, &expect!["Snapshot { session: None }"]);
+        check(
+            r#"{"type":"request_snapshot","session_id":"s"}"#,
+            &expect![[r#"Snapshot { session: Some("s") }"#]],
+        );
+        check(
+            r#"{"type":"request_snapshot","session_id":""}"#,
+            &expect!["Snapshot { session: None }"],
+        );
+        check(r#"{"type":"from_the_future","id":{}}"#, &expect!["Unknown"]);
+    }
+
+    #[test]
+    fn what_is_no_request_is_said_to_be_none() {
+        check("nonsense", &expect!["null: expected ident at line 1 column 2"]);
+        check("{", &expect!["null: EOF while parsing an object at line 1 column 1"]);
+        check(
+            "[\"rpc\",1,\"m\"]",
+            &expect!["null: invalid type: sequence, expected an object at line 1 column 0"],
+        );
+        check("{} {}", &expect!["null: trailing characters at line 1 column 4"]);
+        check("{}", &expect!["null: `type` is missing, and must be a string"]);
+        check(
+            b"{\"type\":\"\xff\"}",
+            &expect!["null: not UTF-8: invalid utf-8 sequence of 1 bytes from index 9"],
+        );
+        check(r#"{"type":7}"#, &expect!["null: `type` must be a string"]);
+        check(
+            r#"{"type":"rpc","type":"auth"}"#,
+            &expect!["null: duplicate key `type` at line 1 column 28"],
+        );
+        check(
+            r#"{"type":"rpc","method":"m"}"#,
+            &expect!["null: `id` must be a string or a number"],
+        );
+        check(
+            r#"{"type":"rpc","id":null,"method":"m"}"#,
+            &expect!["null: `id` must be a string or a number"],
+        );
+        check(
+            r#"{"type":"rpc","id":{"a":1},"method":"m"}"#,
+            &expect!["null: `id` must be a string or a number"],
+        );
+        check(
+            r#"{"type":"rpc","id":true,"method":"m"}"#,
+            &expect!["null: `id` must be a string or a number"],
+        );
+        check(r#"{"type":"rpc","id":5}"#, &expect!["5: `method` is missing, and must be a string"]);
+        check(r#"{"type":"rpc","id":5,"method":[]}"#, &expect!["5: `method` must be a string"]);
+        check(r#"{"type":"auth"}"#, &expect!["null: `token` is missing, and must be a string"]);
+        check(
+            r#"{"type":"request_snapshot","session_id":4}"#,
+            &expect!["null: `session_id` must be a string"],
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_get_an_answer(line in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse(&line);
+        }
+
+        #[test]
+        fn ids_are_kept_as_they_came(id in "\"[a-z\\\\]{0,0}[ -!#-\\[\\]-~é]{0,20}\"|-?(0|[1-9][0-9]{0,40})(\\.[0-9]{1,9})?([eE][+-]?[0-9]{1,4})?") {
+            let line = format!(r#"{{"type":"rpc","id":{id},"method":"m"}}"#);
+            match parse(line.as_bytes()) {
+                Ok(Request::Rpc { id: kept, .. }) => prop_assert_eq!(kept.get(), id),
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+    }
+}

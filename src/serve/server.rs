@@ -1,0 +1,176 @@
+//! The listener: binds, accepts, and ends every connection that it began.
+
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::socket::{setsockopt, sockopt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::run_file::live_teams;
+use super::wire::{self, RpcError};
+use super::{Sources, Team, Tokens, reader};
+use crate::bus::Bus;
+
+/// How long the listener rests when the system has no more descriptors, and waits for a place when
+/// it has none.
+const REST: Duration = Duration::from_millis(100);
+
+/// Seconds of silence after which the system asks whether a client is still there, and between
+/// two such questions.
+#[cfg(target_os = "linux")]
+const KEEP_ALIVE_S: u32 = 15;
+
+/// Limits of the port.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// One more client gets an error line, and its connection ends.
+    pub max_connections: usize,
+    /// Longest line of a client; a longer one is answered with 400.
+    pub max_line_bytes: usize,
+    /// A client that accepts nothing for that long is cut off.
+    pub write_deadline: Duration,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    #[error("port {} is taken by the team `{team}` (pid {pid})", .address.port())]
+    Team { address: SocketAddr, team: String, pid: u32 },
+    #[error("port {} is taken by another program", .address.port())]
+    Taken { address: SocketAddr },
+    #[error("cannot listen on {address}: {cause}")]
+    Failed { address: SocketAddr, cause: io::Error },
+}
+
+/// Binds the port. One that is taken by a team with a run file below `eisen_dir` is named as such.
+pub async fn bind(address: SocketAddr, eisen_dir: &Path) -> Result<TcpListener, BindError> {
+    TcpListener::bind(address).await.map_err(|cause| {
+        if cause.kind() != io::ErrorKind::AddrInUse {
+            return BindError::Failed { address, cause };
+        }
+        let teams = live_teams(eisen_dir).unwrap_or_default();
+        match teams.into_iter().find(|team| team.address.port() == address.port()) {
+            Some(team) => BindError::Team { address, team: team.team, pid: team.pid },
+            None => BindError::Taken { address },
+        }
+    })
+}
+
+/// The port of a team.
+pub struct Server {
+    listener: TcpListener,
+    shared: Arc<Shared>,
+}
+
+/// What every connection needs.
+pub(super) struct Shared {
+    pub(super) bus: Bus,
+    pub(super) sources: Arc<dyn Sources>,
+    pub(super) team: Arc<dyn Team>,
+    pub(super) tokens: Tokens,
+    pub(super) limits: Limits,
+    /// Whoever is not on this machine can connect, so everything needs a token.
+    pub(super) guarded: bool,
+    /// Clients that may be gone should be tried: others want their places.
+    pub(super) crowded: watch::Sender<()>,
+}
+
+impl Server {
+    pub fn new(
+        listener: TcpListener,
+        bus: Bus,
+        sources: Arc<dyn Sources>,
+        team: Arc<dyn Team>,
+        tokens: Tokens,
+        limits: Limits,
+    ) -> io::Result<Self> {
+        let guarded = !listener.local_addr()?.ip().to_canonical().is_loopback();
+        let crowded = watch::Sender::new(());
+        let shared = Shared { bus, sources, team, tokens, limits, guarded, crowded };
+        Ok(Self { listener, shared: Arc::new(shared) })
+    }
+
+    /// Serves until `cancel`. Then nobody is let in any more, requests under way are answered with
+    /// an error, and every client gets what waits for it before its connection ends; the future
+    /// ends with the last of them, after the write deadline at the latest.
+    pub async fn run(self, cancel: CancellationToken) {
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => break,
+                Some(ended) = connections.join_next() => report(ended),
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, peer)) => {
+                        if self.is_full(&mut connections).await {
+                            warn!(%peer, "client refused: the port serves as many as it may");
+                            self.refuse(stream);
+                            continue;
+                        }
+                        prepare(&stream);
+                        let (shared, cancel) = (Arc::clone(&self.shared), cancel.clone());
+                        connections.spawn(reader::serve(stream, shared, cancel));
+                    }
+                    Err(error) => {
+                        warn!(%error, "cannot accept a client");
+                        sleep(REST).await;
+                    }
+                },
+            }
+        }
+        drop(self.listener);
+        info!(clients = connections.len(), "port closed");
+        while let Some(ended) = connections.join_next().await {
+            report(ended);
+        }
+    }
+
+    /// Tells that there is no place for one more client, nor soon will be.
+    async fn is_full(&self, connections: &mut JoinSet<()>) -> bool {
+        let most = self.shared.limits.max_connections;
+        if connections.len() >= most {
+            self.shared.crowded.send_replace(());
+            if let Ok(Some(ended)) = timeout(REST, connections.join_next()).await {
+                report(ended);
+            }
+        }
+        connections.len() >= most
+    }
+
+    fn refuse(&self, stream: TcpStream) {
+        let message = format!(
+            "the port serves {} clients, as many as it may",
+            self.shared.limits.max_connections
+        );
+        let line = wire::answer(None, Err(&RpcError::new(500, message)));
+        // A new socket takes one line without waiting; if not, there is nobody to tell.
+        let _ = stream.into_std().and_then(|mut stream| stream.write_all(&line));
+    }
+}
+
+fn prepare(stream: &TcpStream) {
+    // Lines are gathered here; waiting for more would only delay them.
+    let _ = stream.set_nodelay(true);
+    // While a team is quiet nothing is written, and a client that is gone without a word, or that
+    // looks as if it had only ended its side, would keep its place forever.
+    let _ = setsockopt(stream, sockopt::KeepAlive, &true);
+    #[cfg(target_os = "linux")]
+    {
+        let _ = setsockopt(stream, sockopt::TcpKeepIdle, &KEEP_ALIVE_S);
+        let _ = setsockopt(stream, sockopt::TcpKeepInterval, &KEEP_ALIVE_S);
+        let _ = setsockopt(stream, sockopt::TcpKeepCount, &4);
+    }
+}
+
+fn report(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        error!(%error, "a connection failed");
+    }
+}

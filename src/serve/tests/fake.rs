@@ -1,0 +1,197 @@
+//! A team without agents: its state is set by the test, and what is asked of it is kept.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
+
+use super::samples;
+use crate::bus::Bus;
+use crate::client_host::PromptOutcome;
+use crate::model::{
+    AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event,
+    SessionId, Snapshot, UsageReport,
+};
+use crate::routing::{Decision, ResolveError};
+use crate::serve::{BoxFuture, Order, Prompt, Refused, Sources, Team};
+
+pub(in crate::serve) struct Fake {
+    pub(in crate::serve) bus: Bus,
+    pub(in crate::serve) snapshots: Mutex<Vec<Snapshot>>,
+    pub(in crate::serve) agents: Mutex<Vec<AgentStatus>>,
+    /// What was asked, in order, as `Debug` shows it.
+    pub(in crate::serve) asked: Mutex<Vec<String>>,
+    /// Something happens right before and right after snapshots are taken.
+    pub(in crate::serve) racing: AtomicBool,
+    /// Lets prompts of the agent `slow` end.
+    pub(in crate::serve) release: Notify,
+    /// Hears of each prompt of the agent `slow` that begins or is dropped.
+    slow: mpsc::UnboundedSender<&'static str>,
+    heard: Mutex<mpsc::UnboundedReceiver<&'static str>>,
+}
+
+impl Fake {
+    pub(in crate::serve) fn new(backlog: usize) -> Arc<Self> {
+        let (slow, heard) = mpsc::unbounded_channel();
+        Arc::new(Self {
+            bus: Bus::new(backlog),
+            snapshots: Mutex::new(vec![samples::snapshot(), samples::other_snapshot()]),
+            agents: Mutex::new(vec![samples::agent("ui"), samples::failed_agent()]),
+            asked: Mutex::default(),
+            racing: AtomicBool::new(false),
+            release: Notify::new(),
+            slow,
+            heard: Mutex::new(heard),
+        })
+    }
+
+    /// Touches a file in the session at `index`, as the tracker would: the state, then the bus.
+    pub(in crate::serve) fn touch(&self, index: usize, path: &str) {
+        let mut snapshots = self.snapshots.lock().unwrap();
+        let snapshot = &mut snapshots[index];
+        snapshot.seq += 1;
+        snapshot.nodes.retain(|node| *node.path != *path);
+        snapshot.nodes.push(samples::node(path, 1.0));
+        self.bus.publish(Event::Delta(Delta {
+            key: snapshot.key.clone(),
+            mode: snapshot.mode,
+            seq: snapshot.seq,
+            updates: vec![samples::node(path, 1.0)],
+            removed: Vec::new(),
+        }));
+    }
+
+    /// Waits for what next becomes of a prompt of the agent `slow`.
+    pub(in crate::serve) async fn heard(&self) -> &'static str {
+        let heard = poll_fn(|context| self.heard.lock().unwrap().poll_recv(context));
+        timeout(Duration::from_secs(20), heard).await.expect("a prompt in time").unwrap()
+    }
+
+    fn ask(&self, what: String) {
+        self.asked.lock().unwrap().push(what);
+    }
+
+    fn known(&self, agent: &AgentId) -> Result<AgentStatus, Refused> {
+        let agents = self.agents.lock().unwrap();
+        agents.iter().find(|status| status.agent == *agent).cloned().ok_or_else(|| Refused {
+            code: 404,
+            message: format!("there is no agent `{agent}`; there are ui, api"),
+        })
+    }
+}
+
+impl Sources for Fake {
+    fn snapshots(&self) -> BoxFuture<'_, Vec<Snapshot>> {
+        Box::pin(async {
+            let racing = self.racing.swap(false, Ordering::Relaxed);
+            if racing {
+                self.touch(1, "before.ts");
+                self.bus.publish(Event::Agent(samples::agent("ui")));
+            }
+            let snapshots = self.snapshots.lock().unwrap().clone();
+            if racing {
+                self.touch(1, "after.ts");
+            }
+            snapshots
+        })
+    }
+
+    fn usages(&self) -> BoxFuture<'_, Vec<UsageReport>> {
+        Box::pin(async { vec![samples::usage()] })
+    }
+
+    fn blocked(&self, status: Option<BlockedStatus>) -> BoxFuture<'_, Vec<BlockedAccess>> {
+        Box::pin(async move {
+            let mut old = samples::blocked(BlockedStatus::Denied);
+            old.id = BlockedId::new("b0");
+            let mut all = vec![old, samples::blocked(BlockedStatus::Pending)];
+            all.retain(|access| status.is_none_or(|status| access.status == status));
+            all
+        })
+    }
+
+    fn resolve(
+        &self,
+        id: BlockedId,
+        decision: Decision,
+    ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
+        Box::pin(async move {
+            self.ask(format!("{id} {decision:?}"));
+            match (id.as_str(), decision) {
+                ("b1", Decision::Allow { .. }) => Ok(samples::blocked(BlockedStatus::Allowed)),
+                ("b1", Decision::Deny { .. }) => Ok(samples::blocked(BlockedStatus::Denied)),
+                ("b1", Decision::Answer { .. }) => Ok(samples::blocked(BlockedStatus::Answered)),
+                ("b2", _) => Err(ResolveError::NotAnswerable),
+                ("b3", _) => Err(ResolveError::Settled { id, status: BlockedStatus::Expired }),
+                _ => Err(ResolveError::Unknown(id)),
+            }
+        })
+    }
+}
+
+impl Team for Fake {
+    fn agents(&self) -> Vec<AgentStatus> {
+        self.agents.lock().unwrap().clone()
+    }
+
+    fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
+        Box::pin(async move {
+            self.ask(format!("{prompt:?}"));
+            match prompt.agent.as_str() {
+                "slow" => {
+                    let _dropped = Dropped(&self.slow);
+                    let _ = self.slow.send("began");
+                    self.release.notified().await;
+                }
+                "broken" => panic!("a bug in the team"),
+                _ => drop(self.known(&prompt.agent)?),
+            }
+            self.touch(1, "src/ui/app.ts");
+            self.bus.publish(Event::Turn(samples::turn(None)));
+            Ok(PromptOutcome {
+                session: prompt.session.unwrap_or_else(|| SessionId::new("s-ui")),
+                stop_reason: "end_turn".to_owned(),
+                text: "Done.".to_owned(),
+                blocked: vec![BlockedId::new("b1")],
+            })
+        })
+    }
+
+    fn cancel(
+        &self,
+        agent: AgentId,
+        session: Option<SessionId>,
+    ) -> BoxFuture<'_, Result<(), Refused>> {
+        Box::pin(async move {
+            self.ask(format!("cancel {agent} {session:?}"));
+            self.known(&agent).map(drop)
+        })
+    }
+
+    fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
+        Box::pin(async move { self.known(&agent).map(|_| SessionId::new("s-ui-2")) })
+    }
+
+    fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(async move {
+            let status = self.known(&agent)?;
+            let state = match order {
+                Order::Start => AgentState::Connecting,
+                Order::Stop => AgentState::Stopped,
+                Order::Restart => AgentState::Restarting,
+            };
+            Ok(AgentStatus { state, ..status })
+        })
+    }
+}
+
+struct Dropped<'a>(&'a mpsc::UnboundedSender<&'static str>);
+
+impl Drop for Dropped<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.send("dropped");
+    }
+}

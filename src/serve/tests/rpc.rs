@@ -1,0 +1,247 @@
+//! Requests and their answers.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+
+use super::{Client, Port};
+
+#[tokio::test]
+async fn every_method_answers() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    let mut check = async |method: &str, params: Value, expect: Expect| {
+        let mut answer = client.ask(method, params).await;
+        let outcome = answer.as_object_mut().unwrap();
+        let body = outcome.remove("result").or_else(|| outcome.remove("error")).unwrap();
+        expect.assert_eq(&body.to_string());
+    };
+    check("list_agents", json!(null), expect![[r#"[{"agent_id":"ui","state":"ready","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000},{"agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000}]"#]]).await;
+    check("list_blocked", json!({ "status": "denied" }), expect![[r#"[{"agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b0","status":"denied","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs"}]"#]]).await;
+    check("list_blocked", json!({ "status": "weird" }), expect![[r#"{"code":400,"message":"`status` is one of `denied`, `pending`, `allowed`, `answered`, `expired`, `observed`, not `weird`"}"#]]).await;
+    check(
+        "new_session",
+        json!({ "agent_id": "ui", "future": 1 }),
+        expect![[r#"{"session_id":"s-ui-2"}"#]],
+    )
+    .await;
+    check("start_agent", json!({ "agent_id": "ui" }), expect![[r#"{"agent_id":"ui","state":"connecting","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000}"#]]).await;
+    check("stop_agent", json!({ "agent_id": "ui" }), expect![[r#"{"agent_id":"ui","state":"stopped","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000}"#]]).await;
+    check("restart_agent", json!({ "agent_id": "ui" }), expect![[r#"{"agent_id":"ui","state":"restarting","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000}"#]]).await;
+    check(
+        "cancel",
+        json!({ "agent_id": "nobody" }),
+        expect![[r#"{"code":404,"message":"there is no agent `nobody`; there are ui, api"}"#]],
+    )
+    .await;
+    check(
+        "cancel",
+        json!({ "agent_id": 7 }),
+        expect![[r#"{"code":400,"message":"`agent_id` must be a string"}"#]],
+    )
+    .await;
+    check(
+        "cancel",
+        json!({ "session_id": "s" }),
+        expect![[r#"{"code":400,"message":"`agent_id` is missing, and must be a string"}"#]],
+    )
+    .await;
+    check("cancel", json!(["ui"]), expect![[r#"{"code":400,"message":"params: invalid type: sequence, expected an object at line 1 column 0"}"#]]).await;
+    check(
+        "prompt",
+        json!({ "agent_id": "ui", "text": "x", "session_id": "s" }),
+        expect![[r#"{"session_id":"s","stop_reason":"end_turn","text":"Done."}"#]],
+    )
+    .await;
+    check(
+        "prompt",
+        json!({ "agent_id": "ui" }),
+        expect![[
+            r#"{"code":400,"message":"either `text` or `blocks`, not empty, must be given"}"#
+        ]],
+    )
+    .await;
+    check(
+        "prompt",
+        json!({ "agent_id": "ui", "text": "x", "blocks": [{}] }),
+        expect![[
+            r#"{"code":400,"message":"either `text` or `blocks`, not empty, must be given"}"#
+        ]],
+    )
+    .await;
+    check(
+        "prompt",
+        json!({ "agent_id": "ui", "blocks": [] }),
+        expect![[
+            r#"{"code":400,"message":"either `text` or `blocks`, not empty, must be given"}"#
+        ]],
+    )
+    .await;
+    check(
+        "prompt",
+        json!({ "agent_id": "ui", "blocks": ["x"] }),
+        expect![[r#"{"code":400,"message":"`blocks` must be an array of objects"}"#]],
+    )
+    .await;
+    check(
+        "prompt",
+        json!({ "agent_id": "broken", "text": "x" }),
+        expect![[r#"{"code":500,"message":"the request failed; see the log"}"#]],
+    )
+    .await;
+    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_agents, list_blocked, prompt, cancel, new_session, resolve_blocked, start_agent, stop_agent, restart_agent"}"#]]).await;
+    check("resolve_blocked", json!({ "id": "b1", "decision": "allow" }), expect![[r#"{"agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"allowed","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs"}"#]]).await;
+    for params in [
+        json!({ "id": "b1" }),
+        json!({ "decision": "allow" }),
+        json!({ "id": "b1", "decision": "maybe" }),
+        json!({ "id": "b1", "decision": "allow", "scope": "forever" }),
+        json!({ "id": "b1", "decision": "allow", "ttl_s": -1 }),
+        json!({ "id": "b1", "decision": "allow", "ttl_s": 1e300 }),
+        json!({ "id": "b1", "decision": "answer" }),
+        json!({ "id": "b2", "decision": "answer", "content": "" }),
+    ] {
+        let error = client.ask("resolve_blocked", params.clone()).await["error"].clone();
+        assert_eq!(error["code"], 400, "{params}");
+    }
+    for (id, code) in [("b3", 409), ("b99", 404)] {
+        let error = client.ask("resolve_blocked", json!({ "id": id, "decision": "deny" })).await;
+        assert_eq!(error["error"]["code"], code, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn requests_arrive_as_they_were_meant() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    for (method, params) in [
+        ("prompt", json!({ "agent_id": "ui", "text": "x", "session_id": "" })),
+        ("prompt", json!({ "agent_id": "ui", "blocks": [{ "type": "text", "text": "y" }] })),
+        ("cancel", json!({ "agent_id": "ui", "session_id": "s" })),
+        ("resolve_blocked", json!({ "id": "b1", "decision": "allow" })),
+        (
+            "resolve_blocked",
+            json!({ "id": "b1", "decision": "allow", "scope": "session", "ttl_s": 1.5 }),
+        ),
+        ("resolve_blocked", json!({ "id": "b1", "decision": "deny", "message": "no" })),
+        ("resolve_blocked", json!({ "id": "b1", "decision": "answer", "content": "c" })),
+    ] {
+        assert_eq!(client.ask(method, params).await["type"], "rpc_result", "{method}");
+    }
+    expect![[r#"
+        Prompt { agent: AgentId("ui"), session: None, blocks: [Object {"type": String("text"), "text": String("x")}], by_orchestrator: false }
+        Prompt { agent: AgentId("ui"), session: None, blocks: [Object {"type": String("text"), "text": String("y")}], by_orchestrator: false }
+        cancel ui Some(SessionId("s"))
+        b1 Allow { scope: Once, ttl: None }
+        b1 Allow { scope: Session, ttl: Some(1.5s) }
+        b1 Deny { message: Some("no") }
+        b1 Answer { content: "c" }"#]].assert_eq(&port.fake.asked.lock().unwrap().join("\n"));
+}
+
+#[tokio::test]
+async fn ids_come_back_as_they_were_sent() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    for id in
+        ["1", "-0.0", "123456789012345678901234567890", "1e400", r#""a\u0062\ud800""#, r#""""#]
+    {
+        client.send(format!(r#"{{"type":"rpc","id":{id},"method":"list_blocked","params":{{"status":"answered"}}}}"#)).await;
+        client.send("\r\n").await;
+        let line = client.line().await;
+        assert_eq!(line, format!("{{\"type\":\"rpc_result\",\"id\":{id},\"result\":[]}}\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_turn_is_told_before_its_prompt_is_answered() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    for n in 0..20 {
+        let prompt = json!({ "agent_id": "ui", "text": "x" });
+        client.say(&json!({ "type": "rpc", "id": n, "method": "prompt", "params": prompt })).await;
+    }
+    let (mut turns, mut answers) = (0, 0);
+    while answers < 20 {
+        match client.next().await["type"].as_str().unwrap() {
+            "turn" => turns += 1,
+            "rpc_result" => {
+                answers += 1;
+                assert!(turns >= answers, "answer {answers} came after {turns} turns");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Asks for a prompt that lasts, and waits until it is under way.
+async fn prompt_slowly(port: &Port, client: &mut Client, text: &str) {
+    let prompt = json!({ "agent_id": "slow", "text": text });
+    client.say(&json!({ "type": "rpc", "id": text, "method": "prompt", "params": prompt })).await;
+    assert_eq!(port.fake.heard().await, "began");
+}
+
+#[tokio::test]
+async fn a_long_request_holds_up_no_other() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    prompt_slowly(&port, &mut client, "long").await;
+    assert_eq!(client.ask("list_agents", json!({})).await["id"], 1);
+    port.fake.release.notify_one();
+    let answer = client.answer().await;
+    assert_eq!((&answer["id"], &answer["result"]["text"]), (&json!("long"), &json!("Done.")));
+}
+
+#[tokio::test]
+async fn prompts_are_handed_on_in_their_order() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    let mut lines = String::new();
+    for n in 0..100 {
+        lines += &json!({ "type": "rpc", "id": n, "method": "prompt",
+            "params": { "agent_id": "ui", "text": n.to_string() } })
+        .to_string();
+        lines.push('\n');
+    }
+    client.send(lines).await;
+    for _ in 0..100 {
+        client.answer().await;
+    }
+    let asked = port.fake.asked.lock().unwrap();
+    for (n, asked) in asked.iter().enumerate() {
+        assert!(asked.contains(&format!("String(\"{n}\")")), "{n}: {asked}");
+    }
+}
+
+#[tokio::test]
+async fn prompts_of_a_client_that_is_gone_are_withdrawn() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    prompt_slowly(&port, &mut client, "x").await;
+    drop(client);
+    assert_eq!(port.fake.heard().await, "dropped");
+}
+
+#[tokio::test]
+async fn prompts_of_a_client_that_only_ended_its_side_are_answered() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    prompt_slowly(&port, &mut client, "x").await;
+    client.write.shutdown().await.unwrap();
+    // The server makes sure that somebody is there.
+    assert_eq!(client.next().await["type"], "agent");
+    port.fake.release.notify_one();
+    assert_eq!(client.answer().await["result"]["text"], "Done.");
+}
+
+#[tokio::test]
+async fn one_client_has_so_many_requests_under_way() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    for n in 0..256 {
+        prompt_slowly(&port, &mut client, &n.to_string()).await;
+    }
+    assert_eq!(client.ask("list_agents", json!({})).await["error"]["code"], 409);
+    port.fake.release.notify_one();
+    assert_eq!(client.answer().await["type"], "rpc_result");
+    assert_eq!(client.ask("list_agents", json!({})).await["type"], "rpc_result");
+}

@@ -1,0 +1,161 @@
+//! One of each thing that goes over the wire, as `docs/wire.md` shows it.
+
+use std::sync::Arc;
+
+use expect_test::expect;
+
+use crate::model::{
+    Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Cost, Delta,
+    Event, FileNode, SessionId, SessionKey, SessionMode, Snapshot, Touch, TurnEnd, Usage,
+    UsageReport, Via,
+};
+use crate::serve::wire;
+
+const NOW: u64 = 1_760_000_000_000;
+
+pub(super) fn key(agent: &str, session: &str) -> SessionKey {
+    SessionKey::new(AgentId::new(agent), SessionId::new(session))
+}
+
+pub(super) fn node(path: &str, heat: f64) -> FileNode {
+    FileNode {
+        path: path.into(),
+        heat,
+        in_context: heat > 0.9,
+        last_action: Touch::Write,
+        turn_accessed: 2,
+        timestamp_ms: NOW,
+    }
+}
+
+pub(super) fn snapshot() -> Snapshot {
+    Snapshot {
+        key: key("lead", "s-lead"),
+        mode: SessionMode::Orchestrator,
+        seq: 7,
+        nodes: vec![node("src/ui/app.ts", 1.0), node("/etc/hosts", 0.25)],
+    }
+}
+
+pub(super) fn other_snapshot() -> Snapshot {
+    Snapshot { key: key("ui", "s-ui"), mode: SessionMode::SingleAgent, seq: 3, nodes: Vec::new() }
+}
+
+pub(super) fn delta() -> Delta {
+    Delta {
+        key: key("ui", "s-ui"),
+        mode: SessionMode::SingleAgent,
+        seq: 4,
+        updates: vec![node("src/ui/app.ts", 1.0)],
+        removed: vec!["src/ui/old.ts".into()],
+    }
+}
+
+pub(super) fn usage() -> UsageReport {
+    UsageReport {
+        key: key("ui", "s-ui"),
+        mode: SessionMode::SingleAgent,
+        usage: Usage {
+            used: 12_000,
+            size: 200_000,
+            cost: Some(Cost { amount: 0.042, currency: "USD".into() }),
+        },
+    }
+}
+
+pub(super) fn blocked(status: BlockedStatus) -> BlockedAccess {
+    BlockedAccess {
+        id: BlockedId::new("b1"),
+        key: key("ui", "s-ui"),
+        mode: SessionMode::SingleAgent,
+        path: "src/api/routes.ts".into(),
+        action: Action::Read,
+        via: Via::Fs,
+        status,
+        owners: vec![AgentId::new("api")],
+        orchestrator: Some(key("lead", "s-lead")),
+        timestamp_ms: NOW,
+    }
+}
+
+pub(super) fn agent(name: &str) -> AgentStatus {
+    AgentStatus {
+        agent: AgentId::new(name),
+        state: AgentState::Ready,
+        pid: Some(4711),
+        reason: None,
+        restarts: 0,
+        timestamp_ms: NOW,
+    }
+}
+
+pub(super) fn failed_agent() -> AgentStatus {
+    AgentStatus {
+        agent: AgentId::new("api"),
+        state: AgentState::Error,
+        pid: None,
+        reason: Some("exit status 1: no such model".to_owned()),
+        restarts: 5,
+        timestamp_ms: NOW,
+    }
+}
+
+pub(super) fn turn(reason: Option<Arc<str>>) -> TurnEnd {
+    let stop_reason = if reason.is_some() { "error" } else { "end_turn" };
+    TurnEnd { key: key("ui", "s-ui"), turn: 2, stop_reason: stop_reason.into(), reason }
+}
+
+/// Every line that the server sends by itself, without its line feed.
+pub(super) fn lines() -> Vec<String> {
+    let events = [
+        Event::Snapshot(snapshot()),
+        Event::Snapshot(Snapshot { key: key("", ""), seq: 0, ..other_snapshot() }),
+        Event::Snapshot(other_snapshot()),
+        Event::Delta(delta()),
+        Event::Usage(usage()),
+        Event::Blocked(blocked(BlockedStatus::Pending)),
+        Event::Blocked(BlockedAccess {
+            orchestrator: None,
+            owners: Vec::new(),
+            action: Action::Write,
+            via: Via::Terminal,
+            ..blocked(BlockedStatus::Denied)
+        }),
+        Event::Agent(agent("ui")),
+        Event::Agent(failed_agent()),
+        Event::Turn(turn(None)),
+        Event::Turn(turn(Some("the agent ended: exit status 1".into()))),
+    ];
+    let lines = events.iter().map(wire::event).chain([wire::lagged(4096)]);
+    lines.map(|line| String::from_utf8(line.to_vec()).unwrap().trim_end().to_owned()).collect()
+}
+
+#[test]
+fn each_line_is_exactly_that() {
+    expect![[r#"
+        {"type":"snapshot","agent_id":"lead","session_id":"s-lead","session_mode":"orchestrator","seq":7,"nodes":{"src/ui/app.ts":{"path":"src/ui/app.ts","heat":1.0,"in_context":true,"last_action":"write","turn_accessed":2,"timestamp_ms":1760000000000},"/etc/hosts":{"path":"/etc/hosts","heat":0.25,"in_context":false,"last_action":"write","turn_accessed":2,"timestamp_ms":1760000000000}}}
+        {"type":"snapshot","agent_id":"","session_id":"","session_mode":"single_agent","seq":0,"nodes":{}}
+        {"type":"snapshot","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","seq":3,"nodes":{}}
+        {"type":"delta","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","seq":4,"updates":[{"path":"src/ui/app.ts","heat":1.0,"in_context":true,"last_action":"write","turn_accessed":2,"timestamp_ms":1760000000000}],"removed":["src/ui/old.ts"]}
+        {"type":"usage","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","used":12000,"size":200000,"cost":{"amount":0.042,"currency":"USD"}}
+        {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"pending","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs"}
+        {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"write","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":[],"orchestrator":null,"via":"terminal"}
+        {"type":"agent","agent_id":"ui","state":"ready","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000}
+        {"type":"agent","agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000}
+        {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn"}
+        {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"error","reason":"the agent ended: exit status 1"}
+        {"type":"lagged","missed":4096}"#]].assert_eq(&lines().join("\n"));
+}
+
+#[test]
+fn usage_without_a_price_says_null() {
+    let mut report = usage();
+    report.usage.cost = None;
+    assert!(wire::usage(&report).ends_with(b"\"cost\":null}\n"));
+}
+
+#[test]
+fn what_no_client_asked_for_is_not_encoded() {
+    let update = Event::SessionUpdate { key: key("ui", "s-ui"), update: "{}".into() };
+    assert!(wire::event(&update).is_empty());
+}

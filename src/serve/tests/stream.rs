@@ -1,0 +1,176 @@
+//! What a client sees: the join, the stream, snapshots on request, lag, the end.
+
+use std::sync::atomic::Ordering;
+
+use expect_test::expect;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+
+use super::fake::Fake;
+use super::{Client, Limits, Port, samples};
+use crate::model::{AgentState, AgentStatus, Event, Snapshot};
+
+/// Says in a few words what a line is.
+fn brief(message: &Value) -> String {
+    let subject = match message["type"].as_str().unwrap() {
+        "snapshot" | "delta" | "usage" => &message["session_id"],
+        "agent" => &message["state"],
+        "blocked" => &message["status"],
+        "lagged" => &message["missed"],
+        "turn" => &message["turn"],
+        _ => &message["id"],
+    };
+    let seq = message["seq"].as_u64().map(|seq| format!(" {seq}")).unwrap_or_default();
+    format!("{} {subject}{seq}", message["type"].as_str().unwrap()).replace('"', "")
+}
+
+async fn briefs(client: &mut Client, count: usize) -> Vec<String> {
+    let mut seen = Vec::new();
+    for _ in 0..count {
+        seen.push(brief(&client.next().await));
+    }
+    seen
+}
+
+const JOIN: [&str; 6] = [
+    "snapshot s-lead 7",
+    "snapshot s-ui 3",
+    "agent ready",
+    "agent error",
+    "usage s-ui",
+    "blocked pending",
+];
+
+#[tokio::test]
+async fn the_state_comes_first_and_then_the_stream() {
+    let port = Port::open().await;
+    let mut client = port.connect().await;
+    assert_eq!(briefs(&mut client, 6).await, JOIN);
+    port.fake.touch(0, "a.ts");
+    port.fake.bus.publish(Event::Turn(samples::turn(None)));
+    port.fake.touch(1, "b.ts");
+    assert_eq!(briefs(&mut client, 3).await, ["delta s-lead 8", "turn 2", "delta s-ui 4"]);
+    port.close().await;
+    client.assert_ended().await;
+}
+
+#[tokio::test]
+async fn what_happens_during_a_join_comes_once() {
+    let port = Port::open().await;
+    port.fake.racing.store(true, Ordering::Relaxed);
+    let mut client = port.connect().await;
+    let seen = briefs(&mut client, 7).await;
+    assert_eq!(seen[..2], ["snapshot s-lead 7", "snapshot s-ui 4"]);
+    assert_eq!(seen[2..], [&JOIN[2..], &["delta s-ui 5"]].concat());
+    port.fake.touch(1, "later.ts");
+    assert_eq!(briefs(&mut client, 1).await, ["delta s-ui 6"]);
+}
+
+#[tokio::test]
+async fn a_new_session_announces_itself() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    let new = Snapshot { key: samples::key("ui", "s-new"), seq: 0, ..samples::other_snapshot() };
+    port.fake.snapshots.lock().unwrap().push(new.clone());
+    port.fake.bus.publish(Event::Snapshot(new));
+    port.fake.touch(2, "a.ts");
+    assert_eq!(briefs(&mut client, 2).await, ["snapshot s-new 0", "delta s-new 1"]);
+}
+
+#[tokio::test]
+async fn session_updates_are_for_subscribers() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    let update = Event::SessionUpdate { key: samples::key("ui", "s-ui"), update: "{}".into() };
+    port.fake.bus.publish(update);
+    port.fake.touch(1, "a.ts");
+    assert_eq!(briefs(&mut client, 1).await, ["delta s-ui 4"]);
+}
+
+#[tokio::test]
+async fn snapshots_come_on_request_and_the_deltas_go_on_from_them() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    port.fake.touch(1, "a.ts");
+    assert_eq!(briefs(&mut client, 1).await, ["delta s-ui 4"]);
+
+    client.say(&json!({ "type": "request_snapshot" })).await;
+    assert_eq!(briefs(&mut client, 2).await, ["snapshot s-lead 7", "snapshot s-ui 4"]);
+
+    port.fake.racing.store(true, Ordering::Relaxed);
+    client.say(&json!({ "type": "request_snapshot", "session_id": "s-ui" })).await;
+    let seen = briefs(&mut client, 3).await;
+    assert_eq!(seen, ["snapshot s-ui 5", "agent ready", "delta s-ui 6"]);
+
+    client.say(&json!({ "type": "request_snapshot", "session_id": "nobody's" })).await;
+    expect![[r#"{"type":"snapshot","agent_id":"","session_id":"nobody's","session_mode":"single_agent","seq":0,"nodes":{}}"#]].assert_eq(client.line().await.trim_end());
+    port.fake.touch(0, "b.ts");
+    assert_eq!(briefs(&mut client, 1).await, ["delta s-lead 8"]);
+}
+
+#[tokio::test]
+async fn who_falls_behind_is_told_and_shown_everything_anew() {
+    let port = Port::with(Fake::new(4), Limits::default(), "127.0.0.1:0").await;
+    let mut client = port.join().await;
+    // One thread: the server's task sees none of this before all of it has happened.
+    for n in 0..10 {
+        port.fake.touch(0, &format!("{n}.ts"));
+    }
+    port.fake.snapshots.lock().unwrap().pop();
+    port.fake.agents.lock().unwrap()[0].state = AgentState::Stopped;
+    let stopped = AgentStatus { state: AgentState::Stopped, ..samples::agent("ui") };
+    port.fake.bus.publish(Event::Agent(stopped));
+    assert_eq!(
+        briefs(&mut client, 7).await,
+        [
+            "lagged 7",
+            "snapshot s-lead 17",
+            // Its session ended meanwhile.
+            "snapshot s-ui 3",
+            "agent stopped",
+            "agent error",
+            "usage s-ui",
+            "blocked pending",
+        ]
+    );
+    port.fake.touch(0, "after.ts");
+    assert_eq!(briefs(&mut client, 1).await, ["delta s-lead 18"]);
+}
+
+#[tokio::test]
+async fn a_client_that_only_listens_may_end_its_side() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    client.write.shutdown().await.unwrap();
+    for n in 0..50 {
+        port.fake.touch(0, &format!("{n}.ts"));
+        assert_eq!(briefs(&mut client, 1).await, [format!("delta s-lead {}", n + 8)]);
+    }
+}
+
+#[tokio::test]
+async fn the_last_line_needs_no_line_feed() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    client.send(r#"{"type":"rpc","id":1,"method":"list_agents"}"#).await;
+    client.write.shutdown().await.unwrap();
+    assert_eq!(client.answer().await["result"][0]["agent_id"], "ui");
+}
+
+#[tokio::test]
+async fn at_the_end_clients_get_what_waits() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    client
+        .say(&json!({ "type": "rpc", "id": 5, "method": "prompt",
+        "params": { "agent_id": "slow", "text": "x" } }))
+        .await;
+    assert_eq!(port.fake.heard().await, "began");
+    port.fake.touch(0, "a.ts");
+    port.fake.touch(0, "b.ts");
+    port.close().await;
+    assert_eq!(briefs(&mut client, 2).await, ["delta s-lead 8", "delta s-lead 9"]);
+    let stopped = client.next().await;
+    assert_eq!(stopped["error"], json!({ "code": 409, "message": "the team is stopping" }));
+    client.assert_ended().await;
+}

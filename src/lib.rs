@@ -33,3 +33,7 @@ pub mod tracker;
 pub mod bus;
 
 pub mod serve;
+
+pub mod agent;
+
+pub mod supervisor;

@@ -1,0 +1,199 @@
+//! One agent: a pure transition function for its lifecycle, and an actor that performs the
+//! effects. Knows no other agent but the state of those it depends on.
+
+mod actor;
+mod lifecycle;
+mod prompting;
+mod run;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::client_host::{HostError, HostSettings, PromptOutcome};
+use crate::model::{AgentId, AgentState, AgentStatus, SessionId, now_ms};
+use crate::process::{Command, Launcher};
+use crate::routing::RoutingHandle;
+use crate::tracker::TrackerHandle;
+use crate::zone::Zone;
+use actor::{Actor, AgentMsg};
+use prompting::RunHandle;
+
+pub use lifecycle::{Policy, Restarts};
+
+/// Orders that wait for an agent; past that whoever orders waits.
+const MAILBOX: usize = 64;
+
+/// Everything one agent is started with.
+#[derive(Clone, Debug)]
+pub struct AgentSettings {
+    pub id: AgentId,
+    pub command: Command,
+    /// Where its standard error is kept.
+    pub log: PathBuf,
+    pub zone: Arc<Zone>,
+    pub host: HostSettings,
+    /// Open a session once it is initialized.
+    pub session: bool,
+    /// Sent once the session is open.
+    pub prompt: Option<String>,
+    /// Its permissions are the orchestrator's to give.
+    pub orchestrator_permits: bool,
+    /// It is the one that blocked accesses are put before.
+    pub is_orchestrator: bool,
+    pub restarts: Restarts,
+    /// After its standard input is closed, and again after SIGTERM.
+    pub stop_grace: Duration,
+}
+
+/// What an agent shares with the rest of its team.
+#[derive(Clone)]
+pub struct Surroundings {
+    pub launcher: Launcher,
+    pub bus: crate::bus::Bus,
+    pub tracker: TrackerHandle,
+    pub routing: RoutingHandle,
+    /// A place for each agent that may run at once.
+    pub places: Arc<Semaphore>,
+    /// What extraction asks of the disk.
+    pub workspace: Arc<dyn crate::extract::Workspace>,
+}
+
+/// Speaks to an agent's actor; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct AgentHandle {
+    id: AgentId,
+    mailbox: mpsc::Sender<AgentMsg>,
+    status: watch::Receiver<AgentStatus>,
+    run: watch::Receiver<Option<RunHandle>>,
+    routing: RoutingHandle,
+    tracker: TrackerHandle,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    Start,
+    Stop,
+    Restart,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    #[error("agent `{agent}` is {}, not ready{}", .state.as_str(), because(.reason.as_ref()))]
+    NotReady { agent: AgentId, state: AgentState, reason: Option<String> },
+    #[error(transparent)]
+    Host(#[from] HostError),
+    #[error("the team is stopping")]
+    Stopping,
+}
+
+fn because(reason: Option<&String>) -> String {
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
+}
+
+impl AgentHandle {
+    /// Starts the actor; it does nothing until [`Order::Start`]. Dropping its future kills the
+    /// agent with all that it started.
+    pub fn spawn(
+        settings: AgentSettings,
+        surroundings: Surroundings,
+        depends_on: Vec<watch::Receiver<AgentStatus>>,
+        cancel: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send) {
+        let (mailbox, messages) = mpsc::channel(MAILBOX);
+        let (status, status_seen) = watch::channel(AgentStatus {
+            agent: settings.id.clone(),
+            state: AgentState::Stopped,
+            pid: None,
+            reason: None,
+            restarts: 0,
+            timestamp_ms: now_ms(),
+        });
+        let (run, run_seen) = watch::channel(None);
+        let handle = Self {
+            id: settings.id.clone(),
+            mailbox,
+            status: status_seen,
+            run: run_seen,
+            routing: surroundings.routing.clone(),
+            tracker: surroundings.tracker.clone(),
+        };
+        let actor = Actor::new(settings, surroundings, depends_on, status, run);
+        (handle, actor.run(messages, cancel))
+    }
+
+    pub fn status(&self) -> AgentStatus {
+        self.status.borrow().clone()
+    }
+
+    /// Changes with the agent's state.
+    pub fn watch(&self) -> watch::Receiver<AgentStatus> {
+        self.status.clone()
+    }
+
+    /// Answers with the agent as it stands: once it is stopped, or the start is under way.
+    pub async fn order(&self, order: Order) -> Result<AgentStatus, AgentError> {
+        let (reply, answer) = oneshot::channel();
+        let message = AgentMsg::Order { order, reply };
+        self.mailbox.send(message).await.map_err(|_| AgentError::Stopping)?;
+        let status = answer.await.map_err(|_| AgentError::Stopping)?;
+        if order != Order::Stop {
+            return Ok(status);
+        }
+        // An order to start that came meanwhile ends the wait as well.
+        let ended = |now: &AgentStatus| now.state.is_at_rest() || now.restarts != status.restarts;
+        let mut now = self.status.clone();
+        let stopped = now.wait_for(ended).await;
+        stopped.map(|status| status.clone()).map_err(|_| AgentError::Stopping)
+    }
+
+    /// Answers once the turn has ended and everyone was told. Dropping the future withdraws a
+    /// prompt that still waits for its turn, and leaves a running one alone.
+    pub async fn prompt(
+        &self,
+        session: Option<SessionId>,
+        blocks: Vec<Value>,
+        by_orchestrator: bool,
+    ) -> Result<PromptOutcome, AgentError> {
+        let run = self.ready()?;
+        run.prompt(&self.id, &self.routing, &self.tracker, session, blocks, by_orchestrator).await
+    }
+
+    pub async fn cancel(&self, session: Option<SessionId>) -> Result<(), AgentError> {
+        Ok(self.ready()?.host.cancel(session).await?)
+    }
+
+    pub async fn new_session(&self) -> Result<SessionId, AgentError> {
+        let run = self.ready()?;
+        let session = run.host.new_session().await?;
+        run.settled(&self.tracker).await;
+        Ok(session)
+    }
+
+    fn ready(&self) -> Result<RunHandle, AgentError> {
+        let status = self.status();
+        let run = self.run.borrow().clone();
+        match (status.state, run) {
+            (AgentState::Ready, Some(run)) => Ok(run),
+            (state, _) => {
+                Err(AgentError::NotReady { agent: self.id.clone(), state, reason: status.reason })
+            }
+        }
+    }
+}
+
+/// Returns a prompt of plain text as ACP content blocks.
+pub fn text_blocks(text: &str) -> Vec<Value> {
+    vec![serde_json::json!({ "type": "text", "text": text })]
+}
+
+async fn pending_or<F: Future + Unpin>(future: Option<F>) -> F::Output {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,229 @@
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::lifecycle::{Effect, Event, Lifecycle};
+use super::prompting::RunHandle;
+use super::run::{Run, RunEvent, next_of_run};
+use super::{AgentSettings, Order, Surroundings, pending_or};
+use crate::model::{AgentState, AgentStatus, Event as BusEvent, now_ms};
+
+#[derive(Debug)]
+pub(super) enum AgentMsg {
+    Order { order: Order, reply: oneshot::Sender<AgentStatus> },
+}
+
+/// Owns one agent: its process, and what runs beside it.
+pub(super) struct Actor {
+    settings: AgentSettings,
+    team: Surroundings,
+    depends_on: Vec<watch::Receiver<AgentStatus>>,
+    lifecycle: Lifecycle,
+    status: watch::Sender<AgentStatus>,
+    handle: watch::Sender<Option<RunHandle>>,
+    run: Option<Run>,
+    /// Ends when the agent may start, with its place among those that run.
+    clearance: Option<BoxFuture<'static, OwnedSemaphorePermit>>,
+    place: Option<OwnedSemaphorePermit>,
+    backoff: Option<Instant>,
+    /// The configured prompt came to its end: a restart does not repeat it.
+    prompted: watch::Sender<bool>,
+}
+
+impl Actor {
+    pub(super) fn new(
+        settings: AgentSettings,
+        team: Surroundings,
+        depends_on: Vec<watch::Receiver<AgentStatus>>,
+        status: watch::Sender<AgentStatus>,
+        handle: watch::Sender<Option<RunHandle>>,
+    ) -> Self {
+        let lifecycle = Lifecycle::new(settings.restarts);
+        Self {
+            settings,
+            team,
+            depends_on,
+            lifecycle,
+            status,
+            handle,
+            run: None,
+            clearance: None,
+            place: None,
+            backoff: None,
+            prompted: watch::Sender::new(false),
+        }
+    }
+
+    pub(super) async fn run(
+        mut self,
+        mut messages: mpsc::Receiver<AgentMsg>,
+        cancel: CancellationToken,
+    ) {
+        loop {
+            let event = tokio::select! {
+                () = cancel.cancelled() => return,
+                message = messages.recv() => match message {
+                    Some(AgentMsg::Order { order, reply }) => {
+                        self.on(match order {
+                            Order::Start => Event::Start,
+                            Order::Stop => Event::Stop,
+                            Order::Restart => Event::Restart,
+                        }).await;
+                        let _ = reply.send(self.status.borrow().clone());
+                        continue;
+                    }
+                    None => return,
+                },
+                place = pending_or(self.clearance.as_mut()) => {
+                    (self.clearance, self.place) = (None, Some(place));
+                    Event::Cleared
+                }
+                () = until(self.backoff) => {
+                    self.backoff = None;
+                    Event::BackoffOver
+                }
+                event = next_of_run(&mut self.run) => self.of_run(event).await,
+            };
+            self.on(event).await;
+        }
+    }
+
+    async fn on(&mut self, event: Event) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            tracing::debug!(agent = %self.settings.id, ?event, "lifecycle");
+            for effect in self.lifecycle.on(event, Instant::now(), fastrand::f64()) {
+                events.extend(self.perform(effect).await);
+            }
+        }
+        if self.lifecycle.state().is_at_rest() {
+            (self.clearance, self.place, self.backoff) = (None, None, None);
+        }
+    }
+
+    async fn perform(&mut self, effect: Effect) -> Option<Event> {
+        match effect {
+            Effect::Publish(reason) => self.publish(reason),
+            Effect::AwaitClearance => self.await_clearance(),
+            Effect::Backoff(wait) => {
+                self.place = None;
+                self.backoff = Some(Instant::now() + wait);
+            }
+            Effect::Spawn => return Some(self.spawn().await),
+            Effect::StopProcess => {
+                // New work is refused from here on.
+                self.handle.send_replace(None);
+                if let Some(run) = &mut self.run {
+                    run.stop(&self.settings).await;
+                }
+            }
+        }
+        None
+    }
+
+    fn publish(&self, reason: Option<String>) {
+        let status = AgentStatus {
+            agent: self.settings.id.clone(),
+            state: self.lifecycle.state(),
+            pid: self.run.as_ref().map(|run| run.pid),
+            reason,
+            restarts: self.lifecycle.restarts(),
+            timestamp_ms: now_ms(),
+        };
+        match (status.state, &status.reason) {
+            (AgentState::Error, reason) => {
+                let reason = reason.as_deref().unwrap_or_default();
+                tracing::error!(agent = %status.agent, reason, "agent in error");
+            }
+            (AgentState::Restarting, reason) => {
+                let reason = reason.as_deref().unwrap_or_default();
+                tracing::warn!(agent = %status.agent, reason, "agent restarts");
+            }
+            (state, _) => tracing::info!(agent = %status.agent, state = state.as_str(), "agent"),
+        }
+        self.status.send_replace(status.clone());
+        self.team.bus.publish(BusEvent::Agent(status));
+    }
+
+    fn await_clearance(&mut self) {
+        let depends_on = self.depends_on.clone();
+        let places = self.team.places.clone();
+        // An agent that starts again queues again.
+        self.place = None;
+        let mut clearance = async move {
+            for mut other in depends_on {
+                // An agent whose actor has ended never gets ready: nor does this one.
+                if other.wait_for(|other| other.state == AgentState::Ready).await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
+            match places.acquire_owned().await {
+                Ok(place) => place,
+                Err(_) => std::future::pending().await,
+            }
+        }
+        .boxed();
+        // In line from now on: agents run in the order in which they were started.
+        let at_once = (&mut clearance).now_or_never();
+        self.publish(at_once.is_none().then(|| self.waits_for()));
+        self.clearance = Some(match at_once {
+            Some(place) => std::future::ready(place).boxed(),
+            None => clearance,
+        });
+    }
+
+    fn waits_for(&self) -> String {
+        let unready = self.depends_on.iter().map(|other| other.borrow().clone());
+        let unready: Vec<_> = unready
+            .filter(|other| other.state != AgentState::Ready)
+            .map(|other| format!("`{}`", other.agent))
+            .collect();
+        if unready.is_empty() {
+            "waits for a place: as many agents run as `max_running` allows".to_owned()
+        } else {
+            format!("waits for {} to be ready", unready.join(", "))
+        }
+    }
+
+    async fn spawn(&mut self) -> Event {
+        let (process, stdio) = match self.team.launcher.spawn(&self.settings.command).await {
+            Ok(spawned) => spawned,
+            Err(error) => return Event::NotSpawned(error.to_string()),
+        };
+        let run = Run::start(process, stdio, &self.settings, &self.team);
+        self.handle.send_replace(Some(run.handle.clone()));
+        self.run = Some(run);
+        Event::Spawned
+    }
+
+    /// Takes in what the run told.
+    async fn of_run(&mut self, event: RunEvent) -> Event {
+        match event {
+            RunEvent::Opened(session) => {
+                if let Some(run) = &mut self.run {
+                    run.opened(session, &self.settings, &self.team, &self.prompted).await;
+                }
+                Event::Opened
+            }
+            RunEvent::Failed(why) => Event::Failed(why),
+            RunEvent::Exited(exit) => {
+                let why = match self.run.take() {
+                    Some(run) => run.finish(exit).await,
+                    None => exit.to_string(),
+                };
+                self.handle.send_replace(None);
+                self.team.tracker.settled().await;
+                Event::Exited { exit, why }
+            }
+        }
+    }
+}
+
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,72 @@
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::AgentError;
+use crate::client_host::{Content, HostHandle, PromptOutcome, Urgency};
+use crate::model::{AgentId, SessionId};
+use crate::proxy::RelayHandle;
+use crate::routing::RoutingHandle;
+use crate::tracker::TrackerHandle;
+
+/// Speaks to what runs from an agent's spawn to its exit.
+#[derive(Clone, Debug)]
+pub(super) struct RunHandle {
+    pub(super) host: HostHandle,
+    pub(super) relay: RelayHandle,
+}
+
+impl RunHandle {
+    /// Waits until everything the agent said so far has been published.
+    pub(super) async fn settled(&self, tracker: &TrackerHandle) {
+        self.relay.settled().await;
+        tracker.settled().await;
+    }
+
+    pub(super) async fn prompt(
+        &self,
+        agent: &AgentId,
+        routing: &RoutingHandle,
+        tracker: &TrackerHandle,
+        session: Option<SessionId>,
+        blocks: Vec<Value>,
+        by_orchestrator: bool,
+    ) -> Result<PromptOutcome, AgentError> {
+        let outcome = if by_orchestrator {
+            let (marking, marked) = oneshot::channel();
+            let (agent, routing) = (agent.clone(), routing.clone());
+            let content = Content::later(async move {
+                // From the moment it is sent, its sender waits for this agent.
+                let _ = marking.send(routing.orchestrate(agent).await);
+                Some(blocks)
+            });
+            let outcome = self.host.prompt(session, content, Urgency::Normal).await;
+            let collected = match marked.await {
+                Ok(orchestrated) => orchestrated.end().await,
+                Err(_) => Vec::new(),
+            };
+            outcome.map(|outcome| PromptOutcome { blocked: collected, ..outcome })
+        } else {
+            self.host.prompt(session, Content::Now(blocks), Urgency::Normal).await
+        };
+        self.settled(tracker).await;
+        Ok(outcome?)
+    }
+
+    /// Puts what waits for the orchestrator agent before it, once its session is idle; `begins`
+    /// hears of that. What it was not told stays for the next briefing.
+    pub(super) async fn brief(
+        &self,
+        routing: &RoutingHandle,
+        begins: oneshot::Sender<()>,
+    ) -> Result<(), AgentError> {
+        let making = routing.clone();
+        let content = Content::later(async move {
+            let text = making.briefing().await;
+            let _ = begins.send(());
+            text.map(|text| super::text_blocks(&text))
+        });
+        self.host.prompt(None, content, Urgency::Briefing).await?;
+        routing.briefed().await;
+        Ok(())
+    }
+}

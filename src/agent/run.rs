@@ -1,0 +1,272 @@
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::prompting::RunHandle;
+use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks};
+use crate::client_host::{Content, HostError, HostHandle, Urgency};
+use crate::extract::Acp;
+use crate::model::{SessionId, SessionKey};
+use crate::process::{Exit, Process, StderrLog, Stdio, Stopped};
+use crate::proxy::{Gatekeeping, Permits, Proxy, Streams};
+
+/// Bytes on their way between relay and client host, each way; past that the writer waits.
+const DUPLEX: usize = 256 * 1024;
+
+/// How long an orchestrator that answered a briefing with an error is left alone.
+const BRIEF_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// One life of the agent's process.
+pub(super) struct Run {
+    /// The process, and later how it ended.
+    process: Ending,
+    pub(super) pid: u32,
+    stderr: StderrLog,
+    pub(super) handle: RunHandle,
+    /// Opens the session; None once that is done.
+    handshake: Option<BoxFuture<'static, Result<Option<SessionId>, HostError>>>,
+    /// Tells the relay that the process is dead, and why.
+    ended: oneshot::Sender<String>,
+    /// Relay and client host, which end one after the other once the process is dead.
+    wires: JoinSet<()>,
+    /// Its end was ordered.
+    ordered: bool,
+    /// Why the relay broke off, if it did.
+    broken: watch::Receiver<Option<String>>,
+    /// Prompts and briefings under way.
+    prompts: JoinSet<()>,
+}
+
+enum Ending {
+    Running(Process),
+    Stopping(BoxFuture<'static, Exit>),
+}
+
+/// What happens in a run.
+pub(super) enum RunEvent {
+    Opened(Option<SessionId>),
+    Failed(String),
+    Exited(Exit),
+}
+
+impl Run {
+    pub(super) fn start(
+        process: Process,
+        stdio: Stdio,
+        settings: &AgentSettings,
+        team: &Surroundings,
+    ) -> Self {
+        let (client, proxy_client) = tokio::io::duplex(DUPLEX);
+        let (from_client, to_client) = tokio::io::split(proxy_client);
+        let (from_proxy, to_proxy) = tokio::io::split(client);
+        let permits = std::sync::Arc::new(Permits::default());
+        let proxy = Proxy {
+            agent: settings.id.clone(),
+            extractor: Box::new(Acp::new(team.workspace.clone(), settings.host.cwd.clone())),
+            tracker: team.tracker.clone(),
+            gate: Some(Gatekeeping {
+                zone: settings.zone.clone(),
+                routing: team.routing.clone(),
+                permits: Some(permits.clone()),
+                orchestrator_permits: settings.orchestrator_permits,
+            }),
+        };
+        let streams =
+            Streams { from_agent: stdio.stdout, to_agent: stdio.stdin, from_client, to_client };
+        let (ended, death) = oneshot::channel();
+        let (relay_handle, relaying) = proxy.start(streams, death);
+        let (breaking, broken) = watch::channel(None);
+        let mut wires = JoinSet::new();
+        wires.spawn(async move {
+            if let Err(error) = relaying.await {
+                breaking.send_replace(Some(error.to_string()));
+            }
+        });
+
+        let (host, hosting) = HostHandle::spawn(
+            settings.host.clone(),
+            team.launcher.clone(),
+            permits,
+            from_proxy,
+            to_proxy,
+            CancellationToken::new(),
+        );
+        wires.spawn(hosting);
+        let handshake = handshake(host.clone(), settings.session).boxed();
+        Self {
+            pid: process.pid(),
+            stderr: StderrLog::spawn(stdio.stderr, settings.log.clone(), settings.id.clone()),
+            process: Ending::Running(process),
+            handle: RunHandle { host, relay: relay_handle },
+            handshake: Some(handshake),
+            ended,
+            wires,
+            ordered: false,
+            broken,
+            prompts: JoinSet::new(),
+        }
+    }
+
+    /// Begins the orderly end of the process.
+    pub(super) async fn stop(&mut self, settings: &AgentSettings) {
+        self.handshake = None;
+        self.ordered = true;
+        self.handle.relay.close_agent().await;
+        let placeholder = Ending::Stopping(std::future::pending().boxed());
+        let process = match std::mem::replace(&mut self.process, placeholder) {
+            Ending::Running(process) => process,
+            // It ends already, by an earlier order or by itself.
+            ending @ Ending::Stopping(_) => {
+                self.process = ending;
+                return;
+            }
+        };
+        let (agent, grace) = (settings.id.clone(), settings.stop_grace);
+        self.process = Ending::Stopping(Box::pin(async move {
+            match process.stop(grace).await {
+                Stopped::OnEof(exit) => exit,
+                Stopped::OnTerm(exit) => {
+                    tracing::info!(%agent, "did not end with its input: needed SIGTERM");
+                    exit
+                }
+                Stopped::Killed => {
+                    tracing::warn!(%agent, ?grace, "did not end on SIGTERM: killed");
+                    Exit::KILLED
+                }
+            }
+        }));
+    }
+
+    /// Does what follows an open session: briefings, and the configured prompt.
+    pub(super) async fn opened(
+        &mut self,
+        session: Option<SessionId>,
+        settings: &AgentSettings,
+        team: &Surroundings,
+        prompted: &watch::Sender<bool>,
+    ) {
+        let Some(session) = session else { return };
+        if settings.is_orchestrator {
+            let key = SessionKey::new(settings.id.clone(), session.clone());
+            team.tracker.set_orchestrator_session(key);
+            team.routing.set_orchestrator_session(session.clone()).await;
+            self.prompts.spawn(brief_on_demand(self.handle.clone(), team.clone()));
+        }
+        if let Some(prompt) = settings.prompt.clone().filter(|_| !*prompted.borrow()) {
+            let (run, prompted) = (self.handle.clone(), prompted.clone());
+            let agent = settings.id.clone();
+            self.prompts.spawn(async move {
+                let content = Content::Now(text_blocks(&prompt));
+                match run.host.prompt(Some(session), content, Urgency::Normal).await {
+                    Err(error @ HostError::Gone(_)) => {
+                        tracing::warn!(%agent, %error, "the prompt of the configuration broke off");
+                    }
+                    Err(error) => {
+                        tracing::warn!(%agent, %error, "the prompt of the configuration failed");
+                        prompted.send_replace(true);
+                    }
+                    Ok(_) => {
+                        prompted.send_replace(true);
+                    }
+                }
+            });
+        }
+    }
+
+    /// Ends what ran beside the process once it is dead; returns why it died.
+    pub(super) async fn finish(mut self, exit: Exit) -> String {
+        let mut why = match self.broken.borrow().clone() {
+            Some(broken) => broken,
+            None if self.ordered => "it was stopped".to_owned(),
+            None => exit.to_string(),
+        };
+        let tail = self.stderr.tail().await;
+        if !exit.success() && !self.ordered && !tail.is_empty() {
+            why = format!("{why}; its last words: {}", tail.join(" | "));
+        }
+        // The relay tells the host by ending, and the host every prompt that ran.
+        self.handle.host.died(&why);
+        let _ = self.ended.send(why.clone());
+        while self.wires.join_next().await.is_some() {}
+        why
+    }
+}
+
+/// Waits for what happens next in a run; for ever without one.
+pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
+    let Some(run) = run else { return std::future::pending().await };
+    let Run { process, handshake, broken, .. } = run;
+    let stopping = matches!(process, Ending::Stopping(_));
+    tokio::select! {
+        biased;
+        exit = process.exit() => RunEvent::Exited(exit),
+        opened = pending_or(handshake.as_mut()) => {
+            *handshake = None;
+            match opened {
+                Ok(session) => RunEvent::Opened(session),
+                // It is dying: its exit tells more.
+                Err(HostError::Gone(_)) => RunEvent::Exited(process.exit().await),
+                Err(error) => RunEvent::Failed(error.to_string()),
+            }
+        }
+        why = broken_off(broken), if !stopping => RunEvent::Failed(why),
+    }
+}
+
+impl Ending {
+    /// Waits until the process is dead, and all that it started.
+    async fn exit(&mut self) -> Exit {
+        if let Self::Running(process) = self {
+            process.wait().await;
+            let placeholder = Self::Stopping(std::future::pending().boxed());
+            if let Self::Running(process) = std::mem::replace(self, placeholder) {
+                *self = Self::Stopping(process.kill().boxed());
+            }
+        }
+        match self {
+            Self::Stopping(ending) => ending.await,
+            Self::Running(_) => std::future::pending().await,
+        }
+    }
+}
+
+async fn handshake(host: HostHandle, session: bool) -> Result<Option<SessionId>, HostError> {
+    host.initialize().await?;
+    if session { host.new_session().await.map(Some) } else { Ok(None) }
+}
+
+/// Puts blocked accesses before the orchestrator for as long as its run lasts. The next briefing is
+/// queued as soon as one has begun, so that no other prompt gets between them.
+async fn brief_on_demand(run: RunHandle, team: Surroundings) {
+    let mut waiting = team.routing.waiting();
+    waiting.mark_changed();
+    let mut briefings = JoinSet::new();
+    while waiting.changed().await.is_ok() {
+        let (begins, begun) = oneshot::channel();
+        let (run, routing) = (run.clone(), team.routing.clone());
+        briefings.spawn(async move {
+            match run.brief(&routing, begins).await {
+                Ok(()) | Err(AgentError::Host(HostError::Gone(_))) => {}
+                // Nothing was left to decide, or it was cancelled before it was sent.
+                Err(AgentError::Host(HostError::Withdrawn)) => routing.brief_again().await,
+                Err(error) => {
+                    tracing::warn!(%error, "a briefing of the orchestrator failed: it follows again");
+                    tokio::time::sleep(BRIEF_AGAIN).await;
+                    routing.brief_again().await;
+                }
+            }
+        });
+        // An error says that the briefing is over already.
+        let _ = begun.await;
+        while briefings.try_join_next().is_some() {}
+    }
+}
+
+async fn broken_off(broken: &mut watch::Receiver<Option<String>>) -> String {
+    match broken.wait_for(Option::is_some).await.map(|why| why.clone()) {
+        Ok(Some(why)) => why,
+        _ => std::future::pending().await,
+    }
+}

@@ -37,3 +37,5 @@ pub mod serve;
 pub mod agent;
 
 pub mod supervisor;
+
+pub mod scripted;

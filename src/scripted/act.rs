@@ -1,0 +1,317 @@
+//! The steps that do something beyond saying it: each is a tool call that begins, asks the client
+//! or the disk, and ends completed or failed.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+
+use super::script::{Act, Change, CommandLine};
+use super::search::{Hit, hits};
+use super::turn::{Done, Turn};
+
+impl Turn {
+    pub(super) async fn act(&mut self, act: &Act) -> Done {
+        match act {
+            Act::Read { path, line, limit } => self.read(path, *line, *limit).await,
+            Act::Write { path, change } => self.write(path, change).await,
+            Act::Search { text, within } => self.search(text, within).await,
+            Act::Run { command, cwd, output_limit } => {
+                self.run(command, cwd.as_deref(), *output_limit).await
+            }
+            Act::Ask { kind, path, command, title, options } => {
+                let (path, command) = (path.as_deref(), command.as_deref());
+                self.ask(kind, path, command, title.as_deref(), options).await
+            }
+            Act::Request { method, params } => {
+                let answer = self.request(method, self.vars.expand_json(params)).await?;
+                Ok(Some(answer.to_string()))
+            }
+            Act::DiskRead { path } => self.disk_read(path).await,
+            Act::DiskWrite { path, content } => self.disk_write(path, content).await,
+            Act::SpawnChild { command, detach } => self.spawn_child(command, *detach),
+            // The turn itself plays every other step.
+            _ => Ok(None),
+        }
+    }
+
+    async fn read(&mut self, path: &str, line: Option<u64>, limit: Option<u64>) -> Done {
+        let (shown, path) = self.path(path);
+        let call =
+            self.begin_call(&format!("Read {shown}"), "read", &[location(&path, line)]).await;
+        let read = self.read_text(&path, line, limit).await;
+        self.end_call(call, status(&read), read.as_deref().map_or(json!({}), text_brought)).await;
+        read.map(Some)
+    }
+
+    async fn write(&mut self, path: &str, change: &Change) -> Done {
+        let (shown, path) = self.path(path);
+        let call =
+            self.begin_call(&format!("Write {shown}"), "edit", &[location(&path, None)]).await;
+        let written = self.change(&path, change).await;
+        let brought = written.as_ref().map_or(json!({}), |(old, new)| {
+            json!({"content": [{"type": "diff", "path": path, "oldText": old, "newText": new}]})
+        });
+        self.end_call(call, status(&written), brought).await;
+        written.map(|_| None)
+    }
+
+    /// Writes a file through the client; returns its text before, where it was read, and now.
+    async fn change(
+        &self,
+        path: &Path,
+        change: &Change,
+    ) -> Result<(Option<String>, String), String> {
+        let (old, new) = match change {
+            Change::Whole(content) => (None, self.vars.expand(content)),
+            Change::Replace { old, new } => {
+                let (old, new) = (self.vars.expand(old), self.vars.expand(new));
+                let text = self.read_text(path, None, None).await?;
+                if !text.contains(&old) {
+                    return Err(format!("`{old}` is not in {}", path.display()));
+                }
+                let changed = text.replacen(&old, &new, 1);
+                (Some(text), changed)
+            }
+        };
+        self.request("fs/write_text_file", json!({"path": path, "content": new})).await?;
+        Ok((old, new))
+    }
+
+    async fn read_text(
+        &self,
+        path: &Path,
+        line: Option<u64>,
+        limit: Option<u64>,
+    ) -> Result<String, String> {
+        let mut params = json!({"path": path});
+        if let Some(line) = line {
+            params["line"] = json!(line);
+        }
+        if let Some(limit) = limit {
+            params["limit"] = json!(limit);
+        }
+        let answer = self.request("fs/read_text_file", params).await?;
+        let content = answer["content"].as_str().map(str::to_owned);
+        content.ok_or_else(|| "the client's answer has no `content`".to_owned())
+    }
+
+    /// Searches the disk itself, as agents do: the protocol has no search.
+    async fn search(&mut self, text: &str, within: &str) -> Done {
+        let text = self.vars.expand(text);
+        let (shown, within) = self.path(within);
+        let title = format!("Search `{text}` in {shown}");
+        let call = self.begin_call(&title, "search", &[]).await;
+        let cwd = self.stage.cwd.clone();
+        let searching = tokio::task::spawn_blocking(move || hits(&text, &within));
+        let found = searching.await.unwrap_or_else(|error| Err(error.to_string()));
+        let shown = |Hit { path, line, text }: &Hit| {
+            format!("{}:{line}: {text}", path.strip_prefix(&cwd).unwrap_or(path).display())
+        };
+        let lines =
+            found.as_ref().map(|hits| hits.iter().map(shown).collect::<Vec<_>>().join("\n"));
+        let brought = found.as_ref().map_or(json!({}), |hits| {
+            let locations = hits.iter().map(|hit| location(&hit.path, Some(hit.line)));
+            let mut brought = text_brought(lines.as_deref().unwrap_or_default());
+            brought["locations"] = locations.collect();
+            brought
+        });
+        self.end_call(call, status(&found), brought).await;
+        lines.map(Some).map_err(Clone::clone)
+    }
+
+    async fn run(
+        &mut self,
+        command: &CommandLine,
+        cwd: Option<&str>,
+        output_limit: Option<u64>,
+    ) -> Done {
+        let (title, mut params) = match command {
+            CommandLine::Shell(line) => {
+                let line = self.vars.expand(line);
+                (line.clone(), json!({"command": line}))
+            }
+            CommandLine::Argv(argv) => {
+                let argv: Vec<_> = argv.iter().map(|arg| self.vars.expand(arg)).collect();
+                (argv.join(" "), json!({"command": argv[0], "args": argv[1..]}))
+            }
+        };
+        if let Some(cwd) = cwd {
+            params["cwd"] = json!(self.path(cwd).1);
+        }
+        if let Some(limit) = output_limit {
+            params["outputByteLimit"] = json!(limit);
+        }
+        let call = self.begin_call(&title, "execute", &[]).await;
+        let run = self.terminal(&call, params).await;
+        let ended = run.as_ref().map_err(Clone::clone).and_then(|Ran { output, exit, .. }| {
+            match exit["exitCode"].as_u64() {
+                Some(0) => Ok(output.clone()),
+                Some(code) => Err(format!("`{title}` exited with code {code}")),
+                None => {
+                    let signal = exit["signal"].as_str().unwrap_or("of an unknown name");
+                    Err(format!("`{title}` ended by signal {signal}"))
+                }
+            }
+        });
+        // The terminal stays in view, also when its command failed.
+        let brought = run.map_or(json!({}), |run| run.brought);
+        self.end_call(call, status(&ended), brought).await;
+        ended.map(Some)
+    }
+
+    /// Runs a command in a terminal of the client's.
+    async fn terminal(&mut self, call: &str, params: Value) -> Result<Ran, String> {
+        let terminal = self.request("terminal/create", params).await?["terminalId"].take();
+        self.open_terminal = Some(terminal.clone());
+        let content = json!([{"type": "terminal", "terminalId": terminal}]);
+        let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": call});
+        update["content"] = content.clone();
+        self.update(update).await;
+        let id = json!({"terminalId": terminal});
+        let exit = self.request("terminal/wait_for_exit", id.clone()).await;
+        let output = self.request("terminal/output", id.clone()).await;
+        self.open_terminal = None;
+        self.request("terminal/release", id).await?;
+        let (exit, output) = (exit?, output?["output"].as_str().unwrap_or_default().to_owned());
+        let brought = json!({"content": content, "rawOutput": exit});
+        Ok(Ran { output, exit, brought })
+    }
+
+    async fn ask(
+        &mut self,
+        kind: &str,
+        path: Option<&str>,
+        command: Option<&str>,
+        title: Option<&str>,
+        options: &[String],
+    ) -> Done {
+        let path = path.map(|path| self.path(path));
+        let command = command.map(|command| self.vars.expand(command));
+        let object = path.as_ref().map(|(shown, _)| shown).or(command.as_ref());
+        let title = title.map_or_else(
+            || format!("{kind} {}", object.map_or("", String::as_str)).trim_end().to_owned(),
+            |title| self.vars.expand(title),
+        );
+        let locations: Vec<_> = path.iter().map(|(_, path)| location(path, None)).collect();
+        let call = self.begin_call(&title, kind, &locations).await;
+        let mut tool_call = json!({
+            "toolCallId": call, "title": title, "kind": kind, "status": "pending",
+            "locations": locations,
+        });
+        if let Some(command) = command {
+            tool_call["rawInput"] = json!({"command": command});
+        }
+        let options: Vec<_> = options
+            .iter()
+            .map(|kind| json!({"optionId": kind, "name": kind, "kind": kind}))
+            .collect();
+        let params = json!({"toolCall": tool_call, "options": options});
+        let answer = self.request("session/request_permission", params).await;
+        let chosen = answer.and_then(|answer| match answer["outcome"]["optionId"].as_str() {
+            Some(option) if option.starts_with("allow") => Ok(option.to_owned()),
+            Some(option) => Err(format!("refused with {option}")),
+            None => Err("the permission was cancelled".to_owned()),
+        });
+        self.end_call(call, status(&chosen), json!({})).await;
+        chosen.map(Some)
+    }
+
+    async fn disk_read(&mut self, path: &str) -> Done {
+        let (shown, path) = self.path(path);
+        let call =
+            self.begin_call(&format!("Read {shown}"), "read", &[location(&path, None)]).await;
+        let read = tokio::fs::read_to_string(&path).await.map_err(|error| error.to_string());
+        self.end_call(call, status(&read), read.as_deref().map_or(json!({}), text_brought)).await;
+        read.map(Some)
+    }
+
+    async fn disk_write(&mut self, path: &str, content: &str) -> Done {
+        let content = self.vars.expand(content);
+        let (shown, path) = self.path(path);
+        let call =
+            self.begin_call(&format!("Write {shown}"), "edit", &[location(&path, None)]).await;
+        let made = match path.parent() {
+            Some(parent) => tokio::fs::create_dir_all(parent).await,
+            None => Ok(()),
+        };
+        let written = match made {
+            Ok(()) => tokio::fs::write(&path, content).await,
+            failed => failed,
+        };
+        let written = written.map_err(|error| error.to_string());
+        self.end_call(call, status(&written), json!({})).await;
+        written.map(|()| None)
+    }
+
+    /// Starts a child that is left to itself, even after the agent's end.
+    fn spawn_child(&self, command: &str, detach: bool) -> Done {
+        let mut child = tokio::process::Command::new("sh");
+        child.arg("-c").arg(self.vars.expand(command));
+        child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if detach {
+            child.process_group(0);
+        }
+        let child = child.spawn().map_err(|error| error.to_string())?;
+        Ok(child.id().map(|pid| pid.to_string()))
+    }
+
+    /// A path as the script names it, and as the client gets it.
+    fn path(&self, path: &str) -> (String, PathBuf) {
+        let path = self.vars.expand(path);
+        let absolute = self.stage.cwd.join(&path);
+        (path, absolute)
+    }
+
+    async fn begin_call(&mut self, title: &str, kind: &str, locations: &[Value]) -> String {
+        let id = format!("t{}", self.stage.calls.fetch_add(1, Ordering::Relaxed) + 1);
+        self.open_calls.push(id.clone());
+        self.update(json!({
+            "sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": kind,
+            "status": "in_progress", "locations": locations,
+        }))
+        .await;
+        id
+    }
+
+    /// Reports the end of a call: completed with what it brought, or failed and why.
+    pub(super) async fn end_call(&mut self, id: String, status: Result<(), &str>, brought: Value) {
+        let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id});
+        if let (Value::Object(update), Value::Object(brought)) = (&mut update, brought) {
+            update.extend(brought);
+        }
+        match status {
+            Ok(()) => update["status"] = json!("completed"),
+            Err(why) => {
+                update["status"] = json!("failed");
+                if update["content"].is_null() {
+                    update["content"] = text_brought(why)["content"].take();
+                }
+            }
+        }
+        self.update(update).await;
+        self.open_calls.retain(|open| *open != id);
+    }
+}
+
+fn status<T>(done: &Result<T, String>) -> Result<(), &str> {
+    done.as_ref().map(|_| ()).map_err(String::as_str)
+}
+
+fn location(path: &Path, line: Option<u64>) -> Value {
+    line.map_or_else(|| json!({"path": path}), |line| json!({"path": path, "line": line}))
+}
+
+fn text_brought(text: &str) -> Value {
+    json!({"content": [{"type": "content", "content": {"type": "text", "text": text}}]})
+}
+
+/// A command that ended.
+struct Ran {
+    output: String,
+    /// As the client said it.
+    exit: Value,
+    /// What its tool call shows of it.
+    brought: Value,
+}

@@ -1,0 +1,206 @@
+//! The agent itself: one task that owns the sessions, the requests that wait for the client's
+//! answer, and the output. Turns run beside it and speak to it through its mailbox.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::script::Script;
+use super::wire::{self, Incoming, RpcError};
+use super::{Ended, ScriptError};
+
+/// What turns may say before one of it is written; when it is full, they wait.
+const MAILBOX: usize = 64;
+
+/// What a turn asks of the agent. Since all of it goes one way, the end of a turn is written
+/// behind everything the turn said.
+pub(super) enum Msg {
+    /// A line as it stands.
+    Line(Vec<u8>),
+    Request {
+        method: String,
+        params: Value,
+        answer: oneshot::Sender<Result<Value, RpcError>>,
+    },
+    TurnOver(TurnOver),
+    Exit(u8),
+    Crash,
+    Hang,
+}
+
+/// A turn that came to its end, and what is owed for it.
+pub(super) struct TurnOver {
+    pub(super) session: Arc<str>,
+    pub(super) number: u64,
+    pub(super) id: Box<RawValue>,
+    pub(super) answer: Result<Value, RpcError>,
+}
+
+pub(super) struct Session {
+    pub(super) cwd: PathBuf,
+    pub(super) mode: Option<String>,
+    pub(super) model: Option<String>,
+    /// How many prompts each rule matched.
+    pub(super) matched: Vec<u64>,
+    /// Tool calls made so far: their ids go on counting from turn to turn.
+    pub(super) calls: Arc<AtomicU64>,
+    pub(super) turn: Option<Running>,
+}
+
+pub(super) struct Running {
+    /// Tells it from every other turn of the agent.
+    pub(super) number: u64,
+    /// The request's.
+    pub(super) id: Box<RawValue>,
+    pub(super) cancel: CancellationToken,
+}
+
+pub(super) struct Agent<W> {
+    pub(super) script: Arc<Script>,
+    writer: W,
+    /// Cancelled once the end of the input is to be ignored.
+    pub(super) stay: CancellationToken,
+    pub(super) sessions: BTreeMap<Arc<str>, Session>,
+    pub(super) sessions_opened: u64,
+    pub(super) authenticated: bool,
+    waiting: HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>,
+    requests: u64,
+    pub(super) mailbox: mpsc::Sender<Msg>,
+    mail: mpsc::Receiver<Msg>,
+    pub(super) turns: JoinSet<()>,
+    pub(super) turns_begun: u64,
+}
+
+impl<W: AsyncWrite + Unpin> Agent<W> {
+    pub(super) fn new(script: Script, writer: W, stay: CancellationToken) -> Self {
+        let (mailbox, mail) = mpsc::channel(MAILBOX);
+        Self {
+            script: Arc::new(script),
+            writer,
+            stay,
+            sessions: BTreeMap::new(),
+            sessions_opened: 0,
+            authenticated: false,
+            waiting: HashMap::new(),
+            requests: 0,
+            mailbox,
+            mail,
+            turns: JoinSet::new(),
+            turns_begun: 0,
+        }
+    }
+
+    /// Serves until the input ends or the script ends it.
+    pub(super) async fn serve(
+        &mut self,
+        mut lines: mpsc::Receiver<Option<Vec<u8>>>,
+    ) -> Result<Ended, ScriptError> {
+        let mut open = true;
+        loop {
+            // The client goes first: a turn that floods it can still be cancelled.
+            let ended = tokio::select! {
+                biased;
+                line = lines.recv(), if open => match line {
+                    Some(Some(line)) => self.line(&line).await?,
+                    Some(None) => return Err(ScriptError::LongLine),
+                    None => {
+                        open = false;
+                        self.part().await?
+                    }
+                },
+                Some(msg) = self.mail.recv() => self.turn_says(msg).await?,
+                Some(_) = self.turns.join_next() => None,
+            };
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// The input ended: what turns have said already is still written.
+    async fn part(&mut self) -> Result<Option<Ended>, ScriptError> {
+        while let Ok(msg) = self.mail.try_recv() {
+            if let Some(ended) = self.turn_says(msg).await? {
+                return Ok(Some(ended));
+            }
+        }
+        Ok((!self.stay.is_cancelled()).then_some(Ended::Exit(0)))
+    }
+
+    async fn turn_says(&mut self, msg: Msg) -> Result<Option<Ended>, ScriptError> {
+        match msg {
+            Msg::Line(line) => return self.write(&line).await,
+            Msg::Request { method, params, answer } => {
+                self.requests += 1;
+                self.waiting.retain(|_, answer| !answer.is_closed());
+                self.waiting.insert(self.requests, answer);
+                return self.write(&wire::request(self.requests, &method, &params)).await;
+            }
+            Msg::TurnOver(over) => {
+                if let Some(session) = self.sessions.get_mut(&over.session) {
+                    // The session may have been closed and loaded again meanwhile.
+                    session.turn.take_if(|turn| turn.number == over.number);
+                }
+                return self.write(&wire::response(Some(&over.id), &over.answer)).await;
+            }
+            Msg::Exit(code) => return Ok(Some(Ended::Exit(code))),
+            Msg::Crash => return Ok(Some(Ended::Crash)),
+            Msg::Hang => {
+                self.stay.cancel();
+                std::future::pending::<()>().await;
+            }
+        }
+        Ok(None)
+    }
+
+    async fn line(&mut self, line: &[u8]) -> Result<Option<Ended>, ScriptError> {
+        let message = match wire::parse(line) {
+            Ok(message) => message,
+            Err(error) => return self.write(&wire::response(None, &Err(error))).await,
+        };
+        match message {
+            Incoming { method: Some(method), id: Some(id), params, .. } => {
+                let answer = match self.request(&method, &id, &params) {
+                    Ok(None) => return Ok(None),
+                    Ok(Some(answer)) => Ok(answer),
+                    Err(error) => Err(error),
+                };
+                self.write(&wire::response(Some(&id), &answer)).await
+            }
+            Incoming { method: Some(method), id: None, params, .. } => {
+                self.notification(&method, &params);
+                Ok(None)
+            }
+            Incoming { method: None, id, result, error, .. } => {
+                let id = id.and_then(|id| id.get().parse().ok());
+                if let Some(answer) = id.and_then(|id: u64| self.waiting.remove(&id)) {
+                    // A turn that was cancelled waits no more.
+                    let _ = answer.send(error.map_or(Ok(result.unwrap_or_default()), Err));
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Writes a line. A client that has left is the end of the play, not an error.
+    async fn write(&mut self, line: &[u8]) -> Result<Option<Ended>, ScriptError> {
+        let written = match self.writer.write_all(line).await {
+            Ok(()) => self.writer.flush().await,
+            failed => failed,
+        };
+        match written {
+            Ok(()) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Some(Ended::Exit(0))),
+            Err(error) => Err(ScriptError::Write(error)),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Reads the tables of a script key by key, so that every error has its line, and no key goes
+//! unread.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What is wrong with a script, and where; lines and columns count from 1.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{line}:{column}: {message}")]
+pub struct Invalid {
+    pub line: usize,
+    pub column: usize,
+    pub message: String,
+}
+
+impl Invalid {
+    pub(super) fn new(text: &str, at: usize, message: impl Into<String>) -> Self {
+        let before = text.get(..at).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            message: message.into(),
+        }
+    }
+}
+
+pub(super) type Item<'a> = &'a Spanned<DeValue<'a>>;
+
+/// The entries of one table.
+pub(super) struct Fields<'a> {
+    text: &'a str,
+    at: usize,
+    what: &'a str,
+    keys: BTreeMap<&'a str, Range<usize>>,
+    values: BTreeMap<&'a str, Item<'a>>,
+}
+
+impl<'a> Fields<'a> {
+    /// `what` names the table in errors.
+    pub(super) fn new(text: &'a str, at: usize, what: &'a str, table: &'a DeTable<'a>) -> Self {
+        Self {
+            text,
+            at,
+            what,
+            keys: table.keys().map(|key| (key.get_ref().as_ref(), key.span())).collect(),
+            values: table.iter().map(|(key, value)| (key.get_ref().as_ref(), value)).collect(),
+        }
+    }
+
+    pub(super) fn of(text: &'a str, what: &'a str, item: Item<'a>) -> Result<Self, Invalid> {
+        let DeValue::Table(table) = item.get_ref() else {
+            let message = format!("{what} is a table, not {}", kind(item));
+            return Err(Invalid::new(text, item.span().start, message));
+        };
+        Ok(Self::new(text, item.span().start, what, table))
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.keys.contains_key(key)
+    }
+
+    /// The first key that is none of `known`, as an error that names the nearest one.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Invalid> {
+        let unknown = self.keys.iter().find(|(key, _)| !known.contains(key));
+        let Some((key, span)) = unknown else { return Ok(()) };
+        let near = known.iter().max_by(|a, b| closeness(key, a).total_cmp(&closeness(key, b)));
+        let hint = match near {
+            Some(near) if closeness(key, near) > 0.5 => format!("; did you mean `{near}`?"),
+            _ if known.is_empty() => String::new(),
+            _ => format!("; it takes `{}`", known.join("`, `")),
+        };
+        let message = format!("{} has no key `{key}`{hint}", self.what);
+        Err(Invalid::new(self.text, span.start, message))
+    }
+
+    /// An error at `key`, or at the table where it has none.
+    pub(super) fn error(&self, key: &str, message: impl Into<String>) -> Invalid {
+        let at = self.keys.get(key).map_or(self.at, |span| span.start);
+        Invalid::new(self.text, at, message)
+    }
+
+    pub(super) fn item(&self, key: &str) -> Option<Item<'a>> {
+        self.values.get(key).copied()
+    }
+
+    pub(super) fn text(&self, key: &str) -> Result<Option<String>, Invalid> {
+        self.item(key)
+            .map(|item| match item.get_ref() {
+                DeValue::String(text) => Ok(text.clone().into_owned()),
+                _ => Err(self.mistyped(key, "a string", item)),
+            })
+            .transpose()
+    }
+
+    pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<String>>, Invalid> {
+        let Some(items) = self.items(key)? else { return Ok(None) };
+        let strings = items.iter().map(|item| match item.get_ref() {
+            DeValue::String(text) => Ok(text.clone().into_owned()),
+            _ => Err(self.mistyped(key, "a list of strings", item)),
+        });
+        strings.collect::<Result<_, _>>().map(Some)
+    }
+
+    pub(super) fn items(&self, key: &str) -> Result<Option<&'a [Spanned<DeValue<'a>>]>, Invalid> {
+        self.item(key)
+            .map(|item| match item.get_ref() {
+                DeValue::Array(items) => Ok(&**items),
+                _ => Err(self.mistyped(key, "a list", item)),
+            })
+            .transpose()
+    }
+
+    /// A whole number from 0 to `max`.
+    pub(super) fn count(&self, key: &str, max: u64) -> Result<Option<u64>, Invalid> {
+        self.item(key)
+            .map(|item| {
+                let DeValue::Integer(number) = item.get_ref() else {
+                    return Err(self.mistyped(key, "a whole number", item));
+                };
+                u64::from_str_radix(number.as_str(), number.radix())
+                    .ok()
+                    .filter(|number| *number <= max)
+                    .ok_or_else(|| self.error(key, format!("`{key}` is a number from 0 to {max}")))
+            })
+            .transpose()
+    }
+
+    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Invalid> {
+        self.item(key)
+            .map(|item| {
+                let text = match item.get_ref() {
+                    DeValue::Integer(number) => number.as_str(),
+                    DeValue::Float(number) => number.as_str(),
+                    _ => return Err(self.mistyped(key, "a number", item)),
+                };
+                text.parse::<f64>()
+                    .ok()
+                    .filter(|number| number.is_finite())
+                    .ok_or_else(|| self.error(key, format!("`{key}` is a finite decimal number")))
+            })
+            .transpose()
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Invalid> {
+        self.item(key)
+            .map(|item| match item.get_ref() {
+                DeValue::Boolean(flag) => Ok(*flag),
+                _ => Err(self.mistyped(key, "true or false", item)),
+            })
+            .transpose()
+    }
+
+    pub(super) fn missing(&self, key: &str) -> Invalid {
+        self.error("", format!("{} needs `{key}`", self.what))
+    }
+
+    fn mistyped(&self, key: &str, wanted: &str, item: Item<'a>) -> Invalid {
+        let message = format!("`{key}` is {wanted}, not {}", kind(item));
+        Invalid::new(self.text, item.span().start, message)
+    }
+}
+
+fn kind(item: Item<'_>) -> &'static str {
+    match item.get_ref() {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a number",
+        DeValue::Float(_) => "a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+fn closeness(a: &str, b: &str) -> f64 {
+    strsim::normalized_damerau_levenshtein(a, b)
+}

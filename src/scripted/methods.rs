@@ -1,0 +1,265 @@
+//! What the agent answers to each method of the protocol.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::AsyncWrite;
+use tokio_util::sync::CancellationToken;
+
+use super::agent::{Agent, Msg, Running, Session, TurnOver};
+use super::turn::{Outcome, Part, Play, Stage, Turn};
+use super::wire::RpcError;
+
+/// An answer that can be given at once; None where a turn owes it.
+type Answer = Result<Option<Value>, RpcError>;
+
+impl<W: AsyncWrite + Unpin> Agent<W> {
+    pub(super) fn notification(&mut self, method: &str, params: &Value) {
+        let cancelled = self.sessions.iter().find_map(|(name, session)| {
+            let running = session.turn.as_ref()?;
+            let meant = match method {
+                "session/cancel" => params["sessionId"] == **name,
+                "$/cancel_request" => {
+                    serde_json::from_str::<Value>(running.id.get()).ok()? == params["requestId"]
+                }
+                _ => false,
+            };
+            meant.then_some(&running.cancel)
+        });
+        if let Some(cancel) = cancelled {
+            cancel.cancel();
+        }
+    }
+
+    pub(super) fn request(&mut self, method: &str, id: &RawValue, params: &Value) -> Answer {
+        match method {
+            "initialize" => Ok(self.initialize(id)),
+            "authenticate" => self.authenticate(params),
+            "session/new" => self.new_session(params).map(Some),
+            "session/load" if self.script.agent.load.is_some() => self.load_session(id, params),
+            "session/set_mode" => self.set_mode(params),
+            "session/set_config_option" => self.set_config_option(params),
+            "session/prompt" => self.prompt(id, params),
+            "session/list" => Ok(Some(self.list(params))),
+            "session/close" => self.close(params),
+            _ => Err(RpcError::new(-32601, format!("there is no method `{method}`"))),
+        }
+    }
+
+    fn initialize(&mut self, id: &RawValue) -> Option<Value> {
+        let script = self.script.clone();
+        let agent = &script.agent;
+        let methods: Vec<_> =
+            agent.auth_methods.iter().map(|id| json!({"id": id, "name": id})).collect();
+        let answer = json!({
+            "protocolVersion": 1,
+            "agentCapabilities": {
+                "loadSession": agent.load.is_some(),
+                "promptCapabilities": {"image": false, "audio": false, "embeddedContext": true},
+                "sessionCapabilities": {"list": {}, "close": {}},
+            },
+            "agentInfo": {"name": agent.name, "version": agent.version},
+            "authMethods": methods,
+        });
+        if agent.start.is_empty() {
+            return Some(answer);
+        }
+        self.begin(&"".into(), Play::of(Part::Start), id, Some(answer));
+        None
+    }
+
+    fn authenticate(&mut self, params: &Value) -> Answer {
+        let known = &self.script.agent.auth_methods;
+        if !known.iter().any(|method| params["methodId"] == **method) {
+            return Err(RpcError::invalid_params("there is no such `methodId`"));
+        }
+        self.authenticated = true;
+        Ok(Some(json!({})))
+    }
+
+    fn new_session(&mut self, params: &Value) -> Result<Value, RpcError> {
+        let cwd = self.cwd_for_session(params)?;
+        self.sessions_opened += 1;
+        let id: Arc<str> = format!("{}-s{}", self.script.agent.name, self.sessions_opened).into();
+        let mut answer = self.open(id.clone(), cwd);
+        answer["sessionId"] = json!(&*id);
+        Ok(answer)
+    }
+
+    /// Any id is taken: it may be from a process that is no more.
+    fn load_session(&mut self, id: &RawValue, params: &Value) -> Answer {
+        let cwd = self.cwd_for_session(params)?;
+        let Some(session) = params["sessionId"].as_str().map(Arc::<str>::from) else {
+            return Err(RpcError::invalid_params("`sessionId` is missing"));
+        };
+        if self.sessions.get(&session).is_some_and(|session| session.turn.is_some()) {
+            return Err(RpcError::new(-32600, "a turn is running in this session"));
+        }
+        let answer = self.open(session.clone(), cwd);
+        self.begin(&session, Play::of(Part::Load), id, Some(answer));
+        Ok(None)
+    }
+
+    fn cwd_for_session(&self, params: &Value) -> Result<PathBuf, RpcError> {
+        if !self.authenticated && !self.script.agent.auth_methods.is_empty() {
+            return Err(RpcError::new(-32000, "Authentication required"));
+        }
+        let cwd = params["cwd"].as_str().map(PathBuf::from).filter(|cwd| cwd.is_absolute());
+        cwd.ok_or_else(|| RpcError::invalid_params("`cwd` must be an absolute path"))
+    }
+
+    /// Opens a session and returns what is said of it.
+    fn open(&mut self, id: Arc<str>, cwd: PathBuf) -> Value {
+        let agent = &self.script.agent;
+        let session = Session {
+            cwd,
+            mode: agent.modes.first().cloned(),
+            model: agent.models.first().cloned(),
+            matched: vec![0; self.script.rules.len()],
+            calls: Arc::default(),
+            turn: None,
+        };
+        let mut answer = json!({});
+        if let Some(mode) = &session.mode {
+            let modes: Vec<_> =
+                agent.modes.iter().map(|mode| json!({"id": mode, "name": mode})).collect();
+            answer["modes"] = json!({"currentModeId": mode, "availableModes": modes});
+        }
+        if let Some(model) = &session.model {
+            answer["configOptions"] = self.config_options(model);
+        }
+        self.sessions.insert(id, session);
+        answer
+    }
+
+    fn config_options(&self, model: &str) -> Value {
+        let models = &self.script.agent.models;
+        let options: Vec<_> =
+            models.iter().map(|model| json!({"value": model, "name": model})).collect();
+        json!([{
+            "id": "model", "name": "Model", "category": "model", "type": "select",
+            "currentValue": model, "options": options,
+        }])
+    }
+
+    fn set_mode(&mut self, params: &Value) -> Answer {
+        let mode = params["modeId"].as_str().unwrap_or_default();
+        if !self.script.agent.modes.iter().any(|known| known == mode) {
+            return Err(RpcError::invalid_params(format!("there is no mode `{mode}`")));
+        }
+        self.session(params)?.mode = Some(mode.to_owned());
+        Ok(Some(json!({})))
+    }
+
+    fn set_config_option(&mut self, params: &Value) -> Answer {
+        let model = params["value"].as_str().unwrap_or_default();
+        let known = self.script.agent.models.iter().any(|known| known == model);
+        if params["configId"] != "model" || !known {
+            return Err(RpcError::invalid_params("there is no such option or value"));
+        }
+        self.session(params)?.model = Some(model.to_owned());
+        Ok(Some(json!({"configOptions": self.config_options(model)})))
+    }
+
+    fn prompt(&mut self, id: &RawValue, params: &Value) -> Answer {
+        let Some(blocks) = params["prompt"].as_array() else {
+            return Err(RpcError::invalid_params("`prompt` must be a list of content blocks"));
+        };
+        let text = prompt_text(blocks);
+        let script = self.script.clone();
+        let session = self.session(params)?;
+        if session.turn.is_some() {
+            return Err(RpcError::new(-32600, "a turn is running in this session"));
+        }
+        let mut play = Play { prompt: text, ..Play::of(Part::Default) };
+        for (index, (rule, matched)) in script.rules.iter().zip(&mut session.matched).enumerate() {
+            if rule.times.is_some_and(|times| *matched >= times) {
+                continue;
+            }
+            if let Some(captures) = rule.matches(&play.prompt) {
+                *matched += 1;
+                play.part = Part::Rule(index);
+                play.captures = captures;
+                play.heeds_cancel = !rule.ignore_cancel;
+                break;
+            }
+        }
+        let name = params["sessionId"].as_str().unwrap_or_default().into();
+        self.begin(&name, play, id, None);
+        Ok(None)
+    }
+
+    fn list(&self, params: &Value) -> Value {
+        let wanted = params["cwd"].as_str();
+        let sessions = self.sessions.iter();
+        let sessions: Vec<_> = sessions
+            .filter(|(_, session)| wanted.is_none_or(|cwd| session.cwd.as_os_str() == cwd))
+            .map(|(id, session)| json!({"sessionId": &**id, "cwd": session.cwd}))
+            .collect();
+        json!({"sessions": sessions})
+    }
+
+    fn close(&mut self, params: &Value) -> Answer {
+        if let Some(running) = self.session(params)?.turn.take() {
+            running.cancel.cancel();
+        }
+        self.sessions.remove(params["sessionId"].as_str().unwrap_or_default());
+        Ok(Some(json!({})))
+    }
+
+    fn session(&mut self, params: &Value) -> Result<&mut Session, RpcError> {
+        let id = params["sessionId"].as_str().unwrap_or_default();
+        self.sessions
+            .get_mut(id)
+            .ok_or_else(|| RpcError::new(-32002, format!("there is no session `{id}`")))
+    }
+
+    /// Plays a part of the script beside the agent. `answer` is what its request gets if the part
+    /// does not fail; None: the turn's stop reason.
+    fn begin(&mut self, name: &Arc<str>, play: Play, id: &RawValue, answer: Option<Value>) {
+        self.turns_begun += 1;
+        let number = self.turns_begun;
+        let cancel = CancellationToken::new();
+        let session = self.sessions.get_mut(name);
+        let (cwd, calls) = session.map_or_else(Default::default, |session| {
+            let cancel = cancel.clone();
+            session.turn = Some(Running { number, id: id.to_owned(), cancel });
+            (session.cwd.clone(), session.calls.clone())
+        });
+        let (script, mailbox, session) = (self.script.clone(), self.mailbox.clone(), name.clone());
+        let stage = Stage {
+            session: name.clone(),
+            cwd,
+            calls,
+            mailbox: mailbox.clone(),
+            cancel,
+            stay: self.stay.clone(),
+        };
+        let id = id.to_owned();
+        self.turns.spawn(async move {
+            let answer = match (Turn::new(stage, &play).play(&script, &play).await, answer) {
+                (Outcome::Failed(message), _) => Err(RpcError::new(-32603, message)),
+                (Outcome::Stopped(reason), None) => Ok(json!({"stopReason": reason})),
+                (Outcome::Stopped(_), Some(answer)) => Ok(answer),
+            };
+            // A mailbox that is gone means that the agent has ended.
+            let _ = mailbox.send(Msg::TurnOver(TurnOver { session, number, id, answer })).await;
+        });
+    }
+}
+
+/// What a prompt says, as one text: its text blocks, embedded resources and the names of links.
+fn prompt_text(blocks: &[Value]) -> String {
+    let texts = blocks.iter().filter_map(|block| {
+        let text = match block["type"].as_str()? {
+            "text" => &block["text"],
+            "resource" => &block["resource"]["text"],
+            "resource_link" => &block["uri"],
+            _ => return None,
+        };
+        text.as_str()
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

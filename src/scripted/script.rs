@@ -1,0 +1,178 @@
+//! What a script says, as plain data: who the agent claims to be, and what it does for which
+//! prompt. Knows neither TOML nor the protocol.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::ScriptError;
+use super::parse::{self, Invalid};
+use super::pattern::{Captures, Pattern};
+
+/// A whole script, checked.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub(super) agent: Persona,
+    /// In the file's order: the first that matches a prompt is played.
+    pub(super) rules: Vec<Rule>,
+}
+
+impl Script {
+    pub fn load(file: &Path) -> Result<Self, ScriptError> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|source| ScriptError::Read { file: file.to_owned(), source })?;
+        Self::parse(&text).map_err(|invalid| ScriptError::Invalid {
+            file: PathBuf::from(file),
+            line: invalid.line,
+            column: invalid.column,
+            message: invalid.message,
+        })
+    }
+
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        parse::script(text)
+    }
+}
+
+/// The agent as it presents itself.
+#[derive(Clone, Debug)]
+pub(super) struct Persona {
+    pub(super) name: String,
+    pub(super) version: String,
+    /// If there are any, a session needs `authenticate` first.
+    pub(super) auth_methods: Vec<String>,
+    /// The first is the one a session begins in.
+    pub(super) modes: Vec<String>,
+    /// Offered as the configuration option `model`; the first is the one a session begins with.
+    pub(super) models: Vec<String>,
+    /// Played before `initialize` is answered.
+    pub(super) start: Vec<Step>,
+    /// Played before `session/load` is answered; None: the agent doesn't offer it.
+    pub(super) load: Option<Vec<Step>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    /// None matches every prompt.
+    pub(super) pattern: Option<Pattern>,
+    /// How many prompts of one session it may match.
+    pub(super) times: Option<u64>,
+    /// The turn goes on after `session/cancel`.
+    pub(super) ignore_cancel: bool,
+    pub(super) steps: Vec<Step>,
+}
+
+impl Rule {
+    pub(super) fn matches(&self, prompt: &str) -> Option<Captures> {
+        match &self.pattern {
+            Some(pattern) => pattern.first(prompt),
+            None => Some(Captures::new()),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Step {
+    pub(super) act: Act,
+    /// The turn ends here if the step fails.
+    pub(super) required: bool,
+    pub(super) on_ok: Vec<Step>,
+    pub(super) on_error: Vec<Step>,
+}
+
+/// Paths are taken against the session's `cwd`, and sent unfolded.
+#[derive(Clone, Debug)]
+pub(super) enum Act {
+    Say(String),
+    Think(String),
+    Plan {
+        entries: Vec<String>,
+        done: usize,
+    },
+    Usage {
+        used: u64,
+        size: u64,
+        cost: Option<(f64, String)>,
+    },
+    Update(Value),
+
+    Read {
+        path: String,
+        line: Option<u64>,
+        limit: Option<u64>,
+    },
+    Write {
+        path: String,
+        change: Change,
+    },
+    Search {
+        text: String,
+        within: String,
+    },
+    Run {
+        command: CommandLine,
+        cwd: Option<String>,
+        output_limit: Option<u64>,
+    },
+    Ask {
+        kind: String,
+        path: Option<String>,
+        command: Option<String>,
+        title: Option<String>,
+        options: Vec<String>,
+    },
+    Request {
+        method: String,
+        params: Value,
+    },
+    DiskRead {
+        path: String,
+    },
+    DiskWrite {
+        path: String,
+        content: String,
+    },
+    SpawnChild {
+        command: String,
+        detach: bool,
+    },
+
+    WaitMs(u64),
+    WaitCancel,
+    ForEach {
+        pattern: Pattern,
+        text: Option<String>,
+        steps: Vec<Step>,
+    },
+    Repeat {
+        times: u64,
+        steps: Vec<Step>,
+    },
+    Stop(String),
+    Fail(String),
+
+    Raw {
+        line: String,
+        newline: bool,
+    },
+    Stderr(String),
+    Exit(u8),
+    Crash,
+    Hang,
+    IgnoreEof,
+    IgnoreTerm,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Whole(String),
+    Replace { old: String, new: String },
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum CommandLine {
+    /// Sent as `command` alone: the client's shell reads it.
+    Shell(String),
+    /// Sent as `command` and `args`; never empty.
+    Argv(Vec<String>),
+}

@@ -1,0 +1,258 @@
+//! One turn: plays steps in order until they end, one of them ends it, or the client cancels it.
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::agent::Msg;
+use super::pattern::{Captures, Vars};
+use super::script::{Act, Script, Step};
+use super::wire;
+
+/// How a turn ended.
+pub(super) enum Outcome {
+    /// With a stop reason.
+    Stopped(String),
+    /// With an error for whoever asked.
+    Failed(String),
+}
+
+/// Which steps of the script are played.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    Start,
+    Load,
+    Rule(usize),
+    /// No rule matched the prompt.
+    Default,
+}
+
+/// What is played, and what for.
+pub(super) struct Play {
+    pub(super) part: Part,
+    pub(super) prompt: String,
+    pub(super) captures: Captures,
+    /// `session/cancel` ends it.
+    pub(super) heeds_cancel: bool,
+}
+
+impl Play {
+    pub(super) fn of(part: Part) -> Self {
+        Self { part, prompt: String::new(), captures: Captures::new(), heeds_cancel: true }
+    }
+}
+
+/// Where a turn is played: its session, and its ways to the agent.
+pub(super) struct Stage {
+    pub(super) session: Arc<str>,
+    pub(super) cwd: PathBuf,
+    /// Tool calls of the session so far.
+    pub(super) calls: Arc<AtomicU64>,
+    pub(super) mailbox: mpsc::Sender<Msg>,
+    pub(super) cancel: CancellationToken,
+    pub(super) stay: CancellationToken,
+}
+
+pub(super) struct Turn {
+    pub(super) stage: Stage,
+    pub(super) vars: Vars,
+    /// Tool calls that the client was told of and that have not ended.
+    pub(super) open_calls: Vec<String>,
+    /// A terminal that was not released yet.
+    pub(super) open_terminal: Option<Value>,
+}
+
+/// What a step did: the new `{last}`, if it has one, or why it failed.
+pub(super) type Done = Result<Option<String>, String>;
+
+impl Turn {
+    pub(super) fn new(stage: Stage, play: &Play) -> Self {
+        let mut vars = Vars::default();
+        vars.set("session", &*stage.session);
+        vars.set("cwd", stage.cwd.to_string_lossy());
+        vars.set("prompt", &*play.prompt);
+        vars.set("last", "");
+        vars.set("error", "");
+        vars.extend(play.captures.clone());
+        Self { stage, vars, open_calls: Vec::new(), open_terminal: None }
+    }
+
+    pub(super) async fn play(mut self, script: &Script, play: &Play) -> Outcome {
+        let steps: &[Step] = match play.part {
+            Part::Start => &script.agent.start,
+            Part::Load => script.agent.load.as_deref().unwrap_or_default(),
+            Part::Rule(index) => &script.rules[index].steps,
+            Part::Default => {
+                let name = &script.agent.name;
+                self.say(&format!("I am {name}, and my script has nothing for this prompt.")).await;
+                &[]
+            }
+        };
+        let cancel = self.stage.cancel.clone();
+        let played = tokio::select! {
+            biased;
+            () = cancel.cancelled(), if play.heeds_cancel => None,
+            played = self.steps(steps) => Some(played),
+        };
+        match played {
+            None => {
+                self.let_go().await;
+                Outcome::Stopped("cancelled".to_owned())
+            }
+            Some(Err(outcome)) => outcome,
+            Some(Ok(())) => Outcome::Stopped("end_turn".to_owned()),
+        }
+    }
+
+    /// Plays steps in order; an error is the turn's early end. Boxed, since steps hold steps.
+    fn steps<'a>(
+        &'a mut self,
+        steps: &'a [Step],
+    ) -> Pin<Box<dyn Future<Output = Result<(), Outcome>> + Send + 'a>> {
+        Box::pin(async move {
+            for step in steps {
+                match self.step(&step.act).await? {
+                    Ok(last) => {
+                        if let Some(last) = last {
+                            self.vars.set("last", last);
+                        }
+                        self.steps(&step.on_ok).await?;
+                    }
+                    Err(error) => {
+                        self.vars.set("error", error);
+                        self.steps(&step.on_error).await?;
+                        if step.required {
+                            return Err(Outcome::Stopped("end_turn".to_owned()));
+                        }
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    async fn step(&mut self, act: &Act) -> Result<Done, Outcome> {
+        match act {
+            Act::Say(text) => self.say(&self.vars.expand(text)).await,
+            Act::Think(text) => {
+                let text = self.vars.expand(text);
+                self.update(chunk("agent_thought_chunk", &text)).await;
+            }
+            Act::Plan { entries, done } => self.plan(entries, *done).await,
+            Act::Usage { used, size, cost } => {
+                let mut update =
+                    json!({"sessionUpdate": "usage_update", "used": used, "size": size});
+                if let Some((amount, currency)) = cost {
+                    update["cost"] = json!({"amount": amount, "currency": currency});
+                }
+                self.update(update).await;
+            }
+            Act::Update(update) => self.update(self.vars.expand_json(update)).await,
+            Act::WaitMs(ms) => sleep(Duration::from_millis(*ms)).await,
+            Act::WaitCancel => self.stage.cancel.cancelled().await,
+            Act::ForEach { pattern, text, steps } => {
+                let text = self.vars.expand(text.as_deref().unwrap_or("{prompt}"));
+                for captures in pattern.all(&text) {
+                    self.vars.extend(captures);
+                    self.steps(steps).await?;
+                }
+            }
+            Act::Repeat { times, steps } => {
+                for n in 1..=*times {
+                    self.vars.set("n", n.to_string());
+                    self.steps(steps).await?;
+                }
+            }
+            Act::Stop(reason) => return Err(Outcome::Stopped(reason.clone())),
+            Act::Fail(message) => return Err(Outcome::Failed(self.vars.expand(message))),
+            Act::Raw { line, newline } => {
+                let mut line = self.vars.expand(line).into_bytes();
+                line.extend(newline.then_some(b'\n'));
+                self.tell(Msg::Line(line)).await;
+            }
+            Act::Stderr(text) => eprintln!("{}", self.vars.expand(text)),
+            Act::Exit(code) => self.end(Msg::Exit(*code)).await,
+            Act::Crash => self.end(Msg::Crash).await,
+            Act::Hang => self.end(Msg::Hang).await,
+            Act::IgnoreEof => self.stage.stay.cancel(),
+            Act::IgnoreTerm => {
+                let terminate = tokio::signal::unix::SignalKind::terminate();
+                // The signal's default stays off once it was listened for, here to nobody.
+                let listening = tokio::signal::unix::signal(terminate);
+                return Ok(listening.map(|_| None).map_err(|error| error.to_string()));
+            }
+            client => return Ok(self.act(client).await),
+        }
+        Ok(Ok(None))
+    }
+
+    async fn say(&self, text: &str) {
+        self.update(chunk("agent_message_chunk", text)).await;
+    }
+
+    async fn plan(&self, entries: &[String], done: usize) {
+        let entries = entries.iter().enumerate().map(|(index, entry)| {
+            let status = match index {
+                index if index < done => "completed",
+                index if index == done => "in_progress",
+                _ => "pending",
+            };
+            json!({"content": self.vars.expand(entry), "priority": "medium", "status": status})
+        });
+        let entries: Vec<_> = entries.collect();
+        self.update(json!({"sessionUpdate": "plan", "entries": entries})).await;
+    }
+
+    pub(super) async fn update(&self, update: Value) {
+        let params = json!({"sessionId": &*self.stage.session, "update": update});
+        self.tell(Msg::Line(wire::notification("session/update", &params))).await;
+    }
+
+    /// Sends a request with this session's id, and waits for the client's answer.
+    pub(super) async fn request(&self, method: &str, mut params: Value) -> Result<Value, String> {
+        if let Value::Object(params) = &mut params {
+            params.entry("sessionId").or_insert_with(|| json!(&*self.stage.session));
+        }
+        let (answer, answered) = oneshot::channel();
+        self.tell(Msg::Request { method: method.to_owned(), params, answer }).await;
+        match answered.await {
+            Ok(answer) => answer.map_err(|error| error.message),
+            Err(_) => Err("the agent is ending".to_owned()),
+        }
+    }
+
+    /// A cancelled turn leaves nothing open at the client, and waits for no answer.
+    async fn let_go(&mut self) {
+        if let Some(terminal) = self.open_terminal.take() {
+            let params = json!({"sessionId": &*self.stage.session, "terminalId": terminal});
+            let (answer, _) = oneshot::channel();
+            let method = "terminal/release".to_owned();
+            self.tell(Msg::Request { method, params, answer }).await;
+        }
+        while let Some(call) = self.open_calls.pop() {
+            self.end_call(call, Err("cancelled"), json!({})).await;
+        }
+    }
+
+    async fn tell(&self, msg: Msg) {
+        // A mailbox that is gone means that the agent has ended, and this turn with it.
+        let _ = self.stage.mailbox.send(msg).await;
+    }
+
+    /// Tells the agent something after which no step follows.
+    async fn end(&self, msg: Msg) {
+        self.tell(msg).await;
+        std::future::pending::<()>().await;
+    }
+}
+
+fn chunk(kind: &str, text: &str) -> Value {
+    json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
+}

@@ -1,0 +1,110 @@
+//! ndjson JSON-RPC as the agent's side needs it: bounded lines in, messages out. Knows no method.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::sync::mpsc;
+
+pub(super) use crate::line::MAX_LINE;
+use crate::line::content;
+
+/// Lines read and not yet looked at. When they are this many, reading waits.
+pub(super) const LINES_AHEAD: usize = 16;
+
+/// A JSON-RPC message as it came; what it is follows from what it has.
+#[derive(Deserialize)]
+pub(super) struct Incoming {
+    /// Raw, so that it goes back as the JSON it came as.
+    pub(super) id: Option<Box<RawValue>>,
+    pub(super) method: Option<String>,
+    #[serde(default)]
+    pub(super) params: Value,
+    pub(super) result: Option<Value>,
+    pub(super) error: Option<RpcError>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct RpcError {
+    pub(super) code: i64,
+    #[serde(default)]
+    pub(super) message: String,
+}
+
+impl RpcError {
+    pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    pub(super) fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(-32602, message)
+    }
+}
+
+/// Reads lines to the end of the input; None stands for one that is too long.
+pub(super) async fn read_lines<R>(reader: R, lines: mpsc::Sender<Option<Vec<u8>>>)
+where
+    R: AsyncRead + Unpin,
+{
+    let mut reader = BufReader::new(reader);
+    loop {
+        let mut line = Vec::new();
+        // Room for the line's end, which does not count.
+        let limit = MAX_LINE as u64 + 2;
+        match (&mut reader).take(limit).read_until(b'\n', &mut line).await {
+            // A failing read is an end like any other: there is nobody left to tell.
+            Ok(0) | Err(_) => return,
+            Ok(_) if content(&line).len() > MAX_LINE => {
+                // The receiver ends the program at this; if it is gone, it has ended already.
+                let _ = lines.send(None).await;
+                return;
+            }
+            Ok(_) if line.trim_ascii().is_empty() => {}
+            Ok(_) => {
+                if lines.send(Some(line)).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn parse(line: &[u8]) -> Result<Incoming, RpcError> {
+    // A batch: serde would read an array as the fields of the message in order.
+    if line.trim_ascii_start().starts_with(b"[") {
+        return Err(RpcError::new(-32600, "a message is an object"));
+    }
+    serde_json::from_slice(line).map_err(|error| {
+        let code = if error.is_data() { -32600 } else { -32700 };
+        RpcError::new(code, error.to_string())
+    })
+}
+
+pub(super) fn response(id: Option<&RawValue>, answer: &Result<Value, RpcError>) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Response<'a> {
+        jsonrpc: &'static str,
+        id: Option<&'a RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a RpcError>,
+    }
+    let (result, error) = (answer.as_ref().ok(), answer.as_ref().err());
+    line(&Response { jsonrpc: "2.0", id, result, error })
+}
+
+pub(super) fn request(id: u64, method: &str, params: &Value) -> Vec<u8> {
+    line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+}
+
+pub(super) fn notification(method: &str, params: &Value) -> Vec<u8> {
+    line(&json!({"jsonrpc": "2.0", "method": method, "params": params}))
+}
+
+fn line(message: &impl Serialize) -> Vec<u8> {
+    // Maps with string keys, strings and finite numbers always serialise.
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.push(b'\n');
+    line
+}

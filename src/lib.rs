@@ -39,3 +39,7 @@ pub mod agent;
 pub mod supervisor;
 
 pub mod scripted;
+
+pub mod app;
+
+pub mod cli;

@@ -1,0 +1,122 @@
+//! Wiring: which room is connected to which, from start to finish. No policy of its own.
+
+mod console;
+mod environment;
+mod observe;
+mod scratch;
+mod team;
+mod up;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::{config, serve, tracker};
+
+pub use environment::{DepthError, eisen_dir};
+pub use observe::{ObserveOptions, observe};
+pub use up::{UpOptions, up};
+
+/// Why a command ended without having done its work.
+#[derive(Debug)]
+pub enum Failure {
+    /// Wrong usage or configuration; nothing was started. Exit code 2.
+    Usage(anyhow::Error),
+    /// Failed while running. Exit code 1.
+    Run(anyhow::Error),
+}
+
+impl Failure {
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Run(_) => 1,
+        }
+    }
+
+    pub fn error(&self) -> &anyhow::Error {
+        match self {
+            Self::Usage(error) | Self::Run(error) => error,
+        }
+    }
+}
+
+/// Returns the failure of a configuration.
+pub fn config_errors(errors: crate::config::ConfigErrors) -> Failure {
+    Failure::Usage(errors.into())
+}
+
+fn tracker_settings(tracker: config::Tracker) -> tracker::Settings {
+    tracker::Settings {
+        context_turns: tracker.context_turns,
+        compaction_threshold: tracker.compaction_threshold,
+        decay_rate: tracker.decay_rate,
+        tick: tracker.tick,
+        idle_tick: tracker.idle_tick,
+    }
+}
+
+fn limits(port: config::Port) -> serve::Limits {
+    serve::Limits {
+        max_connections: port.max_connections,
+        max_line_bytes: port.max_line_bytes,
+        write_deadline: port.write_deadline,
+    }
+}
+
+/// Says on standard error which port was bound, in one write: clients parse exactly this line.
+fn announce_port(port: u16) {
+    use std::io::Write;
+    let _ = std::io::stderr().write_all(format!("eisen-core tcp port: {port}\n").as_bytes());
+}
+
+/// How long the kernel may take to end what was killed.
+const LAST_KILLS: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Waits until nothing is left of what was started.
+async fn drained(launcher: &crate::process::Launcher) {
+    if tokio::time::timeout(LAST_KILLS, launcher.drained()).await.is_err() {
+        tracing::error!("processes that were killed have not ended yet");
+    }
+}
+
+/// Requests to stop: SIGINT, SIGTERM and SIGHUP. Those that come before anyone waits for them are
+/// kept, so that none ends the program half-way into its start.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+    /// None if it is ignored, as under `nohup`.
+    hangup: Option<Signal>,
+}
+
+impl StopSignals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: (!ignores_hangup()).then(|| signal(SignalKind::hangup())).transpose()?,
+        })
+    }
+
+    /// Ends with the next one.
+    async fn next(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => drop(hangup.recv().await),
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            () = hangup => {}
+        }
+    }
+}
+
+/// Whether whoever started us wants SIGHUP ignored. Told by /proc; elsewhere it is not known.
+fn ignores_hangup() -> bool {
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & HANGUP != 0)
+}

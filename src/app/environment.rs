@@ -1,0 +1,76 @@
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use crate::model::AgentId;
+
+/// Programs that start programs that start … `eisen-core`: from here on it refuses.
+const MAX_DEPTH: u32 = 5;
+
+#[derive(Debug, thiserror::Error)]
+pub enum DepthError {
+    #[error(
+        "eisen-core was started by an agent of eisen-core, {0} deep (EISEN_DEPTH); at {MAX_DEPTH} \
+         it refuses, since a team that starts itself would never end"
+    )]
+    TooDeep(u32),
+}
+
+/// Returns how deep this process runs below other teams: 0 for the first.
+pub(super) fn depth() -> Result<u32, DepthError> {
+    let depth = std::env::var("EISEN_DEPTH").ok().and_then(|depth| depth.parse().ok()).unwrap_or(0);
+    if depth >= MAX_DEPTH { Err(DepthError::TooDeep(depth)) } else { Ok(depth) }
+}
+
+/// Returns `$EISEN_DIR`, else `~/.eisen`.
+pub fn eisen_dir() -> anyhow::Result<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let dir = match (set("EISEN_DIR"), set("HOME")) {
+        (Some(dir), _) => PathBuf::from(dir),
+        (None, Some(home)) => PathBuf::from(home).join(".eisen"),
+        (None, None) => anyhow::bail!("neither EISEN_DIR nor HOME is set: set EISEN_DIR"),
+    };
+    Ok(std::path::absolute(dir)?)
+}
+
+/// What agents and their terminals find in their environment.
+pub(super) struct TeamEnvironment {
+    pub(super) team: String,
+    pub(super) port: u16,
+    pub(super) depth: u32,
+}
+
+impl TeamEnvironment {
+    pub(super) fn of(&self, agent: &AgentId) -> BTreeMap<String, String> {
+        BTreeMap::from([
+            ("EISEN_TEAM".to_owned(), self.team.clone()),
+            ("EISEN_AGENT_ID".to_owned(), agent.to_string()),
+            ("EISEN_DEPTH".to_owned(), (self.depth + 1).to_string()),
+            ("EISEN_PORT".to_owned(), self.port.to_string()),
+            // A team that an orchestrator started must not hand that orchestrator's token on.
+            ("EISEN_TOKEN".to_owned(), String::new()),
+        ])
+    }
+
+    /// The orchestrator's also has a token, and `eisen-core` on `path`, else on our own PATH.
+    pub(super) fn of_orchestrator(
+        &self,
+        agent: &AgentId,
+        token: &str,
+        path: Option<&String>,
+    ) -> BTreeMap<String, String> {
+        let mut environment = self.of(agent);
+        environment.insert("EISEN_TOKEN".to_owned(), token.to_owned());
+        let path = path.map(OsString::from).or_else(|| std::env::var_os("PATH"));
+        if let Some(path) = with_this_program(&path.unwrap_or_default()) {
+            environment.insert("PATH".to_owned(), path);
+        }
+        environment
+    }
+}
+
+fn with_this_program(path: &OsStr) -> Option<String> {
+    let program = std::env::current_exe().ok()?;
+    let folders = std::iter::once(program.parent()?.to_owned()).chain(std::env::split_paths(path));
+    std::env::join_paths(folders).ok()?.into_string().ok()
+}

@@ -1,0 +1,292 @@
+use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::environment::{self, TeamEnvironment};
+use super::team::Observed;
+use super::{Failure, StopSignals, announce_port, drained, limits, tracker_settings};
+use crate::bus::Bus;
+use crate::config;
+use crate::extract::{Acp, DiskWorkspace};
+use crate::model::{AgentId, AgentState, AgentStatus, Event, SessionId, SessionKey, now_ms};
+use crate::process::{Command, Exit, Launcher, Process, Stopped};
+use crate::proxy::{Gatekeeping, Proxy, Streams};
+use crate::routing::{self, Orchestrator, RoutingHandle};
+use crate::serve::{self, Handles, RunFile, Server, Tokens};
+use crate::tracker::{OrchestratorView, TrackerHandle};
+use crate::zone::{GitAccess, Zone, ZoneSpec};
+
+/// The port of `up` and `observe` unless another is asked for.
+const DEFAULT_PORT: u16 = 17320;
+
+/// How long an agent may take to end after its input was closed, and again after SIGTERM.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// How long clients on the port may take to receive what waits for them at the end.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Debug)]
+pub struct ObserveOptions {
+    pub command: Vec<OsString>,
+    /// None: the default port, or a free one if that is busy.
+    pub port: Option<u16>,
+    /// None: the command's file name.
+    pub agent_id: Option<String>,
+    /// What the port shows before the agent has a session of its own.
+    pub session_id: Option<String>,
+    /// None: where we were started. Also the workspace.
+    pub cwd: Option<PathBuf>,
+    pub zone: Vec<String>,
+    pub deny: Vec<String>,
+}
+
+/// Runs one agent between the editor on standard input and output, until either ends; returns
+/// the agent's own exit code, 128 + n after signal n.
+pub async fn observe(options: ObserveOptions) -> Result<u8, Failure> {
+    let depth = environment::depth().map_err(|error| Failure::Usage(error.into()))?;
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let cwd = options.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+    let workspace = std::fs::canonicalize(&cwd)
+        .with_context(|| format!("cannot use {} as working directory", cwd.display()))
+        .map_err(Failure::Usage)?;
+    let agent = agent_id(&options).map_err(Failure::Usage)?;
+    let zone = zone(&options, &workspace, &eisen_dir).map_err(Failure::Usage)?;
+    let listener = bind(options.port, &eisen_dir).await.map_err(Failure::Run)?;
+    run(options, agent, workspace, zone, listener, &eisen_dir, depth).await.map_err(Failure::Run)
+}
+
+async fn run(
+    options: ObserveOptions,
+    agent: AgentId,
+    workspace: PathBuf,
+    zone: Option<Arc<Zone>>,
+    listener: TcpListener,
+    eisen_dir: &Path,
+    depth: u32,
+) -> anyhow::Result<u8> {
+    let mut signals = StopSignals::listen()?;
+    let port = listener.local_addr()?.port();
+    let name = format!("observe-{}", std::process::id());
+    let tokens = Tokens::generate()?;
+    let run_file = RunFile::create(eisen_dir, &name, listener.local_addr()?, tokens.owner())?;
+    announce_port(port);
+    crate::process::become_subreaper().context("cannot adopt what the agent leaves behind")?;
+
+    let cancel = CancellationToken::new();
+    let mut rooms = JoinSet::new();
+    let port_limits = config::Port::default();
+    let bus = Bus::new(port_limits.backlog);
+    let first = SessionId::new(options.session_id.unwrap_or_default());
+    let view = OrchestratorView::None(SessionKey::new(agent.clone(), first));
+    let (tracker, tracking) = TrackerHandle::spawn(
+        tracker_settings(config::Tracker::default()),
+        view,
+        bus.clone(),
+        cancel.clone(),
+    );
+    rooms.spawn(tracking);
+    let settings = routing::Settings {
+        orchestrator: Orchestrator::Nobody,
+        hold: false,
+        hold_timeout: Duration::ZERO,
+        owners: Vec::new(),
+    };
+    let (routing, deciding) =
+        RoutingHandle::spawn(settings, bus.clone(), tracker.clone(), cancel.clone());
+    rooms.spawn(deciding);
+
+    let environment = TeamEnvironment { team: name, port, depth };
+    let mut command = options.command.into_iter();
+    let command = Command {
+        program: command.next().unwrap_or_default(),
+        args: command.collect(),
+        cwd: workspace.clone(),
+        env: environment.of(&agent),
+    };
+    let launcher = Launcher::this_program()?;
+    let (process, stdio) = launcher.spawn(&command).await?;
+    let status = Status::new(&agent, process.pid(), bus.clone());
+    let server = Server::new(
+        listener,
+        bus,
+        Arc::new(Handles { tracker: tracker.clone(), routing: routing.clone() }),
+        Arc::new(Observed(status.0.subscribe())),
+        tokens,
+        limits(port_limits),
+    )?;
+    rooms.spawn(server.run(cancel.clone()));
+
+    rooms.spawn(pass_on_stderr(stdio.stderr));
+    let proxy = Proxy {
+        agent,
+        extractor: Box::new(Acp::new(Arc::new(DiskWorkspace::new(workspace.clone())), workspace)),
+        tracker: tracker.clone(),
+        gate: zone.map(|zone| Gatekeeping {
+            zone,
+            routing,
+            permits: None,
+            orchestrator_permits: false,
+        }),
+    };
+    let streams = Streams {
+        from_agent: stdio.stdout,
+        to_agent: stdio.stdin,
+        from_client: stdin(),
+        to_client: stdout(),
+    };
+    let (tell_end, ended) = oneshot::channel();
+    let (relay, relaying) = proxy.start(streams, ended);
+    let relaying = tokio::spawn(relaying);
+
+    let (exit, asked) = tokio::select! {
+        exit = process.exit() => {
+            process.kill().await;
+            (exit, false)
+        }
+        () = signals.next() => {
+            relay.close_agent().await;
+            (stop(process).await, true)
+        }
+        () = relay.closed() => (stop(process).await, false),
+    };
+    let _ = tell_end.send(exit.to_string());
+    // An editor that does not read is waited for, until somebody wants us to stop.
+    let patience = if asked { LAST_LINES } else { Duration::MAX };
+    tokio::select! {
+        relayed = relaying => if let Ok(Err(error)) = relayed {
+            tracing::error!(%error, "the relay broke off");
+        },
+        () = tokio::time::sleep(patience) => {}
+        () = signals.next() => {}
+    }
+    drained(&launcher).await;
+    status.ended(exit);
+    tracker.settled().await;
+    cancel.cancel();
+    // Past this a client that does not read loses its last lines.
+    let _ = tokio::time::timeout(LAST_LINES, rooms.join_all()).await;
+    drop(run_file);
+    Ok(exit_code(exit))
+}
+
+async fn stop(process: Process) -> Exit {
+    match process.stop(STOP_GRACE).await {
+        Stopped::OnEof(exit) | Stopped::OnTerm(exit) => exit,
+        Stopped::Killed => Exit::KILLED,
+    }
+}
+
+fn exit_code(exit: Exit) -> u8 {
+    let code = match exit {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => 128 + signal,
+    };
+    u8::try_from(code).unwrap_or(1)
+}
+
+/// What the port shows of the agent.
+struct Status(watch::Sender<AgentStatus>, Bus);
+
+impl Status {
+    fn new(agent: &AgentId, pid: u32, bus: Bus) -> Self {
+        let status = AgentStatus {
+            agent: agent.clone(),
+            state: AgentState::Ready,
+            pid: Some(pid),
+            reason: None,
+            restarts: 0,
+            timestamp_ms: now_ms(),
+        };
+        bus.publish(Event::Agent(status.clone()));
+        Self(watch::Sender::new(status), bus)
+    }
+
+    fn ended(&self, exit: Exit) {
+        self.0.send_modify(|status| {
+            status.state = if exit.success() { AgentState::Stopped } else { AgentState::Error };
+            status.pid = None;
+            status.reason = Some(exit.to_string());
+            status.timestamp_ms = now_ms();
+        });
+        self.1.publish(Event::Agent(self.0.borrow().clone()));
+    }
+}
+
+fn agent_id(options: &ObserveOptions) -> anyhow::Result<AgentId> {
+    if let Some(id) = &options.agent_id {
+        anyhow::ensure!(
+            config::is_name(id),
+            "--agent-id: an id is up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first"
+        );
+        return Ok(AgentId::new(id.as_str()));
+    }
+    let program =
+        options.command.first().context("no command: `eisen-core observe -- CMD ARGS…`")?;
+    let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
+    Ok(AgentId::new(name))
+}
+
+fn zone(
+    options: &ObserveOptions,
+    workspace: &Path,
+    eisen_dir: &Path,
+) -> anyhow::Result<Option<Arc<Zone>>> {
+    if options.zone.is_empty() && options.deny.is_empty() {
+        return Ok(None);
+    }
+    let everything = vec!["**".to_owned()];
+    let spec = ZoneSpec {
+        workspace: workspace.to_owned(),
+        allowed: if options.zone.is_empty() { everything } else { options.zone.clone() },
+        shared: Vec::new(),
+        denied: options.deny.clone(),
+        readable: config::base_patterns().into_iter().map(str::to_owned).collect(),
+        git: GitAccess::Read,
+        terminals: true,
+        eisen_dir: eisen_dir.to_owned(),
+    };
+    let zone = Zone::compile(&spec).context("--zone and --deny take globs such as 'src/ui/**'")?;
+    Ok(Some(Arc::new(zone)))
+}
+
+async fn bind(port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<TcpListener> {
+    let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    match port {
+        Some(port) => Ok(serve::bind(at(port), eisen_dir).await?),
+        None => match serve::bind(at(DEFAULT_PORT), eisen_dir).await {
+            Ok(listener) => Ok(listener),
+            Err(_) => Ok(serve::bind(at(0), eisen_dir).await?),
+        },
+    }
+}
+
+/// Returns standard input, through the reactor where it is a pipe of its own: the blocking reads
+/// that stand in elsewhere cost a thread and twice the time.
+fn stdin() -> Box<dyn AsyncRead + Unpin + Send> {
+    // Opened anew, so that no other holder of the pipe finds it non-blocking.
+    match tokio::net::unix::pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
+        Ok(pipe) => Box::new(pipe),
+        Err(_) => Box::new(tokio::io::stdin()),
+    }
+}
+
+/// Returns standard output, in the same way.
+fn stdout() -> Box<dyn AsyncWrite + Unpin + Send> {
+    match tokio::net::unix::pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
+        Ok(pipe) => Box::new(pipe),
+        Err(_) => Box::new(tokio::io::stdout()),
+    }
+}
+
+async fn pass_on_stderr(mut stderr: tokio::net::unix::pipe::Receiver) {
+    let _ = tokio::io::copy(&mut stderr, &mut tokio::io::stderr()).await;
+}

@@ -1,0 +1,33 @@
+use std::path::Path;
+
+use anyhow::Context;
+use tempfile::TempDir;
+
+/// Copies a workspace to a temporary folder that goes with the value. Symbolic links are copied as
+/// they are; ignored files are left behind, and so is what is neither file, folder nor link.
+pub(super) fn copy(workspace: &Path) -> anyhow::Result<TempDir> {
+    let scratch = tempfile::Builder::new()
+        .prefix("eisen-")
+        .tempdir()
+        .context("cannot make a temporary folder for the copy of the workspace")?;
+    for entry in ignore::WalkBuilder::new(workspace).hidden(false).require_git(false).build() {
+        let entry = entry.with_context(|| format!("cannot read {}", workspace.display()))?;
+        let from = entry.path();
+        let Ok(relative) = from.strip_prefix(workspace) else { continue };
+        let to = scratch.path().join(relative);
+        copy_entry(from, &to, entry.file_type())
+            .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
+    }
+    Ok(scratch)
+}
+
+fn copy_entry(from: &Path, to: &Path, kind: Option<std::fs::FileType>) -> std::io::Result<()> {
+    match kind {
+        Some(kind) if kind.is_dir() => std::fs::create_dir_all(to),
+        Some(kind) if kind.is_symlink() => {
+            std::os::unix::fs::symlink(std::fs::read_link(from)?, to)
+        }
+        Some(kind) if kind.is_file() => std::fs::copy(from, to).map(|_| ()),
+        _ => Ok(()),
+    }
+}

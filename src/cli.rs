@@ -1,0 +1,209 @@
+//! The command line: flags, help, exit codes. Knows no policy; `app` does the work.
+
+mod resolve;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+use crate::app::{self, Failure, ObserveOptions, UpOptions};
+use crate::config;
+use crate::scripted;
+
+/// Runs a team of AI coding agents on one code base, each inside its own zone.
+#[derive(Parser, Debug)]
+#[command(name = "eisen-core", version, max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  eisen-core check -c eisen.toml             what the configuration says, and what it lacks
+  eisen-core up -c eisen.toml                run the team until Ctrl-C
+  nc 127.0.0.1 17320                         watch it
+  eisen-core resolve b3 allow                let a blocked access through
+  eisen-core observe --zone 'src/**' -- opencode acp
+
+Environment:
+  EISEN_DIR   run files and logs (default: ~/.eisen)
+  EISEN_LOG   log filter, such as `debug` or `eisen_core::proxy=trace` (else RUST_LOG, else `warn`)
+
+Exit codes: 0 done, 1 failed while running, 2 wrong usage or configuration.";
+
+#[derive(Args, Debug)]
+struct Global {
+    /// TCP port to listen on; 0 takes a free one [default: 17320, or the configuration's]
+    #[arg(long, global = true, value_name = "N")]
+    port: Option<u16>,
+    /// Id of the observed agent [default: the command's file name]
+    #[arg(long, global = true, value_name = "ID")]
+    agent_id: Option<String>,
+    /// Session id that the port shows before the observed agent has one
+    #[arg(long, global = true, value_name = "ID")]
+    session_id: Option<String>,
+    /// Folder to work in
+    #[arg(long, global = true, value_name = "PATH")]
+    cwd: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Run the team of a configuration until SIGINT or SIGTERM
+    Up(ConfigFile),
+    /// Put a transparent proxy between an editor (standard input and output) and one agent
+    ///
+    /// Passes every byte on as it is, follows the agent on the port, and, with --zone or --deny,
+    /// keeps it inside its zone. Ends with the agent's own exit code.
+    Observe(Observe),
+    /// Validate a configuration and show what it means; starts nothing
+    Check(ConfigFile),
+    /// Decide a blocked access of a running team
+    Resolve(resolve::Resolve),
+    /// Play a script as an ACP agent: for demos, rehearsals and tests
+    ScriptedAgent {
+        /// The script; see docs/scripted-agent.md
+        script: PathBuf,
+    },
+}
+
+#[derive(Args, Debug)]
+struct ConfigFile {
+    /// The team's configuration; see docs/configuration.md
+    #[arg(short, long, value_name = "FILE", default_value = "eisen.toml")]
+    config: PathBuf,
+}
+
+#[derive(Args, Debug)]
+struct Observe {
+    /// What the agent may touch: a glob relative to the folder it works in (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    zone: Vec<String>,
+    /// What it may not, whatever --zone says (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    deny: Vec<String>,
+    /// The agent's command and arguments
+    #[arg(last = true, required = true, value_name = "CMD ARGS")]
+    command: Vec<OsString>,
+}
+
+/// Runs the command line; returns the exit code.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log_to_stderr();
+    let code = match run(cli) {
+        Ok(code) => code,
+        Err(failure) => {
+            let mut stderr = anstream::stderr().lock();
+            let _ = writeln!(stderr, "{}", Complaint(failure.error()));
+            failure.exit_code()
+        }
+    };
+    // Not by returning: a thread that still reads standard input would keep the process alive.
+    std::process::exit(i32::from(code))
+}
+
+fn run(cli: Cli) -> Result<u8, Failure> {
+    let Cli { global, command } = cli;
+    match command {
+        Command::Up(file) => {
+            let config = in_folder(global.cwd, &file.config);
+            block_on(app::up(UpOptions { config, port: global.port })).map(|()| 0)
+        }
+        Command::Observe(observe) => block_on(app::observe(ObserveOptions {
+            command: observe.command,
+            port: global.port,
+            agent_id: global.agent_id,
+            session_id: global.session_id,
+            cwd: global.cwd,
+            zone: observe.zone,
+            deny: observe.deny,
+        })),
+        Command::Check(file) => check(&in_folder(global.cwd, &file.config)),
+        Command::Resolve(resolve) => block_on(resolve.run(global.port, global.cwd)).map(|()| 0),
+        Command::ScriptedAgent { script } => scripted_agent(&in_folder(global.cwd, &script)),
+    }
+}
+
+fn check(file: &Path) -> Result<u8, Failure> {
+    let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+    let config = config::Config::load(file, &eisen_dir).map_err(app::config_errors)?;
+    let mut progress = progress();
+    let report = config::check::check(&config, &mut progress);
+    progress(0);
+    let mut stdout = anstream::stdout().lock();
+    writeln!(stdout, "{report}").map_err(|error| Failure::Run(error.into()))?;
+    Ok(0)
+}
+
+/// Shows on a terminal how many files were seen, once that takes longer than a second; with 0 it
+/// clears that away.
+fn progress() -> impl FnMut(u64) {
+    use std::io::IsTerminal;
+    let (start, terminal) = (std::time::Instant::now(), std::io::stderr().is_terminal());
+    move |files| {
+        if terminal && start.elapsed().as_secs() >= 1 {
+            let count = if files == 0 { String::new() } else { format!("{files} files …") };
+            let _ = write!(std::io::stderr(), "\r\x1b[K{count}");
+        }
+    }
+}
+
+fn scripted_agent(script: &Path) -> Result<u8, Failure> {
+    scripted::run(script).map_err(|error| match error.exit_code() {
+        2 => Failure::Usage(error.into()),
+        _ => Failure::Run(error.into()),
+    })
+}
+
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Run(error.into()))?;
+    let done = runtime.block_on(work);
+    // A read of standard input that never ends must not hold the end up.
+    runtime.shutdown_background();
+    done
+}
+
+fn in_folder(folder: Option<PathBuf>, file: &Path) -> PathBuf {
+    folder.map_or_else(|| file.to_owned(), |folder| folder.join(file))
+}
+
+/// Logs to standard error by `EISEN_LOG`, else `RUST_LOG`, else warnings.
+fn log_to_stderr() {
+    let set = |name| std::env::var(name).ok().filter(|filter| !filter.is_empty());
+    let filter = set("EISEN_LOG").or_else(|| set("RUST_LOG")).unwrap_or_else(|| "warn".to_owned());
+    let (filter, wrong) = match EnvFilter::try_new(&filter) {
+        Ok(filter) => (filter, None),
+        Err(error) => (EnvFilter::new("warn"), Some((filter, error))),
+    };
+    let colors = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colors)
+        .init();
+    if let Some((filter, error)) = wrong {
+        tracing::warn!(filter, %error, "no such log filter: showing warnings");
+    }
+}
+
+/// An error and what led to it, for a person; coloured, which a stream that is no terminal strips.
+struct Complaint<'a>(&'a anyhow::Error);
+
+impl std::fmt::Display for Complaint<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Configuration errors say `error:` themselves, once each.
+        if let Some(errors) = self.0.downcast_ref::<config::ConfigErrors>() {
+            return f.write_str(&errors.render(true));
+        }
+        write!(f, "error: {:#}", self.0)
+    }
+}

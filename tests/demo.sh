@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Runs the demo, with the command given, until its last scene; then Ctrl-C. It must have shown what
+# it promises, end well, and leave no changed file behind.
+set -euo pipefail
+EISEN_DIR=$(mktemp -d)
+export EISEN_DIR
+out=$EISEN_DIR/out
+before=$(git status --porcelain)
+trap 'rm -rf "$EISEN_DIR"' EXIT
+
+"$@" --port 0 >"$out" 2>"$EISEN_DIR/err" &
+demo=$!
+wait_for() {
+    # Ends with the line, or with the demo.
+    grep -q -m1 -E "$1" < <(tail --pid="$demo" -n +1 -F "$out" 2>/dev/null) || {
+        echo "the demo never said: $1"
+        cat "$EISEN_DIR/err" "$out"
+        kill "$demo"
+        exit 1
+    }
+}
+wait_for 'pending b[0-9]+: read'
+wait_for 'allowed b[0-9]+: read'
+wait_for 'denied b[0-9]+: write'
+for agent in lead ui api; do wait_for "$agent +turn [0-9]+ ended: end_turn"; done
+kill -INT "$demo"
+wait "$demo"
+test "$(git status --porcelain)" = "$before" || { echo "the demo changed the checkout"; exit 1; }
+cat "$out"

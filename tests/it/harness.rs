@@ -1,0 +1,23 @@
+//! A stage for the real binary: a folder with a workspace, a configuration and an `EISEN_DIR`, and
+//! clients that wait for what they expect. Nothing sleeps: a wait ends with the event, or fails
+//! after [`PATIENCE`] with all that came instead.
+
+mod held;
+mod peer;
+mod puppet;
+mod running;
+mod stage;
+
+use std::time::Duration;
+
+pub(crate) use held::Held;
+pub(crate) use peer::{Peer, Port, has};
+pub(crate) use puppet::Puppet;
+pub(crate) use running::{Program, Team, run};
+pub(crate) use stage::{Stage, agent};
+
+/// Never reached by a program that does what is tested.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The program under test.
+pub(crate) const EISEN_CORE: &str = env!("CARGO_BIN_EXE_eisen-core");

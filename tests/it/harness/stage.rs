@@ -1,0 +1,182 @@
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::running::{Ended, Program, Team, run};
+use super::{EISEN_CORE, Puppet};
+
+/// What every scripted agent here does, by what it is told.
+const SCRIPT: &str = include_str!("script.toml");
+
+/// A folder with a workspace, scripts, a configuration and an `EISEN_DIR`.
+pub(crate) struct Stage {
+    folder: TempDir,
+}
+
+/// An agent of a configuration.
+pub(crate) struct AgentTable {
+    id: String,
+    /// None: the test itself plays it.
+    script: Option<String>,
+    before: String,
+    keys: String,
+}
+
+/// A scripted agent that does what it is told, see `script.toml`.
+pub(crate) fn agent(id: &str) -> AgentTable {
+    AgentTable {
+        id: id.to_owned(),
+        script: Some(String::new()),
+        before: String::new(),
+        keys: String::new(),
+    }
+}
+
+impl AgentTable {
+    /// With these keys, and tables, of its own.
+    pub(crate) fn with(mut self, keys: &str) -> Self {
+        self.keys.push_str(keys);
+        self.keys.push('\n');
+        self
+    }
+
+    /// May only touch what matches this pattern.
+    pub(crate) fn zone(self, allowed: &str) -> Self {
+        self.with(&format!("[agents.zone]\nallowed = [{allowed:?}]"))
+    }
+
+    /// Plays these steps before it answers `initialize`.
+    pub(crate) fn start(mut self, steps: &str) -> Self {
+        self.script = Some(format!("start = [{steps}]\n"));
+        self
+    }
+
+    /// Is started by this shell line, which goes on as the agent with `exec "$@"`.
+    pub(crate) fn behind(mut self, line: &str) -> Self {
+        line.clone_into(&mut self.before);
+        self
+    }
+
+    /// Is played by the test: [`Puppet`].
+    pub(crate) fn puppet(mut self) -> Self {
+        self.script = None;
+        self
+    }
+}
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        let stage = Self { folder: tempfile::tempdir().unwrap() };
+        for (path, text) in [
+            ("src/ui/app.ts", "ui\n"),
+            ("src/api/cart.rs", "api\n"),
+            ("src/api/order.rs", "order\n"),
+            ("types/cart.ts", "types\n"),
+            (".env", "SECRET=1\n"),
+        ] {
+            stage.file(&format!("shop/{path}"), text);
+        }
+        stage
+    }
+
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(relative)
+    }
+
+    /// A path in the workspace.
+    pub(crate) fn in_shop(&self, relative: &str) -> String {
+        self.path("shop").join(relative).display().to_string()
+    }
+
+    pub(crate) fn file(&self, relative: &str, text: &str) {
+        let path = self.path(relative);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, relative: &str) -> String {
+        std::fs::read_to_string(self.path(relative)).unwrap()
+    }
+
+    pub(crate) fn puppet(&self, name: &str) -> Puppet {
+        Puppet::new(self, name)
+    }
+
+    /// Writes the configuration of the team `shop`. `keys` begins with keys of `[team]`; other
+    /// tables may follow.
+    pub(crate) fn configure(&self, keys: &str, agents: Vec<AgentTable>) {
+        let mut text = format!(
+            "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n{keys}\n"
+        );
+        for agent in agents {
+            let (id, keys) = (&agent.id, &agent.keys);
+            let command = self.command(&agent);
+            let _ = writeln!(text, "[[agents]]\nid = {id:?}\ncommand = {command:?}\n{keys}");
+        }
+        self.file("eisen.toml", &text);
+    }
+
+    fn command(&self, agent: &AgentTable) -> Vec<String> {
+        let Some(start) = &agent.script else {
+            return Puppet::command(&self.path(""), &agent.id);
+        };
+        let script = format!("{}.toml", agent.id);
+        self.file(&script, &format!("[agent]\nname = {:?}\n{start}{SCRIPT}", agent.id));
+        let script = self.path(&script).display().to_string();
+        let plain = [EISEN_CORE.to_owned(), "scripted-agent".to_owned(), script];
+        if agent.before.is_empty() {
+            return plain.into();
+        }
+        // The configuration has variables of its own.
+        let line = format!("{} exec \"$@\"", agent.before).replace('$', "$$");
+        ["sh", "-c", &line, "sh"].map(str::to_owned).into_iter().chain(plain).collect()
+    }
+
+    /// The program, run in the stage's folder.
+    pub(crate) fn eisen_core(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(EISEN_CORE);
+        command.args(args).current_dir(self.path("")).env("EISEN_DIR", self.path("home"));
+        for name in ["EISEN_TEAM", "EISEN_PORT", "EISEN_TOKEN", "EISEN_DEPTH", "EISEN_LOG"] {
+            command.env_remove(name);
+        }
+        command.env_remove("RUST_LOG");
+        command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Ended {
+        run(&mut self.eisen_core(args))
+    }
+
+    pub(crate) fn start(&self, args: &[&str]) -> Program {
+        Program::start(&mut self.eisen_core(args))
+    }
+
+    /// Brings up the team that was configured.
+    pub(crate) fn up(&self) -> Team {
+        Team::of(self.start(&["up", "-c", "eisen.toml"]), self)
+    }
+
+    /// Configures a team, and brings it up.
+    pub(crate) fn team(&self, keys: &str, agents: Vec<AgentTable>) -> Team {
+        self.configure(keys, agents);
+        self.up()
+    }
+
+    pub(crate) fn run_path(&self, name: &str) -> PathBuf {
+        self.path("home/run").join(format!("{name}.json"))
+    }
+
+    pub(crate) fn run_file(&self, name: &str) -> Option<Value> {
+        let text = std::fs::read_to_string(self.run_path(name)).ok()?;
+        Some(serde_json::from_str(&text).unwrap())
+    }
+
+    /// Whether a path of the stage is there.
+    pub(crate) fn has(&self, relative: impl AsRef<Path>) -> bool {
+        self.path("").join(relative).exists()
+    }
+}

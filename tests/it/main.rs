@@ -1,0 +1,19 @@
+//! What a user would notice, tried on real processes.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod check;
+mod deny;
+mod ending;
+mod examples;
+mod harness;
+mod hold;
+mod lifecycle;
+mod observe;
+mod orchestrator;
+mod permissions;
+mod port;
+mod process;
+mod starting;
+mod terminals;
+mod tidy;

@@ -1,0 +1,78 @@
+//! `session/request_permission`: by policy inside the zone, with a refusal outside.
+
+use serde_json::json;
+
+use crate::harness::{Stage, agent};
+
+#[test]
+fn inside_the_zone_the_policy_chooses_among_what_was_offered() {
+    let stage = Stage::new();
+    let zone = "[agents.zone]\nallowed = [\"src/ui/**\"]";
+    let team = stage.team(
+        "",
+        vec![
+            agent("ui").with(zone),
+            agent("strict").with(&format!("permissions = \"deny\"\n{zone}")),
+        ],
+    );
+    let mut port = team.steer_when_ready(&["ui", "strict"]);
+    assert_eq!(port.prompt("ui", "ask src/ui/app.ts"), "allow_once");
+    assert_eq!(port.prompt("ui", "ask bluntly src/ui/app.ts"), "allow_once");
+    assert_eq!(port.prompt("strict", "ask src/ui/app.ts"), "refused with reject_once");
+    assert_eq!(port.prompt("strict", "ask bluntly src/ui/app.ts"), "the permission was cancelled");
+    assert_eq!(port.count(&json!({"type": "blocked"})), 0);
+}
+
+#[test]
+fn outside_the_zone_a_reject_option_is_chosen() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    assert_eq!(port.prompt("ui", "ask src/api/cart.rs"), "refused with reject_once");
+    let blocked = port.blocked("denied");
+    let seen = (&blocked["path"], &blocked["via"], &blocked["action"], &blocked["owners"]);
+    let expected =
+        (&json!("src/api/cart.rs"), &json!("permission"), &json!("write"), &json!(["api"]));
+    assert_eq!(seen, expected);
+    assert_eq!(port.prompt("ui", "ask bluntly src/api/cart.rs"), "the permission was cancelled");
+}
+
+#[test]
+fn a_permission_outside_the_zone_can_be_held_and_given() {
+    let stage = Stage::new();
+    let team =
+        stage.team("[orchestrator]\non_block = \"hold\"", vec![agent("ui").zone("src/ui/**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    for (decision, said) in [("allow", "allow_once"), ("deny", "refused with reject_once")] {
+        let prompt = port.begin("ui", "ask src/api/cart.rs");
+        let blocked = port.blocked("pending");
+        port.resolve(&blocked, &json!({"decision": decision})).unwrap();
+        assert_eq!(port.said(prompt), said);
+    }
+    let prompt = port.begin("ui", "ask src/api/cart.rs");
+    let blocked = port.blocked("pending");
+    let error = port.resolve(&blocked, &json!({"decision": "answer", "content": "x"})).unwrap_err();
+    assert_eq!(error["code"], 400, "{error}");
+    port.call("cancel", &json!({"agent_id": "ui"})).unwrap();
+    assert_eq!(port.blocked("expired")["id"], blocked["id"]);
+    assert_eq!(port.answer(prompt).unwrap()["stop_reason"], "cancelled");
+}
+
+#[test]
+fn permissions_can_be_the_orchestrators_to_give() {
+    let stage = Stage::new();
+    let ui = agent("ui")
+        .with("permissions = \"orchestrator\"\n[agents.zone]\nallowed = [\"src/ui/**\"]");
+    let team = stage.team("", vec![ui]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    for (decision, said) in [("allow", "allow_once"), ("deny", "refused with reject_once")] {
+        let prompt = port.begin("ui", "ask src/ui/app.ts");
+        let blocked = port.blocked("pending");
+        assert_eq!(
+            (&blocked["path"], &blocked["via"]),
+            (&json!("src/ui/app.ts"), &json!("permission"))
+        );
+        port.resolve(&blocked, &json!({"decision": decision})).unwrap();
+        assert_eq!(port.said(prompt), said);
+    }
+}

@@ -1,0 +1,202 @@
+//! Holds the code to the architecture: imports run one way, files stay readable.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each room, with the rooms that it may import. A room may always import itself.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    // Pure.
+    ("line", &[]),
+    ("zone", &["model"]),
+    ("extract", &["model", "line"]),
+    ("config", &["model", "zone"]),
+    ("scripted", &["line"]),
+    // Adapters.
+    ("process", &["model"]),
+    ("bus", &["model"]),
+    // What works with them.
+    ("tracker", &["model", "bus"]),
+    ("routing", &["model", "bus", "zone", "tracker"]),
+    ("proxy", &["model", "line", "zone", "extract", "routing", "tracker"]),
+    ("client_host", &["model", "zone", "process", "proxy"]),
+    (
+        "agent",
+        &[
+            "model",
+            "bus",
+            "zone",
+            "extract",
+            "process",
+            "proxy",
+            "routing",
+            "tracker",
+            "client_host",
+        ],
+    ),
+    ("supervisor", &["model", "agent"]),
+    ("serve", &["model", "bus", "routing", "tracker", "client_host"]),
+    (
+        "app",
+        &[
+            "model",
+            "bus",
+            "config",
+            "zone",
+            "extract",
+            "process",
+            "proxy",
+            "routing",
+            "tracker",
+            "client_host",
+            "agent",
+            "supervisor",
+            "serve",
+        ],
+    ),
+    ("cli", &["app", "config", "serve", "scripted"]),
+];
+
+/// Lines of a file, its tests counted, past which it is to be split.
+const LONGEST_FILE: usize = 400;
+
+#[test]
+fn imports_run_one_way() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        let room = room(&file);
+        if room == "lib" || room == "main" || is_test(&file) {
+            continue;
+        }
+        let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| *name == room) else {
+            wrong.push(format!("src/{}: the room `{room}` is not in the table", file.display()));
+            continue;
+        };
+        for (number, line) in read(&file).lines().enumerate() {
+            for other in imports(line) {
+                if other != room && !allowed.contains(&other) {
+                    wrong.push(format!(
+                        "src/{}:{}: {room} must not know {other}",
+                        file.display(),
+                        number + 1
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_room_may_import_what_it_does_not() {
+    let mut unused: Vec<_> = ROOMS
+        .iter()
+        .flat_map(|(room, allowed)| allowed.iter().map(move |other| (*room, *other)))
+        .collect();
+    for file in sources().into_iter().filter(|file| !is_test(file)) {
+        let (room, text) = (room(&file), read(&file));
+        let named: Vec<_> = text.lines().flat_map(imports).collect();
+        unused.retain(|(importer, other)| *importer != room || !named.contains(other));
+    }
+    assert!(unused.is_empty(), "allowed, and not needed: {unused:?}");
+}
+
+#[test]
+fn rooms_stand_in_an_order_without_cycles() {
+    for (at, (room, allowed)) in ROOMS.iter().enumerate() {
+        for other in *allowed {
+            let before = ROOMS[..at].iter().any(|(name, _)| name == other);
+            assert!(before, "{room} imports {other}, which stands after it");
+        }
+    }
+}
+
+#[test]
+fn every_room_is_declared_and_every_declared_room_is_in_the_table() {
+    let lib = read(Path::new("lib.rs"));
+    let declared: Vec<_> = lib
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod "))
+        .map(|name| name.trim_end_matches(';'))
+        .collect();
+    for (room, _) in ROOMS {
+        assert!(declared.contains(room), "lib.rs does not declare {room}");
+    }
+    assert_eq!(declared.len(), ROOMS.len(), "{declared:?}");
+}
+
+#[test]
+fn files_are_read_in_one_sitting() {
+    let long: Vec<_> = sources()
+        .into_iter()
+        .map(|file| (read(&file).lines().count(), file))
+        .filter(|(lines, _)| *lines > LONGEST_FILE)
+        .collect();
+    assert!(long.is_empty(), "longer than {LONGEST_FILE} lines: {long:?}");
+}
+
+#[test]
+fn unsafe_code_is_only_in_the_room_that_needs_it() {
+    let spread: Vec<_> = sources()
+        .into_iter()
+        .filter(|file| room(file) != "process")
+        .filter(|file| read(file).contains("allow(unsafe_code"))
+        .collect();
+    assert!(spread.is_empty(), "{spread:?}");
+}
+
+/// Tests may set up what they need.
+fn is_test(file: &Path) -> bool {
+    file.file_stem().is_some_and(|name| name == "tests")
+        || file.components().any(|folder| folder.as_os_str() == "tests")
+}
+
+/// Returns the rooms that a line of code names as `crate::room`.
+fn imports(line: &str) -> Vec<&str> {
+    let code = line.split("//").next().unwrap_or_default();
+    code.split("crate::")
+        .skip(1)
+        .flat_map(|rest| match rest.strip_prefix('{') {
+            Some(list) => list.split(',').map(first_name).collect(),
+            None => vec![first_name(rest)],
+        })
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+fn first_name(path: &str) -> &str {
+    let path = path.trim_start();
+    let end = path.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(path.len());
+    &path[..end]
+}
+
+fn room(file: &Path) -> String {
+    let first = file.components().next().map(|c| c.as_os_str().to_string_lossy().into_owned());
+    first.unwrap_or_default().trim_end_matches(".rs").to_owned()
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(source_root().join(file)).unwrap()
+}
+
+fn source_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// Returns every source file, relative to `src`.
+fn sources() -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![source_root()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path.strip_prefix(source_root()).unwrap().to_owned());
+            }
+        }
+    }
+    assert!(files.len() > ROOMS.len());
+    files.sort();
+    files
+}

@@ -202,5 +202,5 @@ async fn settled_means_that_what_was_relayed_is_with_the_tracker() {
     bench.tracker.settled().await;
     let mut told = std::iter::from_fn(|| bench.events.try_recv().ok());
     assert!(told.any(|published| matches!(&published.event,
-        Event::SessionUpdate { update, .. } if &**update == "talk")));
+        Event::Delta(delta) if &*delta.updates[0].path == "talk")));
 }

@@ -12,7 +12,8 @@ use crate::bus::Bus;
 use crate::extract::{Access, Ask, Gate, Refusal, Target};
 use crate::line::Direction;
 use crate::model::{
-    Action, Activity, ActivityKind, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Via,
+    Action, Activity, ActivityKind, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Source,
+    Touch, Via,
 };
 use crate::proxy::*;
 use crate::routing::{self, Decision, Orchestrator, Scope};
@@ -20,8 +21,8 @@ use crate::tracker::{self, OrchestratorView};
 use crate::zone::{GitAccess, ZoneSpec};
 
 /// `read ID SESSION PATH`, `run …`, `may …`, `ambiguous ID`, `drop ID SESSION`, `did SESSION PATH`,
-/// `done SESSION`;
-/// to the agent `prompt SESSION`, `cancel SESSION`; all else is talk. Talk is told as an update.
+/// `done SESSION`; to the agent `prompt SESSION`, `cancel SESSION`; all else is talk, and told as a
+/// file that was read.
 struct Words;
 
 impl Extractor for Words {
@@ -41,7 +42,10 @@ impl Extractor for Words {
                 let path = (*path).into();
                 (*session, ActivityKind::Performed { path, action: Action::Read })
             }
-            _ => ("s", ActivityKind::Update(text.as_str().into())),
+            _ => {
+                let (path, touch) = (text.as_str().into(), Touch::Read);
+                ("s", ActivityKind::Touched { path, touch, source: Source::Output })
+            }
         };
         told.push(Activity { session: SessionId::new(session), kind });
     }

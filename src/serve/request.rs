@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt;
 
 use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 #[derive(Debug)]
@@ -121,14 +120,6 @@ pub(super) trait Expected: DeserializeOwned {
 
 impl Expected for String {
     const WHAT: &'static str = "a string";
-}
-
-impl Expected for f64 {
-    const WHAT: &'static str = "a number";
-}
-
-impl Expected for Vec<serde_json::Map<String, Value>> {
-    const WHAT: &'static str = "an array of objects";
 }
 
 struct FieldsVisitor;

@@ -1,0 +1,185 @@
+//! Methods that steer the team.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{json, wrong};
+use crate::model::{AgentId, BlockedId, SessionId};
+use crate::routing::{self, Decision, ResolveError};
+use crate::serve::server::Shared;
+use crate::serve::wire::{self, RpcError};
+use crate::serve::{self, Caller, Order};
+
+/// Longest time that a grant may be given for: 100 years, past which clocks overflow.
+const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;
+
+/// Names one agent.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::serve) struct Agent {
+    agent_id: String,
+}
+
+/// Names one session of an agent, or, without a session, what the method says.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::serve) struct Session {
+    agent_id: String,
+    #[serde(default, deserialize_with = "super::name")]
+    session_id: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::serve) struct Prompt {
+    agent_id: String,
+    /// The agent's default session if left out.
+    #[serde(default, deserialize_with = "super::name")]
+    session_id: Option<String>,
+    /// Stands for one text block.
+    text: Option<String>,
+    /// ACP content blocks; either these or `text`.
+    blocks: Option<Vec<Map<String, Value>>>,
+}
+
+/// A turn that ended.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct Prompted {
+    session_id: String,
+    /// As ACP has it.
+    stop_reason: String,
+    /// The agent's message chunks, joined.
+    text: String,
+    /// Accesses that were denied meanwhile, for a prompt made with the orchestrator's token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked: Option<Vec<String>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct NewSession {
+    session_id: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::serve) struct Resolve {
+    id: String,
+    #[serde(flatten)]
+    verdict: Verdict,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+enum Verdict {
+    /// Refuse it.
+    Deny {
+        /// Told to the agent.
+        message: Option<String>,
+    },
+    /// Let it through; after a denied try, the next.
+    Allow {
+        #[serde(default)]
+        scope: Option<Scope>,
+        /// Seconds that the grant lasts at most.
+        ttl_s: Option<f64>,
+    },
+    /// Give the result of the read.
+    Answer { content: String },
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Scope {
+    /// This access.
+    Once,
+    /// Exactly this path and action, until the session ends.
+    Session,
+}
+
+pub(super) async fn prompt(
+    shared: &Shared,
+    caller: Option<Caller>,
+    params: Prompt,
+) -> Result<Value, RpcError> {
+    let blocks = match (params.text, params.blocks) {
+        (Some(text), None) => vec![json!({ "type": "text", "text": text })],
+        (None, Some(blocks)) if !blocks.is_empty() => {
+            blocks.into_iter().map(Value::Object).collect()
+        }
+        _ => return Err(wrong("either `text` or `blocks`, not empty, must be given")),
+    };
+    let by_orchestrator = caller == Some(Caller::Orchestrator);
+    let prompt = serve::Prompt {
+        agent: AgentId::new(params.agent_id),
+        session: params.session_id.map(SessionId::new),
+        blocks,
+        by_orchestrator,
+    };
+    let outcome = shared.team.prompt(prompt).await?;
+    let ids = || outcome.blocked.iter().map(ToString::to_string).collect();
+    json(&Prompted {
+        blocked: by_orchestrator.then(ids),
+        session_id: outcome.session.to_string(),
+        stop_reason: outcome.stop_reason,
+        text: outcome.text,
+    })
+}
+
+pub(super) async fn cancel(shared: &Shared, params: Session) -> Result<Value, RpcError> {
+    let session = params.session_id.map(SessionId::new);
+    shared.team.cancel(AgentId::new(params.agent_id), session).await?;
+    Ok(json!({}))
+}
+
+pub(super) async fn new_session(shared: &Shared, params: Agent) -> Result<Value, RpcError> {
+    let session = shared.team.new_session(AgentId::new(params.agent_id)).await?;
+    json(&NewSession { session_id: session.to_string() })
+}
+
+pub(super) async fn resolve_blocked(shared: &Shared, params: Resolve) -> Result<Value, RpcError> {
+    let decision = params.verdict.try_into()?;
+    let access = shared.sources.resolve(BlockedId::new(params.id), decision).await?;
+    json(&wire::Blocked::from(&access))
+}
+
+pub(super) async fn order(shared: &Shared, order: Order, params: Agent) -> Result<Value, RpcError> {
+    let status = shared.team.order(AgentId::new(params.agent_id), order).await?;
+    json(&wire::Agent::from(&status))
+}
+
+impl TryFrom<Verdict> for Decision {
+    type Error = RpcError;
+
+    fn try_from(verdict: Verdict) -> Result<Self, RpcError> {
+        Ok(match verdict {
+            Verdict::Deny { message } => Self::Deny { message },
+            Verdict::Answer { content } => Self::Answer { content },
+            Verdict::Allow { scope, ttl_s } => Self::Allow {
+                scope: match scope {
+                    None | Some(Scope::Once) => routing::Scope::Once,
+                    Some(Scope::Session) => routing::Scope::Session,
+                },
+                ttl: match ttl_s {
+                    None => None,
+                    Some(seconds) if seconds > 0.0 && seconds <= LONGEST_TTL_S => {
+                        Some(Duration::from_secs_f64(seconds))
+                    }
+                    Some(_) => {
+                        return Err(wrong("`ttl_s` must be more than 0 and at most 100 years"));
+                    }
+                },
+            },
+        })
+    }
+}
+
+impl From<ResolveError> for RpcError {
+    fn from(error: ResolveError) -> Self {
+        let code = match error {
+            ResolveError::Unknown(_) => 404,
+            ResolveError::Settled { .. } | ResolveError::Stopping => 409,
+            ResolveError::NotAnswerable => 400,
+            ResolveError::NotGrantable(_) => 403,
+        };
+        Self::new(code, error.to_string())
+    }
+}

@@ -1,0 +1,50 @@
+//! Methods that only look.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::json;
+use crate::model::BlockedStatus;
+use crate::serve::server::Shared;
+use crate::serve::wire::{self, RpcError};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(in crate::serve) struct ListBlocked {
+    /// Those only.
+    status: Option<Status>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Denied,
+    Pending,
+    Allowed,
+    Answered,
+    Expired,
+    Observed,
+}
+
+pub(super) fn list_agents(shared: &Shared) -> Result<Value, RpcError> {
+    let agents = shared.team.agents();
+    json(&agents.iter().map(wire::Agent::from).collect::<Vec<_>>())
+}
+
+pub(super) async fn list_blocked(shared: &Shared, params: ListBlocked) -> Result<Value, RpcError> {
+    let list = shared.sources.blocked(params.status.map(BlockedStatus::from)).await;
+    json(&list.iter().map(wire::Blocked::from).collect::<Vec<_>>())
+}
+
+impl From<Status> for BlockedStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Denied => Self::Denied,
+            Status::Pending => Self::Pending,
+            Status::Allowed => Self::Allowed,
+            Status::Answered => Self::Answered,
+            Status::Expired => Self::Expired,
+            Status::Observed => Self::Observed,
+        }
+    }
+}

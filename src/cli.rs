@@ -13,6 +13,7 @@ use tracing_subscriber::EnvFilter;
 use crate::app::{self, Failure, ObserveOptions, UpOptions};
 use crate::config;
 use crate::scripted;
+use crate::serve;
 
 /// Runs a team of AI coding agents on one code base, each inside its own zone.
 #[derive(Parser, Debug)]
@@ -67,6 +68,8 @@ enum Command {
     Check(ConfigFile),
     /// Decide a blocked access of a running team
     Resolve(resolve::Resolve),
+    /// Print the JSON Schema of all that goes over the port; see docs/wire.md
+    Schema,
     /// Play a script as an ACP agent: for demos, rehearsals and tests
     ScriptedAgent {
         /// The script; see docs/scripted-agent.md
@@ -128,6 +131,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         })),
         Command::Check(file) => check(&in_folder(global.cwd, &file.config)),
         Command::Resolve(resolve) => block_on(resolve.run(global.port, global.cwd)).map(|()| 0),
+        Command::Schema => print(&format!("{:#}", serve::schema())),
         Command::ScriptedAgent { script } => scripted_agent(&in_folder(global.cwd, &script)),
     }
 }
@@ -140,6 +144,11 @@ fn check(file: &Path) -> Result<u8, Failure> {
     progress(0);
     let mut stdout = anstream::stdout().lock();
     writeln!(stdout, "{report}").map_err(|error| Failure::Run(error.into()))?;
+    Ok(0)
+}
+
+fn print(text: &str) -> Result<u8, Failure> {
+    writeln!(std::io::stdout(), "{text}").map_err(|error| Failure::Run(error.into()))?;
     Ok(0)
 }
 

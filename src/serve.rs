@@ -18,6 +18,7 @@ mod reader;
 mod request;
 mod rpc;
 mod run_file;
+mod schema;
 mod server;
 mod sources;
 mod token;
@@ -28,6 +29,7 @@ mod wire;
 mod tests;
 
 pub use run_file::{RunFile, RunFileError, RunInfo, live_teams};
+pub use schema::schema;
 pub use server::{BindError, Limits, Server, bind};
 pub use sources::{Handles, Sources};
 pub use token::{Caller, TokenError, Tokens};

@@ -11,6 +11,8 @@ pub enum Action {
 }
 
 impl Action {
+    pub const ALL: [Self; 2] = [Self::Read, Self::Write];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -39,6 +41,8 @@ pub enum Via {
 }
 
 impl Via {
+    pub const ALL: [Self; 4] = [Self::Fs, Self::Terminal, Self::Permission, Self::Tool];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Fs => "fs",
@@ -66,6 +70,9 @@ pub enum BlockedStatus {
 }
 
 impl BlockedStatus {
+    pub const ALL: [Self; 6] =
+        [Self::Denied, Self::Pending, Self::Allowed, Self::Answered, Self::Expired, Self::Observed];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Denied => "denied",

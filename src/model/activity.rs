@@ -51,6 +51,15 @@ pub enum Touch {
 }
 
 impl Touch {
+    pub const ALL: [Self; 6] = [
+        Self::UserProvided,
+        Self::UserReferenced,
+        Self::Read,
+        Self::Write,
+        Self::Search,
+        Self::Blocked,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::UserProvided => "user_provided",

@@ -15,6 +15,15 @@ pub enum AgentState {
 }
 
 impl AgentState {
+    pub const ALL: [Self; 6] = [
+        Self::Initializing,
+        Self::Connecting,
+        Self::Ready,
+        Self::Error,
+        Self::Stopped,
+        Self::Restarting,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Initializing => "initializing",

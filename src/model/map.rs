@@ -23,6 +23,8 @@ pub enum SessionMode {
 }
 
 impl SessionMode {
+    pub const ALL: [Self; 2] = [Self::SingleAgent, Self::Orchestrator];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SingleAgent => "single_agent",

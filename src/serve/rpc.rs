@@ -4,13 +4,14 @@
 mod control;
 mod read;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::server::Shared;
-use super::wire::RpcError;
+use super::wire::{self, RpcError};
 use super::{Caller, Order, Refused};
 
 /// Every method by its name on the wire.
@@ -72,6 +73,37 @@ pub(super) async fn call(
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
     }
 }
+
+/// Returns the schemas of a method's params and of its result.
+pub(super) fn schemas(
+    method: Method,
+    requests: &mut SchemaGenerator,
+    answers: &mut SchemaGenerator,
+) -> (Schema, Schema) {
+    let mut of = |params: fn(&mut SchemaGenerator) -> Schema,
+                  result: fn(&mut SchemaGenerator) -> Schema| {
+        (params(requests), result(answers))
+    };
+    match method {
+        Method::ListAgents => of(subschema::<Empty>, subschema::<Vec<wire::Agent<'_>>>),
+        Method::ListBlocked => {
+            of(subschema::<read::ListBlocked>, subschema::<Vec<wire::Blocked<'_>>>)
+        }
+        Method::Prompt => of(subschema::<control::Prompt>, subschema::<control::Prompted>),
+        Method::Cancel => of(subschema::<control::Session>, subschema::<Empty>),
+        Method::NewSession => of(subschema::<control::Agent>, subschema::<control::NewSession>),
+        Method::ResolveBlocked => of(subschema::<control::Resolve>, subschema::<wire::Blocked<'_>>),
+        Method::Order(_) => of(subschema::<control::Agent>, subschema::<wire::Agent<'_>>),
+    }
+}
+
+fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// What needs no fields.
+#[derive(JsonSchema)]
+struct Empty {}
 
 /// Reads the params of a method; those left out are an empty object. Keys it doesn't know are
 /// ignored.

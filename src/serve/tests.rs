@@ -24,6 +24,7 @@ pub(super) mod fake;
 mod hostile;
 mod rpc;
 mod samples;
+mod schema;
 mod stream;
 
 /// Only tests have no configuration to take them from: these are the limits of one that sets none.

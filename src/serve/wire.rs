@@ -1,14 +1,17 @@
 //! The lines that the port sends, borrowed from the model and written as `docs/wire.md` shows them.
 //! Knows no connection.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, Event, FileNode, SessionKey, SessionMode, Snapshot,
-    UsageReport,
+    Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Event, FileNode,
+    SessionKey, SessionMode, Snapshot, Touch, UsageReport, Via,
 };
 
 /// Encodes what the bus carries; empty for what no client can ask for.
@@ -77,9 +80,15 @@ pub(super) fn answer(id: Option<&RawValue>, outcome: Result<&Value, &RpcError>) 
     })
 }
 
+/// Returns the schema of every line above.
+pub(super) fn schema(answers: &mut SchemaGenerator) -> Schema {
+    answers.subschema_for::<Message<'_>>()
+}
+
 /// An error as a client gets it.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(super) struct RpcError {
+    /// 400, 401, 403, 404, 409 or 500.
     pub(super) code: u16,
     pub(super) message: String,
 }
@@ -90,58 +99,82 @@ impl RpcError {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[schemars(rename = "ServerLine")]
 enum Message<'a> {
+    /// A session's whole map: takes the place of all that was known of that session.
     Snapshot {
         #[serde(flatten)]
         session: Session<'a>,
+        /// Number of the last delta that it contains; 0 for a new session.
         seq: u64,
+        /// By path.
         #[serde(serialize_with = "by_path")]
+        #[schemars(with = "BTreeMap<String, Node>")]
         nodes: &'a [FileNode],
     },
+    /// What changed in a session.
     Delta {
         #[serde(flatten)]
         session: Session<'a>,
+        /// One more than the session's delta before.
         seq: u64,
         updates: Vec<Node<'a>>,
+        /// Paths that are not on the map any more.
         removed: Vec<&'a str>,
     },
+    /// Tokens and money, as last reported; of the orchestrator's session the team's sums.
     Usage {
         #[serde(flatten)]
         session: Session<'a>,
+        /// Tokens in context.
         used: u64,
+        /// Tokens that the context holds at most.
         size: u64,
         cost: Option<Cost<'a>>,
     },
+    /// An access outside an agent's zone; each change of its status is another line.
     Blocked(Blocked<'a>),
+    /// Where an agent's life stands.
     Agent(Agent<'a>),
+    /// A prompt turn that ended, however it ended.
     Turn {
         agent_id: &'a str,
         session_id: &'a str,
+        /// From 0 for each session.
         turn: u64,
+        /// ACP's, or `error`.
         stop_reason: &'a str,
+        /// Why it ended in an error.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<&'a str>,
     },
+    /// The client took lines too slowly: what comes at a join follows anew.
     Lagged {
+        /// Events that passed it by.
         missed: u64,
     },
     RpcResult {
+        /// The request's, as the JSON it was sent as; null in answers to what has none.
+        #[schemars(with = "Option<Id>")]
         id: Option<&'a RawValue>,
         result: &'a Value,
     },
     RpcError {
+        /// The request's, as the JSON it was sent as; null where it had none that could be read.
+        #[schemars(with = "Option<Id>")]
         id: Option<&'a RawValue>,
         error: &'a RpcError,
     },
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[expect(clippy::struct_field_names, reason = "the wire's names")]
 struct Session<'a> {
     agent_id: &'a str,
     session_id: &'a str,
+    #[schemars(extend("enum" = SessionMode::ALL.map(SessionMode::as_str)))]
     session_mode: &'a str,
 }
 
@@ -155,13 +188,20 @@ impl<'a> Session<'a> {
     }
 }
 
-#[derive(Serialize)]
+/// A file on the map.
+#[derive(Serialize, JsonSchema)]
 struct Node<'a> {
+    /// Relative to the workspace, with forward slashes; absolute if outside.
     path: &'a str,
+    #[schemars(range(min = 0, max = 1))]
     heat: f64,
+    /// Whether the agent is taken to still have the file in its context.
     in_context: bool,
+    #[schemars(extend("enum" = Touch::ALL.map(Touch::as_str)))]
     last_action: &'a str,
+    /// Number of the turn of the last access, from 0 for each session.
     turn_accessed: u64,
+    /// Time of the last access, in milliseconds since 1970 UTC.
     timestamp_ms: u64,
 }
 
@@ -178,28 +218,36 @@ impl<'a> From<&'a FileNode> for Node<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Cost<'a> {
     amount: f64,
+    /// ISO 4217 code.
     currency: &'a str,
 }
 
 /// A blocked access, in its line and in answers.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 pub(super) struct Blocked<'a> {
     #[serde(flatten)]
     session: Session<'a>,
+    /// Relative to the workspace, with forward slashes; absolute if outside.
     path: &'a str,
+    #[schemars(extend("enum" = Action::ALL.map(Action::as_str)))]
     action: &'a str,
     timestamp_ms: u64,
     id: &'a str,
+    #[schemars(extend("enum" = BlockedStatus::ALL.map(BlockedStatus::as_str)))]
     status: &'a str,
+    /// Agents whose own zone contains the path.
     owners: Vec<&'a str>,
+    /// The session it was routed to.
     orchestrator: Option<Target<'a>>,
+    /// What kind of request it came by.
+    #[schemars(extend("enum" = Via::ALL.map(Via::as_str)))]
     via: &'a str,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Target<'a> {
     agent_id: &'a str,
     session_id: &'a str,
@@ -225,13 +273,17 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
 }
 
 /// An agent, in its line and in answers.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[expect(clippy::struct_field_names, reason = "the wire's names")]
 pub(super) struct Agent<'a> {
     agent_id: &'a str,
+    #[schemars(extend("enum" = AgentState::ALL.map(AgentState::as_str)))]
     state: &'a str,
+    /// Null without a process.
     pid: Option<u32>,
+    /// Why it is in this state, where that needs saying.
     reason: Option<&'a str>,
+    /// Since the team came up.
     restarts: u32,
     timestamp_ms: u64,
 }
@@ -247,6 +299,15 @@ impl<'a> From<&'a AgentStatus> for Agent<'a> {
             timestamp_ms: status.timestamp_ms,
         }
     }
+}
+
+/// What a request is known by.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "stands in the schema for raw JSON")]
+pub(super) enum Id {
+    Text(String),
+    Number(f64),
 }
 
 fn by_path<S: serde::Serializer>(nodes: &[FileNode], serializer: S) -> Result<S::Ok, S::Error> {

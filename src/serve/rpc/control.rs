@@ -18,12 +18,14 @@ const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;
 
 /// Names one agent.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AgentParams")]
 pub(in crate::serve) struct Agent {
     agent_id: String,
 }
 
 /// Names one session of an agent, or, without a session, what the method says.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "SessionParams")]
 pub(in crate::serve) struct Session {
     agent_id: String,
     #[serde(default, deserialize_with = "super::name")]
@@ -31,6 +33,7 @@ pub(in crate::serve) struct Session {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "PromptParams")]
 pub(in crate::serve) struct Prompt {
     agent_id: String,
     /// The agent's default session if left out.
@@ -61,6 +64,7 @@ pub(in crate::serve) struct NewSession {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ResolveParams")]
 pub(in crate::serve) struct Resolve {
     id: String,
     #[serde(flatten)]

@@ -10,6 +10,7 @@ use crate::serve::server::Shared;
 use crate::serve::wire::{self, RpcError};
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ListBlockedParams")]
 pub(in crate::serve) struct ListBlocked {
     /// Those only.
     status: Option<Status>,

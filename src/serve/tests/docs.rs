@@ -10,7 +10,7 @@ use crate::serve::rpc::METHODS;
 
 const DOCUMENT: &str = include_str!("../../../docs/wire.md");
 
-fn blocks() -> impl Iterator<Item = Vec<&'static str>> {
+pub(super) fn blocks() -> impl Iterator<Item = Vec<&'static str>> {
     DOCUMENT
         .split("```json\n")
         .skip(1)

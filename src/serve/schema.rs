@@ -1,0 +1,67 @@
+//! The JSON Schema of everything that goes over the port, made from the types that the port itself
+//! reads and writes. Knows no connection.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::{rpc, wire};
+
+/// Returns the schema: `$defs.ServerLine` is any line of the server, `$defs.ClientLine` any of a
+/// client, and `methods.NAME` has the `params` and the `result` of each method.
+pub fn schema() -> Value {
+    let mut requests = SchemaSettings::draft2020_12().for_deserialize().into_generator();
+    let mut answers = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let server = wire::schema(&mut answers);
+    let (mut methods, mut lines) = (Map::new(), plain_lines(&mut requests));
+    let id = requests.subschema_for::<wire::Id>();
+    for (name, method, class) in rpc::METHODS {
+        let (params, result) = rpc::schemas(method, &mut requests, &mut answers);
+        lines.push(json!({
+            "type": "object",
+            "properties": {
+                "type": { "const": "rpc" },
+                "id": id,
+                "method": { "const": name },
+                "params": { "anyOf": [params, { "type": "null" }] },
+            },
+            "required": ["type", "id", "method"],
+        }));
+        let auth = class == rpc::Class::Control;
+        methods
+            .insert(name.to_owned(), json!({ "auth": auth, "params": params, "result": result }));
+    }
+    let mut definitions = requests.take_definitions(true);
+    definitions.extend(answers.take_definitions(true));
+    definitions.insert(
+        "ClientLine".to_owned(),
+        json!({ "description": "A line that a client sends.", "oneOf": lines }),
+    );
+    definitions.sort_keys();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "The wire of eisen-core",
+        "description": "One JSON object a line; see docs/wire.md.",
+        "anyOf": [server, { "$ref": "#/$defs/ClientLine" }],
+        "methods": methods,
+        "$defs": definitions,
+    })
+}
+
+/// The lines of a client that are no `rpc`. `request` reads them key by key, so that none comes
+/// twice; here they stand as what they then are.
+#[derive(JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(dead_code, reason = "stands in the schema for what is read key by key")]
+enum PlainLine {
+    /// Asks for fresh snapshots: of the session with that id, or of all.
+    RequestSnapshot { session_id: Option<String> },
+    /// Shows the control token.
+    Auth { token: String },
+}
+
+fn plain_lines(requests: &mut SchemaGenerator) -> Vec<Value> {
+    let schema: Schema = PlainLine::json_schema(requests);
+    let lines = schema.get("oneOf").and_then(Value::as_array);
+    lines.cloned().unwrap_or_default()
+}

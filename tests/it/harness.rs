@@ -6,6 +6,7 @@ mod held;
 mod peer;
 mod puppet;
 mod running;
+mod schema;
 mod stage;
 
 use std::time::Duration;

@@ -7,6 +7,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use serde_json::{Value, json};
 
 use super::PATIENCE;
+use super::schema::{assert_result, assert_server_line};
 
 /// Lines of a stream, read by a thread of their own so that waiting for one can be given up.
 pub(crate) struct Lines {
@@ -57,12 +58,14 @@ pub(crate) struct Peer {
     inbox: VecDeque<Value>,
     /// All that came, in order.
     pub(crate) transcript: Vec<Value>,
+    /// Checks each line that comes.
+    validate: Option<fn(&Value)>,
 }
 
 impl Peer {
     pub(crate) fn new(writer: impl Write + 'static, lines: Lines) -> Self {
         let inbox = VecDeque::new();
-        Self { writer: Box::new(writer), lines, inbox, transcript: Vec::new() }
+        Self { writer: Box::new(writer), lines, inbox, transcript: Vec::new(), validate: None }
     }
 
     /// Speaks to a process over its standard streams.
@@ -128,6 +131,9 @@ impl Peer {
     fn read(&mut self) -> bool {
         let Some(line) = self.lines.next() else { return false };
         let line: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("{line}: {e}"));
+        if let Some(validate) = self.validate {
+            validate(&line);
+        }
         // Around the moment of joining the same state may be told twice.
         if line["type"] == "agent" && self.transcript.contains(&line) {
             return true;
@@ -148,11 +154,12 @@ pub(crate) fn has(value: &Value, members: &Value) -> bool {
     }
 }
 
-/// A client of the port.
+/// A client of the port, which holds every line and result to the schema.
 pub(crate) struct Port {
     peer: Peer,
     socket: TcpStream,
-    last_id: u64,
+    /// Methods asked, each by the id before which it stands.
+    asked: Vec<String>,
 }
 
 impl std::ops::Deref for Port {
@@ -175,9 +182,10 @@ impl Port {
         let socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
         let lines = Lines::of(socket.try_clone().unwrap());
         let mut peer = Peer::new(socket.try_clone().unwrap(), lines);
+        peer.validate = Some(assert_server_line);
         assert!(peer.read(), "the port closed the connection");
         assert_eq!(peer.transcript[0]["type"], "snapshot");
-        Self { peer, socket, last_id: 0 }
+        Self { peer, socket, asked: Vec::new() }
     }
 
     pub(crate) fn auth(&mut self, token: &str) {
@@ -192,8 +200,8 @@ impl Port {
 
     /// Sends a request; returns its id.
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> u64 {
-        self.last_id += 1;
-        let id = self.last_id;
+        self.asked.push(method.to_owned());
+        let id = self.asked.len() as u64;
         self.send(&json!({"type": "rpc", "id": id, "method": method, "params": params}));
         id
     }
@@ -204,6 +212,10 @@ impl Port {
             line["id"] == id && (line["type"] == "rpc_result" || line["type"] == "rpc_error")
         });
         if answer["type"] == "rpc_result" {
+            let asked = usize::try_from(id).ok().and_then(|id| self.asked.get(id.checked_sub(1)?));
+            if let Some(method) = asked {
+                assert_result(method, &answer["result"]);
+            }
             Ok(answer["result"].clone())
         } else {
             Err(answer["error"].clone())

@@ -3,6 +3,7 @@
 mod console;
 mod environment;
 mod observe;
+mod recorder;
 mod scratch;
 mod team;
 mod up;

@@ -30,6 +30,8 @@ pub mod client_host;
 
 pub mod tracker;
 
+pub mod session;
+
 pub mod bus;
 
 pub mod serve;

@@ -11,7 +11,7 @@ mod map;
 mod path;
 
 pub use access::{Action, BlockedAccess, BlockedStatus, Via};
-pub use activity::{Activity, ActivityKind, Source, Touch};
+pub use activity::{Activity, ActivityKind, Model, Source, Touch};
 pub use agent::{AgentState, AgentStatus};
 pub use event::{Delta, Event, Snapshot, TurnEnd, UsageReport};
 pub use id::{AgentId, BlockedId, SessionId, SessionKey};

@@ -31,7 +31,7 @@ mod tests;
 pub use run_file::{RunFile, RunFileError, RunInfo, live_teams};
 pub use schema::schema;
 pub use server::{BindError, Limits, Server, bind};
-pub use sources::{Handles, Sources};
+pub use sources::{Handles, Recorder, Sources};
 pub use token::{Caller, TokenError, Tokens};
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -23,7 +23,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::inbox::{Ask, Inbox};
@@ -32,7 +32,8 @@ use self::task::Task;
 use self::told::Told;
 use crate::bus::Bus;
 use crate::model::{
-    Activity, AgentId, SessionKey, Snapshot, TimestampMs, Touch, UsageReport, now_ms,
+    Activity, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Touch, UsageReport,
+    now_ms,
 };
 
 /// How the map lives; see `[tracker]` of the configuration.
@@ -56,10 +57,20 @@ pub enum OrchestratorView {
     None(SessionKey),
 }
 
+/// A session as whoever keeps a list of them wants to know it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OpenSession {
+    pub key: SessionKey,
+    /// `Orchestrator` for the one that shows the merged view.
+    pub mode: SessionMode,
+    pub model: Option<Model>,
+}
+
 /// Speaks to the tracker's task.
 #[derive(Clone)]
 pub struct TrackerHandle {
     inbox: Arc<Inbox>,
+    roster: watch::Receiver<()>,
     clock: Clock,
 }
 
@@ -84,8 +95,10 @@ impl TrackerHandle {
         clock: Clock,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let inbox = Arc::new(Inbox::default());
-        let task = Task::new(settings, Sessions::new(settings, view), Arc::clone(&inbox), bus);
-        (Self { inbox, clock }, task.run(cancel))
+        let (changing, roster) = watch::channel(());
+        let sessions = Sessions::new(settings, view);
+        let task = Task::new(settings, sessions, Arc::clone(&inbox), bus, changing);
+        (Self { inbox, roster, clock }, task.run(cancel))
     }
 
     /// Hands in what a line told. Never waits, and costs bounded memory.
@@ -122,6 +135,17 @@ impl TrackerHandle {
     /// The last usage of each session that reported one, in the same order.
     pub async fn usages(&self) -> Vec<UsageReport> {
         self.ask(Ask::Usages).await.unwrap_or_default()
+    }
+
+    /// Every session that its client opened and nobody closed, in order of appearance; None if the
+    /// tracker has ended.
+    pub async fn open_sessions(&self) -> Option<Vec<OpenSession>> {
+        self.ask(Ask::Sessions).await
+    }
+
+    /// Changes whenever [`Self::open_sessions`] has something new to say.
+    pub fn roster(&self) -> watch::Receiver<()> {
+        self.roster.clone()
     }
 
     /// None if the task has ended.

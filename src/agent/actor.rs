@@ -8,7 +8,7 @@ use super::lifecycle::{Effect, Event, Lifecycle};
 use super::prompting::RunHandle;
 use super::run::{Run, RunEvent, next_of_run};
 use super::{AgentSettings, Order, Surroundings, pending_or};
-use crate::model::{AgentState, AgentStatus, Event as BusEvent, now_ms};
+use crate::model::{AgentState, AgentStatus, Event as BusEvent, SessionId, now_ms};
 
 #[derive(Debug)]
 pub(super) enum AgentMsg {
@@ -30,6 +30,8 @@ pub(super) struct Actor {
     backoff: Option<Instant>,
     /// The configured prompt came to its end: a restart does not repeat it.
     prompted: watch::Sender<bool>,
+    /// The session that was open last, which a restart opens again.
+    session: Option<SessionId>,
 }
 
 impl Actor {
@@ -53,6 +55,7 @@ impl Actor {
             place: None,
             backoff: None,
             prompted: watch::Sender::new(false),
+            session: None,
         }
     }
 
@@ -192,7 +195,7 @@ impl Actor {
             Ok(spawned) => spawned,
             Err(error) => return Event::NotSpawned(error.to_string()),
         };
-        let run = Run::start(process, stdio, &self.settings, &self.team);
+        let run = Run::start(process, stdio, &self.settings, &self.team, self.session.clone());
         self.handle.send_replace(Some(run.handle.clone()));
         self.run = Some(run);
         Event::Spawned
@@ -202,8 +205,11 @@ impl Actor {
     async fn of_run(&mut self, event: RunEvent) -> Event {
         match event {
             RunEvent::Opened(session) => {
+                self.session.clone_from(&session);
                 if let Some(run) = &mut self.run {
                     run.opened(session, &self.settings, &self.team, &self.prompted).await;
+                    // Whoever sees the agent ready finds its session.
+                    run.handle.settled(&self.team.tracker).await;
                 }
                 Event::Opened
             }

@@ -57,6 +57,7 @@ impl Run {
         stdio: Stdio,
         settings: &AgentSettings,
         team: &Surroundings,
+        last: Option<SessionId>,
     ) -> Self {
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
@@ -94,7 +95,7 @@ impl Run {
             CancellationToken::new(),
         );
         wires.spawn(hosting);
-        let handshake = handshake(host.clone(), settings.session).boxed();
+        let handshake = handshake(host.clone(), settings.session, last).boxed();
         Self {
             pid: process.pid(),
             stderr: StderrLog::spawn(stdio.stderr, settings.log.clone(), settings.id.clone()),
@@ -232,9 +233,18 @@ impl Ending {
     }
 }
 
-async fn handshake(host: HostHandle, session: bool) -> Result<Option<SessionId>, HostError> {
+/// Opens a session if there is to be one: the `last` again, if there was one.
+async fn handshake(
+    host: HostHandle,
+    session: bool,
+    last: Option<SessionId>,
+) -> Result<Option<SessionId>, HostError> {
     host.initialize().await?;
-    if session { host.new_session().await.map(Some) } else { Ok(None) }
+    match last {
+        _ if !session => Ok(None),
+        Some(last) => host.restore_session(last).await.map(Some),
+        None => host.new_session().await.map(Some),
+    }
 }
 
 /// Puts blocked accesses before the orchestrator for as long as its run lasts. The next briefing is

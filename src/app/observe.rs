@@ -22,6 +22,7 @@ use crate::process::{Command, Exit, Launcher, Process, Stopped};
 use crate::proxy::{Gatekeeping, Proxy, Streams};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tokens};
+use crate::session::RegistryHandle;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::zone::{GitAccess, Zone, ZoneSpec};
 
@@ -94,15 +95,11 @@ async fn run(
         cancel.clone(),
     );
     rooms.spawn(tracking);
-    let settings = routing::Settings {
-        orchestrator: Orchestrator::Nobody,
-        hold: false,
-        hold_timeout: Duration::ZERO,
-        owners: Vec::new(),
-    };
     let (routing, deciding) =
-        RoutingHandle::spawn(settings, bus.clone(), tracker.clone(), cancel.clone());
+        RoutingHandle::spawn(unrouted(), bus.clone(), tracker.clone(), cancel.clone());
     rooms.spawn(deciding);
+    let (registry, keeping) = RegistryHandle::spawn(eisen_dir, cancel.clone());
+    rooms.spawn(keeping);
 
     let environment = TeamEnvironment { team: name, port, depth };
     let mut command = options.command.into_iter();
@@ -118,7 +115,7 @@ async fn run(
     let server = Server::new(
         listener,
         bus,
-        Arc::new(Handles { tracker: tracker.clone(), routing: routing.clone() }),
+        Arc::new(sources(&tracker, &routing, registry)),
         Arc::new(Observed(status.0.subscribe())),
         tokens,
         limits(port_limits),
@@ -176,6 +173,27 @@ async fn run(
     let _ = tokio::time::timeout(LAST_LINES, rooms.join_all()).await;
     drop(run_file);
     Ok(exit_code(exit))
+}
+
+fn sources(tracker: &TrackerHandle, routing: &RoutingHandle, registry: RegistryHandle) -> Handles {
+    Handles {
+        tracker: tracker.clone(),
+        routing: routing.clone(),
+        registry,
+        // Its sessions are the editor's, which keeps them as it likes.
+        recorder: None,
+        follows_active: true,
+    }
+}
+
+/// What is blocked is denied, with nobody to ask.
+fn unrouted() -> routing::Settings {
+    routing::Settings {
+        orchestrator: Orchestrator::Nobody,
+        hold: false,
+        hold_timeout: Duration::ZERO,
+        owners: Vec::new(),
+    }
 }
 
 async fn stop(process: Process) -> Exit {

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::environment::{self, TeamEnvironment};
 use super::team::Supervised;
 use super::{
-    Failure, StopSignals, announce_port, console, drained, limits, scratch, tracker_settings,
+    Failure, StopSignals, announce_port, console, drained, limits, recorder, scratch,
+    tracker_settings,
 };
 use crate::agent::{AgentSettings, Policy, Restarts, Surroundings};
 use crate::bus::Bus;
@@ -21,6 +22,7 @@ use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Command, Launcher};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tokens};
+use crate::session::RegistryHandle;
 use crate::supervisor::{Member, Supervisor};
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::zone::Zone;
@@ -81,6 +83,11 @@ async fn run(mut config: Config, eisen_dir: PathBuf, depth: u32) -> anyhow::Resu
         TrackerHandle::spawn(tracker_settings(config.tracker), view, bus.clone(), cancel.clone());
     rooms.spawn(tracking);
 
+    let (registry, keeping) = RegistryHandle::spawn(&eisen_dir, cancel.clone());
+    rooms.spawn(keeping);
+    let (recorder, recording) = recorder::start(tracker.clone(), registry.clone(), cancel.clone());
+    rooms.spawn(recording);
+
     let zones = compile_zones(&config)?;
     let settings = routing::Settings {
         orchestrator,
@@ -110,7 +117,13 @@ async fn run(mut config: Config, eisen_dir: PathBuf, depth: u32) -> anyhow::Resu
     let server = Server::new(
         listener,
         bus,
-        Arc::new(Handles { tracker, routing }),
+        Arc::new(Handles {
+            tracker,
+            routing,
+            registry,
+            recorder: Some(recorder),
+            follows_active: config.orchestrator.agent.is_none(),
+        }),
         Arc::new(Supervised(supervisor.roster())),
         tokens,
         limits(config.port),

@@ -1,5 +1,5 @@
-//! From a fresh agent to an open session: `initialize`, `authenticate`, `session/new`, mode and
-//! model. Runs in the caller's task, over the host's mailbox.
+//! From a fresh agent to an open session: `initialize`, `authenticate`, `session/new` (or the last
+//! session again), mode and model. Runs in the caller's task, over the host's mailbox.
 
 mod choice;
 
@@ -22,6 +22,8 @@ pub struct AgentInfo {
     pub version: Option<String>,
     /// Whether `session/load` is offered.
     pub load_session: bool,
+    /// Whether `session/resume` is offered.
+    pub resume_session: bool,
     /// Ids of the ways to authenticate.
     pub auth_methods: Vec<String>,
 }
@@ -50,6 +52,9 @@ impl HostHandle {
             name: text(&answer["agentInfo"]["name"]),
             version: text(&answer["agentInfo"]["version"]),
             load_session: answer["agentCapabilities"]["loadSession"] == true,
+            // An object says that it is offered, null that it is not.
+            resume_session: answer["agentCapabilities"]["sessionCapabilities"]["resume"]
+                .is_object(),
             auth_methods: methods.iter().map(|method| method.id.clone()).collect(),
         });
         if let Some(wanted) = &settings.auth_method {
@@ -70,13 +75,58 @@ impl HostHandle {
             Some(id) if !id.is_empty() => id,
             _ => return Err(HostError::malformed("session/new", &"it has no `sessionId`")),
         };
+        self.configure(id, &answer).await?;
+        self.opened(SessionId::new(id)).await
+    }
+
+    /// Opens the session that an earlier run of the agent left, if the agent can; a new one if it
+    /// cannot, or fails to.
+    pub async fn restore_session(&self, last: SessionId) -> Result<SessionId, HostError> {
+        let method = match self.agent_info() {
+            // It tells nothing of what was, which a load does.
+            Some(AgentInfo { resume_session: true, .. }) => "session/resume",
+            Some(AgentInfo { load_session: true, .. }) => "session/load",
+            _ => return self.new_session().await,
+        };
+        let settings = &self.shared.settings;
+        let params = json!({
+            "sessionId": last.as_str(),
+            "cwd": settings.cwd,
+            "mcpServers": settings.mcp_servers,
+        });
+        let session = last.as_str();
+        let answer = match self.step(method, params).await {
+            Ok(answer) => answer,
+            Err(error @ HostError::Gone(_)) => return Err(error),
+            Err(error) => {
+                tracing::warn!(session, %error, "the last session is lost: a new one begins");
+                return self.new_session().await;
+            }
+        };
+        match self.configure(session, &answer).await {
+            // Not every agent says again what it offers.
+            Err(error @ HostError::NotOffered { .. }) => {
+                tracing::warn!(session, %error, "the session opens as the agent kept it");
+            }
+            configured => configured?,
+        }
+        self.opened(last).await
+    }
+
+    /// Sets mode and model as configured, from what the agent's `answer` offers for the session.
+    async fn configure(&self, session: &str, answer: &Value) -> Result<(), HostError> {
+        let settings = &self.shared.settings;
         if let Some(mode) = &settings.mode {
-            self.set(id, choice::choose("mode", mode, &choice::modes(&answer))?).await?;
+            self.set(session, choice::choose("mode", mode, &choice::modes(answer))?).await?;
         }
         if let Some(model) = &settings.model {
-            self.set(id, choice::choose("model", model, &choice::models(&answer))?).await?;
+            self.set(session, choice::choose("model", model, &choice::models(answer))?).await?;
         }
-        let session = SessionId::new(id);
+        Ok(())
+    }
+
+    /// Lets a session take prompts.
+    async fn opened(&self, session: SessionId) -> Result<SessionId, HostError> {
         self.tell(HostMsg::Opened { session: session.clone() }).await?;
         Ok(session)
     }

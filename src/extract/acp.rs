@@ -7,6 +7,7 @@ mod call;
 mod frame;
 mod gate;
 mod input;
+mod models;
 mod observe;
 mod pending;
 mod replies;
@@ -14,6 +15,7 @@ mod sessions;
 mod strict;
 mod terminals;
 mod update;
+mod usage;
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +38,7 @@ pub struct Acp {
     of_client: pending::Pending<pending::OfClient>,
     of_agent: pending::Pending<pending::OfAgent>,
     terminals: terminals::Terminals,
+    models: models::Models,
 }
 
 impl Acp {
@@ -47,6 +50,7 @@ impl Acp {
             of_client: pending::Pending::default(),
             of_agent: pending::Pending::default(),
             terminals: terminals::Terminals::default(),
+            models: models::Models::default(),
         }
     }
 }

@@ -22,6 +22,8 @@ pub enum ActivityKind {
     Performed { path: Arc<str>, action: Action },
     /// The agent's own count of its context.
     Usage(Usage),
+    /// The model that the session runs on from now on.
+    Model(Model),
     /// The agent said that it compacted its context.
     Compacted,
     /// A prompt was sent.
@@ -35,6 +37,14 @@ pub enum ActivityKind {
     RequestCancelled { id: Arc<str> },
     /// The `update` object of a `session/update`, as it came.
     Update(Arc<str>),
+}
+
+/// A language model as its agent names it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Model {
+    pub id: Arc<str>,
+    /// For people.
+    pub name: Arc<str>,
 }
 
 /// What a touch did with a file; `last_action` on the wire.

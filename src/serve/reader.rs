@@ -202,8 +202,8 @@ impl Reader {
         };
         let joins = self.is_locked();
         self.caller = Some(caller);
-        let result = json!({ "authenticated": true });
-        self.say(Command::Answer(wire::answer(None, Ok(&result)))).await;
+        let result = rpc::raw(&json!({ "authenticated": true }));
+        self.say(Command::Answer(wire::answer(None, result.as_deref()))).await;
         if joins {
             self.say(Command::Join).await;
         }
@@ -221,7 +221,7 @@ impl Reader {
                 }
                 () = cancel.cancelled() => Err(RpcError::new(409, "the team is stopping")),
             };
-            wire::answer(Some(&id), outcome.as_ref())
+            wire::answer(Some(&id), outcome.as_deref())
         }));
     }
 

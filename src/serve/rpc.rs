@@ -3,19 +3,31 @@
 
 mod control;
 mod read;
+mod registry;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::server::Shared;
 use super::wire::{self, RpcError};
 use super::{Caller, Order, Refused};
 
 /// Every method by its name on the wire.
-pub(super) const METHODS: [(&str, Method, Class); 9] = [
+pub(super) const METHODS: [(&str, Method, Class); 16] = [
+    ("list_sessions", Method::Registry(registry::Method::List), Class::Registry),
+    ("create_session", Method::Registry(registry::Method::Create), Class::Registry),
+    ("close_session", Method::Registry(registry::Method::Close), Class::Registry),
+    ("set_active_session", Method::Registry(registry::Method::Activate), Class::Registry),
+    ("get_session_state", Method::Registry(registry::Method::Get), Class::Registry),
+    (
+        "set_orchestrator_providers",
+        Method::Registry(registry::Method::SetProviders),
+        Class::Registry,
+    ),
+    ("add_context_items", Method::Registry(registry::Method::AddContext), Class::Registry),
     ("list_agents", Method::ListAgents, Class::Read),
     ("list_blocked", Method::ListBlocked, Class::Read),
     ("prompt", Method::Prompt, Class::Control),
@@ -29,6 +41,7 @@ pub(super) const METHODS: [(&str, Method, Class); 9] = [
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Method {
+    Registry(registry::Method),
     ListAgents,
     ListBlocked,
     Prompt,
@@ -41,6 +54,8 @@ pub(super) enum Method {
 /// Who may call a method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Class {
+    /// Whoever may connect: no agent is steered by it.
+    Registry,
     /// Whoever may connect.
     Read,
     /// Who showed a token.
@@ -52,7 +67,7 @@ pub(super) async fn call(
     caller: Option<Caller>,
     method: &str,
     params: Option<&RawValue>,
-) -> Result<Value, RpcError> {
+) -> Result<Box<RawValue>, RpcError> {
     let Some((name, method, class)) = METHODS.into_iter().find(|(name, ..)| *name == method) else {
         let known = METHODS.map(|(name, ..)| name).join(", ");
         return Err(RpcError::new(
@@ -63,7 +78,8 @@ pub(super) async fn call(
     if class == Class::Control && caller.is_none() {
         return Err(RpcError::new(401, format!("`{name}` needs `auth` first")));
     }
-    match method {
+    let result = match method {
+        Method::Registry(method) => return registry::call(shared, method, params).await,
         Method::ListAgents => read::list_agents(shared),
         Method::ListBlocked => read::list_blocked(shared, parse(params)?).await,
         Method::Prompt => control::prompt(shared, caller, parse(params)?).await,
@@ -71,7 +87,8 @@ pub(super) async fn call(
         Method::NewSession => control::new_session(shared, parse(params)?).await,
         Method::ResolveBlocked => control::resolve_blocked(shared, parse(params)?).await,
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
-    }
+    }?;
+    raw(&result)
 }
 
 /// Returns the schemas of a method's params and of its result.
@@ -85,6 +102,7 @@ pub(super) fn schemas(
         (params(requests), result(answers))
     };
     match method {
+        Method::Registry(method) => registry::schemas(method, requests, answers),
         Method::ListAgents => of(subschema::<Empty>, subschema::<Vec<wire::Agent<'_>>>),
         Method::ListBlocked => {
             of(subschema::<read::ListBlocked>, subschema::<Vec<wire::Blocked<'_>>>)
@@ -128,6 +146,11 @@ fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D:
 
 fn wrong(message: impl Into<String>) -> RpcError {
     RpcError::new(400, message)
+}
+
+/// Encodes a result; also one that holds JSON as the text it came as.
+pub(super) fn raw(result: &impl Serialize) -> Result<Box<RawValue>, RpcError> {
+    to_raw_value(result).map_err(|error| RpcError::new(500, error.to_string()))
 }
 
 fn json(value: &impl Serialize) -> Result<Value, RpcError> {

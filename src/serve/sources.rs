@@ -1,8 +1,11 @@
 //! What the port reads and decides through, as one interface.
 
+use tokio::sync::{mpsc, oneshot};
+
 use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Snapshot, UsageReport};
 use crate::routing::{Decision, ResolveError, RoutingHandle};
 use crate::serve::BoxFuture;
+use crate::session::{Answer, RegistryError, RegistryHandle, Request};
 use crate::tracker::TrackerHandle;
 
 /// The state behind the stream. An answer contains everything that was published on the bus before
@@ -23,18 +26,39 @@ pub trait Sources: Send + Sync + 'static {
         id: BlockedId,
         decision: Decision,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>>;
+
+    /// Asks the registry of sessions, which knows every session that was on the bus before.
+    fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>>;
 }
+
+/// Asks whoever records the team's sessions in the registry to catch up; answered when all that
+/// are known are in it.
+pub type Recorder = mpsc::Sender<oneshot::Sender<()>>;
 
 /// The sources of a running team.
 #[derive(Clone, Debug)]
 pub struct Handles {
     pub tracker: TrackerHandle,
     pub routing: RoutingHandle,
+    pub registry: RegistryHandle,
+    /// None where nobody records.
+    pub recorder: Option<Recorder>,
+    /// Whether the registry's active session is the default target, if it is live.
+    pub follows_active: bool,
 }
 
 impl Sources for Handles {
     fn snapshots(&self) -> BoxFuture<'_, Vec<Snapshot>> {
-        Box::pin(self.tracker.snapshots())
+        Box::pin(async {
+            let mut snapshots = self.tracker.snapshots().await;
+            if self.follows_active
+                && let Some(active) = self.registry.active().await
+                && let Some(place) = snapshots.iter().position(|shown| shown.key == active)
+            {
+                snapshots[..=place].rotate_right(1);
+            }
+            snapshots
+        })
     }
 
     fn usages(&self) -> BoxFuture<'_, Vec<UsageReport>> {
@@ -51,5 +75,18 @@ impl Sources for Handles {
         decision: Decision,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
         Box::pin(self.routing.resolve(id, decision))
+    }
+
+    fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {
+        Box::pin(async {
+            if let Some(recorder) = &self.recorder {
+                let (caught_up, is_caught_up) = oneshot::channel();
+                // One that has ended has nothing left to record.
+                if recorder.send(caught_up).await.is_ok() {
+                    let _ = is_caught_up.await;
+                }
+            }
+            self.registry.ask(request).await
+        })
     }
 }

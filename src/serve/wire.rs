@@ -73,7 +73,7 @@ pub(super) fn lagged(missed: u64) -> Bytes {
 }
 
 /// Answers a request; `id` None where the request had none that could be read.
-pub(super) fn answer(id: Option<&RawValue>, outcome: Result<&Value, &RpcError>) -> Bytes {
+pub(super) fn answer(id: Option<&RawValue>, outcome: Result<&RawValue, &RpcError>) -> Bytes {
     line(&match outcome {
         Ok(result) => Message::RpcResult { id, result },
         Err(error) => Message::RpcError { id, error },
@@ -159,7 +159,8 @@ enum Message<'a> {
         /// The request's, as the JSON it was sent as; null in answers to what has none.
         #[schemars(with = "Option<Id>")]
         id: Option<&'a RawValue>,
-        result: &'a Value,
+        #[schemars(with = "Value")]
+        result: &'a RawValue,
     },
     RpcError {
         /// The request's, as the JSON it was sent as; null where it had none that could be read.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 use tracing::warn;
 
+use super::OpenSession;
 use super::told::Told;
 use crate::model::{AgentId, SessionKey, Snapshot, TimestampMs, UsageReport};
 
@@ -42,6 +43,7 @@ pub(super) enum Ask {
     Settled(oneshot::Sender<()>),
     Snapshots(oneshot::Sender<Vec<Snapshot>>),
     Usages(oneshot::Sender<Vec<UsageReport>>),
+    Sessions(oneshot::Sender<Vec<OpenSession>>),
 }
 
 #[derive(Default)]
@@ -152,7 +154,7 @@ impl Waiting {
             | Told::Compacted
             | Told::TurnBegan
             | Told::TurnEnded { .. } => *mergeable = Mergeable::default(),
-            Told::Update(_) => {}
+            Told::Model(_) | Told::Update(_) => {}
         }
         self.messages.push(Message::Told(key, told, at));
     }
@@ -195,6 +197,7 @@ impl Load {
         let (bytes, text) = match told {
             Told::Opened | Told::Closed | Told::TurnBegan | Told::TurnEnded { .. } => return true,
             Told::Touched { path, .. } => (&mut self.bytes, path.len()),
+            Told::Model(model) => (&mut self.bytes, model.id.len() + model.name.len()),
             Told::Usage { .. } | Told::Compacted => (&mut self.bytes, 0),
             Told::Update(update) => (&mut self.update_bytes, update.len()),
         };

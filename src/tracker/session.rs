@@ -3,7 +3,7 @@
 
 use super::Settings;
 use super::heat::{Changes, HeatMap};
-use crate::model::{Delta, SessionKey, SessionMode, Snapshot, Usage, UsageReport};
+use crate::model::{Delta, Model, SessionKey, SessionMode, Snapshot, Usage, UsageReport};
 
 #[derive(Debug)]
 pub(super) struct Session {
@@ -13,6 +13,9 @@ pub(super) struct Session {
     pub(super) map: HeatMap,
     pub(super) usage: Option<Usage>,
     pub(super) turns: Turns,
+    /// Its client opened it; the agent alone may speak of any session.
+    pub(super) is_open: bool,
+    pub(super) model: Option<Model>,
     /// When anything was last told of it, on the count of everything told.
     pub(super) last_told: u64,
 }
@@ -25,6 +28,8 @@ impl Session {
             map: HeatMap::default(),
             usage: None,
             turns: Turns::default(),
+            is_open: false,
+            model: None,
             last_told: 0,
         }
     }

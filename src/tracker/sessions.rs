@@ -14,9 +14,9 @@ use super::heat::Changes;
 use super::session::{Session, Turns};
 use super::told::Told;
 use super::view::View;
-use super::{OrchestratorView, Settings};
+use super::{OpenSession, OrchestratorView, Settings};
 use crate::model::{
-    AgentId, Event, SessionKey, Snapshot, TimestampMs, TurnEnd, Usage, UsageReport,
+    AgentId, Event, SessionKey, SessionMode, Snapshot, TimestampMs, TurnEnd, Usage, UsageReport,
 };
 
 /// What one agent may make the tracker remember, so that none takes the others' room.
@@ -58,6 +58,8 @@ pub(super) struct Sessions {
     usage_changed: bool,
     /// Whether any node changed since the last tick.
     stirred: bool,
+    /// Whether [`Self::open_sessions`] would say something new.
+    roster_changed: bool,
     told: u64,
     events: Vec<Event>,
 }
@@ -94,6 +96,7 @@ impl Sessions {
             default_key,
             usage_changed: false,
             stirred: false,
+            roster_changed: false,
             told: 0,
             events: announcement.into_iter().collect(),
         }
@@ -107,7 +110,14 @@ impl Sessions {
         self.told += 1;
         session.last_told = self.told;
         match told {
-            Told::Opened => {}
+            Told::Opened => {
+                self.roster_changed |= !session.is_open;
+                session.is_open = true;
+            }
+            Told::Model(model) => {
+                self.roster_changed |= session.model.as_ref() != Some(&model);
+                session.model = Some(model);
+            }
             Told::Closed => self.close(number),
             Told::Touched { path, touch, accessed } => {
                 let load = self.agents.get_mut(&key.agent);
@@ -156,6 +166,26 @@ impl Sessions {
     pub(super) fn usages(&self) -> Vec<UsageReport> {
         let view = self.view.iter().filter_map(View::usage);
         view.chain(self.on_the_wire().filter_map(Session::usage_report)).collect()
+    }
+
+    /// Every session that a client opened, in order of appearance.
+    pub(super) fn open_sessions(&self) -> Vec<OpenSession> {
+        let open = self.live.values().filter(|session| session.is_open);
+        let open = open.map(|session| OpenSession {
+            key: session.key.clone(),
+            mode: if is_shown_by(self.view.as_ref(), session) {
+                SessionMode::Orchestrator
+            } else {
+                SessionMode::SingleAgent
+            },
+            model: session.model.clone(),
+        });
+        open.collect()
+    }
+
+    /// Whether [`Self::open_sessions`] has something new to say since this was asked last.
+    pub(super) fn take_roster_changed(&mut self) -> bool {
+        mem::take(&mut self.roster_changed)
     }
 
     /// What is to be published, in order.

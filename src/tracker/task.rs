@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +20,8 @@ pub(super) struct Task {
     sessions: Sessions,
     inbox: Arc<Inbox>,
     bus: Bus,
+    /// Changes when a session is opened or closed, or gets another model or mode.
+    roster: watch::Sender<()>,
     tick: Duration,
     idle_tick: Duration,
     /// Ticks without a change.
@@ -27,9 +30,16 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub(super) fn new(settings: Settings, sessions: Sessions, inbox: Arc<Inbox>, bus: Bus) -> Self {
+    pub(super) fn new(
+        settings: Settings,
+        sessions: Sessions,
+        inbox: Arc<Inbox>,
+        bus: Bus,
+        roster: watch::Sender<()>,
+    ) -> Self {
         let Settings { tick, idle_tick, .. } = settings;
-        Self { sessions, inbox, bus, tick, idle_tick, quiet: 0, next_tick: Instant::now() + tick }
+        let next_tick = Instant::now() + tick;
+        Self { sessions, inbox, bus, roster, tick, idle_tick, quiet: 0, next_tick }
     }
 
     pub(super) async fn run(mut self, cancel: CancellationToken) {
@@ -87,6 +97,7 @@ impl Task {
         let _ = match ask {
             Ask::Settled(reply) => reply.send(()).is_ok(),
             Ask::Snapshots(reply) => reply.send(self.sessions.snapshots()).is_ok(),
+            Ask::Sessions(reply) => reply.send(self.sessions.open_sessions()).is_ok(),
             Ask::Usages(reply) => reply.send(self.sessions.usages()).is_ok(),
         };
     }
@@ -94,6 +105,9 @@ impl Task {
     fn publish(&mut self) {
         for event in self.sessions.take_events() {
             self.bus.publish(event);
+        }
+        if self.sessions.take_roster_changed() {
+            self.roster.send_replace(());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{ActivityKind, Touch, Usage};
+use crate::model::{ActivityKind, Model, Touch, Usage};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Told {
@@ -24,6 +24,7 @@ pub(super) enum Told {
         /// The last one.
         usage: Usage,
     },
+    Model(Model),
     Compacted,
     TurnBegan,
     TurnEnded {
@@ -45,6 +46,7 @@ impl Told {
             | ActivityKind::CancelRequested
             | ActivityKind::RequestCancelled { .. } => return None,
             ActivityKind::Usage(usage) => Self::Usage { first_used: usage.used, usage },
+            ActivityKind::Model(model) => Self::Model(model),
             ActivityKind::Compacted => Self::Compacted,
             ActivityKind::TurnBegan => Self::TurnBegan,
             ActivityKind::TurnEnded { stop_reason, reason } => {

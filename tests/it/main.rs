@@ -14,6 +14,8 @@ mod orchestrator;
 mod permissions;
 mod port;
 mod process;
+mod registry;
+mod restoring;
 mod starting;
 mod terminals;
 mod tidy;

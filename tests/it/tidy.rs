@@ -14,6 +14,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("scripted", &["line"]),
     // Adapters.
     ("process", &["model"]),
+    ("session", &["model"]),
     ("bus", &["model"]),
     // What works with them.
     ("tracker", &["model", "bus"]),
@@ -35,11 +36,12 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("supervisor", &["model", "agent"]),
-    ("serve", &["model", "bus", "routing", "tracker", "client_host"]),
+    ("serve", &["model", "session", "bus", "routing", "tracker", "client_host"]),
     (
         "app",
         &[
             "model",
+            "session",
             "bus",
             "config",
             "zone",

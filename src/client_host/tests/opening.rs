@@ -8,12 +8,26 @@ use super::*;
 /// Runs `initialize` and `new_session` against answers in order, and tells what was sent after
 /// `initialize`, and what came of it.
 async fn check(settings: HostSettings, answers: &[Value], expected: Expect) {
+    check_opening(settings, None, answers, expected).await;
+}
+
+/// The same, with `restore_session` if there was a session before.
+async fn check_opening(
+    settings: HostSettings,
+    last: Option<&str>,
+    answers: &[Value],
+    expected: Expect,
+) {
+    let last = last.map(SessionId::new);
     let Scene { host, mut agent, .. } = start(settings);
     let opening = tokio::spawn({
         let host = host.clone();
         async move {
             host.initialize().await?;
-            host.new_session().await
+            match last {
+                Some(last) => host.restore_session(last).await,
+                None => host.new_session().await,
+            }
         }
     });
     let mut told = Vec::new();
@@ -200,6 +214,7 @@ async fn client_and_agent_say_who_they_are() {
             name: Some("fake".to_owned()),
             version: Some("0.1".to_owned()),
             load_session: true,
+            resume_session: false,
             auth_methods: vec!["key".to_owned(), "login".to_owned()],
         };
         assert_eq!(host.agent_info(), Some(&known));
@@ -216,4 +231,74 @@ async fn an_agent_that_says_nothing_times_out() {
     agent.answer(&request, initialized()["result"].clone()).await;
     let error = host.new_session().await.unwrap_err();
     assert_eq!(error.to_string(), "the agent did not answer `session/new` within 60 s");
+}
+
+#[tokio::test]
+async fn the_last_session_is_opened_again_where_the_agent_can() {
+    let able = |capabilities: Value| json!({ "result": { "protocolVersion": 1, "agentCapabilities": capabilities } });
+    let both = able(json!({ "loadSession": true, "sessionCapabilities": { "resume": {} } }));
+    let load = able(json!({ "loadSession": true, "sessionCapabilities": { "resume": null } }));
+    let neither = able(json!({ "loadSession": false }));
+    let ok = json!({ "result": {} });
+    let check = async |answers: &[Value], settings: HostSettings, expected: Expect| {
+        check_opening(settings, Some("old"), answers, expected).await;
+    };
+    check(
+        &[both.clone(), ok.clone()],
+        settings(),
+        expect![[r#"
+            session/resume {"sessionId":"old","cwd":"/w","mcpServers":[]}
+            open: old
+        "#]],
+    )
+    .await;
+    check(
+        &[load.clone(), json!({ "result": null })],
+        settings(),
+        expect![[r#"
+            session/load {"sessionId":"old","cwd":"/w","mcpServers":[]}
+            open: old
+        "#]],
+    )
+    .await;
+    check(
+        &[neither, opened()],
+        settings(),
+        expect![[r#"
+            session/new {"cwd":"/w","mcpServers":[]}
+            open: s
+        "#]],
+    )
+    .await;
+    check(
+        &[load.clone(), json!({ "error": { "code": -32002, "message": "gone" } }), opened()],
+        settings(),
+        expect![[r#"
+            session/load {"sessionId":"old","cwd":"/w","mcpServers":[]}
+            session/new {"cwd":"/w","mcpServers":[]}
+            open: s
+        "#]],
+    )
+    .await;
+    // Mode and model are set again, if the agent says again what it offers.
+    let configured = HostSettings { mode: Some("plan".to_owned()), ..settings() };
+    check(
+        &[both, opened(), ok.clone()],
+        configured.clone(),
+        expect![[r#"
+            session/resume {"sessionId":"old","cwd":"/w","mcpServers":[]}
+            session/set_mode {"sessionId":"old","modeId":"plan"}
+            open: old
+        "#]],
+    )
+    .await;
+    check(
+        &[load, ok],
+        configured,
+        expect![[r#"
+            session/load {"sessionId":"old","cwd":"/w","mcpServers":[]}
+            open: old
+        "#]],
+    )
+    .await;
 }

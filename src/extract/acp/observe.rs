@@ -5,22 +5,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent_client_protocol_schema::v1::{CompactionStatus, CompactionUpdate, UsageUpdate};
+use agent_client_protocol_schema::v1::{CompactionStatus, CompactionUpdate};
 
 use serde_json::value::RawValue;
 
 use super::call::plain_touch;
 use super::frame::Frame;
+use super::models::Choice;
 use super::pending::{OfAgent, OfClient};
 use super::sessions::LONGEST_ID;
 use super::update::{Fields, Origin, typed};
+use super::usage::usage;
 use super::{Acp, terminal_command};
 use crate::extract::json::{Members, elements, text};
 use crate::extract::{output, shell, uri};
 use crate::line::Direction;
-use crate::model::{
-    Activity, ActivityKind, Cost, SessionId, Source, Touch, Usage, fold, wire_path,
-};
+use crate::model::{Activity, ActivityKind, SessionId, Source, Touch, fold, wire_path};
 
 impl Acp {
     pub(super) fn message(&mut self, direction: Direction, raw: &str, told: &mut Vec<Activity>) {
@@ -52,6 +52,10 @@ impl Acp {
                 OfClient::Resume(session)
             }
             ("session/close" | "session/delete", Some(session)) => OfClient::Close(session),
+            ("session/set_model" | "session/set_config_option", Some(session)) => {
+                let Some(choice) = Choice::of(&params) else { return };
+                OfClient::Choose(session, choice)
+            }
             ("session/prompt", Some(session)) => {
                 let known = self.sessions.announce(&session, None);
                 if frame.id.is_some() {
@@ -116,30 +120,42 @@ impl Acp {
             OfClient::New { cwd } => {
                 let session = result.as_ref().filter(|_| failure.is_none()).and_then(session_of);
                 if let Some(session) = session {
-                    self.sessions.announce(&session, cwd.as_deref());
-                    told.push(Activity { session, kind: ActivityKind::Opened });
+                    self.opened(&session, cwd.as_deref(), result.as_ref(), told);
                 }
             }
             OfClient::Load(session) => {
-                if let Some(known) = self.sessions.get_mut(&session) {
-                    known.load_ended();
+                let known = self.sessions.get_mut(&session);
+                let usage = known.and_then(super::sessions::Session::load_ended);
+                if failure.is_none() {
+                    self.opened(&session, None, result.as_ref(), told);
+                    let usage = usage.map(ActivityKind::Usage);
+                    told.extend(usage.map(|kind| Activity { session, kind }));
                 }
-                self.opened(session, failure, told);
             }
-            OfClient::Resume(session) => self.opened(session, failure, told),
+            OfClient::Resume(session) if failure.is_none() => {
+                self.opened(&session, None, result.as_ref(), told);
+            }
+            OfClient::Choose(session, choice) if failure.is_none() => {
+                self.tell_choice(&session, choice, result.as_ref(), told);
+            }
             OfClient::Close(session) if failure.is_none() => {
                 self.sessions.remember(&session).close();
                 told.push(Activity { session, kind: ActivityKind::Closed });
             }
-            OfClient::Close(_) => {}
+            OfClient::Resume(_) | OfClient::Choose(..) | OfClient::Close(_) => {}
         }
     }
 
-    fn opened(&mut self, session: SessionId, failure: Option<&str>, told: &mut Vec<Activity>) {
-        if failure.is_none() {
-            self.sessions.announce(&session, None);
-            told.push(Activity { session, kind: ActivityKind::Opened });
-        }
+    fn opened(
+        &mut self,
+        session: &SessionId,
+        cwd: Option<&Path>,
+        result: Option<&Members<'_>>,
+        told: &mut Vec<Activity>,
+    ) {
+        self.sessions.announce(session, cwd);
+        told.push(Activity { session: session.clone(), kind: ActivityKind::Opened });
+        self.tell_model(session, result, told);
     }
 
     fn agent_asks(&mut self, method: &str, frame: &Frame<'_>, told: &mut Vec<Activity>) {
@@ -250,21 +266,27 @@ impl Acp {
             Some("tool_call") => Origin::Call,
             Some("tool_call_update") => Origin::Update,
             Some("usage_update") => {
-                if let Some(usage) = usage(raw, &update) {
-                    tell(ActivityKind::Usage(usage));
-                }
+                let known = self.sessions.get_mut(session);
+                let news = usage(raw, &update).and_then(|usage| match known {
+                    Some(known) => known.counted(usage),
+                    None => Some(usage),
+                });
+                news.map(ActivityKind::Usage).into_iter().for_each(tell);
                 return;
             }
             Some("compaction_update") => {
                 let compaction: Option<CompactionUpdate> = typed(raw);
                 let done = compaction.filter(|it| it.status == CompactionStatus::Completed);
+                let known = self.sessions.remember(session);
                 if let Some(compaction) = done
-                    && self.sessions.remember(session).compacted(&compaction.compaction_id.0)
+                    && known.compacted(&compaction.compaction_id.0)
+                    && !known.replays()
                 {
                     tell(ActivityKind::Compacted);
                 }
                 return;
             }
+            Some("config_option_update") => return self.tell_model(session, Some(&update), told),
             _ => return,
         };
         if let Some(fields) = Fields::of(&update, origin) {
@@ -352,7 +374,10 @@ impl Acp {
                         known.load_ended();
                     }
                 }
-                OfClient::New { .. } | OfClient::Resume(_) | OfClient::Close(_) => {}
+                OfClient::New { .. }
+                | OfClient::Resume(_)
+                | OfClient::Choose(..)
+                | OfClient::Close(_) => {}
             }
         }
     }
@@ -371,22 +396,4 @@ fn failed(reason: &str) -> ActivityKind {
 fn error_message(error: &str) -> String {
     let message = Members::of(error).and_then(|error| Some(error.text("message")?.into_owned()));
     message.or_else(|| text(error).map(Into::into)).unwrap_or_else(|| error.to_owned())
-}
-
-/// A usage update by the protocol's type, or whatever numbers are there under its names.
-fn usage(raw: &str, members: &Members<'_>) -> Option<Usage> {
-    let cost = |amount: f64, currency: &str| Cost { amount, currency: currency.into() };
-    if let Some(usage) = typed::<UsageUpdate>(raw) {
-        let cost = usage.cost.map(|given| cost(given.amount, &given.currency));
-        return Some(Usage { used: usage.used, size: usage.size, cost });
-    }
-    let number = |key| members.get(key).and_then(tokens);
-    Some(Usage { used: number("used")?, size: number("size").unwrap_or(0), cost: None })
-}
-
-/// A count of tokens, though it be written as a fraction.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
-fn tokens(raw: &str) -> Option<u64> {
-    let number: f64 = typed(raw)?;
-    (0.0..=9e15).contains(&number).then_some(number as u64)
 }

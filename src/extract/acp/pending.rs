@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
 
+use super::models::Choice;
 use super::sessions::LONGEST_ID;
 use crate::extract::json;
 use crate::model::SessionId;
@@ -24,6 +25,7 @@ pub(crate) enum OfClient {
     Resume(SessionId),
     Close(SessionId),
     Prompt(SessionId),
+    Choose(SessionId, Choice),
 }
 
 /// What the agent asked of its client.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::call::Call;
-use crate::model::SessionId;
+use crate::model::{SessionId, Usage};
 
 /// Sessions that are remembered. When full, one makes room: first one that only the agent spoke
 /// of, then a closed one, then the oldest.
@@ -29,6 +29,8 @@ pub(crate) struct Session {
     pub(crate) closed: bool,
     /// `session/load` requests that are not answered.
     loads: usize,
+    /// The last count of its context that came before they are.
+    counted: Option<Usage>,
     /// Prompts that are not answered.
     running: usize,
     /// It was loaded, and nothing was asked of it since.
@@ -74,6 +76,7 @@ impl Sessions {
             announced: false,
             closed: false,
             loads: 0,
+            counted: None,
             running: 0,
             only_loaded: false,
             calls: IndexMap::new(),
@@ -100,8 +103,20 @@ impl Session {
         self.only_loaded = self.running == 0;
     }
 
-    pub(crate) fn load_ended(&mut self) {
+    /// Returns the count of its context that the load came to.
+    pub(crate) fn load_ended(&mut self) -> Option<Usage> {
         self.loads = self.loads.saturating_sub(1);
+        self.counted.take()
+    }
+
+    /// Returns a count of its context if it is news. While a session is loaded old counts come
+    /// again, smaller ones than were told before: they would look like compactions.
+    pub(crate) fn counted(&mut self, usage: Usage) -> Option<Usage> {
+        if self.loads == 0 {
+            return Some(usage);
+        }
+        self.counted = Some(usage);
+        None
     }
 
     pub(crate) fn turn_began(&mut self) {

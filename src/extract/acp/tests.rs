@@ -4,6 +4,7 @@
 
 mod corpus;
 mod gate;
+mod models;
 mod observe;
 mod properties;
 

@@ -17,11 +17,13 @@ use crate::model::{
 };
 use crate::routing::{Decision, ResolveError};
 use crate::serve::{BoxFuture, Order, Prompt, Refused, Sources, Team};
+use crate::session::{Answer, Registry, RegistryError, Request};
 
 pub(in crate::serve) struct Fake {
     pub(in crate::serve) bus: Bus,
     pub(in crate::serve) snapshots: Mutex<Vec<Snapshot>>,
     pub(in crate::serve) agents: Mutex<Vec<AgentStatus>>,
+    pub(in crate::serve) registry: Mutex<Registry>,
     /// What was asked, in order, as `Debug` shows it.
     pub(in crate::serve) asked: Mutex<Vec<String>>,
     /// Something happens right before and right after snapshots are taken.
@@ -40,6 +42,7 @@ impl Fake {
             bus: Bus::new(backlog),
             snapshots: Mutex::new(vec![samples::snapshot(), samples::other_snapshot()]),
             agents: Mutex::new(vec![samples::agent("ui"), samples::failed_agent()]),
+            registry: Mutex::default(),
             asked: Mutex::default(),
             racing: AtomicBool::new(false),
             release: Notify::new(),
@@ -129,6 +132,10 @@ impl Sources for Fake {
                 _ => Err(ResolveError::Unknown(id)),
             }
         })
+    }
+
+    fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {
+        Box::pin(async move { self.registry.lock().unwrap().answer(request, samples::NOW) })
     }
 }
 

@@ -111,7 +111,7 @@ async fn what_is_wrong_with_a_request_is_told() {
         expect![[r#"{"code":500,"message":"the request failed; see the log"}"#]],
     )
     .await;
-    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_agents, list_blocked, prompt, cancel, new_session, resolve_blocked, start_agent, stop_agent, restart_agent"}"#]]).await;
+    check("dance", json!({}), expect![[r#"{"code":404,"message":"there is no method `dance`; there are list_sessions, create_session, close_session, set_active_session, get_session_state, set_orchestrator_providers, add_context_items, list_agents, list_blocked, prompt, cancel, new_session, resolve_blocked, start_agent, stop_agent, restart_agent"}"#]]).await;
     for params in [
         json!({ "id": "b1" }),
         json!({ "decision": "allow" }),
@@ -265,4 +265,62 @@ async fn one_client_has_so_many_requests_under_way() {
     port.fake.release.notify_one();
     assert_eq!(client.answer().await["type"], "rpc_result");
     assert_eq!(client.ask("list_agents", json!({})).await["type"], "rpc_result");
+}
+
+#[tokio::test]
+async fn what_clients_keep_in_the_registry_comes_back_as_it_was_sent() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    let odd = r#"{"n":12345678901234567890.50,"huge":1e999,"torn":"\ud83d","twice":1,"twice":2}"#;
+    client
+        .send(format!(
+            "{}\n",
+            r#"{"type":"rpc","id":1,"method":"create_session","params":{"agent_id":"ui","session_id":"s","mode":"single_agent","context":[ODD],"history":[DEEP]}}"#
+                .replace("ODD", odd)
+                .replace("DEEP", &format!("{}{}", "[".repeat(5_000), "]".repeat(5_000)))
+        ))
+        .await;
+    let line = client.line().await;
+    assert!(line.contains("rpc_result") && line.contains(odd), "{line}");
+    client.send(r#"{"type":"rpc","id":2,"method":"get_session_state","params":{"agent_id":"ui","session_id":"s"}}"#).await;
+    client.send("\n").await;
+    let line = client.line().await;
+    assert!(line.contains("rpc_result") && line.contains(odd), "{line}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_request_to_the_registry_is_told() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    let full = json!({ "agent_id": "ui", "session_id": "s", "mode": "single_agent" });
+    for (key, value) in [
+        ("mode", json!("swarm")),
+        ("mode", json!(null)),
+        ("agent_id", json!("")),
+        ("session_id", json!("")),
+        ("session_id", json!(7)),
+        ("model", json!("gpt")),
+        ("model", json!({ "name": "x" })),
+        ("summary", json!(["x"])),
+        ("history", json!({})),
+        ("context", json!("x")),
+        ("providers", json!([{ "agent_id": "ui" }])),
+        ("providers", json!([{ "agent_id": "ui", "session_id": "" }])),
+    ] {
+        let mut params = full.clone();
+        params[key] = value;
+        let answer = client.ask("create_session", params.clone()).await;
+        assert_eq!(answer["error"]["code"], 400, "{params}: {answer}");
+    }
+    for method in ["close_session", "set_active_session", "get_session_state", "add_context_items"]
+    {
+        let answer = client.ask(method, json!({ "agent_id": "ui" })).await;
+        assert_eq!(answer["error"]["code"], 400, "{method}: {answer}");
+    }
+    assert!(port.fake.registry.lock().unwrap().active().is_none());
+    assert_eq!(client.ask("list_sessions", json!({ "agent_id": "ui" })).await["result"], json!([]));
+    // Null stays what it was, like what is left out.
+    let nulls = json!({ "agent_id": "ui", "session_id": "s", "mode": "single_agent",
+        "model": null, "summary": null, "history": null, "context": null, "providers": null });
+    assert_eq!(client.ask("create_session", nulls).await["type"], "rpc_result");
 }

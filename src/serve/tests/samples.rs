@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::serve::wire;
 
-const NOW: u64 = 1_760_000_000_000;
+pub(super) const NOW: u64 = 1_760_000_000_000;
 
 pub(super) fn key(agent: &str, session: &str) -> SessionKey {
     SessionKey::new(AgentId::new(agent), SessionId::new(session))

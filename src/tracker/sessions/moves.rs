@@ -23,7 +23,7 @@ impl Sessions {
             return Some(*number);
         }
         match told {
-            Told::Closed | Told::Compacted => None,
+            Told::Closed | Told::Compacted | Told::Model(_) => None,
             Told::TurnEnded { .. } => {
                 never_began(key);
                 None
@@ -62,7 +62,11 @@ impl Sessions {
                 self.events.push(Event::SessionUpdate { key: key.clone(), update });
             }
             // The last words of a prompt that winds down begin no new session.
-            Told::Closed | Told::Touched { .. } | Told::Usage { .. } | Told::Compacted => {}
+            Told::Closed
+            | Told::Touched { .. }
+            | Told::Usage { .. }
+            | Told::Model(_)
+            | Told::Compacted => {}
         }
         None
     }
@@ -76,6 +80,7 @@ impl Sessions {
         self.active.remove(&number);
         let Some(session) = self.live.remove(&number) else { return };
         self.numbers.remove(&session.key);
+        self.roster_changed |= session.is_open;
         self.usage_changed |= session.usage.is_some();
         if let Some(load) = self.agents.get_mut(&session.key.agent) {
             load.sessions -= 1;
@@ -149,6 +154,7 @@ impl Sessions {
     /// deltas goes on, and a client is right whether it follows snapshots, deltas or one mode.
     fn move_view(&mut self, key: SessionKey) {
         self.flush();
+        self.roster_changed = true;
         let Some(view) = &mut self.view else { return };
         self.events.extend(view.withdraw().map(Event::Delta));
         let (left, left_seq) = (view.key().clone(), view.seq());

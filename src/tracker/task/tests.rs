@@ -101,7 +101,7 @@ async fn news_wake_an_idle_tracker_within_a_tick() {
 async fn a_tracker_without_news_ticks_slowly_after_twenty_ticks() {
     let inbox = Arc::<Inbox>::default();
     let sessions = Sessions::new(SETTINGS, nobody());
-    let mut task = Task::new(SETTINGS, sessions, Arc::clone(&inbox), Bus::new(10));
+    let mut task = Task::new(SETTINGS, sessions, Arc::clone(&inbox), Bus::new(10), roster());
     let mut periods = Vec::new();
     let mut pass = |task: &mut Task, count: usize| {
         for _ in 0..count {
@@ -124,7 +124,7 @@ async fn a_tracker_without_news_ticks_slowly_after_twenty_ticks() {
 #[tokio::test(start_paused = true)]
 async fn a_tick_that_comes_late_is_not_made_up_for() {
     let sessions = Sessions::new(SETTINGS, nobody());
-    let mut task = Task::new(SETTINGS, sessions, Arc::default(), Bus::new(10));
+    let mut task = Task::new(SETTINGS, sessions, Arc::default(), Bus::new(10), roster());
     advance(Duration::from_millis(1_030)).await;
     task.pass_tick();
     assert_eq!(task.next_tick - Instant::now(), SETTINGS.tick);
@@ -200,4 +200,8 @@ async fn a_task_that_never_ran_leaves_nobody_waiting() {
         TrackerHandle::spawn(SETTINGS, nobody(), Bus::new(10), CancellationToken::new());
     drop(task);
     soon(handle.settled()).await;
+}
+
+fn roster() -> tokio::sync::watch::Sender<()> {
+    tokio::sync::watch::Sender::new(())
 }

@@ -1,5 +1,5 @@
 use std::fs::{File, OpenOptions};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -39,7 +39,16 @@ impl Puppet {
             mkfifo(&path, Mode::S_IRWXU).unwrap();
             path
         };
-        let (input, output) = (pipe("in"), pipe("out"));
+        Self::on(pipe("in"), pipe("out"))
+    }
+
+    /// Plays the next process of the same name, once the one before is dead and its last lines
+    /// are read.
+    pub(crate) fn again(stage: &Stage, name: &str) -> Self {
+        Self::on(stage.path(&format!("{name}.in")), stage.path(&format!("{name}.out")))
+    }
+
+    fn on(input: PathBuf, output: PathBuf) -> Self {
         // Open for both, so that neither opening nor writing waits for the process.
         let writer = OpenOptions::new().read(true).write(true).open(output).unwrap();
         let lines = Lines::of_opened(move || File::open(input).unwrap());

@@ -54,6 +54,12 @@ impl AgentTable {
         self
     }
 
+    /// Offers `session/load`, and plays these steps before it answers one.
+    pub(crate) fn loads(mut self, steps: &str) -> Self {
+        self.script = Some(format!("load = [{steps}]\n"));
+        self
+    }
+
     /// Is started by this shell line, which goes on as the agent with `exec "$@"`.
     pub(crate) fn behind(mut self, line: &str) -> Self {
         line.clone_into(&mut self.before);

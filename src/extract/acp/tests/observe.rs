@@ -232,8 +232,8 @@ fn a_replay_is_no_activity() {
             &new,
         ],
         &expect![[r#"
-            s Usage(Usage { used: 9, size: 10, cost: Some(Cost { amount: 0.5, currency: "EUR" }) })
             s Opened
+            s Usage(Usage { used: 9, size: 10, cost: Some(Cost { amount: 0.5, currency: "EUR" }) })
             s TurnBegan
             s read c (Tool)
         "#]],

@@ -1,0 +1,143 @@
+//! Keeps the sessions of the team's agents in the registry: opened, of which mode and model, and
+//! closed. The end of the team removes none.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::json;
+use serde_json::value::to_raw_value;
+use tokio::sync::watch::error::RecvError;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::model::{Model, SessionKey, SessionMode};
+use crate::serve;
+use crate::session::{RegistryHandle, Request, Upsert};
+use crate::tracker::{OpenSession, TrackerHandle};
+
+/// Those who wait for the recorder to catch up; past that they wait for that, too.
+const WAITING: usize = 64;
+
+/// Starts recording; ends with `cancel`.
+pub(super) fn start(
+    tracker: TrackerHandle,
+    registry: RegistryHandle,
+    cancel: CancellationToken,
+) -> (serve::Recorder, impl Future<Output = ()>) {
+    let (asking, asked) = mpsc::channel(WAITING);
+    let recorder = Recorder { tracker, registry, recorded: HashMap::new(), is_failing: false };
+    (asking, async move {
+        // What is asked for at the end is not worth waiting for.
+        cancel.run_until_cancelled(recorder.run(asked)).await;
+    })
+}
+
+/// Between two writings that nobody asked for: an agent that changes its model without pause does
+/// not keep the disk busy.
+const REST: Duration = Duration::from_millis(100);
+
+struct Recorder {
+    tracker: TrackerHandle,
+    registry: RegistryHandle,
+    /// What the registry was last told.
+    recorded: HashMap<SessionKey, Recorded>,
+    /// Whether the log knows that the registry cannot be written.
+    is_failing: bool,
+}
+
+#[derive(Clone, PartialEq)]
+struct Recorded {
+    mode: SessionMode,
+    model: Option<Model>,
+    /// Of the orchestrator: the other agents' sessions.
+    providers: Vec<SessionKey>,
+}
+
+impl Recorder {
+    async fn run(mut self, mut asked: mpsc::Receiver<oneshot::Sender<()>>) {
+        let mut roster = self.tracker.roster();
+        let mut rested = Instant::now();
+        loop {
+            let mut waiting = Vec::new();
+            tokio::select! {
+                taken = asked.recv_many(&mut waiting, WAITING) => if taken == 0 { return },
+                changed = changed(&mut roster, rested) => if changed.is_err() { return },
+            }
+            roster.mark_unchanged();
+            self.catch_up().await;
+            rested = Instant::now() + REST;
+            for caught_up in waiting {
+                let _ = caught_up.send(());
+            }
+        }
+    }
+
+    /// Tells the registry what is new.
+    async fn catch_up(&mut self) {
+        // A tracker that has ended knows no sessions; they are there all the same.
+        let Some(open) = self.tracker.open_sessions().await else { return };
+        let now: HashMap<_, _> =
+            open.iter().map(|session| (session.key.clone(), recorded(session, &open))).collect();
+        let mut news: Vec<_> = open
+            .iter()
+            .filter(|session| self.recorded.get(&session.key) != now.get(&session.key))
+            .map(|session| (session.key.clone(), self.upsert(&session.key, &now[&session.key])))
+            .collect();
+        let gone = self.recorded.keys().filter(|key| !now.contains_key(key));
+        news.extend(gone.map(|key| (key.clone(), Request::Close(key.clone()))));
+        // All at once, so that they are written together.
+        let telling = news.into_iter().map(|(key, request)| {
+            let telling = self.registry.ask(request);
+            async { (key, telling.await) }
+        });
+        for (key, answer) in join_all(telling).await {
+            match (answer, now.get(&key)) {
+                (Ok(_), Some(session)) => drop(self.recorded.insert(key, session.clone())),
+                (Ok(_), None) => drop(self.recorded.remove(&key)),
+                // Tried again when something next happens.
+                (Err(error), _) if !self.is_failing => {
+                    self.is_failing = true;
+                    tracing::warn!(%error, "the team's sessions cannot be recorded");
+                    return;
+                }
+                (Err(_), _) => return,
+            }
+            self.is_failing = false;
+        }
+    }
+
+    /// What clients keep with a session is left alone.
+    fn upsert(&self, key: &SessionKey, session: &Recorded) -> Request {
+        let was_orchestrator =
+            self.recorded.get(key).is_some_and(|before| before.mode == SessionMode::Orchestrator);
+        let is_orchestrator = session.mode == SessionMode::Orchestrator;
+        let model = session.model.as_ref().map(|model| {
+            to_raw_value(&json!({ "model_id": &*model.id, "name": &*model.name })).ok()
+        });
+        Request::Upsert(Upsert {
+            model: model.flatten(),
+            providers: (is_orchestrator || was_orchestrator).then(|| session.providers.clone()),
+            ..Upsert::new(key.clone(), session.mode)
+        })
+    }
+}
+
+async fn changed(roster: &mut watch::Receiver<()>, rested: Instant) -> Result<(), RecvError> {
+    roster.changed().await?;
+    sleep_until(rested).await;
+    Ok(())
+}
+
+fn recorded(session: &OpenSession, all: &[OpenSession]) -> Recorded {
+    let others = all.iter().filter(|other| other.key.agent != session.key.agent);
+    let providers = match session.mode {
+        SessionMode::Orchestrator => others.map(|other| other.key.clone()).collect(),
+        SessionMode::SingleAgent => Vec::new(),
+    };
+    Recorded { mode: session.mode, model: session.model.clone(), providers }
+}
+
+#[cfg(test)]
+mod tests;

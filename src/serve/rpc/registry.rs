@@ -1,0 +1,284 @@
+//! Methods that read and change the registry of sessions. They steer no agent.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{parse, raw, wrong};
+use crate::model::{AgentId, SessionId, SessionKey, SessionMode};
+use crate::serve::server::Shared;
+use crate::serve::wire::RpcError;
+use crate::session::{self, Answer, Raw, RegistryError, Request, Upsert};
+
+/// The methods of the registry; each is one request of its.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::serve) enum Method {
+    List,
+    Create,
+    Close,
+    Activate,
+    Get,
+    SetProviders,
+    AddContext,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ListSessionsParams")]
+struct ListSessions {
+    /// Of this agent only.
+    #[serde(default, deserialize_with = "super::name")]
+    agent_id: Option<String>,
+}
+
+/// Names one session.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SessionKey")]
+struct Key {
+    #[schemars(length(min = 1))]
+    agent_id: String,
+    #[schemars(length(min = 1))]
+    session_id: String,
+}
+
+/// What is left out or null stays as it was.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "CreateSessionParams")]
+struct CreateSession {
+    #[schemars(length(min = 1))]
+    agent_id: String,
+    #[schemars(length(min = 1))]
+    session_id: String,
+    mode: Mode,
+    model: Option<Model>,
+    summary: Option<String>,
+    #[schemars(with = "Option<Vec<Value>>")]
+    history: Option<Vec<Raw>>,
+    #[schemars(with = "Option<Vec<Value>>")]
+    context: Option<Vec<Raw>>,
+    /// If there are any, the mode is `orchestrator`.
+    providers: Option<Vec<Key>>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    SingleAgent,
+    Orchestrator,
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Model {
+    model_id: String,
+    name: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "SetProvidersParams")]
+struct SetProviders {
+    #[schemars(length(min = 1))]
+    agent_id: String,
+    #[schemars(length(min = 1))]
+    session_id: String,
+    /// If there are any, the mode becomes `orchestrator`.
+    providers: Vec<Key>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AddContextParams")]
+struct AddContext {
+    #[schemars(length(min = 1))]
+    agent_id: String,
+    #[schemars(length(min = 1))]
+    session_id: String,
+    /// Put behind those that are there.
+    #[schemars(with = "Vec<Value>")]
+    items: Vec<Raw>,
+}
+
+/// A session in the list.
+#[derive(Serialize, JsonSchema)]
+struct Listed<'a> {
+    agent_id: &'a str,
+    session_id: &'a str,
+    #[schemars(extend("enum" = SessionMode::ALL.map(SessionMode::as_str)))]
+    mode: &'a str,
+    #[schemars(with = "Option<Model>")]
+    model: &'a Option<Raw>,
+    updated_at_ms: u64,
+    is_active: bool,
+}
+
+/// A session's entry in the registry.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SessionState")]
+struct State<'a> {
+    agent_id: &'a str,
+    session_id: &'a str,
+    #[schemars(extend("enum" = SessionMode::ALL.map(SessionMode::as_str)))]
+    mode: &'a str,
+    #[schemars(with = "Option<Model>")]
+    model: &'a Option<Raw>,
+    #[schemars(with = "Vec<Value>")]
+    history: &'a [Raw],
+    #[schemars(with = "Option<String>")]
+    summary: &'a Option<Raw>,
+    #[schemars(with = "Vec<Value>")]
+    context: &'a [Raw],
+    #[schemars(with = "Vec<Key>")]
+    providers: &'a [Raw],
+    created_at_ms: u64,
+    updated_at_ms: u64,
+    /// Fields of another version.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    rest: &'a BTreeMap<String, Raw>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Closed {
+    /// Whether there was such a session.
+    closed: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Active {
+    active: bool,
+}
+
+pub(super) async fn call(
+    shared: &Shared,
+    method: Method,
+    params: Option<&RawValue>,
+) -> Result<Raw, RpcError> {
+    let request = match method {
+        Method::List => {
+            let ListSessions { agent_id } = parse(params)?;
+            Request::List { agent: agent_id.map(AgentId::new) }
+        }
+        Method::Create => Request::Upsert(parse::<CreateSession>(params)?.try_into()?),
+        Method::Close => Request::Close(parse::<Key>(params)?.try_into()?),
+        Method::Activate => Request::Activate(parse::<Key>(params)?.try_into()?),
+        Method::Get => Request::Get(parse::<Key>(params)?.try_into()?),
+        Method::SetProviders => {
+            let SetProviders { agent_id, session_id, providers } = parse(params)?;
+            let key = Key { agent_id, session_id }.try_into()?;
+            Request::SetProviders { key, providers: keys(providers)? }
+        }
+        Method::AddContext => {
+            let AddContext { agent_id, session_id, items } = parse(params)?;
+            Request::AddContext { key: Key { agent_id, session_id }.try_into()?, items }
+        }
+    };
+    match shared.sources.registry(request).await? {
+        Answer::List(list) => raw(&list.iter().map(Listed::from).collect::<Vec<_>>()),
+        Answer::Session(session) => raw(&State::from(&session)),
+        Answer::Closed(closed) => raw(&Closed { closed }),
+        Answer::Active => raw(&Active { active: true }),
+    }
+}
+
+/// Returns the schemas of a method's params and of its result.
+pub(super) fn schemas(
+    method: Method,
+    requests: &mut SchemaGenerator,
+    answers: &mut SchemaGenerator,
+) -> (Schema, Schema) {
+    let params = match method {
+        Method::List => requests.subschema_for::<ListSessions>(),
+        Method::Create => requests.subschema_for::<CreateSession>(),
+        Method::Close | Method::Activate | Method::Get => requests.subschema_for::<Key>(),
+        Method::SetProviders => requests.subschema_for::<SetProviders>(),
+        Method::AddContext => requests.subschema_for::<AddContext>(),
+    };
+    let result = match method {
+        Method::List => answers.subschema_for::<Vec<Listed<'_>>>(),
+        Method::Close => answers.subschema_for::<Closed>(),
+        Method::Activate => answers.subschema_for::<Active>(),
+        Method::Create | Method::Get | Method::SetProviders | Method::AddContext => {
+            answers.subschema_for::<State<'_>>()
+        }
+    };
+    (params, result)
+}
+
+impl TryFrom<CreateSession> for Upsert {
+    type Error = RpcError;
+
+    fn try_from(params: CreateSession) -> Result<Self, RpcError> {
+        let CreateSession { agent_id, session_id, summary, history, context, .. } = params;
+        Ok(Self {
+            key: Key { agent_id, session_id }.try_into()?,
+            mode: match params.mode {
+                Mode::SingleAgent => SessionMode::SingleAgent,
+                Mode::Orchestrator => SessionMode::Orchestrator,
+            },
+            model: params.model.as_ref().map(raw).transpose()?,
+            summary,
+            history,
+            context,
+            providers: params.providers.map(keys).transpose()?,
+        })
+    }
+}
+
+fn keys(keys: Vec<Key>) -> Result<Vec<SessionKey>, RpcError> {
+    keys.into_iter().map(SessionKey::try_from).collect()
+}
+
+impl TryFrom<Key> for SessionKey {
+    type Error = RpcError;
+
+    fn try_from(key: Key) -> Result<Self, RpcError> {
+        if key.agent_id.is_empty() || key.session_id.is_empty() {
+            return Err(wrong("`agent_id` and `session_id` must not be empty"));
+        }
+        Ok(Self::new(AgentId::new(key.agent_id), SessionId::new(key.session_id)))
+    }
+}
+
+impl<'a> From<&'a session::Listed> for Listed<'a> {
+    fn from(listed: &'a session::Listed) -> Self {
+        Self {
+            agent_id: listed.key.agent.as_str(),
+            session_id: listed.key.session.as_str(),
+            mode: &listed.mode,
+            model: &listed.model,
+            updated_at_ms: listed.updated_at_ms,
+            is_active: listed.is_active,
+        }
+    }
+}
+
+impl<'a> From<&'a session::Session> for State<'a> {
+    fn from(session: &'a session::Session) -> Self {
+        Self {
+            agent_id: session.key.agent.as_str(),
+            session_id: session.key.session.as_str(),
+            mode: &session.mode,
+            model: &session.model,
+            history: &session.history,
+            summary: &session.summary,
+            context: &session.context,
+            providers: &session.providers,
+            created_at_ms: session.created_at_ms,
+            updated_at_ms: session.updated_at_ms,
+            rest: &session.rest,
+        }
+    }
+}
+
+impl From<RegistryError> for RpcError {
+    fn from(error: RegistryError) -> Self {
+        let code = match error {
+            RegistryError::Unknown(_) => 404,
+            RegistryError::TooLarge { .. }
+            | RegistryError::Full { .. }
+            | RegistryError::Stopping => 409,
+            RegistryError::Locked { .. } | RegistryError::Io { .. } => 500,
+        };
+        Self::new(code, error.to_string())
+    }
+}

@@ -1,0 +1,304 @@
+//! What the registry holds, and what each request does with it. Pure: knows no file, and is told
+//! the time.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::RegistryError;
+use crate::model::{AgentId, SessionKey, SessionMode, TimestampMs};
+
+/// Sessions that are kept. Past it the one that was longest without a change makes room, never the
+/// active one: teams open new sessions every day, and few people close them here.
+const MOST_SESSIONS: usize = 10_000;
+
+/// Bytes that one session may have; a change that would make it larger is refused.
+const MOST_BYTES: usize = 16 << 20;
+
+/// Any JSON as the text it came as: clients keep here what this program need not understand.
+pub type Raw = Box<RawValue>;
+
+/// The content of the registry's file.
+#[derive(Clone, Default, Debug)]
+pub struct Registry {
+    pub(super) active: Option<SessionKey>,
+    /// What this program changed last stands last.
+    pub(super) sessions: Vec<Session>,
+    /// Fields of another version.
+    pub(super) rest: BTreeMap<String, Raw>,
+    pub(super) changed: bool,
+}
+
+/// A session's entry in the file, which is also its state on the wire.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub key: SessionKey,
+    /// `single_agent`, `orchestrator`, or what another version wrote.
+    pub mode: String,
+    /// `{"model_id","name"}`.
+    pub model: Option<Raw>,
+    pub history: Vec<Raw>,
+    pub summary: Option<Raw>,
+    pub context: Vec<Raw>,
+    /// Each `{"agent_id","session_id"}`.
+    pub providers: Vec<Raw>,
+    pub created_at_ms: TimestampMs,
+    pub updated_at_ms: TimestampMs,
+    /// Fields of another version.
+    pub rest: BTreeMap<String, Raw>,
+}
+
+/// What can be asked of the registry.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Every session, or one agent's.
+    List {
+        agent: Option<AgentId>,
+    },
+    Get(SessionKey),
+    Upsert(Upsert),
+    Close(SessionKey),
+    Activate(SessionKey),
+    SetProviders {
+        key: SessionKey,
+        providers: Vec<SessionKey>,
+    },
+    AddContext {
+        key: SessionKey,
+        items: Vec<Raw>,
+    },
+}
+
+/// A session as it is to be: what is None stays as it was.
+#[derive(Clone, Debug)]
+pub struct Upsert {
+    pub key: SessionKey,
+    /// Unless providers make it an orchestrator's.
+    pub mode: SessionMode,
+    pub model: Option<Raw>,
+    pub summary: Option<String>,
+    pub history: Option<Vec<Raw>>,
+    pub context: Option<Vec<Raw>>,
+    pub providers: Option<Vec<SessionKey>>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// Newest first.
+    List(Vec<Listed>),
+    /// The session as it stands now.
+    Session(Session),
+    /// Whether there was such a session.
+    Closed(bool),
+    Active,
+}
+
+/// A session in a list.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    pub key: SessionKey,
+    pub mode: String,
+    pub model: Option<Raw>,
+    pub updated_at_ms: TimestampMs,
+    pub is_active: bool,
+}
+
+/// A session's key as the file has it.
+#[derive(Serialize)]
+pub(super) struct Key<'a> {
+    agent_id: &'a str,
+    session_id: &'a str,
+}
+
+impl<'a> From<&'a SessionKey> for Key<'a> {
+    fn from(key: &'a SessionKey) -> Self {
+        Self { agent_id: key.agent.as_str(), session_id: key.session.as_str() }
+    }
+}
+
+impl Request {
+    pub(super) fn only_reads(&self) -> bool {
+        matches!(self, Self::List { .. } | Self::Get(_))
+    }
+}
+
+impl Upsert {
+    /// Changes nothing of a session that is there but its mode.
+    pub fn new(key: SessionKey, mode: SessionMode) -> Self {
+        Self {
+            key,
+            mode,
+            model: None,
+            summary: None,
+            history: None,
+            context: None,
+            providers: None,
+        }
+    }
+}
+
+impl Registry {
+    pub fn active(&self) -> Option<&SessionKey> {
+        self.active.as_ref()
+    }
+
+    /// Answers a request at `now`, with what it changes.
+    pub fn answer(&mut self, request: Request, now: TimestampMs) -> Result<Answer, RegistryError> {
+        match request {
+            Request::List { agent } => Ok(Answer::List(self.list(agent.as_ref()))),
+            Request::Get(key) => Ok(Answer::Session(self.sessions[self.place(&key)?].clone())),
+            Request::Upsert(upsert) => self.upsert(upsert, now),
+            Request::Close(key) => Ok(Answer::Closed(self.close(&key))),
+            Request::Activate(key) => {
+                self.place(&key)?;
+                self.changed |= self.active.as_ref() != Some(&key);
+                self.active = Some(key);
+                Ok(Answer::Active)
+            }
+            Request::SetProviders { key, providers } => {
+                self.change(&key, now, |session| session.set_providers(&providers))
+            }
+            Request::AddContext { key, items } => {
+                self.change(&key, now, |session| session.context.extend(items))
+            }
+        }
+    }
+
+    fn list(&self, agent: Option<&AgentId>) -> Vec<Listed> {
+        let asked = |session: &&Session| agent.is_none_or(|agent| session.key.agent == *agent);
+        let mut list: Vec<_> = self.sessions.iter().rev().filter(asked).collect();
+        list.sort_by_key(|session| std::cmp::Reverse(session.updated_at_ms));
+        let listed = |session: &Session| Listed {
+            key: session.key.clone(),
+            mode: session.mode.clone(),
+            model: session.model.clone(),
+            updated_at_ms: session.updated_at_ms,
+            is_active: self.active.as_ref() == Some(&session.key),
+        };
+        list.into_iter().map(listed).collect()
+    }
+
+    fn upsert(&mut self, upsert: Upsert, now: TimestampMs) -> Result<Answer, RegistryError> {
+        let Upsert { key, mode, model, summary, history, context, providers } = upsert;
+        let set = |session: &mut Session| {
+            mode.as_str().clone_into(&mut session.mode);
+            replace(&mut session.model, model.map(Some));
+            replace(&mut session.summary, summary.map(|summary| Some(raw(&summary))));
+            replace(&mut session.history, history);
+            replace(&mut session.context, context);
+            let providers = providers.map(|providers| providers.iter().map(provider).collect());
+            replace(&mut session.providers, providers);
+            session.providers_make_orchestrators();
+        };
+        if self.place(&key).is_ok() {
+            return self.change(&key, now, set);
+        }
+        let mut session = Session::new(key, now);
+        set(&mut session);
+        self.put(session)
+    }
+
+    /// Changes a session that is there, or nothing.
+    fn change(
+        &mut self,
+        key: &SessionKey,
+        now: TimestampMs,
+        change: impl FnOnce(&mut Session),
+    ) -> Result<Answer, RegistryError> {
+        let mut session = self.sessions[self.place(key)?].clone();
+        change(&mut session);
+        session.updated_at_ms = now.max(session.updated_at_ms.saturating_add(1));
+        self.put(session)
+    }
+
+    /// Puts a session behind all others, in the place of one with the same key.
+    fn put(&mut self, session: Session) -> Result<Answer, RegistryError> {
+        let bytes = session.bytes();
+        if bytes > MOST_BYTES {
+            return Err(RegistryError::TooLarge { bytes, most: MOST_BYTES });
+        }
+        self.changed = true;
+        self.sessions.retain(|other| other.key != session.key);
+        while self.sessions.len() >= MOST_SESSIONS {
+            self.forget_oldest();
+        }
+        self.sessions.push(session.clone());
+        Ok(Answer::Session(session))
+    }
+
+    fn forget_oldest(&mut self) {
+        let places = self.sessions.iter().enumerate();
+        let spare = places.filter(|(_, session)| self.active.as_ref() != Some(&session.key));
+        let oldest = spare.min_by_key(|(_, session)| session.updated_at_ms);
+        let gone = self.sessions.remove(oldest.map_or(0, |(place, _)| place));
+        let SessionKey { agent, session } = gone.key;
+        tracing::info!(%agent, %session, "the registry is full: its oldest session makes room");
+    }
+
+    fn close(&mut self, key: &SessionKey) -> bool {
+        let before = self.sessions.len();
+        self.sessions.retain(|session| session.key != *key);
+        let closed = self.sessions.len() < before;
+        if closed && self.active.as_ref() == Some(key) {
+            self.active = None;
+        }
+        self.changed |= closed;
+        closed
+    }
+
+    fn place(&self, key: &SessionKey) -> Result<usize, RegistryError> {
+        let place = self.sessions.iter().position(|session| session.key == *key);
+        place.ok_or_else(|| RegistryError::Unknown(key.clone()))
+    }
+}
+
+impl Session {
+    fn new(key: SessionKey, now: TimestampMs) -> Self {
+        Self {
+            key,
+            mode: SessionMode::SingleAgent.as_str().to_owned(),
+            model: None,
+            history: Vec::new(),
+            summary: None,
+            context: Vec::new(),
+            providers: Vec::new(),
+            created_at_ms: now,
+            updated_at_ms: now,
+            rest: BTreeMap::new(),
+        }
+    }
+
+    fn set_providers(&mut self, providers: &[SessionKey]) {
+        self.providers = providers.iter().map(provider).collect();
+        self.providers_make_orchestrators();
+    }
+
+    fn providers_make_orchestrators(&mut self) {
+        if !self.providers.is_empty() {
+            SessionMode::Orchestrator.as_str().clone_into(&mut self.mode);
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let lists = [&self.history, &self.context, &self.providers].into_iter().flatten();
+        let all = lists.chain(&self.model).chain(&self.summary).chain(self.rest.values());
+        let text: usize = all.map(|raw| raw.get().len() + 1).sum();
+        text + self.key.agent.as_str().len() + self.key.session.as_str().len()
+    }
+}
+
+fn replace<T>(place: &mut T, new: Option<T>) {
+    if let Some(new) = new {
+        *place = new;
+    }
+}
+
+fn provider(key: &SessionKey) -> Raw {
+    raw(&Key::from(key))
+}
+
+#[expect(clippy::expect_used, reason = "strings always serialise")]
+fn raw(value: &impl Serialize) -> Raw {
+    to_raw_value(value).expect("strings serialise")
+}

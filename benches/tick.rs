@@ -8,13 +8,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use eisen_core::bus::{Bus, Published};
+use eisen_core::bus::{Backlog, Bus, Received, Subscriber};
 use eisen_core::model::{
     Activity, ActivityKind, AgentId, Event, SessionId, SessionKey, Source, Touch,
 };
 use eisen_core::tracker::{OrchestratorView, Settings, TrackerHandle};
 use tokio::runtime::Builder;
-use tokio::sync::broadcast::Receiver;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -25,7 +24,7 @@ const ROUNDS: usize = 10;
 
 struct Team {
     handle: TrackerHandle,
-    events: Receiver<Arc<Published>>,
+    events: Subscriber,
     paths: Vec<Arc<str>>,
     /// Where the next changing files are, in a walk that passes all of them in no order.
     place: usize,
@@ -34,7 +33,7 @@ struct Team {
 
 impl Team {
     async fn knowing(known: usize) -> Self {
-        let bus = Bus::new(10_000);
+        let bus = Bus::new(Backlog { events: 10_000, bytes: usize::MAX });
         let settings = Settings {
             context_turns: 3,
             compaction_threshold: 0.5,
@@ -85,8 +84,9 @@ impl Team {
     }
 
     async fn is_whole_delta(&mut self) -> bool {
-        let published = timeout(Duration::from_secs(1), self.events.recv()).await.unwrap().unwrap();
-        let Event::Delta(delta) = &published.event else { return false };
+        let received = timeout(Duration::from_secs(1), self.events.recv()).await.unwrap();
+        let Some(Received::Event(_, event)) = received else { panic!("{received:?}") };
+        let Event::Delta(delta) = &**event else { return false };
         assert_eq!(delta.updates.len(), CHANGING);
         delta.key.agent.as_str() == "orchestrator"
     }

@@ -10,6 +10,7 @@ mod up;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::bus::Backlog;
 use crate::{config, serve, tracker};
 
 pub use environment::{DepthError, eisen_dir};
@@ -55,9 +56,31 @@ fn tracker_settings(tracker: config::Tracker) -> tracker::Settings {
     }
 }
 
+fn backlog(port: config::Port) -> Backlog {
+    Backlog { events: port.backlog, bytes: port.backlog_bytes }
+}
+
+/// Descriptors that clients leave to the agents, their terminals and files.
+const OWN_DESCRIPTORS: u64 = 256;
+
+/// To be called before anything is started: it makes room for as many clients as are allowed.
 fn limits(port: config::Port) -> serve::Limits {
+    let places = match crate::process::raise_descriptor_limit() {
+        Ok(limit) => usize::try_from(limit.saturating_sub(OWN_DESCRIPTORS)).unwrap_or(usize::MAX),
+        Err(error) => {
+            tracing::info!(%error, "cannot raise the limit of open files");
+            usize::MAX
+        }
+    };
+    let max_connections = port.max_connections.min(places.max(1));
+    if max_connections < port.max_connections {
+        tracing::warn!(
+            max_connections,
+            "the port serves fewer clients than configured: the system's limit of open files is low"
+        );
+    }
     serve::Limits {
-        max_connections: port.max_connections,
+        max_connections,
         max_line_bytes: port.max_line_bytes,
         write_deadline: port.write_deadline,
     }

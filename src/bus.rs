@@ -1,72 +1,108 @@
 //! Fan-out of what happens to everyone who watches. Knows no sockets and no disk.
+//!
+//! Publishing never waits: the last events are kept in a ring that is bounded in number and in
+//! bytes, and a subscriber that fell off its end is told how many it missed.
 
-use std::sync::{Arc, OnceLock};
+mod rendered;
+mod ring;
+mod subscriber;
 
-use bytes::Bytes;
-use tokio::sync::broadcast;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
 
 use crate::model::Event;
+use ring::Ring;
 
-/// An event on the bus, with a place where the border keeps its encoding, so that a line is
-/// serialised once for all.
-#[derive(Debug)]
-pub struct Published {
-    pub event: Event,
-    pub encoded: OnceLock<Bytes>,
+pub use rendered::Rendered;
+pub use subscriber::{Received, Subscriber};
+
+/// An event on the bus.
+pub type Published = Rendered<Event>;
+
+/// How far a subscriber may fall behind. The newest event is kept whatever its size.
+#[derive(Clone, Copy, Debug)]
+pub struct Backlog {
+    pub events: usize,
+    /// What the events and their lines take, roughly.
+    pub bytes: usize,
 }
 
-/// The sending side; cheap to clone. A subscriber that falls `backlog` events behind is told how
-/// many it missed and goes on from the present: publishing never waits.
+/// Only tests have no configuration to take it from.
+#[cfg(test)]
+impl Backlog {
+    pub(crate) const fn of(events: usize) -> Self {
+        Self { events, bytes: usize::MAX }
+    }
+}
+
+/// The sending side; cheap to clone. Subscribers hear of its end when the last clone is gone.
 #[derive(Clone, Debug)]
-pub struct Bus(broadcast::Sender<Arc<Published>>);
+pub struct Bus {
+    ring: SharedRing,
+    news: watch::Sender<()>,
+    demand: Demand,
+}
 
 impl Bus {
-    pub fn new(backlog: usize) -> Self {
-        Self(broadcast::Sender::new(backlog))
+    pub fn new(backlog: Backlog) -> Self {
+        Self {
+            ring: SharedRing(Arc::new(Mutex::new(Ring::new(backlog)))),
+            news: watch::Sender::new(()),
+            demand: Demand::default(),
+        }
     }
 
     pub fn publish(&self, event: Event) {
-        // No subscriber is no error.
-        let _ = self.0.send(Arc::new(Published { event, encoded: OnceLock::new() }));
+        let pushed_out = self.ring.lock().push(event);
+        // Not under the lock: a large event takes a while to free.
+        drop(pushed_out);
+        self.news.send_replace(());
     }
 
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Published>> {
-        self.0.subscribe()
+    /// Number of the next event: all before it are published.
+    pub fn position(&self) -> u64 {
+        self.ring.lock().end()
+    }
+
+    /// Subscribes to what is published from now on.
+    pub fn subscribe(&self) -> Subscriber {
+        Subscriber::new(self.ring.clone(), self.news.subscribe(), self.demand.clone())
+    }
+
+    pub fn demand(&self) -> Demand {
+        self.demand.clone()
+    }
+}
+
+/// Tells publishers whether anybody wants `session_update`s, which are many and off by default.
+#[derive(Clone, Default, Debug)]
+pub struct Demand(Arc<AtomicUsize>);
+
+impl Demand {
+    pub fn is_there(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn take_back(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Clone, Debug)]
+struct SharedRing(Arc<Mutex<Ring>>);
+
+impl SharedRing {
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        // Whatever panicked left at worst one event out.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use tokio::sync::broadcast::error::TryRecvError;
-
-    use super::*;
-    use crate::model::{AgentId, SessionId, SessionKey};
-
-    fn publish(bus: &Bus, update: &str) {
-        let key = SessionKey::new(AgentId::new("a"), SessionId::new("s"));
-        bus.publish(Event::SessionUpdate { key, update: update.into() });
-    }
-
-    fn update(published: &Published) -> &str {
-        let Event::SessionUpdate { update, .. } = &published.event else { panic!("another event") };
-        update
-    }
-
-    #[test]
-    fn events_are_shared_and_a_late_subscriber_is_told_what_it_missed() {
-        let bus = Bus::new(2);
-        publish(&bus, "1");
-        let (mut quick, mut late) = (bus.subscribe(), bus.subscribe());
-        for text in ["2", "3", "4"] {
-            publish(&bus, text);
-            let event = quick.try_recv().unwrap();
-            assert_eq!(update(&event), text);
-            event.encoded.set(Bytes::from(text)).unwrap();
-        }
-        assert_eq!(late.try_recv().unwrap_err(), TryRecvError::Lagged(1));
-        assert_eq!(late.try_recv().unwrap().encoded.get().unwrap(), "3");
-        assert_eq!(update(&late.try_recv().unwrap()), "4");
-    }
-}
+mod tests;

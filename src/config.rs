@@ -107,6 +107,8 @@ pub struct Port {
     pub max_line_bytes: usize,
     /// Events that a client may lag behind before it is resynchronised.
     pub backlog: usize,
+    /// What these events take at most.
+    pub backlog_bytes: usize,
     pub write_deadline: Duration,
 }
 

@@ -20,6 +20,7 @@
 //! found; a PID namespace or a cgroup would close that. Other unixes have no subreaper: there only
 //! the process group is ended.
 
+mod descriptors;
 mod error;
 mod launcher;
 mod log;
@@ -43,6 +44,7 @@ use tokio::net::unix::{OwnedWriteHalf, pipe};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
+pub use descriptors::raise_descriptor_limit;
 pub use error::SpawnError;
 pub use launcher::Launcher;
 pub use log::StderrLog;

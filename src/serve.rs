@@ -11,6 +11,7 @@ use crate::client_host::PromptOutcome;
 use crate::model::{AgentId, AgentStatus, SessionId};
 
 pub mod client;
+mod filter;
 mod gate;
 mod lines;
 mod outgoing;

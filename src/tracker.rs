@@ -30,10 +30,10 @@ use self::inbox::{Ask, Inbox};
 use self::sessions::Sessions;
 use self::task::Task;
 use self::told::Told;
-use crate::bus::Bus;
+use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
-    Activity, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Touch, UsageReport,
-    now_ms,
+    Activity, ActivityKind, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Touch,
+    UsageReport, now_ms,
 };
 
 /// How the map lives; see `[tracker]` of the configuration.
@@ -71,7 +71,19 @@ pub struct OpenSession {
 pub struct TrackerHandle {
     inbox: Arc<Inbox>,
     roster: watch::Receiver<()>,
+    /// Whether anybody wants `session/update`s.
+    demand: Demand,
     clock: Clock,
+}
+
+/// Every live session at one moment.
+#[derive(Clone, Default, Debug)]
+pub struct Snapshots {
+    /// Number of the first event on the bus that these don't contain.
+    pub as_of: u64,
+    /// In order of appearance, the default target first (an empty one if there is none). Those
+    /// who ask at the same time share them.
+    pub sessions: Vec<Arc<Rendered<Snapshot>>>,
 }
 
 type Clock = Arc<dyn Fn() -> TimestampMs + Send + Sync>;
@@ -94,15 +106,19 @@ impl TrackerHandle {
         cancel: CancellationToken,
         clock: Clock,
     ) -> (Self, impl Future<Output = ()> + Send) {
-        let inbox = Arc::new(Inbox::default());
+        let (inbox, demand) = (Arc::new(Inbox::default()), bus.demand());
         let (changing, roster) = watch::channel(());
         let sessions = Sessions::new(settings, view);
         let task = Task::new(settings, sessions, Arc::clone(&inbox), bus, changing);
-        (Self { inbox, roster, clock }, task.run(cancel))
+        (Self { inbox, roster, demand, clock }, task.run(cancel))
     }
 
-    /// Hands in what a line told. Never waits, and costs bounded memory.
+    /// Hands in what a line told. Never waits, and costs bounded memory. Updates are left out
+    /// while nobody wants them.
     pub fn record(&self, agent: &AgentId, activity: Activity) {
+        if matches!(activity.kind, ActivityKind::Update(_)) && !self.demand.is_there() {
+            return;
+        }
         if let Some(told) = Told::from_activity(activity.kind) {
             let key = SessionKey::new(agent.clone(), activity.session);
             self.inbox.tell(key, told, (self.clock)());
@@ -126,13 +142,12 @@ impl TrackerHandle {
         self.ask(Ask::Settled).await;
     }
 
-    /// Every live session in order of appearance, the default target first (an empty one if there
-    /// is none). What they contain was published before.
-    pub async fn snapshots(&self) -> Vec<Snapshot> {
+    /// What they contain was published before.
+    pub async fn snapshots(&self) -> Snapshots {
         self.ask(Ask::Snapshots).await.unwrap_or_default()
     }
 
-    /// The last usage of each session that reported one, in the same order.
+    /// The last usage of each session that reported one, in the order of [`Self::snapshots`].
     pub async fn usages(&self) -> Vec<UsageReport> {
         self.ask(Ask::Usages).await.unwrap_or_default()
     }

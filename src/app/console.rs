@@ -2,13 +2,12 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
-use tokio::sync::broadcast::{Receiver, error::RecvError};
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use crate::bus::Published;
+use crate::bus::{Received, Subscriber};
 use crate::model::{
     AgentState, AgentStatus, BlockedAccess, BlockedStatus, Delta, Event, SessionKey, SessionMode,
     TimestampMs, Touch, TurnEnd, UsageReport,
@@ -17,18 +16,17 @@ use crate::model::{
 /// Shows on standard output what happens in the team, a line an event: coloured on a terminal,
 /// plain elsewhere. Ends when standard output does, or the bus. Blocks: a terminal that is paused
 /// holds up nothing but this.
-pub(super) fn show(mut events: Receiver<Arc<Published>>, port: SocketAddr) {
+pub(super) fn show(mut events: Subscriber, port: SocketAddr) {
     let mut console = Console { start: Instant::now(), shown: HashMap::new() };
     if console.line("team", Style::new(), &format!("listens on {port}")).is_err() {
         return;
     }
-    loop {
-        let shown = match events.blocking_recv() {
-            Ok(published) => console.event(&published.event),
-            Err(RecvError::Lagged(missed)) => {
+    while let Some(received) = Handle::current().block_on(events.recv()) {
+        let shown = match received {
+            Received::Event(_, event) => console.event(&event),
+            Received::Missed(missed) => {
                 console.line("", Style::new(), &format!("… {missed} events not shown"))
             }
-            Err(RecvError::Closed) => return,
         };
         if shown.is_err() {
             return;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::environment::{self, TeamEnvironment};
 use super::team::Observed;
-use super::{Failure, StopSignals, announce_port, drained, limits, tracker_settings};
+use super::{Failure, StopSignals, announce_port, backlog, drained, limits, tracker_settings};
 use crate::bus::Bus;
 use crate::config;
 use crate::extract::{Acp, DiskWorkspace};
@@ -85,7 +85,7 @@ async fn run(
     let cancel = CancellationToken::new();
     let mut rooms = JoinSet::new();
     let port_limits = config::Port::default();
-    let bus = Bus::new(port_limits.backlog);
+    let bus = Bus::new(backlog(port_limits));
     let first = SessionId::new(options.session_id.unwrap_or_default());
     let view = OrchestratorView::None(SessionKey::new(agent.clone(), first));
     let (tracker, tracking) = TrackerHandle::spawn(
@@ -109,6 +109,7 @@ async fn run(
         cwd: workspace.clone(),
         env: environment.of(&agent),
     };
+    let limits = limits(port_limits);
     let launcher = Launcher::this_program()?;
     let (process, stdio) = launcher.spawn(&command).await?;
     let status = Status::new(&agent, process.pid(), bus.clone());
@@ -118,7 +119,7 @@ async fn run(
         Arc::new(sources(&tracker, &routing, registry)),
         Arc::new(Observed(status.0.subscribe())),
         tokens,
-        limits(port_limits),
+        limits,
     )?;
     rooms.spawn(server.run(cancel.clone()));
 

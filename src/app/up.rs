@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::environment::{self, TeamEnvironment};
 use super::team::Supervised;
 use super::{
-    Failure, StopSignals, announce_port, console, drained, limits, recorder, scratch,
+    Failure, StopSignals, announce_port, backlog, console, drained, limits, recorder, scratch,
     tracker_settings,
 };
 use crate::agent::{AgentSettings, Policy, Restarts, Surroundings};
@@ -74,7 +74,7 @@ async fn run(mut config: Config, eisen_dir: PathBuf, depth: u32) -> anyhow::Resu
 
     let cancel = CancellationToken::new();
     let mut rooms = JoinSet::new();
-    let bus = Bus::new(config.port.backlog);
+    let bus = Bus::new(backlog(config.port));
     let events = bus.subscribe();
     let console = tokio::task::spawn_blocking(move || console::show(events, address));
 

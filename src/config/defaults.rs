@@ -21,7 +21,8 @@ impl Default for Port {
             max_connections: 1024,
             max_line_bytes: 4 * 1024 * 1024,
             backlog: 4096,
-            write_deadline: Duration::from_secs(10),
+            backlog_bytes: 32 * 1024 * 1024,
+            write_deadline: Duration::from_secs(60),
         }
     }
 }

@@ -126,6 +126,11 @@ pub(super) fn port(port: &Table<'_>) -> Port {
             default.max_line_bytes,
         ),
         backlog: port.count("backlog", 16..=1_000_000, default.backlog),
+        backlog_bytes: port.count(
+            "backlog_bytes",
+            64 * 1024..=1024 * 1024 * 1024,
+            default.backlog_bytes,
+        ),
         write_deadline: port.seconds(
             "write_deadline_s",
             1..=HOUR,

@@ -13,6 +13,7 @@ pub enum Event {
     /// The `update` object of a `session/update`, verbatim JSON.
     SessionUpdate {
         key: SessionKey,
+        mode: SessionMode,
         update: Arc<str>,
     },
     Blocked(BlockedAccess),
@@ -48,6 +49,7 @@ pub struct UsageReport {
 #[derive(Clone, PartialEq, Debug)]
 pub struct TurnEnd {
     pub key: SessionKey,
+    pub mode: SessionMode,
     pub turn: u64,
     pub stop_reason: Arc<str>,
     pub reason: Option<Arc<str>>,

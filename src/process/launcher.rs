@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::wire::{LENGTH, REPORT, Refusal, Report};
-use super::{Command, Exit, Process, SpawnError, Stdio, orphans, sys, wire};
+use super::{Command, Exit, Process, SpawnError, Stdio, descriptors, orphans, sys, wire};
 
 /// Size of the pipe that an agent's output comes through.
 #[cfg(target_os = "linux")]
@@ -142,6 +142,7 @@ impl Launcher {
         let mut command = TokioCommand::new(&self.program);
         // Standard output is the editor's under `observe`; a panic should be seen.
         command.arg0("eisen-core").arg("warden");
+        command.args(descriptors::of_children().map(|limit| limit.to_string()));
         command.stdin(OwnedFd::from(control)).stdout(StdStdio::null()).stderr(StdStdio::inherit());
         let ((child, pid), running) = orphans::enter(|| {
             let child = command.spawn()?;

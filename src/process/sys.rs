@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
-use super::Exit;
+use super::{Exit, descriptors};
 
 /// The child's standard input, output and error.
 pub(super) type ChildEnds = [OwnedFd; 3];
@@ -62,14 +62,18 @@ pub(super) fn receive_with(socket: BorrowedFd<'_>, head: &mut [u8]) -> io::Resul
     clones.try_into().map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// Makes the child die with this thread, and start with every signal at its default.
-pub(super) fn guard_child(command: &mut std::process::Command) {
+/// Makes the child die with this thread, and start with every signal at its default and with a
+/// limit of its own to its descriptors, if one is given.
+pub(super) fn guard_child(command: &mut std::process::Command, limit: Option<u64>) {
     let warden = nix::unistd::getpid();
     let between_fork_and_exec = move || {
         for signal in 1..=64 {
             // SAFETY: `signal` is async-signal-safe and SIG_DFL a valid disposition. Numbers that
             // are no signal, or can't be changed, only fail.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        if let Some(limit) = limit {
+            descriptors::set(limit)?;
         }
         #[cfg(target_os = "linux")]
         nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;

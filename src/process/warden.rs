@@ -24,7 +24,8 @@ use super::{Command, Exit, tree};
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Runs as a warden and never returns. `main` calls it, before anything else, when the first
-/// argument is `warden`; standard input is then the socket to the supervisor.
+/// argument is `warden`; standard input is then the socket to the supervisor, and the second
+/// argument, if any, how many descriptors the command may have open.
 pub fn warden_main() -> ! {
     let code = match run() {
         Ok(()) => 0,
@@ -89,7 +90,7 @@ impl Warden {
         let mut child = StdCommand::new(command.program);
         child.args(command.args).envs(command.env).process_group(0);
         child.stdin(stdin).stdout(stdout).stderr(stderr);
-        sys::guard_child(&mut child);
+        sys::guard_child(&mut child, descriptor_limit());
         let spawned = child.spawn().map_err(|error| Refusal::Program(number(&error)))?;
         // The folder is the child's business from here on. `child`, which goes out of scope with
         // its ends of the pipes, leaves them to the child too.
@@ -151,6 +152,10 @@ impl Warden {
             let _ = send(control, Report::Ended(exit)).await;
         }
     }
+}
+
+fn descriptor_limit() -> Option<u64> {
+    std::env::args().nth(2)?.parse().ok()
 }
 
 /// Makes orphans come to this process, and the signals that end a program not end this one: it

@@ -320,9 +320,6 @@ where
                 ActivityKind::RequestCancelled { id } => {
                     self.let_go_soon(self.waiting.of_request(id));
                 }
-                // Nobody can ask for these yet, and a burst of them would crowd out what viewers
-                // are to see.
-                ActivityKind::Update(_) => continue,
                 ActivityKind::Performed { path, action } => {
                     self.performed(&activity.session, path, *action);
                 }

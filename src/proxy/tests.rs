@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use self::bench::{Options, ZONED, bench, line};
 use super::*;
+use crate::bus::Received;
 use crate::model::{BlockedId, BlockedStatus, Event};
 use crate::routing::Decision;
 
@@ -153,7 +154,7 @@ async fn the_death_of_the_agent_ends_its_turns_and_what_it_held() {
     bench.relay.await.unwrap().unwrap();
     let (mut expired, mut reason) = (false, None);
     while !expired || reason.is_none() {
-        match &bench.events.recv().await.unwrap().event {
+        match &**bench.events.event().await {
             Event::Blocked(access) => expired = access.status == BlockedStatus::Expired,
             Event::Turn(turn) => reason = turn.reason.clone(),
             _ => {}
@@ -200,7 +201,8 @@ async fn settled_means_that_what_was_relayed_is_with_the_tracker() {
     assert_eq!(line(&mut bench.client).await, "talk\n");
     bench.handle.settled().await;
     bench.tracker.settled().await;
-    let mut told = std::iter::from_fn(|| bench.events.try_recv().ok());
-    assert!(told.any(|published| matches!(&published.event,
-        Event::Delta(delta) if &*delta.updates[0].path == "talk")));
+    let mut told = std::iter::from_fn(|| bench.events.try_recv());
+    let is_talk =
+        |event: &Event| matches!(event, Event::Delta(delta) if &*delta.updates[0].path == "talk");
+    assert!(told.any(|received| matches!(received, Received::Event(_, event) if is_talk(&event))));
 }

@@ -1,24 +1,22 @@
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::bus::{Bus, Published};
+use crate::bus::{Backlog, Bus, Subscriber};
 use crate::model::Event;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 
 struct Bench {
     routing: RoutingHandle,
-    events: broadcast::Receiver<Arc<Published>>,
+    events: Subscriber,
     cancel: CancellationToken,
 }
 
 fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
-    let (bus, cancel) = (Bus::new(1000), CancellationToken::new());
+    let (bus, cancel) = (Bus::new(Backlog::of(1000)), CancellationToken::new());
     let settings = crate::tracker::Settings {
         context_turns: 3,
         compaction_threshold: 0.5,
@@ -72,7 +70,7 @@ impl Bench {
     /// Returns the next `blocked` event as `id status`.
     async fn blocked(&mut self) -> String {
         loop {
-            if let Event::Blocked(access) = &self.events.recv().await.unwrap().event {
+            if let Event::Blocked(access) = &**self.events.event().await {
                 return format!("{} {}", access.id, access.status.as_str());
             }
         }

@@ -1,10 +1,11 @@
 //! What one client has been shown, and with it which events of the bus are news to it: joins,
 //! snapshots on request and resynchronisation leave neither gap nor repetition. Pure.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 
+use super::filter::Filter;
 use crate::model::{AgentId, BlockedId, Event, SessionKey, SessionMode, Snapshot};
 
 /// Whether an event is sent.
@@ -20,18 +21,23 @@ pub(super) enum Verdict {
 /// The state of one client. It grows with the sessions that live while the client is connected.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
+    /// What the client was shown last of each session; of one that its filter keeps from it by
+    /// now, that may be long ago.
     sessions: HashMap<SessionKey, Shown>,
-    /// Events to come that may be older than what was shown out of line: snapshots are taken while
-    /// the bus goes on, and what it carried meanwhile is still to be received.
-    doubtful: usize,
+    /// Number of the first event that the last whole set of snapshots did not contain.
+    as_of: u64,
+    /// Number of the first event that cannot repeat a line which was sent out of line.
+    doubtful_until: u64,
     /// Lines last sent about a subject, while events are doubtful.
     last: HashMap<Subject, Bytes>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Shown {
     seq: u64,
     mode: SessionMode,
+    /// Number of the first event that the snapshot did not contain.
+    as_of: u64,
 }
 
 /// What a line that stands for itself speaks of.
@@ -43,34 +49,29 @@ pub(super) enum Subject {
 }
 
 impl Gate {
-    /// Notes that the client is shown `snapshot`. It was taken after every event that the client
-    /// received so far, so it is never older than these.
-    pub(super) fn show(&mut self, snapshot: &Snapshot) {
-        let shown = Shown { seq: snapshot.seq, mode: snapshot.mode };
+    /// Notes that the client is shown a snapshot that contains all events before number `as_of`.
+    pub(super) fn show(&mut self, snapshot: &Snapshot, as_of: u64) {
+        let shown = Shown { seq: snapshot.seq, mode: snapshot.mode, as_of };
         self.sessions.insert(snapshot.key.clone(), shown);
     }
 
-    /// Notes a line about `subject` that the client is sent out of line.
-    pub(super) fn tell(&mut self, subject: Subject, line: Bytes) {
-        self.last.insert(subject, line);
+    /// Notes that the client was shown every session which lived then and that its filter covers.
+    pub(super) fn show_all(&mut self, as_of: u64) {
+        self.as_of = as_of;
     }
 
-    /// Notes that the next `waiting` events were published before or while the client was shown
-    /// what it was last shown.
-    pub(super) fn doubt(&mut self, waiting: usize) {
-        self.doubtful = waiting;
-        if waiting == 0 {
-            self.last.clear();
-        }
-    }
-
-    /// Forgets every session but those of `live`; returns the forgotten as empty snapshots, so that
-    /// the client can forget them too.
-    pub(super) fn retain(&mut self, live: &[Snapshot]) -> Vec<Snapshot> {
-        let is_live = |key: &SessionKey| live.iter().any(|snapshot| snapshot.key == *key);
+    /// Forgets the sessions that `filter` covers, but for those of `live`; returns the forgotten
+    /// as empty snapshots, so that the client can forget them too.
+    pub(super) fn retain<'a>(
+        &mut self,
+        filter: &Filter,
+        live: impl Iterator<Item = &'a SessionKey>,
+    ) -> Vec<Snapshot> {
+        let live: HashSet<_> = live.collect();
         self.sessions
-            .extract_if(|key, _| !is_live(key))
-            .filter(|(key, _)| !key.session.as_str().is_empty())
+            .extract_if(|key, shown| filter.covers(key, shown.mode) && !live.contains(key))
+            // What stands for a session that is not there yet has nothing to be forgotten.
+            .filter(|(key, shown)| !key.session.as_str().is_empty() || shown.seq > 0)
             .map(|(key, shown)| Snapshot {
                 key,
                 mode: shown.mode,
@@ -80,57 +81,63 @@ impl Gate {
             .collect()
     }
 
-    /// Judges the next event of the bus, which encodes as `line`.
-    pub(super) fn judge(&mut self, event: &Event, line: &Bytes) -> Verdict {
-        let doubtful = self.doubtful > 0;
-        self.doubtful = self.doubtful.saturating_sub(1);
-        let verdict = match event {
-            Event::Snapshot(snapshot) => self.judge_snapshot(snapshot, doubtful),
-            Event::Delta(delta) => self.judge_delta(&delta.key, delta.seq, doubtful),
-            Event::Agent(status) => {
-                self.judge_line(Subject::Agent(status.agent.clone()), line, doubtful)
-            }
-            Event::Usage(report) => {
-                self.judge_line(Subject::Usage(report.key.clone()), line, doubtful)
-            }
-            Event::Blocked(access) => {
-                self.judge_line(Subject::Blocked(access.id.clone()), line, doubtful)
-            }
-            Event::Turn(_) => Verdict::Send,
-            Event::SessionUpdate { .. } => Verdict::Drop,
-        };
-        if self.doubtful == 0 {
+    /// Notes a line about `subject` that the client is sent out of line.
+    pub(super) fn tell(&mut self, subject: Subject, line: Bytes) {
+        self.last.insert(subject, line);
+    }
+
+    /// Notes that events before number `until` may tell what the client was just told.
+    pub(super) fn doubt(&mut self, until: u64) {
+        self.doubtful_until = until;
+    }
+
+    /// Judges the event with that number, which encodes as `line`.
+    pub(super) fn judge(&mut self, number: u64, event: &Event, line: &Bytes) -> Verdict {
+        if number >= self.doubtful_until && !self.last.is_empty() {
             self.last.clear();
         }
-        verdict
-    }
-
-    fn judge_snapshot(&mut self, snapshot: &Snapshot, doubtful: bool) -> Verdict {
-        let new = Shown { seq: snapshot.seq, mode: snapshot.mode };
-        match self.sessions.get(&snapshot.key) {
-            Some(shown) if doubtful && (new.seq < shown.seq || new == *shown) => Verdict::Drop,
-            _ => {
-                self.sessions.insert(snapshot.key.clone(), new);
-                Verdict::Send
+        match event {
+            Event::Snapshot(snapshot) => self.judge_snapshot(number, snapshot),
+            Event::Delta(delta) => self.judge_delta(number, &delta.key, delta.seq),
+            Event::Agent(status) => {
+                self.judge_line(number, Subject::Agent(status.agent.clone()), line)
             }
+            Event::Usage(report) => {
+                self.judge_line(number, Subject::Usage(report.key.clone()), line)
+            }
+            Event::Blocked(access) => {
+                self.judge_line(number, Subject::Blocked(access.id.clone()), line)
+            }
+            // What the agent said was no JSON, and has no line.
+            Event::SessionUpdate { .. } if line.is_empty() => Verdict::Drop,
+            Event::Turn(_) | Event::SessionUpdate { .. } => Verdict::Send,
         }
     }
 
-    fn judge_delta(&mut self, key: &SessionKey, seq: u64, doubtful: bool) -> Verdict {
+    fn judge_snapshot(&mut self, number: u64, snapshot: &Snapshot) -> Verdict {
+        let as_of = self.sessions.get(&snapshot.key).map_or(self.as_of, |shown| shown.as_of);
+        if number < as_of {
+            return Verdict::Drop;
+        }
+        self.show(snapshot, as_of);
+        Verdict::Send
+    }
+
+    fn judge_delta(&mut self, number: u64, key: &SessionKey, seq: u64) -> Verdict {
         match self.sessions.get_mut(key) {
+            Some(shown) if number < shown.as_of => Verdict::Drop,
             Some(shown) if shown.seq.checked_add(1) == Some(seq) => {
                 shown.seq = seq;
                 Verdict::Send
             }
             // A session that was not live any more when the snapshots were taken.
-            None if doubtful => Verdict::Drop,
-            Some(shown) if doubtful && seq <= shown.seq => Verdict::Drop,
+            None if number < self.as_of => Verdict::Drop,
             _ => Verdict::Resync,
         }
     }
 
-    fn judge_line(&mut self, subject: Subject, line: &Bytes, doubtful: bool) -> Verdict {
-        if !doubtful {
+    fn judge_line(&mut self, number: u64, subject: Subject, line: &Bytes) -> Verdict {
+        if number >= self.doubtful_until {
             return Verdict::Send;
         }
         if self.last.get(&subject) == Some(line) {

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -29,8 +29,9 @@ use super::wire::{self, RpcError};
 use super::{BoxFuture, Caller, rpc};
 use crate::model::SessionId;
 
-/// Commands that wait for the viewer; when they are full, the client is not read further.
-const COMMANDS: usize = 64;
+/// Commands that wait for the viewer; when they are full, the client is not read further. Some are
+/// answers of several megabytes.
+const COMMANDS: usize = 8;
 
 /// Requests of one client under way at once; one more is refused with 409.
 const REQUESTS: usize = 256;
@@ -41,6 +42,9 @@ const WRONG_TOKENS: u32 = 3;
 /// Malformed lines in a row before the connection ends: whoever sends that many speaks another
 /// protocol.
 const MALFORMED_LINES: u32 = 100;
+
+/// The topic that is off by default.
+const UPDATES: &str = "session_update";
 
 /// How long a client may stay without showing a token where everything needs one.
 const AUTH_DEADLINE: Duration = Duration::from_secs(10);
@@ -63,6 +67,7 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, cancel: Cancel
         first: true,
         malformed: 0,
         wrong_tokens: 0,
+        turn: Arc::new(Semaphore::new(1)),
         running: FuturesUnordered::new(),
     };
     // The reader's end drops its commands, which ends the viewer after what waits. The viewer's
@@ -92,6 +97,9 @@ struct Reader {
     /// In a row.
     malformed: u32,
     wrong_tokens: u32,
+    /// The turn of requests that steer nothing. They run one after another, since their answers
+    /// may be large and one who does not read could ask for many.
+    turn: Arc<Semaphore>,
     /// Requests under way. They are first polled in the order in which they came.
     running: FuturesUnordered<BoxFuture<'static, Bytes>>,
 }
@@ -179,12 +187,16 @@ impl Reader {
             Request::Rpc { id, .. } if self.is_locked() => {
                 self.refuse(Some(&id), 401, "this port needs `auth` first").await;
             }
-            Request::Snapshot { .. } if self.is_locked() => {
+            Request::Snapshot { .. } | Request::Filter(_) | Request::Subscribe { .. }
+                if self.is_locked() =>
+            {
                 self.refuse(None, 401, "this port needs `auth` first").await;
             }
             Request::Snapshot { session } => {
                 self.say(Command::Snapshots(session.map(SessionId::new))).await;
             }
+            Request::Filter(filter) => self.say(Command::Filter(filter)).await,
+            Request::Subscribe { topics } => self.subscribe(&topics).await,
             Request::Rpc { id, .. } if self.running.len() >= REQUESTS => {
                 let message = format!("{REQUESTS} requests of this connection are under way");
                 self.refuse(Some(&id), 409, message).await;
@@ -210,10 +222,25 @@ impl Reader {
         ControlFlow::Continue(())
     }
 
+    /// A topic that is not known, as another version may have it, does not hinder the others.
+    async fn subscribe(&mut self, topics: &[String]) {
+        if topics.iter().any(|topic| topic == UPDATES) {
+            self.say(Command::Updates).await;
+        }
+        if let Some(unknown) = topics.iter().find(|topic| *topic != UPDATES) {
+            let message = format!("there is no topic `{unknown}`; there is {UPDATES}");
+            self.refuse(None, 404, message).await;
+        }
+    }
+
     fn start(&mut self, id: Box<RawValue>, method: String, params: Option<Box<RawValue>>) {
         let (shared, cancel, caller) = (Arc::clone(&self.shared), self.cancel.clone(), self.caller);
+        let turn = Arc::clone(&self.turn);
         self.running.push(Box::pin(async move {
-            let call = rpc::call(&shared, caller, &method, params.as_deref());
+            let call = async {
+                let _turn = if rpc::steers(&method) { None } else { turn.acquire().await.ok() };
+                rpc::call(&shared, caller, &method, params.as_deref()).await
+            };
             let outcome = tokio::select! {
                 biased;
                 outcome = AssertUnwindSafe(call).catch_unwind() => {

@@ -6,6 +6,9 @@ use std::fmt;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::filter::Filter;
+use crate::model::{SessionId, SessionMode};
+
 #[derive(Debug)]
 pub(super) enum Request {
     Rpc {
@@ -20,6 +23,10 @@ pub(super) enum Request {
     /// Of the sessions with that id; of all if None.
     Snapshot {
         session: Option<String>,
+    },
+    Filter(Filter),
+    Subscribe {
+        topics: Vec<String>,
     },
     /// A type from another version of this protocol.
     Unknown,
@@ -57,8 +64,32 @@ pub(super) fn parse(line: &[u8]) -> Result<Request, Malformed> {
             let session = fields.name("session_id").map_err(anonymous)?;
             Ok(Request::Snapshot { session })
         }
+        "set_stream_filter" => filter(&fields).map(Request::Filter).map_err(anonymous),
+        "subscribe" => {
+            let topics = fields.required("topics").map_err(anonymous)?;
+            Ok(Request::Subscribe { topics })
+        }
         _ => Ok(Request::Unknown),
     }
+}
+
+fn filter(fields: &Fields<'_>) -> Result<Filter, String> {
+    // Both are read, so that a mistake in either is told.
+    let session = fields.name("session_id")?;
+    let mode = fields.name("session_mode")?.as_deref().map(mode_named).transpose()?;
+    Ok(match (session, mode) {
+        (Some(session), _) => Filter::Session(SessionId::new(session)),
+        (None, Some(mode)) => Filter::Mode(mode),
+        (None, None) => Filter::All,
+    })
+}
+
+fn mode_named(name: &str) -> Result<SessionMode, String> {
+    let all = SessionMode::ALL;
+    all.into_iter().find(|mode| mode.as_str() == name).ok_or_else(|| {
+        let known = all.map(SessionMode::as_str).join("` or `");
+        format!("`session_mode` is `{known}`, not `{name}`")
+    })
 }
 
 /// A JSON object whose values are still raw. No key comes twice: readers would differ in what it
@@ -120,6 +151,10 @@ pub(super) trait Expected: DeserializeOwned {
 
 impl Expected for String {
     const WHAT: &'static str = "a string";
+}
+
+impl Expected for Vec<String> {
+    const WHAT: &'static str = "an array of strings";
 }
 
 struct FieldsVisitor;
@@ -193,6 +228,24 @@ mod tests {
             &expect!["Snapshot { session: None }"],
         );
         check(r#"{"type":"from_the_future","id":{}}"#, &expect!["Unknown"]);
+        for (filter, expect) in [
+            ("", expect!["Filter(All)"]),
+            (r#","session_id":"","session_mode":null"#, expect!["Filter(All)"]),
+            (
+                r#","session_id":"s","session_mode":"orchestrator""#,
+                expect![[r#"Filter(Session(SessionId("s")))"#]],
+            ),
+            (
+                r#","session_id":"","session_mode":"orchestrator""#,
+                expect!["Filter(Mode(Orchestrator))"],
+            ),
+        ] {
+            check(format!(r#"{{"type":"set_stream_filter"{filter}}}"#), &expect);
+        }
+        check(
+            r#"{"type":"subscribe","topics":["session_update","weather"]}"#,
+            &expect![[r#"Subscribe { topics: ["session_update", "weather"] }"#]],
+        );
     }
 
     #[test]
@@ -236,6 +289,22 @@ mod tests {
         check(
             r#"{"type":"request_snapshot","session_id":4}"#,
             &expect!["null: `session_id` must be a string"],
+        );
+        check(
+            r#"{"type":"set_stream_filter","session_id":["s"]}"#,
+            &expect!["null: `session_id` must be a string"],
+        );
+        check(
+            r#"{"type":"set_stream_filter","session_id":"s","session_mode":"solo"}"#,
+            &expect!["null: `session_mode` is `single_agent` or `orchestrator`, not `solo`"],
+        );
+        check(
+            r#"{"type":"subscribe","topics":"session_update"}"#,
+            &expect!["null: `topics` must be an array of strings"],
+        );
+        check(
+            r#"{"type":"subscribe"}"#,
+            &expect!["null: `topics` is missing, and must be an array of strings"],
         );
     }
 

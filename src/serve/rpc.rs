@@ -62,6 +62,11 @@ pub(super) enum Class {
     Control,
 }
 
+/// Tells whether a method acts on agents, and so may take as long as they do.
+pub(super) fn steers(method: &str) -> bool {
+    METHODS.iter().any(|(name, _, class)| *name == method && *class == Class::Control)
+}
+
 pub(super) async fn call(
     shared: &Shared,
     caller: Option<Caller>,

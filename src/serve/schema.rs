@@ -56,6 +56,14 @@ pub fn schema() -> Value {
 enum PlainLine {
     /// Asks for fresh snapshots: of the session with that id, or of all.
     RequestSnapshot { session_id: Option<String> },
+    /// Narrows the stream to a session or, if that is not given, to a mode; or to neither.
+    SetStreamFilter {
+        session_id: Option<String>,
+        #[schemars(extend("enum" = [json!(null), json!(""), json!("single_agent"), json!("orchestrator")]))]
+        session_mode: Option<String>,
+    },
+    /// Adds what is off by default: `session_update`.
+    Subscribe { topics: Vec<String> },
     /// Shows the control token.
     Auth { token: String },
 }

@@ -56,11 +56,17 @@ pub async fn bind(address: SocketAddr, eisen_dir: &Path) -> Result<TcpListener, 
             return BindError::Failed { address, cause };
         }
         let teams = live_teams(eisen_dir).unwrap_or_default();
-        match teams.into_iter().find(|team| team.address.port() == address.port()) {
+        match teams.into_iter().find(|team| overlap(team.address, address)) {
             Some(team) => BindError::Team { address, team: team.team, pid: team.pid },
             None => BindError::Taken { address },
         }
     })
+}
+
+/// Whether only one of the two can be listened on.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let (a, b) = (one.ip().to_canonical(), other.ip().to_canonical());
+    one.port() == other.port() && (a == b || a.is_unspecified() || b.is_unspecified())
 }
 
 /// The port of a team.
@@ -114,7 +120,7 @@ impl Server {
                             self.refuse(stream);
                             continue;
                         }
-                        prepare(&stream);
+                        prepare(&stream, self.shared.limits.write_deadline);
                         let (shared, cancel) = (Arc::clone(&self.shared), cancel.clone());
                         connections.spawn(reader::serve(stream, shared, cancel));
                     }
@@ -155,7 +161,7 @@ impl Server {
     }
 }
 
-fn prepare(stream: &TcpStream) {
+fn prepare(stream: &TcpStream, deadline: Duration) {
     // Lines are gathered here; waiting for more would only delay them.
     let _ = stream.set_nodelay(true);
     // While a team is quiet nothing is written, and a client that is gone without a word, or that
@@ -166,7 +172,12 @@ fn prepare(stream: &TcpStream) {
         let _ = setsockopt(stream, sockopt::TcpKeepIdle, &KEEP_ALIVE_S);
         let _ = setsockopt(stream, sockopt::TcpKeepInterval, &KEEP_ALIVE_S);
         let _ = setsockopt(stream, sockopt::TcpKeepCount, &4);
+        // One that went away with lines on their way to it would be sent them for a quarter hour.
+        let deadline = u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX);
+        let _ = setsockopt(stream, sockopt::TcpUserTimeout, &deadline);
     }
+    #[cfg(not(target_os = "linux"))]
+    let _ = deadline;
 }
 
 fn report(ended: Result<(), tokio::task::JoinError>) {

@@ -2,17 +2,17 @@
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Snapshot, UsageReport};
+use crate::model::{BlockedAccess, BlockedId, BlockedStatus, UsageReport};
 use crate::routing::{Decision, ResolveError, RoutingHandle};
 use crate::serve::BoxFuture;
 use crate::session::{Answer, RegistryError, RegistryHandle, Request};
-use crate::tracker::TrackerHandle;
+use crate::tracker::{Snapshots, TrackerHandle};
 
 /// The state behind the stream. An answer contains everything that was published on the bus before
 /// it was asked for.
 pub trait Sources: Send + Sync + 'static {
-    /// Every live session, the default target first (an empty one if there is none).
-    fn snapshots(&self) -> BoxFuture<'_, Vec<Snapshot>>;
+    /// Every live session.
+    fn snapshots(&self) -> BoxFuture<'_, Snapshots>;
 
     /// The last usage of each session.
     fn usages(&self) -> BoxFuture<'_, Vec<UsageReport>>;
@@ -48,14 +48,15 @@ pub struct Handles {
 }
 
 impl Sources for Handles {
-    fn snapshots(&self) -> BoxFuture<'_, Vec<Snapshot>> {
+    fn snapshots(&self) -> BoxFuture<'_, Snapshots> {
         Box::pin(async {
             let mut snapshots = self.tracker.snapshots().await;
+            let sessions = &mut snapshots.sessions;
             if self.follows_active
                 && let Some(active) = self.registry.active().await
-                && let Some(place) = snapshots.iter().position(|shown| shown.key == active)
+                && let Some(place) = sessions.iter().position(|shown| shown.key == active)
             {
-                snapshots[..=place].rotate_right(1);
+                sessions[..=place].rotate_right(1);
             }
             snapshots
         })

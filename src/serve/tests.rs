@@ -20,10 +20,11 @@ use fake::Fake;
 
 mod auth;
 mod docs;
+mod equality;
 pub(super) mod fake;
 mod hostile;
 mod rpc;
-mod samples;
+pub(super) mod samples;
 mod schema;
 mod stream;
 

@@ -6,47 +6,52 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::mpsc;
 
+use super::filter::Filter;
 use super::gate::{Gate, Subject, Verdict};
 use super::outgoing::Outgoing;
 use super::server::Shared;
 use super::wire;
-use crate::bus::Published;
+use crate::bus::{Received, Rendered, Subscriber};
 use crate::model::{
     AgentId, AgentStatus, BlockedAccess, BlockedStatus, SessionId, SessionKey, SessionMode,
     Snapshot, UsageReport,
 };
+use crate::tracker::Snapshots;
 
 /// What the reading half wants sent.
 #[derive(Debug)]
 pub(super) enum Command {
     /// An answer; what was on the bus before it goes first.
     Answer(Bytes),
-    /// Fresh snapshots: of the sessions with that id, of all if None.
+    /// Fresh snapshots: of the sessions with that id, of all that the filter covers if None.
     Snapshots(Option<SessionId>),
+    /// Fresh snapshots, and from then on only what passes.
+    Filter(Filter),
+    /// From now on `session_update`s too.
+    Updates,
     /// The stream begins now: the client has shown its token.
     Join,
     /// Something harmless, to find out whether the client still reads.
     Probe,
 }
 
-type Events = broadcast::Receiver<Arc<Published>>;
-
 pub(super) struct Viewer<W> {
     shared: Arc<Shared>,
     outgoing: Outgoing<W>,
     commands: mpsc::Receiver<Command>,
     /// None until the client has joined.
-    events: Option<Events>,
+    events: Option<Subscriber>,
+    filter: Filter,
     gate: Gate,
 }
 
 impl<W: AsyncWrite + Unpin> Viewer<W> {
     pub(super) fn new(shared: Arc<Shared>, writer: W, commands: mpsc::Receiver<Command>) -> Self {
         let outgoing = Outgoing::new(writer, shared.limits.write_deadline);
-        Self { shared, outgoing, commands, events: None, gate: Gate::default() }
+        let (filter, gate) = (Filter::default(), Gate::default());
+        Self { shared, outgoing, commands, events: None, filter, gate }
     }
 
     /// Sends until the reading half is gone, then what waits, then the end.
@@ -62,7 +67,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                     Some(command) => self.obey(command).await?,
                     None => break,
                 },
-                event = next(&mut self.events) => self.take(event).await?,
+                received = next(&mut self.events) => self.take(received).await?,
             }
             self.gather().await?;
         }
@@ -75,8 +80,8 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         while !self.outgoing.is_full() {
             if let Ok(command) = self.commands.try_recv() {
                 self.obey(command).await?;
-            } else if let Some(event) = self.try_next() {
-                self.take(event).await?;
+            } else if let Some(received) = self.try_next() {
+                self.take(received).await?;
             } else {
                 break;
             }
@@ -91,7 +96,19 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 self.catch_up().await?;
                 self.outgoing.push(line);
             }
-            Command::Snapshots(session) => self.show_sessions(session).await?,
+            Command::Snapshots(None) => {
+                self.show_sessions().await?;
+            }
+            Command::Snapshots(Some(session)) => self.show_session(session).await?,
+            Command::Filter(filter) => {
+                self.filter = filter;
+                self.refresh_sessions().await?;
+            }
+            Command::Updates => {
+                if let Some(events) = &mut self.events {
+                    events.want_updates();
+                }
+            }
             Command::Join => self.join().await?,
             Command::Probe => {
                 for status in self.shared.team.agents() {
@@ -111,25 +128,26 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
 
     /// Takes what is on the bus at this moment.
     async fn catch_up(&mut self) -> io::Result<()> {
-        for _ in 0..self.waiting() {
-            let Some(event) = self.try_next() else { break };
-            self.take(event).await?;
+        for _ in 0..self.events.as_ref().map_or(0, Subscriber::waiting) {
+            let Some(received) = self.try_next() else { break };
+            self.take(received).await?;
         }
         Ok(())
     }
 
-    async fn take(&mut self, event: Result<Arc<Published>, u64>) -> io::Result<()> {
-        match event {
-            Ok(published) => {
+    async fn take(&mut self, received: Received) -> io::Result<()> {
+        match received {
+            Received::Event(number, event) if self.filter.passes(&event) => {
                 // Encoded by whichever client comes first, and shared.
-                let line = published.encoded.get_or_init(|| wire::event(&published.event));
-                match self.gate.judge(&published.event, line) {
+                let line = event.line(wire::event);
+                match self.gate.judge(number, &event, line) {
                     Verdict::Send => self.outgoing.push(line.clone()),
                     Verdict::Drop => {}
                     Verdict::Resync => self.show_all().await?,
                 }
             }
-            Err(missed) => {
+            Received::Event(..) => {}
+            Received::Missed(missed) => {
                 self.outgoing.push(wire::lagged(missed));
                 self.show_all().await?;
             }
@@ -139,51 +157,72 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
 
     /// Shows the client everything anew: after that it owes nothing to what it was sent before.
     async fn show_all(&mut self) -> io::Result<()> {
+        self.refresh_sessions().await?;
         let shared = Arc::clone(&self.shared);
-        let snapshots = shared.sources.snapshots().await;
-        let gone = self.gate.retain(&snapshots);
-        if snapshots.is_empty() {
-            // The tracker ended; a client's first line is a snapshot all the same.
-            self.outgoing.push(wire::snapshot(&unknown(SessionId::new(""))));
-        }
-        for snapshot in &snapshots {
-            self.show_snapshot(snapshot).await?;
-        }
-        for snapshot in &gone {
-            self.outgoing.push(wire::snapshot(snapshot));
-        }
         for status in shared.team.agents() {
             self.show_agent(&status);
         }
         for report in shared.sources.usages().await {
-            self.show_usage(&report);
-        }
-        for access in shared.sources.blocked(Some(BlockedStatus::Pending)).await {
-            self.show_blocked(&access);
-        }
-        self.gate.doubt(self.waiting());
-        Ok(())
-    }
-
-    async fn show_sessions(&mut self, session: Option<SessionId>) -> io::Result<()> {
-        // No event is taken while the snapshots are: they are never older than what was sent.
-        let mut snapshots = self.shared.sources.snapshots().await;
-        if let Some(session) = session {
-            snapshots.retain(|snapshot| snapshot.key.session == session);
-            if snapshots.is_empty() {
-                self.outgoing.push(wire::snapshot(&unknown(session)));
+            if self.filter.covers(&report.key, report.mode) {
+                self.show_usage(&report);
             }
         }
-        for snapshot in &snapshots {
-            self.show_snapshot(snapshot).await?;
+        for access in shared.sources.blocked(Some(BlockedStatus::Pending)).await {
+            if self.filter.covers_blocked(&access) {
+                self.show_blocked(&access);
+            }
         }
-        self.gate.doubt(self.waiting());
+        self.gate.doubt(shared.bus.position());
         Ok(())
     }
 
-    async fn show_snapshot(&mut self, snapshot: &Snapshot) -> io::Result<()> {
-        self.gate.show(snapshot);
-        self.outgoing.push(wire::snapshot(snapshot));
+    /// Shows every session that the filter covers, and that the others of that kind are gone.
+    async fn refresh_sessions(&mut self) -> io::Result<()> {
+        let live = self.show_sessions().await?;
+        for snapshot in self.gate.retain(&self.filter, live.iter()) {
+            self.outgoing.push(wire::snapshot(&snapshot));
+        }
+        Ok(())
+    }
+
+    /// Shows every session that the filter covers; if there is none, an empty one in its place: a
+    /// client's first line and the answer to its request is a snapshot in any case.
+    async fn show_sessions(&mut self) -> io::Result<Vec<SessionKey>> {
+        let Snapshots { as_of, mut sessions } = self.shared.sources.snapshots().await;
+        sessions.retain(|snapshot| self.filter.covers(&snapshot.key, snapshot.mode));
+        if sessions.is_empty() {
+            self.outgoing.push(wire::snapshot(&match &self.filter {
+                Filter::All => unknown(SessionId::new(""), SessionMode::SingleAgent),
+                Filter::Session(session) => unknown(session.clone(), SessionMode::SingleAgent),
+                Filter::Mode(mode) => unknown(SessionId::new(""), *mode),
+            }));
+        }
+        let mut live = Vec::with_capacity(sessions.len());
+        for snapshot in sessions {
+            live.push(snapshot.key.clone());
+            self.show_snapshot(&snapshot, as_of).await?;
+        }
+        self.gate.show_all(as_of);
+        Ok(live)
+    }
+
+    /// Shows the sessions with that id, whatever the filter.
+    async fn show_session(&mut self, session: SessionId) -> io::Result<()> {
+        let Snapshots { as_of, mut sessions } = self.shared.sources.snapshots().await;
+        sessions.retain(|snapshot| snapshot.key.session == session);
+        if sessions.is_empty() {
+            let empty = unknown(session, SessionMode::SingleAgent);
+            self.outgoing.push(wire::snapshot(&empty));
+        }
+        for snapshot in sessions {
+            self.show_snapshot(&snapshot, as_of).await?;
+        }
+        Ok(())
+    }
+
+    async fn show_snapshot(&mut self, snapshot: &Rendered<Snapshot>, as_of: u64) -> io::Result<()> {
+        self.gate.show(snapshot, as_of);
+        self.outgoing.push(snapshot.line(wire::snapshot).clone());
         // Many large maps are not piled up; the deltas meanwhile wait on the bus.
         if self.outgoing.is_full() { self.outgoing.flush().await } else { Ok(()) }
     }
@@ -205,37 +244,22 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         self.outgoing.push(line);
     }
 
-    fn waiting(&self) -> usize {
-        self.events.as_ref().map_or(0, Events::len)
-    }
-
-    fn try_next(&mut self) -> Option<Result<Arc<Published>, u64>> {
-        match self.events.as_mut()?.try_recv() {
-            Ok(published) => Some(Ok(published)),
-            Err(TryRecvError::Lagged(missed)) => Some(Err(missed)),
-            Err(TryRecvError::Empty | TryRecvError::Closed) => None,
-        }
+    fn try_next(&mut self) -> Option<Received> {
+        self.events.as_mut()?.try_recv()
     }
 }
 
-/// Waits for the next event, or for how many were missed; forever if there can be none.
-async fn next(events: &mut Option<Events>) -> Result<Arc<Published>, u64> {
-    if let Some(events) = events {
-        match events.recv().await {
-            Ok(published) => return Ok(published),
-            Err(RecvError::Lagged(missed)) => return Err(missed),
-            Err(RecvError::Closed) => {}
-        }
+/// Waits for what comes next; forever if there can be nothing.
+async fn next(events: &mut Option<Subscriber>) -> Received {
+    if let Some(events) = events
+        && let Some(received) = events.recv().await
+    {
+        return received;
     }
     std::future::pending().await
 }
 
 /// Stands for a session that nobody knows.
-fn unknown(session: SessionId) -> Snapshot {
-    Snapshot {
-        key: SessionKey::new(AgentId::new(""), session),
-        mode: SessionMode::SingleAgent,
-        seq: 0,
-        nodes: Vec::new(),
-    }
+fn unknown(session: SessionId, mode: SessionMode) -> Snapshot {
+    Snapshot { key: SessionKey::new(AgentId::new(""), session), mode, seq: 0, nodes: Vec::new() }
 }

@@ -14,7 +14,7 @@ use crate::model::{
     SessionKey, SessionMode, Snapshot, Touch, UsageReport, Via,
 };
 
-/// Encodes what the bus carries; empty for what no client can ask for.
+/// Encodes what the bus carries; empty if it is no JSON, which an agent's own words may not be.
 pub(super) fn event(event: &Event) -> Bytes {
     match event {
         Event::Snapshot(shown) => snapshot(shown),
@@ -34,7 +34,7 @@ pub(super) fn event(event: &Event) -> Bytes {
         }),
         Event::Blocked(access) => blocked(access),
         Event::Agent(status) => agent(status),
-        Event::SessionUpdate { .. } => Bytes::new(),
+        Event::SessionUpdate { key, update, .. } => session_update(key, update),
     }
 }
 
@@ -65,6 +65,19 @@ pub(super) fn blocked(access: &BlockedAccess) -> Bytes {
 
 pub(super) fn agent(status: &AgentStatus) -> Bytes {
     line(&Message::Agent(status.into()))
+}
+
+fn session_update(key: &SessionKey, update: &str) -> Bytes {
+    serde_json::from_str(update).map_or_else(
+        |_| Bytes::new(),
+        |update| {
+            line(&Message::SessionUpdate {
+                agent_id: key.agent.as_str(),
+                session_id: key.session.as_str(),
+                update,
+            })
+        },
+    )
 }
 
 /// Tells that `missed` events passed the client by.
@@ -149,6 +162,13 @@ enum Message<'a> {
         /// Why it ended in an error.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<&'a str>,
+    },
+    /// What an agent said of its session: ACP's update, as it came.
+    SessionUpdate {
+        agent_id: &'a str,
+        session_id: &'a str,
+        #[schemars(with = "Value")]
+        update: &'a RawValue,
     },
     /// The client took lines too slowly: what comes at a join follows anew.
     Lagged {

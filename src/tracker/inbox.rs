@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 use tracing::warn;
 
-use super::OpenSession;
 use super::told::Told;
-use crate::model::{AgentId, SessionKey, Snapshot, TimestampMs, UsageReport};
+use super::{OpenSession, Snapshots};
+use crate::model::{AgentId, SessionKey, TimestampMs, UsageReport};
 
 /// Waiting news of one agent, in bytes; of its `session/update`s as many again. Past it touches,
 /// usages and compactions (and updates) are left out, counted and logged. What a client's own
@@ -41,7 +41,7 @@ pub(super) enum Message {
 #[derive(Debug)]
 pub(super) enum Ask {
     Settled(oneshot::Sender<()>),
-    Snapshots(oneshot::Sender<Vec<Snapshot>>),
+    Snapshots(oneshot::Sender<Snapshots>),
     Usages(oneshot::Sender<Vec<UsageReport>>),
     Sessions(oneshot::Sender<Vec<OpenSession>>),
 }

@@ -98,7 +98,7 @@ proptest! {
                 let snapshots = sessions.snapshots();
                 client.compare(&snapshots);
                 let mut nodes: Vec<_> =
-                    snapshots.into_iter().map(|it| (it.key, it.nodes)).collect();
+                    snapshots.iter().map(|it| (it.key.clone(), it.nodes.clone())).collect();
                 if plain.view.is_none() && plain.sessions.is_empty() {
                     prop_assert_eq!(nodes.pop(), Some((key("a/"), Vec::new())));
                 }
@@ -147,11 +147,12 @@ proptest! {
                 _ => None,
             }));
         }
-        let nodes = |sessions: &Sessions| {
-            let snapshots = sessions.snapshots().into_iter();
-            snapshots.map(|it| (it.key, it.mode, it.nodes)).collect::<Vec<_>>()
+        let nodes = |sessions: &mut Sessions| {
+            let snapshots = sessions.snapshots();
+            let all = snapshots.iter().map(|it| (it.key.clone(), it.mode, it.nodes.clone()));
+            all.collect::<Vec<_>>()
         };
-        prop_assert_eq!(nodes(&each), nodes(&merged));
+        prop_assert_eq!(nodes(&mut each), nodes(&mut merged));
         prop_assert_eq!(&usages[0], &usages[1]);
         prop_assert_eq!(&turns[0], &turns[1]);
     }
@@ -208,7 +209,10 @@ impl Plain {
         let place = place.unwrap_or_else(|| {
             if !matches!(
                 kind,
-                ActivityKind::Closed | ActivityKind::Compacted | ActivityKind::TurnEnded { .. }
+                ActivityKind::Closed
+                    | ActivityKind::Compacted
+                    | ActivityKind::TurnEnded { .. }
+                    | ActivityKind::Update(_)
             ) {
                 if kind == ActivityKind::Opened
                     && self.view == self.designated.as_ref().map(unopened)

@@ -1,8 +1,11 @@
 //! One session: its map, the count of its turns, its last usage and the number of its last delta.
 //! Knows no other session.
 
+use std::sync::{Arc, Weak};
+
 use super::Settings;
 use super::heat::{Changes, HeatMap};
+use crate::bus::Rendered;
 use crate::model::{Delta, Model, SessionKey, SessionMode, Snapshot, Usage, UsageReport};
 
 #[derive(Debug)]
@@ -18,6 +21,28 @@ pub(super) struct Session {
     pub(super) model: Option<Model>,
     /// When anything was last told of it, on the count of everything told.
     pub(super) last_told: u64,
+    shown: LastShown,
+}
+
+/// The last snapshot that was given out, for as long as anybody holds it: whoever asks for the
+/// same again shares it.
+#[derive(Default, Debug)]
+pub(super) struct LastShown(Weak<Rendered<Snapshot>>);
+
+impl LastShown {
+    /// Returns it if it has all deltas up to `seq`, else what `take` gives.
+    pub(super) fn at(
+        &mut self,
+        seq: u64,
+        take: impl FnOnce() -> Snapshot,
+    ) -> Arc<Rendered<Snapshot>> {
+        if let Some(last) = self.0.upgrade().filter(|last| last.seq == seq) {
+            return last;
+        }
+        let taken = Arc::new(Rendered::new(take()));
+        self.0 = Arc::downgrade(&taken);
+        taken
+    }
 }
 
 impl Session {
@@ -31,6 +56,7 @@ impl Session {
             is_open: false,
             model: None,
             last_told: 0,
+            shown: LastShown::default(),
         }
     }
 
@@ -47,6 +73,13 @@ impl Session {
             seq: self.seq,
             nodes: self.map.nodes(),
         }
+    }
+
+    pub(super) fn shared_snapshot(&mut self) -> Arc<Rendered<Snapshot>> {
+        let mut shown = std::mem::take(&mut self.shown);
+        let snapshot = shown.at(self.seq, || self.snapshot());
+        self.shown = shown;
+        snapshot
     }
 
     pub(super) fn usage_report(&self) -> Option<UsageReport> {

@@ -15,6 +15,7 @@ use super::session::{Session, Turns};
 use super::told::Told;
 use super::view::View;
 use super::{OpenSession, OrchestratorView, Settings};
+use crate::bus::Rendered;
 use crate::model::{
     AgentId, Event, SessionKey, SessionMode, Snapshot, TimestampMs, TurnEnd, Usage, UsageReport,
 };
@@ -104,6 +105,11 @@ impl Sessions {
 
     /// Takes in what was told of a session at `at`.
     pub(super) fn tell(&mut self, key: &SessionKey, told: Told, at: TimestampMs) {
+        if let Told::Update(update) = told {
+            // It is only passed on: what is on the map must not depend on who listens.
+            let (key, mode) = (key.clone(), self.mode(key));
+            return self.events.push(Event::SessionUpdate { key, mode, update });
+        }
         let Some(told) = self.tell_closing(key, told) else { return };
         let Some(number) = self.number(key, &told) else { return };
         let Some(session) = self.live.get_mut(&number) else { return };
@@ -118,6 +124,7 @@ impl Sessions {
                 self.roster_changed |= session.model.as_ref() != Some(&model);
                 session.model = Some(model);
             }
+            Told::Update(_) => {}
             Told::Closed => self.close(number),
             Told::Touched { path, touch, accessed } => {
                 let load = self.agents.get_mut(&key.agent);
@@ -130,9 +137,6 @@ impl Sessions {
             Told::Compacted => session.map.compact(),
             Told::TurnBegan => session.turns.begin(),
             Told::TurnEnded { stop_reason, reason } => self.end_turn(number, stop_reason, reason),
-            Told::Update(update) => {
-                self.events.push(Event::SessionUpdate { key: key.clone(), update });
-            }
         }
         if self.live.get(&number).is_some_and(|session| session.map.is_active()) {
             self.active.insert(number);
@@ -153,11 +157,15 @@ impl Sessions {
 
     /// Every session, the default target first (an empty one if there is none). Contains what the
     /// events say that were taken, if [`Self::flush`] came before.
-    pub(super) fn snapshots(&self) -> Vec<Snapshot> {
-        let view = self.view.iter().map(View::snapshot);
-        let mut all: Vec<_> = view.chain(self.on_the_wire().map(Session::snapshot)).collect();
+    pub(super) fn snapshots(&mut self) -> Vec<Arc<Rendered<Snapshot>>> {
+        let mut all: Vec<_> = self.view.iter_mut().map(View::shared_snapshot).collect();
+        for session in self.live.values_mut() {
+            if !is_shown_by(self.view.as_ref(), session) {
+                all.push(session.shared_snapshot());
+            }
+        }
         if let (true, Some(key)) = (all.is_empty(), &self.default_key) {
-            all.push(Session::new(key.clone()).snapshot());
+            all.push(Session::new(key.clone()).shared_snapshot());
         }
         all
     }
@@ -216,7 +224,16 @@ impl Sessions {
             self.flush_view();
             self.sum_usage();
         }
-        self.events.push(Event::Turn(TurnEnd { key, turn, stop_reason, reason }));
+        let mode = self.mode(&key);
+        self.events.push(Event::Turn(TurnEnd { key, mode, turn, stop_reason, reason }));
+    }
+
+    /// The mode in which the wire shows a session.
+    fn mode(&self, key: &SessionKey) -> SessionMode {
+        match &self.view {
+            Some(view) if view.key() == key => SessionMode::Orchestrator,
+            _ => SessionMode::SingleAgent,
+        }
     }
 
     /// Sessions first, then what they come to in the view.

@@ -8,9 +8,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::Settings;
 use super::inbox::{Ask, Inbox, Message};
 use super::sessions::Sessions;
+use super::{Settings, Snapshots};
 use crate::bus::Bus;
 
 /// After so many ticks without a change the task ticks more slowly.
@@ -96,7 +96,10 @@ impl Task {
         // Who asked may have gone.
         let _ = match ask {
             Ask::Settled(reply) => reply.send(()).is_ok(),
-            Ask::Snapshots(reply) => reply.send(self.sessions.snapshots()).is_ok(),
+            Ask::Snapshots(reply) => {
+                let (as_of, sessions) = (self.bus.position(), self.sessions.snapshots());
+                reply.send(Snapshots { as_of, sessions }).is_ok()
+            }
             Ask::Sessions(reply) => reply.send(self.sessions.open_sessions()).is_ok(),
             Ask::Usages(reply) => reply.send(self.sessions.usages()).is_ok(),
         };

@@ -4,10 +4,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::Settings;
 use super::told::Told;
+use crate::bus::Rendered;
 use crate::model::{
     ActivityKind, AgentId, Cost, Event, FileNode, SessionId, SessionKey, SessionMode, Snapshot,
     Source, Touch, Usage,
@@ -109,11 +111,11 @@ pub(super) fn event_text(event: &Event) -> String {
             format!("{} usage {used}/{size}{cost}", head(&report.key, report.mode))
         }
         Event::Turn(turn) => {
-            let head = head(&turn.key, SessionMode::SingleAgent);
+            let head = head(&turn.key, turn.mode);
             format!("{head} turn {} {}", turn.turn, turn.stop_reason)
         }
-        Event::SessionUpdate { key, update } => {
-            format!("{} update {update}", head(key, SessionMode::SingleAgent))
+        Event::SessionUpdate { key, mode, update } => {
+            format!("{} update {update}", head(key, *mode))
         }
         Event::Blocked(_) | Event::Agent(_) => unreachable!("the tracker knows none"),
     }
@@ -173,7 +175,7 @@ impl Client {
     }
 
     /// Panics if the client sees anything else than `server`.
-    pub(super) fn compare(&self, server: &[Snapshot]) {
+    pub(super) fn compare(&self, server: &[Arc<Rendered<Snapshot>>]) {
         for snapshot in server {
             let Some(session) = self.sessions.get(&snapshot.key) else {
                 assert_eq!(

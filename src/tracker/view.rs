@@ -1,9 +1,12 @@
 //! The orchestrator's merged view: a session on the wire whose nodes and tokens are those of the
 //! whole team. Knows not how sessions come and go; it is fed with their changes.
 
+use std::sync::Arc;
+
 use super::heat::Changes;
 use super::merge::Merge;
-use super::session::delta;
+use super::session::{LastShown, delta};
+use crate::bus::Rendered;
 use crate::model::{
     AgentId, Delta, SessionId, SessionKey, SessionMode, Snapshot, Usage, UsageReport,
 };
@@ -18,12 +21,20 @@ pub(super) struct View {
     seq: u64,
     pub(super) merge: Merge,
     usage: Option<Usage>,
+    shown: LastShown,
 }
 
 impl View {
     /// In a session of its own.
     pub(super) fn external(key: SessionKey) -> Self {
-        Self { key, designated: None, seq: 0, merge: Merge::default(), usage: None }
+        Self {
+            key,
+            designated: None,
+            seq: 0,
+            merge: Merge::default(),
+            usage: None,
+            shown: LastShown::default(),
+        }
     }
 
     /// In a session of `agent`, once it is open.
@@ -60,6 +71,7 @@ impl View {
     pub(super) fn move_to(&mut self, key: SessionKey, seq: u64) {
         self.key = key;
         self.seq = seq;
+        self.shown = LastShown::default();
     }
 
     /// Returns what the sessions' changes come to.
@@ -81,6 +93,13 @@ impl View {
             seq: self.seq,
             nodes: self.merge.nodes(),
         }
+    }
+
+    pub(super) fn shared_snapshot(&mut self) -> Arc<Rendered<Snapshot>> {
+        let mut shown = std::mem::take(&mut self.shown);
+        let snapshot = shown.at(self.seq, || self.snapshot());
+        self.shown = shown;
+        snapshot
     }
 
     pub(super) fn usage(&self) -> Option<UsageReport> {

@@ -17,5 +17,6 @@ mod process;
 mod registry;
 mod restoring;
 mod starting;
+mod stream;
 mod terminals;
 mod tidy;

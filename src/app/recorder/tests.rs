@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
 use super::*;
-use crate::bus::Bus;
+use crate::bus::{Backlog, Bus};
 use crate::model::{Activity, ActivityKind, AgentId, SessionId};
 use crate::session::Answer;
 use crate::tracker::{OrchestratorView, Settings};
@@ -34,7 +34,7 @@ impl Team {
         let dir = tempfile::tempdir().unwrap();
         let end_of_tracker = CancellationToken::new();
         let view = OrchestratorView::Agent(AgentId::new("lead"));
-        let bus = Bus::new(100);
+        let bus = Bus::new(Backlog::of(100));
         let (tracker, tracking) = TrackerHandle::spawn(SETTINGS, view, bus, end_of_tracker.clone());
         let (registry, keeping) = RegistryHandle::spawn(dir.path(), CancellationToken::new());
         let (recorder, recording) =

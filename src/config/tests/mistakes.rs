@@ -207,7 +207,7 @@ fn each_mistake_says_what_to_write() {
         ── [port]⏎max_connections = 0⏎backlog = "many"⏎write_deadline_s = true
         2:19 `max_connections` must be a whole number from 1 to 1000000 | leave it out for 1024
         3:11 `backlog` must be a whole number from 16 to 1000000, not a string | write it without quotes
-        4:20 `write_deadline_s` must be a whole number from 1 to 3600, not a boolean | leave it out for 10
+        4:20 `write_deadline_s` must be a whole number from 1 to 3600, not a boolean | leave it out for 60
         ── [graph]⏎enabled = 1
         2:11 `enabled` must be a boolean, not an integer | write `true` or `false`, without quotes
         ── id = 1

@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::bus::Bus;
+use crate::bus::{Backlog, Bus, Subscriber};
 use crate::extract::{Access, Ask, Gate, Refusal, Target};
 use crate::line::Direction;
 use crate::model::{
@@ -102,7 +102,7 @@ pub(super) struct Bench {
     pub(super) ended: oneshot::Sender<String>,
     pub(super) relay: JoinHandle<Result<(), ProxyError>>,
     pub(super) routing: RoutingHandle,
-    pub(super) events: tokio::sync::broadcast::Receiver<Arc<crate::bus::Published>>,
+    pub(super) events: Subscriber,
     pub(super) permits: Arc<Permits>,
     pub(super) tracker: TrackerHandle,
     pub(super) _folder: TempDir,
@@ -127,7 +127,7 @@ pub(super) const ZONED: Options = Options {
 
 pub(super) fn bench(options: &Options) -> Bench {
     let folder = tempfile::tempdir().unwrap();
-    let (bus, cancel) = (Bus::new(1000), CancellationToken::new());
+    let (bus, cancel) = (Bus::new(Backlog::of(1000)), CancellationToken::new());
     let events = bus.subscribe();
     let settings = tracker::Settings {
         context_turns: 3,
@@ -204,7 +204,7 @@ impl Bench {
 
     pub(super) async fn blocked(&mut self) -> (BlockedId, BlockedStatus) {
         loop {
-            if let Event::Blocked(access) = &self.events.recv().await.unwrap().event {
+            if let Event::Blocked(access) = &**self.events.event().await {
                 return (access.id.clone(), access.status);
             }
         }

@@ -24,7 +24,8 @@ fn field(line: &str, name: &str) -> String {
 }
 
 fn is_request(line: &str) -> bool {
-    ["rpc", "auth", "request_snapshot"].contains(&field(line, "type").as_str())
+    ["rpc", "auth", "request_snapshot", "set_stream_filter", "subscribe"]
+        .contains(&field(line, "type").as_str())
 }
 
 #[test]
@@ -53,12 +54,12 @@ async fn every_exchange_goes_as_it_is_shown() {
 
 #[test]
 fn the_limits_are_the_defaults() {
-    let config::Port { max_connections, max_line_bytes, backlog, write_deadline } =
+    let config::Port { max_connections, max_line_bytes, backlog, backlog_bytes, write_deadline } =
         config::Port::default();
     for limit in [
         format!("`max_connections` = {max_connections} |"),
         format!("`max_line_bytes` = {max_line_bytes} |"),
-        format!("`backlog` = {backlog} |"),
+        format!("`backlog` = {backlog}, `backlog_bytes` = {backlog_bytes} |"),
         format!("`write_deadline_s` = {} |", write_deadline.as_secs()),
     ] {
         assert!(DOCUMENT.contains(&limit), "{limit}");

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
 use super::samples;
-use crate::bus::Bus;
+use crate::bus::{Backlog, Bus, Rendered};
 use crate::client_host::PromptOutcome;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event,
@@ -18,6 +18,7 @@ use crate::model::{
 use crate::routing::{Decision, ResolveError};
 use crate::serve::{BoxFuture, Order, Prompt, Refused, Sources, Team};
 use crate::session::{Answer, Registry, RegistryError, Request};
+use crate::tracker::Snapshots;
 
 pub(in crate::serve) struct Fake {
     pub(in crate::serve) bus: Bus,
@@ -37,6 +38,10 @@ pub(in crate::serve) struct Fake {
 
 impl Fake {
     pub(in crate::serve) fn new(backlog: usize) -> Arc<Self> {
+        Self::with(Backlog::of(backlog))
+    }
+
+    pub(in crate::serve) fn with(backlog: Backlog) -> Arc<Self> {
         let (slow, heard) = mpsc::unbounded_channel();
         Arc::new(Self {
             bus: Bus::new(backlog),
@@ -87,14 +92,18 @@ impl Fake {
 }
 
 impl Sources for Fake {
-    fn snapshots(&self) -> BoxFuture<'_, Vec<Snapshot>> {
+    fn snapshots(&self) -> BoxFuture<'_, Snapshots> {
         Box::pin(async {
             let racing = self.racing.swap(false, Ordering::Relaxed);
             if racing {
                 self.touch(1, "before.ts");
                 self.bus.publish(Event::Agent(samples::agent("ui")));
             }
-            let snapshots = self.snapshots.lock().unwrap().clone();
+            let snapshots = {
+                let snapshots = self.snapshots.lock().unwrap();
+                let sessions = snapshots.iter().cloned().map(|it| Arc::new(Rendered::new(it)));
+                Snapshots { as_of: self.bus.position(), sessions: sessions.collect() }
+            };
             if racing {
                 self.touch(1, "after.ts");
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
+use tokio::time::timeout;
 
 use super::fake::Fake;
 use super::{Client, Limits, Port, samples};
@@ -127,6 +128,36 @@ async fn a_client_that_is_gone_leaves_its_place_though_nothing_happens() {
     let mut other = port.connect().await;
     assert_eq!(other.next().await["error"]["code"], 500);
     assert_eq!(listener.next().await["type"], "agent");
+}
+
+#[tokio::test]
+async fn one_that_only_asks_and_never_reads_is_read_no_further_and_harms_nobody() {
+    let port = Port::open().await;
+    let mut greedy = port.join().await;
+    let request = "{\"type\":\"rpc\",\"id\":1,\"method\":\"list_blocked\"}\n".repeat(1_000);
+    // Its requests pile up in its own sockets.
+    let flood = async {
+        loop {
+            greedy.write.write_all(request.as_bytes()).await.unwrap();
+        }
+    };
+    assert!(timeout(Duration::from_secs(2), flood).await.is_err());
+    let mut other = port.join().await;
+    port.fake.touch(0, "a.ts");
+    assert_eq!(other.next().await["type"], "delta");
+    // It was not forgotten.
+    assert_eq!(greedy.answer().await["type"], "rpc_result");
+}
+
+#[tokio::test]
+async fn half_a_request_line_holds_nobody_up() {
+    let port = Port::open().await;
+    let mut slow = port.join().await;
+    slow.send("{\"type\":\"rpc\",\"id\":1,").await;
+    let mut other = port.join().await;
+    assert_eq!(other.ask("list_agents", json!({})).await["type"], "rpc_result");
+    slow.send("\"method\":\"list_agents\"}\n").await;
+    assert_eq!(slow.answer().await["type"], "rpc_result");
 }
 
 #[tokio::test(start_paused = true)]

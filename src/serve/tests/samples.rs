@@ -13,11 +13,11 @@ use crate::serve::wire;
 
 pub(super) const NOW: u64 = 1_760_000_000_000;
 
-pub(super) fn key(agent: &str, session: &str) -> SessionKey {
+pub(in crate::serve) fn key(agent: &str, session: &str) -> SessionKey {
     SessionKey::new(AgentId::new(agent), SessionId::new(session))
 }
 
-pub(super) fn node(path: &str, heat: f64) -> FileNode {
+pub(in crate::serve) fn node(path: &str, heat: f64) -> FileNode {
     FileNode {
         path: path.into(),
         heat,
@@ -28,7 +28,7 @@ pub(super) fn node(path: &str, heat: f64) -> FileNode {
     }
 }
 
-pub(super) fn snapshot() -> Snapshot {
+pub(in crate::serve) fn snapshot() -> Snapshot {
     Snapshot {
         key: key("lead", "s-lead"),
         mode: SessionMode::Orchestrator,
@@ -37,11 +37,11 @@ pub(super) fn snapshot() -> Snapshot {
     }
 }
 
-pub(super) fn other_snapshot() -> Snapshot {
+pub(in crate::serve) fn other_snapshot() -> Snapshot {
     Snapshot { key: key("ui", "s-ui"), mode: SessionMode::SingleAgent, seq: 3, nodes: Vec::new() }
 }
 
-pub(super) fn delta() -> Delta {
+pub(in crate::serve) fn delta() -> Delta {
     Delta {
         key: key("ui", "s-ui"),
         mode: SessionMode::SingleAgent,
@@ -51,7 +51,7 @@ pub(super) fn delta() -> Delta {
     }
 }
 
-pub(super) fn usage() -> UsageReport {
+pub(in crate::serve) fn usage() -> UsageReport {
     UsageReport {
         key: key("ui", "s-ui"),
         mode: SessionMode::SingleAgent,
@@ -63,7 +63,7 @@ pub(super) fn usage() -> UsageReport {
     }
 }
 
-pub(super) fn blocked(status: BlockedStatus) -> BlockedAccess {
+pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
     BlockedAccess {
         id: BlockedId::new("b1"),
         key: key("ui", "s-ui"),
@@ -78,7 +78,7 @@ pub(super) fn blocked(status: BlockedStatus) -> BlockedAccess {
     }
 }
 
-pub(super) fn agent(name: &str) -> AgentStatus {
+pub(in crate::serve) fn agent(name: &str) -> AgentStatus {
     AgentStatus {
         agent: AgentId::new(name),
         state: AgentState::Ready,
@@ -89,7 +89,7 @@ pub(super) fn agent(name: &str) -> AgentStatus {
     }
 }
 
-pub(super) fn failed_agent() -> AgentStatus {
+pub(in crate::serve) fn failed_agent() -> AgentStatus {
     AgentStatus {
         agent: AgentId::new("api"),
         state: AgentState::Error,
@@ -100,13 +100,26 @@ pub(super) fn failed_agent() -> AgentStatus {
     }
 }
 
-pub(super) fn turn(reason: Option<Arc<str>>) -> TurnEnd {
+pub(in crate::serve) fn turn(reason: Option<Arc<str>>) -> TurnEnd {
     let stop_reason = if reason.is_some() { "error" } else { "end_turn" };
-    TurnEnd { key: key("ui", "s-ui"), turn: 2, stop_reason: stop_reason.into(), reason }
+    TurnEnd {
+        key: key("ui", "s-ui"),
+        mode: SessionMode::SingleAgent,
+        turn: 2,
+        stop_reason: stop_reason.into(),
+        reason,
+    }
+}
+
+pub(in crate::serve) fn update() -> Event {
+    let text =
+        r#"{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}"#;
+    let (key, mode) = (key("ui", "s-ui"), SessionMode::SingleAgent);
+    Event::SessionUpdate { key, mode, update: text.into() }
 }
 
 /// Every line that the server sends by itself, without its line feed.
-pub(super) fn lines() -> Vec<String> {
+pub(in crate::serve) fn lines() -> Vec<String> {
     let events = [
         Event::Snapshot(snapshot()),
         Event::Snapshot(Snapshot { key: key("", ""), seq: 0, ..other_snapshot() }),
@@ -125,6 +138,7 @@ pub(super) fn lines() -> Vec<String> {
         Event::Agent(failed_agent()),
         Event::Turn(turn(None)),
         Event::Turn(turn(Some("the agent ended: exit status 1".into()))),
+        update(),
     ];
     let lines = events.iter().map(wire::event).chain([wire::lagged(4096)]);
     lines.map(|line| String::from_utf8(line.to_vec()).unwrap().trim_end().to_owned()).collect()
@@ -144,6 +158,7 @@ fn each_line_is_exactly_that() {
         {"type":"agent","agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn"}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"error","reason":"the agent ended: exit status 1"}
+        {"type":"session_update","agent_id":"ui","session_id":"s-ui","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}
         {"type":"lagged","missed":4096}"#]].assert_eq(&lines().join("\n"));
 }
 
@@ -155,7 +170,18 @@ fn usage_without_a_price_says_null() {
 }
 
 #[test]
-fn what_no_client_asked_for_is_not_encoded() {
-    let update = Event::SessionUpdate { key: key("ui", "s-ui"), update: "{}".into() };
-    assert!(wire::event(&update).is_empty());
+fn updates_are_passed_on_as_the_agent_wrote_them() {
+    let line = |text: &str| {
+        let (key, mode) = (key("ui", "s-ui"), SessionMode::SingleAgent);
+        let update = Event::SessionUpdate { key, mode, update: text.into() };
+        String::from_utf8(wire::event(&update).to_vec()).unwrap()
+    };
+    for text in [
+        r#"{ "b":1e999, "a" : "\ud800", "b":12345678901234567890123 }"#,
+        &format!("{}{}", "[".repeat(10_000), "]".repeat(10_000)),
+    ] {
+        let head = r#"{"type":"session_update","agent_id":"ui","session_id":"s-ui","update":"#;
+        assert_eq!(line(text), format!("{head}{text}}}\n"));
+    }
+    assert_eq!(line("{"), "");
 }

@@ -44,7 +44,7 @@ fn every_example_of_a_client_is_valid() {
     for line in blocks().map(|block| block[0]) {
         let message: Value = serde_json::from_str(line).unwrap();
         let wrong = message["method"] == "dance" || message["id"].is_null();
-        let is_request = ["rpc", "auth", "request_snapshot"]
+        let is_request = ["rpc", "auth", "request_snapshot", "set_stream_filter", "subscribe"]
             .contains(&message["type"].as_str().unwrap_or_default());
         if is_request && !(message["type"] == "rpc" && wrong) {
             assert_valid(&client, &message);

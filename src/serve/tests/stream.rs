@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::fake::Fake;
 use super::{Client, Limits, Port, samples};
-use crate::model::{AgentState, AgentStatus, Event, Snapshot};
+use crate::model::{AgentState, AgentStatus, BlockedAccess, BlockedStatus, Event, Snapshot};
 
 /// Says in a few words what a line is.
 fn brief(message: &Value) -> String {
@@ -81,10 +81,25 @@ async fn a_new_session_announces_itself() {
 async fn session_updates_are_for_subscribers() {
     let port = Port::open().await;
     let mut client = port.join().await;
-    let update = Event::SessionUpdate { key: samples::key("ui", "s-ui"), update: "{}".into() };
-    port.fake.bus.publish(update);
+    port.fake.bus.publish(samples::update());
     port.fake.touch(1, "a.ts");
     assert_eq!(briefs(&mut client, 1).await, ["delta s-ui 4"]);
+
+    client.say(&json!({ "type": "subscribe", "topics": ["weather", "session_update"] })).await;
+    let refused = client.next().await;
+    assert_eq!((&refused["type"], &refused["error"]["code"]), (&json!("rpc_error"), &json!(404)));
+    let Event::SessionUpdate { key, mode, .. } = samples::update() else { unreachable!() };
+    port.fake.bus.publish(Event::SessionUpdate { key, mode, update: "{ torn".into() });
+    port.fake.bus.publish(samples::update());
+    let update = client.next().await;
+    assert_eq!(update["update"]["content"]["text"], "Done.");
+
+    // They pass the filter that their session passes.
+    client.say(&json!({ "type": "set_stream_filter", "session_id": "s-lead" })).await;
+    assert_eq!(briefs(&mut client, 1).await, ["snapshot s-lead 7"]);
+    port.fake.bus.publish(samples::update());
+    port.fake.touch(0, "a.ts");
+    assert_eq!(briefs(&mut client, 1).await, ["delta s-lead 8"]);
 }
 
 #[tokio::test]
@@ -123,7 +138,7 @@ async fn who_falls_behind_is_told_and_shown_everything_anew() {
     assert_eq!(
         briefs(&mut client, 7).await,
         [
-            "lagged 7",
+            "lagged 9",
             "snapshot s-lead 17",
             // Its session ended meanwhile.
             "snapshot s-ui 3",
@@ -173,4 +188,91 @@ async fn at_the_end_clients_get_what_waits() {
     let stopped = client.next().await;
     assert_eq!(stopped["error"], json!({ "code": 409, "message": "the team is stopping" }));
     client.assert_ended().await;
+}
+
+#[tokio::test]
+async fn a_filter_narrows_the_stream_and_can_be_lifted() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    client.say(&json!({ "type": "set_stream_filter", "session_id": "s-ui" })).await;
+    assert_eq!(briefs(&mut client, 1).await, ["snapshot s-ui 3"]);
+    port.fake.touch(0, "a.ts");
+    port.fake.touch(1, "a.ts");
+    port.fake.bus.publish(Event::Turn(samples::turn(None)));
+    port.fake.bus.publish(Event::Agent(samples::agent("ui")));
+    assert_eq!(briefs(&mut client, 3).await, ["delta s-ui 4", "turn 2", "agent ready"]);
+
+    // A mode counts only where no session is named.
+    client
+        .say(&json!({ "type": "set_stream_filter", "session_id": "s-lead", "session_mode": "single_agent" }))
+        .await;
+    assert_eq!(briefs(&mut client, 1).await, ["snapshot s-lead 8"]);
+    port.fake.touch(1, "b.ts");
+    port.fake.bus.publish(Event::Turn(samples::turn(None)));
+    // It was routed to that session.
+    port.fake.bus.publish(Event::Blocked(samples::blocked(BlockedStatus::Allowed)));
+    assert_eq!(briefs(&mut client, 1).await, ["blocked allowed"]);
+
+    client.say(&json!({ "type": "request_snapshot" })).await;
+    assert_eq!(briefs(&mut client, 1).await, ["snapshot s-lead 8"]);
+    client.say(&json!({ "type": "request_snapshot", "session_id": "s-ui" })).await;
+    assert_eq!(briefs(&mut client, 1).await, ["snapshot s-ui 5"]);
+
+    // What is gone by the time the filter is lifted is taken back.
+    port.fake.snapshots.lock().unwrap().pop();
+    client.say(&json!({ "type": "set_stream_filter" })).await;
+    assert_eq!(briefs(&mut client, 2).await, ["snapshot s-lead 8", "snapshot s-ui 5"]);
+    port.fake.touch(0, "b.ts");
+    assert_eq!(briefs(&mut client, 1).await, ["delta s-lead 9"]);
+}
+
+#[tokio::test]
+async fn a_filter_waits_for_its_session() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    client.say(&json!({ "type": "set_stream_filter", "session_id": "s-new" })).await;
+    assert_eq!(briefs(&mut client, 1).await, ["snapshot s-new 0"]);
+    port.fake.touch(0, "a.ts");
+    let new = Snapshot { key: samples::key("ui", "s-new"), seq: 0, ..samples::other_snapshot() };
+    port.fake.snapshots.lock().unwrap().push(new.clone());
+    port.fake.bus.publish(Event::Snapshot(new));
+    port.fake.touch(2, "a.ts");
+    assert_eq!(briefs(&mut client, 2).await, ["snapshot s-new 0", "delta s-new 1"]);
+}
+
+#[tokio::test]
+async fn who_follows_the_orchestrator_gets_every_blocked_access() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    client.say(&json!({ "type": "set_stream_filter", "session_mode": "orchestrator" })).await;
+    assert_eq!(briefs(&mut client, 1).await, ["snapshot s-lead 7"]);
+    let unrouted =
+        BlockedAccess { orchestrator: None, ..samples::blocked(BlockedStatus::Observed) };
+    port.fake.bus.publish(Event::Blocked(unrouted));
+    port.fake.touch(1, "a.ts");
+    port.fake.touch(0, "a.ts");
+    assert_eq!(briefs(&mut client, 2).await, ["blocked observed", "delta s-lead 8"]);
+
+    port.fake.snapshots.lock().unwrap().remove(0);
+    client.say(&json!({ "type": "set_stream_filter", "session_mode": "orchestrator" })).await;
+    let empty = client.next().await;
+    assert_eq!(
+        (&empty["session_id"], &empty["session_mode"]),
+        (&json!(""), &json!("orchestrator"))
+    );
+}
+
+#[tokio::test]
+async fn a_filter_holds_when_all_is_shown_anew() {
+    let port = Port::with(Fake::new(4), Limits::default(), "127.0.0.1:0").await;
+    let mut client = port.join().await;
+    client.say(&json!({ "type": "set_stream_filter", "session_id": "s-lead" })).await;
+    assert_eq!(briefs(&mut client, 1).await, ["snapshot s-lead 7"]);
+    for n in 0..10 {
+        port.fake.touch(1, &format!("{n}.ts"));
+    }
+    let seen = ["lagged 8", "snapshot s-lead 7", "agent ready", "agent error", "blocked pending"];
+    assert_eq!(briefs(&mut client, 5).await, seen);
+    port.fake.touch(0, "a.ts");
+    assert_eq!(briefs(&mut client, 1).await, ["delta s-lead 8"]);
 }

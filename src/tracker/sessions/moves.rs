@@ -23,7 +23,7 @@ impl Sessions {
             return Some(*number);
         }
         match told {
-            Told::Closed | Told::Compacted | Told::Model(_) => None,
+            Told::Closed | Told::Compacted | Told::Model(_) | Told::Update(_) => None,
             Told::TurnEnded { .. } => {
                 never_began(key);
                 None
@@ -34,22 +34,21 @@ impl Sessions {
                 }
                 Some(self.open(key))
             }
-            Told::Touched { .. } | Told::Usage { .. } | Told::TurnBegan | Told::Update(_) => {
-                Some(self.open(key))
-            }
+            Told::Touched { .. } | Told::Usage { .. } | Told::TurnBegan => Some(self.open(key)),
         }
     }
 
     /// Sees to what is told of a session that was closed while prompts ran. Returns what is left
     /// to be seen to.
     pub(super) fn tell_closing(&mut self, key: &SessionKey, told: Told) -> Option<Told> {
+        let mode = self.mode(key);
         let Some(turns) = self.closing.get_mut(key) else { return Some(told) };
         let is_open_again = self.numbers.contains_key(key);
         match told {
             Told::TurnEnded { stop_reason, reason } => {
                 if let Some(turn) = turns.end() {
                     let key = key.clone();
-                    self.events.push(Event::Turn(TurnEnd { key, turn, stop_reason, reason }));
+                    self.events.push(Event::Turn(TurnEnd { key, mode, turn, stop_reason, reason }));
                 }
                 if !turns.is_running() {
                     self.closing.shift_remove(key);
@@ -58,15 +57,13 @@ impl Sessions {
             told if is_open_again => return Some(told),
             Told::Opened => return Some(Told::Opened),
             Told::TurnBegan => turns.begin(),
-            Told::Update(update) => {
-                self.events.push(Event::SessionUpdate { key: key.clone(), update });
-            }
             // The last words of a prompt that winds down begin no new session.
             Told::Closed
             | Told::Touched { .. }
             | Told::Usage { .. }
+            | Told::Compacted
             | Told::Model(_)
-            | Told::Compacted => {}
+            | Told::Update(_) => {}
         }
         None
     }

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use tokio::sync::broadcast;
 use tokio::time::{advance, timeout};
 
 use super::*;
-use crate::bus::Published;
+use crate::bus::{Backlog, Received, Subscriber};
 use crate::model::{Activity, AgentId, Event, SessionId};
 use crate::tracker::testing::{Client, SETTINGS, activity, event_text, key, told};
 use crate::tracker::{OrchestratorView, TrackerHandle};
@@ -14,7 +13,7 @@ use crate::tracker::{OrchestratorView, TrackerHandle};
 /// A running tracker and one who watches it. Time is paused: it passes while everybody waits.
 struct Stage {
     handle: TrackerHandle,
-    events: broadcast::Receiver<Arc<Published>>,
+    events: Subscriber,
     cancel: CancellationToken,
     task: tokio::task::JoinHandle<()>,
     begun: Instant,
@@ -22,7 +21,7 @@ struct Stage {
 
 impl Stage {
     fn new(view: OrchestratorView) -> Self {
-        let (bus, cancel) = (Bus::new(1_000), CancellationToken::new());
+        let (bus, cancel) = (Bus::new(Backlog::of(1_000)), CancellationToken::new());
         let events = bus.subscribe();
         let clock = Arc::new(|| 7);
         let (handle, task) =
@@ -38,8 +37,8 @@ impl Stage {
 
     /// The next event and when it came, in milliseconds.
     async fn next(&mut self) -> (u128, String) {
-        let published = self.events.recv().await.unwrap();
-        (self.begun.elapsed().as_millis(), event_text(&published.event))
+        let event = self.events.event().await;
+        (self.begun.elapsed().as_millis(), event_text(&event))
     }
 }
 
@@ -59,6 +58,7 @@ fn at(millis: u128, text: &str) -> (u128, String) {
 #[tokio::test(start_paused = true)]
 async fn deltas_come_with_the_tick_and_all_else_at_once() {
     let mut stage = Stage::new(nobody());
+    stage.events.want_updates();
     advance(Duration::from_millis(30)).await;
     stage.record("a/s", "read x");
     stage.record("a/s", "usage 1/2");
@@ -101,7 +101,8 @@ async fn news_wake_an_idle_tracker_within_a_tick() {
 async fn a_tracker_without_news_ticks_slowly_after_twenty_ticks() {
     let inbox = Arc::<Inbox>::default();
     let sessions = Sessions::new(SETTINGS, nobody());
-    let mut task = Task::new(SETTINGS, sessions, Arc::clone(&inbox), Bus::new(10), roster());
+    let bus = Bus::new(Backlog::of(10));
+    let mut task = Task::new(SETTINGS, sessions, Arc::clone(&inbox), bus, roster());
     let mut periods = Vec::new();
     let mut pass = |task: &mut Task, count: usize| {
         for _ in 0..count {
@@ -124,7 +125,8 @@ async fn a_tracker_without_news_ticks_slowly_after_twenty_ticks() {
 #[tokio::test(start_paused = true)]
 async fn a_tick_that_comes_late_is_not_made_up_for() {
     let sessions = Sessions::new(SETTINGS, nobody());
-    let mut task = Task::new(SETTINGS, sessions, Arc::default(), Bus::new(10), roster());
+    let bus = Bus::new(Backlog::of(10));
+    let mut task = Task::new(SETTINGS, sessions, Arc::default(), bus, roster());
     advance(Duration::from_millis(1_030)).await;
     task.pass_tick();
     assert_eq!(task.next_tick - Instant::now(), SETTINGS.tick);
@@ -139,8 +141,8 @@ async fn who_waits_until_all_is_settled_finds_all_published() {
     stage.record("a/s", "read y");
     stage.handle.settled().await;
     let mut texts = Vec::new();
-    while let Ok(published) = stage.events.try_recv() {
-        texts.push(event_text(&published.event));
+    while let Some(Received::Event(_, event)) = stage.events.try_recv() {
+        texts.push(event_text(&event));
     }
     assert_eq!(texts[2], "a/s turn 0 end_turn");
     assert_eq!(texts[3], "a/s delta 2\n    y 1 in read turn 1 @7");
@@ -156,21 +158,61 @@ async fn what_an_answer_contains_was_published_before() {
     let snapshots = stage.handle.snapshots().await;
     let mut client = Client::default();
     let mut reported = Vec::new();
-    while let Ok(published) = stage.events.try_recv() {
-        client.follow(&published.event);
-        if let Event::Usage(report) = &published.event {
+    while let Some(Received::Event(number, event)) = stage.events.try_recv() {
+        assert!(number < snapshots.as_of);
+        client.follow(&event);
+        if let Event::Usage(report) = &**event {
             reported.push(report.key.clone());
         }
     }
-    client.compare(&snapshots);
+    client.compare(&snapshots.sessions);
     assert_eq!(reported.len(), 2);
     assert_eq!(stage.handle.usages().await.len(), 2);
 
     stage.record("a/s", "read y");
     let snapshots = stage.handle.snapshots().await;
-    client.follow(&stage.events.try_recv().unwrap().event);
-    client.follow(&stage.events.try_recv().unwrap().event);
-    client.compare(&snapshots);
+    client.follow(&**stage.events.event().await);
+    client.follow(&**stage.events.event().await);
+    assert_eq!(snapshots.as_of, 8);
+    client.compare(&snapshots.sessions);
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_ask_for_the_same_snapshots_share_them() {
+    let stage = Stage::new(OrchestratorView::External(key("orchestrator/team-t")));
+    stage.record("a/s", "read x");
+    let (one, other) = tokio::join!(stage.handle.snapshots(), stage.handle.snapshots());
+    assert_eq!(one.sessions.len(), 2);
+    let same = |(a, b): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(a, b);
+    assert!(one.sessions.iter().zip(&other.sessions).all(same));
+
+    stage.record("a/s", "read y");
+    let later = stage.handle.snapshots().await;
+    assert!(!one.sessions.iter().zip(&later.sessions).any(same));
+    let nodes = |snapshots: &super::super::Snapshots| snapshots.sessions[1].nodes.len();
+    assert_eq!((nodes(&one), nodes(&later)), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn updates_are_told_while_somebody_wants_them_and_change_nothing() {
+    let mut stage = Stage::new(nobody());
+    stage.record("a/s", "update 1");
+    stage.events.want_updates();
+    stage.record("a/s", "update 2");
+    assert_eq!(stage.next().await.1, "a/s update 2");
+    assert_eq!(stage.handle.snapshots().await.sessions[0].key, key("a/"), "no session began");
+
+    // They keep their place before the end of their turn.
+    for line in ["began", "update 3", "read x", "update 4", "ended", "update 5"] {
+        stage.record("a/s", line);
+    }
+    stage.handle.settled().await;
+    let mut heard = Vec::new();
+    for _ in 0..6 {
+        heard.push(stage.next().await.1.split('\n').next().unwrap().to_owned());
+    }
+    let expected = ["snapshot 0", "update 3", "update 4", "delta 1", "turn 0 end_turn", "update 5"];
+    assert_eq!(heard, expected.map(|event| format!("a/s {event}")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,24 +222,28 @@ async fn the_end_comes_after_a_last_round_of_deltas_and_leaves_nobody_waiting() 
     stage.handle.blocked(&key("a/s"), "y".into());
     stage.cancel.cancel();
     stage.task.await.unwrap();
-    stage.events.recv().await.unwrap();
-    let last = stage.events.recv().await.unwrap();
+    stage.events.event().await;
+    let last = stage.events.event().await;
     let nodes = "\n    x 1 in read turn 0 @7\n    y 1 out blocked turn 0 @7";
-    assert_eq!(event_text(&last.event), format!("a/s delta 1{nodes}"));
+    assert_eq!(event_text(&last), format!("a/s delta 1{nodes}"));
 
     stage.handle.record(
         &AgentId::new("a"),
         Activity { session: SessionId::new("s"), kind: activity("opened") },
     );
     soon(stage.handle.settled()).await;
-    assert_eq!(stage.handle.snapshots().await, []);
+    assert!(stage.handle.snapshots().await.sessions.is_empty());
     assert_eq!(stage.handle.usages().await, []);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_never_ran_leaves_nobody_waiting() {
-    let (handle, task) =
-        TrackerHandle::spawn(SETTINGS, nobody(), Bus::new(10), CancellationToken::new());
+    let (handle, task) = TrackerHandle::spawn(
+        SETTINGS,
+        nobody(),
+        Bus::new(Backlog::of(10)),
+        CancellationToken::new(),
+    );
     drop(task);
     soon(handle.settled()).await;
 }

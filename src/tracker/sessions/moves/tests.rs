@@ -158,7 +158,7 @@ fn a_designated_session_shows_the_team_once_it_is_open() {
             lead/l ended
               lead/l (orchestrator) delta 2
                 y 1 in read turn 0 @5
-              lead/l turn 0 end_turn
+              lead/l (orchestrator) turn 0 end_turn
             a/s usage 5/50
               a/s usage 5/50
               lead/l (orchestrator) usage 15/150

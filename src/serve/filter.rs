@@ -1,0 +1,84 @@
+//! Which part of the stream a client wants. Pure.
+
+use crate::model::{BlockedAccess, Event, SessionId, SessionKey, SessionMode};
+
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) enum Filter {
+    #[default]
+    All,
+    /// Sessions with that id, of whichever agent.
+    Session(SessionId),
+    Mode(SessionMode),
+}
+
+impl Filter {
+    pub(super) fn passes(&self, event: &Event) -> bool {
+        match event {
+            Event::Snapshot(snapshot) => self.covers(&snapshot.key, snapshot.mode),
+            Event::Delta(delta) => self.covers(&delta.key, delta.mode),
+            Event::Usage(report) => self.covers(&report.key, report.mode),
+            Event::Turn(turn) => self.covers(&turn.key, turn.mode),
+            Event::SessionUpdate { key, mode, .. } => self.covers(key, *mode),
+            Event::Blocked(access) => self.covers_blocked(access),
+            Event::Agent(_) => true,
+        }
+    }
+
+    /// Tells whether a session that is shown in `mode` is wanted.
+    pub(super) fn covers(&self, key: &SessionKey, mode: SessionMode) -> bool {
+        match self {
+            Self::All => true,
+            Self::Session(session) => *session == key.session,
+            Self::Mode(wanted) => *wanted == mode,
+        }
+    }
+
+    /// A blocked access concerns the session that tried and the one that decides. Whoever follows
+    /// the orchestrator gets them all: it is the one to decide, even if its session is not open.
+    pub(super) fn covers_blocked(&self, access: &BlockedAccess) -> bool {
+        let decides = |key: &SessionKey| self.covers(key, SessionMode::Orchestrator);
+        self.covers(&access.key, access.mode)
+            || access.orchestrator.as_ref().is_some_and(decides)
+            || *self == Self::Mode(SessionMode::Orchestrator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{BlockedStatus, UsageReport};
+    use crate::serve::tests::samples::{self, key};
+
+    fn session(name: &str) -> Filter {
+        Filter::Session(SessionId::new(name))
+    }
+
+    #[test]
+    fn each_kind_has_its_own_rule() {
+        let (single, orchestrator) =
+            (Filter::Mode(SessionMode::SingleAgent), Filter::Mode(SessionMode::Orchestrator));
+        let lead = UsageReport {
+            key: key("lead", "s-lead"),
+            mode: SessionMode::Orchestrator,
+            ..samples::usage()
+        };
+        let (ui, s_lead, other) = (session("s-ui"), session("s-lead"), session("s-x"));
+        let filters = [&Filter::All, &ui, &s_lead, &other, &single, &orchestrator];
+        let unrouted =
+            BlockedAccess { orchestrator: None, ..samples::blocked(BlockedStatus::Denied) };
+        for (event, passes) in [
+            (Event::Snapshot(samples::snapshot()), "10100 1"),
+            (Event::Delta(samples::delta()), "1100 10"),
+            (Event::Usage(samples::usage()), "1100 10"),
+            (Event::Usage(lead), "10100 1"),
+            (Event::Turn(samples::turn(None)), "1100 10"),
+            (samples::update(), "1100 10"),
+            (Event::Blocked(samples::blocked(BlockedStatus::Pending)), "1110 11"),
+            (Event::Blocked(unrouted), "1100 11"),
+            (Event::Agent(samples::agent("ui")), "1111 11"),
+        ] {
+            let passed = filters.map(|filter| if filter.passes(&event) { '1' } else { '0' });
+            assert_eq!(passed.iter().collect::<String>(), passes.replace(' ', ""), "{event:?}");
+        }
+    }
+}

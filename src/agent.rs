@@ -14,7 +14,9 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::client_host::{HostError, HostSettings, PromptOutcome};
+use crate::client_host::{
+    AgentInfo, Cancelled, HostError, HostSettings, PromptOutcome, Said, SessionLoad,
+};
 use crate::model::{AgentId, AgentState, AgentStatus, SessionId, now_ms};
 use crate::process::{Command, Launcher};
 use crate::routing::RoutingHandle;
@@ -72,6 +74,18 @@ pub struct AgentHandle {
     run: watch::Receiver<Option<RunHandle>>,
     routing: RoutingHandle,
     tracker: TrackerHandle,
+}
+
+#[derive(Debug)]
+pub struct Prompt {
+    /// None: the agent's default one.
+    pub session: Option<SessionId>,
+    /// ACP content blocks.
+    pub blocks: Vec<Value>,
+    /// The orchestrator waits for the turn's end.
+    pub by_orchestrator: bool,
+    /// Shows the turn as it goes.
+    pub said: watch::Sender<Said>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -153,18 +167,20 @@ impl AgentHandle {
 
     /// Answers once the turn has ended and everyone was told. Dropping the future withdraws a
     /// prompt that still waits for its turn, and leaves a running one alone.
-    pub async fn prompt(
-        &self,
-        session: Option<SessionId>,
-        blocks: Vec<Value>,
-        by_orchestrator: bool,
-    ) -> Result<PromptOutcome, AgentError> {
+    pub async fn prompt(&self, prompt: Prompt) -> Result<PromptOutcome, AgentError> {
         let run = self.ready()?;
-        run.prompt(&self.id, &self.routing, &self.tracker, session, blocks, by_orchestrator).await
+        run.prompt(&self.id, &self.routing, &self.tracker, prompt).await
     }
 
-    pub async fn cancel(&self, session: Option<SessionId>) -> Result<(), AgentError> {
+    pub async fn cancel(&self, session: Option<SessionId>) -> Result<Cancelled, AgentError> {
         Ok(self.ready()?.host.cancel(session).await?)
+    }
+
+    /// Who the agent said it is, and its sessions; None where it doesn't run, or has not said.
+    pub async fn announced(&self) -> Option<(AgentInfo, Vec<SessionLoad>)> {
+        let run = self.run.borrow().clone()?;
+        let info = run.host.agent_info()?.clone();
+        Some((info, run.host.session_loads().await.unwrap_or_default()))
     }
 
     pub async fn new_session(&self) -> Result<SessionId, AgentError> {

@@ -1,6 +1,7 @@
 //! Wiring: which room is connected to which, from start to finish. No policy of its own.
 
 mod console;
+mod details;
 mod environment;
 mod observe;
 mod recorder;

@@ -1,15 +1,27 @@
 //! The command line: flags, help, exit codes. Knows no policy; `app` does the work.
 
+mod agents;
+mod blocked;
+mod format;
+mod help;
+mod logs;
+mod output;
+mod packaging;
+mod prompt;
+mod ps;
 mod resolve;
+mod table;
+mod team;
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
+use self::help::command;
 use crate::app::{self, Failure, ObserveOptions, UpOptions};
 use crate::config;
 use crate::scripted;
@@ -17,7 +29,7 @@ use crate::serve;
 
 /// Runs a team of AI coding agents on one code base, each inside its own zone.
 #[derive(Parser, Debug)]
-#[command(name = "eisen-core", version, max_term_width = 100, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "eisen-core", version, max_term_width = 100, arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -25,23 +37,11 @@ struct Cli {
     command: Command,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  eisen-core check -c eisen.toml             what the configuration says, and what it lacks
-  eisen-core up -c eisen.toml                run the team until Ctrl-C
-  nc 127.0.0.1 17320                         watch it
-  eisen-core resolve b3 allow                let a blocked access through
-  eisen-core observe --zone 'src/**' -- opencode acp
-
-Environment:
-  EISEN_DIR   run files and logs (default: ~/.eisen)
-  EISEN_LOG   log filter, such as `debug` or `eisen_core::proxy=trace` (else RUST_LOG, else `warn`)
-
-Exit codes: 0 done, 1 failed while running, 2 wrong usage or configuration.";
-
 #[derive(Args, Debug)]
+#[command(next_help_heading = "Options of every command")]
 struct Global {
-    /// TCP port to listen on; 0 takes a free one [default: 17320, or the configuration's]
+    /// TCP port: to listen on, where 0 takes a free one [default: 17320, or the configuration's];
+    /// or that of the running team that is meant
     #[arg(long, global = true, value_name = "N")]
     port: Option<u16>,
     /// Id of the observed agent [default: the command's file name]
@@ -58,16 +58,34 @@ struct Global {
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Run the team of a configuration until SIGINT or SIGTERM
+    #[command(after_help = help::UP)]
     Up(ConfigFile),
-    /// Put a transparent proxy between an editor (standard input and output) and one agent
+    /// Put a transparent proxy between an editor and one agent
     ///
-    /// Passes every byte on as it is, follows the agent on the port, and, with --zone or --deny,
-    /// keeps it inside its zone. Ends with the agent's own exit code.
+    /// The editor is at standard input and output. Passes every byte on as it is, follows the agent
+    /// on the port, and, with --zone or --deny, keeps it inside its zone. Ends with the agent's own
+    /// exit code.
+    #[command(after_help = help::OBSERVE)]
     Observe(Observe),
     /// Validate a configuration and show what it means; starts nothing
+    #[command(after_help = help::CHECK)]
     Check(ConfigFile),
-    /// Decide a blocked access of a running team
+    Ps(ps::Ps),
+    Logs(logs::Logs),
+    Blocked(blocked::BlockedArgs),
+    Prompt(prompt::PromptArgs),
+    Cancel(agents::Cancel),
     Resolve(resolve::Resolve),
+    /// Start agents
+    ///
+    /// Each begins to start at once, or as soon as those it depends on are ready.
+    Start(agents::Order),
+    /// Stop agents
+    ///
+    /// Answers once they have ended. Stopped agents stay stopped until they are started.
+    Stop(agents::Order),
+    /// Stop agents, and start them again
+    Restart(agents::Order),
     /// Print the JSON Schema of all that goes over the port; see docs/wire.md
     Schema,
     /// Play a script as an ACP agent: for demos, rehearsals and tests
@@ -75,6 +93,8 @@ enum Command {
         /// The script; see docs/scripted-agent.md
         script: PathBuf,
     },
+    Completions(packaging::Completions),
+    Man(packaging::Man),
 }
 
 #[derive(Args, Debug)]
@@ -99,10 +119,12 @@ struct Observe {
 
 /// Runs the command line; returns the exit code.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let parsed = Cli::from_arg_matches(&command().get_matches());
+    let cli = parsed.unwrap_or_else(|error| error.exit());
     log_to_stderr();
     let code = match run(cli) {
         Ok(code) => code,
+        Err(failure) if failure.error().is::<output::Closed>() => 0,
         Err(failure) => {
             let mut stderr = anstream::stderr().lock();
             let _ = writeln!(stderr, "{}", Complaint(failure.error()));
@@ -130,9 +152,19 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             deny: observe.deny,
         })),
         Command::Check(file) => check(&in_folder(global.cwd, &file.config)),
-        Command::Resolve(resolve) => block_on(resolve.run(global.port, global.cwd)).map(|()| 0),
-        Command::Schema => print(&format!("{:#}", serve::schema())),
+        Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),
+        Command::Logs(logs) => logs.run(&global).map(|()| 0),
+        Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),
+        Command::Prompt(prompt) => block_on(prompt.run(&global)),
+        Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
+        Command::Resolve(resolve) => block_on(resolve.run(&global)).map(|()| 0),
+        Command::Start(order) => block_on(order.run(&global, "start_agent")),
+        Command::Stop(order) => block_on(order.run(&global, "stop_agent")),
+        Command::Restart(order) => block_on(order.run(&global, "restart_agent")),
+        Command::Schema => output::print(format_args!("{:#}", serve::schema())).map(|()| 0),
         Command::ScriptedAgent { script } => scripted_agent(&in_folder(global.cwd, &script)),
+        Command::Completions(completions) => completions.run().map(|()| 0),
+        Command::Man(man) => man.run(global.cwd).map(|()| 0),
     }
 }
 
@@ -142,14 +174,7 @@ fn check(file: &Path) -> Result<u8, Failure> {
     let mut progress = progress();
     let report = config::check::check(&config, &mut progress);
     progress(0);
-    let mut stdout = anstream::stdout().lock();
-    writeln!(stdout, "{report}").map_err(|error| Failure::Run(error.into()))?;
-    Ok(0)
-}
-
-fn print(text: &str) -> Result<u8, Failure> {
-    writeln!(std::io::stdout(), "{text}").map_err(|error| Failure::Run(error.into()))?;
-    Ok(0)
+    output::print(report).map(|()| 0)
 }
 
 /// Shows on a terminal how many files were seen, once that takes longer than a second; with 0 it

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::model::{BlockedId, SessionId};
@@ -85,6 +85,36 @@ pub struct PromptOutcome {
     pub text: String,
     /// Accesses that were denied at once, for a prompt of the orchestrator's.
     pub blocked: Vec<BlockedId>,
+}
+
+/// What is known of a turn while it runs: read along over a watch channel, so that a slow reader
+/// costs no more than the text itself.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Said {
+    /// Set once the prompt was sent; it waits in a queue till then.
+    pub session: Option<SessionId>,
+    /// The agent's message chunks so far: a prefix of [`PromptOutcome::text`].
+    pub text: String,
+}
+
+/// What a cancel met.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Cancelled {
+    /// Running turns that the agent was asked to end.
+    pub turns: usize,
+    /// Prompts that were withdrawn before they were sent.
+    pub prompts: usize,
+}
+
+/// A session of the agent's run, and what goes on in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SessionLoad {
+    pub session: SessionId,
+    /// Takes the prompts that name no session.
+    pub is_default: bool,
+    pub is_running: bool,
+    /// Prompts behind that.
+    pub queued: usize,
 }
 
 /// Speaks to the host of one agent run.
@@ -153,13 +183,29 @@ impl HostHandle {
         content: Content,
         urgency: Urgency,
     ) -> Result<PromptOutcome, HostError> {
-        self.ask(|reply| HostMsg::Prompt { session, content, urgency, reply }).await
+        self.prompt_aloud(session, content, urgency, watch::Sender::default()).await
+    }
+
+    /// Like [`HostHandle::prompt`], and `said` shows the turn as it goes.
+    pub async fn prompt_aloud(
+        &self,
+        session: Option<SessionId>,
+        content: Content,
+        urgency: Urgency,
+        said: watch::Sender<Said>,
+    ) -> Result<PromptOutcome, HostError> {
+        self.ask(|reply| HostMsg::Prompt { session, content, urgency, said, reply }).await
     }
 
     /// Cancels the running turn and what is queued, of one session or all. The turn itself ends
     /// when the agent says so.
-    pub async fn cancel(&self, session: Option<SessionId>) -> Result<(), HostError> {
+    pub async fn cancel(&self, session: Option<SessionId>) -> Result<Cancelled, HostError> {
         self.ask(|reply| HostMsg::Cancel { session, reply }).await
+    }
+
+    /// The sessions of this run, in no order.
+    pub async fn session_loads(&self) -> Result<Vec<SessionLoad>, HostError> {
+        self.ask(|reply| HostMsg::Loads { reply }).await
     }
 
     /// Says why the agent died, before its streams end: those who wait are told this, and not that

@@ -31,7 +31,7 @@ mod tree;
 mod warden;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fmt;
@@ -94,6 +94,21 @@ pub enum Stopped {
     OnEof(Exit),
     OnTerm(Exit),
     Killed,
+}
+
+/// What a process takes with everything it started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Resources {
+    /// Resident; what several of them share is counted for each.
+    pub memory_bytes: u64,
+    /// Of those that ended, too.
+    pub cpu_ms: u64,
+}
+
+/// Measures the processes with these ids; left out are those that were not started here, have
+/// ended, or can't be measured. Looks at every process of the machine, and blocks meanwhile.
+pub fn resources(pids: &[u32]) -> HashMap<u32, Resources> {
+    tree::resources(pids)
 }
 
 impl Process {

@@ -7,14 +7,18 @@
 
 use std::pin::Pin;
 
-use crate::client_host::PromptOutcome;
+use tokio::sync::watch;
+
+use crate::client_host::{Cancelled, PromptOutcome, Said};
 use crate::model::{AgentId, AgentStatus, SessionId};
 
 pub mod client;
+mod details;
 mod filter;
 mod gate;
 mod lines;
 mod outgoing;
+mod progress;
 mod reader;
 mod request;
 mod rpc;
@@ -29,6 +33,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
+pub use details::{AgentDetails, SessionDetails, Tier};
 pub use run_file::{RunFile, RunFileError, RunInfo, live_teams};
 pub use schema::schema;
 pub use server::{BindError, Limits, Server, bind};
@@ -42,6 +47,9 @@ pub trait Team: Send + Sync + 'static {
     /// Every agent, in the configuration's order.
     fn agents(&self) -> Vec<AgentStatus>;
 
+    /// The same with all that is known of them.
+    fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>>;
+
     /// Answers when the turn ends and its lines are on the bus. Dropping the future withdraws a
     /// prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>>;
@@ -50,7 +58,7 @@ pub trait Team: Send + Sync + 'static {
         &self,
         agent: AgentId,
         session: Option<SessionId>,
-    ) -> BoxFuture<'_, Result<(), Refused>>;
+    ) -> BoxFuture<'_, Result<Cancelled, Refused>>;
 
     fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>>;
 
@@ -58,7 +66,7 @@ pub trait Team: Send + Sync + 'static {
     fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Prompt {
     pub agent: AgentId,
     pub session: Option<SessionId>,
@@ -66,6 +74,8 @@ pub struct Prompt {
     pub blocks: Vec<serde_json::Value>,
     /// Made with the orchestrator's token.
     pub by_orchestrator: bool,
+    /// Shows the turn as it goes.
+    pub said: watch::Sender<Said>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

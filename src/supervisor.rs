@@ -104,6 +104,11 @@ impl Roster {
         self.agents.get(id)
     }
 
+    /// Every agent, in the configuration's order.
+    pub fn handles(&self) -> Vec<AgentHandle> {
+        self.agents.values().cloned().collect()
+    }
+
     /// Every agent as it stands, in the configuration's order.
     pub fn statuses(&self) -> Vec<AgentStatus> {
         self.agents.values().map(AgentHandle::status).collect()

@@ -33,7 +33,7 @@ use self::told::Told;
 use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
     Activity, ActivityKind, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Touch,
-    UsageReport, now_ms,
+    Usage, UsageReport, now_ms,
 };
 
 /// How the map lives; see `[tracker]` of the configuration.
@@ -57,13 +57,18 @@ pub enum OrchestratorView {
     None(SessionKey),
 }
 
-/// A session as whoever keeps a list of them wants to know it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct OpenSession {
+/// A live session, without its map.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SessionReport {
     pub key: SessionKey,
     /// `Orchestrator` for the one that shows the merged view.
     pub mode: SessionMode,
+    /// Its client opened it; the agent alone may speak of any session.
+    pub is_open: bool,
     pub model: Option<Model>,
+    /// Its own, in the orchestrator's session too.
+    pub usage: Option<Usage>,
+    pub is_running: bool,
 }
 
 /// Speaks to the tracker's task.
@@ -152,13 +157,12 @@ impl TrackerHandle {
         self.ask(Ask::Usages).await.unwrap_or_default()
     }
 
-    /// Every session that its client opened and nobody closed, in order of appearance; None if the
-    /// tracker has ended.
-    pub async fn open_sessions(&self) -> Option<Vec<OpenSession>> {
+    /// Every session in order of appearance; None if the tracker has ended.
+    pub async fn sessions(&self) -> Option<Vec<SessionReport>> {
         self.ask(Ask::Sessions).await
     }
 
-    /// Changes whenever [`Self::open_sessions`] has something new to say.
+    /// Changes whenever a session was opened or closed, or has another mode or model.
     pub fn roster(&self) -> watch::Receiver<()> {
         self.roster.clone()
     }

@@ -1,9 +1,8 @@
-use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::AgentError;
+use super::{AgentError, Prompt};
 use crate::client_host::{Content, HostHandle, PromptOutcome, Urgency};
-use crate::model::{AgentId, SessionId};
+use crate::model::AgentId;
 use crate::proxy::RelayHandle;
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
@@ -27,10 +26,9 @@ impl RunHandle {
         agent: &AgentId,
         routing: &RoutingHandle,
         tracker: &TrackerHandle,
-        session: Option<SessionId>,
-        blocks: Vec<Value>,
-        by_orchestrator: bool,
+        prompt: Prompt,
     ) -> Result<PromptOutcome, AgentError> {
+        let Prompt { session, blocks, by_orchestrator, said } = prompt;
         let outcome = if by_orchestrator {
             let (marking, marked) = oneshot::channel();
             let (agent, routing) = (agent.clone(), routing.clone());
@@ -39,14 +37,15 @@ impl RunHandle {
                 let _ = marking.send(routing.orchestrate(agent).await);
                 Some(blocks)
             });
-            let outcome = self.host.prompt(session, content, Urgency::Normal).await;
+            let outcome = self.host.prompt_aloud(session, content, Urgency::Normal, said).await;
             let collected = match marked.await {
                 Ok(orchestrated) => orchestrated.end().await,
                 Err(_) => Vec::new(),
             };
             outcome.map(|outcome| PromptOutcome { blocked: collected, ..outcome })
         } else {
-            self.host.prompt(session, Content::Now(blocks), Urgency::Normal).await
+            let content = Content::Now(blocks);
+            self.host.prompt_aloud(session, content, Urgency::Normal, said).await
         };
         self.settled(tracker).await;
         Ok(outcome?)

@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::model::AgentId;
+use crate::serve;
 
 /// Programs that start programs that start … `eisen-core`: from here on it refuses.
 const MAX_DEPTH: u32 = 5;
@@ -36,7 +38,7 @@ pub fn eisen_dir() -> anyhow::Result<PathBuf> {
 /// What agents and their terminals find in their environment.
 pub(super) struct TeamEnvironment {
     pub(super) team: String,
-    pub(super) port: u16,
+    pub(super) address: SocketAddr,
     pub(super) depth: u32,
 }
 
@@ -46,7 +48,8 @@ impl TeamEnvironment {
             ("EISEN_TEAM".to_owned(), self.team.clone()),
             ("EISEN_AGENT_ID".to_owned(), agent.to_string()),
             ("EISEN_DEPTH".to_owned(), (self.depth + 1).to_string()),
-            ("EISEN_PORT".to_owned(), self.port.to_string()),
+            ("EISEN_PORT".to_owned(), self.address.port().to_string()),
+            ("EISEN_ADDRESS".to_owned(), serve::client::reachable(self.address).to_string()),
             // A team that an orchestrator started must not hand that orchestrator's token on.
             ("EISEN_TOKEN".to_owned(), String::new()),
         ])

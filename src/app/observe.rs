@@ -21,7 +21,7 @@ use crate::model::{AgentId, AgentState, AgentStatus, Event, SessionId, SessionKe
 use crate::process::{Command, Exit, Launcher, Process, Stopped};
 use crate::proxy::{Gatekeeping, Proxy, Streams};
 use crate::routing::{self, Orchestrator, RoutingHandle};
-use crate::serve::{self, Handles, RunFile, Server, Tokens};
+use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
 use crate::session::RegistryHandle;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::zone::{GitAccess, Zone, ZoneSpec};
@@ -75,17 +75,18 @@ async fn run(
     depth: u32,
 ) -> anyhow::Result<u8> {
     let mut signals = StopSignals::listen()?;
-    let port = listener.local_addr()?.port();
+    let address = listener.local_addr()?;
     let name = format!("observe-{}", std::process::id());
     let tokens = Tokens::generate()?;
-    let run_file = RunFile::create(eisen_dir, &name, listener.local_addr()?, tokens.owner())?;
-    announce_port(port);
+    let run_file = RunFile::create(eisen_dir, &name, address, tokens.owner())?;
+    announce_port(address.port());
     crate::process::become_subreaper().context("cannot adopt what the agent leaves behind")?;
 
     let cancel = CancellationToken::new();
     let mut rooms = JoinSet::new();
     let port_limits = config::Port::default();
     let bus = Bus::new(backlog(port_limits));
+    let tier = if zone.is_some() { Tier::Protocol } else { Tier::None };
     let first = SessionId::new(options.session_id.unwrap_or_default());
     let view = OrchestratorView::None(SessionKey::new(agent.clone(), first));
     let (tracker, tracking) = TrackerHandle::spawn(
@@ -95,13 +96,14 @@ async fn run(
         cancel.clone(),
     );
     rooms.spawn(tracking);
+
     let (routing, deciding) =
         RoutingHandle::spawn(unrouted(), bus.clone(), tracker.clone(), cancel.clone());
     rooms.spawn(deciding);
     let (registry, keeping) = RegistryHandle::spawn(eisen_dir, cancel.clone());
     rooms.spawn(keeping);
 
-    let environment = TeamEnvironment { team: name, port, depth };
+    let environment = TeamEnvironment { team: name, address, depth };
     let mut command = options.command.into_iter();
     let command = Command {
         program: command.next().unwrap_or_default(),
@@ -117,7 +119,7 @@ async fn run(
         listener,
         bus,
         Arc::new(sources(&tracker, &routing, registry)),
-        Arc::new(Observed(status.0.subscribe())),
+        Arc::new(Observed { status: status.0.subscribe(), zone: tier, tracker: tracker.clone() }),
         tokens,
         limits,
     )?;
@@ -130,9 +132,9 @@ async fn run(
         tracker: tracker.clone(),
         gate: zone.map(|zone| Gatekeeping {
             zone,
+            orchestrator_permits: false,
             routing,
             permits: None,
-            orchestrator_permits: false,
         }),
     };
     let streams = Streams {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::model::{Model, SessionKey, SessionMode};
 use crate::serve;
 use crate::session::{RegistryHandle, Request, Upsert};
-use crate::tracker::{OpenSession, TrackerHandle};
+use crate::tracker::{SessionReport, TrackerHandle};
 
 /// Those who wait for the recorder to catch up; past that they wait for that, too.
 const WAITING: usize = 64;
@@ -77,7 +77,8 @@ impl Recorder {
     /// Tells the registry what is new.
     async fn catch_up(&mut self) {
         // A tracker that has ended knows no sessions; they are there all the same.
-        let Some(open) = self.tracker.open_sessions().await else { return };
+        let Some(mut open) = self.tracker.sessions().await else { return };
+        open.retain(|session| session.is_open);
         let now: HashMap<_, _> =
             open.iter().map(|session| (session.key.clone(), recorded(session, &open))).collect();
         let mut news: Vec<_> = open
@@ -130,7 +131,7 @@ async fn changed(roster: &mut watch::Receiver<()>, rested: Instant) -> Result<()
     Ok(())
 }
 
-fn recorded(session: &OpenSession, all: &[OpenSession]) -> Recorded {
+fn recorded(session: &SessionReport, all: &[SessionReport]) -> Recorded {
     let others = all.iter().filter(|other| other.key.agent != session.key.agent);
     let providers = match session.mode {
         SessionMode::Orchestrator => others.map(|other| other.key.clone()).collect(),

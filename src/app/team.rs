@@ -1,17 +1,22 @@
-use crate::agent::{AgentError, AgentHandle, Order};
-use crate::client_host::{HostError, PromptOutcome};
+use super::details;
+use crate::agent::{self, AgentError, AgentHandle, Order};
+use crate::client_host::{Cancelled, HostError, PromptOutcome};
 use crate::model::{AgentId, AgentStatus, SessionId};
-use crate::serve::{self, BoxFuture, Prompt, Refused, Team};
+use crate::serve::{self, AgentDetails, BoxFuture, Prompt, Refused, Team, Tier};
 use crate::supervisor::Roster;
+use crate::tracker::TrackerHandle;
 
 /// The agents of `up`, as the port asks for them.
-pub(super) struct Supervised(pub(super) Roster);
+pub(super) struct Supervised {
+    pub(super) roster: Roster,
+    pub(super) tracker: TrackerHandle,
+}
 
 impl Supervised {
     fn agent(&self, id: &AgentId) -> Result<AgentHandle, Refused> {
-        self.0.get(id).cloned().ok_or_else(|| {
+        self.roster.get(id).cloned().ok_or_else(|| {
             let known: Vec<_> =
-                self.0.statuses().iter().map(|status| status.agent.to_string()).collect();
+                self.roster.statuses().iter().map(|status| status.agent.to_string()).collect();
             let known = known.join(", ");
             Refused { code: 404, message: format!("there is no agent `{id}`; there are: {known}") }
         })
@@ -20,13 +25,18 @@ impl Supervised {
 
 impl Team for Supervised {
     fn agents(&self) -> Vec<AgentStatus> {
-        self.0.statuses()
+        self.roster.statuses()
+    }
+
+    fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
+        Box::pin(details::of_supervised(self.roster.handles(), &self.tracker))
     }
 
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
         Box::pin(async move {
             let agent = self.agent(&prompt.agent)?;
-            let turn = agent.prompt(prompt.session, prompt.blocks, prompt.by_orchestrator);
+            let Prompt { session, blocks, by_orchestrator, said, .. } = prompt;
+            let turn = agent.prompt(agent::Prompt { session, blocks, by_orchestrator, said });
             turn.await.map_err(|error| refused(&error))
         })
     }
@@ -35,7 +45,7 @@ impl Team for Supervised {
         &self,
         agent: AgentId,
         session: Option<SessionId>,
-    ) -> BoxFuture<'_, Result<(), Refused>> {
+    ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
         Box::pin(async move {
             self.agent(&agent)?.cancel(session).await.map_err(|error| refused(&error))
         })
@@ -76,7 +86,11 @@ fn refused(error: &AgentError) -> Refused {
 }
 
 /// The one agent of `observe`: its editor is its client, and nobody else's prompts reach it.
-pub(super) struct Observed(pub(super) tokio::sync::watch::Receiver<AgentStatus>);
+pub(super) struct Observed {
+    pub(super) status: tokio::sync::watch::Receiver<AgentStatus>,
+    pub(super) zone: Tier,
+    pub(super) tracker: TrackerHandle,
+}
 
 impl Observed {
     fn refuse<T: Send + 'static>() -> BoxFuture<'static, Result<T, Refused>> {
@@ -91,14 +105,23 @@ impl Observed {
 
 impl Team for Observed {
     fn agents(&self) -> Vec<AgentStatus> {
-        vec![self.0.borrow().clone()]
+        vec![self.status.borrow().clone()]
+    }
+
+    fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
+        let status = self.status.borrow().clone();
+        Box::pin(details::of_observed(status, self.zone, &self.tracker))
     }
 
     fn prompt(&self, _: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
         Self::refuse()
     }
 
-    fn cancel(&self, _: AgentId, _: Option<SessionId>) -> BoxFuture<'_, Result<(), Refused>> {
+    fn cancel(
+        &self,
+        _: AgentId,
+        _: Option<SessionId>,
+    ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
         Self::refuse()
     }
 

@@ -57,10 +57,9 @@ async fn run(mut config: Config, eisen_dir: PathBuf, depth: u32) -> anyhow::Resu
     let mut stop = StopSignals::listen()?;
     let listener = serve::bind(config.team.listen, &eisen_dir).await?;
     let address = listener.local_addr()?;
-    let port = address.port();
     let tokens = Tokens::generate()?;
     let run_file = RunFile::create(&eisen_dir, &config.team.name, address, tokens.owner())?;
-    announce_port(port);
+    announce_port(address.port());
 
     let scratch = if config.team.scratch {
         let scratch = scratch::copy(&config.team.workspace)?;
@@ -99,7 +98,7 @@ async fn run(mut config: Config, eisen_dir: PathBuf, depth: u32) -> anyhow::Resu
         RoutingHandle::spawn(settings, bus.clone(), tracker.clone(), cancel.clone());
     rooms.spawn(deciding);
 
-    let environment = TeamEnvironment { team: config.team.name.clone(), port, depth };
+    let environment = TeamEnvironment { team: config.team.name.clone(), address, depth };
     let surroundings = Surroundings {
         launcher: Launcher::this_program()?,
         bus: bus.clone(),
@@ -118,13 +117,13 @@ async fn run(mut config: Config, eisen_dir: PathBuf, depth: u32) -> anyhow::Resu
         listener,
         bus,
         Arc::new(Handles {
-            tracker,
+            tracker: tracker.clone(),
             routing,
             registry,
             recorder: Some(recorder),
             follows_active: config.orchestrator.agent.is_none(),
         }),
-        Arc::new(Supervised(supervisor.roster())),
+        Arc::new(Supervised { roster: supervisor.roster(), tracker }),
         tokens,
         limits(config.port),
     )?;

@@ -1,25 +1,36 @@
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::app::{self, Failure};
-use crate::serve::client::{Environment, Target, resolve};
+use super::Global;
+use super::output::print;
+use super::team::{Which, failed};
+use crate::app::Failure;
+use crate::serve::client::resolve;
 
-/// Decides a blocked access of a running team.
+/// Decide a blocked access
 ///
 /// The orchestrator agent finds its team by itself; elsewhere it is the one that runs, or the one
-/// named by --team.
+/// named by --team. Undecided ones of the same agent, path and action are settled with it.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core blocked --status pending              what waits for a decision
+  eisen-core resolve b1 allow                      this once
+  eisen-core resolve b1 allow --scope session      this path, until the session ends
+  eisen-core resolve b1 answer \"total() includes the discount\"
+  eisen-core resolve b2 deny --message \"ask api\"
+
+Exit codes: 0 decided, 1 refused or no such team, 2 wrong usage.")]
 pub(super) struct Resolve {
     /// The blocked access, as `blocked` lines and briefings name it: b3
     id: String,
     #[command(subcommand)]
     decision: Decision,
-    /// The team, if several run
-    #[arg(long, global = true, value_name = "NAME")]
-    team: Option<String>,
+    #[command(flatten)]
+    which: Which,
 }
 
 #[derive(Subcommand, Debug)]
@@ -57,21 +68,12 @@ enum Scope {
 }
 
 impl Resolve {
-    /// `port` picks the team that listens there; a file is looked for in `folder`.
-    pub(super) async fn run(
-        self,
-        port: Option<u16>,
-        folder: Option<PathBuf>,
-    ) -> Result<(), Failure> {
-        let verdict = self.decision.verdict(&folder.unwrap_or_default()).map_err(Failure::Usage)?;
-        let environment = Environment::of_process();
-        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let outcome = async {
-            let target = Target::find(&environment, &eisen_dir, self.team.as_deref(), port)?;
-            resolve::resolve(&target, &self.id, verdict).await
-        };
-        let sentence = outcome.await.map_err(|error| Failure::Run(error.into()))?;
-        writeln!(std::io::stdout(), "{sentence}").map_err(|error| Failure::Run(error.into()))
+    /// A file is looked for in the folder to work in.
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let folder = global.cwd.clone().unwrap_or_default();
+        let verdict = self.decision.verdict(&folder).map_err(Failure::Usage)?;
+        let target = self.which.find(global)?;
+        print(resolve::resolve(&target, &self.id, verdict).await.map_err(failed)?)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -19,7 +19,7 @@ use super::rpc::{self, Failure, Incoming};
 use super::sessions::{Prompt, Sessions};
 use super::terminals::{Launch, Terminals};
 use super::transport::{Lines, MAX_LINE, Outbox};
-use super::{Content, HostError, PromptOutcome, Shared, Urgency};
+use super::{Cancelled, Content, HostError, PromptOutcome, Said, SessionLoad, Shared, Urgency};
 use crate::model::SessionId;
 use crate::proxy::Permits;
 
@@ -48,11 +48,15 @@ pub(super) enum HostMsg {
         session: Option<SessionId>,
         content: Content,
         urgency: Urgency,
+        said: watch::Sender<Said>,
         reply: Reply<PromptOutcome>,
     },
     Cancel {
         session: Option<SessionId>,
-        reply: Reply<()>,
+        reply: Reply<Cancelled>,
+    },
+    Loads {
+        reply: Reply<Vec<SessionLoad>>,
     },
 }
 
@@ -208,10 +212,10 @@ where
                 self.call(method, &params, Pending::Call { method, reply });
             }
             HostMsg::Opened { session } => self.sessions.open(session),
-            HostMsg::Prompt { session, content, urgency, reply } => {
+            HostMsg::Prompt { session, content, urgency, said, reply } => {
                 match self.sessions.resolve(session) {
                     Ok(session) => {
-                        self.sessions.queue(&session, Prompt { content, reply }, urgency);
+                        self.sessions.queue(&session, Prompt { content, said, reply }, urgency);
                         self.begin_turn(&session);
                     }
                     Err(error) => drop(reply.send(Err(error))),
@@ -220,6 +224,7 @@ where
             HostMsg::Cancel { session, reply } => {
                 let _ = reply.send(self.cancel(session));
             }
+            HostMsg::Loads { reply } => drop(reply.send(Ok(self.sessions.loads()))),
         }
     }
 
@@ -269,6 +274,7 @@ where
         }
         let params = json!({ "sessionId": session.as_str(), "prompt": blocks });
         self.call("session/prompt", &params, Pending::Turn(session.clone()));
+        self.sessions.sent(session);
         true
     }
 
@@ -284,18 +290,22 @@ where
         self.out.push(rpc::request(id, method, params), None);
     }
 
-    fn cancel(&mut self, session: Option<SessionId>) -> Result<(), HostError> {
+    fn cancel(&mut self, session: Option<SessionId>) -> Result<Cancelled, HostError> {
         let sessions = match session {
             Some(session) => vec![self.sessions.resolve(Some(session))?],
             None => self.sessions.ids(),
         };
+        let mut all = Cancelled::default();
         for session in sessions {
-            if self.sessions.cancel(&session) {
+            let Cancelled { turns, prompts } = self.sessions.cancel(&session);
+            if turns > 0 {
                 let params = json!({ "sessionId": session.as_str() });
                 self.out.push(rpc::notification("session/cancel", &params), None);
             }
+            all.turns += turns;
+            all.prompts += prompts;
         }
-        Ok(())
+        Ok(all)
     }
 
     /// Tells everyone who waits, and leaves nothing behind.

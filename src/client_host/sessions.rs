@@ -3,10 +3,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id};
 
 use super::actor::Reply;
-use super::{Content, HostError, PromptOutcome, Urgency};
+use super::{Cancelled, Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
 use crate::model::SessionId;
 
 /// Prompts that may wait in one session; one more is refused.
@@ -35,6 +36,7 @@ struct Session {
 #[derive(Debug)]
 pub(super) struct Prompt {
     pub(super) content: Content,
+    pub(super) said: watch::Sender<Said>,
     pub(super) reply: Reply<PromptOutcome>,
 }
 
@@ -43,7 +45,8 @@ struct Turn {
     reply: Reply<PromptOutcome>,
     /// Its content is being made: nothing was sent yet.
     making: Option<AbortHandle>,
-    text: String,
+    /// Read along by whoever prompted.
+    said: watch::Sender<Said>,
     cut: bool,
     cancelled: bool,
 }
@@ -100,7 +103,7 @@ impl Sessions {
                 session.running = Some(Turn {
                     reply: next.reply,
                     making: None,
-                    text: String::new(),
+                    said: next.said,
                     cut: false,
                     cancelled: false,
                 });
@@ -126,6 +129,13 @@ impl Sessions {
         })
     }
 
+    /// Notes that the running turn's prompt is on its way to the agent.
+    pub(super) fn sent(&mut self, id: &SessionId) {
+        if let Some(turn) = self.by_id.get(id).and_then(|session| session.running.as_ref()) {
+            turn.said.send_modify(|said| said.session = Some(id.clone()));
+        }
+    }
+
     /// Appends what the agent said to the running turn, if one runs.
     pub(super) fn say(&mut self, id: &str, text: &str) {
         let session = self.by_id.get_mut(&SessionId::new(id));
@@ -134,14 +144,17 @@ impl Sessions {
         if turn.cut || turn.making.is_some() {
             return;
         }
-        let room = MAX_TEXT - turn.text.len();
-        if text.len() <= room {
-            turn.text.push_str(text);
-        } else {
-            turn.text.push_str(&text[..text.floor_char_boundary(room)]);
-            turn.text.push_str(CUT);
-            turn.cut = true;
-        }
+        let cut = &mut turn.cut;
+        turn.said.send_modify(|Said { text: all, .. }| {
+            let room = MAX_TEXT - all.len();
+            if text.len() <= room {
+                all.push_str(text);
+            } else {
+                all.push_str(&text[..text.floor_char_boundary(room)]);
+                all.push_str(CUT);
+                *cut = true;
+            }
+        });
     }
 
     /// Ends the running turn with the agent's stop reason, or an error.
@@ -153,18 +166,20 @@ impl Sessions {
         let outcome = ended.map(|stop_reason| PromptOutcome {
             session,
             stop_reason,
-            text: turn.text,
+            text: turn.said.borrow().text.clone(),
             blocked: Vec::new(),
         });
         // Whoever prompted may have gone; the turn ended all the same.
         let _ = turn.reply.send(outcome);
     }
 
-    /// Withdraws what was not sent yet and marks the running turn; says whether one runs.
-    pub(super) fn cancel(&mut self, id: &SessionId) -> bool {
-        let Some(session) = self.by_id.get_mut(id) else { return false };
+    /// Withdraws what was not sent yet and marks the running turn; says what there was of both.
+    pub(super) fn cancel(&mut self, id: &SessionId) -> Cancelled {
+        let Some(session) = self.by_id.get_mut(id) else { return Cancelled::default() };
+        let mut prompts = session.asked_for();
         session.refuse_queued(&HostError::Withdrawn);
         if let Some(turn) = session.running.take_if(|turn| turn.making.is_some()) {
+            prompts += 1;
             if let Some(making) = turn.making {
                 making.abort();
             }
@@ -173,7 +188,18 @@ impl Sessions {
         if let Some(turn) = &mut session.running {
             turn.cancelled = true;
         }
-        session.running.is_some()
+        Cancelled { turns: session.running.iter().count(), prompts }
+    }
+
+    /// Every session with what runs and waits in it.
+    pub(super) fn loads(&self) -> Vec<SessionLoad> {
+        let load = |(id, session): (&SessionId, &Session)| SessionLoad {
+            session: id.clone(),
+            is_default: self.default.as_ref() == Some(id),
+            is_running: session.running.as_ref().is_some_and(|turn| turn.making.is_none()),
+            queued: session.asked_for(),
+        };
+        self.by_id.iter().map(load).collect()
     }
 
     /// Whether the running turn was cancelled.
@@ -196,6 +222,12 @@ impl Sessions {
 impl Session {
     fn waiting(&self) -> usize {
         self.briefings.len() + self.queued.len()
+    }
+
+    /// Of those that wait, the ones that somebody still waits for.
+    fn asked_for(&self) -> usize {
+        let waiting = self.briefings.iter().chain(&self.queued);
+        waiting.filter(|prompt| !prompt.reply.is_closed()).count()
     }
 
     fn refuse_queued(&mut self, error: &HostError) {
@@ -228,7 +260,15 @@ mod tests {
 
     fn queue(sessions: &mut Sessions, name: &str, urgency: Urgency) -> Answer {
         let (reply, answer) = oneshot::channel();
-        sessions.queue(&id(), Prompt { content: Content::Now(vec![json!(name)]), reply }, urgency);
+        sessions.queue(
+            &id(),
+            Prompt {
+                content: Content::Now(vec![json!(name)]),
+                said: watch::Sender::default(),
+                reply,
+            },
+            urgency,
+        );
         answer
     }
 

@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use nix::sys::signal::{Signal, kill, killpg};
-use nix::unistd::{Pid, getpgrp, getpid};
+use nix::unistd::{Pid, SysconfVar, getpgrp, getpid, sysconf};
+
+use super::Resources;
 
 /// One process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,6 +14,9 @@ pub(super) struct Entry {
     parent: i32,
     group: i32,
     pub(super) session: i32,
+    /// In clock ticks: of the process, and of those of its children that it reaped.
+    cpu: [u64; 2],
+    resident_pages: u64,
 }
 
 /// Sends SIGKILL to this process's children but those that `spare` names, and to all their
@@ -43,6 +48,41 @@ pub(super) fn kill_descendants(spare: impl Fn(&Entry) -> bool) -> Vec<i32> {
     pids
 }
 
+/// What each of our commands, named by the pid of its process, takes with all that came of it. One
+/// that is gone, or not ours, is left out.
+pub(super) fn resources(commands: &[u32]) -> HashMap<u32, Resources> {
+    let all: HashMap<i32, Entry> = processes().map(|entry| (entry.pid, entry)).collect();
+    let mut of_parent: HashMap<i32, Vec<&Entry>> = HashMap::new();
+    for entry in all.values() {
+        of_parent.entry(entry.parent).or_default().push(entry);
+    }
+    let measure = |&command: &u32| {
+        let process = all.get(&i32::try_from(command).ok()?)?;
+        let warden = all.get(&process.parent)?;
+        (warden.parent == getpid().as_raw()).then_some(())?;
+        // The warden adopted what its command left behind, and reaped what ended since; it is not
+        // counted itself.
+        let (mut ticks, mut pages) = (warden.cpu[1], 0);
+        let mut queue = vec![warden.pid];
+        while let Some(parent) = queue.pop() {
+            for child in of_parent.get(&parent).into_iter().flatten() {
+                ticks += child.cpu[0] + child.cpu[1];
+                pages += child.resident_pages;
+                queue.push(child.pid);
+            }
+        }
+        Some((command, resources_of(ticks, pages)?))
+    };
+    commands.iter().filter_map(measure).collect()
+}
+
+fn resources_of(ticks: u64, pages: u64) -> Option<Resources> {
+    let constant = |name| u64::try_from(sysconf(name).ok()??).ok();
+    let per_second = constant(SysconfVar::CLK_TCK)?;
+    let page = constant(SysconfVar::PAGE_SIZE)?;
+    Some(Resources { memory_bytes: pages * page, cpu_ms: ticks * 1000 / per_second })
+}
+
 fn processes() -> impl Iterator<Item = Entry> {
     std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|folder| {
         let pid = folder.file_name().to_str()?.parse().ok()?;
@@ -53,12 +93,22 @@ fn processes() -> impl Iterator<Item = Entry> {
 }
 
 /// `stat` is: pid, name in brackets (which may hold brackets and spaces, and any bytes), state,
-/// parent, group, session, and more.
+/// parent, group, session, and more; counted from the state on, the four times are the 12th to
+/// 15th, and the resident pages the 22nd.
 fn parse(pid: i32, stat: &[u8]) -> Option<Entry> {
     let name_end = memchr::memrchr(b')', stat)?;
-    let mut numbers = std::str::from_utf8(&stat[name_end + 1..]).ok()?.split_whitespace().skip(1);
-    let mut next = || numbers.next()?.parse().ok();
-    Some(Entry { pid, parent: next()?, group: next()?, session: next()? })
+    let fields: Vec<_> =
+        std::str::from_utf8(&stat[name_end + 1..]).ok()?.split_whitespace().collect();
+    let id = |at: usize| fields.get(at)?.parse::<i32>().ok();
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Entry {
+        pid,
+        parent: id(1)?,
+        group: id(2)?,
+        session: id(3)?,
+        cpu: [number(11)? + number(12)?, number(13)? + number(14)?],
+        resident_pages: number(21)?,
+    })
 }
 
 #[cfg(test)]
@@ -67,8 +117,11 @@ mod tests {
 
     #[test]
     fn a_name_cannot_pass_for_numbers() {
-        let stat = b"7 (a) S 1 1 1 (\xff) R 3 4 5 0 -1 4194560 1";
-        assert_eq!(parse(7, stat), Some(Entry { pid: 7, parent: 3, group: 4, session: 5 }));
+        let stat =
+            b"7 (a) S 1 1 1 (\xff) R 3 4 5 0 -1 4194560 1 0 0 0 20 3 7 1 20 0 1 0 99 4096 12 0";
+        let entry =
+            Entry { pid: 7, parent: 3, group: 4, session: 5, cpu: [23, 8], resident_pages: 12 };
+        assert_eq!(parse(7, stat), Some(entry));
         assert_eq!(parse(7, b"7 (a"), None);
         assert_eq!(parse(7, b"7 (a) S 1"), None);
     }

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::lines::{Line, Lines, speaks_http};
+use super::progress::Progress;
 use super::request::{self, Malformed, Request};
 use super::server::Shared;
 use super::viewer::{Command, Viewer};
@@ -236,10 +237,11 @@ impl Reader {
     fn start(&mut self, id: Box<RawValue>, method: String, params: Option<Box<RawValue>>) {
         let (shared, cancel, caller) = (Arc::clone(&self.shared), self.cancel.clone(), self.caller);
         let turn = Arc::clone(&self.turn);
+        let progress = Progress::new(id.clone(), self.commands.clone());
         self.running.push(Box::pin(async move {
             let call = async {
                 let _turn = if rpc::steers(&method) { None } else { turn.acquire().await.ok() };
-                rpc::call(&shared, caller, &method, params.as_deref()).await
+                rpc::call(&shared, caller, &method, params.as_deref(), &progress).await
             };
             let outcome = tokio::select! {
                 biased;

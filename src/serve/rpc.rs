@@ -11,6 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use super::details;
+use super::progress::Progress;
 use super::server::Shared;
 use super::wire::{self, RpcError};
 use super::{Caller, Order, Refused};
@@ -72,6 +74,7 @@ pub(super) async fn call(
     caller: Option<Caller>,
     method: &str,
     params: Option<&RawValue>,
+    progress: &Progress,
 ) -> Result<Box<RawValue>, RpcError> {
     let Some((name, method, class)) = METHODS.into_iter().find(|(name, ..)| *name == method) else {
         let known = METHODS.map(|(name, ..)| name).join(", ");
@@ -85,9 +88,9 @@ pub(super) async fn call(
     }
     let result = match method {
         Method::Registry(method) => return registry::call(shared, method, params).await,
-        Method::ListAgents => read::list_agents(shared),
+        Method::ListAgents => read::list_agents(shared).await,
         Method::ListBlocked => read::list_blocked(shared, parse(params)?).await,
-        Method::Prompt => control::prompt(shared, caller, parse(params)?).await,
+        Method::Prompt => control::prompt(shared, caller, parse(params)?, progress).await,
         Method::Cancel => control::cancel(shared, parse(params)?).await,
         Method::NewSession => control::new_session(shared, parse(params)?).await,
         Method::ResolveBlocked => control::resolve_blocked(shared, parse(params)?).await,
@@ -108,12 +111,12 @@ pub(super) fn schemas(
     };
     match method {
         Method::Registry(method) => registry::schemas(method, requests, answers),
-        Method::ListAgents => of(subschema::<Empty>, subschema::<Vec<wire::Agent<'_>>>),
+        Method::ListAgents => of(subschema::<Empty>, subschema::<Vec<details::Agent<'_>>>),
         Method::ListBlocked => {
             of(subschema::<read::ListBlocked>, subschema::<Vec<wire::Blocked<'_>>>)
         }
         Method::Prompt => of(subschema::<control::Prompt>, subschema::<control::Prompted>),
-        Method::Cancel => of(subschema::<control::Session>, subschema::<Empty>),
+        Method::Cancel => of(subschema::<control::Session>, subschema::<control::Cancelled>),
         Method::NewSession => of(subschema::<control::Agent>, subschema::<control::NewSession>),
         Method::ResolveBlocked => of(subschema::<control::Resolve>, subschema::<wire::Blocked<'_>>),
         Method::Order(_) => of(subschema::<control::Agent>, subschema::<wire::Agent<'_>>),

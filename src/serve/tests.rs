@@ -126,7 +126,7 @@ impl Client {
     async fn answer(&mut self) -> Value {
         loop {
             let message = self.next().await;
-            if message["type"].as_str().unwrap().starts_with("rpc_") {
+            if message["type"] == "rpc_result" || message["type"] == "rpc_error" {
                 return message;
             }
         }

@@ -10,8 +10,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::model::{
-    Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Event, FileNode,
-    SessionKey, SessionMode, Snapshot, Touch, UsageReport, Via,
+    self, Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Event, FileNode,
+    SessionId, SessionKey, SessionMode, Snapshot, Touch, UsageReport, Via,
 };
 
 /// Encodes what the bus carries; empty if it is no JSON, which an agent's own words may not be.
@@ -51,11 +51,7 @@ pub(super) fn usage(report: &UsageReport) -> Bytes {
         session: Session::new(&report.key, report.mode),
         used: report.usage.used,
         size: report.usage.size,
-        cost: report
-            .usage
-            .cost
-            .as_ref()
-            .map(|cost| Cost { amount: cost.amount, currency: &cost.currency }),
+        cost: report.usage.cost.as_ref().map(Cost::from),
     })
 }
 
@@ -83,6 +79,11 @@ fn session_update(key: &SessionKey, update: &str) -> Bytes {
 /// Tells that `missed` events passed the client by.
 pub(super) fn lagged(missed: u64) -> Bytes {
     line(&Message::Lagged { missed })
+}
+
+/// Shows the turn that a request waits for as it goes.
+pub(super) fn progress(id: &RawValue, session: &SessionId, text: &str) -> Bytes {
+    line(&Message::RpcProgress { id, session_id: session.as_str(), text })
 }
 
 /// Answers a request; `id` None where the request had none that could be read.
@@ -175,6 +176,15 @@ enum Message<'a> {
         /// Events that passed it by.
         missed: u64,
     },
+    /// The turn of a prompt with `stream`, as it goes; only to who made the request.
+    RpcProgress {
+        /// The request's.
+        #[schemars(with = "Id")]
+        id: &'a RawValue,
+        session_id: &'a str,
+        /// What the agent went on to say; empty as the turn begins.
+        text: &'a str,
+    },
     RpcResult {
         /// The request's, as the JSON it was sent as; null in answers to what has none.
         #[schemars(with = "Option<Id>")]
@@ -240,10 +250,16 @@ impl<'a> From<&'a FileNode> for Node<'a> {
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Cost<'a> {
+pub(super) struct Cost<'a> {
     amount: f64,
     /// ISO 4217 code.
     currency: &'a str,
+}
+
+impl<'a> From<&'a model::Cost> for Cost<'a> {
+    fn from(cost: &'a model::Cost) -> Self {
+        Self { amount: cost.amount, currency: &cost.currency }
+    }
 }
 
 /// A blocked access, in its line and in answers.

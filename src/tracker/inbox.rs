@@ -9,7 +9,7 @@ use tokio::sync::{Notify, oneshot};
 use tracing::warn;
 
 use super::told::Told;
-use super::{OpenSession, Snapshots};
+use super::{SessionReport, Snapshots};
 use crate::model::{AgentId, SessionKey, TimestampMs, UsageReport};
 
 /// Waiting news of one agent, in bytes; of its `session/update`s as many again. Past it touches,
@@ -43,7 +43,7 @@ pub(super) enum Ask {
     Settled(oneshot::Sender<()>),
     Snapshots(oneshot::Sender<Snapshots>),
     Usages(oneshot::Sender<Vec<UsageReport>>),
-    Sessions(oneshot::Sender<Vec<OpenSession>>),
+    Sessions(oneshot::Sender<Vec<SessionReport>>),
 }
 
 #[derive(Default)]

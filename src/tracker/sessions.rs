@@ -14,7 +14,7 @@ use super::heat::Changes;
 use super::session::{Session, Turns};
 use super::told::Told;
 use super::view::View;
-use super::{OpenSession, OrchestratorView, Settings};
+use super::{OrchestratorView, SessionReport, Settings};
 use crate::bus::Rendered;
 use crate::model::{
     AgentId, Event, SessionKey, SessionMode, Snapshot, TimestampMs, TurnEnd, Usage, UsageReport,
@@ -59,7 +59,7 @@ pub(super) struct Sessions {
     usage_changed: bool,
     /// Whether any node changed since the last tick.
     stirred: bool,
-    /// Whether [`Self::open_sessions`] would say something new.
+    /// Whether a session was opened or closed, or has another mode or model.
     roster_changed: bool,
     told: u64,
     events: Vec<Event>,
@@ -176,22 +176,25 @@ impl Sessions {
         view.chain(self.on_the_wire().filter_map(Session::usage_report)).collect()
     }
 
-    /// Every session that a client opened, in order of appearance.
-    pub(super) fn open_sessions(&self) -> Vec<OpenSession> {
-        let open = self.live.values().filter(|session| session.is_open);
-        let open = open.map(|session| OpenSession {
+    /// Every session as it is, in order of appearance.
+    pub(super) fn reports(&self) -> Vec<SessionReport> {
+        let report = |session: &Session| SessionReport {
             key: session.key.clone(),
             mode: if is_shown_by(self.view.as_ref(), session) {
                 SessionMode::Orchestrator
             } else {
                 SessionMode::SingleAgent
             },
+            is_open: session.is_open,
             model: session.model.clone(),
-        });
-        open.collect()
+            usage: session.usage.clone(),
+            is_running: session.turns.is_running(),
+        };
+        self.live.values().map(report).collect()
     }
 
-    /// Whether [`Self::open_sessions`] has something new to say since this was asked last.
+    /// Whether a session was opened or closed, or has another mode or model, since this was asked
+    /// last.
     pub(super) fn take_roster_changed(&mut self) -> bool {
         mem::take(&mut self.roster_changed)
     }

@@ -100,8 +100,8 @@ impl Task {
                 let (as_of, sessions) = (self.bus.position(), self.sessions.snapshots());
                 reply.send(Snapshots { as_of, sessions }).is_ok()
             }
-            Ask::Sessions(reply) => reply.send(self.sessions.open_sessions()).is_ok(),
             Ask::Usages(reply) => reply.send(self.sessions.usages()).is_ok(),
+            Ask::Sessions(reply) => reply.send(self.sessions.reports()).is_ok(),
         };
     }
 

@@ -12,9 +12,9 @@ mod stage;
 use std::time::Duration;
 
 pub(crate) use held::Held;
-pub(crate) use peer::{Peer, Port, has};
+pub(crate) use peer::{Lines, Peer, Port, has};
 pub(crate) use puppet::Puppet;
-pub(crate) use running::{Program, Team, run};
+pub(crate) use running::{Ended, Program, Team, run};
 pub(crate) use stage::{Stage, agent};
 
 /// Never reached by a program that does what is tested.

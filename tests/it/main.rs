@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod check;
+mod cli;
 mod deny;
 mod ending;
 mod examples;

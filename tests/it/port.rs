@@ -119,7 +119,10 @@ fn cancel_ends_the_running_turn_and_what_is_queued() {
     let mut port = team.steer_when_ready(&["ui"]);
     let running = port.begin_waiting("ui");
     let queued = port.begin("ui", "never said");
-    assert_eq!(port.call("cancel", &json!({"agent_id": "ui"})), Ok(json!({})));
+    assert_eq!(
+        port.call("cancel", &json!({"agent_id": "ui"})),
+        Ok(json!({"turns": 1, "prompts": 1}))
+    );
     assert_eq!(port.answer(running).unwrap()["stop_reason"], "cancelled");
     assert_eq!(port.answer(queued).unwrap_err()["code"], 409);
     assert_eq!(port.count(&json!({"type": "turn"})), 1);

@@ -197,3 +197,39 @@ async fn a_content_that_is_being_made_can_be_cancelled() {
     let _next = scene.prompt("next", Urgency::Normal);
     assert_eq!(scene.agent.prompted().await.1, "next");
 }
+
+#[tokio::test]
+async fn a_turn_is_read_along_from_its_beginning() {
+    let mut scene = open(settings()).await;
+    let first = scene.prompt("first", Urgency::Normal);
+    let (running, _) = scene.agent.prompted().await;
+    let (said, mut saying) = tokio::sync::watch::channel(Said::default());
+    let content = Content::Now(vec![json!({ "type": "text", "text": "second" })]);
+    let host = scene.host.clone();
+    let second =
+        tokio::spawn(async move { host.prompt_aloud(None, content, Urgency::Normal, said).await });
+    let loads = loop {
+        let loads = scene.host.session_loads().await.unwrap();
+        if loads[0].queued == 1 {
+            break loads;
+        }
+        tokio::task::yield_now().await;
+    };
+    let session = SessionId::new("s");
+    let load =
+        SessionLoad { session: session.clone(), is_default: true, is_running: true, queued: 1 };
+    assert_eq!(loads, [load]);
+    scene.agent.say("s", "of the first").await;
+    scene.agent.end_turn(&running).await;
+    first.await.unwrap().unwrap();
+
+    saying.wait_for(|said| said.session.as_ref() == Some(&session)).await.unwrap();
+    assert_eq!(saying.borrow().text, "");
+    let (running, _) = scene.agent.prompted().await;
+    for (piece, all) in [("of ", "of "), ("the second", "of the second")] {
+        scene.agent.say("s", piece).await;
+        saying.wait_for(|said| said.text == all).await.unwrap();
+    }
+    scene.agent.end_turn(&running).await;
+    assert_eq!(second.await.unwrap().unwrap().text, "of the second");
+}

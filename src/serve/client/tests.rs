@@ -1,12 +1,15 @@
 #![allow(clippy::unwrap_used)]
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::resolve::{Verdict, resolve};
 use super::*;
+use crate::serve::run_file::RunInfo;
 use crate::serve::tests::fake::Fake;
 use crate::serve::{Limits, RunFile, Server, Tokens};
 
@@ -45,6 +48,22 @@ fn the_team_is_found() {
         "several teams are running: say which with --team: api, shop"
     );
     assert!(find(&outside(), Some("api")).unwrap() == Target::from(api));
+    let inside = Environment { team: Some("shop".to_owned()), ..outside() };
+    assert_eq!(find(&inside, None).unwrap().team(), "shop");
+    assert_eq!(find(&inside, Some("api")).unwrap().team(), "api");
+}
+
+#[test]
+fn a_run_of_observe_counts_only_where_no_team_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let address = "127.0.0.1:4711".parse().unwrap();
+    let name = format!("observe-{}", std::process::id());
+    let _observe = RunFile::create(dir.path(), &name, address, "observe").unwrap();
+    let find = |team| Target::find(&outside(), dir.path(), team, None).unwrap();
+    assert_eq!(find(None).token, "observe");
+    let _shop = RunFile::create(dir.path(), "shop", address, "shop").unwrap();
+    assert_eq!(find(None).token, "shop");
+    assert_eq!(find(Some(&name)).token, "observe");
 }
 
 #[test]
@@ -55,6 +74,7 @@ fn the_orchestrator_talks_to_its_own_team() {
     let inside = Environment {
         team: Some("inner".to_owned()),
         port: Some("4713".to_owned()),
+        address: None,
         token: Some("orchestrator".to_owned()),
     };
     for team in [None, Some("inner")] {
@@ -65,6 +85,9 @@ fn the_orchestrator_talks_to_its_own_team() {
     let by_port = |port| Target::find(&Environment::default(), dir.path(), None, Some(port));
     assert!(matches!(by_port(1), Err(ClientError::NoTeamOn(1))));
     assert_eq!(Target::find(&inside, dir.path(), Some("shop"), None).unwrap().token, "shop");
+    let address = Some("192.0.2.1:4713".to_owned());
+    let beyond = Target::find(&Environment { address, ..inside.clone() }, dir.path(), None, None);
+    assert_eq!(beyond.unwrap().addresses, ["192.0.2.1:4713".parse().unwrap()]);
     // An agent that is no orchestrator has a port and no token.
     let agent = Environment { token: None, ..inside.clone() };
     assert_eq!(Target::find(&agent, dir.path(), None, None).unwrap().token, "shop");
@@ -78,7 +101,7 @@ async fn port(limits: Limits) -> (Target, Arc<Fake>, CancellationToken) {
     let addresses = vec![listener.local_addr().unwrap()];
     let tokens = Tokens::generate().unwrap();
     let fake = Fake::new(64);
-    let target = Target { addresses, token: tokens.owner().to_owned() };
+    let target = Target { team: "shop".to_owned(), addresses, token: tokens.owner().to_owned() };
     let bus = fake.bus.clone();
     let server = Server::new(listener, bus, fake.clone(), fake.clone(), tokens, limits).unwrap();
     let cancel = CancellationToken::new();

@@ -5,10 +5,13 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
 use super::{json, wrong};
+use crate::client_host::Said;
 use crate::model::{AgentId, BlockedId, SessionId};
 use crate::routing::{self, Decision, ResolveError};
+use crate::serve::progress::Progress;
 use crate::serve::server::Shared;
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{self, Caller, Order};
@@ -43,6 +46,8 @@ pub(in crate::serve) struct Prompt {
     text: Option<String>,
     /// ACP content blocks; either these or `text`.
     blocks: Option<Vec<Map<String, Value>>>,
+    /// Show the turn as it goes, in `rpc_progress` lines.
+    stream: Option<bool>,
 }
 
 /// A turn that ended.
@@ -56,6 +61,14 @@ pub(in crate::serve) struct Prompted {
     /// Accesses that were denied meanwhile, for a prompt made with the orchestrator's token.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<Vec<String>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct Cancelled {
+    /// Running turns that are asked to end.
+    turns: usize,
+    /// Queued prompts that were withdrawn.
+    prompts: usize,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -103,6 +116,7 @@ pub(super) async fn prompt(
     shared: &Shared,
     caller: Option<Caller>,
     params: Prompt,
+    progress: &Progress,
 ) -> Result<Value, RpcError> {
     let blocks = match (params.text, params.blocks) {
         (Some(text), None) => vec![json!({ "type": "text", "text": text })],
@@ -112,13 +126,19 @@ pub(super) async fn prompt(
         _ => return Err(wrong("either `text` or `blocks`, not empty, must be given")),
     };
     let by_orchestrator = caller == Some(Caller::Orchestrator);
+    let (said, saying) = watch::channel(Said::default());
     let prompt = serve::Prompt {
         agent: AgentId::new(params.agent_id),
         session: params.session_id.map(SessionId::new),
         blocks,
         by_orchestrator,
+        said,
     };
-    let outcome = shared.team.prompt(prompt).await?;
+    let turn = shared.team.prompt(prompt);
+    let outcome = match params.stream {
+        Some(true) => progress.show(saying, turn).await?,
+        _ => turn.await?,
+    };
     let ids = || outcome.blocked.iter().map(ToString::to_string).collect();
     json(&Prompted {
         blocked: by_orchestrator.then(ids),
@@ -130,8 +150,8 @@ pub(super) async fn prompt(
 
 pub(super) async fn cancel(shared: &Shared, params: Session) -> Result<Value, RpcError> {
     let session = params.session_id.map(SessionId::new);
-    shared.team.cancel(AgentId::new(params.agent_id), session).await?;
-    Ok(json!({}))
+    let cancelled = shared.team.cancel(AgentId::new(params.agent_id), session).await?;
+    json(&Cancelled { turns: cancelled.turns, prompts: cancelled.prompts })
 }
 
 pub(super) async fn new_session(shared: &Shared, params: Agent) -> Result<Value, RpcError> {

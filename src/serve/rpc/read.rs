@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::json;
 use crate::model::BlockedStatus;
+use crate::serve::details;
 use crate::serve::server::Shared;
 use crate::serve::wire::{self, RpcError};
 
@@ -27,9 +28,9 @@ enum Status {
     Observed,
 }
 
-pub(super) fn list_agents(shared: &Shared) -> Result<Value, RpcError> {
-    let agents = shared.team.agents();
-    json(&agents.iter().map(wire::Agent::from).collect::<Vec<_>>())
+pub(super) async fn list_agents(shared: &Shared) -> Result<Value, RpcError> {
+    let agents = shared.team.details().await;
+    json(&agents.iter().map(details::Agent::from).collect::<Vec<_>>())
 }
 
 pub(super) async fn list_blocked(shared: &Shared, params: ListBlocked) -> Result<Value, RpcError> {

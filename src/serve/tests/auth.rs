@@ -26,7 +26,10 @@ async fn control_needs_a_token_and_reading_does_not() {
     }
     assert!(port.fake.asked.lock().unwrap().is_empty());
     client.show(port.tokens.owner()).await;
-    assert_eq!(client.ask("cancel", json!({ "agent_id": "ui" })).await["result"], json!({}));
+    assert_eq!(
+        client.ask("cancel", json!({ "agent_id": "ui" })).await["result"],
+        json!({ "turns": 1, "prompts": 2 })
+    );
 }
 
 #[tokio::test]

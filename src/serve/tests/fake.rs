@@ -10,13 +10,13 @@ use tokio::time::timeout;
 
 use super::samples;
 use crate::bus::{Backlog, Bus, Rendered};
-use crate::client_host::PromptOutcome;
+use crate::client_host::{Cancelled, PromptOutcome};
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event,
     SessionId, Snapshot, UsageReport,
 };
 use crate::routing::{Decision, ResolveError};
-use crate::serve::{BoxFuture, Order, Prompt, Refused, Sources, Team};
+use crate::serve::{AgentDetails, BoxFuture, Order, Prompt, Refused, Sources, Team};
 use crate::session::{Answer, Registry, RegistryError, Request};
 use crate::tracker::Snapshots;
 
@@ -153,9 +153,17 @@ impl Team for Fake {
         self.agents.lock().unwrap().clone()
     }
 
+    fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
+        let agents = self.agents();
+        Box::pin(async move { agents.into_iter().map(samples::details).collect() })
+    }
+
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
         Box::pin(async move {
-            self.ask(format!("{prompt:?}"));
+            let Prompt { agent, session, blocks, by_orchestrator, .. } = &prompt;
+            self.ask(format!(
+                "prompt {agent} {session:?} {blocks:?} by_orchestrator: {by_orchestrator}"
+            ));
             match prompt.agent.as_str() {
                 "slow" => {
                     let _dropped = Dropped(&self.slow);
@@ -165,10 +173,13 @@ impl Team for Fake {
                 "broken" => panic!("a bug in the team"),
                 _ => drop(self.known(&prompt.agent)?),
             }
+            let session = prompt.session.unwrap_or_else(|| SessionId::new("s-ui"));
+            prompt.said.send_modify(|said| said.session = Some(session.clone()));
+            prompt.said.send_modify(|said| said.text.push_str("Done."));
             self.touch(1, "src/ui/app.ts");
             self.bus.publish(Event::Turn(samples::turn(None)));
             Ok(PromptOutcome {
-                session: prompt.session.unwrap_or_else(|| SessionId::new("s-ui")),
+                session,
                 stop_reason: "end_turn".to_owned(),
                 text: "Done.".to_owned(),
                 blocked: vec![BlockedId::new("b1")],
@@ -180,10 +191,10 @@ impl Team for Fake {
         &self,
         agent: AgentId,
         session: Option<SessionId>,
-    ) -> BoxFuture<'_, Result<(), Refused>> {
+    ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
         Box::pin(async move {
             self.ask(format!("cancel {agent} {session:?}"));
-            self.known(&agent).map(drop)
+            self.known(&agent).map(|_| Cancelled { turns: 1, prompts: 2 })
         })
     }
 

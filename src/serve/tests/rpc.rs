@@ -21,7 +21,7 @@ async fn every_method_answers() {
     let mut check = async |method: &str, params: Value, expect: Expect| {
         check(&mut client, method, params, expect).await;
     };
-    check("list_agents", json!(null), expect![[r#"[{"agent_id":"ui","state":"ready","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000},{"agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000}]"#]]).await;
+    check("list_agents", json!(null), expect![[r#"[{"agent_id":"ui","state":"ready","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000,"name":"OpenCode","version":"1.2.3","zone":"protocol","sessions":[{"session_id":"s-ui","session_mode":"single_agent","open":true,"default":true,"running":false,"queued":0,"used":12000,"size":200000,"cost":{"amount":0.042,"currency":"USD"}}],"memory_bytes":104857600,"cpu_ms":5230},{"agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000,"name":null,"version":null,"zone":"protocol","sessions":[],"memory_bytes":null,"cpu_ms":null}]"#]]).await;
     check("list_blocked", json!({ "status": "denied" }), expect![[r#"[{"agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b0","status":"denied","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs"}]"#]]).await;
     check(
         "new_session",
@@ -150,13 +150,14 @@ async fn requests_arrive_as_they_were_meant() {
         assert_eq!(client.ask(method, params).await["type"], "rpc_result", "{method}");
     }
     expect![[r#"
-        Prompt { agent: AgentId("ui"), session: None, blocks: [Object {"type": String("text"), "text": String("x")}], by_orchestrator: false }
-        Prompt { agent: AgentId("ui"), session: None, blocks: [Object {"type": String("text"), "text": String("y")}], by_orchestrator: false }
+        prompt ui None [Object {"type": String("text"), "text": String("x")}] by_orchestrator: false
+        prompt ui None [Object {"type": String("text"), "text": String("y")}] by_orchestrator: false
         cancel ui Some(SessionId("s"))
         b1 Allow { scope: Once, ttl: None }
         b1 Allow { scope: Session, ttl: Some(1.5s) }
         b1 Deny { message: Some("no") }
-        b1 Answer { content: "c" }"#]].assert_eq(&port.fake.asked.lock().unwrap().join("\n"));
+        b1 Answer { content: "c" }"#]]
+    .assert_eq(&port.fake.asked.lock().unwrap().join("\n"));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::model::{
     Event, FileNode, SessionId, SessionKey, SessionMode, Snapshot, Touch, TurnEnd, Usage,
     UsageReport, Via,
 };
-use crate::serve::wire;
+use crate::serve::{AgentDetails, SessionDetails, Tier, wire};
 
 pub(super) const NOW: u64 = 1_760_000_000_000;
 
@@ -97,6 +97,29 @@ pub(in crate::serve) fn failed_agent() -> AgentStatus {
         reason: Some("exit status 1: no such model".to_owned()),
         restarts: 5,
         timestamp_ms: NOW,
+    }
+}
+
+/// All that is known of an agent: much of one that runs.
+pub(super) fn details(status: AgentStatus) -> AgentDetails {
+    let runs = status.pid.is_some();
+    let session = SessionDetails {
+        session: SessionId::new("s-ui"),
+        mode: SessionMode::SingleAgent,
+        is_open: true,
+        is_default: true,
+        is_running: false,
+        queued: 0,
+        usage: Some(usage().usage),
+    };
+    AgentDetails {
+        status,
+        name: runs.then(|| "OpenCode".to_owned()),
+        version: runs.then(|| "1.2.3".to_owned()),
+        zone: Tier::Protocol,
+        sessions: if runs { vec![session] } else { Vec::new() },
+        memory_bytes: runs.then_some(104_857_600),
+        cpu_ms: runs.then_some(5230),
     }
 }
 

@@ -81,6 +81,14 @@ impl Puppet {
         (request["id"].clone(), text)
     }
 
+    /// Says something in the running turn.
+    pub(crate) fn say(&mut self, session: &str, text: &str) {
+        let content = json!({"type": "text", "text": text});
+        let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
+        let params = json!({"sessionId": session, "update": update});
+        self.send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+    }
+
     pub(crate) fn end_turn(&mut self, prompt: &Value) {
         let result = json!({"stopReason": "end_turn"});
         self.send(&json!({"jsonrpc": "2.0", "id": prompt, "result": result}));

@@ -145,7 +145,9 @@ impl Stage {
     pub(crate) fn eisen_core(&self, args: &[&str]) -> Command {
         let mut command = Command::new(EISEN_CORE);
         command.args(args).current_dir(self.path("")).env("EISEN_DIR", self.path("home"));
-        for name in ["EISEN_TEAM", "EISEN_PORT", "EISEN_TOKEN", "EISEN_DEPTH", "EISEN_LOG"] {
+        for name in
+            ["EISEN_TEAM", "EISEN_PORT", "EISEN_ADDRESS", "EISEN_TOKEN", "EISEN_DEPTH", "EISEN_LOG"]
+        {
             command.env_remove(name);
         }
         command.env_remove("RUST_LOG");

@@ -1,0 +1,152 @@
+//! `start`, `stop`, `restart` and `cancel`: what is asked of agents, and what came of it.
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::output::{note, plain, print, style};
+use super::team::{Which, failed};
+use super::{Global, format};
+use crate::app::Failure;
+use crate::serve::client::{ClientError, Connection, Message, Refusal};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core stop ui               stop one agent; the others go on
+  eisen-core restart ui api        restart two
+  eisen-core start --all           start every agent that does not run
+  eisen-core stop --all --team webshop
+
+Prints a line for each agent: how it stands now. Its coming up shows in `eisen-core ps --watch`.
+
+Exit codes: 0 done, 1 refused for one of them or no such team, 2 wrong usage.")]
+pub(super) struct Order {
+    /// The agents, by their ids
+    #[arg(value_name = "AGENT", required_unless_present = "all")]
+    agents: Vec<String>,
+    /// Every agent of the team
+    #[arg(long, conflicts_with = "agents")]
+    all: bool,
+    /// Print for each agent its object as the port has it, a line each
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Cancel what an agent does: the running turn, and the prompts behind it
+///
+/// The agent is asked to end its turn, and does so in its own time; its session stays open.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core cancel ui
+  eisen-core cancel ui --session ui-s2
+
+Exit codes: 0 done, also if there was nothing to cancel; 1 refused, or no such team; 2 wrong usage.")]
+pub(super) struct Cancel {
+    /// The agent, by its id
+    agent: String,
+    /// Only this session [default: all of the agent's]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Print what was cancelled as the port has it
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Order {
+    /// `method` of the port, for each agent at once; answers in the order in which they were named.
+    pub(super) async fn run(self, global: &Global, method: &str) -> Result<u8, Failure> {
+        let mut team = self.which.connect(global).await?;
+        let mut agents = self.agents;
+        if self.all {
+            let all = team.call("list_agents", &json!({})).await.map_err(failed)?;
+            let ids = all.as_array().into_iter().flatten().filter_map(|a| a["agent_id"].as_str());
+            agents = ids.map(str::to_owned).collect();
+        }
+        // Each once: a second order would only undo or repeat the first.
+        let mut seen = std::collections::HashSet::new();
+        agents.retain(|agent| seen.insert(agent.clone()));
+        let asked: Vec<u64> =
+            agents.iter().map(|agent| team.send(method, &json!({ "agent_id": agent }))).collect();
+        let mut outcomes: Vec<Option<Result<Value, Refusal>>> = vec![None; agents.len()];
+        let (mut said, mut refused) = (0, false);
+        while said < agents.len() {
+            answer(&mut team, &asked, &mut outcomes).await.map_err(failed)?;
+            while let Some(outcome) = outcomes.get_mut(said).and_then(Option::take) {
+                match outcome {
+                    Ok(status) if self.json => print(status)?,
+                    Ok(status) => print(describe(&status))?,
+                    Err(refusal) => {
+                        refused = true;
+                        note(format!("error: {}", plain(&refusal.message)));
+                    }
+                }
+                said += 1;
+            }
+        }
+        Ok(u8::from(refused))
+    }
+}
+
+impl Cancel {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        #[derive(Deserialize)]
+        struct Cancelled {
+            #[serde(default)]
+            turns: u64,
+            #[serde(default)]
+            prompts: u64,
+        }
+        let mut team = self.which.connect(global).await?;
+        let session = self.session.or_else(|| global.session_id.clone());
+        let params = json!({ "agent_id": self.agent, "session_id": session });
+        let result = team.call("cancel", &params).await.map_err(failed)?;
+        if self.json {
+            return print(result);
+        }
+        let cancelled = serde_json::from_value(result);
+        let Cancelled { turns, prompts } = cancelled.map_err(|error| Failure::Run(error.into()))?;
+        let turns = (turns > 0).then(|| format!("{} asked to end", were(turns, "turn")));
+        let prompts =
+            (prompts > 0).then(|| format!("{} withdrawn", were(prompts, "queued prompt")));
+        let what: Vec<_> = turns.into_iter().chain(prompts).collect();
+        let what =
+            if what.is_empty() { "there was nothing to cancel".into() } else { what.join(", ") };
+        print(format_args!("{}: {what}", self.agent))
+    }
+}
+
+fn were(count: u64, noun: &str) -> String {
+    format!("{} {}", format::counted(count, noun), if count == 1 { "was" } else { "were" })
+}
+
+/// Waits for one more answer.
+async fn answer(
+    team: &mut Connection,
+    asked: &[u64],
+    outcomes: &mut [Option<Result<Value, Refusal>>],
+) -> Result<(), ClientError> {
+    loop {
+        if let Message::Answer { id, outcome } = team.next().await?
+            && let Some(at) = asked.iter().position(|asked| *asked == id)
+        {
+            outcomes[at] = Some(outcome);
+            return Ok(());
+        }
+    }
+}
+
+/// Returns e.g. `ui: connecting (pid 4711)`.
+fn describe(status: &Value) -> String {
+    let state = status["state"].as_str().unwrap_or("?");
+    let color = style(state);
+    let pid = status["pid"].as_u64().map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+    let reason = status["reason"].as_str().map(|why| format!(": {}", plain(why)));
+    let agent = plain(status["agent_id"].as_str().unwrap_or("?"));
+    format!("{agent}: {color}{state}{color:#}{pid}{}", reason.unwrap_or_default())
+}

@@ -1,0 +1,276 @@
+use std::collections::HashMap;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::output::{plain, print, style};
+use super::table::{Cell, Table};
+use super::team::{Which, failed};
+use super::{Global, format};
+use crate::app::Failure;
+use crate::serve::client::{ClientError, Connection, Message, Target};
+
+/// Past so many remembered accesses, those that the team has forgotten are forgotten here too.
+const REMEMBERED: usize = 20_000;
+
+/// Show the accesses that were stopped at the edge of a zone
+///
+/// All that wait for a decision and the last 10,000 others, oldest first. `eisen-core resolve`
+/// decides them.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core blocked --status pending      what waits for a decision
+  eisen-core blocked -f                    go on with each change
+  eisen-core blocked -f --json --status pending | while read -r access; do …; done
+
+Exit codes: 0 done, 1 no such team or it ended, 2 wrong usage.")]
+pub(super) struct BlockedArgs {
+    /// Go on: a line for each new one, and for each change of status
+    #[arg(short, long)]
+    follow: bool,
+    /// Only those with this status; with --follow, only changes to it
+    #[arg(long, value_name = "STATUS")]
+    status: Option<Status>,
+    /// Print each as the port has it: an array, with --follow a line each
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
+enum Status {
+    /// The agent got an error
+    Denied,
+    /// Its request waits for a decision
+    Pending,
+    /// Let through
+    Allowed,
+    /// The orchestrator gave the content itself
+    Answered,
+    /// Turn, session or agent ended before a decision
+    Expired,
+    /// Seen after the fact, with nothing left to stop
+    Observed,
+}
+
+/// A blocked access as the port has it.
+#[derive(Deserialize)]
+pub(super) struct Blocked {
+    pub(super) id: String,
+    pub(super) agent_id: String,
+    pub(super) session_id: String,
+    pub(super) status: String,
+    action: String,
+    path: String,
+    #[serde(default)]
+    owners: Vec<String>,
+    #[serde(default)]
+    via: String,
+    #[serde(default)]
+    timestamp_ms: u64,
+}
+
+impl BlockedArgs {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let target = self.which.find(global)?;
+        if self.follow {
+            return self.follow(&target).await;
+        }
+        let mut team = Connection::open(&target).await.map_err(failed)?;
+        let status = self.status.map(Status::name);
+        let list = team.call("list_blocked", &json!({ "status": status })).await.map_err(failed)?;
+        if self.json { print(list) } else { print_table(&list) }
+    }
+
+    /// The stream tells what changes, and the list what the stream may have missed.
+    async fn follow(&self, target: &Target) -> Result<(), Failure> {
+        let mut seen = Seen::default();
+        let mut team = Connection::open(target).await.map_err(failed)?;
+        loop {
+            let error = match self.watch(&mut team, &mut seen).await {
+                Ok(never) => match never {},
+                Err(Ended::Here(failure)) => return Err(failure),
+                Err(Ended::There(error)) => error,
+            };
+            // Who reads us slowly makes us read slowly, and is cut off; the team may go on.
+            team = Connection::open(target).await.map_err(|_| failed(error))?;
+        }
+    }
+
+    async fn watch(
+        &self,
+        team: &mut Connection,
+        seen: &mut Seen,
+    ) -> Result<std::convert::Infallible, Ended> {
+        let mut asked = team.send("list_blocked", &json!({}));
+        loop {
+            match team.next().await.map_err(Ended::There)? {
+                Message::Answer { id, outcome } if id == asked => {
+                    let list = outcome.map_err(|refusal| Ended::There(refusal.into()))?;
+                    for access in list.as_array().into_iter().flatten() {
+                        self.show(access, seen).map_err(Ended::Here)?;
+                    }
+                    seen.forget(&list);
+                }
+                Message::Blocked(access) => {
+                    self.show(&access, seen).map_err(Ended::Here)?;
+                }
+                Message::Lagged => asked = team.send("list_blocked", &json!({})),
+                _ => {}
+            }
+        }
+    }
+
+    fn show(&self, value: &Value, seen: &mut Seen) -> Result<(), Failure> {
+        let Ok(access) = Blocked::deserialize(value) else { return Ok(()) };
+        if !seen.is_news(&access) || self.status.is_some_and(|only| only.name() != access.status) {
+            return Ok(());
+        }
+        if self.json { print(value) } else { print(access.describe()) }
+    }
+}
+
+/// Why following broke off.
+enum Ended {
+    Here(Failure),
+    There(ClientError),
+}
+
+/// How far the life of each access has come, as far as it was shown.
+#[derive(Default)]
+pub(super) struct Seen(HashMap<String, u8>);
+
+impl Seen {
+    /// Whether an access has come further than was known. Around a join, and between list and
+    /// stream, the same may be told twice, and older after newer.
+    pub(super) fn is_news(&mut self, access: &Blocked) -> bool {
+        let stage = match access.status.as_str() {
+            "pending" => 1,
+            "denied" => 2,
+            _ => 3,
+        };
+        let known = self.0.entry(access.id.clone()).or_default();
+        let is_news = *known < stage;
+        *known = stage.max(*known);
+        is_news
+    }
+
+    fn forget(&mut self, list: &Value) {
+        if self.0.len() > REMEMBERED {
+            let listed: std::collections::HashSet<_> =
+                list.as_array().into_iter().flatten().filter_map(|a| a["id"].as_str()).collect();
+            self.0.retain(|id, _| listed.contains(id.as_str()));
+        }
+    }
+}
+
+impl Blocked {
+    /// Returns e.g. `b3: pending: read core/app.ts by ui (via fs, owned by core)`.
+    pub(super) fn describe(&self) -> String {
+        let color = style(&self.status);
+        let owners = match self.owners.as_slice() {
+            [] => String::new(),
+            owners => format!(", owned by {}", plain(&owners.join(", "))),
+        };
+        format!(
+            "{}: {color}{}{color:#}: {} {} by {} (via {}{owners})",
+            plain(&self.id),
+            plain(&self.status),
+            plain(&self.action),
+            plain(&self.path),
+            plain(&self.agent_id),
+            plain(&self.via),
+        )
+    }
+}
+
+fn print_table(list: &Value) -> Result<(), Failure> {
+    let list = Vec::<Blocked>::deserialize(list).map_err(|error| Failure::Run(error.into()))?;
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let mut table =
+        Table::new(&["ID", ">AGE", "AGENT", "ACTION", "STATUS", "VIA", "OWNERS", "PATH"]);
+    for access in &list {
+        let age = now.saturating_sub(Duration::from_millis(access.timestamp_ms));
+        let owners = if access.owners.is_empty() { "-".into() } else { access.owners.join(",") };
+        table.row(vec![
+            plain(&access.id).into(),
+            format::duration(age).into(),
+            plain(&access.agent_id).into(),
+            plain(&access.action).into(),
+            Cell::styled(&plain(&access.status), style(&access.status)),
+            plain(&access.via).into(),
+            plain(&owners).into(),
+            plain(&access.path).into(),
+        ]);
+    }
+    // A path is not cut: it is what one came for.
+    print(table.lines(None).join("\n"))
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Denied => "denied",
+            Self::Pending => "pending",
+            Self::Allowed => "allowed",
+            Self::Answered => "answered",
+            Self::Expired => "expired",
+            Self::Observed => "observed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn access(id: &str, status: &str) -> Blocked {
+        let access = json!({
+            "id": id, "agent_id": "ui", "session_id": "s", "status": status, "action": "read",
+            "path": "a\u{1b}b", "owners": ["api", "db"], "via": "fs",
+        });
+        Blocked::deserialize(access).unwrap()
+    }
+
+    #[test]
+    fn what_is_told_twice_or_late_is_no_news() {
+        let mut seen = Seen::default();
+        for (id, status, is_news) in [
+            ("b1", "pending", true),
+            ("b1", "pending", false),
+            ("b1", "allowed", true),
+            // From a list that was made before.
+            ("b1", "pending", false),
+            ("b2", "denied", true),
+            ("b2", "pending", false),
+            ("b2", "answered", true),
+            ("b3", "observed", true),
+            ("b3", "observed", false),
+            ("b4", "a status of a later version", true),
+        ] {
+            assert_eq!(seen.is_news(&access(id, status)), is_news, "{id} {status}");
+        }
+    }
+
+    #[test]
+    fn what_the_team_has_forgotten_is_forgotten() {
+        let mut seen = Seen::default();
+        for n in 0..=REMEMBERED {
+            seen.is_news(&access(&n.to_string(), "denied"));
+        }
+        seen.forget(&json!([{ "id": "7" }]));
+        assert_eq!(seen.0.len(), 1);
+        assert!(!seen.is_news(&access("7", "denied")));
+    }
+
+    #[test]
+    fn a_line_says_who_wanted_what_and_steers_no_terminal() {
+        let line = anstream::adapter::strip_str(&access("b1", "denied").describe()).to_string();
+        assert_eq!(line, "b1: denied: read a b by ui (via fs, owned by api, db)");
+    }
+}

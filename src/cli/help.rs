@@ -1,0 +1,155 @@
+//! The command line's own description, and the help that is not beside its flags.
+
+use std::fmt::Write as _;
+
+use anstyle::Style;
+use clap::CommandFactory;
+use clap::builder::StyledStr;
+
+use super::Cli;
+
+/// Every command, by what one is about to do.
+const GROUPS: [(&str, &[&str]); 4] = [
+    ("Run", &["up", "observe", "check"]),
+    ("See what a running team does", &["ps", "logs", "blocked"]),
+    ("Steer it", &["prompt", "cancel", "resolve", "start", "stop", "restart"]),
+    ("Beside", &["scripted-agent", "schema", "completions", "man", "help"]),
+];
+
+const EXAMPLES: &str = "\
+Examples:
+  eisen-core check -c eisen.toml             what the configuration says, and what it lacks
+  eisen-core up -c eisen.toml                run the team until Ctrl-C
+  eisen-core ps --watch                      see how it does
+  eisen-core prompt ui \"Add a footer\"       ask one of its agents something
+  eisen-core resolve b3 allow                let a blocked access through
+  eisen-core observe --zone 'src/**' -- opencode acp
+
+A running team is found by itself; of several, --team or --port says which is meant.
+
+Environment:
+  EISEN_DIR   run files and logs (default: ~/.eisen)
+  EISEN_LOG   log filter, such as `debug` or `eisen_core::proxy=trace` (else RUST_LOG, else `warn`)
+  EISEN_TEAM  the team that is meant where several run
+
+Exit codes: 0 done, 1 failed while running, 2 wrong usage or configuration; some commands have more.";
+
+pub(super) const UP: &str = "\
+Examples:
+  eisen-core up                        the team of ./eisen.toml
+  eisen-core up -c shop/eisen.toml --port 0
+
+Says on standard error which port it listens on. A second Ctrl-C kills what still runs.
+
+Exit codes: 0 stopped, 1 failed while running (the port is taken, the team runs already), 2 wrong
+usage or configuration.";
+
+pub(super) const OBSERVE: &str = "\
+Examples:
+  eisen-core observe -- opencode acp
+  eisen-core observe --zone 'src/**' --deny '**/.env' -- opencode acp
+
+Exit codes: the agent's own, 128 + n after signal n; 1 failed, 2 wrong usage.";
+
+pub(super) const CHECK: &str = "\
+Examples:
+  eisen-core check
+  eisen-core check -c shop/eisen.toml
+
+Exit codes: 0 the configuration is good, 2 it is not.";
+
+/// The whole command line.
+pub(super) fn command() -> clap::Command {
+    let command = Cli::command();
+    let heading = Style::new().bold().underline();
+    let mut help = StyledStr::new();
+    let _ = write!(help, "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n");
+    for (title, names) in GROUPS {
+        let _ = write!(help, "\n{heading}{title}:{heading:#}\n");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+            let about = about.map_or_else(
+                || "Print this, or the help of one command".to_owned(),
+                ToString::to_string,
+            );
+            let bold = Style::new().bold();
+            let _ = writeln!(help, "  {bold}{name:<15}{bold:#} {about}");
+        }
+    }
+    let _ = write!(help, "\n{heading}Options:{heading:#}\n{{options}}{{after-help}}");
+    command.help_template(help).after_help(EXAMPLES)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use expect_test::expect_file;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_holds() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let mut grouped: Vec<_> =
+            GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut all: Vec<_> =
+            command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+        all.push("help".to_owned());
+        grouped.sort_unstable();
+        all.sort_unstable();
+        assert_eq!(grouped, all);
+    }
+
+    #[test]
+    fn every_command_teaches_by_example() {
+        let plain = ["scripted-agent", "schema"];
+        for command in command().get_subcommands().filter(|c| !plain.contains(&c.get_name())) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:"), "{}", command.get_name());
+        }
+    }
+
+    /// `docs/commands.md` is what `--help` says; `UPDATE_EXPECT=1` writes it anew.
+    #[test]
+    fn the_document_is_the_help() {
+        let mut document =
+            "# Commands\n\nWhat `eisen-core help` and `eisen-core help COMMAND` say.\n".to_owned();
+        let mut root = command().term_width(100);
+        root.build();
+        let _ = write!(
+            document,
+            "\n```text\n{}\n```\n",
+            root.render_long_help().to_string().trim_end()
+        );
+        for (_, names) in GROUPS {
+            for name in names.iter().filter(|name| **name != "help") {
+                let command = root.find_subcommand_mut(name).unwrap();
+                describe(command, &mut document);
+                for command in command.get_subcommands_mut().filter(|c| c.get_name() != "help") {
+                    describe(command, &mut document);
+                }
+            }
+        }
+        expect_file!["../../docs/commands.md"].assert_eq(&document);
+    }
+
+    fn describe(command: &mut clap::Command, document: &mut String) {
+        let name = command
+            .get_display_name()
+            .unwrap_or_default()
+            .replacen("eisen-core-", "", 1)
+            .replace("resolve-", "resolve ");
+        let help = command.render_long_help().to_string();
+        // What every command takes is said once.
+        let own = help.split("Options of every command:").next().unwrap_or_default();
+        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let own = if own.contains(&after) { own.to_owned() } else { format!("{own}{after}") };
+        let lines: Vec<_> = own.lines().map(str::trim_end).collect();
+        let _ =
+            write!(document, "\n## {}\n\n```text\n{}\n```\n", name, lines.join("\n").trim_end());
+    }
+}

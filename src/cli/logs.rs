@@ -1,0 +1,262 @@
+mod tail;
+
+use std::collections::BTreeSet;
+use std::fs::DirBuilder;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context, bail};
+use clap::Args;
+use notify::{RecursiveMode, Watcher as _};
+
+use self::tail::Tail;
+use super::Global;
+use super::output::{self, note};
+use super::team::Which;
+use crate::app::{self, Failure};
+use crate::serve::client::{ClientError, Environment, Target};
+
+/// Told apart on a terminal.
+const COLORS: [AnsiColor; 6] = [
+    AnsiColor::Cyan,
+    AnsiColor::Yellow,
+    AnsiColor::Green,
+    AnsiColor::Magenta,
+    AnsiColor::Blue,
+    AnsiColor::Red,
+];
+
+/// Show what agents wrote to their standard error
+///
+/// It is kept in `$EISEN_DIR/logs/TEAM/AGENT.log` over restarts, and can be read when the team does
+/// not run any more. Lines of several agents have the agent's id before them.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core logs ui               all that is kept of one agent
+  eisen-core logs -f               follow every agent
+  eisen-core logs -n 20 ui api
+  eisen-core logs --team webshop   also of a team that has ended
+
+Exit codes: 0 done, 1 no such log, 2 wrong usage.")]
+pub(super) struct Logs {
+    /// The agents, by their ids [default: all that have a log]
+    #[arg(value_name = "AGENT")]
+    agents: Vec<String>,
+    /// Go on with what they write from now on
+    #[arg(short, long)]
+    follow: bool,
+    /// Begin with the last N lines of each [default: all]
+    #[arg(short = 'n', long, value_name = "N")]
+    lines: Option<usize>,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Logs {
+    pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
+        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let folder = self.folder(global, &eisen_dir.join("logs")).map_err(Failure::Run)?;
+        // Watched before it is read, so that nothing falls in between.
+        let watch = self.follow.then(|| Watch::of(&folder)).transpose().map_err(Failure::Run)?;
+        let named = !self.agents.is_empty();
+        let agents = self.agents(&folder).map_err(Failure::Run)?;
+        let mut shown = Shown::new(&agents, named);
+        let mut tails: Vec<_> = agents.iter().map(|agent| Tail::new(&folder, agent)).collect();
+        for tail in &mut tails {
+            for line in tail.begin(self.lines).map_err(|error| unreadable(tail, error))? {
+                shown.line(tail.agent(), &line)?;
+            }
+        }
+        let Some(watch) = watch else { return Ok(()) };
+        loop {
+            watch.changed();
+            if !named {
+                for agent in logged(&folder) {
+                    if tails.iter().all(|tail| tail.agent() != agent) {
+                        shown.add(&agent);
+                        tails.push(Tail::new(&folder, &agent));
+                    }
+                }
+            }
+            for tail in &mut tails {
+                for line in tail.advance().map_err(|error| unreadable(tail, error))? {
+                    shown.line(tail.agent(), &line)?;
+                }
+            }
+            if !folder.is_dir() {
+                let gone = anyhow::anyhow!("the folder {} is gone", folder.display());
+                return Err(Failure::Run(gone));
+            }
+        }
+    }
+
+    /// The folder with the team's logs.
+    fn folder(&self, global: &Global, logs: &Path) -> anyhow::Result<PathBuf> {
+        let teams = folders(logs);
+        let of = |team: &str| teams.contains(team).then(|| logs.join(team));
+        if let Some(team) = &self.which.team {
+            return of(team).with_context(|| {
+                format!("the team `{team}` has no logs in {}{}", logs.display(), also(&teams))
+            });
+        }
+        let environment = Environment::of_process();
+        let eisen_dir = logs.parent().unwrap_or(logs);
+        match Target::find(&environment, eisen_dir, None, global.port) {
+            Ok(target) => {
+                let folder = logs.join(target.team());
+                if !folder.is_dir() {
+                    note(format_args!(
+                        "no agent of the team `{}` has written to its standard error yet",
+                        target.team()
+                    ));
+                    if self.follow {
+                        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+                        made.with_context(|| format!("cannot make {}", folder.display()))?;
+                    }
+                }
+                return Ok(folder);
+            }
+            Err(ClientError::NoTeam) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match teams.len() {
+            0 => bail!("there are no logs in {}", logs.display()),
+            1 => Ok(logs.join(teams.first().map_or("", String::as_str))),
+            _ => {
+                let teams = teams.into_iter().collect::<Vec<_>>().join(", ");
+                bail!("no team is running, and several have logs: say which with --team: {teams}")
+            }
+        }
+    }
+
+    /// Those whose logs are shown.
+    fn agents(&self, folder: &Path) -> anyhow::Result<Vec<String>> {
+        let all = logged(folder);
+        if self.agents.is_empty() {
+            return Ok(all.into_iter().collect());
+        }
+        for agent in &self.agents {
+            if all.contains(agent) {
+                continue;
+            }
+            if !self.follow || agent.contains('/') {
+                bail!("the agent `{agent}` has no log in {}{}", folder.display(), also(&all));
+            }
+            note(format_args!(
+                "waiting for the log of `{agent}`, which has none yet{}",
+                also(&all)
+            ));
+        }
+        let mut seen = BTreeSet::new();
+        Ok(self.agents.iter().filter(|agent| seen.insert(*agent)).cloned().collect())
+    }
+}
+
+/// Tells when something in a folder changed.
+struct Watch {
+    _watcher: notify::RecommendedWatcher,
+    changes: mpsc::Receiver<()>,
+}
+
+impl Watch {
+    fn of(folder: &Path) -> anyhow::Result<Self> {
+        let (tell, changes) = mpsc::channel();
+        let mut watcher =
+            notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+                // Reading is no change: our own would wake us for ever.
+                if event.map_or(true, |event| !event.kind.is_access()) {
+                    let _ = tell.send(());
+                }
+            })?;
+        watcher
+            .watch(folder, RecursiveMode::NonRecursive)
+            .with_context(|| format!("cannot follow {}", folder.display()))?;
+        Ok(Self { _watcher: watcher, changes })
+    }
+
+    fn changed(&self) {
+        let _ = self.changes.recv();
+        // What came together is read together.
+        while self.changes.try_recv().is_ok() {}
+    }
+}
+
+/// Standard output, with the agent's id before each line if there are several.
+struct Shown {
+    terminal: bool,
+    prefixed: bool,
+    width: usize,
+    agents: Vec<String>,
+}
+
+impl Shown {
+    fn new(agents: &[String], named: bool) -> Self {
+        let width = agents.iter().map(String::len).max().unwrap_or(0);
+        let prefixed = agents.len() > 1 || !named;
+        Self { terminal: io::stdout().is_terminal(), prefixed, width, agents: agents.to_vec() }
+    }
+
+    fn add(&mut self, agent: &str) {
+        self.width = self.width.max(agent.len());
+        self.agents.push(agent.to_owned());
+    }
+
+    fn line(&self, agent: &str, line: &[u8]) -> Result<(), Failure> {
+        self.write(agent, line).map_err(output::failure)
+    }
+
+    fn write(&self, agent: &str, line: &[u8]) -> io::Result<()> {
+        let width = self.width;
+        if !self.terminal {
+            let mut out = io::stdout().lock();
+            if self.prefixed {
+                write!(out, "{agent:width$} | ")?;
+            }
+            out.write_all(line)?;
+            return out.write_all(b"\n");
+        }
+        let mut out = anstream::stdout().lock();
+        if self.prefixed {
+            let at = self.agents.iter().position(|other| other == agent).unwrap_or(0);
+            let color: Style = COLORS[at % COLORS.len()].on_default();
+            write!(out, "{color}{agent:width$} |{color:#} ")?;
+        }
+        // What agents write must not steer the terminal.
+        let text = String::from_utf8_lossy(line);
+        let text = anstream::adapter::strip_str(&text).to_string();
+        writeln!(out, "{}", text.replace(|c: char| c.is_control() && c != '\t', ""))
+    }
+}
+
+fn unreadable(tail: &Tail, error: io::Error) -> Failure {
+    let path = tail.path().display().to_string();
+    Failure::Run(anyhow::Error::new(error).context(format!("cannot read {path}")))
+}
+
+/// The agents that have a log, by name.
+fn logged(folder: &Path) -> BTreeSet<String> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let agents = files.filter_map(|file| {
+        let name = file.file_name().into_string().ok()?;
+        let name = name.strip_suffix(".1").unwrap_or(&name);
+        Some(name.strip_suffix(".log")?.to_owned())
+    });
+    agents.collect()
+}
+
+fn folders(folder: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    folders.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+fn also(names: &BTreeSet<String>) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("; there are {}", names.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,56 @@
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+
+use crate::app::Failure;
+
+/// Whoever read our standard output has seen enough: the end, and no failure.
+#[derive(Debug, thiserror::Error)]
+#[error("standard output was closed")]
+pub(super) struct Closed;
+
+/// Prints a line; its colours only where they are wanted.
+pub(super) fn print(line: impl Display) -> Result<(), Failure> {
+    let mut stdout = anstream::stdout().lock();
+    writeln!(stdout, "{line}").and_then(|()| stdout.flush()).map_err(failure)
+}
+
+/// Prints bytes as they are.
+pub(super) fn write(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(failure)
+}
+
+/// Says something beside the output, on standard error.
+pub(super) fn note(line: impl Display) {
+    // Without a standard error there is nobody to tell.
+    let _ = writeln!(anstream::stderr().lock(), "{line}");
+}
+
+pub(super) fn failure(error: io::Error) -> Failure {
+    Failure::Run(match error.kind() {
+        ErrorKind::BrokenPipe => Closed.into(),
+        _ => anyhow::Error::new(error).context("cannot write to standard output"),
+    })
+}
+
+/// Whether a person looks at standard output.
+pub(super) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Makes one line of what an agent or a path says, which must not steer the terminal.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// The colour of an agent's state or an access's status.
+pub(super) fn style(word: &str) -> Style {
+    match word {
+        "ready" | "allowed" | "answered" => AnsiColor::Green.on_default(),
+        "error" | "denied" | "expired" | "observed" => AnsiColor::Red.on_default(),
+        "restarting" | "pending" => AnsiColor::Yellow.on_default(),
+        _ => Style::new(),
+    }
+}

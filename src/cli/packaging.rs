@@ -1,0 +1,93 @@
+//! What packagers install beside the program: completions and man pages, made from the command
+//! line's own definition.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use clap_complete::Shell;
+
+use super::output::{print, write};
+use crate::app::Failure;
+
+/// Print a completion script for a shell
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  source <(eisen-core completions bash)
+  eisen-core completions zsh > \"${fpath[1]}/_eisen-core\"
+  eisen-core completions fish > ~/.config/fish/completions/eisen-core.fish")]
+pub(super) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+/// Print a man page, or write those of every command to a folder
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core man | man -l -
+  eisen-core man prompt | man -l -
+  eisen-core man --out /usr/local/share/man/man1")]
+pub(super) struct Man {
+    /// The command whose page is printed [default: the page of the whole program]
+    command: Option<String>,
+    /// Write the pages of all commands to this folder, which is made if need be
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    out: Option<PathBuf>,
+}
+
+impl Completions {
+    pub(super) fn run(self) -> Result<(), Failure> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut super::command(), "eisen-core", &mut script);
+        write(&script)
+    }
+}
+
+impl Man {
+    pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
+        let pages = pages().map_err(|error| Failure::Run(error.into()))?;
+        if let Some(out) = self.out {
+            let out = folder.unwrap_or_default().join(out);
+            let written = std::fs::create_dir_all(&out).and_then(|()| {
+                pages.iter().try_for_each(|(name, page)| {
+                    std::fs::File::create(out.join(format!("{name}.1")))?.write_all(page)
+                })
+            });
+            written
+                .with_context(|| format!("cannot write man pages to {}", out.display()))
+                .map_err(Failure::Run)?;
+            return print(format_args!("wrote {} pages to {}", pages.len(), out.display()));
+        }
+        let wanted = self.command.map_or_else(
+            || "eisen-core".to_owned(),
+            |command| format!("eisen-core-{}", command.replace(' ', "-")),
+        );
+        let Some((_, page)) = pages.iter().find(|(name, _)| *name == wanted) else {
+            let names: Vec<_> =
+                pages.iter().filter_map(|(name, _)| name.strip_prefix("eisen-core-")).collect();
+            let message = format!("there is no page `{wanted}`; there are {}", names.join(", "));
+            return Err(Failure::Usage(anyhow::anyhow!(message)));
+        };
+        write(page)
+    }
+}
+
+/// Every command's page by its name.
+fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
+    let mut root = super::command().disable_help_subcommand(true);
+    root.build();
+    let mut pages = Vec::new();
+    let mut waiting = vec![root];
+    while let Some(command) = waiting.pop() {
+        let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+        waiting.extend(command.get_subcommands().filter(|c| !c.is_hide_set()).cloned());
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).title(name.to_uppercase()).render(&mut page)?;
+        pages.push((name, page));
+    }
+    pages.sort();
+    Ok(pages)
+}

@@ -1,0 +1,242 @@
+use std::io::{self, Read as _, Write as _};
+use std::sync::mpsc;
+
+use anstream::adapter::StripStr;
+use anyhow::Context;
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
+
+use super::Global;
+use super::blocked::Blocked;
+use super::output::{self, note, print};
+use super::team::{Which, failed};
+use crate::app::Failure;
+use crate::serve::client::{Connection, Message};
+
+/// Of a shell, for what SIGINT ended.
+const INTERRUPTED: u8 = 130;
+
+/// Prompt an agent, and print its answer as it comes
+///
+/// The prompt waits behind those that are queued in the session. Accesses that are blocked during
+/// its turn are named on standard error. Ctrl-C withdraws a prompt that still waits, and cancels
+/// one whose turn runs: the end of the turn is awaited, and a second Ctrl-C leaves at once. The
+/// team goes on in any case.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core prompt ui \"Show the cart's total in the header\"
+  git diff | eisen-core prompt reviewer -
+  eisen-core prompt ui --json \"Is it done?\" | jq -r .text
+
+Exit codes: 0 the turn ended well (end_turn), 1 it failed, or could not be asked for, 2 wrong usage,
+3 max_tokens, 4 max_turn_requests, 5 refusal, 6 another stop reason, 130 cancelled or withdrawn.")]
+pub(super) struct PromptArgs {
+    /// The agent, by its id
+    agent: String,
+    /// What to say; `-` reads standard input
+    text: String,
+    /// The session [default: the first one that the agent opened]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Print the result once it is there, as the port has it: `session_id`, `stop_reason`, `text`
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl PromptArgs {
+    pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
+        let text = match self.text.as_str() {
+            "-" => standard_input().map_err(Failure::Usage)?,
+            _ => self.text.clone(),
+        };
+        let mut team = self.which.connect(global).await?;
+        let session = self.session.clone().or_else(|| global.session_id.clone());
+        let params = json!({
+            "agent_id": self.agent, "session_id": session, "text": text, "stream": true,
+        });
+        let asked = team.send("prompt", &params);
+        let interrupts = signal(SignalKind::interrupt());
+        let interrupts = interrupts.map_err(|error| Failure::Run(error.into()))?;
+        let printer = (!self.json).then(Printer::start);
+        let turn = Turn {
+            agent: self.agent,
+            asked,
+            session: None,
+            told: 0,
+            cancelling: None,
+            interrupts,
+            printer,
+        };
+        turn.follow(&mut team).await
+    }
+}
+
+/// A prompt that was sent, until its result.
+struct Turn {
+    agent: String,
+    /// The request's id.
+    asked: u64,
+    /// Known once the turn has begun.
+    session: Option<String>,
+    /// Bytes of the answer that were handed to the printer.
+    told: usize,
+    /// The request that cancels the turn.
+    cancelling: Option<u64>,
+    interrupts: Signal,
+    /// None if only the result is printed.
+    printer: Option<Printer>,
+}
+
+impl Turn {
+    async fn follow(mut self, team: &mut Connection) -> Result<u8, Failure> {
+        let result = loop {
+            tokio::select! {
+                message = team.next() => match message.map_err(failed)? {
+                    Message::Answer { id, outcome } if id == self.asked => {
+                        break outcome.map_err(|refusal| failed(refusal.into()))?;
+                    }
+                    Message::Answer { id, outcome: Err(refusal) } if self.cancelling == Some(id) => {
+                        note(format_args!("cannot cancel the turn: {}", output::plain(&refusal.message)));
+                    }
+                    Message::Progress { id, session, text } if id == self.asked => {
+                        self.session = Some(session);
+                        self.tell(&text);
+                    }
+                    Message::Blocked(access) => self.name(&access),
+                    _ => {}
+                },
+                _ = self.interrupts.recv() => if let Some(code) = self.interrupt(team) {
+                    return Ok(code);
+                },
+                ended = Printer::ended(&mut self.printer) => ended?,
+            }
+        };
+        let Some(printer) = &self.printer else {
+            print(&result)?;
+            return Ok(exit_code(&result));
+        };
+        // The pieces before are the beginning of this.
+        let text = result["text"].as_str().unwrap_or_default();
+        printer.say(text.get(self.told..).unwrap_or_default());
+        printer.close();
+        tokio::select! {
+            ended = Printer::ended(&mut self.printer) => ended?,
+            _ = self.interrupts.recv() => return Ok(INTERRUPTED),
+        }
+        Ok(exit_code(&result))
+    }
+
+    fn tell(&mut self, text: &str) {
+        if let Some(printer) = &self.printer {
+            printer.say(text);
+            self.told += text.len();
+        }
+    }
+
+    /// Names an access that was blocked in this very turn.
+    fn name(&self, access: &Value) {
+        if let Ok(access) = Blocked::deserialize(access)
+            && access.agent_id == self.agent
+            && self.session.as_ref() == Some(&access.session_id)
+        {
+            note(access.describe());
+        }
+    }
+
+    /// Acts on Ctrl-C; returns the exit code if that is the end.
+    fn interrupt(&mut self, team: &mut Connection) -> Option<u8> {
+        if self.cancelling.is_some() {
+            return Some(INTERRUPTED);
+        }
+        let Some(session) = &self.session else {
+            // The end of the connection withdraws what is queued.
+            note("the prompt was withdrawn before its turn");
+            return Some(INTERRUPTED);
+        };
+        note("the turn is asked to end; Ctrl-C again leaves at once");
+        let params = json!({ "agent_id": self.agent, "session_id": session });
+        self.cancelling = Some(team.send("cancel", &params));
+        None
+    }
+}
+
+/// Writes the answer to standard output, in a thread of its own: who reads that slowly must not
+/// keep us from reading the port, or from Ctrl-C. What waits here is at most the answer.
+struct Printer {
+    pieces: mpsc::Sender<Option<String>>,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl Printer {
+    fn start() -> Self {
+        let (pieces, waiting) = mpsc::channel();
+        Self { pieces, task: tokio::task::spawn_blocking(move || print_all(&waiting)) }
+    }
+
+    fn say(&self, text: &str) {
+        if !text.is_empty() {
+            // Its end is heard of elsewhere.
+            let _ = self.pieces.send(Some(text.to_owned()));
+        }
+    }
+
+    fn close(&self) {
+        let _ = self.pieces.send(None);
+    }
+
+    /// Waits until all is printed, or can't be; forever if there is nothing to print.
+    async fn ended(printer: &mut Option<Self>) -> Result<(), Failure> {
+        match printer {
+            Some(printer) => match (&mut printer.task).await {
+                Ok(ended) => ended.map_err(output::failure),
+                Err(error) => Err(Failure::Run(error.into())),
+            },
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn print_all(pieces: &mpsc::Receiver<Option<String>>) -> io::Result<()> {
+    let (mut stdout, terminal) = (io::stdout().lock(), output::is_terminal());
+    let mut strip = StripStr::new();
+    let mut ended = true;
+    while let Ok(Some(piece)) = pieces.recv() {
+        ended = piece.ends_with('\n');
+        if terminal {
+            // What the agent says must not steer the terminal.
+            for part in strip.strip_next(&piece) {
+                stdout.write_all(part.as_bytes())?;
+            }
+        } else {
+            stdout.write_all(piece.as_bytes())?;
+        }
+        stdout.flush()?;
+    }
+    if !ended {
+        stdout.write_all(b"\n")?;
+    }
+    stdout.flush()
+}
+
+fn exit_code(result: &Value) -> u8 {
+    match result["stop_reason"].as_str() {
+        Some("end_turn") => 0,
+        Some("max_tokens") => 3,
+        Some("max_turn_requests") => 4,
+        Some("refusal") => 5,
+        Some("cancelled") => INTERRUPTED,
+        _ => 6,
+    }
+}
+
+fn standard_input() -> anyhow::Result<String> {
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text).context("cannot read the prompt from standard input")?;
+    Ok(text)
+}

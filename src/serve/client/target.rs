@@ -1,0 +1,120 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use super::ClientError;
+use crate::serve::run_file::{RunInfo, live_teams};
+
+/// A running team, and the right to steer it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    pub(super) team: String,
+    /// Tried one after the other.
+    pub(super) addresses: Vec<SocketAddr>,
+    pub(super) token: String,
+}
+
+/// What `EISEN_TEAM`, `EISEN_PORT`, `EISEN_ADDRESS` and `EISEN_TOKEN` say: the last is there for the
+/// orchestrator agent and what it starts.
+#[derive(Clone, Default)]
+pub struct Environment {
+    pub team: Option<String>,
+    pub port: Option<String>,
+    pub address: Option<String>,
+    pub token: Option<String>,
+}
+
+impl Environment {
+    pub fn of_process() -> Self {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Self {
+            team: variable("EISEN_TEAM"),
+            port: variable("EISEN_PORT"),
+            address: variable("EISEN_ADDRESS"),
+            token: variable("EISEN_TOKEN"),
+        }
+    }
+
+    /// Where the team of this environment listens.
+    fn addresses(&self, port: &str) -> Result<Vec<SocketAddr>, ClientError> {
+        if let Some(address) = &self.address {
+            let parsed = address.parse().map_err(|_| ClientError::Address(address.clone()))?;
+            return Ok(vec![parsed]);
+        }
+        let port = port.parse().map_err(|_| ClientError::Port(port.to_owned()))?;
+        Ok(vec![(Ipv4Addr::LOCALHOST, port).into(), (Ipv6Addr::LOCALHOST, port).into()])
+    }
+}
+
+impl Target {
+    /// Finds the team to talk to: the one called `team`, or that on `port`; if neither is named,
+    /// the one whose orchestrator this process works for, else that of `EISEN_TEAM` if it runs,
+    /// else the one that runs. A run of `observe` counts only where no team is running.
+    pub fn find(
+        environment: &Environment,
+        eisen_dir: &Path,
+        team: Option<&str>,
+        port: Option<u16>,
+    ) -> Result<Self, ClientError> {
+        if let (Some(own), Some(token)) = (&environment.port, &environment.token)
+            && team.is_none_or(|team| environment.team.as_deref() == Some(team))
+            && port.is_none_or(|port| *own == port.to_string())
+        {
+            let team = environment.team.clone().unwrap_or_default();
+            let addresses = environment.addresses(own)?;
+            return Ok(Self { team, addresses, token: token.clone() });
+        }
+        let mut running = live_teams(eisen_dir).map_err(ClientError::RunFiles)?;
+        if let Some(port) = port {
+            running.retain(|info| info.port == port);
+            if running.is_empty() {
+                return Err(ClientError::NoTeamOn(port));
+            }
+        }
+        let named = team.or(environment.team.as_deref());
+        if let Some(at) = running.iter().position(|info| Some(info.team.as_str()) == named) {
+            return Ok(running.swap_remove(at).into());
+        }
+        if let Some(wanted) = team {
+            let running = running.into_iter().map(|info| info.team).collect();
+            return Err(ClientError::NotRunning { wanted: wanted.to_owned(), running });
+        }
+        if running.iter().any(|info| !is_observed(info)) {
+            running.retain(|info| !is_observed(info));
+        }
+        match running.pop() {
+            None => Err(ClientError::NoTeam),
+            Some(only) if running.is_empty() => Ok(only.into()),
+            Some(last) => {
+                let all = running.into_iter().chain([last]);
+                Err(ClientError::SeveralTeams(all.map(|info| info.team).collect()))
+            }
+        }
+    }
+
+    pub fn team(&self) -> &str {
+        &self.team
+    }
+}
+
+impl From<RunInfo> for Target {
+    fn from(info: RunInfo) -> Self {
+        Self { team: info.team, addresses: vec![reachable(info.address)], token: info.token }
+    }
+}
+
+/// Returns the address at which a listener on `address` is reached from this machine: what listens
+/// everywhere listens here.
+pub fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(match address.ip() {
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    address
+}
+
+/// Whether it is a run of `eisen-core observe`.
+fn is_observed(info: &RunInfo) -> bool {
+    info.team == format!("observe-{}", info.pid)
+}

@@ -1,0 +1,73 @@
+//! Which team a command talks to, and what needs none.
+
+use super::assert_ended;
+use crate::harness::{Program, Stage, agent};
+
+#[test]
+fn without_a_team_there_is_a_sentence() {
+    let stage = Stage::new();
+    let none = "error: no team is running; start one with `eisen-core up`\n";
+    for args in [&["ps"][..], &["prompt", "ui", "x"], &["blocked", "-f"], &["stop", "ui"]] {
+        assert_ended(&stage.run(args), 1, "", none);
+    }
+    // What a killed team left behind is no team.
+    let left = r#"{"team":"shop","pid":1,"port":1,"address":"127.0.0.1:1","token":"t"}"#;
+    stage.file("home/run/shop.json", left);
+    assert_ended(&stage.run(&["ps"]), 1, "", none);
+    assert!(!stage.has("home/run/shop.json"));
+    let nobody = stage.run(&["ps", "--port", "1"]);
+    assert_ended(&nobody, 1, "", "error: no team listens on port 1\n");
+    let nobody = stage.run(&["ps", "--team", "shop"]);
+    assert_ended(&nobody, 1, "", "error: no team `shop` is running\n");
+}
+
+#[test]
+fn of_several_teams_one_is_named() {
+    let stage = Stage::new();
+    let shop = stage.team("", vec![agent("ui")]);
+    shop.steer_when_ready(&["ui"]);
+    let other = stage.read("eisen.toml").replace("\"shop\"\nworkspace", "\"bank\"\nworkspace");
+    stage.file("bank.toml", &other.replace("id = \"ui\"", "id = \"teller\""));
+    let bank = Program::start(&mut stage.eisen_core(&["up", "-c", "bank.toml"]));
+    let several = "error: several teams are running: say which with --team: bank, shop\n";
+    assert_ended(&stage.run(&["ps"]), 1, "", several);
+    let port = bank.port.to_string();
+    for args in [&["ps", "--team", "bank"][..], &["--port", &port, "ps"]] {
+        let ps = stage.run(args);
+        assert!(ps.stdout.contains("teller") && !ps.stdout.contains("ui "), "{ps:?}");
+    }
+    let mut by_environment = stage.eisen_core(&["ps"]);
+    let ps = crate::harness::run(by_environment.env("EISEN_TEAM", "shop"));
+    assert!(ps.stdout.contains("\nui "), "{ps:?}");
+    let ps = stage.run(&["ps", "--team", "gym"]);
+    assert_ended(&ps, 1, "", "error: no team `gym` is running; there are bank, shop\n");
+}
+
+#[test]
+fn agents_are_told_where_their_team_listens() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let said = port.prompt("ui", "run echo $EISEN_ADDRESS");
+    assert_eq!(said.trim(), format!("127.0.0.1:{}", team.program.port));
+}
+
+#[test]
+fn completions_and_man_pages_need_no_team() {
+    let stage = Stage::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = stage.run(&["completions", shell]);
+        assert_eq!(script.code, 0);
+        assert!(script.stdout.contains("blocked"), "{script:?}");
+    }
+    let page = stage.run(&["man", "prompt"]);
+    assert!(page.stdout.contains(".TH EISEN-CORE-PROMPT 1"), "{page:?}");
+    let wrong = stage.run(&["man", "dance"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("there are blocked, cancel, check"), "{wrong:?}");
+    assert_eq!(stage.run(&["man", "--out", "pages"]).code, 0);
+    for page in ["eisen-core.1", "eisen-core-ps.1", "eisen-core-resolve-allow.1"] {
+        assert!(stage.has(format!("pages/{page}")), "{page}");
+    }
+    assert!(!stage.has("home"));
+}

@@ -1,0 +1,68 @@
+//! `logs`: of teams that run and teams that have ended.
+
+use super::{Running, assert_ended};
+use crate::harness::{Stage, agent};
+
+#[test]
+fn logs_are_shown_and_followed_over_restarts() {
+    let stage = Stage::new();
+    let ui = agent("ui").start("{ stderr = \"ui begins\" }");
+    let api = agent("api").start("{ stderr = \"api begins\" }");
+    let team = stage.team("", vec![ui, api]);
+    team.steer_when_ready(&["ui", "api"]);
+    let (following, lines) = Running::read(&stage, &["logs", "-f", "-n", "1"]);
+    let mut begun = vec![lines.next().unwrap(), lines.next().unwrap()];
+    begun.sort();
+    assert_eq!(begun, ["api | api begins", "ui  | ui begins"]);
+    assert_eq!(stage.run(&["restart", "ui"]).code, 0);
+    assert_eq!(lines.next().unwrap(), "ui  | ui begins");
+    // A rotation is no end.
+    std::fs::rename(stage.path("home/logs/shop/ui.log"), stage.path("home/logs/shop/ui.log.1"))
+        .unwrap();
+    stage.file("home/logs/shop/ui.log", "anew\n");
+    assert_eq!(lines.next().unwrap(), "ui  | anew");
+    // So is not that of an agent that had no log before.
+    stage.file("home/logs/shop/late.log", "hello\n");
+    assert_eq!(lines.next().unwrap(), "late | hello");
+    following.interrupt();
+    following.end();
+
+    team.stop();
+    assert_ended(&stage.run(&["logs", "ui"]), 0, "ui begins\nui begins\nanew\n", "");
+    assert_ended(&stage.run(&["logs", "-n", "2", "ui"]), 0, "ui begins\nanew\n", "");
+    let two = stage.run(&["logs", "--team", "shop", "ui", "api", "-n1"]);
+    assert_ended(&two, 0, "ui  | anew\napi | api begins\n", "");
+    let nobody = stage.run(&["logs", "nobody"]);
+    assert_eq!((nobody.code, nobody.stdout.as_str()), (1, ""));
+    assert!(nobody.stderr.contains("there are api, late, ui"), "{nobody:?}");
+}
+
+#[test]
+fn of_the_logs_of_several_teams_one_is_named() {
+    let stage = Stage::new();
+    let none = stage.run(&["logs"]);
+    assert_eq!(none.code, 1);
+    assert!(none.stderr.starts_with("error: there are no logs in "), "{none:?}");
+    stage.file("home/logs/shop/ui.log", "of shop\n");
+    assert_ended(&stage.run(&["logs"]), 0, "ui | of shop\n", "");
+    stage.file("home/logs/bank/ui.log", "of bank\n");
+    let several = stage.run(&["logs"]);
+    assert_eq!(several.code, 1);
+    assert!(several.stderr.ends_with("--team: bank, shop\n"), "{several:?}");
+    assert_ended(&stage.run(&["logs", "ui", "--team", "bank"]), 0, "of bank\n", "");
+    let gym = stage.run(&["logs", "--team", "gym"]);
+    assert!(gym.stderr.contains("`gym` has no logs") && gym.stderr.contains("bank, shop"));
+}
+
+#[test]
+fn a_team_that_has_written_nothing_yet_is_waited_for() {
+    let stage = Stage::new();
+    let team = stage
+        .team("", vec![agent("ui").with("autostart = false").start("{ stderr = \"at last\" }")]);
+    let nothing = "no agent of the team `shop` has written to its standard error yet\n";
+    assert_ended(&stage.run(&["logs"]), 0, "", nothing);
+    let (following, lines) = Running::read(&stage, &["logs", "-f"]);
+    assert_eq!(following.stderr.next().unwrap(), nothing.trim_end());
+    team.steer().call("start_agent", &serde_json::json!({"agent_id": "ui"})).unwrap();
+    assert_eq!(lines.next().unwrap(), "ui | at last");
+}

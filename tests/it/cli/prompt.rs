@@ -1,0 +1,174 @@
+//! `prompt`: the answer as it comes, its exit codes, and Ctrl-C.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use super::{Running, assert_ended};
+use crate::harness::{Port, Puppet, Stage, Team, agent};
+
+fn puppet(stage: &Stage) -> (Puppet, Team, Port) {
+    let mut ui = stage.puppet("ui");
+    let team = stage.team("", vec![agent("ui").puppet()]);
+    ui.connect("s1");
+    let port = team.steer_when_ready(&["ui"]);
+    (ui, team, port)
+}
+
+#[test]
+fn the_answer_is_printed_as_it_comes() {
+    let stage = Stage::new();
+    let (mut ui, _team, _port) = puppet(&stage);
+    let (prompt, lines) = Running::read(&stage, &["prompt", "ui", "Show the cart"]);
+    let (turn, text) = ui.prompted();
+    assert_eq!(text, "Show the cart");
+    ui.say("s1", "one\ntw");
+    assert_eq!(lines.next().unwrap(), "one");
+    ui.say("s1", "o\nthree");
+    ui.end_turn(&turn);
+    assert_eq!(lines.rest(), ["two", "three"]);
+    assert_eq!(prompt.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn its_exit_code_tells_how_the_turn_ended() {
+    let stage = Stage::new();
+    let ui = agent("ui").zone("src/ui/**");
+    let team = stage.team(
+        "",
+        vec![ui, agent("api").zone("src/api/**"), agent("off").with("autostart = false")],
+    );
+    team.steer_when_ready(&["ui", "api"]);
+    assert_ended(&stage.run(&["prompt", "ui", "hello"]), 0, "hello\n", "");
+    assert_ended(&stage.run(&["prompt", "ui", "stop at once"]), 3, "", "");
+    let failed = stage.run(&["prompt", "ui", "fail"]);
+    assert_eq!((failed.code, failed.stdout.as_str()), (1, ""));
+    assert!(failed.stderr.contains("no such model"), "{failed:?}");
+    let blocked = stage.run(&["prompt", "ui", "read src/api/cart.rs"]);
+    assert_eq!(blocked.code, 0);
+    assert!(blocked.stdout.starts_with("refused: "), "{blocked:?}");
+    assert_eq!(blocked.stderr, "b1: denied: read src/api/cart.rs by ui (via fs, owned by api)\n");
+    let off = stage.run(&["prompt", "off", "hello"]);
+    assert_ended(&off, 1, "", "error: agent `off` is stopped, not ready (code 409)\n");
+    let nobody = stage.run(&["prompt", "nobody", "hello"]);
+    let there_are = "error: there is no agent `nobody`; there are: ui, api, off (code 404)\n";
+    assert_ended(&nobody, 1, "", there_are);
+
+    let json = stage.run(&["prompt", "--json", "ui", "hello"]);
+    let result: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(result, json!({"session_id": "ui-s1", "stop_reason": "end_turn", "text": "hello"}));
+
+    let mut piped = stage.eisen_core(&["prompt", "ui", "-"]);
+    let mut piped = piped.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    piped.stdin.take().unwrap().write_all(b"from\na pipe").unwrap();
+    let output = piped.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "from\na pipe\n");
+}
+
+#[test]
+fn ctrl_c_cancels_the_running_turn_and_not_the_team() {
+    let stage = Stage::new();
+    let (mut ui, _team, mut port) = puppet(&stage);
+    let (prompt, lines) = Running::read(&stage, &["prompt", "ui", "long work"]);
+    let (turn, _) = ui.prompted();
+    ui.say("s1", "at it\n");
+    assert_eq!(lines.next().unwrap(), "at it");
+    prompt.interrupt();
+    ui.expect(&json!({"method": "session/cancel", "params": {"sessionId": "s1"}}));
+    ui.say("s1", "stopping\n");
+    assert_eq!(lines.next().unwrap(), "stopping");
+    ui.send(&json!({"jsonrpc": "2.0", "id": turn, "result": {"stopReason": "cancelled"}}));
+    let note = "the turn is asked to end; Ctrl-C again leaves at once";
+    assert_eq!(prompt.end(), (Some(130), note.to_owned()));
+
+    // An agent that doesn't care is left alone at the second.
+    let (prompt, lines) = Running::read(&stage, &["prompt", "ui", "more"]);
+    let (turn, _) = ui.prompted();
+    ui.say("s1", "at it\n");
+    assert_eq!(lines.next().unwrap(), "at it");
+    prompt.interrupt();
+    ui.expect(&json!({"method": "session/cancel"}));
+    prompt.interrupt();
+    assert_eq!(prompt.end(), (Some(130), note.to_owned()));
+    ui.end_turn(&turn);
+    port.expect(&json!({"type": "turn", "turn": 1, "stop_reason": "end_turn"}));
+}
+
+/// Waits until so many prompts wait in the agent's session.
+fn await_queued(port: &mut Port, count: u64) {
+    loop {
+        let agents = port.call("list_agents", &json!({})).unwrap();
+        if agents[0]["sessions"][0]["queued"] == count {
+            return;
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_withdraws_a_prompt_that_still_waits() {
+    let stage = Stage::new();
+    let (mut ui, _team, mut port) = puppet(&stage);
+    port.begin("ui", "first");
+    let (turn, _) = ui.prompted();
+    let (prompt, _lines) = Running::read(&stage, &["prompt", "ui", "second"]);
+    await_queued(&mut port, 1);
+    port.begin("ui", "third");
+    await_queued(&mut port, 2);
+    prompt.interrupt();
+    assert_eq!(prompt.end(), (Some(130), "the prompt was withdrawn before its turn".to_owned()));
+    await_queued(&mut port, 1);
+    ui.end_turn(&turn);
+    assert_eq!(ui.prompted().1, "third");
+}
+
+#[test]
+fn who_reads_slowly_gets_all_and_holds_up_nobody() {
+    let stage = Stage::new();
+    let (mut ui, _team, mut port) = puppet(&stage);
+    let (prompt, mut stdout) = Running::start(&stage, &["prompt", "ui", "much"]);
+    let (turn, _) = ui.prompted();
+    let mut all = String::new();
+    for n in 0..3000 {
+        let text = format!("{n}: {}\n", "x".repeat(200));
+        ui.say("s1", &text);
+        all += &text;
+    }
+    ui.end_turn(&turn);
+    // More than any pipe holds was said, nothing was read, and the turn is over.
+    port.expect(&json!({"type": "turn", "stop_reason": "end_turn"}));
+    let mut read = String::new();
+    stdout.read_to_string(&mut read).unwrap();
+    assert!(read == all, "{} bytes of {}", read.len(), all.len());
+    assert_eq!(prompt.end(), (Some(0), String::new()));
+}
+
+#[test]
+fn who_has_read_enough_ends_it_quietly() {
+    let stage = Stage::new();
+    let (mut ui, _team, _port) = puppet(&stage);
+    let (prompt, stdout) = Running::start(&stage, &["prompt", "ui", "much"]);
+    let (turn, _) = ui.prompted();
+    ui.say("s1", "enough\n");
+    let mut stdout = BufReader::new(stdout);
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "enough\n");
+    drop(stdout);
+    ui.say("s1", "too much\n");
+    assert_eq!(prompt.end(), (Some(0), String::new()));
+    ui.end_turn(&turn);
+}
+
+#[test]
+fn the_end_of_the_team_is_a_sentence() {
+    let stage = Stage::new();
+    let (mut ui, team, _port) = puppet(&stage);
+    let (prompt, _lines) = Running::read(&stage, &["prompt", "ui", "long work"]);
+    ui.prompted();
+    team.stop();
+    let (code, stderr) = prompt.end();
+    assert_eq!(code, Some(1));
+    let whys = ["the agent ended", "the team is stopping", "the team closed the connection"];
+    assert!(whys.iter().any(|why| stderr.contains(why)), "{stderr}");
+}

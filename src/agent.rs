@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::io::DuplexStream;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -188,6 +189,11 @@ impl AgentHandle {
         let session = run.host.new_session().await?;
         run.settled(&self.tracker).await;
         Ok(session)
+    }
+
+    /// Attaches an editor: the stream carries ACP, as the host's `attach` says.
+    pub async fn attach(&self) -> Result<DuplexStream, AgentError> {
+        Ok(self.ready()?.host.attach().await?)
     }
 
     fn ready(&self) -> Result<RunHandle, AgentError> {

@@ -1,6 +1,7 @@
 //! The command line: flags, help, exit codes. Knows no policy; `app` does the work.
 
 mod agents;
+mod attach;
 mod blocked;
 mod format;
 mod help;
@@ -86,8 +87,12 @@ enum Command {
     Stop(agents::Order),
     /// Stop agents, and start them again
     Restart(agents::Order),
-    /// Print the JSON Schema of all that goes over the port; see docs/wire.md
+    /// Print the JSON Schema of all that goes over the port
+    ///
+    /// docs/wire.md is the same for people.
+    #[command(after_help = help::SCHEMA)]
     Schema,
+    Attach(attach::Attach),
     /// Play a script as an ACP agent: for demos, rehearsals and tests
     ScriptedAgent {
         /// The script; see docs/scripted-agent.md
@@ -158,6 +163,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Prompt(prompt) => block_on(prompt.run(&global)),
         Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
         Command::Resolve(resolve) => block_on(resolve.run(&global)).map(|()| 0),
+        Command::Attach(attach) => block_on(attach.run(&global)).map(|()| 0),
         Command::Start(order) => block_on(order.run(&global, "start_agent")),
         Command::Stop(order) => block_on(order.run(&global, "stop_agent")),
         Command::Restart(order) => block_on(order.run(&global, "restart_agent")),

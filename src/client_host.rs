@@ -5,6 +5,7 @@
 //! its own, so that no request ever waits for one in the opposite direction.
 
 mod actor;
+mod attach;
 mod content;
 mod dispatch;
 mod error;
@@ -18,6 +19,7 @@ mod terminals;
 #[cfg(test)]
 mod tests;
 mod transport;
+mod turns;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -7,6 +7,7 @@
 
 use std::pin::Pin;
 
+use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
 use crate::client_host::{Cancelled, PromptOutcome, Said};
@@ -61,6 +62,10 @@ pub trait Team: Send + Sync + 'static {
     ) -> BoxFuture<'_, Result<Cancelled, Refused>>;
 
     fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>>;
+
+    /// Attaches an editor to an agent that is ready; what goes over the stream is ACP. The end of
+    /// either direction is the editor's or the agent's.
+    fn attach(&self, agent: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>>;
 
     /// Start, stop or restart; answers with the agent as it stands when that is under way.
     fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>>;

@@ -1,3 +1,5 @@
+use tokio::io::DuplexStream;
+
 use super::details;
 use crate::agent::{self, AgentError, AgentHandle, Order};
 use crate::client_host::{Cancelled, HostError, PromptOutcome};
@@ -57,6 +59,10 @@ impl Team for Supervised {
         )
     }
 
+    fn attach(&self, agent: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {
+        Box::pin(async move { self.agent(&agent)?.attach().await.map_err(|error| refused(&error)) })
+    }
+
     fn order(
         &self,
         agent: AgentId,
@@ -77,7 +83,7 @@ fn refused(error: &AgentError) -> Refused {
     let code = match error {
         AgentError::Host(HostError::UnknownSession(_)) => 404,
         AgentError::NotReady { .. }
-        | AgentError::Host(HostError::Withdrawn)
+        | AgentError::Host(HostError::Withdrawn | HostError::Attached(_) | HostError::Editors(_))
         | AgentError::Stopping => 409,
         // Nothing the client could have done better: the agent failed.
         AgentError::Host(_) => 500,
@@ -126,6 +132,10 @@ impl Team for Observed {
     }
 
     fn new_session(&self, _: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
+        Self::refuse()
+    }
+
+    fn attach(&self, _: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {
         Self::refuse()
     }
 

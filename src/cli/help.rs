@@ -12,7 +12,7 @@ use super::Cli;
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["up", "observe", "check"]),
     ("See what a running team does", &["ps", "logs", "blocked"]),
-    ("Steer it", &["prompt", "cancel", "resolve", "start", "stop", "restart"]),
+    ("Steer it", &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart"]),
     ("Beside", &["scripted-agent", "schema", "completions", "man", "help"]),
 ];
 
@@ -57,6 +57,12 @@ Examples:
   eisen-core check -c shop/eisen.toml
 
 Exit codes: 0 the configuration is good, 2 it is not.";
+
+pub(super) const SCHEMA: &str = "\
+Examples:
+  eisen-core schema > wire.schema.json
+
+Exit codes: 0 printed.";
 
 /// The whole command line.
 pub(super) fn command() -> clap::Command {

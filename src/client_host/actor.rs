@@ -1,24 +1,25 @@
 //! The task that owns the state of one agent run: it reads the agent's lines, writes ours, and
 //! never waits for anything else.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::{Id, JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::attach::{Forwarded, Guests};
 use super::requests::Requests;
-use super::rpc::{self, Failure, Incoming};
+use super::rpc::{self, Failure, Incoming, Outcome};
 use super::sessions::{Prompt, Sessions};
 use super::terminals::{Launch, Terminals};
 use super::transport::{Lines, MAX_LINE, Outbox};
+use super::turns::{message_chunk, stop_reason};
 use super::{Cancelled, Content, HostError, PromptOutcome, Said, SessionLoad, Shared, Urgency};
 use crate::model::SessionId;
 use crate::proxy::Permits;
@@ -58,13 +59,22 @@ pub(super) enum HostMsg {
     Loads {
         reply: Reply<Vec<SessionLoad>>,
     },
+    /// An editor wants to talk to the agent.
+    Attach {
+        reply: Reply<DuplexStream>,
+    },
 }
 
 /// What an answer of the agent is waited for by.
 #[derive(Debug)]
-enum Pending {
-    Call { method: &'static str, reply: Reply<Box<RawValue>> },
+pub(super) enum Pending {
+    Call {
+        method: &'static str,
+        reply: Reply<Box<RawValue>>,
+    },
     Turn(SessionId),
+    /// An editor's request.
+    Forwarded(Forwarded),
 }
 
 #[derive(Debug)]
@@ -75,11 +85,12 @@ pub(super) struct Host<R, W> {
     lines: Lines<R>,
     pub(super) out: Outbox<W>,
     next_id: u64,
-    pending: HashMap<u64, Pending>,
+    pub(super) pending: BTreeMap<u64, Pending>,
     pub(super) sessions: Sessions,
     /// Contents that are being made, each for a session whose turn it is.
-    contents: JoinSet<Option<Vec<Value>>>,
+    pub(super) contents: JoinSet<Option<Vec<Value>>>,
     pub(super) requests: Requests,
+    pub(super) guests: Guests,
     pub(super) terminals: Terminals,
 }
 
@@ -97,6 +108,7 @@ where
         writer: W,
     ) -> Self {
         let terminals = Terminals::new(launcher, shared.settings.env.clone());
+        let guests = Guests::new(Arc::clone(&permits));
         Self {
             shared,
             permits,
@@ -104,10 +116,11 @@ where
             lines: Lines::new(reader, MAX_LINE),
             out: Outbox::new(writer),
             next_id: 0,
-            pending: HashMap::new(),
+            pending: BTreeMap::new(),
             sessions: Sessions::default(),
             contents: JoinSet::new(),
             requests: Requests::new(),
+            guests,
             terminals,
         }
     }
@@ -122,6 +135,7 @@ where
     async fn serve(&mut self, cancel: &CancellationToken) -> String {
         let mut silence: Option<Instant> = None;
         while !self.out.is_overfull() {
+            self.cut_off_editors();
             tokio::select! {
                 () = cancel.cancelled() => return "it was stopped".to_owned(),
                 () = sleep_until(silence.unwrap_or_else(Instant::now)), if silence.is_some() => {
@@ -133,6 +147,9 @@ where
                     Err(error) => return format!("its output cannot be read: {error}"),
                 },
                 Some(message) = self.mailbox.recv() => self.on_message(message),
+                Some((editor, heard)) = self.guests.hear(), if self.out.has_room() => {
+                    self.on_editor(editor, heard);
+                }
                 Some(made) = self.contents.join_next_with_id() => self.on_content(made),
                 Some((id, outcome)) = self.requests.next() => self.on_done(&id, outcome),
                 wrote = self.out.write(), if self.out.has_work() => if let Err(error) = wrote {
@@ -161,45 +178,49 @@ where
 
     fn on_notification(&mut self, method: &str, params: Option<&RawValue>) {
         match method {
+            "$/cancel_request" => self.on_cancel_request(params),
+            _ if self.tell_editor(method, params) => {}
             "session/update" => {
                 if let Some((session, text)) = params.and_then(message_chunk) {
                     self.sessions.say(&session, &text);
-                }
-            }
-            "$/cancel_request" => {
-                #[derive(Deserialize)]
-                #[serde(rename_all = "camelCase")]
-                struct Cancel {
-                    request_id: Box<RawValue>,
-                }
-                if let Ok(Cancel { request_id }) = rpc::decode(params)
-                    && self.requests.cancel(&request_id)
-                {
-                    let cancelled = rpc::failure(-32800, "Request cancelled");
-                    self.out.push(rpc::response(&request_id, Err(&cancelled)), None);
                 }
             }
             _ => tracing::debug!(method, "ignored a notification of the agent"),
         }
     }
 
-    fn on_response(&mut self, id: &RawValue, outcome: Result<Option<&RawValue>, Failure>) {
+    fn on_cancel_request(&mut self, params: Option<&RawValue>) {
+        let Ok(rpc::Cancel { request_id }) = rpc::decode(params) else { return };
+        if self.requests.cancel(&request_id) {
+            let cancelled = rpc::failure(-32800, "Request cancelled");
+            self.out.push(rpc::response(&request_id, Err(&cancelled)), None);
+        } else {
+            self.guests.cancel(&request_id);
+        }
+    }
+
+    fn on_response(&mut self, id: &RawValue, outcome: Outcome<'_>) {
         let pending = id.get().parse().ok().and_then(|id: u64| self.pending.remove(&id));
         match pending {
             None => tracing::debug!(%id, "the agent answered what was not asked"),
             Some(Pending::Call { method, reply }) => {
                 let result = outcome.map(|result| result.unwrap_or(RawValue::NULL).to_owned());
+                if let ("initialize", Ok(result)) = (method, &result) {
+                    self.guests.introduce(result.clone());
+                }
+                let result = result.map_err(|error| Failure::read(error).into_error(method));
                 // The caller may have given up waiting.
-                let _ = reply.send(result.map_err(|failure| failure.into_error(method)));
+                let _ = reply.send(result);
             }
             Some(Pending::Turn(session)) => {
                 let ended = match outcome {
                     Ok(result) => stop_reason(result),
-                    Err(failure) => Err(failure.into_error("session/prompt")),
+                    Err(error) => Err(Failure::read(error).into_error("session/prompt")),
                 };
                 self.sessions.end_turn(&session, ended);
                 self.begin_turn(&session);
             }
+            Some(Pending::Forwarded(request)) => self.on_forwarded(request, outcome),
         }
     }
 
@@ -211,9 +232,16 @@ where
             HostMsg::Call { method, params, reply } => {
                 self.call(method, &params, Pending::Call { method, reply });
             }
+            HostMsg::Opened { session } if self.guests.has(&session) => {
+                tracing::warn!(%session, "the agent opened an editor's session a second time");
+            }
             HostMsg::Opened { session } => self.sessions.open(session),
+            HostMsg::Attach { reply } => {
+                // Whoever asked may be gone: then the stream ends at once.
+                let _ = reply.send(self.guests.admit());
+            }
             HostMsg::Prompt { session, content, urgency, said, reply } => {
-                match self.sessions.resolve(session) {
+                match self.resolve(session) {
                     Ok(session) => {
                         self.sessions.queue(&session, Prompt { content, said, reply }, urgency);
                         self.begin_turn(&session);
@@ -228,74 +256,46 @@ where
         }
     }
 
-    /// Sends the session's next prompt, unless a turn runs.
-    fn begin_turn(&mut self, session: &SessionId) {
-        while let Some(content) = self.sessions.begin(session) {
-            match content {
-                Content::Now(blocks) => {
-                    if self.send_prompt(session, &blocks) {
-                        return;
-                    }
-                }
-                Content::Later(content) => {
-                    let making = self.contents.spawn(content);
-                    self.sessions.making(session, making);
-                    return;
-                }
-            }
+    fn resolve(&self, named: Option<SessionId>) -> Result<SessionId, HostError> {
+        match named {
+            Some(session) if self.guests.has(&session) => Err(HostError::Attached(session)),
+            named => self.sessions.resolve(named),
         }
     }
 
-    /// Sends the prompt whose content was made, if there is one and somebody still waits for it.
-    fn on_content(&mut self, made: Result<(Id, Option<Vec<Value>>), JoinError>) {
-        let (task, blocks) = match made {
-            Ok((task, blocks)) => (task, blocks),
-            Err(error) => (error.id(), None),
-        };
-        // None: the turn was cancelled meanwhile.
-        let Some((session, wanted)) = self.sessions.made(task) else { return };
-        let sent = match blocks {
-            Some(blocks) if wanted => self.send_prompt(&session, &blocks),
-            _ => {
-                self.sessions.end_turn(&session, Err(HostError::Withdrawn));
-                false
-            }
-        };
-        if !sent {
-            self.begin_turn(&session);
-        }
-    }
-
-    /// Says whether the turn runs now; it has ended if not.
-    fn send_prompt(&mut self, session: &SessionId, blocks: &[Value]) -> bool {
-        if !self.out.is_open() {
-            self.sessions.end_turn(session, Err(closed_input()));
-            return false;
-        }
-        let params = json!({ "sessionId": session.as_str(), "prompt": blocks });
-        self.call("session/prompt", &params, Pending::Turn(session.clone()));
-        self.sessions.sent(session);
-        true
-    }
-
-    fn call(&mut self, method: &str, params: &Value, pending: Pending) {
+    pub(super) fn call(&mut self, method: &str, params: &Value, pending: Pending) {
         // Of calls that nobody waits for any more, at most the last few are remembered.
         self.pending.retain(|_, pending| match pending {
             Pending::Call { reply, .. } => !reply.is_closed(),
-            Pending::Turn(_) => true,
+            Pending::Turn(_) | Pending::Forwarded(_) => true,
         });
-        let id = self.next_id;
-        self.next_id += 1;
+        let id = self.next_id();
         self.pending.insert(id, pending);
         self.out.push(rpc::request(id, method, params), None);
     }
 
+    /// The id of a request to the agent, whoever it is from.
+    pub(super) fn next_id(&mut self) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+
     fn cancel(&mut self, session: Option<SessionId>) -> Result<Cancelled, HostError> {
-        let sessions = match session {
-            Some(session) => vec![self.sessions.resolve(Some(session))?],
-            None => self.sessions.ids(),
-        };
         let mut all = Cancelled::default();
+        let sessions = match session {
+            Some(session) if self.guests.has(&session) => {
+                all.turns += usize::from(self.cancel_editors_turn(&session));
+                return Ok(all);
+            }
+            Some(session) => vec![self.sessions.resolve(Some(session))?],
+            None => {
+                for session in self.guests.sessions() {
+                    all.turns += usize::from(self.cancel_editors_turn(&session));
+                }
+                self.sessions.ids()
+            }
+        };
         for session in sessions {
             let Cancelled { turns, prompts } = self.sessions.cancel(&session);
             if turns > 0 {
@@ -313,59 +313,22 @@ where
         let _ = self.shared.gone.set(reason);
         let gone = self.shared.gone();
         self.sessions.fail(&gone);
-        for (_, pending) in self.pending.drain() {
-            if let Pending::Call { reply, .. } = pending {
-                let _ = reply.send(Err(gone.clone()));
+        for pending in std::mem::take(&mut self.pending).into_values() {
+            match pending {
+                Pending::Call { reply, .. } => drop(reply.send(Err(gone.clone()))),
+                Pending::Turn(_) => {}
+                Pending::Forwarded(request) => self.guests.fail(&request, &gone.to_string()),
             }
         }
         // Those whose message was not read yet learn it from `Shared::gone`, as their reply drops.
         drop(self.mailbox);
         self.contents.shutdown().await;
         self.requests.end().await;
+        self.guests.end().await;
         self.terminals.end().await;
     }
 }
 
-fn closed_input() -> HostError {
+pub(super) fn closed_input() -> HostError {
     HostError::Gone(CLOSED_INPUT.to_owned())
-}
-
-/// Session and text of an `agent_message_chunk`.
-fn message_chunk(params: &RawValue) -> Option<(String, String)> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Notification<'a> {
-        session_id: String,
-        #[serde(borrow)]
-        update: Update<'a>,
-    }
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Update<'a> {
-        session_update: String,
-        #[serde(borrow)]
-        content: Option<&'a RawValue>,
-    }
-    #[derive(Deserialize)]
-    struct Text {
-        text: String,
-    }
-    let Notification { session_id, update } = serde_json::from_str(params.get()).ok()?;
-    if update.session_update != "agent_message_chunk" {
-        return None;
-    }
-    let Text { text } = serde_json::from_str(update.content?.get()).ok()?;
-    Some((session_id, text))
-}
-
-fn stop_reason(result: Option<&RawValue>) -> Result<String, HostError> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Ended {
-        stop_reason: String,
-    }
-    let result = result.map_or("null", RawValue::get);
-    serde_json::from_str::<Ended>(result)
-        .map(|ended| ended.stop_reason)
-        .map_err(|error| HostError::malformed("session/prompt", &error))
 }

@@ -21,7 +21,12 @@ where
         // Taken for every request, whether it needs one or not: what stayed behind would be
         // found by a later request of the same id.
         let permits = self.permits.take(id.get());
-        if let Err(error) = self.start(id, method, params, permits) {
+        let started = match self.ask_editor(id, method, params) {
+            Ok(true) => return,
+            Ok(false) => self.start(id, method, params, permits),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = started {
             tracing::debug!(method, %id, error = error.message, "refused a request of the agent");
             self.out.push(rpc::response(id, Err(&error)), None);
         }

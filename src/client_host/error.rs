@@ -20,6 +20,10 @@ pub enum HostError {
     NoSession,
     #[error("there is no session `{0}`")]
     UnknownSession(SessionId),
+    #[error("the session `{0}` belongs to an editor that is attached to the agent")]
+    Attached(SessionId),
+    #[error("{0} editors are attached to the agent, and no more may be")]
+    Editors(usize),
     #[error("the session `{session}` has {queued} prompts queued already")]
     QueueFull { session: SessionId, queued: usize },
     #[error("the prompt was cancelled before it was sent")]

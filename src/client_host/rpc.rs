@@ -21,8 +21,11 @@ const ENVELOPE: usize = 64;
 pub(super) enum Incoming<'a> {
     Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
     Notification { method: String, params: Option<&'a RawValue> },
-    Response { id: &'a RawValue, outcome: Result<Option<&'a RawValue>, Failure> },
+    Response { id: &'a RawValue, outcome: Outcome<'a> },
 }
+
+/// What a request was answered with, as it came: a result, None being `null`, or an error.
+pub(super) type Outcome<'a> = Result<Option<&'a RawValue>, &'a RawValue>;
 
 /// An error that the agent answered with, whatever its shape: whoever waits for the answer must
 /// learn that it came.
@@ -34,7 +37,7 @@ pub(super) struct Failure {
 
 impl Failure {
     /// What an agent hides in `data` is often the only thing that helps.
-    fn read(raw: &RawValue) -> Self {
+    pub(super) fn read(raw: &RawValue) -> Self {
         let error: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let data = &error["data"];
         let details = [data, &data["details"], &data["message"]].into_iter();
@@ -81,10 +84,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, String> {
     match (method, id) {
         (Some(method), Some(id)) => Ok(Incoming::Request { id, method, params }),
         (Some(method), None) => Ok(Incoming::Notification { method, params }),
-        (None, Some(id)) => {
-            let outcome = error.map(Failure::read).map_or(Ok(result), Err);
-            Ok(Incoming::Response { id, outcome })
-        }
+        (None, Some(id)) => Ok(Incoming::Response { id, outcome: error.map_or(Ok(result), Err) }),
         (None, None) => Err("neither a method nor an id".to_owned()),
     }
 }
@@ -93,6 +93,13 @@ pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, String> {
 pub(super) fn decode<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Error> {
     let text = params.map_or("null", RawValue::get);
     serde_json::from_str(text).map_err(|error| failure(-32602, format!("Invalid params: {error}")))
+}
+
+/// Params of `$/cancel_request`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Cancel {
+    pub(super) request_id: Box<RawValue>,
 }
 
 /// Encodes what a request is answered with.
@@ -125,31 +132,56 @@ pub(super) fn notification(method: &str, params: &impl Serialize) -> Bytes {
     line(&Notification { jsonrpc: "2.0", method, params })
 }
 
+/// Passes on what one side said to the other: a request under an id of ours, or a notification.
+/// None if the line would be too long.
+pub(super) fn passed_on(id: Option<u64>, method: &str, params: Option<&RawValue>) -> Option<Bytes> {
+    #[derive(Serialize)]
+    struct PassedOn<'a> {
+        jsonrpc: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<u64>,
+        method: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        params: Option<&'a RawValue>,
+    }
+    let line = line(&PassedOn { jsonrpc: "2.0", id, method, params });
+    (line.len() <= MAX_SENT).then_some(line)
+}
+
 /// Answers a request, with its id as it came. An answer too long for a line becomes an error.
 pub(super) fn response(id: &RawValue, outcome: Result<&RawValue, &Error>) -> Bytes {
     response_within(MAX_SENT, id, outcome)
 }
 
-fn response_within(max: usize, id: &RawValue, outcome: Result<&RawValue, &Error>) -> Bytes {
+/// Answers a request with what somebody else answered, as it came.
+pub(super) fn passed_back(id: &RawValue, outcome: Outcome<'_>) -> Bytes {
+    response_within(MAX_SENT, id, outcome.map(|result| result.unwrap_or(RawValue::NULL)))
+}
+
+fn response_within(
+    max: usize,
+    id: &RawValue,
+    outcome: Result<&RawValue, &(impl Serialize + ?Sized)>,
+) -> Bytes {
     #[derive(Serialize)]
-    struct Response<'a> {
+    struct Response<'a, E: ?Sized> {
         jsonrpc: &'static str,
         id: &'a RawValue,
         #[serde(skip_serializing_if = "Option::is_none")]
         result: Option<&'a RawValue>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        error: Option<&'a Error>,
+        error: Option<&'a E>,
     }
-    let too_long;
-    let outcome = match outcome {
+    match outcome {
         Ok(result) if result.get().len() + id.get().len() + ENVELOPE > max => {
             let why = format!("The answer is longer than the {max} bytes that a line may have");
-            too_long = failure(-32603, why);
-            Err(&too_long)
+            let error = failure(-32603, why);
+            line(&Response { jsonrpc: "2.0", id, result: None, error: Some(&error) })
         }
-        outcome => outcome,
-    };
-    line(&Response { jsonrpc: "2.0", id, result: outcome.ok(), error: outcome.err() })
+        outcome => {
+            line(&Response { jsonrpc: "2.0", id, result: outcome.ok(), error: outcome.err() })
+        }
+    }
 }
 
 #[expect(clippy::expect_used, reason = "structs and JSON values always serialise")]
@@ -169,23 +201,24 @@ mod tests {
 
     #[test]
     fn lines_are_told_apart() {
-        let check = |line: &str, told: Expect| {
-            told.assert_eq(&match parse(line.as_bytes()) {
-                Ok(Incoming::Request { id, method, params }) => {
-                    format!("request {id} {method} {:?}", params.map(RawValue::get))
-                }
-                Ok(Incoming::Notification { method, params }) => {
-                    format!("notification {method} {:?}", params.map(RawValue::get))
-                }
-                Ok(Incoming::Response { id, outcome }) => format!(
-                    "response {id} {:?}",
-                    outcome
-                        .map(|result| result.map(RawValue::get))
-                        .map_err(|failure| failure.into_error("m").to_string())
-                ),
-                Err(why) => format!("bad: {why}"),
-            });
-        };
+        let check =
+            |line: &str, told: Expect| {
+                told.assert_eq(&match parse(line.as_bytes()) {
+                    Ok(Incoming::Request { id, method, params }) => {
+                        format!("request {id} {method} {:?}", params.map(RawValue::get))
+                    }
+                    Ok(Incoming::Notification { method, params }) => {
+                        format!("notification {method} {:?}", params.map(RawValue::get))
+                    }
+                    Ok(Incoming::Response { id, outcome }) => format!(
+                        "response {id} {:?}",
+                        outcome
+                            .map(|result| result.map(RawValue::get))
+                            .map_err(|error| Failure::read(error).into_error("m").to_string())
+                    ),
+                    Err(why) => format!("bad: {why}"),
+                });
+            };
         check(
             r#"{"jsonrpc":"2.0","id": 1.50 ,"method":"m","params":{"a":1}}"#,
             expect![[r#"request 1.50 m Some("{\"a\":1}")"#]],
@@ -231,7 +264,7 @@ mod tests {
         let id = encode(&7).unwrap();
         let answer = |length| {
             let result = encode(&"x".repeat(length)).unwrap();
-            String::from_utf8(response_within(100, &id, Ok(&result)).into()).unwrap()
+            String::from_utf8(response_within(100, &id, Ok::<_, &Error>(&result)).into()).unwrap()
         };
         assert_eq!(
             answer(33),

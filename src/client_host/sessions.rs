@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id};
 
 use super::actor::Reply;
@@ -30,6 +30,18 @@ struct Session {
     running: Option<Turn>,
     briefings: VecDeque<Prompt>,
     queued: VecDeque<Prompt>,
+    /// An editor opened it and has left: the next editor that names it gets it.
+    left: bool,
+}
+
+/// Whether an editor may have a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Claim {
+    Unknown,
+    /// It was left behind, and is not the host's any more.
+    Given,
+    /// It is the team's own, or in use.
+    Kept,
 }
 
 /// A prompt that was not sent yet. Its reply is closed when nobody waits for it any more.
@@ -67,6 +79,31 @@ impl Sessions {
         }
     }
 
+    pub(super) fn has(&self, id: &SessionId) -> bool {
+        self.by_id.contains_key(id)
+    }
+
+    /// Takes in the session of an editor that left; if its turn still runs, as one that was
+    /// cancelled and that nobody waits for.
+    pub(super) fn adopt(&mut self, id: SessionId, runs: bool) {
+        let (nobody, _) = oneshot::channel();
+        let running =
+            runs.then(|| Turn { cancelled: true, ..Turn::of(nobody, watch::Sender::default()) });
+        self.by_id.insert(id, Session { running, left: true, ..Session::default() });
+    }
+
+    /// Lets go of a session for an editor, if it may have it.
+    pub(super) fn claim(&mut self, id: &SessionId) -> Claim {
+        match self.by_id.get(id) {
+            None => Claim::Unknown,
+            Some(it) if it.left && it.running.is_none() && it.waiting() == 0 => {
+                self.by_id.remove(id);
+                Claim::Given
+            }
+            Some(_) => Claim::Kept,
+        }
+    }
+
     pub(super) fn ids(&self) -> Vec<SessionId> {
         self.by_id.keys().cloned().collect()
     }
@@ -100,13 +137,7 @@ impl Sessions {
         loop {
             let next = session.briefings.pop_front().or_else(|| session.queued.pop_front())?;
             if !next.reply.is_closed() {
-                session.running = Some(Turn {
-                    reply: next.reply,
-                    making: None,
-                    said: next.said,
-                    cut: false,
-                    cancelled: false,
-                });
+                session.running = Some(Turn::of(next.reply, next.said));
                 return Some(next.content);
             }
         }
@@ -219,6 +250,12 @@ impl Sessions {
     }
 }
 
+impl Turn {
+    fn of(reply: Reply<PromptOutcome>, said: watch::Sender<Said>) -> Self {
+        Self { reply, making: None, said, cut: false, cancelled: false }
+    }
+}
+
 impl Session {
     fn waiting(&self) -> usize {
         self.briefings.len() + self.queued.len()
@@ -242,7 +279,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use serde_json::{Value, json};
-    use tokio::sync::oneshot;
 
     use super::*;
 

@@ -1,6 +1,7 @@
 //! The host against a scripted agent at the other end of a pipe.
 #![allow(clippy::unwrap_used)]
 
+mod attaching;
 mod cancelling;
 mod ending;
 mod opening;

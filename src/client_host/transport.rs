@@ -15,6 +15,9 @@ pub(super) const MAX_LINE: usize = 128 << 20;
 /// instead would let two full pipes wait for each other.
 const MAX_WAITING: usize = 512 << 20;
 
+/// Bytes that may wait before no more is taken from editors: they are slowed as a pipe would.
+const HIGH_WATER: usize = 8 << 20;
+
 /// Reads lines without their newline.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
@@ -82,6 +85,11 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
 
     pub(super) fn is_overfull(&self) -> bool {
         self.bytes > MAX_WAITING
+    }
+
+    /// Whether an editor's next line may be taken.
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes < HIGH_WATER
     }
 
     /// Whether [`Outbox::write`] has something to do.

@@ -97,8 +97,9 @@ impl Gatekeeping {
                 Verdict::Hold(held)
             }
             Ok(permits) => {
-                let asks_orchestrator =
-                    held.ask.via == Via::Permission && self.orchestrator_permits;
+                let asks_orchestrator = held.ask.via == Via::Permission
+                    && self.orchestrator_permits
+                    && !self.asks_editor(&held.ask.session);
                 if asks_orchestrator && !held.approved && held.granted.is_empty() {
                     held.denied = first_path(&held.ask, &permits, self.zone.workspace());
                     held.covered = true;
@@ -112,6 +113,10 @@ impl Gatekeeping {
                 Verdict::Pass(held.line)
             }
         }
+    }
+
+    fn asks_editor(&self, session: &SessionId) -> bool {
+        self.permits.as_ref().is_some_and(|desk| desk.is_editors(session))
     }
 
     fn permits(&self, held: &Held) -> Result<Vec<Permit>, Denied> {

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 
 use serde_json::Value;
 
+pub mod attach;
 pub mod resolve;
 
 pub use connection::{Connection, Message, Refusal};
@@ -38,6 +39,10 @@ pub enum ClientError {
     Broken(io::Error),
     #[error("the team closed the connection: it has ended, or could wait no longer")]
     Closed,
+    #[error("`{0}` is no longer there: the agent ended or was stopped, or its team")]
+    AgentGone(String),
+    #[error("standard input or output failed: {0}")]
+    Stdio(io::Error),
     #[error("{message} (code {code})")]
     Refused { code: u16, message: String },
 }

@@ -37,6 +37,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { reader, limit, buffer: BytesMut::new(), scanned: 0, skipping: None }
     }
 
+    /// Returns what was read and is no line yet, and the rest of the stream.
+    pub(super) fn into_rest(self) -> (BytesMut, R) {
+        (self.buffer, self.reader)
+    }
+
     pub(super) fn get_ref(&self) -> &R {
         &self.reader
     }

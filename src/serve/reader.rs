@@ -13,7 +13,7 @@ use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::io::Interest;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, Interest, WriteHalf, split};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -36,6 +36,9 @@ const COMMANDS: usize = 8;
 
 /// Requests of one client under way at once; one more is refused with 409.
 const REQUESTS: usize = 256;
+
+/// Bytes of an attached client that are asked for at once.
+const CHUNK: usize = 64 * 1024;
 
 /// Wrong tokens that a client may show before its connection ends.
 const WRONG_TOKENS: u32 = 3;
@@ -70,6 +73,7 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, cancel: Cancel
         wrong_tokens: 0,
         turn: Arc::new(Semaphore::new(1)),
         running: FuturesUnordered::new(),
+        attached: None,
     };
     // The reader's end drops its commands, which ends the viewer after what waits. The viewer's
     // end drops the reader, and with it the requests under way: queued prompts are withdrawn.
@@ -103,6 +107,8 @@ struct Reader {
     turn: Arc<Semaphore>,
     /// Requests under way. They are first polled in the order in which they came.
     running: FuturesUnordered<BoxFuture<'static, Bytes>>,
+    /// From the last line heard on, what the client says goes here.
+    attached: Option<WriteHalf<DuplexStream>>,
 }
 
 impl Reader {
@@ -129,6 +135,9 @@ impl Reader {
             match line {
                 Ok(Line::Whole(line)) => {
                     if self.hear(&line).await.is_break() {
+                        if let Some(agent) = self.attached.take() {
+                            pass_on(self.lines, agent).await;
+                        }
                         return;
                     }
                 }
@@ -202,6 +211,11 @@ impl Reader {
                 let message = format!("{REQUESTS} requests of this connection are under way");
                 self.refuse(Some(&id), 409, message).await;
             }
+            Request::Rpc { id, method, params }
+                if method == rpc::ATTACH && self.running.is_empty() =>
+            {
+                return self.attach(&id, params.as_deref()).await;
+            }
             Request::Rpc { id, method, params } => self.start(id, method, params),
         }
         ControlFlow::Continue(())
@@ -231,6 +245,30 @@ impl Reader {
         if let Some(unknown) = topics.iter().find(|topic| *topic != UPDATES) {
             let message = format!("there is no topic `{unknown}`; there is {UPDATES}");
             self.refuse(None, 404, message).await;
+        }
+    }
+
+    /// Hands the connection over to an agent. Nothing is read meanwhile: what follows the request
+    /// is the agent's already.
+    async fn attach(&mut self, id: &RawValue, params: Option<&RawValue>) -> ControlFlow<()> {
+        let attached = tokio::select! {
+            biased;
+            attached = rpc::attach(&self.shared, self.caller, params) => attached,
+            () = self.cancel.cancelled() => Err(RpcError::new(409, "the team is stopping")),
+        };
+        match attached {
+            Ok(stream) => {
+                let (from_agent, to_agent) = split(stream);
+                self.attached = Some(to_agent);
+                let answer = rpc::raw(&json!({}));
+                let answer = wire::answer(Some(id), answer.as_deref());
+                self.say(Command::Attach(answer, from_agent)).await;
+                ControlFlow::Break(())
+            }
+            Err(error) => {
+                self.say(Command::Answer(wire::answer(Some(id), Err(&error)))).await;
+                ControlFlow::Continue(())
+            }
         }
     }
 
@@ -273,6 +311,29 @@ impl Reader {
 
 fn end_if(last: bool) -> ControlFlow<()> {
     if last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// Passes on what an attached client says; its end reaches the agent as an end. Returns when the
+/// client is gone altogether.
+async fn pass_on(lines: Lines<OwnedReadHalf>, mut agent: WriteHalf<DuplexStream>) {
+    let (mut said, mut reader) = lines.into_rest();
+    loop {
+        if agent.write_all_buf(&mut said).await.is_err() {
+            // It is gone, and its last words are still on their way to the client.
+            return pending().await;
+        }
+        said.reserve(CHUNK);
+        match reader.read_buf(&mut said).await {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => return debug!(%error, "cannot read from an attached client"),
+        }
+    }
+    if agent.shutdown().await.is_err() {
+        return pending().await;
+    }
+    let stream: &TcpStream = reader.as_ref();
+    let _ = stream.ready(Interest::ERROR).await;
 }
 
 /// Waits for the next line of a client that may still send; of one that may not, for the end of the

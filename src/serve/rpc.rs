@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
+use tokio::io::DuplexStream;
 
 use super::details;
 use super::progress::Progress;
@@ -17,8 +18,11 @@ use super::server::Shared;
 use super::wire::{self, RpcError};
 use super::{Caller, Order, Refused};
 
+/// The one method whose answer ends the port's protocol on its connection.
+pub(super) const ATTACH: &str = "attach";
+
 /// Every method by its name on the wire.
-pub(super) const METHODS: [(&str, Method, Class); 16] = [
+pub(super) const METHODS: [(&str, Method, Class); 17] = [
     ("list_sessions", Method::Registry(registry::Method::List), Class::Registry),
     ("create_session", Method::Registry(registry::Method::Create), Class::Registry),
     ("close_session", Method::Registry(registry::Method::Close), Class::Registry),
@@ -35,6 +39,7 @@ pub(super) const METHODS: [(&str, Method, Class); 16] = [
     ("prompt", Method::Prompt, Class::Control),
     ("cancel", Method::Cancel, Class::Control),
     ("new_session", Method::NewSession, Class::Control),
+    (ATTACH, Method::Attach, Class::Control),
     ("resolve_blocked", Method::ResolveBlocked, Class::Control),
     ("start_agent", Method::Order(Order::Start), Class::Control),
     ("stop_agent", Method::Order(Order::Stop), Class::Control),
@@ -49,6 +54,7 @@ pub(super) enum Method {
     Prompt,
     Cancel,
     NewSession,
+    Attach,
     ResolveBlocked,
     Order(Order),
 }
@@ -83,9 +89,7 @@ pub(super) async fn call(
             format!("there is no method `{method}`; there are {known}"),
         ));
     };
-    if class == Class::Control && caller.is_none() {
-        return Err(RpcError::new(401, format!("`{name}` needs `auth` first")));
-    }
+    permit(name, class, caller)?;
     let result = match method {
         Method::Registry(method) => return registry::call(shared, method, params).await,
         Method::ListAgents => read::list_agents(shared).await,
@@ -93,10 +97,32 @@ pub(super) async fn call(
         Method::Prompt => control::prompt(shared, caller, parse(params)?, progress).await,
         Method::Cancel => control::cancel(shared, parse(params)?).await,
         Method::NewSession => control::new_session(shared, parse(params)?).await,
+        // Its connection calls `attach` itself, unless that has more to answer.
+        Method::Attach => Err(RpcError::new(
+            409,
+            "`attach` takes the whole connection, and other requests of it are under way",
+        )),
         Method::ResolveBlocked => control::resolve_blocked(shared, parse(params)?).await,
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
     }?;
     raw(&result)
+}
+
+/// Calls [`ATTACH`].
+pub(super) async fn attach(
+    shared: &Shared,
+    caller: Option<Caller>,
+    params: Option<&RawValue>,
+) -> Result<DuplexStream, RpcError> {
+    permit(ATTACH, Class::Control, caller)?;
+    control::attach(shared, parse(params)?).await
+}
+
+fn permit(method: &str, class: Class, caller: Option<Caller>) -> Result<(), RpcError> {
+    if class == Class::Control && caller.is_none() {
+        return Err(RpcError::new(401, format!("`{method}` needs `auth` first")));
+    }
+    Ok(())
 }
 
 /// Returns the schemas of a method's params and of its result.
@@ -118,8 +144,11 @@ pub(super) fn schemas(
         Method::Prompt => of(subschema::<control::Prompt>, subschema::<control::Prompted>),
         Method::Cancel => of(subschema::<control::Session>, subschema::<control::Cancelled>),
         Method::NewSession => of(subschema::<control::Agent>, subschema::<control::NewSession>),
+        Method::Attach => of(subschema::<control::Agent>, subschema::<Empty>),
         Method::ResolveBlocked => of(subschema::<control::Resolve>, subschema::<wire::Blocked<'_>>),
-        Method::Order(_) => of(subschema::<control::Agent>, subschema::<wire::Agent<'_>>),
+        Method::Order(_) => {
+            of(subschema::<control::Agent>, subschema::<wire::Agent<'_>>)
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use super::{Limits, Server, Sources, Team, Tokens};
 use crate::config;
 use fake::Fake;
 
+mod attach;
 mod auth;
 mod docs;
 mod equality;

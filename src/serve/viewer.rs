@@ -4,8 +4,8 @@
 use std::io;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use tokio::io::AsyncWrite;
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt as _, AsyncWrite, DuplexStream, ReadHalf};
 use tokio::sync::mpsc;
 
 use super::filter::Filter;
@@ -35,8 +35,12 @@ pub(super) enum Command {
     Join,
     /// Something harmless, to find out whether the client still reads.
     Probe,
+    /// The last thing said here: from now on the client hears an agent.
+    Attach(Bytes, ReadHalf<DuplexStream>),
 }
 
+/// Most bytes of an agent that are passed on at once.
+const CHUNK: usize = 64 * 1024;
 pub(super) struct Viewer<W> {
     shared: Arc<Shared>,
     outgoing: Outgoing<W>,
@@ -45,13 +49,15 @@ pub(super) struct Viewer<W> {
     events: Option<Subscriber>,
     filter: Filter,
     gate: Gate,
+    /// Whom the client hears in place of the team.
+    attached: Option<ReadHalf<DuplexStream>>,
 }
 
 impl<W: AsyncWrite + Unpin> Viewer<W> {
     pub(super) fn new(shared: Arc<Shared>, writer: W, commands: mpsc::Receiver<Command>) -> Self {
         let outgoing = Outgoing::new(writer, shared.limits.write_deadline);
         let (filter, gate) = (Filter::default(), Gate::default());
-        Self { shared, outgoing, commands, events: None, filter, gate }
+        Self { shared, outgoing, commands, events: None, filter, gate, attached: None }
     }
 
     /// Sends until the reading half is gone, then what waits, then the end.
@@ -70,9 +76,27 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 received = next(&mut self.events) => self.take(received).await?,
             }
             self.gather().await?;
+            if let Some(agent) = self.attached.take() {
+                return self.pass_on(agent).await;
+            }
         }
         self.catch_up().await?;
         self.outgoing.close().await
+    }
+
+    /// Sends what an agent says, until it or the reading half ends.
+    async fn pass_on(mut self, mut agent: ReadHalf<DuplexStream>) -> io::Result<()> {
+        loop {
+            self.outgoing.flush().await?;
+            let mut said = BytesMut::with_capacity(CHUNK);
+            tokio::select! {
+                read = agent.read_buf(&mut said) => if read? == 0 {
+                    return self.outgoing.close().await;
+                },
+                None = self.commands.recv() => return Ok(()),
+            }
+            self.outgoing.push(said.freeze());
+        }
     }
 
     /// Takes what else waits, as far as it is worth one write.
@@ -114,6 +138,10 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 for status in self.shared.team.agents() {
                     self.show_agent(&status);
                 }
+            }
+            Command::Attach(answer, agent) => {
+                self.outgoing.push(answer);
+                (self.events, self.attached) = (None, Some(agent));
             }
         }
         Ok(())

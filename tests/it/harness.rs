@@ -2,6 +2,7 @@
 //! clients that wait for what they expect. Nothing sleeps: a wait ends with the event, or fails
 //! after [`PATIENCE`] with all that came instead.
 
+mod editor;
 mod held;
 mod peer;
 mod puppet;
@@ -11,6 +12,7 @@ mod stage;
 
 use std::time::Duration;
 
+pub(crate) use editor::Editor;
 pub(crate) use held::Held;
 pub(crate) use peer::{Lines, Peer, Port, has};
 pub(crate) use puppet::Puppet;

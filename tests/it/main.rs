@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod attach;
 mod check;
 mod cli;
 mod deny;

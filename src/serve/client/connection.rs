@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use bytes::BytesMut;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -25,7 +26,7 @@ pub struct Connection {
     /// To the task that writes, so that a large request and a large snapshot never wait for each
     /// other. What waits there are our own few requests.
     requests: mpsc::UnboundedSender<String>,
-    _writer: AbortOnDropHandle<()>,
+    writer: AbortOnDropHandle<OwnedWriteHalf>,
     last_id: u64,
 }
 
@@ -71,7 +72,7 @@ impl Connection {
         let (requests, queue) = mpsc::unbounded_channel();
         let writer = AbortOnDropHandle::new(tokio::spawn(write_all(write, queue)));
         let lines = Lines::new(read, LONGEST_LINE);
-        let mut connection = Self { lines, requests, _writer: writer, last_id: 0 };
+        let mut connection = Self { lines, requests, writer, last_id: 0 };
         connection.write(&json!({ "type": "auth", "token": target.token }));
         // The stream up to here tells nothing that can't be asked for again.
         loop {
@@ -105,6 +106,17 @@ impl Connection {
                 return Ok(outcome?);
             }
         }
+    }
+
+    /// Gives the two ends of the connection up, with what was read already; for when it speaks
+    /// another protocol from now on.
+    pub(super) async fn into_ends(
+        self,
+    ) -> Result<(BytesMut, OwnedReadHalf, OwnedWriteHalf), ClientError> {
+        drop(self.requests);
+        let write = self.writer.await.map_err(|_| ClientError::Closed)?;
+        let (rest, read) = self.lines.into_rest();
+        Ok((rest, read, write))
     }
 
     /// Waits for the next line. Nothing is lost when the future is dropped.
@@ -159,12 +171,17 @@ impl Connection {
     }
 }
 
-async fn write_all(mut socket: OwnedWriteHalf, mut waiting: mpsc::UnboundedReceiver<String>) {
+/// Writes until there is nothing more to come, and gives the socket back.
+async fn write_all(
+    mut socket: OwnedWriteHalf,
+    mut waiting: mpsc::UnboundedReceiver<String>,
+) -> OwnedWriteHalf {
     while let Some(line) = waiting.recv().await {
         if socket.write_all(line.as_bytes()).await.is_err() {
-            return;
+            break;
         }
     }
+    socket
 }
 
 async fn connect(target: &Target) -> Result<TcpStream, ClientError> {

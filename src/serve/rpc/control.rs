@@ -5,6 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
 use super::{json, wrong};
@@ -157,6 +158,10 @@ pub(super) async fn cancel(shared: &Shared, params: Session) -> Result<Value, Rp
 pub(super) async fn new_session(shared: &Shared, params: Agent) -> Result<Value, RpcError> {
     let session = shared.team.new_session(AgentId::new(params.agent_id)).await?;
     json(&NewSession { session_id: session.to_string() })
+}
+
+pub(super) async fn attach(shared: &Shared, params: Agent) -> Result<DuplexStream, RpcError> {
+    Ok(shared.team.attach(AgentId::new(params.agent_id)).await?)
 }
 
 pub(super) async fn resolve_blocked(shared: &Shared, params: Resolve) -> Result<Value, RpcError> {

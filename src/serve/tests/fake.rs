@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::io::{AsyncWriteExt as _, DuplexStream};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::timeout;
 
@@ -200,6 +201,20 @@ impl Team for Fake {
 
     fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
         Box::pin(async move { self.known(&agent).map(|_| SessionId::new("s-ui-2")) })
+    }
+
+    fn attach(&self, agent: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {
+        Box::pin(async move {
+            self.known(&agent)?;
+            let (near, far) = tokio::io::duplex(16);
+            // An agent that repeats what it hears.
+            tokio::spawn(async move {
+                let (mut reader, mut writer) = tokio::io::split(far);
+                let _ = tokio::io::copy(&mut reader, &mut writer).await;
+                let _ = writer.shutdown().await;
+            });
+            Ok(near)
+        })
     }
 
     fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {

@@ -73,6 +73,11 @@ impl Peer {
         Self::new(stdin, Lines::of(stdout))
     }
 
+    /// Ends what it says.
+    pub(crate) fn close(&mut self) {
+        self.writer = Box::new(std::io::sink());
+    }
+
     pub(crate) fn send(&mut self, message: &Value) {
         self.send_raw(format!("{message}\n").as_bytes());
     }

@@ -93,7 +93,7 @@ fn read_in_background(mut stream: impl Read + Send + 'static) -> mpsc::Receiver<
     text
 }
 
-fn exit_code(child: &mut Child) -> i32 {
+pub(super) fn exit_code(child: &mut Child) -> i32 {
     let status = child.wait().unwrap();
     status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap()
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::running::{Ended, Program, Team, run};
-use super::{EISEN_CORE, Puppet};
+use super::{EISEN_CORE, Editor, Puppet};
 
 /// What every scripted agent here does, by what it is told.
 const SCRIPT: &str = include_str!("script.toml");
@@ -161,6 +161,11 @@ impl Stage {
 
     pub(crate) fn start(&self, args: &[&str]) -> Program {
         Program::start(&mut self.eisen_core(args))
+    }
+
+    /// Attaches an editor to an agent.
+    pub(crate) fn attach(&self, agent: &str) -> Editor {
+        Editor::start(&mut self.eisen_core(&["attach", agent]))
     }
 
     /// Brings up the team that was configured.

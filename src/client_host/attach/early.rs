@@ -1,0 +1,63 @@
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+
+use crate::model::SessionId;
+
+/// Bytes of notifications kept; past that the oldest are lost, and the log says so.
+const MAX_BYTES: usize = 4 << 20;
+
+/// What the agent says of sessions that nobody knows while one is being opened: agents tell of a
+/// session before they have answered `session/new`, and whoever opens it is to hear that.
+#[derive(Debug, Default)]
+pub(super) struct Early {
+    lines: VecDeque<(SessionId, Bytes)>,
+    bytes: usize,
+}
+
+impl Early {
+    pub(super) fn hold(&mut self, session: SessionId, line: Bytes) {
+        self.bytes += line.len();
+        self.lines.push_back((session, line));
+        while self.bytes > MAX_BYTES
+            && let Some((session, line)) = self.lines.pop_front()
+        {
+            self.bytes -= line.len();
+            tracing::warn!(%session, "lost what the agent said before it opened a session");
+        }
+    }
+
+    /// Returns what was said of a session, in order.
+    pub(super) fn take(&mut self, session: &SessionId) -> Vec<Bytes> {
+        let (told, rest) =
+            std::mem::take(&mut self.lines).into_iter().partition(|(of, _)| of == session);
+        let told: VecDeque<(SessionId, Bytes)> = told;
+        self.lines = rest;
+        self.bytes = self.lines.iter().map(|(_, line)| line.len()).sum();
+        told.into_iter().map(|(_, line)| line).collect()
+    }
+
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_early_is_kept_by_session_and_bounded() {
+        let (a, b) = (SessionId::new("a"), SessionId::new("b"));
+        let mut early = Early::default();
+        for (session, line) in [(&a, "1"), (&b, "2"), (&a, "3")] {
+            early.hold(session.clone(), Bytes::from_static(line.as_bytes()));
+        }
+        assert_eq!(early.take(&a), ["1", "3"]);
+        assert_eq!(early.take(&a), Vec::<Bytes>::new());
+        early.hold(a.clone(), Bytes::from(vec![b'x'; MAX_BYTES]));
+        assert_eq!(early.take(&b), Vec::<Bytes>::new(), "the oldest gave way");
+        assert_eq!(early.take(&a).len(), 1);
+        assert_eq!(early.bytes, 0);
+    }
+}

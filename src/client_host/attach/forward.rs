@@ -1,0 +1,234 @@
+//! From an editor to the agent: requests under ids of the host's, notifications, answers.
+
+use agent_client_protocol_schema::v1::Error;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::ownership::Claimed;
+use super::pipe::Heard;
+use super::{EditorId, session_of};
+use crate::client_host::actor::{Host, Pending, closed_input};
+use crate::client_host::rpc::{self, Incoming, Outcome};
+use crate::model::SessionId;
+
+/// Requests of all editors that may wait for the agent; one more is answered with an error.
+const MAX_FORWARDED: usize = 4096;
+
+/// An editor's request that the agent has yet to answer.
+#[derive(Debug)]
+pub(in crate::client_host) struct Forwarded {
+    pub(super) editor: EditorId,
+    /// The editor's, as the JSON it came as.
+    pub(super) id: Box<RawValue>,
+    kind: Kind,
+}
+
+/// What the answer to a request decides.
+#[derive(Debug)]
+enum Kind {
+    /// Whose the session is that it names.
+    Opens,
+    /// Whether a session that was claimed for this is the editor's.
+    Takes {
+        session: SessionId,
+        claim: Claimed,
+    },
+    /// The end of a turn.
+    Prompt(SessionId),
+    /// The end of a session.
+    Closes(SessionId),
+    Nothing,
+}
+
+impl<R, W> Host<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send,
+{
+    pub(in crate::client_host) fn on_editor(&mut self, editor: EditorId, heard: Heard) {
+        match heard {
+            Heard::Broken(error) => {
+                tracing::debug!(%error, "the pipe to an editor broke");
+                let why = rpc::failure(-32600, format!("Invalid request: {error}"));
+                self.guests.answer(editor, RawValue::NULL, Err(&why));
+                self.leave(editor);
+                self.guests.remove(editor);
+            }
+            // It was cut off meanwhile.
+            _ if !self.guests.listens(editor) => {}
+            Heard::Line(line) => self.on_editor_line(editor, &line),
+            Heard::End => self.leave(editor),
+        }
+    }
+
+    /// Takes in what the agent answered to an editor's request.
+    pub(in crate::client_host) fn on_forwarded(
+        &mut self,
+        request: Forwarded,
+        outcome: Outcome<'_>,
+    ) {
+        let Forwarded { editor, id, kind } = request;
+        let mut early = Vec::new();
+        let mut refused = None;
+        match kind {
+            Kind::Opens => match outcome.ok().flatten().and_then(opened) {
+                Some(session) if self.open_for(editor, &session) => {
+                    early = self.guests.early.take(&session);
+                }
+                Some(session) => {
+                    let why = format!("The agent opened session `{session}`, which is another's");
+                    refused = Some(rpc::failure(-32603, why));
+                }
+                None => {}
+            },
+            Kind::Takes { session, claim } if outcome.is_err() => {
+                self.untake(editor, session, claim);
+            }
+            Kind::Prompt(session) => self.turn_ended(&session),
+            Kind::Closes(session) if outcome.is_ok() => self.forget(editor, &session),
+            Kind::Takes { .. } | Kind::Closes(_) | Kind::Nothing => {}
+        }
+        match refused {
+            Some(error) => self.guests.answer(editor, &id, Err(&error)),
+            None => self.guests.send(editor, rpc::passed_back(&id, outcome)),
+        }
+        for line in early {
+            self.guests.send(editor, line);
+        }
+        if !self.opens() {
+            self.guests.early.clear();
+        }
+        self.release(editor);
+    }
+
+    /// Whether the agent is opening a session for an editor, so that its id is not known yet.
+    pub(super) fn opens(&self) -> bool {
+        self.forwarded().any(|request| matches!(request.kind, Kind::Opens))
+    }
+
+    /// Whether an editor's turn runs in a session.
+    pub(super) fn prompted(&self, session: &SessionId) -> bool {
+        self.forwarded().any(|request| matches!(&request.kind, Kind::Prompt(of) if of == session))
+    }
+
+    pub(super) fn forwarded(&self) -> impl Iterator<Item = &Forwarded> {
+        self.pending.values().filter_map(|pending| match pending {
+            Pending::Forwarded(request) => Some(request),
+            _ => None,
+        })
+    }
+
+    fn on_editor_line(&mut self, editor: EditorId, line: &[u8]) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        match rpc::parse(line) {
+            Ok(Incoming::Request { id, method, params }) => {
+                if let Err(error) = self.on_editor_request(editor, id, &method, params) {
+                    self.guests.answer(editor, id, Err(&error));
+                }
+            }
+            Ok(Incoming::Notification { method, params }) => {
+                if let Err(why) = self.on_editor_notification(editor, &method, params) {
+                    tracing::debug!(method, why = why.message, "dropped an editor's notification");
+                }
+            }
+            Ok(Incoming::Response { id, outcome }) => self.on_editor_answer(editor, id, outcome),
+            Err(why) => {
+                let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
+                let error = if is_json {
+                    rpc::failure(-32600, format!("Invalid request: {why}"))
+                } else {
+                    rpc::failure(-32700, format!("Parse error: {why}"))
+                };
+                self.guests.answer(editor, RawValue::NULL, Err(&error));
+            }
+        }
+    }
+
+    /// Forwards a request; an error is its answer.
+    fn on_editor_request(
+        &mut self,
+        editor: EditorId,
+        id: &RawValue,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), Error> {
+        if method == "initialize" {
+            return self.guests.initialize(editor, id, params);
+        }
+        if !self.out.is_open() {
+            return Err(rpc::failure(-32603, closed_input().to_string()));
+        }
+        if self.forwarded().count() >= MAX_FORWARDED {
+            let why = format!("More than {MAX_FORWARDED} requests of editors at once");
+            return Err(rpc::failure(-32603, why));
+        }
+        let session = session_of(params)?;
+        let number = self.next_id();
+        let line = rpc::passed_on(Some(number), method, params).ok_or_else(too_long)?;
+        let claim = session.as_ref().map(|session| self.claim(editor, session)).transpose()?;
+        let kind = match (method, session, claim) {
+            ("session/new" | "session/fork", ..) => Kind::Opens,
+            ("session/load" | "session/resume", Some(session), Some(claim)) => {
+                // What it replays comes before the answer.
+                self.guests.own(&session, editor);
+                Kind::Takes { session, claim }
+            }
+            ("session/prompt", Some(session), Some(Claimed::Its | Claimed::Left)) => {
+                Kind::Prompt(session)
+            }
+            ("session/close" | "session/delete", Some(session), _) => Kind::Closes(session),
+            _ => Kind::Nothing,
+        };
+        let request = Forwarded { editor, id: id.to_owned(), kind };
+        self.pending.insert(number, Pending::Forwarded(request));
+        self.out.push(line, None);
+        Ok(())
+    }
+
+    fn on_editor_notification(
+        &mut self,
+        editor: EditorId,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<(), Error> {
+        if method == "$/cancel_request" {
+            let rpc::Cancel { request_id } = rpc::decode(params)?;
+            let number = self.pending.iter().find_map(|(number, pending)| match pending {
+                Pending::Forwarded(request)
+                    if request.editor == editor && request.id.get() == request_id.get() =>
+                {
+                    Some(*number)
+                }
+                _ => None,
+            });
+            let number = number.ok_or_else(|| rpc::failure(-32602, "There is no such request"))?;
+            self.out.push(rpc::notification(method, &json!({ "requestId": number })), None);
+            return Ok(());
+        }
+        if let Some(session) = session_of(params)? {
+            self.claim(editor, &session)?;
+        }
+        let line = rpc::passed_on(None, method, params).ok_or_else(too_long)?;
+        self.out.push(line, None);
+        Ok(())
+    }
+
+    fn on_editor_answer(&mut self, editor: EditorId, id: &RawValue, outcome: Outcome<'_>) {
+        if let Some(asked) = self.guests.answered(editor, id) {
+            self.out.push(rpc::passed_back(&asked.id, outcome), None);
+        } else {
+            tracing::debug!(%id, "an editor answered what was not asked");
+        }
+    }
+}
+
+fn opened(result: &RawValue) -> Option<SessionId> {
+    session_of(Some(result)).ok().flatten().filter(|session| !session.as_str().is_empty())
+}
+
+fn too_long() -> Error {
+    rpc::failure(-32600, "Invalid request: it is longer than a line may be")
+}

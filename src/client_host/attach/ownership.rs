@@ -1,0 +1,157 @@
+//! Which session is whose, and what becomes of an editor's when it leaves.
+
+use agent_client_protocol_schema::v1::Error;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::EditorId;
+use crate::client_host::actor::Host;
+use crate::client_host::sessions::Claim;
+use crate::client_host::{HostError, permissions, rpc};
+use crate::model::SessionId;
+
+/// Whose a session was that an editor named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Claimed {
+    Its,
+    Nobodys,
+    /// The host's, to whom an editor left it.
+    Left,
+}
+
+impl<R, W> Host<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send,
+{
+    /// Cuts off the editors that do not read.
+    pub(in crate::client_host) fn cut_off_editors(&mut self) {
+        while let Some(editor) = self.guests.stuffed.pop() {
+            tracing::warn!("an attached editor does not read: it is cut off");
+            self.leave(editor);
+            self.guests.remove(editor);
+        }
+    }
+
+    /// Lets an editor use a session: its own, one that nobody knows, or one that was left behind,
+    /// which is its own from now on.
+    pub(super) fn claim(
+        &mut self,
+        editor: EditorId,
+        session: &SessionId,
+    ) -> Result<Claimed, Error> {
+        if let Some(owner) = self.guests.owner(session) {
+            let its = owner == editor;
+            return its.then_some(Claimed::Its).ok_or_else(|| foreign(session, "another editor"));
+        }
+        match self.sessions.claim(session) {
+            Claim::Unknown => Ok(Claimed::Nobodys),
+            Claim::Given => {
+                self.guests.own(session, editor);
+                Ok(Claimed::Left)
+            }
+            Claim::Kept => Err(foreign(session, "the team")),
+        }
+    }
+
+    /// Gives the session that the agent opened to the editor, or to the host if that has left;
+    /// false if it is somebody else's already.
+    pub(super) fn open_for(&mut self, editor: EditorId, session: &SessionId) -> bool {
+        if self.claim(editor, session).is_err() {
+            return false;
+        }
+        if self.guests.listens(editor) {
+            self.guests.own(session, editor);
+        } else {
+            self.guests.disown(session);
+            self.sessions.adopt(session.clone(), false);
+        }
+        true
+    }
+
+    /// Takes back a session that could not be loaded.
+    pub(super) fn untake(&mut self, editor: EditorId, session: SessionId, claim: Claimed) {
+        match claim {
+            Claimed::Nobodys => self.forget(editor, &session),
+            Claimed::Left if self.guests.owner(&session) == Some(editor) => {
+                self.guests.disown(&session);
+                self.sessions.adopt(session, false);
+            }
+            Claimed::Its | Claimed::Left => {}
+        }
+    }
+
+    /// Forgets a session that is not there any more, also one that was left to the host meanwhile.
+    pub(super) fn forget(&mut self, editor: EditorId, session: &SessionId) {
+        if self.guests.owner(session).is_none_or(|owner| owner == editor) {
+            self.guests.disown(session);
+            self.sessions.claim(session);
+        }
+    }
+
+    /// If the session is the host's by now, its next prompt may follow.
+    pub(super) fn turn_ended(&mut self, session: &SessionId) {
+        if !self.guests.has(session) && !self.prompted(session) {
+            self.sessions.end_turn(session, Err(HostError::Withdrawn));
+            self.begin_turn(session);
+        }
+    }
+
+    /// Ends an editor's part: it is asked nothing any more, its turns are cancelled, and its
+    /// sessions are the host's.
+    pub(super) fn leave(&mut self, editor: EditorId) {
+        for asked in self.guests.leave(editor) {
+            let line = if asked.is_permission {
+                cancelled_permission(&asked.id)
+            } else {
+                let error = rpc::failure(-32603, "The editor that was asked has left");
+                rpc::response(&asked.id, Err(&error))
+            };
+            self.out.push(line, None);
+        }
+        for session in self.guests.sessions_of(editor) {
+            self.guests.disown(&session);
+            let runs = self.prompted(&session);
+            if runs {
+                self.send_cancel(&session);
+            }
+            self.sessions.adopt(session, runs);
+        }
+        self.release(editor);
+    }
+
+    /// Lets an editor go that left, and has been answered everything.
+    pub(super) fn release(&mut self, editor: EditorId) {
+        if !self.guests.listens(editor) && !self.forwarded().any(|request| request.editor == editor)
+        {
+            self.guests.remove(editor);
+        }
+    }
+
+    /// Cancels an editor's turn in its place.
+    pub(in crate::client_host) fn cancel_editors_turn(&mut self, session: &SessionId) -> bool {
+        if !self.prompted(session) {
+            return false;
+        }
+        self.send_cancel(session);
+        for asked in self.guests.withdraw_permissions(session) {
+            self.out.push(cancelled_permission(&asked.id), None);
+        }
+        true
+    }
+
+    fn send_cancel(&mut self, session: &SessionId) {
+        let params = json!({ "sessionId": session.as_str() });
+        self.out.push(rpc::notification("session/cancel", &params), None);
+    }
+}
+
+fn cancelled_permission(id: &RawValue) -> bytes::Bytes {
+    let outcome = rpc::encode(&permissions::outcome(None));
+    rpc::response(id, outcome.as_deref())
+}
+
+fn foreign(session: &SessionId, owner: &str) -> Error {
+    rpc::failure(-32602, format!("Session `{session}` is in use by {owner}: open one of your own"))
+}

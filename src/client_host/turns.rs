@@ -1,0 +1,107 @@
+//! The turns of the host's own sessions: whose prompt goes next, what it says, how it ended.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::{Id, JoinError};
+
+use super::actor::{Host, Pending, closed_input};
+use super::{Content, HostError};
+use crate::model::SessionId;
+
+impl<R, W> Host<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send,
+{
+    /// Sends the session's next prompt, unless a turn runs.
+    pub(super) fn begin_turn(&mut self, session: &SessionId) {
+        while let Some(content) = self.sessions.begin(session) {
+            match content {
+                Content::Now(blocks) => {
+                    if self.send_prompt(session, &blocks) {
+                        return;
+                    }
+                }
+                Content::Later(content) => {
+                    let making = self.contents.spawn(content);
+                    self.sessions.making(session, making);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Sends the prompt whose content was made, if there is one and somebody still waits for it.
+    pub(super) fn on_content(&mut self, made: Result<(Id, Option<Vec<Value>>), JoinError>) {
+        let (task, blocks) = match made {
+            Ok((task, blocks)) => (task, blocks),
+            Err(error) => (error.id(), None),
+        };
+        // None: the turn was cancelled meanwhile.
+        let Some((session, wanted)) = self.sessions.made(task) else { return };
+        let sent = match blocks {
+            Some(blocks) if wanted => self.send_prompt(&session, &blocks),
+            _ => {
+                self.sessions.end_turn(&session, Err(HostError::Withdrawn));
+                false
+            }
+        };
+        if !sent {
+            self.begin_turn(&session);
+        }
+    }
+
+    /// Says whether the turn runs now; it has ended if not.
+    fn send_prompt(&mut self, session: &SessionId, blocks: &[Value]) -> bool {
+        if !self.out.is_open() {
+            self.sessions.end_turn(session, Err(closed_input()));
+            return false;
+        }
+        let params = json!({ "sessionId": session.as_str(), "prompt": blocks });
+        self.call("session/prompt", &params, Pending::Turn(session.clone()));
+        self.sessions.sent(session);
+        true
+    }
+}
+
+/// Session and text of an `agent_message_chunk`.
+pub(super) fn message_chunk(params: &RawValue) -> Option<(String, String)> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Notification<'a> {
+        session_id: String,
+        #[serde(borrow)]
+        update: Update<'a>,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Update<'a> {
+        session_update: String,
+        #[serde(borrow)]
+        content: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Text {
+        text: String,
+    }
+    let Notification { session_id, update } = serde_json::from_str(params.get()).ok()?;
+    if update.session_update != "agent_message_chunk" {
+        return None;
+    }
+    let Text { text } = serde_json::from_str(update.content?.get()).ok()?;
+    Some((session_id, text))
+}
+
+pub(super) fn stop_reason(result: Option<&RawValue>) -> Result<String, HostError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Ended {
+        stop_reason: String,
+    }
+    let result = result.map_or("null", RawValue::get);
+    serde_json::from_str::<Ended>(result)
+        .map(|ended| ended.stop_reason)
+        .map_err(|error| HostError::malformed("session/prompt", &error))
+}

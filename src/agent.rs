@@ -35,6 +35,8 @@ const MAILBOX: usize = 64;
 #[derive(Clone, Debug)]
 pub struct AgentSettings {
     pub id: AgentId,
+    /// Of which edition of the configuration they are: a run tells which one it was started with.
+    pub edition: u64,
     pub command: Command,
     /// Where its standard error is kept.
     pub log: PathBuf,
@@ -102,7 +104,7 @@ pub enum AgentError {
     NotReady { agent: AgentId, state: AgentState, reason: Option<String> },
     #[error(transparent)]
     Host(#[from] HostError),
-    #[error("the team is stopping")]
+    #[error("the agent is gone: it was removed, or the team is stopping")]
     Stopping,
 }
 
@@ -148,6 +150,35 @@ impl AgentHandle {
     /// Changes with the agent's state.
     pub fn watch(&self) -> watch::Receiver<AgentStatus> {
         self.status.clone()
+    }
+
+    /// The edition of the settings that its run was started with; None if it does not run.
+    pub fn edition(&self) -> Option<u64> {
+        self.run.borrow().as_ref().map(|run| run.edition)
+    }
+
+    /// Goes on by other settings of the same agent; answers when they hold. What is only taken at
+    /// a start is taken at the next.
+    pub async fn change(
+        &self,
+        settings: AgentSettings,
+        depends_on: Vec<watch::Receiver<AgentStatus>>,
+    ) {
+        let (reply, answer) = oneshot::channel();
+        let message = AgentMsg::Change { settings: Box::new(settings), depends_on, reply };
+        if self.mailbox.send(message).await.is_ok() {
+            // An error says that it is gone.
+            let _ = answer.await;
+        }
+    }
+
+    /// Lets it leave the team: stops it in an orderly way and ends its sessions. Answers when its
+    /// actor has ended.
+    pub async fn leave(&self) -> AgentStatus {
+        let _ = self.mailbox.send(AgentMsg::Leave).await;
+        let mut status = self.status.clone();
+        while status.changed().await.is_ok() {}
+        status.borrow().clone()
     }
 
     /// Answers with the agent as it stands: once it is stopped, or the start is under way.

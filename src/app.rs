@@ -1,8 +1,10 @@
 //! Wiring: which room is connected to which, from start to finish. No policy of its own.
 
+mod changes;
 mod console;
 mod details;
 mod environment;
+mod members;
 mod observe;
 mod recorder;
 mod scratch;
@@ -16,7 +18,7 @@ use crate::{config, serve, tracker};
 
 pub use environment::{DepthError, eisen_dir};
 pub use observe::{ObserveOptions, observe};
-pub use up::{UpOptions, up};
+pub use up::{UpOptions, load, up};
 
 /// Why a command ended without having done its work.
 #[derive(Debug)]

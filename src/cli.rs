@@ -10,6 +10,7 @@ mod output;
 mod packaging;
 mod prompt;
 mod ps;
+mod reload;
 mod resolve;
 mod table;
 mod team;
@@ -87,6 +88,7 @@ enum Command {
     Stop(agents::Order),
     /// Stop agents, and start them again
     Restart(agents::Order),
+    Reload(reload::Reload),
     /// Print the JSON Schema of all that goes over the port
     ///
     /// docs/wire.md is the same for people.
@@ -167,6 +169,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Start(order) => block_on(order.run(&global, "start_agent")),
         Command::Stop(order) => block_on(order.run(&global, "stop_agent")),
         Command::Restart(order) => block_on(order.run(&global, "restart_agent")),
+        Command::Reload(reload) => block_on(reload.run(&global)).map(|()| 0),
         Command::Schema => output::print(format_args!("{:#}", serve::schema())).map(|()| 0),
         Command::ScriptedAgent { script } => scripted_agent(&in_folder(global.cwd, &script)),
         Command::Completions(completions) => completions.run().map(|()| 0),
@@ -176,10 +179,11 @@ fn run(cli: Cli) -> Result<u8, Failure> {
 
 fn check(file: &Path) -> Result<u8, Failure> {
     let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-    let config = config::Config::load(file, &eisen_dir).map_err(app::config_errors)?;
+    let layered = app::load(file, &eisen_dir)?;
     let mut progress = progress();
-    let report = config::check::check(&config, &mut progress);
+    let mut report = config::check::check(&layered.config, &mut progress);
     progress(0);
+    report.add_kept(&layered);
     output::print(report).map(|()| 0)
 }
 

@@ -126,10 +126,12 @@ pub struct HostHandle {
     shared: Arc<Shared>,
 }
 
-/// What the host's task and its handles both read; written once.
+/// What the host's task and its handles both read.
 #[derive(Debug)]
 struct Shared {
     settings: HostSettings,
+    /// Those of `settings`, until others were set.
+    permissions: watch::Sender<PermissionPolicy>,
     agent: OnceLock<AgentInfo>,
     /// Why the host ended; the first reason given stays.
     gone: OnceLock<String>,
@@ -166,7 +168,12 @@ impl HostHandle {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let shared = Arc::new(Shared { settings, agent: OnceLock::new(), gone: OnceLock::new() });
+        let shared = Arc::new(Shared {
+            permissions: watch::Sender::new(settings.permissions),
+            settings,
+            agent: OnceLock::new(),
+            gone: OnceLock::new(),
+        });
         let (mailbox, messages) = mpsc::channel(MAILBOX);
         let host = Host::new(Arc::clone(&shared), launcher, permits, messages, reader, writer);
         (Self { mailbox, shared }, host.run(cancel))
@@ -208,6 +215,11 @@ impl HostHandle {
     /// The sessions of this run, in no order.
     pub async fn session_loads(&self) -> Result<Vec<SessionLoad>, HostError> {
         self.ask(|reply| HostMsg::Loads { reply }).await
+    }
+
+    /// Answers permission requests by another policy from now on.
+    pub fn set_permissions(&self, policy: PermissionPolicy) {
+        self.shared.permissions.send_replace(policy);
     }
 
     /// Says why the agent died, before its streams end: those who wait are told this, and not that

@@ -9,10 +9,12 @@
 mod agents;
 pub mod check;
 mod defaults;
+mod diff;
 mod errors;
 mod expand;
 mod mcp;
 mod near;
+mod overlay;
 mod profiles;
 mod read;
 mod references;
@@ -24,20 +26,23 @@ mod tests;
 mod value;
 mod zones;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::de::DeTable;
 
+pub use self::diff::{Change, Kind, Plan, Takes};
 use self::errors::Fault;
 pub use self::errors::{ConfigError, ConfigErrors};
+use self::overlay::Layer;
+pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
 pub use self::profiles::base_patterns;
-use self::read::{Known, Reader, Table};
+use self::read::{Known, Reader, Table, Text};
 pub use self::value::is_name;
 use crate::model::AgentId;
-use crate::zone::ZoneSpec;
+use crate::zone::{GitAccess, ZoneSpec};
 
 /// What one `eisen.toml` describes, with every default filled in and every path absolute.
 #[derive(Clone, Debug)]
@@ -46,6 +51,7 @@ pub struct Config {
     pub orchestrator: Orchestrator,
     pub tracker: Tracker,
     pub port: Port,
+    pub zones: Zones,
     /// In the file's order.
     pub agents: Vec<Agent>,
     pub graph: bool,
@@ -100,6 +106,17 @@ pub struct Tracker {
     pub idle_tick: Duration,
 }
 
+/// What holds for every agent; each agent's [`ZoneSpec`] has it too.
+#[derive(Clone, Debug)]
+pub struct Zones {
+    pub shared: Vec<String>,
+    pub denied: Vec<String>,
+    pub readable: Vec<String>,
+    /// Every agent may read what tools need.
+    pub base: bool,
+    pub git: GitAccess,
+}
+
 /// Limits of the TCP port.
 #[derive(Clone, Copy, Debug)]
 pub struct Port {
@@ -144,6 +161,10 @@ pub struct AgentZone {
     /// The agent has a `[agents.zone]` table: only then does it own paths.
     pub own: bool,
     pub spec: ZoneSpec,
+    /// The agent's own part of what `spec` denies.
+    pub denied: Vec<String>,
+    /// The agent's own part of what `spec` lets it read.
+    pub readable: Vec<String>,
     pub enforce: Enforce,
     pub confine: Confine,
     pub observe_files: bool,
@@ -193,6 +214,13 @@ pub enum RestartPolicy {
     Always,
 }
 
+/// The text of a configuration as it was when it was read.
+#[derive(Clone, Debug)]
+pub struct Source {
+    file: PathBuf,
+    text: String,
+}
+
 type Lookup = dyn Fn(&str) -> Option<String>;
 
 /// What a file's meaning depends on beside the file.
@@ -207,22 +235,23 @@ pub(crate) struct Surroundings {
 impl Config {
     /// Reads, checks and compiles a file. `eisen_dir` is denied to every agent's zone.
     pub fn load(file: &Path, eisen_dir: &Path) -> Result<Self, ConfigErrors> {
-        let surroundings = Surroundings {
-            variable: Box::new(|name| std::env::var(name).ok()),
-            // Without /proc the name is looked up on PATH, as the shell did.
-            program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("eisen-core")),
-            eisen_dir: std::path::absolute(eisen_dir).unwrap_or_else(|_| eisen_dir.to_owned()),
-        };
-        match source::read(file) {
-            Ok(text) => Self::compile(file, text, &surroundings).0,
-            Err((text, fault)) => Err(ConfigErrors::new(file, text, vec![fault])),
-        }
+        let source = Source::read(file)?;
+        Self::compile(file, source.text, &Surroundings::of_process(eisen_dir)).0
     }
 
     /// Compiles the text of a file. Says beside which keys are known.
     fn compile(
         file: &Path,
         text: String,
+        surroundings: &Surroundings,
+    ) -> (Result<Self, ConfigErrors>, Known) {
+        Self::compile_with(file, text, &Layer::default(), surroundings)
+    }
+
+    fn compile_with(
+        file: &Path,
+        mut text: String,
+        layer: &Layer,
         surroundings: &Surroundings,
     ) -> (Result<Self, ConfigErrors>, Known) {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -239,10 +268,19 @@ impl Config {
         let repaired = syntax::repair(&text);
         // What is still wrong are duplicate keys, reported already.
         let (document, _) = DeTable::parse_recoverable(&repaired.text);
+        // Behind the file, so that each place is in one of the two.
+        let behind = layer.behind(&text);
+        let (added, _) = DeTable::parse_recoverable(&behind);
+        let lines = text.lines().count();
+        layer.append_to(&mut text);
         let reader = Reader::new(&text, &repaired.gaps, &dir, surroundings);
-        let mut config = reader.read(document.get_ref(), |root| Self::read(root, surroundings));
+        let tables = Tables { added: added.get_ref(), removed: layer.removed() };
+        let mut config =
+            reader.read(document.get_ref(), |root| Self::read(root, &tables, surroundings));
         let (mut faults, inert, known) = reader.finish();
         config.inert = inert;
+        // Others have no line in the file.
+        config.inert.retain(|inert| inert.line <= lines);
         faults.extend(repaired.faults);
         if faults.is_empty() {
             return (Ok(config), known);
@@ -250,7 +288,7 @@ impl Config {
         (Err(ConfigErrors::new(file, text, faults)), known)
     }
 
-    fn read(root: &Table<'_>, surroundings: &Surroundings) -> Self {
+    fn read<'a>(root: &Table<'a>, others: &Tables<'a>, surroundings: &Surroundings) -> Self {
         let team = root.section("team", "team", team::team);
         let orchestrator = root.section("orchestrator", "orchestrator", team::orchestrator);
         let tracker = root.section("tracker", "tracker", team::tracker);
@@ -263,10 +301,44 @@ impl Config {
         let zones = root.section("zones", "zones", |zones| {
             zones::zones(zones, &team.workspace, &surroundings.eisen_dir)
         });
-        let agents = root.sections("agents", |agent| agents::agent(agent, &profiles, &zones));
+        let read = |table: &Table<'a>| {
+            table.sections("agents", |agent| agents::agent(agent, &profiles, &zones))
+        };
+        let mut agents = read(root);
+        let stays_away = |id: &Text| others.removed.contains(&id.value);
+        agents.retain(|agent| !agent.id.as_ref().is_some_and(stays_away));
+        agents.extend(root.reader.read(others.added, read));
         refuse_plugins(root);
         let (agents, orchestrator) = references::link(root.reader, agents, &orchestrator);
-        Self { team, orchestrator, tracker, port, agents, graph, inert: Vec::new() }
+        let zones = zones.written;
+        Self { team, orchestrator, tracker, port, zones, agents, graph, inert: Vec::new() }
+    }
+}
+
+impl Source {
+    pub fn read(file: &Path) -> Result<Self, ConfigErrors> {
+        match source::read(file) {
+            Ok(text) => Ok(Self { file: file.to_owned(), text }),
+            Err((text, fault)) => Err(ConfigErrors::new(file, text, vec![fault])),
+        }
+    }
+}
+
+/// What is laid over a file.
+struct Tables<'a> {
+    added: &'a DeTable<'a>,
+    /// Ids of agents of the file.
+    removed: &'a BTreeSet<String>,
+}
+
+impl Surroundings {
+    fn of_process(eisen_dir: &Path) -> Self {
+        Self {
+            variable: Box::new(|name| std::env::var(name).ok()),
+            // Without /proc the name is looked up on PATH, as the shell did.
+            program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("eisen-core")),
+            eisen_dir: std::path::absolute(eisen_dir).unwrap_or_else(|_| eisen_dir.to_owned()),
+        }
     }
 }
 

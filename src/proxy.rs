@@ -12,7 +12,7 @@ mod tests;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::extract::Extractor;
 use crate::model::AgentId;
@@ -35,10 +35,17 @@ pub struct Proxy {
 /// What a zoned agent's requests are judged by.
 #[derive(Clone, Debug)]
 pub struct Gatekeeping {
-    pub zone: Arc<Zone>,
+    /// Looked up for each request: they may change while the agent runs.
+    pub rules: watch::Receiver<Rules>,
     pub routing: RoutingHandle,
     /// Where the built-in client finds what was judged; None if the client is an editor.
     pub permits: Option<Arc<Permits>>,
+}
+
+/// What an agent may do.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub zone: Arc<Zone>,
     /// Every permission inside the zone is the orchestrator's to give.
     pub orchestrator_permits: bool,
 }

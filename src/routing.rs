@@ -30,6 +30,12 @@ const MAILBOX: usize = 1024;
 #[derive(Debug)]
 pub struct Settings {
     pub orchestrator: Orchestrator,
+    pub rules: Rules,
+}
+
+/// What may change while the team runs.
+#[derive(Debug)]
+pub struct Rules {
     /// Hold what is blocked for a decision, rather than deny it at once.
     pub hold: bool,
     /// A held access that nobody decided is denied.
@@ -170,6 +176,17 @@ impl RoutingHandle {
     /// Unless [`RoutingHandle::briefed`] follows, its next session is told again.
     pub async fn briefing(&self) -> Option<String> {
         self.ask(RoutingMsg::Briefing).await.flatten()
+    }
+
+    /// Goes on by other settings. What is held already keeps its time.
+    pub async fn change(&self, rules: Rules) {
+        let _ = self.mailbox.send(RoutingMsg::Change(rules)).await;
+    }
+
+    /// Forgets an agent that left the team: what it was granted, and what was not decided yet.
+    /// Another may come under its name.
+    pub async fn forget(&self, agent: AgentId) {
+        let _ = self.mailbox.send(RoutingMsg::Forget(agent)).await;
     }
 
     /// Waits until every request made before has been taken in: those that are denied at once have

@@ -21,6 +21,7 @@ mod lines;
 mod outgoing;
 mod progress;
 mod reader;
+mod reloaded;
 mod request;
 mod rpc;
 mod run_file;
@@ -35,6 +36,7 @@ mod wire;
 mod tests;
 
 pub use details::{AgentDetails, SessionDetails, Tier};
+pub use reloaded::{Change, Kind, Reloaded, Restart};
 pub use run_file::{RunFile, RunFileError, RunInfo, live_teams};
 pub use schema::schema;
 pub use server::{BindError, Limits, Server, bind};
@@ -69,6 +71,19 @@ pub trait Team: Send + Sync + 'static {
 
     /// Start, stop or restart; answers with the agent as it stands when that is under way.
     fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
+
+    /// Takes in what changed in the configuration.
+    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>>;
+
+    /// Adds an agent by an `[[agents]]` table of the configuration, and keeps it over a restart of
+    /// the team; answers with the agent as it stands when its start is under way.
+    fn add_agent(
+        &self,
+        config: serde_json::Map<String, serde_json::Value>,
+    ) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
+
+    /// Removes an agent, and keeps it away; answers with how it stood last.
+    fn remove_agent(&self, agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
 }
 
 #[derive(Debug)]

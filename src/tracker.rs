@@ -142,6 +142,11 @@ impl TrackerHandle {
         self.inbox.orchestrate(key);
     }
 
+    /// Ends every session of an agent that left the team: each takes back what it shows.
+    pub fn forget(&self, agent: AgentId) {
+        self.inbox.forget(agent);
+    }
+
     /// Waits until everything recorded so far is published.
     pub async fn settled(&self) {
         self.ask(Ask::Settled).await;

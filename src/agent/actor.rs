@@ -9,15 +9,27 @@ use super::prompting::RunHandle;
 use super::run::{Run, RunEvent, next_of_run};
 use super::{AgentSettings, Order, Surroundings, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, SessionId, now_ms};
+use crate::proxy::Rules;
 
 #[derive(Debug)]
 pub(super) enum AgentMsg {
-    Order { order: Order, reply: oneshot::Sender<AgentStatus> },
+    Order {
+        order: Order,
+        reply: oneshot::Sender<AgentStatus>,
+    },
+    Change {
+        settings: Box<AgentSettings>,
+        depends_on: Vec<watch::Receiver<AgentStatus>>,
+        reply: oneshot::Sender<()>,
+    },
+    Leave,
 }
 
 /// Owns one agent: its process, and what runs beside it.
 pub(super) struct Actor {
     settings: AgentSettings,
+    /// What the settings say of it, as its run sees it.
+    rules: watch::Sender<Rules>,
     team: Surroundings,
     depends_on: Vec<watch::Receiver<AgentStatus>>,
     lifecycle: Lifecycle,
@@ -44,6 +56,7 @@ impl Actor {
     ) -> Self {
         let lifecycle = Lifecycle::new(settings.restarts);
         Self {
+            rules: watch::Sender::new(rules(&settings)),
             settings,
             team,
             depends_on,
@@ -64,7 +77,7 @@ impl Actor {
         mut messages: mpsc::Receiver<AgentMsg>,
         cancel: CancellationToken,
     ) {
-        loop {
+        while !self.lifecycle.is_gone() {
             let event = tokio::select! {
                 () = cancel.cancelled() => return,
                 message = messages.recv() => match message {
@@ -77,6 +90,12 @@ impl Actor {
                         let _ = reply.send(self.status.borrow().clone());
                         continue;
                     }
+                    Some(AgentMsg::Change { settings, depends_on, reply }) => {
+                        self.change(*settings, depends_on);
+                        let _ = reply.send(());
+                        continue;
+                    }
+                    Some(AgentMsg::Leave) => Event::Leave,
                     None => return,
                 },
                 place = pending_or(self.clearance.as_mut()) => {
@@ -122,8 +141,37 @@ impl Actor {
                     run.stop(&self.settings).await;
                 }
             }
+            Effect::Forget => {
+                let agent = self.settings.id.clone();
+                self.team.routing.forget(agent.clone()).await;
+                // What it asked for last has been seen by then, and opens no session again.
+                self.team.routing.settled().await;
+                self.team.tracker.forget(agent);
+                self.team.tracker.settled().await;
+            }
         }
         None
+    }
+
+    fn change(&mut self, settings: AgentSettings, depends_on: Vec<watch::Receiver<AgentStatus>>) {
+        self.rules.send_replace(rules(&settings));
+        if let Some(run) = &self.run {
+            run.handle.host.set_permissions(settings.host.permissions);
+        }
+        self.lifecycle.set_restarts(settings.restarts);
+        if settings.prompt != self.settings.prompt {
+            // Another prompt, whose turn has not ended.
+            self.prompted = watch::Sender::new(false);
+        }
+        self.settings = settings;
+        let alike = |(a, b): (&watch::Receiver<_>, &watch::Receiver<_>)| a.same_channel(b);
+        let same = depends_on.len() == self.depends_on.len()
+            && depends_on.iter().zip(&self.depends_on).all(alike);
+        self.depends_on = depends_on;
+        // Who waits for the same agents keeps its place in line.
+        if self.clearance.is_some() && !same {
+            self.await_clearance();
+        }
     }
 
     fn publish(&self, reason: Option<String>) {
@@ -195,7 +243,8 @@ impl Actor {
             Ok(spawned) => spawned,
             Err(error) => return Event::NotSpawned(error.to_string()),
         };
-        let run = Run::start(process, stdio, &self.settings, &self.team, self.session.clone());
+        let (rules, session) = (self.rules.subscribe(), self.session.clone());
+        let run = Run::start(process, stdio, &self.settings, rules, &self.team, session);
         self.handle.send_replace(Some(run.handle.clone()));
         self.run = Some(run);
         Event::Spawned
@@ -225,6 +274,11 @@ impl Actor {
             }
         }
     }
+}
+
+fn rules(settings: &AgentSettings) -> Rules {
+    let AgentSettings { zone, orchestrator_permits, .. } = settings;
+    Rules { zone: zone.clone(), orchestrator_permits: *orchestrator_permits }
 }
 
 async fn until(instant: Option<Instant>) {

@@ -1,6 +1,9 @@
 //! `(state, event) → (state, effects)`: what an agent does next, without doing it. Restarts follow
 //! OTP's supervisors: at most so many within so long, then the agent is in error.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -47,6 +50,8 @@ pub(super) enum Event {
         why: String,
     },
     BackoffOver,
+    /// It leaves the team.
+    Leave,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,6 +63,8 @@ pub(super) enum Effect {
     Spawn,
     Backoff(Duration),
     StopProcess,
+    /// End its sessions, and forget what it was granted.
+    Forget,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,6 +79,8 @@ enum Phase {
         shown: AgentState,
         then: Then,
     },
+    /// It left the team.
+    Gone,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,6 +88,7 @@ enum Then {
     Stopped,
     StartAgain,
     Error(String),
+    Gone,
 }
 
 #[derive(Debug)]
@@ -96,6 +106,11 @@ impl Lifecycle {
         Self { phase, settings, recent: VecDeque::new(), restarts: 0 }
     }
 
+    /// Goes on by other settings; a wait that runs keeps its length.
+    pub(super) fn set_restarts(&mut self, settings: Restarts) {
+        self.settings = settings;
+    }
+
     pub(super) fn state(&self) -> AgentState {
         match &self.phase {
             Phase::Idle(state) | Phase::Stopping { shown: state, .. } => *state,
@@ -103,7 +118,13 @@ impl Lifecycle {
             Phase::Backoff => AgentState::Restarting,
             Phase::Connecting => AgentState::Connecting,
             Phase::Ready => AgentState::Ready,
+            Phase::Gone => AgentState::Stopped,
         }
+    }
+
+    /// Whether it left the team: nothing brings it back.
+    pub(super) fn is_gone(&self) -> bool {
+        self.phase == Phase::Gone
     }
 
     /// Restarts since the team came up.
@@ -139,6 +160,13 @@ impl Lifecycle {
             (P::Connecting | P::Ready, E::Exited { exit, why }) => {
                 self.exited(exit, why, now, jitter)
             }
+            (P::Idle(_) | P::Waiting | P::Backoff, E::Leave) => self.leave(),
+            (P::Connecting | P::Ready, E::Leave) => self.stop(Then::Gone),
+            (P::Stopping { shown, .. }, E::Leave) => {
+                self.phase = P::Stopping { shown, then: Then::Gone };
+                Vec::new()
+            }
+            (P::Stopping { then: Then::Gone, .. }, E::Start | E::Restart | E::Stop) => Vec::new(),
             (P::Stopping { shown, .. }, E::Stop) => {
                 self.phase = P::Stopping { shown, then: Then::Stopped };
                 Vec::new()
@@ -150,6 +178,7 @@ impl Lifecycle {
             (P::Stopping { then, .. }, E::Exited { .. }) => match then {
                 Then::Stopped => self.rest(AgentState::Stopped, None),
                 Then::Error(why) => self.rest(AgentState::Error, Some(why)),
+                Then::Gone => self.leave(),
                 Then::StartAgain => {
                     self.restarts += 1;
                     self.wait()
@@ -214,182 +243,13 @@ impl Lifecycle {
         vec![Effect::StopProcess]
     }
 
+    fn leave(&mut self) -> Vec<Effect> {
+        self.phase = Phase::Gone;
+        vec![Effect::Forget, Effect::Publish(Some("it was removed from the team".to_owned()))]
+    }
+
     fn rest(&mut self, state: AgentState, why: Option<String>) -> Vec<Effect> {
         self.phase = Phase::Idle(state);
         vec![Effect::Publish(why)]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fmt::Write;
-
-    use expect_test::{Expect, expect};
-
-    use super::*;
-
-    fn exited(code: i32) -> Event {
-        Event::Exited { exit: Exit::Code(code), why: format!("exited with status {code}") }
-    }
-
-    fn check(policy: Policy, events: Vec<Event>, expected: &Expect) {
-        let mut lifecycle = Lifecycle::new(Restarts {
-            policy,
-            max: 2,
-            within: Duration::from_secs(60),
-            backoff: [Duration::from_millis(200), Duration::from_millis(300)],
-        });
-        let now = Instant::now();
-        let mut table = String::new();
-        for event in events {
-            let name = format!("{event:?}");
-            let effects = lifecycle.on(event, now, 0.0);
-            let _ = writeln!(table, "{name} → {} {effects:?}", lifecycle.state().as_str());
-        }
-        expected.assert_eq(&table);
-    }
-
-    #[tokio::test]
-    async fn a_failing_agent_is_restarted_until_it_is_in_error() {
-        use Event::{BackoffOver, Cleared, Opened, Spawned, Start};
-        check(
-            Policy::OnFailure,
-            vec![
-                Start,
-                Cleared,
-                Spawned,
-                Opened,
-                exited(3),
-                BackoffOver,
-                Cleared,
-                Spawned,
-                exited(0),
-                BackoffOver,
-                Cleared,
-                Spawned,
-                Opened,
-                exited(1),
-                Start,
-            ],
-            &expect![[r#"
-                Start → initializing [AwaitClearance]
-                Cleared → connecting [Spawn]
-                Spawned → connecting [Publish(None)]
-                Opened → ready [Publish(None)]
-                Exited { exit: Code(3), why: "exited with status 3" } → restarting [Publish(Some("exited with status 3")), Backoff(200ms)]
-                BackoffOver → initializing [AwaitClearance]
-                Cleared → connecting [Spawn]
-                Spawned → connecting [Publish(None)]
-                Exited { exit: Code(0), why: "exited with status 0" } → restarting [Publish(Some("exited with status 0")), Backoff(300ms)]
-                BackoffOver → initializing [AwaitClearance]
-                Cleared → connecting [Spawn]
-                Spawned → connecting [Publish(None)]
-                Opened → ready [Publish(None)]
-                Exited { exit: Code(1), why: "exited with status 1" } → error [Publish(Some("exited with status 1; restarted 2 times within 60 s already"))]
-                Start → initializing [AwaitClearance]
-            "#]],
-        );
-    }
-
-    #[tokio::test]
-    async fn a_clean_exit_stops_it_unless_it_is_always_wanted() {
-        use Event::{Cleared, Opened, Start};
-        check(
-            Policy::OnFailure,
-            vec![Start, Cleared, Opened, exited(0)],
-            &expect![[r#"
-                Start → initializing [AwaitClearance]
-                Cleared → connecting [Spawn]
-                Opened → ready [Publish(None)]
-                Exited { exit: Code(0), why: "exited with status 0" } → stopped [Publish(Some("exited with status 0"))]
-            "#]],
-        );
-        check(
-            Policy::Always,
-            vec![Start, Cleared, Opened, exited(0)],
-            &expect![[r#"
-                Start → initializing [AwaitClearance]
-                Cleared → connecting [Spawn]
-                Opened → ready [Publish(None)]
-                Exited { exit: Code(0), why: "exited with status 0" } → restarting [Publish(Some("exited with status 0")), Backoff(200ms)]
-            "#]],
-        );
-        check(
-            Policy::Never,
-            vec![Start, Cleared, Opened, exited(1)],
-            &expect![[r#"
-                Start → initializing [AwaitClearance]
-                Cleared → connecting [Spawn]
-                Opened → ready [Publish(None)]
-                Exited { exit: Code(1), why: "exited with status 1" } → error [Publish(Some("exited with status 1"))]
-            "#]],
-        );
-    }
-
-    #[tokio::test]
-    async fn orders_are_followed_at_any_time() {
-        use Event::{Cleared, Opened, Restart, Start, Stop};
-        check(
-            Policy::OnFailure,
-            vec![
-                Start,
-                Stop,
-                Start,
-                Cleared,
-                Stop,
-                exited(0),
-                Start,
-                Cleared,
-                Opened,
-                Restart,
-                exited(1),
-                Cleared,
-                Event::Failed("no answer".to_owned()),
-                exited(1),
-                Restart,
-                Cleared,
-                Event::NotSpawned("not found".to_owned()),
-                Stop,
-            ],
-            &expect![[r#"
-                Start → initializing [AwaitClearance]
-                Stop → stopped [Publish(None)]
-                Start → initializing [AwaitClearance]
-                Cleared → connecting [Spawn]
-                Stop → connecting [StopProcess]
-                Exited { exit: Code(0), why: "exited with status 0" } → stopped [Publish(None)]
-                Start → initializing [AwaitClearance]
-                Cleared → connecting [Spawn]
-                Opened → ready [Publish(None)]
-                Restart → restarting [Publish(None), StopProcess]
-                Exited { exit: Code(1), why: "exited with status 1" } → initializing [AwaitClearance]
-                Cleared → connecting [Spawn]
-                Failed("no answer") → connecting [StopProcess]
-                Exited { exit: Code(1), why: "exited with status 1" } → error [Publish(Some("no answer"))]
-                Restart → initializing [AwaitClearance]
-                Cleared → connecting [Spawn]
-                NotSpawned("not found") → error [Publish(Some("not found"))]
-                Stop → error []
-            "#]],
-        );
-    }
-
-    #[tokio::test]
-    async fn restarts_long_ago_do_not_count() {
-        let mut lifecycle = Lifecycle::new(Restarts {
-            policy: Policy::Always,
-            max: 1,
-            within: Duration::from_secs(60),
-            backoff: [Duration::from_millis(200), Duration::from_secs(10)],
-        });
-        let mut now = Instant::now();
-        for _ in 0..5 {
-            lifecycle.on(Event::Start, now, 0.0);
-            lifecycle.on(Event::Cleared, now, 0.0);
-            lifecycle.on(exited(1), now, 0.0);
-            assert_eq!(lifecycle.state(), AgentState::Restarting);
-            now += Duration::from_secs(61);
-        }
-        assert_eq!(lifecycle.restarts(), 5);
     }
 }

@@ -12,6 +12,8 @@ use crate::tracker::TrackerHandle;
 pub(super) struct RunHandle {
     pub(super) host: HostHandle,
     pub(super) relay: RelayHandle,
+    /// Of the settings that it was started with.
+    pub(super) edition: u64,
 }
 
 impl RunHandle {

@@ -10,7 +10,7 @@ use crate::client_host::{Content, HostError, HostHandle, Urgency};
 use crate::extract::Acp;
 use crate::model::{SessionId, SessionKey};
 use crate::process::{Exit, Process, StderrLog, Stdio, Stopped};
-use crate::proxy::{Gatekeeping, Permits, Proxy, Streams};
+use crate::proxy::{Gatekeeping, Permits, Proxy, Rules, Streams};
 
 /// Bytes on their way between relay and client host, each way; past that the writer waits.
 const DUPLEX: usize = 256 * 1024;
@@ -56,6 +56,7 @@ impl Run {
         process: Process,
         stdio: Stdio,
         settings: &AgentSettings,
+        rules: watch::Receiver<Rules>,
         team: &Surroundings,
         last: Option<SessionId>,
     ) -> Self {
@@ -68,10 +69,9 @@ impl Run {
             extractor: Box::new(Acp::new(team.workspace.clone(), settings.host.cwd.clone())),
             tracker: team.tracker.clone(),
             gate: Some(Gatekeeping {
-                zone: settings.zone.clone(),
+                rules,
                 routing: team.routing.clone(),
                 permits: Some(permits.clone()),
-                orchestrator_permits: settings.orchestrator_permits,
             }),
         };
         let streams =
@@ -100,7 +100,7 @@ impl Run {
             pid: process.pid(),
             stderr: StderrLog::spawn(stdio.stderr, settings.log.clone(), settings.id.clone()),
             process: Ending::Running(process),
-            handle: RunHandle { host, relay: relay_handle },
+            handle: RunHandle { host, relay: relay_handle, edition: settings.edition },
             handshake: Some(handshake),
             ended,
             wires,

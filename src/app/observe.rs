@@ -19,7 +19,7 @@ use crate::config;
 use crate::extract::{Acp, DiskWorkspace};
 use crate::model::{AgentId, AgentState, AgentStatus, Event, SessionId, SessionKey, now_ms};
 use crate::process::{Command, Exit, Launcher, Process, Stopped};
-use crate::proxy::{Gatekeeping, Proxy, Streams};
+use crate::proxy::{Gatekeeping, Proxy, Rules, Streams};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
 use crate::session::RegistryHandle;
@@ -131,8 +131,7 @@ async fn run(
         extractor: Box::new(Acp::new(Arc::new(DiskWorkspace::new(workspace.clone())), workspace)),
         tracker: tracker.clone(),
         gate: zone.map(|zone| Gatekeeping {
-            zone,
-            orchestrator_permits: false,
+            rules: watch::channel(Rules { zone, orchestrator_permits: false }).1,
             routing,
             permits: None,
         }),
@@ -193,9 +192,7 @@ fn sources(tracker: &TrackerHandle, routing: &RoutingHandle, registry: RegistryH
 fn unrouted() -> routing::Settings {
     routing::Settings {
         orchestrator: Orchestrator::Nobody,
-        hold: false,
-        hold_timeout: Duration::ZERO,
-        owners: Vec::new(),
+        rules: routing::Rules { hold: false, hold_timeout: Duration::ZERO, owners: Vec::new() },
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) fn copy(workspace: &Path) -> anyhow::Result<TempDir> {
         copy_entry(from, &to, entry.file_type())
             .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;
     }
+    tracing::info!(folder = %scratch.path().display(), "the team works on a copy");
     Ok(scratch)
 }
 

@@ -1,10 +1,13 @@
 use tokio::io::DuplexStream;
+use tokio::sync::{mpsc, oneshot};
 
+use super::changes::Asked;
 use super::details;
 use crate::agent::{self, AgentError, AgentHandle, Order};
 use crate::client_host::{Cancelled, HostError, PromptOutcome};
+use crate::config::AgentTable;
 use crate::model::{AgentId, AgentStatus, SessionId};
-use crate::serve::{self, AgentDetails, BoxFuture, Prompt, Refused, Team, Tier};
+use crate::serve::{self, AgentDetails, BoxFuture, Prompt, Refused, Reloaded, Team, Tier};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 
@@ -12,16 +15,28 @@ use crate::tracker::TrackerHandle;
 pub(super) struct Supervised {
     pub(super) roster: Roster,
     pub(super) tracker: TrackerHandle,
+    pub(super) changes: mpsc::Sender<Asked>,
 }
 
 impl Supervised {
     fn agent(&self, id: &AgentId) -> Result<AgentHandle, Refused> {
-        self.roster.get(id).cloned().ok_or_else(|| {
+        self.roster.get(id).ok_or_else(|| {
             let known: Vec<_> =
                 self.roster.statuses().iter().map(|status| status.agent.to_string()).collect();
             let known = known.join(", ");
             Refused { code: 404, message: format!("there is no agent `{id}`; there are: {known}") }
         })
+    }
+
+    /// Asks for a change of the team, which is made also if nobody waits for it any more.
+    async fn change<T>(
+        &self,
+        asked: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> Asked,
+    ) -> Result<T, Refused> {
+        let (reply, answer) = oneshot::channel();
+        let stopping = || Refused { code: 409, message: "the team is stopping".to_owned() };
+        self.changes.send(asked(reply)).await.map_err(|_| stopping())?;
+        answer.await.unwrap_or_else(|_| Err(stopping()))
     }
 }
 
@@ -76,6 +91,18 @@ impl Team for Supervised {
         Box::pin(
             async move { self.agent(&agent)?.order(order).await.map_err(|error| refused(&error)) },
         )
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>> {
+        Box::pin(self.change(Asked::Reload))
+    }
+
+    fn add_agent(&self, config: AgentTable) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(self.change(|reply| Asked::Add(config, reply)))
+    }
+
+    fn remove_agent(&self, agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(self.change(|reply| Asked::Remove(agent, reply)))
     }
 }
 
@@ -140,6 +167,18 @@ impl Team for Observed {
     }
 
     fn order(&self, _: AgentId, _: serve::Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Self::refuse()
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>> {
+        Self::refuse()
+    }
+
+    fn add_agent(&self, _: AgentTable) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Self::refuse()
+    }
+
+    fn remove_agent(&self, _: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
         Self::refuse()
     }
 }

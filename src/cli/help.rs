@@ -12,7 +12,7 @@ use super::Cli;
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["up", "observe", "check"]),
     ("See what a running team does", &["ps", "logs", "blocked"]),
-    ("Steer it", &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart"]),
+    ("Steer it", &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart", "reload"]),
     ("Beside", &["scripted-agent", "schema", "completions", "man", "help"]),
 ];
 

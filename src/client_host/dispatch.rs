@@ -115,7 +115,7 @@ where
 
     /// A cancelled turn's requests are `cancelled`, others go by policy.
     fn permission(&self, request: &PermissionRequest) -> Value {
-        let policy = self.shared.settings.permissions;
+        let policy = *self.shared.permissions.borrow();
         let chosen = if self.sessions.is_cancelled(&request.session_id) {
             None
         } else {

@@ -11,7 +11,7 @@ mod survey;
 use std::path::Path;
 
 use self::survey::Survey;
-use super::{Agent, Config, Enforce};
+use super::{Agent, Config, Enforce, Layered};
 
 /// What `check` found. `Display` is the whole report as plain text, the same for the same
 /// configuration and files.
@@ -27,6 +27,13 @@ impl Report {
     /// What will probably not do what was meant.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Tells what the team keeps of what was added and removed over the port.
+    pub fn add_kept(&mut self, layered: &Layered) {
+        let kept: Vec<String> =
+            layered.said.iter().cloned().chain(layered.overlay.told()).collect();
+        report::add_list(&mut self.text, "kept from add_agent and remove_agent", &kept);
     }
 
     /// The report in a line.

@@ -2,9 +2,11 @@
 // Tables of texts read better so, and `expect!` writes its own literals.
 #![allow(clippy::format_collect, clippy::format_push_string, clippy::needless_raw_string_hashes)]
 
+mod diff;
 mod good;
 mod hostile;
 mod mistakes;
+mod overlay;
 mod reference;
 
 use std::path::PathBuf;

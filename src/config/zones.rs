@@ -6,32 +6,37 @@ use globset::{GlobBuilder, GlobSetBuilder};
 
 use super::errors::{Fault, quoted};
 use super::read::{Table, Text};
-use super::{AgentZone, Confine, Enforce, profiles};
+use super::{AgentZone, Confine, Enforce, Zones, profiles};
 use crate::zone::{GitAccess, ZoneSpec};
 
 /// What holds for every agent.
 pub(super) struct TeamZones {
-    shared: Vec<String>,
-    denied: Vec<String>,
+    pub(super) written: Zones,
+    /// As written, and the base patterns.
     readable: Vec<String>,
-    git: GitAccess,
     pub(super) workspace: PathBuf,
     eisen_dir: PathBuf,
 }
 
 pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> TeamZones {
-    let mut readable = patterns(zones, "readable", workspace).unwrap_or_default();
-    if zones.flag("base", true) {
-        readable.extend(profiles::base_patterns().into_iter().map(str::to_owned));
-    }
-    TeamZones {
-        shared: patterns(zones, "shared", workspace).unwrap_or_default(),
-        denied: patterns(zones, "denied", workspace).unwrap_or_default(),
-        readable,
+    let list = |key| patterns(zones, key, workspace).unwrap_or_default();
+    let written = Zones {
+        shared: list("shared"),
+        denied: list("denied"),
+        readable: list("readable"),
+        base: zones.flag("base", true),
         git: zones.choice(
             "git",
             &[("read", GitAccess::Read), ("none", GitAccess::None), ("commit", GitAccess::Commit)],
         ),
+    };
+    let mut readable = written.readable.clone();
+    if written.base {
+        readable.extend(profiles::base_patterns().into_iter().map(str::to_owned));
+    }
+    TeamZones {
+        written,
+        readable,
         workspace: workspace.to_owned(),
         eisen_dir: eisen_dir.to_owned(),
     }
@@ -45,23 +50,22 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones) -> AgentZone {
         zone.inert("observe_files");
         let list = |key| patterns(zone, key, &team.workspace);
         let allowed = list("allowed").unwrap_or_else(|| vec!["**".to_owned()]);
-        let joined = |first: &[String], key| {
-            let mut all = first.to_vec();
-            all.extend(list(key).unwrap_or_default());
-            all
-        };
+        let denied = list("denied").unwrap_or_default();
+        let readable = list("readable").unwrap_or_default();
         AgentZone {
             own,
             spec: ZoneSpec {
                 workspace: team.workspace.clone(),
                 allowed,
-                shared: team.shared.clone(),
-                denied: joined(&team.denied, "denied"),
-                readable: joined(&team.readable, "readable"),
-                git: team.git,
+                shared: team.written.shared.clone(),
+                denied: [&team.written.denied[..], &denied].concat(),
+                readable: [&team.readable[..], &readable].concat(),
+                git: team.written.git,
                 terminals: zone.choice("terminals", &[("allow", true), ("deny", false)]),
                 eisen_dir: team.eisen_dir.clone(),
             },
+            denied,
+            readable,
             enforce: enforce(zone),
             confine: zone.choice(
                 "confine",

@@ -8,7 +8,7 @@ use super::Gatekeeping;
 use crate::extract::{Access, Ask, Target};
 use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
 use crate::routing::{Request, Settlement};
-use crate::zone::{Denied, Permit};
+use crate::zone::{Denied, Permit, Zone};
 
 /// Requests that may wait for a decision at once, and the bytes of their lines; past either a
 /// further one is refused at once.
@@ -88,20 +88,21 @@ impl Gatekeeping {
     }
 
     fn judge_again(&self, mut held: Held) -> Verdict {
-        if held.ask.via == Via::Terminal && !self.zone.terminals() {
+        let rules = self.rules.borrow().clone();
+        if held.ask.via == Via::Terminal && !rules.zone.terminals() {
             return Verdict::Refuse(held.ask);
         }
-        match self.permits(&held) {
+        match permits(&rules.zone, &held) {
             Err(denied) => {
                 (held.denied, held.covered) = (denied, false);
                 Verdict::Hold(held)
             }
             Ok(permits) => {
                 let asks_orchestrator = held.ask.via == Via::Permission
-                    && self.orchestrator_permits
+                    && rules.orchestrator_permits
                     && !self.asks_editor(&held.ask.session);
                 if asks_orchestrator && !held.approved && held.granted.is_empty() {
-                    held.denied = first_path(&held.ask, &permits, self.zone.workspace());
+                    held.denied = first_path(&held.ask, &permits, rules.zone.workspace());
                     held.covered = true;
                     return Verdict::Hold(held);
                 }
@@ -118,15 +119,16 @@ impl Gatekeeping {
     fn asks_editor(&self, session: &SessionId) -> bool {
         self.permits.as_ref().is_some_and(|desk| desk.is_editors(session))
     }
+}
 
-    fn permits(&self, held: &Held) -> Result<Vec<Permit>, Denied> {
-        let granted = |denied: &Denied| held.granted.contains(denied);
-        let judge = |access: &Access| match access.target {
-            Target::File(action) => self.zone.check_granted(&access.path, action, &granted),
-            Target::Cwd => self.zone.check_cwd_granted(&access.path, &granted),
-        };
-        held.ask.accesses.iter().map(judge).collect()
-    }
+/// Judges all that a request asks for.
+fn permits(zone: &Zone, held: &Held) -> Result<Vec<Permit>, Denied> {
+    let granted = |denied: &Denied| held.granted.contains(denied);
+    let judge = |access: &Access| match access.target {
+        Target::File(action) => zone.check_granted(&access.path, action, &granted),
+        Target::Cwd => zone.check_cwd_granted(&access.path, &granted),
+    };
+    held.ask.accesses.iter().map(judge).collect()
 }
 
 impl Waiting {

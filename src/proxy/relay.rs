@@ -357,7 +357,8 @@ where
     /// Reports a tool call that reached outside the zone past the gate.
     fn performed(&self, session: &SessionId, path: &str, action: Action) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
-        if let Err(denied) = gatekeeping.zone.check(Path::new(path), action) {
+        let zone = gatekeeping.rules.borrow().zone.clone();
+        if let Err(denied) = zone.check(Path::new(path), action) {
             gatekeeping.routing.observed(Request {
                 key: SessionKey::new(self.proxy.agent.clone(), session.clone()),
                 path: denied.path,

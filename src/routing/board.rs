@@ -2,7 +2,8 @@ use indexmap::IndexMap;
 use tokio::sync::oneshot;
 
 use super::{Request, Settlement};
-use crate::model::{BlockedAccess, BlockedId, BlockedStatus};
+use crate::bus::Bus;
+use crate::model::{AgentId, BlockedAccess, BlockedId, BlockedStatus, Event};
 
 /// Settled accesses that are remembered; the oldest is forgotten first. Pending ones always are.
 const REMEMBERED: usize = 10_000;
@@ -64,6 +65,19 @@ impl Board {
 
     pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
         self.entries.values_mut()
+    }
+
+    /// Lets nobody decide any more what an agent asked for that left.
+    pub(super) fn forget(&mut self, agent: &AgentId, bus: &Bus) {
+        let undecided = |entry: &&mut Entry| !entry.decided && entry.access.key.agent == *agent;
+        for entry in self.entries.values_mut().filter(undecided) {
+            entry.decided = true;
+            if entry.access.status == BlockedStatus::Pending {
+                entry.settle = None;
+                entry.access.status = BlockedStatus::Expired;
+                bus.publish(Event::Blocked(entry.access.clone()));
+            }
+        }
     }
 
     /// Returns the undecided entries of the same agent, path and action, oldest first.

@@ -47,6 +47,10 @@ impl Grants {
         });
     }
 
+    pub(super) fn forget(&mut self, agent: &AgentId) {
+        self.0.retain(|grant| grant.agent != *agent);
+    }
+
     /// Returns what was granted for `request`; a grant that is good once is used up by it.
     pub(super) fn take(&mut self, request: &Request) -> Option<Settlement> {
         let at = self.0.iter().position(|grant| grant.covers(request))?;

@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 use super::board::{Board, Briefing, Entry};
 use super::grants::Grants;
 use super::wait::{Waited, wait};
-use super::{Decision, Orchestrator, Request, ResolveError, Scope, Settings, Settlement, briefing};
+use super::{
+    Decision, Orchestrator, Request, ResolveError, Rules, Scope, Settings, Settlement, briefing,
+};
 use crate::bus::Bus;
 use crate::model::{
     AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey, SessionMode,
@@ -44,6 +46,8 @@ pub(super) enum RoutingMsg {
     BriefAgain,
     Settle(oneshot::Sender<()>),
     OrchestratorSession(SessionId),
+    Change(Rules),
+    Forget(AgentId),
 }
 
 /// Owns every blocked access of the team.
@@ -130,6 +134,11 @@ impl Task {
             RoutingMsg::Settle(reply) => {
                 let _ = reply.send(());
             }
+            RoutingMsg::Change(rules) => self.settings.rules = rules,
+            RoutingMsg::Forget(agent) => {
+                self.grants.forget(&agent);
+                self.board.forget(&agent, &self.bus);
+            }
             RoutingMsg::OrchestratorSession(session) => {
                 self.orchestrator_session = session;
                 // What the last one was being told when it ended.
@@ -146,11 +155,11 @@ impl Task {
         let agent = &request.key.agent;
         // Whoever decides waits for these agents: holding them would hold both for ever.
         let deadlocks = self.is_orchestrator(agent) || self.orchestrated.contains_key(agent);
-        if (request.hold || self.settings.hold) && request.grantable && !deadlocks {
+        if (request.hold || self.settings.rules.hold) && request.grantable && !deadlocks {
             let (settle, decision) = oneshot::channel();
             let id = self.block(request, BlockedStatus::Pending, Some(settle));
             let timed_out = self.denial(&id, Some("Nobody decided in time.".to_owned()));
-            let deadline = Instant::now() + self.settings.hold_timeout;
+            let deadline = Instant::now() + self.settings.rules.hold_timeout;
             self.pending.push(Box::pin(wait(id.clone(), decision, reply, deadline, timed_out)));
             self.route(&id);
             return;
@@ -350,7 +359,7 @@ impl Task {
     }
 
     fn owners(&self, path: &str) -> Vec<AgentId> {
-        let owners = self.settings.owners.iter().filter(|(_, zone)| zone.owns(path));
+        let owners = self.settings.rules.owners.iter().filter(|(_, zone)| zone.owns(path));
         owners.map(|(agent, _)| agent.clone()).collect()
     }
 }

@@ -28,8 +28,10 @@ fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
     let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
     tokio::spawn(task);
     let events = bus.subscribe();
-    let settings =
-        Settings { orchestrator, hold, hold_timeout: Duration::from_mins(2), owners: Vec::new() };
+    let settings = Settings {
+        orchestrator,
+        rules: Rules { hold, hold_timeout: Duration::from_mins(2), owners: Vec::new() },
+    };
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
     tokio::spawn(task);
     Bench { routing, events, cancel }

@@ -2,6 +2,7 @@
 //! connections nor order.
 
 mod control;
+mod object;
 mod read;
 mod registry;
 
@@ -16,13 +17,13 @@ use super::details;
 use super::progress::Progress;
 use super::server::Shared;
 use super::wire::{self, RpcError};
-use super::{Caller, Order, Refused};
+use super::{Caller, Order, Refused, Reloaded};
 
 /// The one method whose answer ends the port's protocol on its connection.
 pub(super) const ATTACH: &str = "attach";
 
 /// Every method by its name on the wire.
-pub(super) const METHODS: [(&str, Method, Class); 17] = [
+pub(super) const METHODS: [(&str, Method, Class); 20] = [
     ("list_sessions", Method::Registry(registry::Method::List), Class::Registry),
     ("create_session", Method::Registry(registry::Method::Create), Class::Registry),
     ("close_session", Method::Registry(registry::Method::Close), Class::Registry),
@@ -44,6 +45,9 @@ pub(super) const METHODS: [(&str, Method, Class); 17] = [
     ("start_agent", Method::Order(Order::Start), Class::Control),
     ("stop_agent", Method::Order(Order::Stop), Class::Control),
     ("restart_agent", Method::Order(Order::Restart), Class::Control),
+    ("add_agent", Method::AddAgent, Class::Control),
+    ("remove_agent", Method::RemoveAgent, Class::Control),
+    ("reload", Method::Reload, Class::Control),
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +61,9 @@ pub(super) enum Method {
     Attach,
     ResolveBlocked,
     Order(Order),
+    AddAgent,
+    RemoveAgent,
+    Reload,
 }
 
 /// Who may call a method.
@@ -104,6 +111,9 @@ pub(super) async fn call(
         )),
         Method::ResolveBlocked => control::resolve_blocked(shared, parse(params)?).await,
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
+        Method::AddAgent => control::add_agent(shared, parse(params)?).await,
+        Method::RemoveAgent => control::remove_agent(shared, parse(params)?).await,
+        Method::Reload => control::reload(shared).await,
     }?;
     raw(&result)
 }
@@ -146,7 +156,9 @@ pub(super) fn schemas(
         Method::NewSession => of(subschema::<control::Agent>, subschema::<control::NewSession>),
         Method::Attach => of(subschema::<control::Agent>, subschema::<Empty>),
         Method::ResolveBlocked => of(subschema::<control::Resolve>, subschema::<wire::Blocked<'_>>),
-        Method::Order(_) => {
+        Method::AddAgent => of(subschema::<control::AddAgent>, subschema::<wire::Agent<'_>>),
+        Method::Reload => of(subschema::<Empty>, subschema::<Reloaded>),
+        Method::Order(_) | Method::RemoveAgent => {
             of(subschema::<control::Agent>, subschema::<wire::Agent<'_>>)
         }
     }

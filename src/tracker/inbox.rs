@@ -34,6 +34,8 @@ pub(super) enum Message {
     Told(SessionKey, Told, TimestampMs),
     /// The session that shows the orchestrator's view.
     Orchestrate(SessionKey),
+    /// The agent left the team.
+    Forget(AgentId),
     Ask(Ask),
 }
 
@@ -82,6 +84,10 @@ impl Inbox {
 
     pub(super) fn orchestrate(&self, key: SessionKey) {
         self.push(Message::Orchestrate(key));
+    }
+
+    pub(super) fn forget(&self, agent: AgentId) {
+        self.push(Message::Forget(agent));
     }
 
     /// After [`Self::close`] the asker's channel closes with no answer.

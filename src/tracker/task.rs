@@ -77,6 +77,7 @@ impl Task {
                     self.wake();
                 }
                 Message::Orchestrate(key) => self.sessions.orchestrate(key),
+                Message::Forget(agent) => self.sessions.forget(&agent),
                 Message::Ask(ask) => self.answer(ask),
             }
         }

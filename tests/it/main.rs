@@ -17,6 +17,7 @@ mod permissions;
 mod port;
 mod process;
 mod registry;
+mod reload;
 mod restoring;
 mod starting;
 mod stream;

@@ -24,6 +24,12 @@ pub(super) fn render(config: &Config, survey: &Survey, warnings: &[String]) -> S
     text
 }
 
+/// Puts a list behind a report.
+pub(super) fn add_list(text: &mut String, title: &str, items: &[String]) {
+    // Writing to a string cannot fail.
+    let _ = write_list(text, title, items);
+}
+
 fn write(
     text: &mut String,
     config: &Config,

@@ -14,7 +14,7 @@ fn full_path() -> &'static Path {
 }
 
 /// Every key that the reader asks for, with its table.
-fn known() -> BTreeSet<String> {
+pub(super) fn known() -> BTreeSet<String> {
     let text = "agents = [{}]\nprofiles.x = {}";
     let (_, known) = Config::compile(full_path(), text.to_owned(), &surroundings());
     let tables: Vec<&str> = known.keys().copied().collect();

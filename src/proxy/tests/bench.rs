@@ -141,9 +141,11 @@ pub(super) fn bench(options: &Options) -> Bench {
     tokio::spawn(task);
     let settings = routing::Settings {
         orchestrator: Orchestrator::Nobody,
-        hold: options.hold,
-        hold_timeout: std::time::Duration::from_hours(1),
-        owners: Vec::new(),
+        rules: routing::Rules {
+            hold: options.hold,
+            hold_timeout: std::time::Duration::from_hours(1),
+            owners: Vec::new(),
+        },
     };
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
     tokio::spawn(task);
@@ -159,10 +161,13 @@ pub(super) fn bench(options: &Options) -> Bench {
     };
     let permits = Arc::new(Permits::default());
     let gate = options.zoned.then(|| Gatekeeping {
-        zone: Arc::new(Zone::compile(&spec).unwrap()),
+        rules: watch::channel(Rules {
+            zone: Arc::new(Zone::compile(&spec).unwrap()),
+            orchestrator_permits: options.orchestrator_permits,
+        })
+        .1,
         routing: routing.clone(),
         permits: Some(permits.clone()),
-        orchestrator_permits: options.orchestrator_permits,
     });
     let proxy = Proxy {
         agent: AgentId::new("a"),

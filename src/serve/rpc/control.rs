@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
+use super::object::Object;
 use super::{json, wrong};
 use crate::client_host::Said;
 use crate::model::{AgentId, BlockedId, SessionId};
@@ -62,6 +63,13 @@ pub(in crate::serve) struct Prompted {
     /// Accesses that were denied meanwhile, for a prompt made with the orchestrator's token.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "AddAgentParams")]
+pub(in crate::serve) struct AddAgent {
+    /// An `[[agents]]` table of the configuration, as JSON.
+    config: Object,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -173,6 +181,20 @@ pub(super) async fn resolve_blocked(shared: &Shared, params: Resolve) -> Result<
 pub(super) async fn order(shared: &Shared, order: Order, params: Agent) -> Result<Value, RpcError> {
     let status = shared.team.order(AgentId::new(params.agent_id), order).await?;
     json(&wire::Agent::from(&status))
+}
+
+pub(super) async fn add_agent(shared: &Shared, params: AddAgent) -> Result<Value, RpcError> {
+    let status = shared.team.add_agent(params.config.0).await?;
+    json(&wire::Agent::from(&status))
+}
+
+pub(super) async fn remove_agent(shared: &Shared, params: Agent) -> Result<Value, RpcError> {
+    let status = shared.team.remove_agent(AgentId::new(params.agent_id)).await?;
+    json(&wire::Agent::from(&status))
+}
+
+pub(super) async fn reload(shared: &Shared) -> Result<Value, RpcError> {
+    json(&shared.team.reload().await?)
 }
 
 impl TryFrom<Verdict> for Decision {

@@ -17,7 +17,7 @@ use crate::model::{
     SessionId, Snapshot, UsageReport,
 };
 use crate::routing::{Decision, ResolveError};
-use crate::serve::{AgentDetails, BoxFuture, Order, Prompt, Refused, Sources, Team};
+use crate::serve::{AgentDetails, BoxFuture, Order, Prompt, Refused, Reloaded, Sources, Team};
 use crate::session::{Answer, Registry, RegistryError, Request};
 use crate::tracker::Snapshots;
 
@@ -226,6 +226,29 @@ impl Team for Fake {
                 Order::Restart => AgentState::Restarting,
             };
             Ok(AgentStatus { state, ..status })
+        })
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>> {
+        Box::pin(async { Ok(samples::reloaded()) })
+    }
+
+    fn add_agent(
+        &self,
+        config: serde_json::Map<String, serde_json::Value>,
+    ) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(async move {
+            let id = config.get("id").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let status = samples::agent(id);
+            Ok(AgentStatus { state: AgentState::Connecting, ..status })
+        })
+    }
+
+    fn remove_agent(&self, agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(async move {
+            let reason = Some("it was removed from the team".to_owned());
+            let state = AgentState::Stopped;
+            Ok(AgentStatus { state, pid: None, reason, ..self.known(&agent)? })
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::model::{
     Event, FileNode, SessionId, SessionKey, SessionMode, Snapshot, Touch, TurnEnd, Usage,
     UsageReport, Via,
 };
-use crate::serve::{AgentDetails, SessionDetails, Tier, wire};
+use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 
 pub(super) const NOW: u64 = 1_760_000_000_000;
 
@@ -86,6 +86,27 @@ pub(in crate::serve) fn agent(name: &str) -> AgentStatus {
         reason: None,
         restarts: 0,
         timestamp_ms: NOW,
+    }
+}
+
+pub(super) fn reloaded() -> Reloaded {
+    let change = |agent: Option<&str>, key: &str, change, restart| Change {
+        agent_id: agent.map(str::to_owned),
+        key: key.to_owned(),
+        change,
+        restart,
+    };
+    Reloaded {
+        applied: vec![
+            change(None, "orchestrator.on_block", Kind::Changed, None),
+            change(Some("ui"), "zone.allowed", Kind::Changed, None),
+            change(Some("docs"), "agents", Kind::Added, None),
+        ],
+        needs_restart: vec![
+            change(Some("ui"), "command", Kind::Changed, Some(Restart::Agent)),
+            change(None, "team.listen", Kind::Changed, Some(Restart::Team)),
+        ],
+        notes: vec!["agent `api` stays away".to_owned()],
     }
 }
 

@@ -20,7 +20,9 @@ fn waiting(lines: &[&str]) -> Vec<String> {
             format!("usage {first_used}…{} @{at}", usage.used)
         }
         Message::Told(_, other, at) => format!("{other:?} @{at}"),
-        Message::Orchestrate(_) | Message::Ask(_) => unreachable!("nobody did"),
+        Message::Orchestrate(_) | Message::Forget(_) | Message::Ask(_) => {
+            unreachable!("nobody did")
+        }
     };
     inbox.take().into_iter().map(text).collect()
 }
@@ -92,7 +94,7 @@ fn an_agent_that_floods_loses_its_own_news_only() {
     let count = |agent: &str, is_of: fn(&Told) -> bool| {
         let of_agent = messages.iter().filter(|message| match message {
             Message::Told(key, told, _) => key.agent.as_str() == agent && is_of(told),
-            Message::Orchestrate(_) | Message::Ask(_) => false,
+            Message::Orchestrate(_) | Message::Forget(_) | Message::Ask(_) => false,
         });
         of_agent.count()
     };

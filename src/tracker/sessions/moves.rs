@@ -17,6 +17,15 @@ impl Sessions {
         }
     }
 
+    /// Closes all sessions of an agent that left.
+    pub(in crate::tracker) fn forget(&mut self, agent: &AgentId) {
+        let of_agent = self.live.iter().filter(|(_, session)| session.key.agent == *agent);
+        let numbers: Vec<Number> = of_agent.map(|(number, _)| *number).collect();
+        for number in numbers {
+            self.close(number);
+        }
+    }
+
     /// Returns the session's number; a new one if `told` is reason enough to begin it.
     pub(super) fn number(&mut self, key: &SessionKey, told: &Told) -> Option<Number> {
         if let Some(number) = self.numbers.get(key) {

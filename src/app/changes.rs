@@ -1,0 +1,271 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::members::{Conditions, warn_of_tier};
+use crate::config::{
+    Agent, AgentTable, Change, Config, Kind, LayerError, Layered, Overlay, Plan, Source, Takes,
+};
+use crate::model::{AgentId, AgentStatus};
+use crate::routing::RoutingHandle;
+use crate::serve::{self, Refused, Reloaded};
+use crate::supervisor::Supervisor;
+
+/// Changes that wait for their turn; past that whoever asks for one waits.
+pub(super) const WAITING: usize = 16;
+
+/// A change of the team that was asked for over the port.
+pub(super) enum Asked {
+    Reload(Reply<Reloaded>),
+    Add(AgentTable, Reply<AgentStatus>),
+    Remove(AgentId, Reply<AgentStatus>),
+}
+
+type Reply<T> = oneshot::Sender<Result<T, Refused>>;
+
+/// Owns what may change of a team while it is up, and makes its changes one after the other.
+pub(super) struct Changes {
+    pub(super) supervisor: Supervisor,
+    pub(super) routing: RoutingHandle,
+    pub(super) conditions: Arc<Conditions>,
+    pub(super) file: PathBuf,
+    /// What the team works by.
+    current: Config,
+    /// What that was made of.
+    source: Source,
+    overlay: Overlay,
+    /// Ids of the agents of the file.
+    in_file: Vec<AgentId>,
+    /// Every configuration that an agent was started with and runs by, and the current one.
+    editions: BTreeMap<u64, Config>,
+}
+
+impl Changes {
+    pub(super) fn new(
+        supervisor: Supervisor,
+        routing: RoutingHandle,
+        conditions: Arc<Conditions>,
+        file: PathBuf,
+        layered: Layered,
+    ) -> Self {
+        Self {
+            supervisor,
+            routing,
+            conditions,
+            file,
+            editions: BTreeMap::from([(0, layered.config.clone())]),
+            current: layered.config,
+            source: layered.source,
+            overlay: layered.overlay,
+            in_file: ids(&layered.alone),
+        }
+    }
+
+    /// What the team works by.
+    pub(super) fn config(&self) -> &Config {
+        &self.current
+    }
+
+    /// Makes the changes that are asked for, until nobody can ask any more.
+    pub(super) async fn run(&mut self, mut asked: mpsc::Receiver<Asked>) {
+        // Whoever asked may be gone; what was done is done.
+        while let Some(asked) = asked.recv().await {
+            match asked {
+                Asked::Reload(reply) => drop(reply.send(self.reload().await)),
+                Asked::Add(table, reply) => drop(reply.send(self.add(table).await)),
+                Asked::Remove(agent, reply) => drop(reply.send(self.remove(agent).await)),
+            }
+        }
+    }
+
+    async fn reload(&mut self) -> Result<Reloaded, Refused> {
+        let file = self.file.clone();
+        let source = blocking(move || Source::read(&file)).await?;
+        let source = source.map_err(|errors| wrong(&errors))?;
+        let layered =
+            self.compile(source, self.overlay.clone()).await.map_err(|error| match error {
+                LayerError::File(errors) => wrong(&errors),
+                LayerError::Unfit(mistakes) => wrong(&format!(
+                    "the configuration does not go with what was added and removed over the port \
+                     ({}):\n{}",
+                    self.kept().display(),
+                    mistakes.join("\n")
+                )),
+                LayerError::Kept(error) => fault(&error),
+            })?;
+        let started = |id: &AgentId| {
+            let edition = self.supervisor.roster().get(id)?.edition()?;
+            self.editions.get(&edition)?.agent(id)
+        };
+        let plan = Plan::new(&self.current, &layered.config, started);
+        let mut notes = layered.said.clone();
+        notes.extend(layered.overlay.told());
+        if let Some(config) = plan.config {
+            self.adopt(config, layered).await?;
+        }
+        Ok(Reloaded {
+            applied: plan.applied.iter().map(told).collect(),
+            needs_restart: plan.needs_restart.iter().map(told).collect(),
+            notes,
+        })
+    }
+
+    async fn add(&mut self, table: AgentTable) -> Result<AgentStatus, Refused> {
+        let id = table.get("id").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let id = AgentId::new(id);
+        if self.current.agent(&id).is_some() {
+            return Err(conflict(format!("there is an agent `{id}` already")));
+        }
+        let mut overlay = self.overlay.clone();
+        overlay.add(table);
+        let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
+        // A table without an id was refused.
+        let Some(agent) = layered.config.agent(&id).cloned() else {
+            return Err(wrong(&format!("there is no agent `{id}`")));
+        };
+        let mut config = self.current.clone();
+        config.agents.push(agent);
+        self.adopt(config, layered).await?;
+        let added = self.supervisor.roster().get(&id);
+        added.map(|agent| agent.status()).ok_or_else(|| unknown(&id))
+    }
+
+    async fn remove(&mut self, id: AgentId) -> Result<AgentStatus, Refused> {
+        if self.current.agent(&id).is_none() {
+            return Err(unknown(&id));
+        }
+        if self.current.orchestrator.agent.as_ref() == Some(&id) {
+            return Err(conflict(format!("agent `{id}` is the orchestrator: the team needs it")));
+        }
+        let needs = |agent: &&Agent| agent.depends_on.contains(&id);
+        let others: Vec<_> = self.current.agents.iter().filter(needs).collect();
+        if !others.is_empty() {
+            let others: Vec<_> = others.iter().map(|other| format!("`{}`", other.id)).collect();
+            let others = others.join(", ");
+            return Err(conflict(format!("agent `{id}` is what others depend on: {others}")));
+        }
+        let mut overlay = self.overlay.clone();
+        overlay.remove(&id, self.in_file.contains(&id));
+        let layered = self.compile(self.source.clone(), overlay).await.map_err(refused)?;
+        let mut config = self.current.clone();
+        config.agents.retain(|agent| agent.id != id);
+        let last = self.adopt(config, layered).await?;
+        last.into_iter().find(|status| status.agent == id).ok_or_else(|| unknown(&id))
+    }
+
+    /// Lets the team work by another configuration; `layered` is what it was made of. Returns how
+    /// those stood last who left.
+    async fn adopt(
+        &mut self,
+        mut config: Config,
+        layered: Layered,
+    ) -> Result<Vec<AgentStatus>, Refused> {
+        let order = ids(&layered.config);
+        config.agents.sort_by_key(|agent| {
+            order.iter().position(|id| *id == agent.id).unwrap_or(order.len())
+        });
+        let edition = self.editions.last_key_value().map_or(0, |(last, _)| last + 1);
+        let (conditions, next) = (Arc::clone(&self.conditions), config.clone());
+        let members = blocking(move || conditions.members(&next, edition)).await?;
+        let (members, rules) = members.map_err(|error| wrong(&format!("{error:#}")))?;
+        if layered.overlay != self.overlay {
+            let (overlay, kept) = (layered.overlay.clone(), self.kept());
+            blocking(move || overlay.write(&kept)).await?.map_err(|error| fault(&error))?;
+        }
+
+        let current = |id: &AgentId| self.current.agent(id).is_some();
+        let (stay, come): (Vec<_>, Vec<_>) =
+            members.into_iter().partition(|member| current(&member.settings.id));
+        warn_of_tier(config.agents.iter().filter(|agent| !current(&agent.id)));
+        let leave = ids(&self.current).into_iter().filter(|id| config.agent(id).is_none());
+        let leave: Vec<_> = leave.collect();
+        let order = ids(&config);
+        // From here on it is what was asked for, also if the team stops in between.
+        self.current = config.clone();
+        self.editions.insert(edition, config);
+        (self.source, self.overlay) = (layered.source, layered.overlay);
+        self.in_file = ids(&layered.alone);
+
+        // A zone that was narrowed binds before anything takes time.
+        self.supervisor.change(stay).await;
+        self.routing.change(rules).await;
+        let left = self.supervisor.remove(&leave).await;
+        self.supervisor.add(come).await;
+        self.supervisor.arrange(&order);
+        self.forget_editions(edition);
+        Ok(left)
+    }
+
+    async fn compile(&self, source: Source, overlay: Overlay) -> Result<Layered, LayerError> {
+        let conditions = Arc::clone(&self.conditions);
+        match blocking(move || Layered::compile(source, &conditions.eisen_dir, overlay)).await {
+            Ok(layered) => layered,
+            Err(refused) => Err(LayerError::Unfit(vec![refused.message])),
+        }
+    }
+
+    /// Forgets what nobody runs by any more.
+    fn forget_editions(&mut self, current: u64) {
+        let roster = self.supervisor.roster();
+        let used: Vec<_> =
+            ids(&self.current).iter().filter_map(|id| roster.get(id)?.edition()).collect();
+        self.editions.retain(|edition, _| *edition == current || used.contains(edition));
+    }
+
+    fn kept(&self) -> PathBuf {
+        Overlay::path(&self.conditions.eisen_dir, &self.current.team.name)
+    }
+}
+
+fn ids(config: &Config) -> Vec<AgentId> {
+    config.agents.iter().map(|agent| agent.id.clone()).collect()
+}
+
+/// Reads and writes files where that holds up no agent.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refused> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| fault(&error))
+}
+
+fn told(change: &Change) -> serve::Change {
+    serve::Change {
+        agent_id: change.agent.as_ref().map(ToString::to_string),
+        key: change.key.to_owned(),
+        change: match change.kind {
+            Kind::Added => serve::Kind::Added,
+            Kind::Removed => serve::Kind::Removed,
+            Kind::Changed => serve::Kind::Changed,
+        },
+        restart: match change.takes {
+            Takes::AtOnce => None,
+            Takes::AtAgentStart => Some(serve::Restart::Agent),
+            Takes::AtTeamStart => Some(serve::Restart::Team),
+        },
+    }
+}
+
+fn refused(error: LayerError) -> Refused {
+    match error {
+        LayerError::Kept(error) => fault(&error),
+        error => wrong(&error),
+    }
+}
+
+fn wrong(error: &impl ToString) -> Refused {
+    Refused { code: 400, message: error.to_string() }
+}
+
+fn conflict(message: String) -> Refused {
+    Refused { code: 409, message }
+}
+
+fn unknown(id: &AgentId) -> Refused {
+    Refused { code: 404, message: format!("there is no agent `{id}`") }
+}
+
+fn fault(error: &impl ToString) -> Refused {
+    Refused { code: 500, message: error.to_string() }
+}

@@ -1,0 +1,96 @@
+use std::fmt::Write as _;
+
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Global;
+use super::output::print;
+use super::team::{Which, failed};
+use crate::app::Failure;
+
+/// Take in what changed in the configuration
+///
+/// Agents that did not change are left alone, and none is restarted: what waits for a restart is
+/// told, and `restart` applies it. A configuration with a mistake changes nothing.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core reload
+  eisen-core reload --json | jq .needs_restart
+
+Exit codes: 0 taken in, 1 refused or no such team, 2 wrong usage.")]
+pub(super) struct Reload {
+    #[command(flatten)]
+    which: Which,
+    /// Print the answer as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    applied: Vec<Change>,
+    needs_restart: Vec<Change>,
+    #[serde(default)]
+    notes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    agent_id: Option<String>,
+    key: String,
+    #[serde(rename = "change")]
+    kind: String,
+    restart: Option<String>,
+}
+
+impl Reload {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let mut team = self.which.connect(global).await?;
+        let answer = team.call("reload", &json!({})).await.map_err(failed)?;
+        if self.json {
+            return print(answer);
+        }
+        let answer = Answer::deserialize(&answer).map_err(|error| Failure::Run(error.into()))?;
+        print(answer.to_string().trim_end())
+    }
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.applied.is_empty() && self.needs_restart.is_empty() {
+            f.write_str("nothing changed\n")?;
+        }
+        for (title, changes) in
+            [("applied", &self.applied), ("needs a restart", &self.needs_restart)]
+        {
+            if !changes.is_empty() {
+                writeln!(f, "{title}")?;
+            }
+            changes.iter().try_for_each(|change| writeln!(f, "  {}", change.sentence()))?;
+        }
+        if !self.notes.is_empty() {
+            writeln!(f, "over the port")?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "  {note}"))
+    }
+}
+
+impl Change {
+    fn sentence(&self) -> String {
+        let who = self.agent_id.as_ref().map(|id| format!("agent {id}: "));
+        let mut text = who.unwrap_or_default();
+        // Writing to a string cannot fail.
+        let _ = match self.kind.as_str() {
+            "changed" => write!(text, "{}", self.key),
+            kind => write!(text, "{kind}"),
+        };
+        let _ = match (self.restart.as_deref(), &self.agent_id) {
+            (Some("agent"), Some(id)) => write!(text, " (eisen-core restart {id})"),
+            (Some(_), _) => write!(text, " (stop the team, and bring it up again)"),
+            (None, _) => Ok(()),
+        };
+        text
+    }
+}

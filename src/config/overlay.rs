@@ -1,0 +1,333 @@
+//! Agents added and removed over the port: kept in a file of the team's own, and laid over the
+//! user's file each time that is read. The user's file itself is never written.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use toml::de::DeTable;
+
+use super::errors::{code, printable};
+use super::source::read_bytes;
+use super::{Config, ConfigErrors, Source, Surroundings};
+use crate::model::AgentId;
+
+/// The file that keeps an overlay may be as large as the user's own.
+const MAX_BYTES: u64 = 1024 * 1024;
+
+/// An `[[agents]]` table as JSON.
+pub type AgentTable = Map<String, Value>;
+
+/// What was added and removed over the port.
+#[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Overlay {
+    /// As they were given, in that order; each has an `id` of its own.
+    #[serde(default)]
+    added: Vec<AgentTable>,
+    /// Ids of agents of the file that stay away.
+    #[serde(default)]
+    removed: BTreeSet<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum OverlayError {
+    #[error(
+        "{} {why}; it keeps what was added and removed over the port: mend it, or delete it to go \
+         back to the configuration alone",
+        .path.display()
+    )]
+    Unusable { path: PathBuf, why: String },
+    #[error("cannot keep what was added and removed in {}: {cause}", .path.display())]
+    NotWritten { path: PathBuf, cause: io::Error },
+}
+
+/// Why a configuration and what is laid over it make no team.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerError {
+    /// The file is wrong by itself.
+    #[error(transparent)]
+    File(#[from] ConfigErrors),
+    #[error(transparent)]
+    Kept(#[from] OverlayError),
+    /// The file is right, but not with what is laid over it: a sentence for each mistake.
+    #[error("{}", .0.join("\n"))]
+    Unfit(Vec<String>),
+}
+
+/// A configuration with what was laid over it.
+#[derive(Debug)]
+pub struct Layered {
+    pub source: Source,
+    pub config: Config,
+    /// The file by itself.
+    pub alone: Config,
+    /// Settled with the file.
+    pub overlay: Overlay,
+    /// What settling it came to, a sentence each.
+    pub said: Vec<String>,
+}
+
+/// An overlay in the words of a configuration.
+#[derive(Default)]
+pub(super) struct Layer {
+    /// The added agents.
+    text: String,
+    /// Where each one's part begins.
+    starts: Vec<(usize, String)>,
+    removed: BTreeSet<String>,
+}
+
+impl Layered {
+    /// Reads a file and what its team keeps, and lays that over it.
+    pub fn load(file: &Path, eisen_dir: &Path) -> Result<Self, LayerError> {
+        let source = Source::read(file)?;
+        let alone = Self::compile(source.clone(), eisen_dir, Overlay::default())?;
+        let kept = Overlay::path(eisen_dir, &alone.config.team.name);
+        let overlay = Overlay::read(&kept)?;
+        if overlay.is_empty() {
+            return Ok(alone);
+        }
+        Self::compile(source, eisen_dir, overlay).map_err(|error| match error {
+            LayerError::Unfit(mistakes) => {
+                let why = format!("does not fit the configuration: {}", mistakes.join("; "));
+                OverlayError::Unusable { path: kept, why }.into()
+            }
+            error => error,
+        })
+    }
+
+    /// Compiles a text, which must be right by itself, and lays the overlay over it.
+    pub fn compile(source: Source, eisen_dir: &Path, overlay: Overlay) -> Result<Self, LayerError> {
+        Self::compile_in(source, overlay, &Surroundings::of_process(eisen_dir))
+    }
+
+    pub(super) fn compile_in(
+        source: Source,
+        mut overlay: Overlay,
+        surroundings: &Surroundings,
+    ) -> Result<Self, LayerError> {
+        let Source { file, text } = &source;
+        let alone = Config::compile(file, text.clone(), surroundings).0?;
+        let said = overlay.settle(&alone);
+        let layer = overlay.layer().map_err(LayerError::Unfit)?;
+        match Config::compile_with(file, text.clone(), &layer, surroundings).0 {
+            Ok(config) => Ok(Self { source, config, alone, overlay, said }),
+            Err(errors) => Err(LayerError::Unfit(layer.blame(text, &errors))),
+        }
+    }
+}
+
+impl Overlay {
+    /// Returns where a team keeps its overlay.
+    pub fn path(eisen_dir: &Path, team: &str) -> PathBuf {
+        eisen_dir.join("teams").join(format!("{team}.json"))
+    }
+
+    /// Reads an overlay; one that is not there is empty. Anything else than what
+    /// [`Overlay::write`] writes is an error: an agent must not run in another zone than was meant.
+    pub fn read(path: &Path) -> Result<Self, OverlayError> {
+        if matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
+        {
+            return Ok(Self::default());
+        }
+        let unusable = |why| OverlayError::Unusable { path: path.to_owned(), why };
+        let bytes = read_bytes(path, MAX_BYTES).map_err(|(why, _)| unusable(why))?;
+        if !bytes.trim_ascii_start().starts_with(b"{") {
+            // A derived reader would take an array for the fields in their order.
+            return Err(unusable("makes no sense: it is no JSON object".to_owned()));
+        }
+        let overlay: Self = serde_json::from_slice(&bytes)
+            .map_err(|error| unusable(format!("makes no sense: {error}")))?;
+        overlay
+            .layer()
+            .map_err(|mistakes| unusable(format!("is wrong: {}", mistakes.join("; "))))?;
+        Ok(overlay)
+    }
+
+    /// Replaces what is kept, as a whole; nothing is kept of an empty overlay.
+    pub fn write(&self, path: &Path) -> Result<(), OverlayError> {
+        self.replace(path)
+            .map_err(|cause| OverlayError::NotWritten { path: path.to_owned(), cause })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty()
+    }
+
+    /// Whether an agent of the file is kept away.
+    pub fn keeps_away(&self, id: &str) -> bool {
+        self.removed.contains(id)
+    }
+
+    /// Adds an agent. Only with its `id`, one that was removed from the file comes back as the
+    /// file has it.
+    pub fn add(&mut self, agent: AgentTable) {
+        match agent.get("id").and_then(Value::as_str) {
+            Some(id) if agent.len() == 1 && self.removed.contains(id) => {
+                self.removed.remove(id);
+            }
+            _ => self.added.push(agent),
+        }
+    }
+
+    /// Removes an agent; one of the file stays away from now on.
+    pub fn remove(&mut self, agent: &AgentId, is_in_file: bool) {
+        self.added.retain(|table| id(table) != agent.as_str());
+        if is_in_file {
+            self.removed.insert(agent.to_string());
+        }
+    }
+
+    /// Forgets what the file sees to by itself; says so, a sentence each. An agent that was added
+    /// and now stands in the file is the file's, one that was removed and is gone from the file
+    /// may come back there.
+    pub fn settle(&mut self, file: &Config) -> Vec<String> {
+        let is_in_file = |id: &str| file.agents.iter().any(|agent| agent.id.as_str() == id);
+        self.removed.retain(|id| is_in_file(id));
+        let mut said = Vec::new();
+        let removed = &self.removed;
+        self.added.retain(|table| {
+            let id = id(table);
+            let is_taken_over = is_in_file(id) && !removed.contains(id);
+            if is_taken_over {
+                said.push(format!(
+                    "agent `{id}` was added over the port, and now stands in the configuration: \
+                     that holds"
+                ));
+            }
+            !is_taken_over
+        });
+        said
+    }
+
+    /// Says what it changes, a sentence each.
+    pub fn told(&self) -> Vec<String> {
+        let added = self.added.iter().map(|table| format!("agent `{}` is added", id(table)));
+        let replaced = |id: &String| self.added.iter().any(|table| self::id(table) == id);
+        let removed = self.removed.iter().filter(|id| !replaced(id));
+        added.chain(removed.map(|id| format!("agent `{id}` stays away"))).collect()
+    }
+
+    /// Writes the added agents as a configuration; the error has a sentence for each that can't.
+    pub(super) fn layer(&self) -> Result<Layer, Vec<String>> {
+        let mut layer = Layer { removed: self.removed.clone(), ..Layer::default() };
+        let mut mistakes = Vec::new();
+        for table in &self.added {
+            layer.starts.push((layer.text.len(), id(table).to_owned()));
+            match section(table) {
+                Ok(section) => layer.text.push_str(&section),
+                Err(why) => mistakes.push(format!("agent {}: {why}", code(id(table)))),
+            }
+        }
+        if mistakes.is_empty() { Ok(layer) } else { Err(mistakes) }
+    }
+
+    fn replace(&self, path: &Path) -> io::Result<()> {
+        if self.is_empty() {
+            return match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            };
+        }
+        let text = serde_json::to_string_pretty(self)?;
+        if text.len() as u64 >= MAX_BYTES {
+            let why = format!("it would be larger than {} KiB", MAX_BYTES / 1024);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+        }
+        let dir = path.parent().unwrap_or(Path::new("."));
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let mut temporary = tempfile::Builder::new()
+            .prefix(".")
+            .permissions(Permissions::from_mode(0o600))
+            .tempfile_in(dir)?;
+        writeln!(temporary, "{text}")?;
+        temporary.as_file().sync_all()?;
+        temporary.persist(path)?;
+        // The new name, too, outlives a crash of the machine.
+        fs::File::open(dir)?.sync_all()
+    }
+}
+
+impl Layer {
+    pub(super) fn removed(&self) -> &BTreeSet<String> {
+        &self.removed
+    }
+
+    /// Returns the layer's text at the place that it has behind the file's.
+    pub(super) fn behind(&self, file: &str) -> String {
+        format!("{}\n{}", " ".repeat(file.len()), self.text)
+    }
+
+    pub(super) fn append_to(&self, file: &mut String) {
+        // An error's excerpt shows the file as it is.
+        if !self.text.is_empty() {
+            file.push('\n');
+            file.push_str(&self.text);
+        }
+    }
+
+    /// The sentences for what is wrong, each with the agent that it is about.
+    pub(super) fn blame(&self, file: &str, errors: &ConfigErrors) -> Vec<String> {
+        let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+        // Lines count from 1, and a line break stands between file and layer.
+        let first = lines(file) + 2;
+        let starts: Vec<(usize, &String)> = self
+            .starts
+            .iter()
+            .map(|(start, id)| (first + lines(&self.text[..*start]), id))
+            .collect();
+        let sentence = |error: super::ConfigError| {
+            let agent = starts.iter().rev().find(|(line, _)| *line <= error.line);
+            let whose = match agent {
+                Some((_, id)) if id.is_empty() => "the agent".to_owned(),
+                Some((_, id)) => format!("agent {}", code(id)),
+                None => format!("line {} of the configuration", error.line),
+            };
+            let help = error.help.map(|help| format!(" ({help})")).unwrap_or_default();
+            format!("{whose}: {}{help}", error.message)
+        };
+        errors.list().into_iter().map(sentence).collect()
+    }
+}
+
+fn id(table: &AgentTable) -> &str {
+    table.get("id").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Writes one agent as a section of a configuration.
+fn section(table: &AgentTable) -> Result<String, String> {
+    for (key, value) in table {
+        if let Some(key) = null_in(key, value) {
+            return Err(format!("{} is null: leave it out", code(&key)));
+        }
+    }
+    let agents = toml::Table::try_from(table)
+        .map(|agent| toml::Table::from_iter([("agents".to_owned(), vec![agent].into())]));
+    let written = agents
+        .map_err(|error| error.to_string())
+        .and_then(|agents| toml::to_string(&agents).map_err(|error| error.to_string()))
+        // What is too deep to be read back must not be left out without a word.
+        .and_then(|text| match DeTable::parse(&text) {
+            Ok(_) => Ok(format!("{text}\n")),
+            Err(error) => Err(error.message().to_owned()),
+        });
+    written
+        .map_err(|error| format!("can't be written as a configuration: {}", printable(&error, 200)))
+}
+
+/// The first key below `key` whose value is null, which a configuration can't say.
+fn null_in(key: &str, value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some(key.to_owned()),
+        Value::Array(items) => items.iter().find_map(|item| null_in(key, item)),
+        Value::Object(table) => {
+            table.iter().find_map(|(inner, value)| null_in(&format!("{key}.{inner}"), value))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,146 @@
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use super::*;
+use crate::agent::{Policy, Restarts};
+use crate::bus::{Backlog, Bus};
+use crate::client_host::{HostSettings, PermissionPolicy};
+use crate::extract::DiskWorkspace;
+use crate::model::{AgentState, SessionId, SessionKey};
+use crate::process::{Command, Launcher};
+use crate::routing::{self, Orchestrator, RoutingHandle};
+use crate::tracker::{self, OrchestratorView, TrackerHandle};
+use crate::zone::{GitAccess, Zone, ZoneSpec};
+
+/// A supervisor whose agents are never started: what they would do is tried on real processes.
+fn supervisor() -> Supervisor {
+    let (bus, cancel) = (Bus::new(Backlog::of(100)), CancellationToken::new());
+    let tick = Duration::from_secs(3600);
+    let settings = tracker::Settings {
+        context_turns: 3,
+        compaction_threshold: 0.5,
+        decay_rate: 0.95,
+        tick,
+        idle_tick: tick,
+    };
+    let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
+    let (tracker, tracking) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
+    tokio::spawn(tracking);
+    let rules = routing::Rules { hold: false, hold_timeout: tick, owners: Vec::new() };
+    let settings = routing::Settings { orchestrator: Orchestrator::Nobody, rules };
+    let (routing, deciding) =
+        RoutingHandle::spawn(settings, bus.clone(), tracker.clone(), cancel.clone());
+    tokio::spawn(deciding);
+    let team = Surroundings {
+        launcher: Launcher::this_program().unwrap(),
+        bus,
+        tracker,
+        routing,
+        places: Arc::new(Semaphore::new(1)),
+        workspace: Arc::new(DiskWorkspace::new(PathBuf::from("/"))),
+    };
+    Supervisor::new(team, cancel)
+}
+
+fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
+    let zone = ZoneSpec {
+        workspace: "/".into(),
+        allowed: Vec::new(),
+        shared: Vec::new(),
+        denied: Vec::new(),
+        readable: Vec::new(),
+        git: GitAccess::None,
+        terminals: true,
+        eisen_dir: "/nonexistent/eisen".into(),
+    };
+    let (cwd, env) = (PathBuf::from("/"), std::collections::BTreeMap::new());
+    Member {
+        settings: AgentSettings {
+            id: AgentId::new(id),
+            edition: 0,
+            command: Command {
+                program: "/nonexistent/agent".into(),
+                args: Vec::new(),
+                cwd: cwd.clone(),
+                env: env.clone(),
+            },
+            log: "/dev/null".into(),
+            zone: Arc::new(Zone::compile(&zone).unwrap()),
+            host: HostSettings {
+                cwd,
+                permissions: PermissionPolicy::Allow,
+                terminals: true,
+                mcp_servers: Vec::new(),
+                auth_method: None,
+                model: None,
+                mode: None,
+                env,
+                initialize_timeout: Duration::from_secs(60),
+            },
+            session: true,
+            prompt: None,
+            orchestrator_permits: false,
+            is_orchestrator: false,
+            restarts: Restarts {
+                policy: Policy::Never,
+                max: 0,
+                within: Duration::from_secs(60),
+                backoff: [Duration::from_millis(1); 2],
+            },
+            stop_grace: Duration::from_secs(1),
+        },
+        depends_on: depends_on.iter().map(|id| AgentId::new(*id)).collect(),
+        autostart,
+    }
+}
+
+fn shown(supervisor: &Supervisor) -> Vec<String> {
+    let statuses = supervisor.roster().statuses();
+    let shown = |status: &AgentStatus| {
+        let reason = status.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        format!("{} {}{reason}", status.agent, status.state.as_str())
+    };
+    statuses.iter().map(shown).collect()
+}
+
+fn ids(ids: &[&str]) -> Vec<AgentId> {
+    ids.iter().map(|id| AgentId::new(*id)).collect()
+}
+
+#[tokio::test]
+async fn who_is_added_waits_for_those_who_are_there_and_those_who_come_with_it() {
+    let mut supervisor = supervisor();
+    supervisor.add(vec![member("base", &[], false)]).await;
+    let early = supervisor.roster();
+    supervisor.add(vec![member("top", &["new", "base"], true), member("new", &[], false)]).await;
+    supervisor.arrange(&ids(&["top", "base", "new"]));
+    let expected =
+        ["top initializing: waits for `new`, `base` to be ready", "base stopped", "new stopped"];
+    assert_eq!(shown(&supervisor), expected);
+    assert_eq!(early.statuses().len(), 3);
+
+    supervisor.change(vec![member("top", &["base"], true), member("nobody", &[], true)]).await;
+    assert_eq!(shown(&supervisor)[0], "top initializing: waits for `base` to be ready");
+}
+
+#[tokio::test]
+async fn who_is_removed_is_gone_and_its_name_is_free() {
+    let mut supervisor = supervisor();
+    supervisor.add(vec![member("a", &[], false), member("b", &["a"], true)]).await;
+    let handle = supervisor.roster().get(&AgentId::new("b")).unwrap();
+    let left = supervisor.remove(&ids(&["b", "nobody"])).await;
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].state, AgentState::Stopped);
+    assert_eq!(left[0].reason.as_deref(), Some("it was removed from the team"));
+    assert!(handle.order(Order::Start).await.is_err());
+    assert_eq!(handle.leave().await, left[0]);
+    assert_eq!(shown(&supervisor), ["a stopped"]);
+    supervisor.add(vec![member("b", &[], false)]).await;
+    assert_eq!(shown(&supervisor), ["a stopped", "b stopped"]);
+    supervisor.stop(Duration::from_secs(10)).await;
+}

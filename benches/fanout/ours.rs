@@ -1,0 +1,163 @@
+//! The port, with nothing behind it but one session.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use eisen_core::bus::{Backlog, Bus, Rendered};
+use eisen_core::client_host::{Cancelled, PromptOutcome};
+use eisen_core::model::{
+    AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event, FileNode,
+    SessionId, SessionKey, SessionMode, Snapshot, Touch, UsageReport,
+};
+use eisen_core::routing::{Decision, ResolveError};
+use eisen_core::serve::{
+    AgentDetails, BoxFuture, Limits, Order, Prompt, Refused, Reloaded, Server, Sources, Team,
+    Tokens, bind,
+};
+use eisen_core::session::{Answer, Registry, RegistryError, Request};
+use eisen_core::tracker::Snapshots;
+use serde_json::{Map, Value};
+use tokio::io::DuplexStream;
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+
+use crate::Publisher;
+
+pub(crate) struct Ours {
+    port: u16,
+    bus: Bus,
+}
+
+impl Ours {
+    pub(crate) fn start(runtime: &Runtime) -> Self {
+        let listener = bind("127.0.0.1:0".parse().unwrap(), "/nowhere".as_ref());
+        let listener = runtime.block_on(listener).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let bus = Bus::new(Backlog { events: 4096, bytes: 32 << 20 });
+        let limits = Limits {
+            max_connections: 1024,
+            max_line_bytes: 4 << 20,
+            write_deadline: Duration::from_secs(3_600),
+        };
+        let (nothing, tokens) = (Arc::new(Nothing(bus.clone())), Tokens::generate().unwrap());
+        let (sources, team): (Arc<dyn Sources>, Arc<dyn Team>) = (nothing.clone(), nothing);
+        let server = Server::new(listener, bus.clone(), sources, team, tokens, limits).unwrap();
+        runtime.spawn(server.run(CancellationToken::new()));
+        Self { port, bus }
+    }
+}
+
+impl Publisher for Ours {
+    fn publish(&mut self, seq: u64) {
+        self.bus.publish(Event::Delta(delta(seq)));
+    }
+
+    fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+/// A delta whose line has 400 bytes.
+pub(crate) fn delta(seq: u64) -> Delta {
+    Delta {
+        key: key(),
+        mode: SessionMode::SingleAgent,
+        seq,
+        updates: vec![FileNode {
+            path: PATH.into(),
+            heat: 0.5,
+            in_context: true,
+            last_action: Touch::Read,
+            turn_accessed: 7,
+            timestamp_ms: 1_760_000_000_000,
+        }],
+        removed: Vec::new(),
+    }
+}
+
+const PATH: &str = "src/a/path/of/the/length/that/makes/a/line/of/four/hundred/bytes/with/all/that/stands/beside/it/in/the/line/of/a/delta/that/has/one/node/and/no/more/than/that/and/t.rs";
+
+fn key() -> SessionKey {
+    SessionKey::new(AgentId::new("ui"), SessionId::new("s-1"))
+}
+
+struct Nothing(Bus);
+
+impl Sources for Nothing {
+    fn snapshots(&self) -> BoxFuture<'_, Snapshots> {
+        let (key, mode, nodes) = (key(), SessionMode::SingleAgent, Vec::new());
+        let snapshot = Snapshot { key, mode, seq: 1_000_000_000 + self.0.position() - 1, nodes };
+        let sessions = vec![Arc::new(Rendered::new(snapshot))];
+        Box::pin(async move { Snapshots { as_of: self.0.position(), sessions } })
+    }
+
+    fn usages(&self) -> BoxFuture<'_, Vec<UsageReport>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    fn blocked(&self, _: Option<BlockedStatus>) -> BoxFuture<'_, Vec<BlockedAccess>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    fn resolve(
+        &self,
+        id: BlockedId,
+        _: Decision,
+    ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
+        Box::pin(async { Err(ResolveError::Unknown(id)) })
+    }
+
+    fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {
+        Box::pin(async { Registry::default().answer(request, 0) })
+    }
+}
+
+impl Team for Nothing {
+    fn agents(&self) -> Vec<AgentStatus> {
+        Vec::new()
+    }
+
+    fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    fn prompt(&self, _: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
+        Box::pin(async { Err(no_agents()) })
+    }
+
+    fn cancel(
+        &self,
+        _: AgentId,
+        _: Option<SessionId>,
+    ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
+        Box::pin(async { Err(no_agents()) })
+    }
+
+    fn new_session(&self, _: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
+        Box::pin(async { Err(no_agents()) })
+    }
+
+    fn order(&self, _: AgentId, _: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(async { Err(no_agents()) })
+    }
+
+    fn attach(&self, _: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {
+        Box::pin(async { Err(no_agents()) })
+    }
+
+    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>> {
+        Box::pin(async { Err(no_agents()) })
+    }
+
+    fn add_agent(&self, _: Map<String, Value>) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(async { Err(no_agents()) })
+    }
+
+    fn remove_agent(&self, _: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        Box::pin(async { Err(no_agents()) })
+    }
+}
+
+fn no_agents() -> Refused {
+    Refused { code: 404, message: "there are no agents".to_owned() }
+}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the demo, with the command given, until its last scene; then Ctrl-C. It must have shown what
-# it promises, end well, and leave no changed file behind.
+# Runs the demo, with the command given, until its last scene; then Ctrl-C. It must have played as
+# docs/demo/console.txt has it, end well, and leave no changed file behind.
 set -euo pipefail
 EISEN_DIR=$(mktemp -d)
 export EISEN_DIR
@@ -26,4 +26,10 @@ for agent in lead ui api; do wait_for "$agent +turn [0-9]+ ended: end_turn"; don
 kill -INT "$demo"
 wait "$demo"
 test "$(git status --porcelain)" = "$before" || { echo "the demo changed the checkout"; exit 1; }
+# Agents play side by side, so that only what each of them does is the same each time.
+events() { sed -E '/tokens/d; /listens on/d; s/^ *[0-9.]+s +//; s/ \(pid [0-9]+\)//' "$1" | sort; }
+diff <(events docs/demo/console.txt) <(events "$out") || {
+    echo "the demo did not play as docs/demo/console.txt has it"
+    exit 1
+}
 cat "$out"

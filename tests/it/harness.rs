@@ -17,6 +17,7 @@ pub(crate) use held::Held;
 pub(crate) use peer::{Lines, Peer, Port, has};
 pub(crate) use puppet::Puppet;
 pub(crate) use running::{Ended, Program, Team, run};
+pub(crate) use schema::assert_server_line;
 pub(crate) use stage::{Stage, agent};
 
 /// Never reached by a program that does what is tested.

@@ -5,6 +5,7 @@
 mod attach;
 mod check;
 mod cli;
+mod demo;
 mod deny;
 mod ending;
 mod examples;

@@ -60,6 +60,7 @@ pub enum Request {
     Upsert(Upsert),
     Close(SessionKey),
     Activate(SessionKey),
+    /// Makes the mode `orchestrator`, also without any.
     SetProviders {
         key: SessionKey,
         providers: Vec<SessionKey>,
@@ -156,9 +157,10 @@ impl Registry {
                 self.active = Some(key);
                 Ok(Answer::Active)
             }
-            Request::SetProviders { key, providers } => {
-                self.change(&key, now, |session| session.set_providers(&providers))
-            }
+            Request::SetProviders { key, providers } => self.change(&key, now, |session| {
+                session.providers = providers.iter().map(provider).collect();
+                SessionMode::Orchestrator.as_str().clone_into(&mut session.mode);
+            }),
             Request::AddContext { key, items } => {
                 self.change(&key, now, |session| session.context.extend(items))
             }
@@ -189,7 +191,9 @@ impl Registry {
             replace(&mut session.context, context);
             let providers = providers.map(|providers| providers.iter().map(provider).collect());
             replace(&mut session.providers, providers);
-            session.providers_make_orchestrators();
+            if !session.providers.is_empty() {
+                SessionMode::Orchestrator.as_str().clone_into(&mut session.mode);
+            }
         };
         if self.place(&key).is_ok() {
             return self.change(&key, now, set);
@@ -266,17 +270,6 @@ impl Session {
             created_at_ms: now,
             updated_at_ms: now,
             rest: BTreeMap::new(),
-        }
-    }
-
-    fn set_providers(&mut self, providers: &[SessionKey]) {
-        self.providers = providers.iter().map(provider).collect();
-        self.providers_make_orchestrators();
-    }
-
-    fn providers_make_orchestrators(&mut self) {
-        if !self.providers.is_empty() {
-            SessionMode::Orchestrator.as_str().clone_into(&mut self.mode);
         }
     }
 

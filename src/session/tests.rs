@@ -85,6 +85,8 @@ fn providers_make_an_orchestrator() {
             Request::Upsert(upsert("lead", "s")),
             providers(&[]),
             Request::Upsert(upsert("lead", "s")),
+            // Who sets them means an orchestrator, though it have none yet.
+            providers(&[]),
             providers(&[key("ui", "t"), key("api", "u")]),
         ],
         &expect![[r#"
@@ -92,8 +94,9 @@ fn providers_make_an_orchestrator() {
             {"agent_id":"lead","session_id":"s","mode":"orchestrator","model":null,"history":[],"summary":null,"context":[],"providers":[{"agent_id":"ui","session_id":"t"}],"created_at_ms":10,"updated_at_ms":20}
             {"agent_id":"lead","session_id":"s","mode":"orchestrator","model":null,"history":[],"summary":null,"context":[],"providers":[],"created_at_ms":10,"updated_at_ms":30}
             {"agent_id":"lead","session_id":"s","mode":"single_agent","model":null,"history":[],"summary":null,"context":[],"providers":[],"created_at_ms":10,"updated_at_ms":40}
-            {"agent_id":"lead","session_id":"s","mode":"orchestrator","model":null,"history":[],"summary":null,"context":[],"providers":[{"agent_id":"ui","session_id":"t"},{"agent_id":"api","session_id":"u"}],"created_at_ms":10,"updated_at_ms":50}
-            {"active":null,"sessions":[{"agent_id":"lead","session_id":"s","mode":"orchestrator","model":null,"history":[],"summary":null,"context":[],"providers":[{"agent_id":"ui","session_id":"t"},{"agent_id":"api","session_id":"u"}],"created_at_ms":10,"updated_at_ms":50}]}
+            {"agent_id":"lead","session_id":"s","mode":"orchestrator","model":null,"history":[],"summary":null,"context":[],"providers":[],"created_at_ms":10,"updated_at_ms":50}
+            {"agent_id":"lead","session_id":"s","mode":"orchestrator","model":null,"history":[],"summary":null,"context":[],"providers":[{"agent_id":"ui","session_id":"t"},{"agent_id":"api","session_id":"u"}],"created_at_ms":10,"updated_at_ms":60}
+            {"active":null,"sessions":[{"agent_id":"lead","session_id":"s","mode":"orchestrator","model":null,"history":[],"summary":null,"context":[],"providers":[{"agent_id":"ui","session_id":"t"},{"agent_id":"api","session_id":"u"}],"created_at_ms":10,"updated_at_ms":60}]}
         "#]],
     );
 }

@@ -82,7 +82,7 @@ struct SetProviders {
     agent_id: String,
     #[schemars(length(min = 1))]
     session_id: String,
-    /// If there are any, the mode becomes `orchestrator`.
+    /// The mode becomes `orchestrator`, also without any.
     providers: Vec<Key>,
 }
 

@@ -47,7 +47,9 @@ impl Model {
                 } else {
                     session.updated = now.max(session.updated + 1);
                 }
-                session.settle();
+                if !session.providers.is_empty() {
+                    session.mode = "orchestrator";
+                }
             }
             Request::Close(key) => {
                 self.sessions.remove(key);
@@ -62,7 +64,7 @@ impl Model {
                 if let Some(session) = self.sessions.get_mut(key) {
                     session.providers.clone_from(providers);
                     session.updated = now.max(session.updated + 1);
-                    session.settle();
+                    session.mode = "orchestrator";
                 }
             }
             Request::AddContext { key, items } => {
@@ -71,14 +73,6 @@ impl Model {
                     session.updated = now.max(session.updated + 1);
                 }
             }
-        }
-    }
-}
-
-impl Expected {
-    fn settle(&mut self) {
-        if !self.providers.is_empty() {
-            self.mode = "orchestrator";
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The registry: which sessions there are, over all teams and editors of a user, and what clients
 //! keep with them. Owns its file, `core_sessions.json`; knows neither tracker nor sockets.
 //!
-//! [`Registry`] is the file's content as a value, and pure. [`RegistryHandle`] speaks to the one
-//! task of this process that goes to the disk. Other processes write the same file: nothing of it
+//! [`Registry`] is the file's content as a value, and pure. [`RegistryHandle`] speaks to the
+//! tasks of this process that go to the disk, one to read and one to change. Other processes write the same file: nothing of it
 //! is held between two requests.
 
 mod file;
@@ -14,6 +14,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -22,6 +23,10 @@ use crate::model::{SessionKey, now_ms};
 use file::{Peeked, RegistryFile};
 
 pub use registry::{Answer, Listed, Raw, Registry, Request, Session, Upsert};
+
+/// How long a request waits for a living process that holds the lock. Clients wait 5 s for an
+/// answer.
+pub const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Requests that wait for the disk; past that whoever asks waits.
 const MAILBOX: usize = 64;
@@ -45,10 +50,12 @@ pub enum RegistryError {
     Stopping,
 }
 
-/// Speaks to the registry's task; cheap to clone.
+/// Speaks to the registry's tasks; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RegistryHandle {
-    mailbox: mpsc::Sender<Asked>,
+    changes: mpsc::Sender<Asked>,
+    /// Of their own: nobody who holds the lock keeps a reader waiting.
+    reads: mpsc::Sender<Asked>,
     file: Arc<RegistryFile>,
     peeked: Arc<Peeked>,
 }
@@ -56,28 +63,44 @@ pub struct RegistryHandle {
 #[derive(Debug)]
 struct Asked {
     request: Request,
+    deadline: Instant,
     reply: oneshot::Sender<Result<Answer, RegistryError>>,
 }
 
 impl RegistryHandle {
-    /// Opens the registry in `eisen_dir`; nothing is read or made before the first request. The
-    /// task ends with `cancel`, after the requests that it is at.
+    /// Opens the registry in `eisen_dir`; nothing is read or made before the first request. It
+    /// ends with `cancel`, after the requests that are being served.
     pub fn spawn(
         eisen_dir: &Path,
         cancel: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (mailbox, requests) = mpsc::channel(MAILBOX);
+        let (changes, to_change) = mpsc::channel(MAILBOX);
+        let (reads, to_read) = mpsc::channel(MAILBOX);
         let file = Arc::new(RegistryFile::new(eisen_dir));
-        let serving = serve(Arc::clone(&file), requests, cancel);
-        (Self { mailbox, file, peeked: Arc::default() }, serving)
+        let reading = serve(Arc::clone(&file), to_read, cancel.clone());
+        let changing = serve(Arc::clone(&file), to_change, cancel);
+        let serving = async {
+            tokio::join!(reading, changing);
+        };
+        (Self { changes, reads, file, peeked: Arc::default() }, serving)
     }
 
-    /// Asks for one thing; changes are on the disk when the answer comes. Requests are served in
-    /// the order of the futures' first polls.
+    /// Asks for one thing; changes are on the disk when the answer comes. They are made in the
+    /// order of the futures' first polls.
     pub async fn ask(&self, request: Request) -> Result<Answer, RegistryError> {
+        self.ask_by(request, Instant::now() + PATIENCE).await
+    }
+
+    /// Asks for one thing, and waits for another process that holds the lock until `deadline`.
+    pub async fn ask_by(
+        &self,
+        request: Request,
+        deadline: Instant,
+    ) -> Result<Answer, RegistryError> {
         let (reply, answer) = oneshot::channel();
-        let asked = Asked { request, reply };
-        self.mailbox.send(asked).await.map_err(|_| RegistryError::Stopping)?;
+        let mailbox = if request.only_reads() { &self.reads } else { &self.changes };
+        let asked = Asked { request, deadline, reply };
+        mailbox.send(asked).await.map_err(|_| RegistryError::Stopping)?;
         answer.await.unwrap_or(Err(RegistryError::Stopping))
     }
 
@@ -112,6 +135,8 @@ async fn serve(
 /// Serves requests in their order, all on one reading of the file. Nobody is answered before the
 /// changes are on the disk.
 fn serve_batch(file: &RegistryFile, batch: Vec<Asked>) {
+    // Who asked first has waited longest, maybe for the lock already.
+    let Some(deadline) = batch.iter().map(|asked| asked.deadline).min() else { return };
     let (requests, replies): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|asked| (asked.request, asked.reply)).unzip();
     let only_reads = requests.iter().all(Request::only_reads);
@@ -119,9 +144,9 @@ fn serve_batch(file: &RegistryFile, batch: Vec<Asked>) {
         requests.into_iter().map(|request| registry.answer(request, now_ms())).collect()
     };
     let served = if only_reads {
-        file.read().map(|mut registry| answer(&mut registry))
+        file.read(deadline).map(|mut registry| answer(&mut registry))
     } else {
-        file.update(answer)
+        file.update(deadline, answer)
     };
     match served {
         // Who asked may have gone.

@@ -1,11 +1,14 @@
 //! What the port reads and decides through, as one interface.
 
+use std::time::Instant;
+
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout_at;
 
 use crate::model::{BlockedAccess, BlockedId, BlockedStatus, UsageReport};
 use crate::routing::{Decision, ResolveError, RoutingHandle};
 use crate::serve::BoxFuture;
-use crate::session::{Answer, RegistryError, RegistryHandle, Request};
+use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, Request};
 use crate::tracker::{Snapshots, TrackerHandle};
 
 /// The state behind the stream. An answer contains everything that was published on the bus before
@@ -80,14 +83,19 @@ impl Sources for Handles {
 
     fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {
         Box::pin(async {
+            let deadline = Instant::now() + PATIENCE;
             if let Some(recorder) = &self.recorder {
                 let (caught_up, is_caught_up) = oneshot::channel();
-                // One that has ended has nothing left to record.
-                if recorder.send(caught_up).await.is_ok() {
-                    let _ = is_caught_up.await;
-                }
+                let catching_up = async {
+                    // One that has ended has nothing left to record.
+                    if recorder.send(caught_up).await.is_ok() {
+                        let _ = is_caught_up.await;
+                    }
+                };
+                // One that cannot write for so long is not waited for.
+                let _ = timeout_at(deadline.into(), catching_up).await;
             }
-            self.registry.ask(request).await
+            self.registry.ask_by(request, deadline).await
         })
     }
 }

@@ -15,9 +15,6 @@ use super::registry::Registry;
 use super::{RegistryError, format};
 use crate::model::{SessionKey, now_ms};
 
-/// How long a living process is waited for that holds the lock; then the request fails.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// Longest pause between two tries to get the lock, in milliseconds.
 const PAUSE_MS: u64 = 5;
 
@@ -54,22 +51,23 @@ impl RegistryFile {
     }
 
     /// Reads the file as it is now. It is always whole, so that no lock is needed.
-    pub(super) fn read(&self) -> Result<Registry, RegistryError> {
+    pub(super) fn read(&self, deadline: Instant) -> Result<Registry, RegistryError> {
         match self.content()? {
             Ok(registry) => Ok(registry),
             // To be kept aside, which is a change.
-            Err(_) => self.update(|registry| registry.clone()),
+            Err(_) => self.update(deadline, |registry| registry.clone()),
         }
     }
 
-    /// Changes the file; writes nothing if `change` does not.
+    /// Changes the file; writes nothing if `change` does not. Waits for the lock until `deadline`.
     pub(super) fn update<T>(
         &self,
+        deadline: Instant,
         change: impl FnOnce(&mut Registry) -> T,
     ) -> Result<T, RegistryError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.dir);
         made.map_err(failed("make", &self.dir))?;
-        let _lock = self.lock()?;
+        let _lock = self.lock(deadline)?;
         let mut registry = match self.content()? {
             Ok(registry) => registry,
             Err(why) => {
@@ -94,7 +92,7 @@ impl RegistryFile {
         }
     }
 
-    fn lock(&self) -> Result<Flock<File>, RegistryError> {
+    fn lock(&self, deadline: Instant) -> Result<Flock<File>, RegistryError> {
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -103,7 +101,6 @@ impl RegistryFile {
             .mode(0o600)
             .open(&self.lock)
             .map_err(failed("open", &self.lock))?;
-        let deadline = Instant::now() + PATIENCE;
         loop {
             match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(lock) => return Ok(lock),

@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::time::SystemTime;
 
+use nix::fcntl::{Flock, FlockArg};
 use tempfile::TempDir;
 
 use super::*;
@@ -148,6 +149,28 @@ async fn what_a_killed_writer_left_is_written_over() {
     assert_eq!(disk.names(), ["core_sessions.json", "core_sessions.lock"]);
     let mode = fs::metadata(disk.path("core_sessions.json")).unwrap().mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn who_keeps_the_lock_stops_changes_and_no_reading() {
+    let disk = Disk::new();
+    create(&disk.registry, "s").await.unwrap();
+    let lock = fs::File::open(disk.path("core_sessions.lock")).unwrap();
+    let held = Flock::lock(lock, FlockArg::LockExclusive).unwrap();
+    let waiting = create(&disk.registry, "t");
+    tokio::pin!(waiting);
+    assert!(futures_util::poll!(&mut waiting).is_pending());
+    assert_eq!(ids(&disk.registry).await, ["s"]);
+    assert!(futures_util::poll!(&mut waiting).is_pending());
+    held.unlock().unwrap();
+    waiting.await.unwrap();
+
+    let lock = fs::File::open(disk.path("core_sessions.lock")).unwrap();
+    let _held = Flock::lock(lock, FlockArg::LockExclusive).unwrap();
+    let late = disk.registry.ask_by(Request::Upsert(upsert("ui", "u")), Instant::now()).await;
+    let error = late.unwrap_err().to_string();
+    assert!(error.starts_with("another process keeps") && error.contains(".lock"), "{error}");
+    assert_eq!(ids(&disk.registry).await, ["t", "s"]);
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use crate::model::{
     AgentId, AgentStatus, BlockedAccess, BlockedStatus, SessionId, SessionKey, SessionMode,
     Snapshot, UsageReport,
 };
+use crate::session::{Answer, Listed, Request};
 use crate::tracker::Snapshots;
 
 /// What the reading half wants sent.
@@ -219,11 +220,12 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         let Snapshots { as_of, mut sessions } = self.shared.sources.snapshots().await;
         sessions.retain(|snapshot| self.filter.covers(&snapshot.key, snapshot.mode));
         if sessions.is_empty() {
-            self.outgoing.push(wire::snapshot(&match &self.filter {
+            let empty = match &self.filter {
                 Filter::All => unknown(SessionId::new(""), SessionMode::SingleAgent),
-                Filter::Session(session) => unknown(session.clone(), SessionMode::SingleAgent),
+                Filter::Session(session) => self.not_live(session.clone()).await,
                 Filter::Mode(mode) => unknown(SessionId::new(""), *mode),
-            }));
+            };
+            self.outgoing.push(wire::snapshot(&empty));
         }
         let mut live = Vec::with_capacity(sessions.len());
         for snapshot in sessions {
@@ -239,13 +241,27 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         let Snapshots { as_of, mut sessions } = self.shared.sources.snapshots().await;
         sessions.retain(|snapshot| snapshot.key.session == session);
         if sessions.is_empty() {
-            let empty = unknown(session, SessionMode::SingleAgent);
+            let empty = self.not_live(session).await;
             self.outgoing.push(wire::snapshot(&empty));
         }
         for snapshot in sessions {
             self.show_snapshot(&snapshot, as_of).await?;
         }
         Ok(())
+    }
+
+    /// Stands for a session without a map: whose it is, and of which mode, the registry may know.
+    async fn not_live(&self, session: SessionId) -> Snapshot {
+        let all = self.shared.sources.registry(Request::List { agent: None }).await;
+        let Ok(Answer::List(mut all)) = all else {
+            return unknown(session, SessionMode::SingleAgent);
+        };
+        all.retain(|listed| listed.key.session == session);
+        let Some(Listed { key, mode, .. }) = all.into_iter().next() else {
+            return unknown(session, SessionMode::SingleAgent);
+        };
+        let mode = SessionMode::ALL.into_iter().find(|known| known.as_str() == mode);
+        Snapshot { key, ..unknown(session, mode.unwrap_or(SessionMode::SingleAgent)) }
     }
 
     async fn show_snapshot(&mut self, snapshot: &Rendered<Snapshot>, as_of: u64) -> io::Result<()> {

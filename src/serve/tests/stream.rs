@@ -124,6 +124,21 @@ async fn snapshots_come_on_request_and_the_deltas_go_on_from_them() {
 }
 
 #[tokio::test]
+async fn an_editors_own_session_is_named_as_it_registered_it() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    let key = json!({ "agent_id": "editor", "session_id": "mine", "mode": "orchestrator" });
+    client.ask("create_session", key).await;
+    let empty = expect![[
+        r#"{"type":"snapshot","agent_id":"editor","session_id":"mine","session_mode":"orchestrator","seq":0,"nodes":{}}"#
+    ]];
+    for request in ["request_snapshot", "set_stream_filter"] {
+        client.say(&json!({ "type": request, "session_id": "mine" })).await;
+        empty.assert_eq(client.line().await.trim_end());
+    }
+}
+
+#[tokio::test]
 async fn who_falls_behind_is_told_and_shown_everything_anew() {
     let port = Port::with(Fake::new(4), Limits::default(), "127.0.0.1:0").await;
     let mut client = port.join().await;

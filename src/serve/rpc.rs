@@ -99,7 +99,10 @@ pub(super) async fn call(
     permit(name, class, caller)?;
     let result = match method {
         Method::Registry(method) => return registry::call(shared, method, params).await,
-        Method::ListAgents => read::list_agents(shared).await,
+        Method::ListAgents => {
+            let Empty {} = parse(params)?;
+            read::list_agents(shared).await
+        }
         Method::ListBlocked => read::list_blocked(shared, parse(params)?).await,
         Method::Prompt => control::prompt(shared, caller, parse(params)?, progress).await,
         Method::Cancel => control::cancel(shared, parse(params)?).await,
@@ -113,7 +116,10 @@ pub(super) async fn call(
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
         Method::AddAgent => control::add_agent(shared, parse(params)?).await,
         Method::RemoveAgent => control::remove_agent(shared, parse(params)?).await,
-        Method::Reload => control::reload(shared).await,
+        Method::Reload => {
+            let Empty {} = parse(params)?;
+            control::reload(shared).await
+        }
     }?;
     raw(&result)
 }
@@ -169,7 +175,7 @@ fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 /// What needs no fields.
-#[derive(JsonSchema)]
+#[derive(Deserialize, JsonSchema)]
 struct Empty {}
 
 /// Reads the params of a method; those left out are an empty object. Keys it doesn't know are

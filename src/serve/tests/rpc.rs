@@ -49,6 +49,10 @@ async fn what_is_wrong_with_a_request_is_told() {
         check(&mut client, method, params, expect).await;
     };
     check("list_blocked", json!({ "status": "weird" }), expect![[r#"{"code":400,"message":"params.status: unknown variant `weird`, expected one of `denied`, `pending`, `allowed`, `answered`, `expired`, `observed` at line 1 column 17"}"#]]).await;
+    for method in ["list_agents", "reload"] {
+        let expect = expect![[r#"{"code":400,"message":"params: must be an object"}"#]];
+        check(method, json!(["ui"]), expect).await;
+    }
     check(
         "cancel",
         json!({ "agent_id": "nobody" }),

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{Program, Stage, agent, has};
+use crate::harness::{Port, Program, Stage, agent, has};
 
 fn observe(stage: &Stage) -> Program {
     stage.start(&["observe", "--port", "0", "--agent-id", "ui", "--", "cat"])
@@ -112,6 +112,24 @@ fn the_sessions_of_a_team_appear_and_stay() {
 }
 
 #[test]
+fn the_sessions_of_a_removed_agent_leave() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui"), agent("api")]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    port.call("new_session", &json!({"agent_id": "api"})).unwrap();
+    let listed = |port: &mut Port| {
+        let list = port.call("list_sessions", &json!({})).unwrap();
+        let agent = |listed: &Value| listed["agent_id"].as_str().unwrap().to_owned();
+        let mut agents: Vec<_> = list.as_array().unwrap().iter().map(agent).collect();
+        agents.sort();
+        agents
+    };
+    assert_eq!(listed(&mut port), ["api", "api", "ui"]);
+    port.call("remove_agent", &json!({"agent_id": "api"})).unwrap();
+    assert_eq!(listed(&mut port), ["ui"]);
+}
+
+#[test]
 fn the_active_session_is_the_default_target() {
     let stage = Stage::new();
     let team = stage.team("", vec![agent("ui"), agent("api")]);
@@ -121,7 +139,7 @@ fn the_active_session_is_the_default_target() {
         assert!(has(&late.transcript[0], &of), "{of}: {:#?}", late.transcript[0]);
     };
     first(json!({"session_id": "team-shop"}));
-    let activate = |port: &mut crate::harness::Port, agent: &str, session: &str| {
+    let activate = |port: &mut Port, agent: &str, session: &str| {
         let key = json!({"agent_id": agent, "session_id": session, "mode": "single_agent"});
         port.call("create_session", &key).unwrap();
         port.call("set_active_session", &key).unwrap();
@@ -198,7 +216,7 @@ fn processes_killed_while_they_write_lose_nothing_and_leave_no_lock() {
         .collect();
     let watching = observe(&stage);
     let mut watcher = watching.connect();
-    let count = |watcher: &mut crate::harness::Port, name: &str| {
+    let count = |watcher: &mut Port, name: &str| {
         let list = watcher.call("list_sessions", &json!({})).unwrap();
         let of = |listed: &&Value| listed["session_id"].as_str().unwrap().starts_with(name);
         list.as_array().unwrap().iter().filter(of).count()

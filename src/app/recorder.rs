@@ -9,7 +9,7 @@ use serde_json::json;
 use serde_json::value::to_raw_value;
 use tokio::sync::watch::error::RecvError;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::model::{Model, SessionKey, SessionMode};
@@ -38,12 +38,15 @@ pub(super) fn start(
 /// not keep the disk busy.
 const REST: Duration = Duration::from_millis(100);
 
+/// Until what the registry did not take is told again.
+const RETRY: Duration = Duration::from_secs(5);
+
 struct Recorder {
     tracker: TrackerHandle,
     registry: RegistryHandle,
     /// What the registry was last told.
     recorded: HashMap<SessionKey, Recorded>,
-    /// Whether the log knows that the registry cannot be written.
+    /// Whether the registry did not take the last news, and the log knows.
     is_failing: bool,
 }
 
@@ -64,6 +67,7 @@ impl Recorder {
             tokio::select! {
                 taken = asked.recv_many(&mut waiting, WAITING) => if taken == 0 { return },
                 changed = changed(&mut roster, rested) => if changed.is_err() { return },
+                () = sleep(RETRY), if self.is_failing => {}
             }
             roster.mark_unchanged();
             self.catch_up().await;
@@ -97,7 +101,6 @@ impl Recorder {
             match (answer, now.get(&key)) {
                 (Ok(_), Some(session)) => drop(self.recorded.insert(key, session.clone())),
                 (Ok(_), None) => drop(self.recorded.remove(&key)),
-                // Tried again when something next happens.
                 (Err(error), _) if !self.is_failing => {
                     self.is_failing = true;
                     tracing::warn!(%error, "the team's sessions cannot be recorded");
@@ -105,8 +108,8 @@ impl Recorder {
                 }
                 (Err(_), _) => return,
             }
-            self.is_failing = false;
         }
+        self.is_failing = false;
     }
 
     /// What clients keep with a session is left alone.

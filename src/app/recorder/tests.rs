@@ -26,7 +26,7 @@ struct Team {
     registry: RegistryHandle,
     recorder: serve::Recorder,
     end_of_tracker: CancellationToken,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Team {
@@ -42,7 +42,7 @@ impl Team {
         tokio::spawn(tracking);
         tokio::spawn(keeping);
         tokio::spawn(recording);
-        Self { tracker, registry, recorder, end_of_tracker, _dir: dir }
+        Self { tracker, registry, recorder, end_of_tracker, dir }
     }
 
     fn tell(&self, agent: &str, session: &str, kind: ActivityKind) {
@@ -139,6 +139,29 @@ async fn what_clients_keep_is_left_alone() {
         {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"m","name":"M"},"summary":"mine","providers":[]}
     "#]])
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_written_is_written_later() {
+    let team = Team::new();
+    // No file can be made there.
+    let in_the_way = team.dir.path().join("core_sessions.tmp");
+    std::fs::create_dir(&in_the_way).unwrap();
+    team.tell("ui", "s", ActivityKind::Opened);
+    team.check(expect![""]).await;
+    std::fs::remove_dir(&in_the_way).unwrap();
+    // Nothing more happens, and nobody asks for it.
+    let recorded = async {
+        loop {
+            if let Answer::List(list) = team.ask(Request::List { agent: None }).await
+                && !list.is_empty()
+            {
+                return list.len();
+            }
+            tokio::time::advance(RETRY).await;
+        }
+    };
+    assert_eq!(recorded.await, 1);
 }
 
 #[tokio::test]

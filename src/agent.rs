@@ -118,7 +118,6 @@ impl AgentHandle {
     pub fn spawn(
         settings: AgentSettings,
         surroundings: Surroundings,
-        depends_on: Vec<watch::Receiver<AgentStatus>>,
         cancel: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (mailbox, messages) = mpsc::channel(MAILBOX);
@@ -139,7 +138,7 @@ impl AgentHandle {
             routing: surroundings.routing.clone(),
             tracker: surroundings.tracker.clone(),
         };
-        let actor = Actor::new(settings, surroundings, depends_on, status, run);
+        let actor = Actor::new(settings, surroundings, status, run);
         (handle, actor.run(messages, cancel))
     }
 
@@ -157,8 +156,8 @@ impl AgentHandle {
         self.run.borrow().as_ref().map(|run| run.edition)
     }
 
-    /// Goes on by other settings of the same agent; answers when they hold. What is only taken at
-    /// a start is taken at the next.
+    /// Goes on by other settings of the same agent, and waits for others before it starts; answers
+    /// when that holds. What is only taken at a start is taken at the next.
     pub async fn change(
         &self,
         settings: AgentSettings,

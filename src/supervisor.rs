@@ -7,6 +7,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use indexmap::IndexMap;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -49,68 +50,51 @@ impl Supervisor {
         Roster { agents: self.agents.subscribe() }
     }
 
-    /// Adds agents, and starts those that start by themselves; each waits for those it depends on.
-    pub async fn add(&mut self, members: Vec<Member>) {
-        let autostart = members.iter().filter(|member| member.autostart);
-        let autostart: Vec<_> = autostart.map(|member| member.settings.id.clone()).collect();
-        let mut agents = self.current();
-        // Those that others depend on first, so that each finds whom it waits for.
-        let mut rest = members;
-        while !rest.is_empty() {
-            let is_next =
-                |member: &Member| member.depends_on.iter().all(|id| agents.contains_key(id));
-            // Without a cycle there always is one; with one, its members wait for nobody.
-            let next = rest.remove(rest.iter().position(is_next).unwrap_or(0));
-            let depends_on = watched(&agents, &next.depends_on);
-            let id = next.settings.id.clone();
-            let (team, cancel) = (self.team.clone(), self.cancel.clone());
-            let (handle, actor) = AgentHandle::spawn(next.settings, team, depends_on, cancel);
-            self.tasks.spawn(actor);
+    /// Makes these the team, in this order. Who is there already goes on by its settings, before
+    /// anything takes time; then the others leave, all at the same time, and are there until
+    /// nothing is left of them; then who is new starts, if it starts by itself. Returns how those
+    /// who left stood last.
+    pub async fn assemble(&mut self, members: Vec<Member>) -> Vec<AgentStatus> {
+        let before = Agents::clone(&self.agents.borrow());
+        let mut agents = IndexMap::new();
+        let mut starting = Vec::new();
+        for member in &members {
+            let id = member.settings.id.clone();
+            let handle = before.get(&id).cloned().unwrap_or_else(|| {
+                let settings = member.settings.clone();
+                let (handle, actor) =
+                    AgentHandle::spawn(settings, self.team.clone(), self.cancel.clone());
+                self.tasks.spawn(actor);
+                if member.autostart {
+                    starting.push(handle.clone());
+                }
+                handle
+            });
             agents.insert(id, handle);
         }
-        for handle in autostart.iter().filter_map(|id| agents.get(id)) {
+        // Now that all have an actor, each finds whom it waits for.
+        let changes = members.into_iter().filter_map(|member| {
+            let depends_on = watched(&agents, &member.depends_on);
+            Some(agents.get(&member.settings.id)?.change(member.settings, depends_on))
+        });
+        join_all(changes).await;
+        let leaving = before.iter().filter(|(id, _)| !agents.contains_key(*id));
+        let left = join_all(leaving.map(|(_, handle)| handle.leave())).await;
+        for handle in starting {
             // An actor that has just begun takes it.
             let _ = handle.order(Order::Start).await;
         }
         // To nobody is an agent that is about to start `stopped`.
         self.agents.send_replace(Arc::new(agents));
-    }
-
-    /// Lets agents that are there go on by other settings.
-    pub async fn change(&self, members: Vec<Member>) {
-        let agents = self.current();
-        let changes = members.into_iter().filter_map(|member| {
-            let handle = agents.get(&member.settings.id)?;
-            Some(handle.change(member.settings, watched(&agents, &member.depends_on)))
-        });
-        futures_util::future::join_all(changes).await;
-    }
-
-    /// Lets agents leave, all at the same time; returns how each stood last. They are there until
-    /// nothing is left of them.
-    pub async fn remove(&mut self, ids: &[AgentId]) -> Vec<AgentStatus> {
-        let agents = self.current();
-        let leaving = ids.iter().filter_map(|id| agents.get(id)).map(AgentHandle::leave);
-        let left = futures_util::future::join_all(leaving).await;
-        let mut agents = self.current();
-        agents.retain(|id, _| !ids.contains(id));
-        self.agents.send_replace(Arc::new(agents));
         while self.tasks.try_join_next().is_some() {}
         left
-    }
-
-    /// Shows the agents in this order from now on.
-    pub fn arrange(&self, order: &[AgentId]) {
-        let mut agents = self.current();
-        agents.sort_by_cached_key(|id, _| order.iter().position(|other| other == id));
-        self.agents.send_replace(Arc::new(agents));
     }
 
     /// Stops all agents in an orderly way, at the same time; names those that are late after
     /// `deadline` and kills them. Each has its own, shorter, grace before that.
     pub async fn stop(&mut self, deadline: Duration) {
         let mut stopping = JoinSet::new();
-        for handle in self.current().into_values() {
+        for handle in self.roster().handles() {
             stopping.spawn(async move {
                 let _ = handle.order(Order::Stop).await;
             });
@@ -123,10 +107,6 @@ impl Supervisor {
             }
         }
         self.tasks.shutdown().await;
-    }
-
-    fn current(&self) -> IndexMap<AgentId, AgentHandle> {
-        IndexMap::clone(&self.agents.borrow())
     }
 }
 

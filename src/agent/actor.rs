@@ -50,7 +50,6 @@ impl Actor {
     pub(super) fn new(
         settings: AgentSettings,
         team: Surroundings,
-        depends_on: Vec<watch::Receiver<AgentStatus>>,
         status: watch::Sender<AgentStatus>,
         handle: watch::Sender<Option<RunHandle>>,
     ) -> Self {
@@ -59,7 +58,7 @@ impl Actor {
             rules: watch::Sender::new(rules(&settings)),
             settings,
             team,
-            depends_on,
+            depends_on: Vec::new(),
             lifecycle,
             status,
             handle,

@@ -175,25 +175,16 @@ impl Changes {
             blocking(move || overlay.write(&kept)).await?.map_err(|error| fault(&error))?;
         }
 
-        let current = |id: &AgentId| self.current.agent(id).is_some();
-        let (stay, come): (Vec<_>, Vec<_>) =
-            members.into_iter().partition(|member| current(&member.settings.id));
-        warn_of_tier(config.agents.iter().filter(|agent| !current(&agent.id)));
-        let leave = ids(&self.current).into_iter().filter(|id| config.agent(id).is_none());
-        let leave: Vec<_> = leave.collect();
-        let order = ids(&config);
+        let is_new = |agent: &&Agent| self.current.agent(&agent.id).is_none();
+        warn_of_tier(config.agents.iter().filter(is_new));
         // From here on it is what was asked for, also if the team stops in between.
         self.current = config.clone();
         self.editions.insert(edition, config);
         (self.source, self.overlay) = (layered.source, layered.overlay);
         self.in_file = ids(&layered.alone);
 
-        // A zone that was narrowed binds before anything takes time.
-        self.supervisor.change(stay).await;
         self.routing.change(rules).await;
-        let left = self.supervisor.remove(&leave).await;
-        self.supervisor.add(come).await;
-        self.supervisor.arrange(&order);
+        let left = self.supervisor.assemble(members).await;
         self.forget_editions(edition);
         Ok(left)
     }

@@ -142,10 +142,7 @@ async fn run(
     let mut changes =
         Changes::new(supervisor, routing, Arc::new(conditions), options.config, layered);
     // Before clients are heard: to none of them is an agent that is about to start `stopped`.
-    changes.supervisor.add(members).await;
-    changes
-        .supervisor
-        .arrange(&config.agents.iter().map(|agent| agent.id.clone()).collect::<Vec<_>>());
+    changes.supervisor.assemble(members).await;
     rooms.spawn(server.run(cancel.clone()));
     until_stopped(changes, asked, &mut stop).await;
     drained(&surroundings.launcher).await;

@@ -8,6 +8,7 @@ use super::Global;
 use super::output::print;
 use super::team::{Which, failed};
 use crate::app::Failure;
+use crate::serve::client::ClientError;
 
 /// Take in what changed in the configuration
 ///
@@ -48,12 +49,22 @@ struct Change {
 impl Reload {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let mut team = self.which.connect(global).await?;
-        let answer = team.call("reload", &json!({})).await.map_err(failed)?;
+        let answer = team.call("reload", &json!({})).await.map_err(unchanged)?;
         if self.json {
             return print(answer);
         }
         let answer = Answer::deserialize(&answer).map_err(|error| Failure::Run(error.into()))?;
         print(answer.to_string().trim_end())
+    }
+}
+
+/// What is wrong with a configuration is told as `check` tells it.
+fn unchanged(error: ClientError) -> Failure {
+    match error {
+        ClientError::Refused { code: 400, message } => {
+            Failure::Run(anyhow::anyhow!("nothing was changed:\n{message}"))
+        }
+        error => failed(error),
     }
 }
 

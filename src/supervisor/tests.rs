@@ -108,39 +108,43 @@ fn shown(supervisor: &Supervisor) -> Vec<String> {
     statuses.iter().map(shown).collect()
 }
 
-fn ids(ids: &[&str]) -> Vec<AgentId> {
-    ids.iter().map(|id| AgentId::new(*id)).collect()
-}
-
 #[tokio::test]
-async fn who_is_added_waits_for_those_who_are_there_and_those_who_come_with_it() {
+async fn each_waits_for_those_who_are_there_and_those_who_come_with_it() {
     let mut supervisor = supervisor();
-    supervisor.add(vec![member("base", &[], false)]).await;
+    supervisor.assemble(vec![member("base", &[], false)]).await;
     let early = supervisor.roster();
-    supervisor.add(vec![member("top", &["new", "base"], true), member("new", &[], false)]).await;
-    supervisor.arrange(&ids(&["top", "base", "new"]));
+    let new = || member("new", &[], false);
+    let base = || member("base", &[], false);
+    supervisor.assemble(vec![member("top", &["new", "base"], true), base(), new()]).await;
     let expected =
         ["top initializing: waits for `new`, `base` to be ready", "base stopped", "new stopped"];
     assert_eq!(shown(&supervisor), expected);
     assert_eq!(early.statuses().len(), 3);
 
-    supervisor.change(vec![member("top", &["base"], true), member("nobody", &[], true)]).await;
+    supervisor.assemble(vec![member("top", &["base"], true), base(), new()]).await;
     assert_eq!(shown(&supervisor)[0], "top initializing: waits for `base` to be ready");
+    // One that waits goes on to wait for one that comes only now.
+    let late = member("late", &[], false);
+    supervisor.assemble(vec![member("top", &["late"], true), base(), late]).await;
+    let expected =
+        ["top initializing: waits for `late` to be ready", "base stopped", "late stopped"];
+    assert_eq!(shown(&supervisor), expected);
 }
 
 #[tokio::test]
-async fn who_is_removed_is_gone_and_its_name_is_free() {
+async fn who_leaves_is_gone_and_its_name_is_free() {
     let mut supervisor = supervisor();
-    supervisor.add(vec![member("a", &[], false), member("b", &["a"], true)]).await;
+    let a = || member("a", &[], false);
+    supervisor.assemble(vec![a(), member("b", &["a"], true)]).await;
     let handle = supervisor.roster().get(&AgentId::new("b")).unwrap();
-    let left = supervisor.remove(&ids(&["b", "nobody"])).await;
+    let left = supervisor.assemble(vec![a()]).await;
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].state, AgentState::Stopped);
     assert_eq!(left[0].reason.as_deref(), Some("it was removed from the team"));
     assert!(handle.order(Order::Start).await.is_err());
     assert_eq!(handle.leave().await, left[0]);
     assert_eq!(shown(&supervisor), ["a stopped"]);
-    supervisor.add(vec![member("b", &[], false)]).await;
+    supervisor.assemble(vec![a(), member("b", &[], false)]).await;
     assert_eq!(shown(&supervisor), ["a stopped", "b stopped"]);
     supervisor.stop(Duration::from_secs(10)).await;
 }

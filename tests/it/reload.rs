@@ -147,6 +147,21 @@ fn agents_come_and_go_with_the_file() {
 }
 
 #[test]
+fn an_agent_waits_for_one_that_comes_with_the_same_reload() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("top")]);
+    let mut port = team.steer_when_ready(&["top"]);
+    let base = agent("base").with("autostart = false");
+    stage.configure("", vec![agent("top").with("depends_on = [\"base\"]"), base]);
+    assert_eq!(reload(&mut port).0, ["top depends_on", "base agents added"]);
+    port.call("restart_agent", &json!({"agent_id": "top"})).unwrap();
+    let why = "waits for `base` to be ready";
+    port.expect(&json!({"type": "agent", "agent_id": "top", "reason": why}));
+    port.call("start_agent", &json!({"agent_id": "base"})).unwrap();
+    port.agent_is("top", "ready");
+}
+
+#[test]
 fn what_is_taken_at_a_start_is_told_and_a_restart_applies_it() {
     let stage = Stage::new();
     let team = stage.team("", vec![agent("ui"), agent("off").with("autostart = false")]);
@@ -192,7 +207,9 @@ fn a_file_with_a_mistake_changes_nothing() {
         assert!(message.contains(part), "{part} is not in {message}");
     }
     assert!(!message.contains('\u{1b}'));
-    assert_eq!(message, stage.run(&["check"]).stderr.trim_end());
+    let checked = stage.run(&["check"]).stderr;
+    assert_eq!(message, checked.trim_end());
+    assert_eq!(stage.run(&["reload"]).stderr, format!("error: nothing was changed:\n{checked}"));
     assert_eq!(agents(&mut port), before);
     assert!(port.prompt("ui", "read src/api/cart.rs").starts_with("refused"));
     std::fs::remove_file(stage.path("eisen.toml")).unwrap();

@@ -89,8 +89,9 @@ impl Changes {
                 LayerError::File(errors) => wrong(&errors),
                 LayerError::Unfit(mistakes) => wrong(&format!(
                     "the configuration does not go with what was added and removed over the port \
-                     ({}):\n{}",
+                     ({}: {}):\n{}",
                     self.kept().display(),
+                    self.overlay.told().join("; "),
                     mistakes.join("\n")
                 )),
                 LayerError::Kept(error) => fault(&error),

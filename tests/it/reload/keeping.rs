@@ -60,6 +60,15 @@ fn what_was_added_and_removed_is_kept_over_a_restart_of_the_team() {
     let result = port.call("reload", &json!({})).unwrap();
     assert_eq!(result["notes"], json!(["agent `api` is added", "agent `away` stays away"]));
     assert_eq!((&result["applied"], &result["needs_restart"]), (&json!([]), &json!([])));
+    // And a file that does not go with it is told why.
+    let file = stage.read("eisen.toml");
+    stage.file(
+        "eisen.toml",
+        &file.replace("id = \"ui\"\n", "id = \"ui\"\ndepends_on = [\"away\"]\n"),
+    );
+    let refused = stage.run(&["reload"]).stderr;
+    assert!(refused.contains("agent `api` is added; agent `away` stays away"), "{refused}");
+    stage.file("eisen.toml", &file);
     // By its id alone it comes back as the file has it, in its place.
     add(&mut port, &json!({"id": "away"})).unwrap();
     port.agent_is("away", "ready");

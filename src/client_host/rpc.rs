@@ -56,6 +56,7 @@ impl Failure {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object")]
 struct Envelope<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
@@ -249,6 +250,10 @@ mod tests {
         check(r#"{"id":0,"error":null,"result":1}"#, expect![[r#"response 0 Ok(Some("1"))"#]]);
         check("{}", expect!["bad: neither a method nor an id"]);
         check(" [{}]", expect!["bad: a batch, which the protocol does not have"]);
+        check(
+            "7",
+            expect!["bad: invalid type: integer `7`, expected an object at line 1 column 1"],
+        );
         check("npm WARN", expect!["bad: expected ident at line 1 column 2"]);
         check(
             r#"{"id":1,"id":2,"method":"m"}"#,

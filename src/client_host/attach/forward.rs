@@ -85,9 +85,11 @@ where
             Kind::Takes { session, claim } if outcome.is_err() => {
                 self.untake(editor, session, claim);
             }
+            // An earlier request for it may have failed meanwhile.
+            Kind::Takes { session, .. } => drop(self.open_for(editor, &session)),
             Kind::Prompt(session) => self.turn_ended(&session),
             Kind::Closes(session) if outcome.is_ok() => self.forget(editor, &session),
-            Kind::Takes { .. } | Kind::Closes(_) | Kind::Nothing => {}
+            Kind::Closes(_) | Kind::Nothing => {}
         }
         match refused {
             Some(error) => self.guests.answer(editor, &id, Err(&error)),

@@ -83,6 +83,24 @@ async fn a_loaded_session_is_replayed_to_whoever_loads_it() {
 }
 
 #[tokio::test]
+async fn a_session_that_was_loaded_at_the_second_try_is_the_editors() {
+    let mut scene = team().await;
+    let mut editor = Editor::attach(&scene).await;
+    for id in ["first", "second"] {
+        editor.request(id, "session/load", in_session("old")).await;
+    }
+    let first = scene.agent.expect("session/load").await;
+    let second = scene.agent.expect("session/load").await;
+    let error = json!({ "code": -32603, "message": "busy" });
+    scene.agent.send(json!({ "jsonrpc": "2.0", "id": first["id"], "error": error })).await;
+    scene.agent.answer(&second, json!({})).await;
+    editor.answered("first").await;
+    editor.answered("second").await;
+    scene.agent.say("old", "hello").await;
+    editor.expect("session/update").await;
+}
+
+#[tokio::test]
 async fn a_fork_is_a_session_of_ones_own_and_a_closed_one_is_nobodys() {
     let mut scene = team().await;
     let mut editor = Editor::attach(&scene).await;

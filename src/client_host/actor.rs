@@ -252,7 +252,7 @@ where
             HostMsg::Cancel { session, reply } => {
                 let _ = reply.send(self.cancel(session));
             }
-            HostMsg::Loads { reply } => drop(reply.send(Ok(self.sessions.loads()))),
+            HostMsg::Loads { reply } => drop(reply.send(Ok(self.loads()))),
         }
     }
 
@@ -279,6 +279,16 @@ where
         let id = self.next_id;
         self.next_id += 1;
         id
+    }
+
+    fn loads(&self) -> Vec<SessionLoad> {
+        let editors = self.guests.sessions().into_iter().map(|session| SessionLoad {
+            is_default: false,
+            is_running: self.prompted(&session),
+            queued: 0,
+            session,
+        });
+        self.sessions.loads().into_iter().chain(editors).collect()
     }
 
     fn cancel(&mut self, session: Option<SessionId>) -> Result<Cancelled, HostError> {

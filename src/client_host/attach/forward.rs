@@ -110,7 +110,7 @@ where
     }
 
     /// Whether an editor's turn runs in a session.
-    pub(super) fn prompted(&self, session: &SessionId) -> bool {
+    pub(in crate::client_host) fn prompted(&self, session: &SessionId) -> bool {
         self.forwarded().any(|request| matches!(&request.kind, Kind::Prompt(of) if of == session))
     }
 

@@ -101,6 +101,22 @@ async fn a_session_that_was_loaded_at_the_second_try_is_the_editors() {
 }
 
 #[tokio::test]
+async fn an_editors_session_is_told_as_open() {
+    let mut scene = team().await;
+    let mut editor = Editor::attach(&scene).await;
+    editor.open(&mut scene.agent, "e").await;
+    editor.prompt(&mut scene.agent, "e").await;
+    let load = |session: &str, is_default, is_running| SessionLoad {
+        session: SessionId::new(session),
+        is_default,
+        is_running,
+        queued: 0,
+    };
+    let expected = [load("s", true, false), load("e", false, true)];
+    assert_eq!(scene.host.session_loads().await.unwrap(), expected);
+}
+
+#[tokio::test]
 async fn a_fork_is_a_session_of_ones_own_and_a_closed_one_is_nobodys() {
     let mut scene = team().await;
     let mut editor = Editor::attach(&scene).await;

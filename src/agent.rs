@@ -203,8 +203,14 @@ impl AgentHandle {
         run.prompt(&self.id, &self.routing, &self.tracker, prompt).await
     }
 
-    pub async fn cancel(&self, session: Option<SessionId>) -> Result<Cancelled, AgentError> {
-        Ok(self.ready()?.host.cancel(session).await?)
+    /// Cancels the running turn, and with `queued` the prompts behind it.
+    pub async fn cancel(
+        &self,
+        session: Option<SessionId>,
+        queued: bool,
+    ) -> Result<Cancelled, AgentError> {
+        let host = self.ready()?.host;
+        Ok(if queued { host.cancel(session).await? } else { host.cancel_turn(session).await? })
     }
 
     /// Who the agent said it is, and its sessions; None where it doesn't run, or has not said.

@@ -209,7 +209,12 @@ impl HostHandle {
     /// Cancels the running turn and what is queued, of one session or all. The turn itself ends
     /// when the agent says so.
     pub async fn cancel(&self, session: Option<SessionId>) -> Result<Cancelled, HostError> {
-        self.ask(|reply| HostMsg::Cancel { session, reply }).await
+        self.ask(|reply| HostMsg::Cancel { session, queued: true, reply }).await
+    }
+
+    /// Like [`HostHandle::cancel`], and leaves what is queued alone.
+    pub async fn cancel_turn(&self, session: Option<SessionId>) -> Result<Cancelled, HostError> {
+        self.ask(|reply| HostMsg::Cancel { session, queued: false, reply }).await
     }
 
     /// The sessions of this run, in no order.

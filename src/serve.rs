@@ -57,10 +57,12 @@ pub trait Team: Send + Sync + 'static {
     /// prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.
     fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>>;
 
+    /// Cancels the running turn, and with `queued` the prompts behind it.
     fn cancel(
         &self,
         agent: AgentId,
         session: Option<SessionId>,
+        queued: bool,
     ) -> BoxFuture<'_, Result<Cancelled, Refused>>;
 
     fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>>;

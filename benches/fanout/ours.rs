@@ -129,6 +129,7 @@ impl Team for Nothing {
         &self,
         _: AgentId,
         _: Option<SessionId>,
+        _: bool,
     ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
         Box::pin(async { Err(no_agents()) })
     }

@@ -62,9 +62,10 @@ impl Team for Supervised {
         &self,
         agent: AgentId,
         session: Option<SessionId>,
+        queued: bool,
     ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
         Box::pin(async move {
-            self.agent(&agent)?.cancel(session).await.map_err(|error| refused(&error))
+            self.agent(&agent)?.cancel(session, queued).await.map_err(|error| refused(&error))
         })
     }
 
@@ -154,6 +155,7 @@ impl Team for Observed {
         &self,
         _: AgentId,
         _: Option<SessionId>,
+        _: bool,
     ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
         Self::refuse()
     }

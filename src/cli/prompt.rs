@@ -160,7 +160,7 @@ impl Turn {
             return Some(INTERRUPTED);
         };
         note("the turn is asked to end; Ctrl-C again leaves at once");
-        let params = json!({ "agent_id": self.agent, "session_id": session });
+        let params = json!({ "agent_id": self.agent, "session_id": session, "queued": false });
         self.cancelling = Some(team.send("cancel", &params));
         None
     }

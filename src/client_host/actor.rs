@@ -54,6 +54,8 @@ pub(super) enum HostMsg {
     },
     Cancel {
         session: Option<SessionId>,
+        /// Also the prompts that were not sent yet.
+        queued: bool,
         reply: Reply<Cancelled>,
     },
     Loads {
@@ -249,8 +251,8 @@ where
                     Err(error) => drop(reply.send(Err(error))),
                 }
             }
-            HostMsg::Cancel { session, reply } => {
-                let _ = reply.send(self.cancel(session));
+            HostMsg::Cancel { session, queued, reply } => {
+                let _ = reply.send(self.cancel(session, queued));
             }
             HostMsg::Loads { reply } => drop(reply.send(Ok(self.loads()))),
         }
@@ -291,7 +293,7 @@ where
         self.sessions.loads().into_iter().chain(editors).collect()
     }
 
-    fn cancel(&mut self, session: Option<SessionId>) -> Result<Cancelled, HostError> {
+    fn cancel(&mut self, session: Option<SessionId>, queued: bool) -> Result<Cancelled, HostError> {
         let mut all = Cancelled::default();
         let sessions = match session {
             Some(session) if self.guests.has(&session) => {
@@ -307,13 +309,14 @@ where
             }
         };
         for session in sessions {
-            let Cancelled { turns, prompts } = self.sessions.cancel(&session);
-            if turns > 0 {
+            if queued {
+                all.prompts += self.sessions.withdraw(&session);
+            }
+            if self.sessions.cancel(&session) {
                 let params = json!({ "sessionId": session.as_str() });
                 self.out.push(rpc::notification("session/cancel", &params), None);
+                all.turns += 1;
             }
-            all.turns += turns;
-            all.prompts += prompts;
         }
         Ok(all)
     }

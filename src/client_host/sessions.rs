@@ -7,7 +7,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id};
 
 use super::actor::Reply;
-use super::{Cancelled, Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
+use super::{Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
 use crate::model::SessionId;
 
 /// Prompts that may wait in one session; one more is refused.
@@ -204,9 +204,9 @@ impl Sessions {
         let _ = turn.reply.send(outcome);
     }
 
-    /// Withdraws what was not sent yet and marks the running turn; says what there was of both.
-    pub(super) fn cancel(&mut self, id: &SessionId) -> Cancelled {
-        let Some(session) = self.by_id.get_mut(id) else { return Cancelled::default() };
+    /// Withdraws what was not sent yet; says how many prompts that were.
+    pub(super) fn withdraw(&mut self, id: &SessionId) -> usize {
+        let Some(session) = self.by_id.get_mut(id) else { return 0 };
         let mut prompts = session.asked_for();
         session.refuse_queued(&HostError::Withdrawn);
         if let Some(turn) = session.running.take_if(|turn| turn.making.is_some()) {
@@ -216,10 +216,19 @@ impl Sessions {
             }
             let _ = turn.reply.send(Err(HostError::Withdrawn));
         }
-        if let Some(turn) = &mut session.running {
-            turn.cancelled = true;
+        prompts
+    }
+
+    /// Marks the turn that runs; says whether there was one.
+    pub(super) fn cancel(&mut self, id: &SessionId) -> bool {
+        let running = self.by_id.get_mut(id).and_then(|session| session.running.as_mut());
+        match running {
+            Some(turn) if turn.making.is_none() => {
+                turn.cancelled = true;
+                true
+            }
+            _ => false,
         }
-        Cancelled { turns: session.running.iter().count(), prompts }
     }
 
     /// Every session with what runs and waits in it.

@@ -158,7 +158,7 @@ pub(super) fn schemas(
             of(subschema::<read::ListBlocked>, subschema::<Vec<wire::Blocked<'_>>>)
         }
         Method::Prompt => of(subschema::<control::Prompt>, subschema::<control::Prompted>),
-        Method::Cancel => of(subschema::<control::Session>, subschema::<control::Cancelled>),
+        Method::Cancel => of(subschema::<control::Cancel>, subschema::<control::Cancelled>),
         Method::NewSession => of(subschema::<control::Agent>, subschema::<control::NewSession>),
         Method::Attach => of(subschema::<control::Agent>, subschema::<Empty>),
         Method::ResolveBlocked => of(subschema::<control::Resolve>, subschema::<wire::Blocked<'_>>),

@@ -42,6 +42,23 @@ async fn a_cancelled_turn_ends_by_the_agents_own_answer() {
 }
 
 #[tokio::test]
+async fn a_turn_is_cancelled_without_those_behind_it() {
+    let mut scene = open(settings()).await;
+    let running = scene.prompt("running", Urgency::Normal);
+    let (request, _) = scene.agent.prompted().await;
+    let queued = scene.prompt("queued", Urgency::Normal);
+    scene.settle().await;
+    let cancelled = scene.host.cancel_turn(None).await.unwrap();
+    assert_eq!(cancelled, Cancelled { turns: 1, prompts: 0 });
+    scene.agent.expect("session/cancel").await;
+    scene.agent.answer(&request, json!({ "stopReason": "cancelled" })).await;
+    assert_eq!(running.await.unwrap().unwrap().stop_reason, "cancelled");
+    let (request, _) = scene.agent.prompted().await;
+    scene.agent.end_turn(&request).await;
+    queued.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn cancelling_nothing_sends_nothing() {
     let mut scene = open(settings()).await;
     scene.host.cancel(None).await.unwrap();

@@ -28,13 +28,15 @@ pub(in crate::serve) struct Agent {
     agent_id: String,
 }
 
-/// Names one session of an agent, or, without a session, what the method says.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "SessionParams")]
-pub(in crate::serve) struct Session {
+#[schemars(rename = "CancelParams")]
+pub(in crate::serve) struct Cancel {
     agent_id: String,
+    /// All sessions of the agent if left out.
     #[serde(default, deserialize_with = "super::name")]
     session_id: Option<String>,
+    /// Withdraw the prompts behind the running turn, too: true if left out.
+    queued: Option<bool>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -157,9 +159,10 @@ pub(super) async fn prompt(
     })
 }
 
-pub(super) async fn cancel(shared: &Shared, params: Session) -> Result<Value, RpcError> {
+pub(super) async fn cancel(shared: &Shared, params: Cancel) -> Result<Value, RpcError> {
     let session = params.session_id.map(SessionId::new);
-    let cancelled = shared.team.cancel(AgentId::new(params.agent_id), session).await?;
+    let queued = params.queued.unwrap_or(true);
+    let cancelled = shared.team.cancel(AgentId::new(params.agent_id), session, queued).await?;
     json(&Cancelled { turns: cancelled.turns, prompts: cancelled.prompts })
 }
 

@@ -192,9 +192,10 @@ impl Team for Fake {
         &self,
         agent: AgentId,
         session: Option<SessionId>,
+        queued: bool,
     ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
         Box::pin(async move {
-            self.ask(format!("cancel {agent} {session:?}"));
+            self.ask(format!("cancel {agent} {session:?} queued: {queued}"));
             self.known(&agent).map(|_| Cancelled { turns: 1, prompts: 2 })
         })
     }

@@ -143,6 +143,7 @@ async fn requests_arrive_as_they_were_meant() {
         ("prompt", json!({ "agent_id": "ui", "text": "x", "session_id": "" })),
         ("prompt", json!({ "agent_id": "ui", "blocks": [{ "type": "text", "text": "y" }] })),
         ("cancel", json!({ "agent_id": "ui", "session_id": "s" })),
+        ("cancel", json!({ "agent_id": "ui", "queued": false })),
         ("resolve_blocked", json!({ "id": "b1", "decision": "allow" })),
         (
             "resolve_blocked",
@@ -156,7 +157,8 @@ async fn requests_arrive_as_they_were_meant() {
     expect![[r#"
         prompt ui None [Object {"type": String("text"), "text": String("x")}] by_orchestrator: false
         prompt ui None [Object {"type": String("text"), "text": String("y")}] by_orchestrator: false
-        cancel ui Some(SessionId("s"))
+        cancel ui Some(SessionId("s")) queued: true
+        cancel ui None queued: false
         b1 Allow { scope: Once, ttl: None }
         b1 Allow { scope: Session, ttl: Some(1.5s) }
         b1 Deny { message: Some("no") }

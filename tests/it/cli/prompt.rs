@@ -74,6 +74,8 @@ fn ctrl_c_cancels_the_running_turn_and_not_the_team() {
     let (turn, _) = ui.prompted();
     ui.say("s1", "at it\n");
     assert_eq!(lines.next().unwrap(), "at it");
+    port.begin("ui", "another's");
+    await_queued(&mut port, 1);
     prompt.interrupt();
     ui.expect(&json!({"method": "session/cancel", "params": {"sessionId": "s1"}}));
     ui.say("s1", "stopping\n");
@@ -81,6 +83,11 @@ fn ctrl_c_cancels_the_running_turn_and_not_the_team() {
     ui.send(&json!({"jsonrpc": "2.0", "id": turn, "result": {"stopReason": "cancelled"}}));
     let note = "the turn is asked to end; Ctrl-C again leaves at once";
     assert_eq!(prompt.end(), (Some(130), note.to_owned()));
+    // What others asked for is theirs to withdraw.
+    let (turn, text) = ui.prompted();
+    assert_eq!(text, "another's");
+    ui.end_turn(&turn);
+    port.expect(&json!({"type": "turn", "turn": 1, "stop_reason": "end_turn"}));
 
     // An agent that doesn't care is left alone at the second.
     let (prompt, lines) = Running::read(&stage, &["prompt", "ui", "more"]);

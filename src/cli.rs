@@ -248,6 +248,8 @@ impl std::fmt::Display for Complaint<'_> {
         if let Some(errors) = self.0.downcast_ref::<config::ConfigErrors>() {
             return f.write_str(&errors.render(true));
         }
-        write!(f, "error: {:#}", self.0)
+        // It may quote an agent, or a path.
+        let error = output::tame(&format!("{:#}", self.0));
+        write!(f, "error: {error}")
     }
 }

@@ -14,7 +14,7 @@ use notify::{RecursiveMode, Watcher as _};
 
 use self::tail::Tail;
 use super::Global;
-use super::output::{self, note};
+use super::output::{self, note, tame};
 use super::team::Which;
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Environment, Target};
@@ -226,9 +226,7 @@ impl Shown {
             write!(out, "{color}{agent:width$} |{color:#} ")?;
         }
         // What agents write must not steer the terminal.
-        let text = String::from_utf8_lossy(line);
-        let text = anstream::adapter::strip_str(&text).to_string();
-        writeln!(out, "{}", text.replace(|c: char| c.is_control() && c != '\t', ""))
+        writeln!(out, "{}", tame(&String::from_utf8_lossy(line)))
     }
 }
 

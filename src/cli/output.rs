@@ -1,6 +1,7 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
+use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 
 use crate::app::Failure;
@@ -45,6 +46,12 @@ pub(super) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
+/// Takes out of what an agent says what would steer a terminal; lines and tabs stay.
+pub(super) fn tame(text: &str) -> String {
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    strip_str(text).to_string().replace(steers, "")
+}
+
 /// The colour of an agent's state or an access's status.
 pub(super) fn style(word: &str) -> Style {
     match word {
@@ -52,5 +59,26 @@ pub(super) fn style(word: &str) -> Style {
         "error" | "denied" | "expired" | "observed" => AnsiColor::Red.on_default(),
         "restarting" | "pending" => AnsiColor::Yellow.on_default(),
         _ => Style::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_taken_out() {
+        for (text, left) in [
+            ("a\tb\nc", "a\tb\nc"),
+            ("a\u{1b}[31mb\u{1b}]0;title\u{7}c", "abc"),
+            // A sequence that is cut into two pieces shows, and does nothing.
+            ("a\u{1b}", "a"),
+            ("[2Jb", "[2Jb"),
+            ("a\rb\u{8}c\u{7f}d\0e", "abcde"),
+            // The one-character form of an escape.
+            ("a\u{9b}31mb", "a31mb"),
+        ] {
+            assert_eq!(tame(text), left, "{text:?}");
+        }
     }
 }

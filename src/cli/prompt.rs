@@ -1,7 +1,6 @@
 use std::io::{self, Read as _, Write as _};
 use std::sync::mpsc;
 
-use anstream::adapter::StripStr;
 use anyhow::Context;
 use clap::Args;
 use serde::Deserialize;
@@ -11,10 +10,10 @@ use tokio::task::JoinHandle;
 
 use super::Global;
 use super::blocked::Blocked;
-use super::output::{self, note, print};
+use super::output::{self, note, plain, print, tame};
 use super::team::{Which, failed};
 use crate::app::Failure;
-use crate::serve::client::{Connection, Message};
+use crate::serve::client::{ClientError, Connection, Message, Refusal};
 
 /// Of a shell, for what SIGINT ended.
 const INTERRUPTED: u8 = 130;
@@ -94,42 +93,53 @@ struct Turn {
 }
 
 impl Turn {
+    /// Follows the turn to its end, or until a Ctrl-C leaves it; returns the exit code.
     async fn follow(mut self, team: &mut Connection) -> Result<u8, Failure> {
-        let result = loop {
+        let ended = loop {
             tokio::select! {
-                message = team.next() => match message.map_err(failed)? {
-                    Message::Answer { id, outcome } if id == self.asked => {
-                        break outcome.map_err(|refusal| failed(refusal.into()))?;
-                    }
-                    Message::Answer { id, outcome: Err(refusal) } if self.cancelling == Some(id) => {
-                        note(format_args!("cannot cancel the turn: {}", output::plain(&refusal.message)));
-                    }
-                    Message::Progress { id, session, text } if id == self.asked => {
-                        self.session = Some(session);
-                        self.tell(&text);
-                    }
-                    Message::Blocked(access) => self.name(&access),
-                    _ => {}
+                message = team.next() => match message {
+                    Ok(message) => if let Some(outcome) = self.hear(message) {
+                        break outcome.map_err(ClientError::from);
+                    },
+                    Err(error) => break Err(error),
                 },
                 _ = self.interrupts.recv() => if let Some(code) = self.interrupt(team) {
                     return Ok(code);
                 },
-                ended = Printer::ended(&mut self.printer) => ended?,
+                printed = Printer::ended(&mut self.printer) => printed?,
             }
         };
-        let Some(printer) = &self.printer else {
-            print(&result)?;
-            return Ok(exit_code(&result));
-        };
-        // The pieces before are the beginning of this.
-        let text = result["text"].as_str().unwrap_or_default();
-        printer.say(text.get(self.told..).unwrap_or_default());
-        printer.close();
-        tokio::select! {
-            ended = Printer::ended(&mut self.printer) => ended?,
-            _ = self.interrupts.recv() => return Ok(INTERRUPTED),
+        if let Some(printer) = &self.printer {
+            // The pieces before are the beginning of the text.
+            let text = ended.as_ref().ok().and_then(|result| result["text"].as_str());
+            printer.say(text.and_then(|text| text.get(self.told..)).unwrap_or_default());
+            printer.close();
+            // Also before an error is told: it comes behind what the agent said.
+            tokio::select! {
+                printed = Printer::ended(&mut self.printer) => printed?,
+                _ = self.interrupts.recv() => return Ok(INTERRUPTED),
+            }
+        } else if let Ok(result) = &ended {
+            print(result)?;
         }
-        Ok(exit_code(&result))
+        ended.map(|result| exit_code(&result)).map_err(failed)
+    }
+
+    /// Takes a line of the port in; returns what came of the prompt if it says that.
+    fn hear(&mut self, message: Message) -> Option<Result<Value, Refusal>> {
+        match message {
+            Message::Answer { id, outcome } if id == self.asked => return Some(outcome),
+            Message::Answer { id, outcome: Err(refusal) } if self.cancelling == Some(id) => {
+                note(format_args!("cannot cancel the turn: {}", plain(&refusal.message)));
+            }
+            Message::Progress { id, session, text } if id == self.asked => {
+                self.session = Some(session);
+                self.tell(&text);
+            }
+            Message::Blocked(access) => self.name(&access),
+            _ => {}
+        }
+        None
     }
 
     fn tell(&mut self, text: &str) {
@@ -204,18 +214,11 @@ impl Printer {
 
 fn print_all(pieces: &mpsc::Receiver<Option<String>>) -> io::Result<()> {
     let (mut stdout, terminal) = (io::stdout().lock(), output::is_terminal());
-    let mut strip = StripStr::new();
     let mut ended = true;
     while let Ok(Some(piece)) = pieces.recv() {
         ended = piece.ends_with('\n');
-        if terminal {
-            // What the agent says must not steer the terminal.
-            for part in strip.strip_next(&piece) {
-                stdout.write_all(part.as_bytes())?;
-            }
-        } else {
-            stdout.write_all(piece.as_bytes())?;
-        }
+        let piece = if terminal { tame(&piece) } else { piece };
+        stdout.write_all(piece.as_bytes())?;
         stdout.flush()?;
     }
     if !ended {

@@ -99,7 +99,24 @@ fn ctrl_c_cancels_the_running_turn_and_not_the_team() {
     prompt.interrupt();
     assert_eq!(prompt.end(), (Some(130), note.to_owned()));
     ui.end_turn(&turn);
-    port.expect(&json!({"type": "turn", "turn": 1, "stop_reason": "end_turn"}));
+    port.expect(&json!({"type": "turn", "turn": 2, "stop_reason": "end_turn"}));
+}
+
+#[test]
+fn what_was_said_before_a_failure_is_printed_before_it() {
+    let stage = Stage::new();
+    let (mut ui, _team, _port) = puppet(&stage);
+    let (prompt, mut stdout) = Running::start(&stage, &["prompt", "ui", "much"]);
+    let (turn, _) = ui.prompted();
+    let much = "x".repeat(300_000);
+    ui.say("s1", &much);
+    let error = json!({"code": -32000, "message": "too \u{1b}[31mhot\u{9b}"});
+    ui.send(&json!({"jsonrpc": "2.0", "id": turn, "error": error}));
+    let mut said = String::new();
+    stdout.read_to_string(&mut said).unwrap();
+    assert!(said == much + "\n", "{} bytes", said.len());
+    let error = "error: the agent answered `session/prompt` with error -32000: too hot (code 500)";
+    assert_eq!(prompt.end(), (Some(1), error.to_owned()));
 }
 
 /// Waits until so many prompts wait in the agent's session.

@@ -3,12 +3,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::Global;
+use super::blocked::Blocked;
 use super::output::print;
 use super::team::{Which, failed};
 use crate::app::Failure;
-use crate::serve::client::resolve;
 
 /// Decide a blocked access
 ///
@@ -29,6 +31,9 @@ pub(super) struct Resolve {
     id: String,
     #[command(subcommand)]
     decision: Decision,
+    /// Print the access as the port has it
+    #[arg(long, global = true)]
+    json: bool,
     #[command(flatten)]
     which: Which,
 }
@@ -41,7 +46,7 @@ enum Decision {
         #[arg(long, default_value = "once")]
         scope: Scope,
         /// Seconds after which it no longer holds
-        #[arg(long, value_name = "S")]
+        #[arg(long, value_name = "S", value_parser = seconds)]
         ttl: Option<f64>,
     },
     /// Refuse it
@@ -71,23 +76,40 @@ impl Resolve {
     /// A file is looked for in the folder to work in.
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let folder = global.cwd.clone().unwrap_or_default();
-        let verdict = self.decision.verdict(&folder).map_err(Failure::Usage)?;
-        let target = self.which.find(global)?;
-        print(resolve::resolve(&target, &self.id, verdict).await.map_err(failed)?)
+        let mut params = self.decision.params(&folder).map_err(Failure::Usage)?;
+        params["id"] = json!(self.id);
+        let mut team = self.which.connect(global).await?;
+        let access = team.call("resolve_blocked", &params).await.map_err(failed)?;
+        if self.json {
+            return print(access);
+        }
+        let access = Blocked::deserialize(access).map_err(|error| Failure::Run(error.into()))?;
+        print(access.describe())
     }
 }
 
 impl Decision {
-    fn verdict(self, folder: &Path) -> anyhow::Result<resolve::Verdict> {
+    /// The params of `resolve_blocked` beside the id.
+    fn params(self, folder: &Path) -> anyhow::Result<Value> {
         Ok(match self {
             Self::Allow { scope, ttl } => {
-                resolve::Verdict::Allow { session: scope == Scope::Session, ttl_s: ttl }
+                let scope = if scope == Scope::Session { "session" } else { "once" };
+                json!({ "decision": "allow", "scope": scope, "ttl_s": ttl })
             }
-            Self::Deny { message } => resolve::Verdict::Deny { message },
-            Self::Answer { text, file } => resolve::Verdict::Answer {
-                content: content(text, file.map(|file| folder.join(file)))?,
-            },
+            Self::Deny { message } => json!({ "decision": "deny", "message": message }),
+            Self::Answer { text, file } => {
+                let content = content(text, file.map(|file| folder.join(file)))?;
+                json!({ "decision": "answer", "content": content })
+            }
         })
+    }
+}
+
+/// More than no time at all, and an end: what is neither would be a grant without an end.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if seconds > 0.0 && f64::is_finite(seconds) => Ok(seconds),
+        _ => Err("seconds are a number above 0".to_owned()),
     }
 }
 
@@ -102,6 +124,41 @@ fn content(text: Option<String>, file: Option<PathBuf>) -> anyhow::Result<String
                 .read_to_string(&mut content)
                 .context("cannot read the content from standard input")?;
             Ok(content)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    #[test]
+    fn a_decision_is_sent_as_it_was_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("content"), "of a file\n").unwrap();
+        for (args, params) in [
+            (&["allow"][..], json!({ "decision": "allow", "scope": "once", "ttl_s": null })),
+            (
+                &["allow", "--scope", "session", "--ttl", "1.5"],
+                json!({ "decision": "allow", "scope": "session", "ttl_s": 1.5 }),
+            ),
+            (&["deny"], json!({ "decision": "deny", "message": null })),
+            (&["deny", "--message", "no"], json!({ "decision": "deny", "message": "no" })),
+            (&["answer", "text"], json!({ "decision": "answer", "content": "text" })),
+            (
+                &["answer", "--file", "content"],
+                json!({ "decision": "answer", "content": "of a file\n" }),
+            ),
+        ] {
+            let line = ["eisen-core", "resolve", "b1"].iter().chain(args);
+            let Command::Resolve(resolve) = Cli::try_parse_from(line).unwrap().command else {
+                panic!("{args:?}");
+            };
+            assert_eq!(resolve.decision.params(folder.path()).unwrap(), params);
         }
     }
 }

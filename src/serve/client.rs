@@ -9,10 +9,7 @@ mod tests;
 use std::io;
 use std::net::SocketAddr;
 
-use serde_json::Value;
-
 pub mod attach;
-pub mod resolve;
 
 pub use connection::{Connection, Message, Refusal};
 pub use target::{Environment, Target, reachable};
@@ -45,11 +42,6 @@ pub enum ClientError {
     Stdio(io::Error),
     #[error("{message} (code {code})")]
     Refused { code: u16, message: String },
-}
-
-/// Asks a team one thing and waits for the answer, as long as that takes.
-pub async fn call(target: &Target, method: &str, params: &Value) -> Result<Value, ClientError> {
-    Connection::open(target).await?.call(method, params).await
 }
 
 fn also(running: &[String]) -> String {

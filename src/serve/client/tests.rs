@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::resolve::{Verdict, resolve};
 use super::*;
 use crate::serve::run_file::RunInfo;
 use crate::serve::tests::fake::Fake;
@@ -109,6 +108,10 @@ async fn port(limits: Limits) -> (Target, Arc<Fake>, CancellationToken) {
     (target, fake, cancel)
 }
 
+async fn call(target: &Target, method: &str, params: &Value) -> Result<Value, ClientError> {
+    Connection::open(target).await?.call(method, params).await
+}
+
 #[tokio::test]
 async fn a_call_gets_its_answer() {
     let (target, ..) = port(Limits::default()).await;
@@ -138,34 +141,4 @@ async fn what_keeps_a_call_from_its_answer_is_said() {
     let nobody = Target { addresses: vec![free], ..target };
     let error = call(&nobody, "list_agents", &json!({})).await.unwrap_err();
     assert!(matches!(error, ClientError::Connect { .. }), "{error}");
-}
-
-#[tokio::test]
-async fn a_blocked_access_is_resolved() {
-    let (target, fake, _) = port(Limits::default()).await;
-    for (verdict, said) in [
-        (
-            Verdict::Allow { session: true, ttl_s: Some(60.0) },
-            "b1: allowed: read src/api/routes.ts by ui",
-        ),
-        (
-            Verdict::Deny { message: Some("ask api".to_owned()) },
-            "b1: denied: read src/api/routes.ts by ui",
-        ),
-        (
-            Verdict::Answer { content: "text".to_owned() },
-            "b1: answered: read src/api/routes.ts by ui",
-        ),
-    ] {
-        assert_eq!(resolve(&target, "b1", verdict).await.unwrap(), said);
-    }
-    let asked = fake.asked.lock().unwrap().join("\n");
-    assert_eq!(
-        asked,
-        "b1 Allow { scope: Session, ttl: Some(60s) }\n\
-         b1 Deny { message: Some(\"ask api\") }\n\
-         b1 Answer { content: \"text\" }"
-    );
-    let gone = resolve(&target, "b9", Verdict::Deny { message: None }).await.unwrap_err();
-    assert_eq!(gone.to_string(), "no blocked access has the id b9 (code 404)");
 }

@@ -31,10 +31,14 @@ fn blocked_accesses_are_listed_and_followed() {
         ("b1", "ui read pending fs api src/api/cart.rs".to_owned())
     );
 
-    let resolved = stage.run(&["resolve", "b1", "allow"]);
-    assert_ended(&resolved, 0, "b1: allowed: read src/api/cart.rs by ui\n", "");
-    assert_eq!(port.said(prompt), "got api\n");
+    for ttl in ["--ttl=inf", "--ttl=nan", "--ttl=0", "--ttl=-1", "--ttl=soon"] {
+        let endless = stage.run(&["resolve", "b1", "allow", ttl]);
+        assert_eq!(endless.code, 2, "{endless:?}");
+    }
+    let resolved = stage.run(&["resolve", "b1", "allow", "--ttl", "60"]);
     let allowed = "b1: allowed: read src/api/cart.rs by ui (via fs, owned by api)";
+    assert_ended(&resolved, 0, &format!("{allowed}\n"), "");
+    assert_eq!(port.said(prompt), "got api\n");
     assert_eq!(lines.next().unwrap(), allowed);
     assert_eq!(stage.run(&["blocked", "--status", "pending", "--json"]).stdout, "[]\n");
     // Who comes late gets the list first.

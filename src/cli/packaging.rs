@@ -42,6 +42,12 @@ impl Completions {
     pub(super) fn run(self) -> Result<(), Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut super::command(), "eisen-core", &mut script);
+        if self.shell == Shell::Bash {
+            // Its cases are spelled otherwise than what it looks up, for a program with a hyphen in
+            // its name: https://github.com/clap-rs/clap/issues/6421
+            let mended = String::from_utf8_lossy(&script);
+            script = mended.replace("eisen__subcmd__core", "eisen__core").into_bytes();
+        }
         write(&script)
     }
 }
@@ -85,7 +91,8 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
         let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
         waiting.extend(command.get_subcommands().filter(|c| !c.is_hide_set()).cloned());
         let mut page = Vec::new();
-        clap_mangen::Man::new(command).title(name.to_uppercase()).render(&mut page)?;
+        let man = clap_mangen::Man::new(command).title(name.to_uppercase());
+        man.source(concat!("eisen-core ", env!("CARGO_PKG_VERSION"))).render(&mut page)?;
         pages.push((name, page));
     }
     pages.sort();

@@ -1,7 +1,7 @@
 //! Which team a command talks to, and what needs none.
 
 use super::assert_ended;
-use crate::harness::{Program, Stage, agent};
+use crate::harness::{EISEN_CORE, Program, Stage, agent};
 
 #[test]
 fn without_a_team_there_is_a_sentence() {
@@ -60,8 +60,23 @@ fn completions_and_man_pages_need_no_team() {
         assert_eq!(script.code, 0);
         assert!(script.stdout.contains("blocked"), "{script:?}");
     }
+    // As a shell asks for what may follow `eisen-core WORDS…`, the last of which is incomplete.
+    let ask = r#"source <("$0" completions bash)
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _eisen__core eisen-core "${@: -1}" "${@: -2:1}"
+        echo "${COMPREPLY[@]}""#;
+    for (words, follow) in [
+        (&["pr"][..], "prompt\n"),
+        (&["stop", "--al"], "--all\n"),
+        (&["blocked", "--status", "pe"], "pending\n"),
+        (&["resolve", "b1", "al"], "allow\n"),
+    ] {
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["--norc", "-c", ask, EISEN_CORE, "eisen-core"]);
+        assert_ended(&crate::harness::run(bash.args(words)), 0, follow, "");
+    }
     let page = stage.run(&["man", "prompt"]);
-    assert!(page.stdout.contains(".TH EISEN-CORE-PROMPT 1"), "{page:?}");
+    assert!(page.stdout.contains(".TH EISEN-CORE-PROMPT 1  \"eisen-core "), "{page:?}");
     let wrong = stage.run(&["man", "dance"]);
     assert_eq!(wrong.code, 2);
     assert!(wrong.stderr.contains("there are attach, blocked, cancel, check"), "{wrong:?}");

@@ -44,7 +44,7 @@ Examples:
   eisen-core cancel ui
   eisen-core cancel ui --session ui-s2
 
-Exit codes: 0 done, also if there was nothing to cancel; 1 refused, or no such team; 2 wrong usage.")]
+Exit codes: 0 done, also if there was nothing to cancel; 1 refused or no such team, 2 wrong usage.")]
 pub(super) struct Cancel {
     /// The agent, by its id
     agent: String,

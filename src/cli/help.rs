@@ -21,14 +21,14 @@ Examples:
   eisen-core check -c eisen.toml             what the configuration says, and what it lacks
   eisen-core up -c eisen.toml                run the team until Ctrl-C
   eisen-core ps --watch                      see how it does
-  eisen-core prompt ui \"Add a footer\"       ask one of its agents something
+  eisen-core prompt ui \"Add a footer\"        ask one of its agents something
   eisen-core resolve b3 allow                let a blocked access through
   eisen-core observe --zone 'src/**' -- opencode acp
 
 A running team is found by itself; of several, --team or --port says which is meant.
 
 Environment:
-  EISEN_DIR   run files and logs (default: ~/.eisen)
+  EISEN_DIR   run files, logs, the registry of sessions (default: ~/.eisen)
   EISEN_LOG   log filter, such as `debug` or `eisen_core::proxy=trace` (else RUST_LOG, else `warn`)
   EISEN_TEAM  the team that is meant where several run
 

@@ -136,7 +136,9 @@ impl Reader {
                 Ok(Line::Whole(line)) => {
                     if self.hear(&line).await.is_break() {
                         if let Some(agent) = self.attached.take() {
-                            pass_on(self.lines, agent).await;
+                            // When the team stops, its agents have ended already.
+                            let passing = pass_on(self.lines, agent);
+                            self.cancel.run_until_cancelled(passing).await;
                         }
                         return;
                     }

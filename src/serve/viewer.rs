@@ -91,10 +91,12 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             self.outgoing.flush().await?;
             let mut said = BytesMut::with_capacity(CHUNK);
             tokio::select! {
+                biased;
                 read = agent.read_buf(&mut said) => if read? == 0 {
                     return self.outgoing.close().await;
                 },
-                None = self.commands.recv() => return Ok(()),
+                // What the agent has said until now was passed on.
+                None = self.commands.recv() => return self.outgoing.close().await,
             }
             self.outgoing.push(said.freeze());
         }

@@ -7,9 +7,11 @@ mod rendered;
 mod ring;
 mod subscriber;
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use tokio::sync::watch;
 
 use crate::model::Event;
@@ -18,8 +20,30 @@ use ring::Ring;
 pub use rendered::Rendered;
 pub use subscriber::{Received, Subscriber};
 
-/// An event on the bus.
-pub type Published = Rendered<Event>;
+/// An event on the bus, with the line that says it, which all share.
+#[derive(Debug)]
+pub struct Published {
+    event: Event,
+    line: Bytes,
+}
+
+impl Published {
+    /// Returns what the bus's encoder made of the event.
+    pub fn line(&self) -> &Bytes {
+        &self.line
+    }
+}
+
+impl Deref for Published {
+    type Target = Event;
+
+    fn deref(&self) -> &Event {
+        &self.event
+    }
+}
+
+/// Makes the line of an event.
+pub type Encode = fn(&Event) -> Bytes;
 
 /// How far a subscriber may fall behind. The newest event is kept whatever its size.
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +65,22 @@ impl Backlog {
 #[derive(Clone, Debug)]
 pub struct Bus {
     ring: SharedRing,
+    encode: Encode,
     news: watch::Sender<()>,
     demand: Demand,
 }
 
 impl Bus {
+    /// A bus whose events have no lines.
     pub fn new(backlog: Backlog) -> Self {
+        Self::encoding(backlog, |_| Bytes::new())
+    }
+
+    /// A bus that has `encode` make the line of each event as it is published: those who write it
+    /// meet it all at once, and would wait for the first of them to make it.
+    pub fn encoding(backlog: Backlog, encode: Encode) -> Self {
         Self {
+            encode,
             ring: SharedRing(Arc::new(Mutex::new(Ring::new(backlog)))),
             news: watch::Sender::new(()),
             demand: Demand::default(),
@@ -55,10 +88,14 @@ impl Bus {
     }
 
     pub fn publish(&self, event: Event) {
-        let pushed_out = self.ring.lock().push(event);
+        let line = (self.encode)(&event);
+        let (pushed_out, awaited) = self.ring.lock().push(Published { event, line });
+        // Mostly all who listen are at work already, and look for more before they wait.
+        if awaited {
+            self.news.send_replace(());
+        }
         // Not under the lock: a large event takes a while to free.
         drop(pushed_out);
-        self.news.send_replace(());
     }
 
     /// Number of the next event: all before it are published.

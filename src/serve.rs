@@ -42,6 +42,7 @@ pub use schema::schema;
 pub use server::{BindError, Limits, Server, bind};
 pub use sources::{Handles, Recorder, Sources};
 pub use token::{Caller, TokenError, Tokens};
+pub use wire::encode;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 

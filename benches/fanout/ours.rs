@@ -12,7 +12,7 @@ use eisen_core::model::{
 use eisen_core::routing::{Decision, ResolveError};
 use eisen_core::serve::{
     AgentDetails, BoxFuture, Limits, Order, Prompt, Refused, Reloaded, Server, Sources, Team,
-    Tokens, bind,
+    Tokens, bind, encode,
 };
 use eisen_core::session::{Answer, Registry, RegistryError, Request};
 use eisen_core::tracker::Snapshots;
@@ -33,7 +33,7 @@ impl Ours {
         let listener = bind("127.0.0.1:0".parse().unwrap(), "/nowhere".as_ref());
         let listener = runtime.block_on(listener).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let bus = Bus::new(Backlog { events: 4096, bytes: 32 << 20 });
+        let bus = Bus::encoding(Backlog { events: 4096, bytes: 32 << 20 }, encode);
         let limits = Limits {
             max_connections: 1024,
             max_line_bytes: 4 << 20,

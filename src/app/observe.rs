@@ -85,7 +85,7 @@ async fn run(
     let cancel = CancellationToken::new();
     let mut rooms = JoinSet::new();
     let port_limits = config::Port::default();
-    let bus = Bus::new(backlog(port_limits));
+    let bus = Bus::encoding(backlog(port_limits), serve::encode);
     let tier = if zone.is_some() { Tier::Protocol } else { Tier::None };
     let first = SessionId::new(options.session_id.unwrap_or_default());
     let view = OrchestratorView::None(SessionKey::new(agent.clone(), first));

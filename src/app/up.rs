@@ -84,7 +84,7 @@ async fn run(
 
     let cancel = CancellationToken::new();
     let mut rooms = JoinSet::new();
-    let bus = Bus::new(backlog(config.port));
+    let bus = Bus::encoding(backlog(config.port), serve::encode);
     let events = bus.subscribe();
     let console = tokio::task::spawn_blocking(move || console::show(events, address));
 

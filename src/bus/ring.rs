@@ -5,11 +5,7 @@ use std::mem::size_of;
 use std::sync::Arc;
 
 use super::{Backlog, Published};
-use crate::model::{Event, FileNode};
-
-/// What an event takes beside its texts and nodes, and a node's line beside its path: roughly.
-const EVENT_BYTES: usize = 512;
-const NODE_BYTES: usize = size_of::<FileNode>() + 160;
+use crate::model::Event;
 
 #[derive(Debug)]
 pub(super) struct Ring {
@@ -18,6 +14,8 @@ pub(super) struct Ring {
     /// Number of the oldest that is kept.
     start: u64,
     bytes: usize,
+    /// A subscriber found nothing new since the last push, and waits.
+    awaited: bool,
 }
 
 #[derive(Debug)]
@@ -28,14 +26,14 @@ struct Kept {
 
 impl Ring {
     pub(super) fn new(backlog: Backlog) -> Self {
-        Self { backlog, kept: VecDeque::new(), start: 0, bytes: 0 }
+        Self { backlog, kept: VecDeque::new(), start: 0, bytes: 0, awaited: false }
     }
 
-    /// Returns the events that had to give way.
-    pub(super) fn push(&mut self, event: Event) -> Vec<Arc<Published>> {
+    /// Returns the events that had to give way, and whether a subscriber waits for this one.
+    pub(super) fn push(&mut self, event: Published) -> (Vec<Arc<Published>>, bool) {
         let bytes = weight(&event);
         self.bytes += bytes;
-        self.kept.push_back(Kept { event: Arc::new(Published::new(event)), bytes });
+        self.kept.push_back(Kept { event: Arc::new(event), bytes });
         let mut pushed_out = Vec::new();
         while self.kept.len() > 1 && self.is_over() {
             let Some(oldest) = self.kept.pop_front() else { break };
@@ -43,7 +41,7 @@ impl Ring {
             self.bytes -= oldest.bytes;
             pushed_out.push(oldest.event);
         }
-        pushed_out
+        (pushed_out, std::mem::take(&mut self.awaited))
     }
 
     /// Number of the next event.
@@ -55,7 +53,7 @@ impl Ring {
     /// already, it appends nothing and returns the number from which it is best to go on: the
     /// middle, since the oldest are the next to go.
     pub(super) fn copy(
-        &self,
+        &mut self,
         from: u64,
         bytes: usize,
         into: &mut VecDeque<Arc<Published>>,
@@ -64,6 +62,7 @@ impl Ring {
             return Err(self.start + self.kept.len() as u64 / 2);
         };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+        self.awaited |= skipped == self.kept.len();
         let mut copied = 0;
         for kept in self.kept.iter().skip(skipped) {
             into.push_back(Arc::clone(&kept.event));
@@ -80,23 +79,13 @@ impl Ring {
     }
 }
 
-/// Bytes that an event takes together with its line. Texts count twice, since the line repeats
-/// them.
-fn weight(event: &Event) -> usize {
-    let nodes = |nodes: &[FileNode]| {
-        nodes.iter().map(|node| NODE_BYTES + 2 * node.path.len()).sum::<usize>()
+/// Bytes that an event takes: with its line, and without paths, which it shares with the map.
+fn weight(event: &Published) -> usize {
+    let own = match &**event {
+        Event::Snapshot(snapshot) => size_of_val(&*snapshot.nodes),
+        Event::Delta(delta) => size_of_val(&*delta.updates) + size_of_val(&*delta.removed),
+        Event::SessionUpdate { update, .. } => update.len(),
+        _ => 0,
     };
-    EVENT_BYTES
-        + match event {
-            Event::Snapshot(snapshot) => nodes(&snapshot.nodes),
-            Event::Delta(delta) => {
-                let removed = delta.removed.iter().map(|path| size_of_val(path) + 2 * path.len());
-                nodes(&delta.updates) + removed.sum::<usize>()
-            }
-            Event::SessionUpdate { update, .. } => 2 * update.len(),
-            Event::Turn(turn) => 2 * turn.reason.as_ref().map_or(0, |reason| reason.len()),
-            Event::Blocked(access) => 2 * access.path.len(),
-            Event::Agent(status) => 2 * status.reason.as_ref().map_or(0, String::len),
-            Event::Usage(_) => 0,
-        }
+    size_of::<Published>() + event.line().len() + own
 }

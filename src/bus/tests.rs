@@ -13,6 +13,10 @@ use crate::model::{
 
 const WIDE: Backlog = Backlog::of(1000);
 
+fn encode(event: &Event) -> Bytes {
+    format!("{event:?}").into()
+}
+
 fn key() -> SessionKey {
     SessionKey::new(AgentId::new("a"), SessionId::new("s"))
 }
@@ -51,13 +55,14 @@ fn all(subscriber: &mut Subscriber) -> Vec<String> {
 
 #[test]
 fn everybody_gets_the_same_event_encoded_once() {
-    let bus = Bus::new(WIDE);
+    let bus = Bus::encoding(WIDE, encode);
     bus.publish(agent("before"));
     let mut both = [bus.subscribe(), bus.subscribe()];
     bus.publish(agent("after"));
     let lines = both.each_mut().map(|subscriber| {
         let Some(Received::Event(1, event)) = subscriber.try_recv() else { panic!("no event") };
-        event.line(|event| Bytes::from(format!("{event:?}"))).as_ptr()
+        assert_eq!(*event.line(), encode(&event));
+        event.line().as_ptr()
     });
     assert_eq!(lines[0], lines[1]);
     assert!(both[0].try_recv().is_none());
@@ -79,7 +84,7 @@ fn who_falls_off_goes_on_from_the_middle() {
 
 #[test]
 fn large_events_push_out_more() {
-    let bus = Bus::new(Backlog { events: 1000, bytes: 100_000 });
+    let bus = Bus::encoding(Backlog { events: 1000, bytes: 100_000 }, encode);
     let mut late = bus.subscribe();
     late.want_updates();
     for _ in 0..50 {
@@ -99,7 +104,7 @@ fn large_events_push_out_more() {
 
 #[test]
 fn nodes_weigh_what_they_are() {
-    let bus = Bus::new(Backlog { events: 1000, bytes: 1_000_000 });
+    let bus = Bus::encoding(Backlog { events: 1000, bytes: 1_000_000 }, encode);
     let mut late = bus.subscribe();
     let node = FileNode {
         path: "x".repeat(100).into(),
@@ -123,7 +128,7 @@ fn nodes_weigh_what_they_are() {
 
 #[test]
 fn one_who_stalls_with_what_it_took_holds_little() {
-    let bus = Bus::new(WIDE);
+    let bus = Bus::encoding(WIDE, encode);
     let mut late = bus.subscribe();
     late.want_updates();
     for _ in 0..100 {
@@ -149,6 +154,18 @@ fn updates_are_for_those_who_want_them() {
     assert_eq!(all(&mut with), ["0:update {}", "1:x"]);
     drop(with);
     assert!(!demand.is_there());
+}
+
+#[test]
+fn who_is_at_work_is_not_woken() {
+    let bus = Bus::new(WIDE);
+    let mut subscriber = bus.subscribe();
+    let news = bus.news.subscribe();
+    bus.publish(agent("0"));
+    assert!(!news.has_changed().unwrap(), "nobody has looked yet");
+    assert_eq!(all(&mut subscriber), ["0:0"]);
+    bus.publish(agent("1"));
+    assert!(news.has_changed().unwrap(), "one has found nothing");
 }
 
 #[tokio::test]

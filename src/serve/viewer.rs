@@ -105,10 +105,10 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     /// Takes what else waits, as far as it is worth one write.
     async fn gather(&mut self) -> io::Result<()> {
         while !self.outgoing.is_full() {
-            if let Ok(command) = self.commands.try_recv() {
-                self.obey(command).await?;
-            } else if let Some(received) = self.try_next() {
+            if let Some(received) = self.try_next() {
                 self.take(received).await?;
+            } else if let Ok(command) = self.commands.try_recv() {
+                self.obey(command).await?;
             } else {
                 break;
             }
@@ -169,8 +169,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     async fn take(&mut self, received: Received) -> io::Result<()> {
         match received {
             Received::Event(number, event) if self.filter.passes(&event) => {
-                // Encoded by whichever client comes first, and shared.
-                let line = event.line(wire::event);
+                let line = event.line();
                 match self.gate.judge(number, &event, line) {
                     Verdict::Send => self.outgoing.push(line.clone()),
                     Verdict::Drop => {}

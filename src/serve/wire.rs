@@ -15,7 +15,7 @@ use crate::model::{
 };
 
 /// Encodes what the bus carries; empty if it is no JSON, which an agent's own words may not be.
-pub(super) fn event(event: &Event) -> Bytes {
+pub fn encode(event: &Event) -> Bytes {
     match event {
         Event::Snapshot(shown) => snapshot(shown),
         Event::Delta(delta) => line(&Message::Delta {

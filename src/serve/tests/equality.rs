@@ -133,7 +133,7 @@ struct Stage {
 
 impl Stage {
     fn new(view: OrchestratorView, backlog: usize) -> Self {
-        let bus = Bus::new(Backlog::of(backlog));
+        let bus = Bus::encoding(Backlog::of(backlog), crate::serve::encode);
         let settings = Settings {
             context_turns: 1,
             compaction_threshold: 0.5,

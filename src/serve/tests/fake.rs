@@ -45,7 +45,7 @@ impl Fake {
     pub(in crate::serve) fn with(backlog: Backlog) -> Arc<Self> {
         let (slow, heard) = mpsc::unbounded_channel();
         Arc::new(Self {
-            bus: Bus::new(backlog),
+            bus: Bus::encoding(backlog, crate::serve::encode),
             snapshots: Mutex::new(vec![samples::snapshot(), samples::other_snapshot()]),
             agents: Mutex::new(vec![samples::agent("ui"), samples::failed_agent()]),
             registry: Mutex::default(),

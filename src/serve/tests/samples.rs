@@ -184,7 +184,7 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         Event::Turn(turn(Some("the agent ended: exit status 1".into()))),
         update(),
     ];
-    let lines = events.iter().map(wire::event).chain([wire::lagged(4096)]);
+    let lines = events.iter().map(wire::encode).chain([wire::lagged(4096)]);
     lines.map(|line| String::from_utf8(line.to_vec()).unwrap().trim_end().to_owned()).collect()
 }
 
@@ -218,7 +218,7 @@ fn updates_are_passed_on_as_the_agent_wrote_them() {
     let line = |text: &str| {
         let (key, mode) = (key("ui", "s-ui"), SessionMode::SingleAgent);
         let update = Event::SessionUpdate { key, mode, update: text.into() };
-        String::from_utf8(wire::event(&update).to_vec()).unwrap()
+        String::from_utf8(wire::encode(&update).to_vec()).unwrap()
     };
     for text in [
         r#"{ "b":1e999, "a" : "\ud800", "b":12345678901234567890123 }"#,

@@ -18,7 +18,7 @@ Examples:
   eisen-core attach ui --team shop
 
 As an agent of Zed, in its settings.json:
-  \"agent_servers\": { \"ui of shop\": { \"command\": \"eisen-core\", \"args\": [\"attach\", \"ui\"] } }
+  \"agent_servers\": { \"shop: ui\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"attach\", \"ui\"] } }
 
 Exit codes: 0 standard input ended, 1 the agent or the team is gone, or is not there.")]
 pub(super) struct Attach {

@@ -36,7 +36,10 @@ pub enum ClientError {
     Broken(io::Error),
     #[error("the team closed the connection: it has ended, or could wait no longer")]
     Closed,
-    #[error("`{0}` is no longer there: the agent ended or was stopped, or its team")]
+    #[error(
+        "`{0}` is no longer there: the agent or its team ended, or this editor was cut off (the \
+         team's log says why)"
+    )]
     AgentGone(String),
     #[error("standard input or output failed: {0}")]
     Stdio(io::Error),

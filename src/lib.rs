@@ -14,6 +14,8 @@ pub mod model;
 
 pub mod config;
 
+pub mod confine;
+
 pub mod process;
 
 pub mod line;

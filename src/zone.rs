@@ -20,6 +20,7 @@
 //! are matched against absolute real paths, and may spell the workspace as the configuration does.
 //! A blank pattern matches nothing.
 
+mod bounds;
 mod git;
 mod open;
 mod patterns;
@@ -29,6 +30,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+pub use self::bounds::{Bounds, Confine, Grant, Held, How, Reach, Rule, Wall};
 use self::git::{Git, Say};
 use self::open::Root;
 use self::patterns::{Patterns, Place, Workspace};

@@ -13,7 +13,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("config", &["model", "zone"]),
     ("scripted", &["line"]),
     // Adapters.
-    ("process", &["model"]),
+    ("confine", &["model", "zone"]),
+    ("process", &["model", "confine"]),
     ("session", &["model"]),
     ("bus", &["model"]),
     // What works with them.
@@ -28,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "bus",
             "zone",
             "extract",
+            "confine",
             "process",
             "proxy",
             "routing",
@@ -46,6 +48,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "config",
             "zone",
             "extract",
+            "confine",
             "process",
             "proxy",
             "routing",

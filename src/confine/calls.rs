@@ -1,0 +1,70 @@
+//! The system calls that ring the doorbell, and those that are refused outright.
+
+use nix::libc;
+
+/// Calls that are stopped for the doorbell. The name of what they act on is an argument in memory,
+/// or a descriptor that may stand for any file.
+#[rustfmt::skip]
+pub(super) const NOTIFIED: &[libc::c_long] = &[
+    libc::SYS_openat, libc::SYS_openat2,
+    libc::SYS_mkdirat, libc::SYS_mknodat, libc::SYS_symlinkat, libc::SYS_linkat,
+    libc::SYS_unlinkat, libc::SYS_renameat2,
+    libc::SYS_truncate,
+    libc::SYS_fchmodat, SYS_FCHMODAT2, libc::SYS_fchmod,
+    libc::SYS_fchownat, libc::SYS_fchown,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, SYS_SETXATTRAT,
+    libc::SYS_removexattr, libc::SYS_lremovexattr, libc::SYS_fremovexattr, SYS_REMOVEXATTRAT,
+    libc::SYS_connect,
+    #[cfg(target_arch = "x86_64")] libc::SYS_open,
+    #[cfg(target_arch = "x86_64")] libc::SYS_creat,
+    #[cfg(target_arch = "x86_64")] libc::SYS_mkdir,
+    #[cfg(target_arch = "x86_64")] libc::SYS_mknod,
+    #[cfg(target_arch = "x86_64")] libc::SYS_symlink,
+    #[cfg(target_arch = "x86_64")] libc::SYS_link,
+    #[cfg(target_arch = "x86_64")] libc::SYS_unlink,
+    #[cfg(target_arch = "x86_64")] libc::SYS_rmdir,
+    #[cfg(target_arch = "x86_64")] libc::SYS_rename,
+    #[cfg(target_arch = "x86_64")] libc::SYS_renameat,
+    #[cfg(target_arch = "x86_64")] libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")] libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")] libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")] libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")] libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")] libc::SYS_futimesat,
+    #[cfg(target_arch = "aarch64")] libc::SYS_renameat,
+];
+
+/// Calls that fail with EPERM: they reach files by no path, change what a path means, or reach the
+/// kernel itself.
+#[rustfmt::skip]
+pub(super) const REFUSED: &[libc::c_long] = &[
+    libc::SYS_open_by_handle_at,
+    libc::SYS_chroot, libc::SYS_pivot_root,
+    libc::SYS_mount, libc::SYS_umount2, libc::SYS_open_tree, libc::SYS_move_mount,
+    libc::SYS_fsopen, libc::SYS_fsmount, libc::SYS_fspick, libc::SYS_mount_setattr,
+    SYS_OPEN_TREE_ATTR,
+    libc::SYS_setns,
+    libc::SYS_swapon, libc::SYS_swapoff, libc::SYS_acct, libc::SYS_quotactl,
+    SYS_QUOTACTL_FD,
+    libc::SYS_kexec_load, libc::SYS_kexec_file_load,
+    libc::SYS_init_module, libc::SYS_finit_module, libc::SYS_delete_module,
+    libc::SYS_bpf, libc::SYS_fanotify_init,
+    SYS_FILE_SETATTR,
+    #[cfg(target_arch = "x86_64")] libc::SYS_uselib,
+    #[cfg(target_arch = "x86_64")] libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")] libc::SYS_ioperm,
+];
+
+/// Calls that fail with ENOSYS: programs know to do without. (`io_uring` does all the above
+/// without making a call.)
+pub(super) const ABSENT: &[libc::c_long] =
+    &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+
+// Newer than the crate; the numbers are those of every architecture.
+pub(super) const SYS_FCHMODAT2: libc::c_long = 452;
+pub(super) const SYS_QUOTACTL_FD: libc::c_long = 443;
+pub(super) const SYS_SETXATTRAT: libc::c_long = 463;
+pub(super) const SYS_REMOVEXATTRAT: libc::c_long = 466;
+pub(super) const SYS_OPEN_TREE_ATTR: libc::c_long = 467;
+pub(super) const SYS_FILE_SETATTR: libc::c_long = 469;

@@ -11,14 +11,49 @@
 //! `doorbell` → `caller` reads its arguments → `resolve` finds the real path in the caller's view →
 //! `Bounds` judges → it continues, is done here, or the [`Doorkeeper`] is asked.
 
+mod call;
+mod caller;
 mod calls;
+mod doorbell;
+mod listener;
+mod raw;
+mod resolve;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use self::call::Drafts;
+pub use self::doorbell::Doorbell;
 use crate::model::Action;
-use crate::zone::Bounds;
+use crate::zone::{Bounds, Grant};
+
+/// What a run of an agent is confined by.
+pub struct Confinement {
+    drafts: Drafts,
+    keeper: Arc<dyn Doorkeeper>,
+}
+
+impl Confinement {
+    fn covers(&self, _real: &Path, _grant: Grant, _identity: (u64, u64)) -> bool {
+        false
+    }
+
+    fn drafts(&self) -> &Drafts {
+        &self.drafts
+    }
+
+    fn keeper(&self) -> &dyn Doorkeeper {
+        &*self.keeper
+    }
+}
+
+impl std::fmt::Debug for Confinement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Confinement").finish_non_exhaustive()
+    }
+}
 
 /// Who stands behind a doorbell: knows whose process it is, and whom to ask.
 ///

@@ -13,8 +13,8 @@ pub(super) const NOTIFIED: &[libc::c_long] = &[
     libc::SYS_fchmodat, SYS_FCHMODAT2, libc::SYS_fchmod,
     libc::SYS_fchownat, libc::SYS_fchown,
     libc::SYS_utimensat,
-    libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr, SYS_SETXATTRAT,
-    libc::SYS_removexattr, libc::SYS_lremovexattr, libc::SYS_fremovexattr, SYS_REMOVEXATTRAT,
+    libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr,
+    libc::SYS_removexattr, libc::SYS_lremovexattr, libc::SYS_fremovexattr,
     libc::SYS_connect,
     #[cfg(target_arch = "x86_64")] libc::SYS_open,
     #[cfg(target_arch = "x86_64")] libc::SYS_creat,
@@ -50,7 +50,6 @@ pub(super) const REFUSED: &[libc::c_long] = &[
     libc::SYS_kexec_load, libc::SYS_kexec_file_load,
     libc::SYS_init_module, libc::SYS_finit_module, libc::SYS_delete_module,
     libc::SYS_bpf, libc::SYS_fanotify_init,
-    SYS_FILE_SETATTR,
     #[cfg(target_arch = "x86_64")] libc::SYS_uselib,
     #[cfg(target_arch = "x86_64")] libc::SYS_iopl,
     #[cfg(target_arch = "x86_64")] libc::SYS_ioperm,
@@ -58,8 +57,11 @@ pub(super) const REFUSED: &[libc::c_long] = &[
 
 /// Calls that fail with ENOSYS: programs know to do without. (`io_uring` does all the above
 /// without making a call.)
-pub(super) const ABSENT: &[libc::c_long] =
-    &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+#[rustfmt::skip]
+pub(super) const ABSENT: &[libc::c_long] = &[
+    libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register,
+    SYS_SETXATTRAT, SYS_REMOVEXATTRAT, SYS_FILE_SETATTR,
+];
 
 // Newer than the crate; the numbers are those of every architecture.
 pub(super) const SYS_FCHMODAT2: libc::c_long = 452;

@@ -1,0 +1,219 @@
+//! One call that waits in the kernel: what it asks for, whether the bounds allow that, and how it
+//! is done.
+
+mod attributes;
+mod connect;
+mod drafts;
+mod names;
+mod open;
+
+use std::cell::OnceCell;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::unistd::{getegid, geteuid};
+
+pub(super) use self::drafts::Drafts;
+use super::Confinement;
+use super::caller::{Caller, Identity};
+use super::raw;
+use super::resolve::{Found, Slot, Spoken};
+use crate::model::{Action, wire_path};
+use crate::zone::{Bounds, Denied, Grant};
+
+/// What becomes of a call.
+pub(super) enum Outcome {
+    /// The kernel does it as the caller asks: the wall holds, whatever the caller asks by then.
+    GoOn,
+    /// It was done here.
+    Done,
+    HandIn {
+        file: OwnedFd,
+        close_on_exec: bool,
+    },
+    /// It may take its time: it is done on a thread of its own.
+    Later(Box<dyn FnOnce() -> Result<(), Errno> + Send>),
+}
+
+/// Why a call is not done.
+pub(super) enum Stop {
+    Fails(Errno),
+    /// It needs an access outside the bounds.
+    Outside {
+        denied: Denied,
+        real: PathBuf,
+        /// The caller's word for it.
+        spoken: PathBuf,
+    },
+    /// It is to be done with other rights than ours, all of it.
+    Rights(Identity),
+}
+
+impl From<Errno> for Stop {
+    fn from(errno: Errno) -> Self {
+        Self::Fails(errno)
+    }
+}
+
+pub(super) type Step<T> = Result<T, Stop>;
+
+pub(super) struct Call<'a> {
+    caller: Caller<'a>,
+    bounds: Arc<Bounds>,
+    confinement: &'a Confinement,
+    /// What was let through for this call.
+    granted: &'a [Denied],
+    /// The rights of this thread are the caller's.
+    has_rights: bool,
+    identity: OnceCell<Identity>,
+}
+
+/// A relative path's start where a call has no descriptor for it.
+const HERE: u64 = libc::AT_FDCWD as u64;
+
+impl<'a> Call<'a> {
+    pub(super) fn new(
+        caller: Caller<'a>,
+        confinement: &'a Confinement,
+        granted: &'a [Denied],
+    ) -> Self {
+        let bounds = confinement.keeper().bounds();
+        Self { caller, bounds, confinement, granted, has_rights: false, identity: OnceCell::new() }
+    }
+
+    /// Does the call, or says why not. It may be tried again with more granted.
+    pub(super) fn handle(&mut self) -> Step<Outcome> {
+        match self.dispatch() {
+            Err(Stop::Rights(identity)) => {
+                let rights = raw::borrow_rights(&identity)?;
+                self.has_rights = true;
+                let done = self.dispatch();
+                drop(rights);
+                done
+            }
+            done => done,
+        }
+    }
+
+    fn dispatch(&self) -> Step<Outcome> {
+        let [a, b, c, d, e, _] = self.caller.notice.args;
+        match self.caller.notice.call {
+            libc::SYS_openat => self.open(self.spoken(a, b)?, c, d),
+            libc::SYS_openat2 => self.open_how(self.spoken(a, b)?, c, d),
+            libc::SYS_mkdirat => self.make_folder(self.spoken(a, b)?, c),
+            libc::SYS_mknodat => self.make_node(self.spoken(a, b)?, c, d),
+            libc::SYS_symlinkat => self.make_link(a, self.spoken(b, c)?),
+            libc::SYS_linkat => self.link(a, b, self.spoken(c, d)?, e),
+            libc::SYS_unlinkat => self.remove(self.spoken(a, b)?, c),
+            libc::SYS_renameat => self.rename(self.spoken(a, b)?, self.spoken(c, d)?, 0),
+            libc::SYS_renameat2 => self.rename(self.spoken(a, b)?, self.spoken(c, d)?, e),
+            libc::SYS_connect => self.connect(a, b, c),
+            _ => self.handle_attributes().unwrap_or_else(|| self.handle_old()),
+        }
+    }
+
+    /// Calls that newer architectures do without.
+    #[cfg(target_arch = "x86_64")]
+    fn handle_old(&self) -> Step<Outcome> {
+        const CREATE: u64 = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC).cast_unsigned() as u64;
+        const FOLDER: u64 = libc::AT_REMOVEDIR.cast_unsigned() as u64;
+        let [a, b, c, ..] = self.caller.notice.args;
+        match self.caller.notice.call {
+            libc::SYS_open => self.open(self.spoken(HERE, a)?, b, c),
+            libc::SYS_creat => self.open(self.spoken(HERE, a)?, CREATE, b),
+            libc::SYS_mkdir => self.make_folder(self.spoken(HERE, a)?, b),
+            libc::SYS_mknod => self.make_node(self.spoken(HERE, a)?, b, c),
+            libc::SYS_symlink => self.make_link(a, self.spoken(HERE, b)?),
+            libc::SYS_link => self.link(HERE, a, self.spoken(HERE, b)?, 0),
+            libc::SYS_unlink => self.remove(self.spoken(HERE, a)?, 0),
+            libc::SYS_rmdir => self.remove(self.spoken(HERE, a)?, FOLDER),
+            libc::SYS_rename => self.rename(self.spoken(HERE, a)?, self.spoken(HERE, b)?, 0),
+            _ => Err(Errno::ENOSYS.into()),
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn handle_old(&self) -> Step<Outcome> {
+        Err(Errno::ENOSYS.into())
+    }
+
+    fn spoken(&self, folder: u64, path: u64) -> Result<Spoken, Errno> {
+        Ok(Spoken { folder, path: self.caller.path(path)? })
+    }
+
+    /// Demands an access to what is at a real path.
+    fn demand(&self, real: &Path, action: Action, spoken: &Spoken) -> Step<()> {
+        match self.bounds.judge(real, action) {
+            Err(denied) if !self.granted.contains(&denied) => {
+                Err(Stop::Outside { denied, real: real.to_owned(), spoken: spoken.path.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Demands to write what was found, or the draft that it is.
+    fn demand_write(&self, found: &Found, spoken: &Spoken) -> Step<()> {
+        if self.confinement.drafts().hold(found) {
+            return Ok(());
+        }
+        self.demand(&found.real, Action::Write, spoken)
+    }
+
+    /// Demands to make, replace or remove a name.
+    fn demand_name(&self, slot: &Slot, spoken: &Spoken) -> Step<()> {
+        let occupant = slot.occupant().ok();
+        if occupant.is_some_and(|found| self.confinement.drafts().hold(&found)) {
+            return Ok(());
+        }
+        self.demand(&slot.real(), Action::Write, spoken)
+    }
+
+    /// Whether the wall lets names in this folder be made, moved and removed, which it does
+    /// nowhere in the workspace.
+    fn wall_leaves_names(&self, folder: &Found) -> bool {
+        self.granted.is_empty()
+            && self.confinement.covers(&folder.real, Grant::Whole, folder.identity())
+    }
+
+    /// Makes sure that what follows is done with the caller's rights.
+    fn take_rights(&self) -> Step<()> {
+        if self.has_rights || !geteuid().is_root() {
+            return Ok(());
+        }
+        let identity = self.identity()?;
+        if identity.user == 0 && identity.group == getegid().as_raw() {
+            return Ok(());
+        }
+        Err(Stop::Rights(identity.clone()))
+    }
+
+    fn identity(&self) -> Result<&Identity, Errno> {
+        if let Some(identity) = self.identity.get() {
+            return Ok(identity);
+        }
+        let identity = self.caller.identity()?;
+        Ok(self.identity.get_or_init(|| identity))
+    }
+
+    /// Tells of a file of the workspace that is opened by the zone's leave.
+    fn passed(&self, real: &Path, action: Action) {
+        if self.granted.is_empty() && self.bounds.is_inside(real) {
+            let workspace = self.bounds.zone().workspace();
+            let path = wire_path(workspace, workspace, real).into();
+            self.confinement.keeper().passed(path, action);
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "as the kernel does")]
+fn low(register: u64) -> i32 {
+    register as i32
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "as the kernel does")]
+fn low_unsigned(register: u64) -> u32 {
+    register as u32
+}

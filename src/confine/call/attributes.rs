@@ -1,0 +1,225 @@
+//! Calls that change what is known of a file: length, mode, owner, times and extended attributes.
+//! The wall has no say in most of them, so they are always done here, outside the workspace too.
+
+use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, open};
+use nix::libc;
+use nix::sys::stat::{FchmodatFlags, Mode, SFlag, UtimensatFlags, fchmodat, utimensat};
+use nix::sys::time::TimeSpec;
+use nix::unistd::{Gid, Uid, fchownat, ftruncate};
+
+use super::{Call, HERE, Outcome, Step, low, low_unsigned};
+use crate::confine::raw;
+use crate::confine::resolve::{Found, Spoken, Ways};
+use crate::model::Action;
+use crate::zone::Grant;
+
+/// The kernel's limits to an extended attribute.
+const VALUE_MAX: u64 = 64 * 1024;
+
+/// A file whose attributes are to be changed.
+struct Subject {
+    found: Found,
+    spoken: Spoken,
+}
+
+impl Call<'_> {
+    /// None: it is no call of this kind.
+    pub(super) fn handle_attributes(&self) -> Option<Step<Outcome>> {
+        let [a, b, c, d, e, _] = self.caller.notice.args;
+        Some(match self.caller.notice.call {
+            libc::SYS_truncate => self.truncate(a, b),
+            libc::SYS_fchmod => self.by_descriptor(a).and_then(|file| self.chmod(&file, b)),
+            libc::SYS_fchmodat => self.at(a, b, 0).and_then(|file| self.chmod(&file, c)),
+            super::super::calls::SYS_FCHMODAT2 => {
+                self.at(a, b, d).and_then(|file| self.chmod(&file, c))
+            }
+            libc::SYS_fchown => self.by_descriptor(a).and_then(|file| self.chown(&file, b, c)),
+            libc::SYS_fchownat => self.at(a, b, e).and_then(|file| self.chown(&file, c, d)),
+            libc::SYS_utimensat => self.utimensat(a, b, c, d),
+            libc::SYS_setxattr => self.at(HERE, a, 0).and_then(|file| self.set(&file, b, c, d, e)),
+            libc::SYS_lsetxattr => {
+                self.at(HERE, a, STAY).and_then(|file| self.set(&file, b, c, d, e))
+            }
+            libc::SYS_fsetxattr => {
+                self.by_descriptor(a).and_then(|file| self.set(&file, b, c, d, e))
+            }
+            libc::SYS_removexattr => self.at(HERE, a, 0).and_then(|file| self.unset(&file, b)),
+            libc::SYS_lremovexattr => self.at(HERE, a, STAY).and_then(|file| self.unset(&file, b)),
+            libc::SYS_fremovexattr => self.by_descriptor(a).and_then(|file| self.unset(&file, b)),
+            _ => return self.handle_old_attributes(),
+        })
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn handle_old_attributes(&self) -> Option<Step<Outcome>> {
+        let [a, b, c, ..] = self.caller.notice.args;
+        Some(match self.caller.notice.call {
+            libc::SYS_chmod => self.at(HERE, a, 0).and_then(|file| self.chmod(&file, b)),
+            libc::SYS_chown => self.at(HERE, a, 0).and_then(|file| self.chown(&file, b, c)),
+            libc::SYS_lchown => self.at(HERE, a, STAY).and_then(|file| self.chown(&file, b, c)),
+            libc::SYS_utime => self.seconds(b).and_then(|times| self.touch_at(HERE, a, times)),
+            libc::SYS_utimes => self.micros(b).and_then(|times| self.touch_at(HERE, a, times)),
+            libc::SYS_futimesat => self.micros(c).and_then(|times| self.touch_at(a, b, times)),
+            _ => return None,
+        })
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn handle_old_attributes(&self) -> Option<Step<Outcome>> {
+        None
+    }
+
+    fn truncate(&self, path: u64, length: u64) -> Step<Outcome> {
+        let spoken = self.spoken(HERE, path)?;
+        let found = spoken.find_present(&self.caller, Ways::FOLLOW)?;
+        match found.kind() {
+            SFlag::S_IFREG => {}
+            SFlag::S_IFDIR => return Err(Errno::EISDIR.into()),
+            _ => return Err(Errno::EINVAL.into()),
+        }
+        self.demand_write(&found, &spoken)?;
+        self.passed(&found.real, Action::Write);
+        if self.granted.is_empty()
+            && self.confinement.covers(&found.real, Grant::Write, found.identity())
+        {
+            return Ok(Outcome::GoOn);
+        }
+        self.take_rights()?;
+        let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+        ftruncate(open(&*found.path(), flags, Mode::empty())?, length.cast_signed())?;
+        Ok(Outcome::Done)
+    }
+
+    fn chmod(&self, file: &Subject, mode: u64) -> Step<Outcome> {
+        self.change(file, |path| {
+            let mode = Mode::from_bits_truncate(low_unsigned(mode) & 0o7777);
+            fchmodat(AT_FDCWD, path, mode, FchmodatFlags::FollowSymlink)
+        })
+    }
+
+    fn chown(&self, file: &Subject, user: u64, group: u64) -> Step<Outcome> {
+        let id = |id: u64| Some(low_unsigned(id)).filter(|&id| id != u32::MAX);
+        let (user, group) = (id(user).map(Uid::from_raw), id(group).map(Gid::from_raw));
+        self.change(file, |path| fchownat(AT_FDCWD, path, user, group, AtFlags::empty()))
+    }
+
+    fn set(&self, file: &Subject, name: u64, value: u64, size: u64, flags: u64) -> Step<Outcome> {
+        if size > VALUE_MAX {
+            return Err(Errno::E2BIG.into());
+        }
+        let name = self.attribute(name)?;
+        let size = usize::try_from(size).map_err(|_| Errno::E2BIG)?;
+        let value = if size == 0 { Vec::new() } else { self.caller.memory(value, size)? };
+        if value.len() != size {
+            return Err(Errno::EFAULT.into());
+        }
+        self.change(file, |path| raw::set_attribute(path, &name, &value, low(flags)))
+    }
+
+    fn unset(&self, file: &Subject, name: u64) -> Step<Outcome> {
+        let name = self.attribute(name)?;
+        self.change(file, |path| raw::remove_attribute(path, &name))
+    }
+
+    fn utimensat(&self, folder: u64, path: u64, times: u64, flags: u64) -> Step<Outcome> {
+        let times = match times {
+            0 => [TimeSpec::UTIME_NOW; 2],
+            address => {
+                let [a, b, c, d] = self.numbers(address)?;
+                [TimeSpec::new(a, b), TimeSpec::new(c, d)]
+            }
+        };
+        if path == 0 {
+            return self.touch(&self.by_descriptor(folder)?, times);
+        }
+        self.touch(&self.at(folder, path, flags)?, times)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn touch_at(&self, folder: u64, path: u64, times: [TimeSpec; 2]) -> Step<Outcome> {
+        let file = if path == 0 { self.by_descriptor(folder)? } else { self.at(folder, path, 0)? };
+        self.touch(&file, times)
+    }
+
+    fn touch(&self, file: &Subject, [access, change]: [TimeSpec; 2]) -> Step<Outcome> {
+        self.change(file, |path| {
+            utimensat(AT_FDCWD, path, &access, &change, UtimensatFlags::FollowSymlink)
+        })
+    }
+
+    /// Seconds, as `utime` takes them.
+    #[cfg(target_arch = "x86_64")]
+    fn seconds(&self, address: u64) -> Step<[TimeSpec; 2]> {
+        if address == 0 {
+            return Ok([TimeSpec::UTIME_NOW; 2]);
+        }
+        let [access, change] = self.numbers(address)?;
+        Ok([TimeSpec::new(access, 0), TimeSpec::new(change, 0)])
+    }
+
+    /// Seconds and microseconds, as `utimes` takes them.
+    #[cfg(target_arch = "x86_64")]
+    fn micros(&self, address: u64) -> Step<[TimeSpec; 2]> {
+        if address == 0 {
+            return Ok([TimeSpec::UTIME_NOW; 2]);
+        }
+        let [a, b, c, d] = self.numbers(address)?;
+        let time = |seconds, micros: i64| {
+            let nanos = micros.checked_mul(1000).ok_or(Errno::EINVAL)?;
+            Ok::<_, Errno>(TimeSpec::new(seconds, nanos))
+        };
+        Ok([time(a, b)?, time(c, d)?])
+    }
+
+    fn numbers<const N: usize>(&self, address: u64) -> Result<[i64; N], Errno> {
+        let bytes = self.caller.memory(address, N * 8)?;
+        let mut numbers = [0; N];
+        for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
+            *number = i64::from_ne_bytes(bytes.try_into().map_err(|_| Errno::EFAULT)?);
+        }
+        if bytes.len() == N * 8 { Ok(numbers) } else { Err(Errno::EFAULT) }
+    }
+
+    fn attribute(&self, name: u64) -> Result<CString, Errno> {
+        let name = self.caller.path(name)?.into_os_string().into_vec();
+        CString::new(name).map_err(|_| Errno::EINVAL)
+    }
+
+    /// What a path leads to; `flags` as the `…at` calls take them.
+    fn at(&self, folder: u64, path: u64, flags: u64) -> Step<Subject> {
+        let flags = AtFlags::from_bits_retain(low(flags));
+        let ways =
+            if flags.contains(AtFlags::AT_SYMLINK_NOFOLLOW) { Ways::STAY } else { Ways::FOLLOW };
+        let spoken = self.spoken(folder, path)?;
+        Ok(Subject { found: self.target(&spoken, flags, ways)?, spoken })
+    }
+
+    fn by_descriptor(&self, number: u64) -> Step<Subject> {
+        let handle: OwnedFd = self.caller.descriptor(low(number))?;
+        let found = Found::new(handle)?;
+        let spoken = Spoken { folder: HERE, path: found.real.clone() };
+        Ok(Subject { found, spoken })
+    }
+
+    /// Changes a file by a path that stands for it alone.
+    fn change(
+        &self,
+        file: &Subject,
+        change: impl FnOnce(&str) -> Result<(), Errno>,
+    ) -> Step<Outcome> {
+        // What is in no folder (a pipe, memory) is the caller's own.
+        if file.found.real.has_root() {
+            self.demand_write(&file.found, &file.spoken)?;
+        }
+        self.take_rights()?;
+        change(&file.found.path())?;
+        Ok(Outcome::Done)
+    }
+}
+
+const STAY: u64 = libc::AT_SYMLINK_NOFOLLOW.cast_unsigned() as u64;

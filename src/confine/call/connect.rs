@@ -1,0 +1,108 @@
+//! `connect`. It is always done here, on a copy of the address: between a look at the caller's
+//! memory and the kernel's, a harmless address could become a container engine's socket.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::libc;
+use nix::sys::stat::SFlag;
+
+use super::{Call, HERE, Outcome, Step, Stop};
+use crate::confine::raw;
+use crate::confine::resolve::{Found, Spoken, Ways};
+use crate::model::{Action, wire_path};
+use crate::zone::Denied;
+
+/// No address is longer.
+const ADDRESS_MAX: u64 = 128;
+/// Of an address, before what the family makes of it.
+const FAMILY: usize = size_of::<libc::sa_family_t>();
+
+impl Call<'_> {
+    pub(super) fn connect(&self, socket: u64, address: u64, length: u64) -> Step<Outcome> {
+        let length = u64::from(super::low_unsigned(length));
+        if length > ADDRESS_MAX || length < FAMILY as u64 {
+            return Err(Errno::EINVAL.into());
+        }
+        let length = usize::try_from(length).map_err(|_| Errno::EINVAL)?;
+        let address = self.caller.memory(address, length)?;
+        let Some((family, rest)) = address.split_first_chunk().filter(|_| address.len() == length)
+        else {
+            return Err(Errno::EFAULT.into());
+        };
+        let number = super::low(socket);
+        if i32::from(libc::sa_family_t::from_ne_bytes(*family)) != libc::AF_UNIX {
+            let socket = self.socket(number)?;
+            return connect(socket, address, None);
+        }
+        let (Some(&first), path) = (rest.first(), until_nul(rest)) else {
+            return Err(Errno::EINVAL.into());
+        };
+        // An abstract name: no path tells whose it is.
+        if first == 0 {
+            return Err(Errno::EACCES.into());
+        }
+        let spoken = Spoken { folder: HERE, path: PathBuf::from(OsStr::from_bytes(path)) };
+        let found = spoken.find_present(&self.caller, Ways::FOLLOW)?;
+        if found.kind() != SFlag::S_IFSOCK {
+            return Err(Errno::ECONNREFUSED.into());
+        }
+        self.demand_socket(&found, &spoken)?;
+        self.take_rights()?;
+        let mut address = family.to_vec();
+        address.extend_from_slice(found.path().as_bytes());
+        address.push(0);
+        connect(self.socket(number)?, address, Some(found))
+    }
+
+    /// Demands a socket: in the workspace one that may be written, outside one that is listed.
+    fn demand_socket(&self, found: &Found, spoken: &Spoken) -> Step<()> {
+        self.demand(&found.real, Action::Write, spoken)?;
+        if self.bounds.is_inside(&found.real)
+            || found.real.starts_with(&self.bounds.reach().private)
+            || self.bounds.may_connect(&found.real)
+        {
+            return Ok(());
+        }
+        let workspace = self.bounds.zone().workspace();
+        let path = wire_path(workspace, workspace, &found.real).into();
+        let denied = Denied { path, action: Action::Write, grantable: true };
+        if self.granted.contains(&denied) {
+            return Ok(());
+        }
+        let (real, spoken) = (found.real.clone(), spoken.path.clone());
+        Err(Stop::Outside { denied, real, spoken })
+    }
+
+    fn socket(&self, number: i32) -> Result<OwnedFd, Errno> {
+        let process = self.identity()?.process;
+        if self.caller.listener.waits(self.caller.notice.id) {
+            raw::descriptor_of(process, number)
+        } else {
+            Err(Errno::ESRCH)
+        }
+    }
+}
+
+/// Connects: at once if that cannot wait for the other side. `found` is kept for as long.
+fn connect(socket: OwnedFd, address: Vec<u8>, found: Option<Found>) -> Step<Outcome> {
+    let flags = OFlag::from_bits_retain(fcntl(&socket, FcntlArg::F_GETFL)?);
+    if flags.contains(OFlag::O_NONBLOCK) {
+        raw::connect(&socket, &address)?;
+        return Ok(Outcome::Done);
+    }
+    Ok(Outcome::Later(Box::new(move || {
+        let connected = raw::connect(&socket, &address);
+        drop(found);
+        connected
+    })))
+}
+
+fn until_nul(bytes: &[u8]) -> &[u8] {
+    let end = memchr::memchr(0, bytes).unwrap_or(bytes.len());
+    &bytes[..end]
+}

@@ -1,0 +1,198 @@
+//! Calls that make, move and remove names. In the workspace the wall leaves no name to be changed:
+//! what the bounds allow there is done here, on the folders that were judged.
+
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags, RenameFlags, renameat2};
+use nix::libc;
+use nix::sys::stat::{Mode, SFlag, mkdirat, mknodat};
+use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
+
+use super::{Call, Outcome, Step};
+use crate::confine::resolve::{Found, Slot, Spoken, Ways};
+use crate::model::Action;
+
+/// Files in a folder that is moved; one with more is not.
+const MOVED_MAX: usize = 200_000;
+
+impl Call<'_> {
+    pub(super) fn make_folder(&self, spoken: Spoken, mode: u64) -> Step<Outcome> {
+        self.make(&spoken, |slot, umask| {
+            let mode = super::low_unsigned(mode) & !umask & 0o7777;
+            mkdirat(&slot.folder.handle, &*slot.name, Mode::from_bits_truncate(mode))
+        })
+    }
+
+    /// A file, a pipe or a socket; devices are not for an agent to make.
+    pub(super) fn make_node(&self, spoken: Spoken, mode: u64, device: u64) -> Step<Outcome> {
+        let mode = super::low_unsigned(mode);
+        let kind = SFlag::from_bits_truncate(mode & SFlag::S_IFMT.bits());
+        if matches!(kind, SFlag::S_IFBLK | SFlag::S_IFCHR) {
+            return Err(Errno::EPERM.into());
+        }
+        self.make(&spoken, |slot, umask| {
+            let mode = Mode::from_bits_truncate(mode & !umask & 0o7777);
+            mknodat(&slot.folder.handle, &*slot.name, kind, mode, device)
+        })
+    }
+
+    pub(super) fn make_link(&self, target: u64, spoken: Spoken) -> Step<Outcome> {
+        let target = self.caller.path(target)?;
+        self.make(&spoken, |slot, _| symlinkat(&*target, &slot.folder.handle, &*slot.name))
+    }
+
+    pub(super) fn link(&self, folder: u64, path: u64, to: Spoken, flags: u64) -> Step<Outcome> {
+        let flags = AtFlags::from_bits_retain(super::low(flags));
+        let from = self.spoken(folder, path)?;
+        let ways =
+            if flags.contains(AtFlags::AT_SYMLINK_FOLLOW) { Ways::FOLLOW } else { Ways::STAY };
+        let source = self.target(&from, flags, ways)?;
+        if source.kind() == SFlag::S_IFDIR {
+            return Err(Errno::EPERM.into());
+        }
+        let Some(slot) = to.slot(&self.caller)? else { return Err(Errno::EEXIST.into()) };
+        if slot.occupant().is_ok() {
+            return Err(Errno::EEXIST.into());
+        }
+        // Whoever has another name for a file has all of it.
+        self.demand_write(&source, &from)?;
+        self.demand_name(&slot, &to)?;
+        // The wall sees to it that no link widens what it grants.
+        if self.wall_leaves_names(&slot.folder) && !self.bounds.is_inside(&source.real) {
+            return Ok(Outcome::GoOn);
+        }
+        self.take_rights()?;
+        let source = source.path();
+        let follow = AtFlags::AT_SYMLINK_FOLLOW;
+        linkat(AT_FDCWD, source.as_str(), &slot.folder.handle, &*slot.name, follow)?;
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn remove(&self, spoken: Spoken, flags: u64) -> Step<Outcome> {
+        let Some(slot) = spoken.slot(&self.caller)? else { return Ok(Outcome::GoOn) };
+        slot.occupant()?;
+        self.demand_name(&slot, &spoken)?;
+        if self.wall_leaves_names(&slot.folder) {
+            return Ok(Outcome::GoOn);
+        }
+        self.take_rights()?;
+        let folders = super::low(flags) & libc::AT_REMOVEDIR != 0;
+        let ends_in_slash = spoken.path.as_os_str().as_bytes().ends_with(b"/");
+        if ends_in_slash && !folders {
+            return Err(Errno::ENOTDIR.into());
+        }
+        let flags = if folders { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
+        unlinkat(&slot.folder.handle, &*slot.name, flags)?;
+        Ok(Outcome::Done)
+    }
+
+    pub(super) fn rename(&self, old: Spoken, new: Spoken, flags: u64) -> Step<Outcome> {
+        let flags = RenameFlags::from_bits(super::low_unsigned(flags)).ok_or(Errno::EINVAL)?;
+        if flags.contains(RenameFlags::RENAME_WHITEOUT) {
+            return Err(Errno::EPERM.into());
+        }
+        let (Some(from), Some(to)) = (old.slot(&self.caller)?, new.slot(&self.caller)?) else {
+            return Err(Errno::EBUSY.into());
+        };
+        let moved = from.occupant()?;
+        let exchanges = flags.contains(RenameFlags::RENAME_EXCHANGE);
+        let replaced = to.occupant().ok();
+        if exchanges && replaced.is_none() {
+            return Err(Errno::ENOENT.into());
+        }
+        self.demand_name(&from, &old)?;
+        if self.demand_name(&to, &new).is_err() && self.may_be_draft(&to) {
+            // An editor keeps what it is about to replace under such a name.
+            self.confinement.drafts().add(&moved.handle)?;
+        } else {
+            self.demand_name(&to, &new)?;
+        }
+        if self.wall_leaves_names(&from.folder) && self.wall_leaves_names(&to.folder) {
+            return Ok(Outcome::GoOn);
+        }
+        self.demand_below(&moved, &from, &to, &old)?;
+        if let Some(replaced) = replaced.filter(|_| exchanges) {
+            self.demand_below(&replaced, &to, &from, &new)?;
+        }
+        self.take_rights()?;
+        let (from, to) = (
+            (&from.folder.handle, with_slash(&from, &old)?),
+            (&to.folder.handle, with_slash(&to, &new)?),
+        );
+        renameat2(from.0, &*from.1, to.0, &*to.1, flags)?;
+        Ok(Outcome::Done)
+    }
+
+    /// Makes a name that nothing has yet.
+    fn make(
+        &self,
+        spoken: &Spoken,
+        make: impl FnOnce(&Slot, u32) -> Result<(), Errno>,
+    ) -> Step<Outcome> {
+        let Some(slot) = spoken.slot(&self.caller)? else { return Err(Errno::EEXIST.into()) };
+        if slot.occupant().is_ok() {
+            return Err(Errno::EEXIST.into());
+        }
+        self.demand_name(&slot, spoken)?;
+        if self.wall_leaves_names(&slot.folder) {
+            return Ok(Outcome::GoOn);
+        }
+        self.take_rights()?;
+        make(&slot, self.identity()?.umask)?;
+        Ok(Outcome::Done)
+    }
+
+    /// Demands all that a folder holds, where it is and where it is to be: under its new name what
+    /// was denied may be allowed.
+    fn demand_below(&self, moved: &Found, from: &Slot, to: &Slot, spoken: &Spoken) -> Step<()> {
+        if moved.kind() != SFlag::S_IFDIR {
+            return Ok(());
+        }
+        let (from, to) = (from.real(), to.real());
+        let mut folders = vec![moved.path().into()];
+        let mut seen = 0;
+        while let Some(folder) = folders.pop() {
+            let folder: std::path::PathBuf = folder;
+            for entry in fs::read_dir(&folder).map_err(|error| errno(&error))? {
+                let entry = entry.map_err(|error| errno(&error))?;
+                let below = entry.path();
+                let below = below.strip_prefix(moved.path()).unwrap_or(Path::new(""));
+                self.demand(&from.join(below), Action::Write, spoken)?;
+                self.demand(&to.join(below), Action::Write, spoken)?;
+                seen += 1;
+                if seen > MOVED_MAX {
+                    return Err(Errno::EACCES.into());
+                }
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    folders.push(entry.path());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a call with `AT_EMPTY_PATH` or a path is about.
+    pub(super) fn target(&self, spoken: &Spoken, flags: AtFlags, ways: Ways) -> Step<Found> {
+        if spoken.path.as_os_str().is_empty() && flags.contains(AtFlags::AT_EMPTY_PATH) {
+            return Ok(Found::new(self.caller.base(spoken.folder)?)?);
+        }
+        Ok(spoken.find_present(&self.caller, ways)?)
+    }
+}
+
+/// The name of a slot as it was spoken: with a slash behind it, it must be a folder's.
+fn with_slash(slot: &Slot, spoken: &Spoken) -> Result<CString, Errno> {
+    let mut name = slot.name.as_bytes().to_vec();
+    if spoken.path.as_os_str().as_bytes().ends_with(b"/") {
+        name.push(b'/');
+    }
+    CString::new(name).map_err(|_| Errno::EINVAL)
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::EIO, Errno::from_raw)
+}

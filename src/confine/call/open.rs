@@ -1,0 +1,187 @@
+//! The open family.
+
+use std::os::fd::OwnedFd;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, ResolveFlag, open, openat};
+use nix::libc;
+use nix::sys::stat::{Mode, SFlag};
+
+use super::{Call, Outcome, Step};
+use crate::confine::resolve::{Found, Slot, Spoken, Target, Ways};
+use crate::model::Action;
+use crate::zone::Grant;
+
+/// Of what a caller asks for, what has had its say by then.
+const SAID: OFlag =
+    OFlag::O_CREAT.union(OFlag::O_EXCL).union(OFlag::O_NOFOLLOW).union(OFlag::O_DIRECTORY);
+
+/// How often a file may come and go between a look and an open.
+const TRIES: usize = 4;
+
+impl Call<'_> {
+    pub(super) fn open(&self, spoken: Spoken, flags: u64, mode: u64) -> Step<Outcome> {
+        let flags = OFlag::from_bits_retain(super::low(flags));
+        self.open_resolving(&spoken, flags, super::low_unsigned(mode), ResolveFlag::empty())
+    }
+
+    /// `openat2`: what the file is to be opened with is in memory.
+    pub(super) fn open_how(&self, spoken: Spoken, how: u64, size: u64) -> Step<Outcome> {
+        const SIZE: u64 = size_of::<libc::open_how>() as u64;
+        if size < SIZE {
+            return Err(Errno::EINVAL.into());
+        }
+        if size > SIZE {
+            // Of a later kernel; whoever asks for it is ready for this answer.
+            return Err(Errno::E2BIG.into());
+        }
+        let bytes: [u8; SIZE as usize] = self.caller.bytes(how)?;
+        let field = |at: usize| {
+            let mut number = [0; 8];
+            number.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_ne_bytes(number)
+        };
+        let resolve = ResolveFlag::from_bits(field(16)).ok_or(Errno::EINVAL)?;
+        let flags = i32::try_from(field(0)).map_err(|_| Errno::EINVAL)?;
+        let mode = u32::try_from(field(8)).map_err(|_| Errno::EINVAL)?;
+        self.open_resolving(&spoken, OFlag::from_bits_retain(flags), mode, resolve)
+    }
+
+    fn open_resolving(
+        &self,
+        spoken: &Spoken,
+        flags: OFlag,
+        mode: u32,
+        resolve: ResolveFlag,
+    ) -> Step<Outcome> {
+        // Such a descriptor stands for a file without opening it; to open it by that rings again.
+        if flags.contains(OFlag::O_PATH) {
+            return Ok(Outcome::GoOn);
+        }
+        let creates = flags.contains(OFlag::O_CREAT);
+        if flags.contains(OFlag::O_TMPFILE) {
+            return self.open_unnamed(spoken, flags, mode, resolve);
+        }
+        let alone = creates && flags.contains(OFlag::O_EXCL);
+        let ways = Ways { last: !alone && !flags.contains(OFlag::O_NOFOLLOW), resolve };
+        for _ in 0..TRIES {
+            match spoken.find(&self.caller, ways)? {
+                Target::Found(_) if alone => return Err(Errno::EEXIST.into()),
+                Target::Found(found) => return self.open_found(spoken, &found, flags),
+                Target::Missing(_) if !creates => return Err(Errno::ENOENT.into()),
+                Target::Missing(slot) => {
+                    if let Some(outcome) = self.create(spoken, &slot, flags, mode)? {
+                        return Ok(outcome);
+                    }
+                }
+            }
+        }
+        Err(Errno::EAGAIN.into())
+    }
+
+    fn open_found(&self, spoken: &Spoken, found: &Found, flags: OFlag) -> Step<Outcome> {
+        let writes = flags.intersects(OFlag::O_ACCMODE.union(OFlag::O_TRUNC));
+        match found.kind() {
+            SFlag::S_IFLNK => return Err(Errno::ELOOP.into()),
+            SFlag::S_IFDIR if writes || flags.contains(OFlag::O_CREAT) => {
+                return Err(Errno::EISDIR.into());
+            }
+            // Names are not protected.
+            SFlag::S_IFDIR => return Ok(Outcome::GoOn),
+            _ if flags.contains(OFlag::O_DIRECTORY) => return Err(Errno::ENOTDIR.into()),
+            // A disk is all the files on it.
+            SFlag::S_IFBLK => return Err(Errno::EACCES.into()),
+            _ => {}
+        }
+        // A pipe, a socket, memory: it is in no folder.
+        if !found.real.has_root() {
+            return Ok(Outcome::GoOn);
+        }
+        let action = if writes { Action::Write } else { Action::Read };
+        if !self.confinement.drafts().hold(found) {
+            self.demand(&found.real, action, spoken)?;
+        }
+        let is_regular = found.kind() == SFlag::S_IFREG;
+        if is_regular {
+            self.passed(&found.real, action);
+        }
+        let grant = if writes { Grant::Write } else { Grant::Read };
+        if self.granted.is_empty() && self.confinement.covers(&found.real, grant, found.identity())
+        {
+            return Ok(Outcome::GoOn);
+        }
+        // The kernel knows whose process files are; a device or pipe may make the opener wait.
+        if !is_regular || found.real.starts_with("/proc") || found.real.starts_with("/sys") {
+            return Ok(Outcome::GoOn);
+        }
+        self.take_rights()?;
+        let flags_now = (flags - SAID) | OFlag::O_CLOEXEC;
+        let file = open(&*found.path(), flags_now, Mode::empty())?;
+        Ok(hand_in(file, flags))
+    }
+
+    /// Makes a file; None if somebody else did meanwhile.
+    fn create(
+        &self,
+        spoken: &Spoken,
+        slot: &Slot,
+        flags: OFlag,
+        mode: u32,
+    ) -> Step<Option<Outcome>> {
+        use std::os::unix::ffi::OsStrExt;
+        if spoken.path.as_os_str().as_bytes().ends_with(b"/") {
+            return Err(Errno::EISDIR.into());
+        }
+        if flags.contains(OFlag::O_DIRECTORY) {
+            return Err(Errno::EINVAL.into());
+        }
+        let real = slot.real();
+        let demanded = self.demand(&real, Action::Write, spoken);
+        let is_draft = demanded.is_err() && self.may_be_draft(slot);
+        if !is_draft {
+            demanded?;
+            self.passed(&real, Action::Write);
+        }
+        if !is_draft && self.wall_leaves_names(&slot.folder) {
+            return Ok(Some(Outcome::GoOn));
+        }
+        self.take_rights()?;
+        let umask = self.identity()?.umask;
+        let alone = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+        let mode = Mode::from_bits_truncate(mode & !umask & 0o7777);
+        let file = match openat(&slot.folder.handle, &*slot.name, (flags - SAID) | alone, mode) {
+            Err(Errno::EEXIST) if !flags.contains(OFlag::O_EXCL) => return Ok(None),
+            opened => opened?,
+        };
+        if is_draft {
+            self.confinement.drafts().add(&file)?;
+        }
+        Ok(Some(hand_in(file, flags)))
+    }
+
+    /// `O_TMPFILE`: a file without a name, which linking may give it; that rings again.
+    fn open_unnamed(
+        &self,
+        spoken: &Spoken,
+        flags: OFlag,
+        mode: u32,
+        resolve: ResolveFlag,
+    ) -> Step<Outcome> {
+        let folder = spoken.find_present(&self.caller, Ways { last: true, resolve })?;
+        if folder.kind() != SFlag::S_IFDIR {
+            return Err(Errno::ENOTDIR.into());
+        }
+        self.demand(&folder.real.join("#unnamed"), Action::Write, spoken)?;
+        if self.wall_leaves_names(&folder) {
+            return Ok(Outcome::GoOn);
+        }
+        self.take_rights()?;
+        let mode = Mode::from_bits_truncate(mode & !self.identity()?.umask & 0o7777);
+        let flags_now = (flags - OFlag::O_NOFOLLOW) | OFlag::O_CLOEXEC;
+        Ok(hand_in(open(&*folder.path(), flags_now, mode)?, flags))
+    }
+}
+
+fn hand_in(file: OwnedFd, flags: OFlag) -> Outcome {
+    Outcome::HandIn { file, close_on_exec: flags.contains(OFlag::O_CLOEXEC) }
+}

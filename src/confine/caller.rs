@@ -1,0 +1,166 @@
+//! The process that made a call, as `/proc` and its memory show it. What is read is the caller's
+//! own only while its call waits, which every reading ends with asking.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{IoSliceMut, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::libc;
+use nix::sys::stat::Mode;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+
+use super::listener::{Listener, Notice};
+
+/// The kernel's limit to a path, with the final NUL.
+const PATH_MAX: usize = 4096;
+/// Most paths are shorter.
+const USUAL: usize = 256;
+/// Pages are this, or a multiple of it.
+const PAGE: usize = 4096;
+
+/// How much of a process's arguments is looked at.
+const ARGUMENTS: u64 = 128 * 1024;
+
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    pub(super) notice: Notice,
+    pub(super) listener: &'a Listener,
+}
+
+/// With whose rights a call is made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Identity {
+    pub(super) process: u32,
+    pub(super) user: u32,
+    pub(super) group: u32,
+    pub(super) groups: Vec<u32>,
+    pub(super) umask: u32,
+}
+
+impl Caller<'_> {
+    /// The path at an address; an error is what the call is to fail with.
+    pub(super) fn path(&self, address: u64) -> Result<PathBuf, Errno> {
+        let mut text = self.memory(address, USUAL)?;
+        let mut end = memchr::memchr(0, &text);
+        if end.is_none() {
+            text = self.memory(address, PATH_MAX)?;
+            end = memchr::memchr(0, &text);
+        }
+        text.truncate(end.ok_or(Errno::ENAMETOOLONG)?);
+        Ok(OsString::from_vec(text).into())
+    }
+
+    /// The bytes at an address: `length` of them, or fewer if the memory ends.
+    pub(super) fn memory(&self, address: u64, length: usize) -> Result<Vec<u8>, Errno> {
+        let base = usize::try_from(address).map_err(|_| Errno::EFAULT)?;
+        let mut bytes = vec![0; length];
+        // Page by page, since a piece that is not all there is not read at all.
+        let mut pieces = Vec::with_capacity(length / PAGE + 2);
+        let mut at = 0;
+        while at < length {
+            let start = base.checked_add(at).ok_or(Errno::EFAULT)?;
+            let len = (PAGE - start % PAGE).min(length - at);
+            pieces.push(RemoteIoVec { base: start, len });
+            at += len;
+        }
+        let mut local = [IoSliceMut::new(&mut bytes)];
+        let read = match process_vm_readv(Pid::from_raw(self.notice.tid), &mut local, &pieces) {
+            Ok(read) if read > 0 => read,
+            Ok(_) | Err(Errno::EFAULT) => return Err(Errno::EFAULT),
+            Err(_) => return Err(Errno::EACCES),
+        };
+        bytes.truncate(read);
+        self.confirm(bytes)
+    }
+
+    /// Exactly `N` bytes at an address.
+    pub(super) fn bytes<const N: usize>(&self, address: u64) -> Result<[u8; N], Errno> {
+        self.memory(address, N)?.try_into().map_err(|_| Errno::EFAULT)
+    }
+
+    /// The folder that relative paths start from: the working directory, or that of a descriptor.
+    pub(super) fn base(&self, descriptor: u64) -> Result<OwnedFd, Errno> {
+        let tid = self.notice.tid;
+        match descriptor_number(descriptor) {
+            libc::AT_FDCWD => self.open(&format!("/proc/{tid}/cwd")),
+            number if number < 0 => Err(Errno::EBADF),
+            number => self.descriptor(number),
+        }
+    }
+
+    /// What a descriptor stands for.
+    pub(super) fn descriptor(&self, number: i32) -> Result<OwnedFd, Errno> {
+        let opened = self.open(&format!("/proc/{}/fd/{number}", self.notice.tid));
+        opened.map_err(|errno| if errno == Errno::ENOENT { Errno::EBADF } else { errno })
+    }
+
+    pub(super) fn identity(&self) -> Result<Identity, Errno> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.notice.tid));
+        let status = self.confirm(status.map_err(|_| Errno::EACCES)?)?;
+        parse_identity(&status).ok_or(Errno::EACCES)
+    }
+
+    /// Whether the arguments of the caller's process name a path: `real`, or the words that it
+    /// just used for it.
+    pub(super) fn names(&self, real: &Path, spoken: &Path) -> bool {
+        let tid = self.notice.tid;
+        let mut text = Vec::new();
+        let Ok(file) = fs::File::open(format!("/proc/{tid}/cmdline")) else { return false };
+        if file.take(ARGUMENTS).read_to_end(&mut text).is_err() {
+            return false;
+        }
+        let cwd = fs::read_link(format!("/proc/{tid}/cwd")).unwrap_or_default();
+        // The first is the program.
+        text.split(|&byte| byte == 0).skip(1).flat_map(words).any(|word| {
+            let word = Path::new(std::ffi::OsStr::from_bytes(word));
+            word == spoken || crate::model::fold(&cwd.join(word)) == real
+        })
+    }
+
+    fn open(&self, path: &str) -> Result<OwnedFd, Errno> {
+        let opened = open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty());
+        // A process that is gone, or may not be looked into.
+        let opened =
+            opened.map_err(|errno| if errno == Errno::EPERM { Errno::EACCES } else { errno })?;
+        self.confirm(opened)
+    }
+
+    fn confirm<T>(&self, read: T) -> Result<T, Errno> {
+        if self.listener.waits(self.notice.id) { Ok(read) } else { Err(Errno::ESRCH) }
+    }
+}
+
+/// A descriptor's number, as the kernel takes it from a register.
+#[expect(clippy::cast_possible_truncation, reason = "as the kernel does")]
+pub(super) fn descriptor_number(register: u64) -> i32 {
+    register as i32
+}
+
+/// The parts of an argument that may be paths: of a shell line each word, of an option its value.
+fn words(argument: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let breaks = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=:;|&<>()`,".contains(byte);
+    std::iter::once(argument)
+        .chain(argument.split(breaks as fn(&u8) -> bool))
+        .filter(|word| !word.is_empty())
+}
+
+fn parse_identity(status: &str) -> Option<Identity> {
+    let fields: HashMap<&str, &str> =
+        status.lines().filter_map(|line| line.split_once(":\t")).collect();
+    // Real, effective, saved, and that of the file system.
+    let of_files = |key: &str| fields.get(key)?.split_whitespace().nth(3)?.parse().ok();
+    Some(Identity {
+        process: fields.get("Tgid")?.parse().ok()?,
+        user: of_files("Uid")?,
+        group: of_files("Gid")?,
+        groups: fields.get("Groups")?.split_whitespace().map_while(|id| id.parse().ok()).collect(),
+        umask: u32::from_str_radix(fields.get("Umask")?, 8).ok()?,
+    })
+}

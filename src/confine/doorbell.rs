@@ -1,0 +1,210 @@
+//! Answers what rings: one thread for each listener. What must be asked about or may take its time
+//! is put aside, so that no call waits for another's answer.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::stat::{Mode, umask};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use super::call::{Call, Outcome, Stop};
+use super::caller::{Caller, Identity};
+use super::listener::{Listener, Notice};
+use super::{Attempt, Confinement};
+use crate::zone::Denied;
+
+/// Calls of one process that may wait for a decision; a further one may not.
+const HELD_MAX: usize = 2;
+
+/// Calls of all processes behind one listener that are put aside; past that they fail.
+const ASIDE_MAX: usize = 4096;
+
+/// How often is looked whether a call that waits was abandoned.
+const STILL_THERE: Duration = Duration::from_millis(500);
+
+/// How often a path may change what it means while its access is asked about.
+const GRANTS_MAX: usize = 16;
+
+/// Behind one listener.
+#[derive(Debug)]
+pub struct Doorbell {
+    listener: Listener,
+    confinement: Arc<Confinement>,
+    runtime: Handle,
+    /// Calls that were put aside, of each process.
+    aside: Mutex<HashMap<u32, usize>>,
+}
+
+impl Doorbell {
+    /// Attends a listener until no process is left that could ring. To be called in a runtime.
+    pub fn attend(listener: OwnedFd, confinement: Arc<Confinement>) -> io::Result<()> {
+        let doorbell = Arc::new(Self {
+            listener: Listener::new(listener),
+            confinement,
+            runtime: Handle::current(),
+            aside: Mutex::new(HashMap::new()),
+        });
+        thread::Builder::new().name("doorbell".to_owned()).spawn(move || doorbell.run())?;
+        Ok(())
+    }
+
+    fn run(self: Arc<Self>) {
+        if let Err(error) = own_umask() {
+            tracing::error!(%error, "a doorbell cannot be attended: what rings it fails");
+            return;
+        }
+        loop {
+            match self.listener.receive() {
+                Ok(Some(notice)) => self.ring(notice, Vec::new()),
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::error!(%error, "a doorbell broke: what rings it fails from now on");
+                    return;
+                }
+            }
+        }
+    }
+
+    fn ring(self: &Arc<Self>, notice: Notice, granted: Vec<Denied>) {
+        let caller = Caller { notice, listener: &self.listener };
+        match Call::new(caller, &self.confinement, &granted).handle() {
+            Ok(Outcome::Later(act)) => self.later(notice, act),
+            Ok(outcome) => self.answer(notice, Ok(outcome)),
+            Err(Stop::Fails(errno)) => self.answer(notice, Err(errno)),
+            Err(Stop::Outside { denied, real, spoken }) => {
+                let Ok(Identity { process, .. }) = caller.identity() else {
+                    return self.answer(notice, Err(Errno::EACCES));
+                };
+                let named = caller.names(&real, &spoken);
+                self.ask(notice, granted, denied, process, named);
+            }
+            // Only the superuser is stopped for its rights, and only once.
+            Err(Stop::Rights(_)) => self.answer(notice, Err(Errno::EPERM)),
+        }
+    }
+
+    fn answer(&self, notice: Notice, outcome: Result<Outcome, Errno>) {
+        match outcome {
+            Ok(Outcome::GoOn) => self.listener.go_on(notice.id),
+            Ok(Outcome::HandIn { file, close_on_exec }) => {
+                self.listener.hand_in(notice.id, &file, close_on_exec);
+            }
+            Ok(Outcome::Done | Outcome::Later(_)) => self.listener.answer(notice.id, Ok(())),
+            Err(errno) => self.listener.answer(notice.id, Err(errno)),
+        }
+    }
+
+    fn later(self: &Arc<Self>, notice: Notice, act: Box<dyn FnOnce() -> Result<(), Errno> + Send>) {
+        let caller = Caller { notice, listener: &self.listener };
+        let place = caller.identity().ok().and_then(|of| self.put_aside(of.process));
+        let Some(place) = place else {
+            return self.answer(notice, Err(Errno::EAGAIN));
+        };
+        let doorbell = Arc::clone(self);
+        let spawned = thread::Builder::new().spawn(move || {
+            doorbell.answer(notice, act().map(|()| Outcome::Done));
+            drop(place);
+        });
+        if spawned.is_err() {
+            self.answer(notice, Err(Errno::EAGAIN));
+        }
+    }
+
+    /// Asks whether an access may pass; the call waits meanwhile, and nobody else does.
+    fn ask(
+        self: &Arc<Self>,
+        notice: Notice,
+        mut granted: Vec<Denied>,
+        denied: Denied,
+        pid: u32,
+        named: bool,
+    ) {
+        let place = self.put_aside(pid).filter(|_| granted.len() < GRANTS_MAX);
+        let Some(place) = place else {
+            return self.answer(notice, Err(Errno::EACCES));
+        };
+        let Denied { path, action, grantable } = denied.clone();
+        let may_wait = place.number <= HELD_MAX;
+        let (reply, decision) = oneshot::channel();
+        let attempt = Attempt { path, action, grantable, pid, named, may_wait };
+        self.confinement.keeper().blocked(attempt, reply);
+        let doorbell = Arc::clone(self);
+        self.runtime.spawn(async move {
+            let passes = doorbell.decided(notice, decision).await;
+            drop(place);
+            if !passes {
+                return doorbell.answer(notice, Err(Errno::EACCES));
+            }
+            granted.push(denied);
+            let again = Arc::clone(&doorbell);
+            let spawned = thread::Builder::new().spawn(move || {
+                if own_umask().is_ok() {
+                    again.ring(notice, granted);
+                }
+            });
+            if spawned.is_err() {
+                doorbell.answer(notice, Err(Errno::EAGAIN));
+            }
+        });
+    }
+
+    /// Waits for a decision while the call does.
+    async fn decided(&self, notice: Notice, mut decision: oneshot::Receiver<bool>) -> bool {
+        loop {
+            tokio::select! {
+                decided = &mut decision => return decided.unwrap_or(false),
+                () = tokio::time::sleep(STILL_THERE) => if !self.listener.waits(notice.id) {
+                    return false;
+                },
+            }
+        }
+    }
+
+    fn put_aside(self: &Arc<Self>, process: u32) -> Option<Place> {
+        let mut aside = self.aside();
+        if aside.values().sum::<usize>() >= ASIDE_MAX {
+            return None;
+        }
+        let number = aside.entry(process).or_default();
+        *number += 1;
+        Some(Place { doorbell: Arc::clone(self), process, number: *number })
+    }
+
+    fn aside(&self) -> MutexGuard<'_, HashMap<u32, usize>> {
+        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call that was put aside, until dropped.
+struct Place {
+    doorbell: Arc<Doorbell>,
+    process: u32,
+    /// How many calls of its process are.
+    number: usize,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut aside = self.doorbell.aside();
+        if let Some(number) = aside.get_mut(&self.process) {
+            *number -= 1;
+            if *number == 0 {
+                aside.remove(&self.process);
+            }
+        }
+    }
+}
+
+/// Gives this thread a umask of its own: none, since the caller's is reckoned in.
+fn own_umask() -> io::Result<()> {
+    unshare(CloneFlags::CLONE_FS)?;
+    umask(Mode::empty());
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! The supervisor's end of a filter: takes the calls that the kernel stopped, and answers them.
+//! seccomp_unotify(2) is the reference.
+
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+/// Wakes handler and caller on the same processor, one after the other, since Linux 6.6.
+const SYNC_WAKE_UP: u64 = 1;
+
+/// The listener of one filter; every process under that filter rings it.
+#[derive(Debug)]
+pub(super) struct Listener(OwnedFd);
+
+/// A call that waits in the kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Notice {
+    pub(super) id: u64,
+    /// The thread that made the call.
+    pub(super) tid: i32,
+    pub(super) call: libc::c_long,
+    pub(super) args: [u64; 6],
+}
+
+impl Listener {
+    pub(super) fn new(listener: OwnedFd) -> Self {
+        // Kernels that don't know the flag wake by other ways.
+        // SAFETY: the call takes the flags by value.
+        unsafe {
+            libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP);
+        }
+        Self(listener)
+    }
+
+    /// Waits for the next call; None when no process is left under the filter.
+    pub(super) fn receive(&self) -> io::Result<Option<Notice>> {
+        loop {
+            let mut waiting = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut waiting, PollTimeout::NONE) {
+                Err(Errno::EINTR) => continue,
+                other => other?,
+            };
+            let seen = waiting[0].revents().unwrap_or(PollFlags::empty());
+            if !seen.contains(PollFlags::POLLIN) {
+                return Ok(None);
+            }
+            // SAFETY: zeroes are a valid value, and the kernel asks for them.
+            let mut notice: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+            match self.control(libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notice) {
+                Ok(_) => {}
+                // The caller was killed before it was heard.
+                Err(Errno::ENOENT | Errno::EINTR) => continue,
+                Err(errno) => return Err(errno.into()),
+            }
+            return Ok(Some(Notice {
+                id: notice.id,
+                tid: notice.pid.cast_signed(),
+                call: libc::c_long::from(notice.data.nr),
+                args: notice.data.args,
+            }));
+        }
+    }
+
+    /// Whether the call still waits: until then what was read of its thread was its own.
+    pub(super) fn waits(&self, id: u64) -> bool {
+        let mut id = id;
+        self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id).is_ok()
+    }
+
+    /// Lets the kernel do the call as the caller asks, which the caller may have changed since.
+    pub(super) fn go_on(&self, id: u64) {
+        self.respond(id, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+    }
+
+    /// Ends the call: it returns zero, or fails.
+    pub(super) fn answer(&self, id: u64, result: Result<(), Errno>) {
+        self.respond(id, result.err().map_or(0, |errno| -(errno as i32)), 0);
+    }
+
+    /// Ends the call with a descriptor of the caller's own for `file`.
+    pub(super) fn hand_in(&self, id: u64, file: &OwnedFd, close_on_exec: bool) {
+        let mut add = libc::seccomp_notif_addfd {
+            id,
+            flags: flag(libc::SECCOMP_ADDFD_FLAG_SEND),
+            srcfd: file.as_raw_fd().cast_unsigned(),
+            newfd: 0,
+            newfd_flags: if close_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
+        };
+        match self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut add) {
+            // Gone meanwhile, or interrupted: it makes the call again.
+            Ok(_) | Err(Errno::ENOENT | Errno::EINPROGRESS) => {}
+            Err(errno) => self.answer(id, Err(errno)),
+        }
+    }
+
+    fn respond(&self, id: u64, error: i32, flags: libc::c_ulong) {
+        let mut response = libc::seccomp_notif_resp { id, val: 0, error, flags: flag(flags) };
+        // An error says that the caller is gone.
+        let _ = self.control(libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut response);
+    }
+
+    fn control<T>(&self, request: libc::Ioctl, argument: *mut T) -> nix::Result<libc::c_int> {
+        // SAFETY: each request above is given a pointer to the structure that it is defined with,
+        // valid for reading and writing for the length of the call.
+        Errno::result(unsafe { libc::ioctl(self.0.as_raw_fd(), request, argument) })
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the flags are the lowest bits")]
+fn flag(flag: libc::c_ulong) -> u32 {
+    flag as u32
+}

@@ -1,0 +1,88 @@
+//! System calls without a safe wrapper elsewhere, each in one here.
+
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
+
+use super::caller::Identity;
+
+/// This thread's rights to files, as another user's until dropped.
+pub(super) struct Borrowed {
+    user: Uid,
+    group: Gid,
+    groups: Vec<u32>,
+}
+
+/// Takes on the rights to files of an identity, on this thread alone. Only for the superuser.
+pub(super) fn borrow_rights(identity: &Identity) -> Result<Borrowed, Errno> {
+    let groups = nix::unistd::getgroups()?.into_iter().map(Gid::as_raw).collect();
+    set_groups(&identity.groups)?;
+    Ok(Borrowed {
+        group: setfsgid(Gid::from_raw(identity.group)),
+        user: setfsuid(Uid::from_raw(identity.user)),
+        groups,
+    })
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        setfsuid(self.user);
+        setfsgid(self.group);
+        let _ = set_groups(&self.groups);
+    }
+}
+
+/// The bare call: the C library's wrapper changes all threads.
+fn set_groups(groups: &[u32]) -> Result<(), Errno> {
+    // SAFETY: the pointer is valid for reading `groups.len()` ids for the length of the call.
+    let done = unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) };
+    Errno::result(done).map(drop)
+}
+
+pub(super) fn set_attribute(
+    path: &str,
+    name: &CString,
+    value: &[u8],
+    flags: i32,
+) -> Result<(), Errno> {
+    let path = CString::new(path).map_err(|_| Errno::EINVAL)?;
+    // SAFETY: both strings end in NUL, and `value` is valid for reading its length.
+    let done = unsafe {
+        libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), flags)
+    };
+    Errno::result(done).map(drop)
+}
+
+pub(super) fn remove_attribute(path: &str, name: &CString) -> Result<(), Errno> {
+    let path = CString::new(path).map_err(|_| Errno::EINVAL)?;
+    // SAFETY: both strings end in NUL.
+    Errno::result(unsafe { libc::removexattr(path.as_ptr(), name.as_ptr()) }).map(drop)
+}
+
+/// A descriptor of ours for what is behind one of another process.
+pub(super) fn descriptor_of(process: u32, number: i32) -> Result<OwnedFd, Errno> {
+    // SAFETY: the calls take numbers only, and a descriptor that they return is new.
+    unsafe {
+        let process = Errno::result(libc::syscall(libc::SYS_pidfd_open, process, 0))?;
+        let process = OwnedFd::from_raw_fd(descriptor(process)?);
+        let copy = libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0);
+        Ok(OwnedFd::from_raw_fd(descriptor(Errno::result(copy)?)?))
+    }
+}
+
+/// Connects a socket to an address that was copied from its owner.
+pub(super) fn connect(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
+    let length = libc::socklen_t::try_from(address.len()).map_err(|_| Errno::EINVAL)?;
+    // SAFETY: `address` is valid for reading its length; the kernel takes it for bytes.
+    let done = unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) };
+    Errno::result(done).map(drop)
+}
+
+fn descriptor(number: libc::c_long) -> Result<i32, Errno> {
+    i32::try_from(number).map_err(|_| Errno::EBADF)
+}

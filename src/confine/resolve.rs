@@ -1,0 +1,285 @@
+//! From the words of a call to the file it would reach, in the caller's view. What is found is
+//! held by a descriptor, so that what is judged is what is used.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{
+    AT_FDCWD, OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlink, readlinkat,
+};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
+use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
+
+use super::caller::Caller;
+
+const HANDLE: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
+/// What forbids a path to go where links and `..` lead.
+const SCOPED: ResolveFlag = ResolveFlag::RESOLVE_BENEATH
+    .union(ResolveFlag::RESOLVE_IN_ROOT)
+    .union(ResolveFlag::RESOLVE_NO_SYMLINKS)
+    .union(ResolveFlag::RESOLVE_NO_MAGICLINKS);
+/// The kernel's limit to the links on one path.
+const LINKS_MAX: usize = 40;
+
+/// A file, folder or whatever else a path leads to.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Stands for it without opening it.
+    pub(super) handle: OwnedFd,
+    /// Where it is: absolute and free of links; no path for what lies in no folder (`pipe:[7]`).
+    pub(super) real: PathBuf,
+    pub(super) stat: FileStat,
+}
+
+/// Where a name is, or would be made.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) folder: Found,
+    pub(super) name: OsString,
+}
+
+#[derive(Debug)]
+pub(super) enum Target {
+    Found(Found),
+    /// Only its folder is there.
+    Missing(Slot),
+}
+
+/// The words of a call: a path, and the descriptor that a relative one starts from.
+#[derive(Clone, Debug)]
+pub(super) struct Spoken {
+    pub(super) folder: u64,
+    pub(super) path: PathBuf,
+}
+
+/// How a path is followed, as far as the call has a say in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ways {
+    /// A link at the end is followed.
+    pub(super) last: bool,
+    /// Of `openat2`.
+    pub(super) resolve: ResolveFlag,
+}
+
+impl Ways {
+    pub(super) const FOLLOW: Self = Self { last: true, resolve: ResolveFlag::empty() };
+    pub(super) const STAY: Self = Self { last: false, resolve: ResolveFlag::empty() };
+}
+
+impl Found {
+    pub(super) fn new(handle: OwnedFd) -> Result<Self, Errno> {
+        let stat = fstat(&handle)?;
+        let real = PathBuf::from(readlink(&*by_handle(&handle))?);
+        Ok(Self { handle, real: present(real, &stat), stat })
+    }
+
+    pub(super) fn kind(&self) -> SFlag {
+        SFlag::from_bits_truncate(self.stat.st_mode & SFlag::S_IFMT.bits())
+    }
+
+    /// Tells it from every other file, whatever it is called.
+    pub(super) fn identity(&self) -> (u64, u64) {
+        (self.stat.st_dev, self.stat.st_ino)
+    }
+
+    /// A path that leads to it whatever becomes of its name.
+    pub(super) fn path(&self) -> String {
+        by_handle(&self.handle)
+    }
+}
+
+impl Slot {
+    pub(super) fn real(&self) -> PathBuf {
+        self.folder.real.join(&self.name)
+    }
+
+    /// What the name stands for now, a link for itself.
+    pub(super) fn occupant(&self) -> Result<Found, Errno> {
+        let handle =
+            openat(&self.folder.handle, &*self.name, HANDLE | OFlag::O_NOFOLLOW, Mode::empty())?;
+        let stat = fstat(&handle)?;
+        Ok(Found { handle, real: self.real(), stat })
+    }
+}
+
+impl Spoken {
+    /// Finds what the words mean now.
+    pub(super) fn find(&self, caller: &Caller, ways: Ways) -> Result<Target, Errno> {
+        if self.path.as_os_str().is_empty() {
+            return Err(Errno::ENOENT);
+        }
+        // In a root of its own, an absolute path starts there too.
+        let base =
+            match self.path.has_root() && !ways.resolve.contains(ResolveFlag::RESOLVE_IN_ROOT) {
+                true => None,
+                false => Some(caller.base(self.folder)?),
+            };
+        match look(base.as_ref(), &self.path, ways) {
+            Ok(handle) => {
+                let found = Found::new(handle)?;
+                // `/proc/self` led to this process: it means the caller.
+                if !found.real.starts_with("/proc") {
+                    return Ok(Target::Found(found));
+                }
+            }
+            Err(Errno::ENOENT) if ways.resolve.intersects(SCOPED) => {
+                return self.missing(base.as_ref(), ways);
+            }
+            Err(Errno::ELOOP | Errno::ENOENT) if !ways.resolve.intersects(SCOPED) => {}
+            Err(errno) => return Err(errno),
+        }
+        walk(caller, base, &self.path, ways.last)
+    }
+
+    /// Finds the place of what is not there, by ways that are the kernel's alone.
+    fn missing(&self, base: Option<&OwnedFd>, ways: Ways) -> Result<Target, Errno> {
+        let (Some(above), Some(name)) = (self.path.parent(), self.path.file_name()) else {
+            return Err(Errno::ENOENT);
+        };
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        let folder = Found::new(look(base, above, Ways { last: true, ..ways })?)?;
+        let slot = Slot { folder, name: name.to_owned() };
+        // A link that leads nowhere would have to be followed.
+        if slot.occupant().is_ok() { Err(Errno::EXDEV) } else { Ok(Target::Missing(slot)) }
+    }
+
+    /// Finds what must be there.
+    pub(super) fn find_present(&self, caller: &Caller, ways: Ways) -> Result<Found, Errno> {
+        match self.find(caller, ways)? {
+            Target::Found(found) => Ok(found),
+            Target::Missing(_) => Err(Errno::ENOENT),
+        }
+    }
+
+    /// Finds the folder of a name that is to be made, moved or removed. None: the words end in no
+    /// name (`.`, `..`, `/`).
+    pub(super) fn slot(&self, caller: &Caller) -> Result<Option<Slot>, Errno> {
+        let bytes = self.path.as_os_str().as_bytes();
+        let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
+        let start = memchr::memrchr(b'/', &bytes[..end]).map_or(0, |at| at + 1);
+        let name = &bytes[start..end];
+        if bytes.is_empty() {
+            return Err(Errno::ENOENT);
+        }
+        if matches!(name, b"" | b"." | b"..") {
+            return Ok(None);
+        }
+        let above = match &bytes[..start] {
+            b"" => Path::new("."),
+            above => Path::new(OsStr::from_bytes(above)),
+        };
+        let folder = Self { folder: self.folder, path: above.to_owned() };
+        let folder = folder.find_present(caller, Ways::FOLLOW)?;
+        if folder.kind() != SFlag::S_IFDIR {
+            return Err(Errno::ENOTDIR);
+        }
+        Ok(Some(Slot { folder, name: OsStr::from_bytes(name).to_owned() }))
+    }
+}
+
+/// Lets the kernel find a path, all but what differs for each process that looks.
+fn look(base: Option<&OwnedFd>, path: &Path, ways: Ways) -> Result<OwnedFd, Errno> {
+    let flags = if ways.last { HANDLE } else { HANDLE | OFlag::O_NOFOLLOW };
+    let resolve = ways.resolve | ResolveFlag::RESOLVE_NO_MAGICLINKS;
+    let how = OpenHow::new().flags(flags).resolve(resolve);
+    match base {
+        Some(base) => openat2(base, path, how),
+        None => openat2(AT_FDCWD, path, how),
+    }
+}
+
+/// Follows a path by components, as the kernel would for the caller.
+fn walk(
+    caller: &Caller,
+    base: Option<OwnedFd>,
+    path: &Path,
+    follow: bool,
+) -> Result<Target, Errno> {
+    let mut here = match base {
+        Some(base) => base,
+        None => root()?,
+    };
+    let mut ahead = Vec::new();
+    queue(&mut ahead, path);
+    // `link/` is what the link leads to, and a folder.
+    let must_be_folder = path.as_os_str().as_bytes().ends_with(b"/");
+    let mut links = 0;
+    while let Some(name) = ahead.pop() {
+        if name == ".." {
+            here = openat(&here, "..", HANDLE | OFlag::O_DIRECTORY, Mode::empty())?;
+            continue;
+        }
+        let next = match openat(&here, &*name, HANDLE | OFlag::O_NOFOLLOW, Mode::empty()) {
+            Err(Errno::ENOENT) if ahead.is_empty() => {
+                return Ok(Target::Missing(Slot { folder: Found::new(here)?, name }));
+            }
+            next => next?,
+        };
+        let is_link = fstat(&next)?.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFLNK.bits();
+        if !is_link || ahead.is_empty() && !follow && !must_be_folder {
+            here = next;
+            continue;
+        }
+        links += 1;
+        if links > LINKS_MAX {
+            return Err(Errno::ELOOP);
+        }
+        if fstatfs(&here)?.filesystem_type() == PROC_SUPER_MAGIC {
+            let folder = PathBuf::from(readlink(&*by_handle(&here))?);
+            let notice = caller.notice;
+            if folder != Path::new("/proc") {
+                // It leads to a file without naming it.
+                here = openat(&here, &*name, HANDLE, Mode::empty())?;
+                continue;
+            }
+            if name == "self" || name == "thread-self" {
+                let process = caller.identity()?.process;
+                if name == "thread-self" {
+                    queue(&mut ahead, Path::new(&format!("{process}/task/{}", notice.tid)));
+                } else {
+                    queue(&mut ahead, Path::new(&process.to_string()));
+                }
+                continue;
+            }
+        }
+        let target = PathBuf::from(readlinkat(&next, "")?);
+        if target.has_root() {
+            here = root()?;
+        }
+        queue(&mut ahead, &target);
+    }
+    let found = Found::new(here)?;
+    if must_be_folder && found.kind() != SFlag::S_IFDIR {
+        return Err(Errno::ENOTDIR);
+    }
+    Ok(Target::Found(found))
+}
+
+fn root() -> Result<OwnedFd, Errno> {
+    open("/", HANDLE | OFlag::O_DIRECTORY, Mode::empty())
+}
+
+fn queue(ahead: &mut Vec<OsString>, path: &Path) {
+    let names = path.components().rev().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    ahead.extend(names);
+}
+
+/// The kernel marks what was unlinked; its place is where it was.
+fn present(real: PathBuf, stat: &FileStat) -> PathBuf {
+    let bytes = real.as_os_str().as_bytes();
+    match bytes.strip_suffix(b" (deleted)") {
+        Some(place) if stat.st_nlink == 0 => PathBuf::from(OsStr::from_bytes(place)),
+        _ => real,
+    }
+}
+
+fn by_handle(handle: impl AsFd) -> String {
+    format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
+}

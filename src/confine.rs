@@ -15,6 +15,8 @@ mod call;
 mod caller;
 mod calls;
 mod doorbell;
+mod enter;
+mod filter;
 mod listener;
 mod raw;
 mod resolve;
@@ -26,6 +28,7 @@ use tokio::sync::oneshot;
 
 use self::call::Drafts;
 pub use self::doorbell::Doorbell;
+pub use self::enter::{Entrance, Step, receive};
 use crate::model::Action;
 use crate::zone::{Bounds, Grant};
 

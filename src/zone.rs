@@ -33,6 +33,7 @@ use std::sync::Arc;
 pub use self::bounds::{Bounds, Confine, Grant, Held, How, Reach, Rule, Wall};
 use self::git::{Git, Say};
 use self::open::Root;
+pub use self::patterns::Subtree;
 use self::patterns::{Patterns, Place, Workspace};
 use self::real::{PATH_MAX, real};
 use crate::model::{Action, fold, wire_path};
@@ -69,6 +70,7 @@ pub enum GitAccess {
 /// A compiled zone. Holds the workspace's folder open.
 #[derive(Debug)]
 pub struct Zone {
+    spec: ZoneSpec,
     workspace: Workspace,
     root: Arc<Root>,
     eisen: Vec<PathBuf>,
@@ -138,6 +140,7 @@ impl Zone {
             git: Git::find(&workspace.real, spec.git),
             terminals: spec.terminals,
             workspace,
+            spec: spec.clone(),
         })
     }
 

@@ -1,10 +1,27 @@
 //! A zone as the kernel holds it: judged by real paths alone, with what a process may reach of the
 //! rest of the machine.
+//!
+//! How a real path is judged, whoever asks for it:
+//!
+//! 1. The private TMPDIR is the process's own.
+//! 2. `$EISEN_DIR` is denied.
+//! 3. In the workspace the zone decides.
+//! 4. `/proc` and `/sys` may be read, as far as the kernel itself shows them to the process; nothing
+//!    there may be written. Of `/dev` what [`Confine`] says may be used, never a disk or the
+//!    machine's memory.
+//! 5. The rest is as [`Confine`] says. Denied patterns win, and the repository's git folder is
+//!    judged as in the workspace where it lies outside.
+
+mod system;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Denied, Zone};
+use self::system::Devices;
+use super::git::Say;
+use super::patterns::{Patterns, Place, Subtree, Trails};
+use super::real::real;
+use super::{Denied, Verdict, Zone};
 use crate::model::Action;
 
 /// What a confined process may reach beside its zone.
@@ -35,6 +52,16 @@ pub enum Confine {
 pub struct Bounds {
     zone: Arc<Zone>,
     reach: Reach,
+    /// The real place of [`Reach::private`].
+    private: PathBuf,
+    sockets: Patterns,
+    devices: Devices,
+    /// Real places outside that [`Confine::Strict`] lets be read and written.
+    readable: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+    denied: Trails,
+    /// The zone's patterns: those to write, and those to read.
+    allowed: [Trails; 2],
 }
 
 /// What the kernel's path rules hold of a zone.
@@ -84,8 +111,30 @@ pub enum How {
 }
 
 impl Bounds {
+    /// Compiles the patterns, and looks on the disk for devices, and where links lead.
     pub fn new(zone: Arc<Zone>, reach: Reach) -> Result<Self, globset::Error> {
-        Ok(Self { zone, reach })
+        let (workspace, spec) = (&zone.workspace, &zone.spec);
+        let writable = [&spec.allowed[..], &spec.shared].concat();
+        let readable = [&writable[..], &spec.readable].concat();
+        let real_places =
+            |places: &[PathBuf]| system::outermost(places.iter().filter_map(|place| real(place)));
+        let strict = reach.confine == Confine::Strict;
+        let mut system = if strict { system::readable() } else { Vec::new() };
+        system.extend(real_places(&reach.readable));
+        Ok(Self {
+            private: real(&reach.private).unwrap_or_else(|| reach.private.clone()),
+            sockets: Patterns::granting(workspace, &reach.sockets)?,
+            devices: if strict { Devices::basic() } else { Devices::all() },
+            readable: system::outermost(system.into_iter()),
+            writable: real_places(&reach.writable),
+            denied: Trails::denying(workspace, &spec.denied)?,
+            allowed: [
+                Trails::granting(workspace, &writable)?,
+                Trails::granting(workspace, &readable)?,
+            ],
+            zone,
+            reach,
+        })
     }
 
     pub fn zone(&self) -> &Arc<Zone> {
@@ -98,8 +147,13 @@ impl Bounds {
 
     /// Judges an access to a real path: absolute, free of links, `.` and `..`. Does not ask the
     /// disk.
-    pub fn judge(&self, _real: &Path, _action: Action) -> Result<(), Denied> {
-        Ok(())
+    pub fn judge(&self, real: &Path, action: Action) -> Result<(), Denied> {
+        let grantable = match self.verdict(real, action) {
+            Verdict::Allowed => return Ok(()),
+            Verdict::Denied => true,
+            Verdict::Never => false,
+        };
+        Err(Denied { path: self.zone.wire(real), action, grantable })
     }
 
     /// Whether a real path lies in the workspace (or is it).
@@ -107,14 +161,109 @@ impl Bounds {
         real.starts_with(self.zone.workspace())
     }
 
-    /// Whether a socket at this real path may be connected to.
-    pub fn may_connect(&self, _real: &Path) -> bool {
-        false
+    /// Whether a socket at this real path may be connected to: what answers there acts outside
+    /// the bounds. One that the process itself may have made is its own.
+    pub fn may_connect(&self, real: &Path) -> bool {
+        if self.is_private(real) {
+            return true;
+        }
+        if self.is_eisen(real) {
+            return false;
+        }
+        let place = self.zone.place(real);
+        if !self.zone.denied.matches(&place) && self.sockets.matches(&place) {
+            return true;
+        }
+        self.is_inside(real) && self.judge(real, Action::Write).is_ok()
+    }
+
+    /// Tells of an action what holds for all that may ever lie below a real folder: whether
+    /// [`Bounds::judge`] would allow it. What may as well be mixed is told as mixed: where the
+    /// zone lets write in the workspace, someone may always make a `.git`. Does not ask the disk.
+    pub fn subtree(&self, real: &Path, action: Action) -> Subtree {
+        if self.is_private(real) {
+            return Subtree::All;
+        }
+        Subtree::Mixed
     }
 
     /// Compiles the path rules: for every file that exists now they allow nothing that
     /// [`Bounds::judge`] denies. Reads the disk.
     pub fn wall(&self) -> Wall {
         Wall { rules: Vec::new(), patterns: Vec::new() }
+    }
+
+    fn verdict(&self, real: &Path, action: Action) -> Verdict {
+        if self.is_private(real) {
+            return Verdict::Allowed;
+        }
+        if self.is_eisen(real) {
+            return Verdict::Never;
+        }
+        if self.is_inside(real) {
+            return self.verdict_inside(real, action);
+        }
+        if let Some(may) = system::may(action, real) {
+            return if may { self.unless_denied(real) } else { Verdict::Never };
+        }
+        if real.starts_with(system::DEV) && real != Path::new(system::DEV) {
+            return if self.devices.hold(real) { self.unless_denied(real) } else { Verdict::Never };
+        }
+        match (self.zone.git.judge(real, action), self.reach.confine) {
+            (Say::Denied, _) => Verdict::Denied,
+            (Say::Allowed, _) | (_, Confine::Workspace) => self.unless_denied(real),
+            (_, Confine::Strict) => self.verdict_strict(real, action),
+        }
+    }
+
+    fn verdict_inside(&self, real: &Path, action: Action) -> Verdict {
+        let place = self.zone.place(real);
+        if place.is_text() {
+            return self.zone.judge(real, &place, action);
+        }
+        // Such a name can't be told to anyone who could grant it.
+        let allowed = match self.zone.git.judge(real, action) {
+            Say::Denied => false,
+            Say::Allowed => true,
+            Say::Unopposed | Say::Nothing => self.allows(real, action),
+        };
+        if allowed && !self.denies(real) { Verdict::Allowed } else { Verdict::Never }
+    }
+
+    fn verdict_strict(&self, real: &Path, action: Action) -> Verdict {
+        let below = |places: &[PathBuf]| places.iter().any(|place| real.starts_with(place));
+        let needed = below(&self.writable) || action == Action::Read && below(&self.readable);
+        if needed || self.allows(real, action) { self.unless_denied(real) } else { Verdict::Denied }
+    }
+
+    fn unless_denied(&self, real: &Path) -> Verdict {
+        if !self.zone.denied.reach_outside() {
+            return Verdict::Allowed;
+        }
+        let place = self.zone.place(real);
+        let denied =
+            if place.is_text() { self.zone.denied.matches(&place) } else { self.denies(real) };
+        if denied { Verdict::Denied } else { Verdict::Allowed }
+    }
+
+    /// Whether the zone's patterns allow a path that need not be text.
+    fn allows(&self, real: &Path, action: Action) -> bool {
+        let trails = &self.allowed[usize::from(action == Action::Read)];
+        trails.matched(&trails.to(real))
+    }
+
+    /// Whether a denied pattern matches a path that need not be text, or may match it.
+    fn denies(&self, real: &Path) -> bool {
+        self.denied.matched(&self.denied.to(real))
+    }
+
+    fn is_private(&self, real: &Path) -> bool {
+        real.starts_with(&self.private)
+            && !(self.is_eisen(real)
+                && self.zone.eisen.iter().any(|eisen| eisen.starts_with(&self.private)))
+    }
+
+    fn is_eisen(&self, real: &Path) -> bool {
+        self.zone.eisen.iter().any(|eisen| real.starts_with(eisen))
     }
 }

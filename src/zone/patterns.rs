@@ -2,6 +2,7 @@
 //! actions and no verdicts.
 
 mod glob;
+mod trail;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,9 @@ use std::path::{Path, PathBuf};
 use globset::{Candidate, Error, GlobSet, GlobSetBuilder};
 
 use self::glob::Glob;
+pub use self::trail::Subtree;
+#[allow(unused_imports)]
+pub(super) use self::trail::{Trail, Trails};
 use super::real::real;
 
 /// The workspace, as it really is and as it was spelled: an absolute pattern may use either.
@@ -57,12 +61,7 @@ impl Patterns {
     /// Patterns that deny: each with everything below what it matches, and with the real place of
     /// the folder it names if that is reached by a link.
     pub(super) fn denying(workspace: &Workspace, globs: &[String]) -> Result<Self, Error> {
-        let mut denials = Vec::new();
-        for glob in Glob::parse_all(globs)? {
-            let glob = glob.climbed(workspace).within(workspace);
-            denials.extend(glob.relocated(workspace, real).map(|moved| moved.within(workspace)));
-            denials.push(glob);
-        }
+        let mut denials = denials(workspace, globs)?;
         let below: Vec<_> = denials.iter().map(Glob::below).collect();
         denials.extend(below);
         Self::build(&denials)
@@ -71,6 +70,11 @@ impl Patterns {
     pub(super) fn matches(&self, place: &Place) -> bool {
         place.relative().is_some_and(|forms| any_matches(&self.relative, forms))
             || any_matches(&self.absolute, place.absolute())
+    }
+
+    /// Whether some pattern reaches out of the workspace.
+    pub(super) fn reach_outside(&self) -> bool {
+        !self.absolute.is_empty()
     }
 
     /// Whether some pattern reaches into the workspace.
@@ -133,6 +137,16 @@ impl Place {
 fn grants(workspace: &Workspace, globs: &[String]) -> Result<Vec<Glob>, Error> {
     let globs = Glob::parse_all(globs)?.into_iter();
     Ok(globs.filter(|glob| !glob.climbs()).map(|glob| glob.within(workspace)).collect())
+}
+
+fn denials(workspace: &Workspace, globs: &[String]) -> Result<Vec<Glob>, Error> {
+    let mut denials = Vec::new();
+    for glob in Glob::parse_all(globs)? {
+        let glob = glob.climbed(workspace).within(workspace);
+        denials.extend(glob.relocated(workspace, real).map(|moved| moved.within(workspace)));
+        denials.push(glob);
+    }
+    Ok(denials)
 }
 
 fn any_matches(set: &GlobSet, forms: [&[u8]; 2]) -> bool {

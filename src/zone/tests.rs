@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod bounds;
 mod cwd;
 mod evasions;
 mod git;

@@ -87,6 +87,10 @@ impl Glob {
         self.climbs > 0
     }
 
+    pub(super) fn parts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(String::as_str)
+    }
+
     pub(super) fn text(&self) -> String {
         let root = if self.absolute { "/" } else { "" };
         format!("{root}{}", self.parts.join("/"))
@@ -239,7 +243,7 @@ fn within_segment(text: &str) -> Cow<'_, str> {
 }
 
 /// The one name that a component's pattern matches, if it is one: escapes are undone.
-fn literal(part: &str) -> Option<String> {
+pub(super) fn literal(part: &str) -> Option<String> {
     let mut name = String::new();
     let mut chars = part.chars();
     while let Some(c) = chars.next() {

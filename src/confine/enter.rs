@@ -1,0 +1,278 @@
+//! How a process comes to be confined: what its child does between fork and exec.
+
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString};
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+
+use super::filter;
+
+/// Rights of the superuser that would reach around the wall. An ordinary user has none of them.
+const DROPPED: &[u32] = &[
+    2,  // CAP_DAC_READ_SEARCH: files by their handles.
+    9,  // CAP_LINUX_IMMUTABLE
+    16, // CAP_SYS_MODULE
+    17, // CAP_SYS_RAWIO
+    18, // CAP_SYS_CHROOT
+    19, // CAP_SYS_PTRACE
+    21, // CAP_SYS_ADMIN
+    22, // CAP_SYS_BOOT
+    27, // CAP_MKNOD: devices that stand for a whole disk.
+    30, // CAP_AUDIT_CONTROL
+    32, // CAP_MAC_OVERRIDE
+    33, // CAP_MAC_ADMIN
+    34, // CAP_SYSLOG
+    38, // CAP_PERFMON
+    39, // CAP_BPF
+    40, // CAP_CHECKPOINT_RESTORE
+];
+
+/// What stood in the way, by the step that failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// The warden itself could not open the canary's file.
+    Bait,
+    /// Rights could not be given up.
+    Rights,
+    /// The ruleset could not be entered.
+    Wall,
+    /// A file outside could be opened, or its opening failed for another reason.
+    Canary,
+    /// The filter could not be entered, or its listener not be sent.
+    Doorbell,
+}
+
+/// Everything that a child needs to confine itself, made ready before the fork.
+#[derive(Debug)]
+pub struct Entrance {
+    ruleset: OwnedFd,
+    canary: CString,
+    program: Vec<libc::sock_filter>,
+}
+
+impl Entrance {
+    /// Makes ready to enter `ruleset`. `canary` is a file outside of all that it grants.
+    pub fn new(ruleset: OwnedFd, canary: &Path) -> Result<Self, (Step, Errno)> {
+        let canary = CString::new(canary.as_os_str().as_bytes());
+        let canary = canary.map_err(|_| (Step::Bait, Errno::EINVAL))?;
+        let native = filter::NATIVE.ok_or((Step::Doorbell, Errno::ENOSYS))?;
+        let entrance = Self { ruleset, canary, program: filter::program(native) };
+        // Else its failure behind the wall would prove nothing.
+        for access in CANARY {
+            entrance.open_canary(access).map_err(|errno| (Step::Bait, errno))?;
+        }
+        Ok(entrance)
+    }
+
+    /// Confines this process, which has one thread, and all that it will start; tells over `socket`
+    /// which step failed, or sends the listener. From then on it waits for answers in most of what
+    /// it does to files.
+    ///
+    /// For a child between fork and exec: async-signal-safe, and allocates nothing.
+    pub fn enter(&self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
+        let socket = socket.as_raw_fd();
+        self.try_to_enter(socket).map_err(|(step, errno)| {
+            let [a, b, c, d] = (errno as i32).to_le_bytes();
+            // Who does not hear of it finds the socket closed.
+            let _ = send(socket, [step.code(), a, b, c, d], None);
+            errno
+        })
+    }
+
+    fn try_to_enter(&self, socket: RawFd) -> Result<(), (Step, Errno)> {
+        give_up_rights().map_err(|errno| (Step::Rights, errno))?;
+        self.enter_wall().map_err(|errno| (Step::Wall, errno))?;
+        for access in CANARY {
+            match self.open_canary(access) {
+                Err(Errno::EACCES) => {}
+                Err(errno) => return Err((Step::Canary, errno)),
+                Ok(()) => return Err((Step::Canary, Errno::UnknownErrno)),
+            }
+        }
+        let listener = self.enter_filter().map_err(|errno| (Step::Doorbell, errno))?;
+        let sent = send(socket, [LISTENER, 0, 0, 0, 0], Some(listener));
+        // The kernel made it close-on-exec, too: a copy that stays would keep callers waiting.
+        // SAFETY: `listener` was made above, and nothing else owns it.
+        unsafe { libc::close(listener) };
+        sent.map_err(|errno| (Step::Doorbell, errno))
+    }
+
+    fn enter_wall(&self) -> Result<(), Errno> {
+        let ruleset = self.ruleset.as_raw_fd();
+        // SAFETY: the call takes a descriptor and flags by value.
+        let entered = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset, 0) };
+        Errno::result(entered).map(drop)
+    }
+
+    fn open_canary(&self, access: libc::c_int) -> Result<(), Errno> {
+        open_and_close(&self.canary, access)
+    }
+
+    fn enter_filter(&self) -> Result<RawFd, Errno> {
+        #[expect(clippy::cast_possible_truncation, reason = "programs have 4096 steps at most")]
+        let length = self.program.len() as libc::c_ushort;
+        let program = libc::sock_fprog { len: length, filter: self.program.as_ptr().cast_mut() };
+        let enter = |flags: libc::c_ulong| {
+            let mode = libc::SECCOMP_SET_MODE_FILTER;
+            // SAFETY: `program` points to `length` steps, which live as long as `self`.
+            let listener =
+                unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) };
+            #[expect(clippy::cast_possible_truncation, reason = "descriptors are ints")]
+            Errno::result(listener).map(|listener| listener as RawFd)
+        };
+        let listen = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+        // Kernels before 5.19 lack it: there any signal makes a call that waits start anew.
+        match enter(listen | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+            Err(Errno::EINVAL) => enter(listen),
+            entered => entered,
+        }
+    }
+}
+
+/// How the canary's file is tried.
+const CANARY: [libc::c_int; 2] = [libc::O_WRONLY, libc::O_RDONLY];
+
+/// Gives up what reaches around a wall, for this process and all that it becomes.
+fn give_up_rights() -> Result<(), Errno> {
+    for &right in DROPPED {
+        // SAFETY: the call takes numbers. Without the right to drop rights there are none to drop;
+        // a number that this kernel does not know fails as well.
+        unsafe { libc::prctl(libc::PR_CAPBSET_DROP, right, 0, 0, 0) };
+    }
+    drop_own_rights()?;
+    nix::sys::prctl::set_no_new_privs()
+}
+
+/// What was handed down as inheritable would outlive the bounding set.
+fn drop_own_rights() -> Result<(), Errno> {
+    const VERSION_3: u32 = 0x2008_0522;
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        pid: libc::c_int,
+    }
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Rights {
+        effective: u32,
+        permitted: u32,
+        inheritable: u32,
+    }
+    let mut header = Header { version: VERSION_3, pid: 0 };
+    let mut rights = [Rights { effective: 0, permitted: 0, inheritable: 0 }; 2];
+    // SAFETY: version 3 has two sets of rights; both pointers are valid for the calls' length.
+    Errno::result(unsafe {
+        libc::syscall(libc::SYS_capget, &raw mut header, rights.as_mut_ptr())
+    })?;
+    for &right in DROPPED {
+        let (word, kept) = (right as usize / 32, !(1 << (right % 32)));
+        rights[word].effective &= kept;
+        rights[word].permitted &= kept;
+        rights[word].inheritable &= kept;
+    }
+    // SAFETY: as above.
+    let set = unsafe { libc::syscall(libc::SYS_capset, &raw mut header, rights.as_ptr()) };
+    Errno::result(set).map(drop)
+}
+
+fn open_and_close(path: &CStr, access: libc::c_int) -> Result<(), Errno> {
+    let flags = access | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    // SAFETY: `path` ends in NUL, and the descriptor is this function's own.
+    unsafe {
+        let fd = Errno::result(libc::open(path.as_ptr(), flags))?;
+        libc::close(fd);
+    }
+    Ok(())
+}
+
+/// What a child tells before it becomes its program: a step and an error number.
+const REPORT: usize = 5;
+
+/// In the place of a step: the listener comes with it.
+const LISTENER: u8 = b'L';
+
+/// Sends a report, with a descriptor if there is one, from buffers on the stack.
+fn send(socket: RawFd, report: [u8; REPORT], fd: Option<RawFd>) -> Result<(), Errno> {
+    #[repr(C)]
+    struct Control {
+        header: libc::cmsghdr,
+        fd: RawFd,
+    }
+    let mut data = libc::iovec { iov_base: report.as_ptr().cast_mut().cast(), iov_len: REPORT };
+    // SAFETY: zeroes are valid in both; their fields are set below.
+    let (mut control, mut message): (Control, libc::msghdr) = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut data;
+    message.msg_iovlen = 1;
+    if let Some(fd) = fd {
+        control.header.cmsg_level = libc::SOL_SOCKET;
+        control.header.cmsg_type = libc::SCM_RIGHTS;
+        control.fd = fd;
+        // C libraries differ in the types of both lengths.
+        #[allow(clippy::useless_conversion)]
+        {
+            // SAFETY: it only adds numbers up.
+            let length = unsafe { libc::CMSG_LEN(size_of::<RawFd>() as libc::c_uint) };
+            control.header.cmsg_len = length.try_into().unwrap_or_default();
+            message.msg_controllen = size_of::<Control>().try_into().unwrap_or_default();
+        }
+        message.msg_control = (&raw mut control).cast();
+    }
+    // SAFETY: the message points to what lives until the call is over.
+    let sent = unsafe { libc::sendmsg(socket, &raw const message, libc::MSG_NOSIGNAL) };
+    Errno::result(sent).map(drop)
+}
+
+/// Receives what [`Entrance::enter`] sent: the listener, or the step that failed. None if the other
+/// end was closed before.
+pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Result<OwnedFd, (Step, Errno)>>> {
+    let (mut report, mut space) = ([0; REPORT], nix::cmsg_space!(RawFd));
+    let mut data = [IoSliceMut::new(&mut report)];
+    let (socket, flags) = (socket.as_raw_fd(), MsgFlags::MSG_CMSG_CLOEXEC);
+    let message = recvmsg::<()>(socket, &mut data, Some(&mut space), flags)?;
+    let mut listener = None;
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(fds) = control {
+            // SAFETY: the kernel has just made these descriptors for this process.
+            let mut fds = fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) });
+            listener = fds.next();
+        }
+    }
+    if message.bytes == 0 {
+        return Ok(None);
+    }
+    let [step, errno @ ..] = report;
+    match (listener, Step::from_code(step)) {
+        (Some(listener), _) => Ok(Some(Ok(listener))),
+        (None, Some(step)) => {
+            let errno = Errno::from_raw(i32::from_le_bytes(errno));
+            Ok(Some(Err((step, errno))))
+        }
+        (None, None) => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+impl Step {
+    const ALL: [Self; 5] = [Self::Bait, Self::Rights, Self::Wall, Self::Canary, Self::Doorbell];
+
+    /// One byte, to tell another process.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Bait => b'b',
+            Self::Rights => b'r',
+            Self::Wall => b'w',
+            Self::Canary => b'c',
+            Self::Doorbell => b'd',
+        }
+    }
+
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.code() == code)
+    }
+}

@@ -1,0 +1,231 @@
+//! The program by which the kernel tells calls apart: which ring the doorbell, which fail, which
+//! go on unseen.
+//!
+//! A call that always goes on costs nothing but a lookup: the kernel runs the program once for each
+//! number when it is loaded, and remembers which of them are allowed whatever their arguments are.
+
+use std::mem::offset_of;
+
+use nix::libc::{self, seccomp_data, sock_filter};
+
+use super::calls::{ABSENT, NOTIFIED, REFUSED};
+
+/// What the kernel calls the processor that this program is built for; None where the numbers of
+/// the calls were never looked at.
+pub(super) const NATIVE: Option<u32> = if cfg!(target_arch = "x86_64") {
+    Some(0xc000_003e)
+} else if cfg!(target_arch = "aarch64") {
+    Some(0xc000_00b7)
+} else {
+    None
+};
+
+/// Marks calls of the x32 kind, which have other numbers under the same architecture.
+const X32: u32 = 0x4000_0000;
+
+/// The bits of a socket's type beside its flags.
+const TYPE: u32 = 0xf;
+
+/// Builds the program for calls of `native` processors.
+pub(super) fn program(native: u32) -> Vec<sock_filter> {
+    let kill = libc::SECCOMP_RET_KILL_PROCESS;
+    let mut program = vec![load(offset_of!(seccomp_data, arch))];
+    program.extend(unless_equal(native, kill));
+    program.push(load(offset_of!(seccomp_data, nr)));
+    if cfg!(target_arch = "x86_64") {
+        program.push(jump(libc::BPF_JGE, X32, 0, 1));
+        program.push(end(kill));
+    }
+    let fails = |errno: i32| libc::SECCOMP_RET_ERRNO | errno.cast_unsigned();
+    for (calls, action) in [
+        (NOTIFIED, libc::SECCOMP_RET_USER_NOTIF),
+        (REFUSED, fails(libc::EPERM)),
+        (ABSENT, fails(libc::ENOSYS)),
+    ] {
+        for &call in calls {
+            program.extend(if_equal(number(call), action));
+        }
+    }
+    program.extend(datagrams_to_paths(fails(libc::EACCES)));
+    program.push(end(libc::SECCOMP_RET_ALLOW));
+    program
+}
+
+/// A datagram reaches a path without a `connect` that could be judged. Falls through for all other
+/// sockets and calls.
+fn datagrams_to_paths(refused: u32) -> Vec<sock_filter> {
+    let [unix, datagram, raw] = [libc::AF_UNIX, libc::SOCK_DGRAM, libc::SOCK_RAW].map(bits);
+    let mut program = vec![
+        jump(libc::BPF_JEQ, number(libc::SYS_socket), 1, 0),
+        jump(libc::BPF_JEQ, number(libc::SYS_socketpair), 0, 8),
+        load(argument(0)),
+        jump(libc::BPF_JEQ, unix, 0, 6),
+        load(argument(1)),
+        statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, TYPE),
+    ];
+    program.extend(if_equal(datagram, refused));
+    program.extend(if_equal(raw, refused));
+    program
+}
+
+fn if_equal(value: u32, action: u32) -> [sock_filter; 2] {
+    [jump(libc::BPF_JEQ, value, 0, 1), end(action)]
+}
+
+fn unless_equal(value: u32, action: u32) -> [sock_filter; 2] {
+    [jump(libc::BPF_JEQ, value, 1, 0), end(action)]
+}
+
+fn load(offset: usize) -> sock_filter {
+    let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+    statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset)
+}
+
+/// Where the half of an argument is that the kernel takes an `int` from.
+fn argument(number: usize) -> usize {
+    let low = if cfg!(target_endian = "big") { 4 } else { 0 };
+    offset_of!(seccomp_data, args) + 8 * number + low
+}
+
+/// Skips so many instructions if the comparison holds, else so many.
+fn jump(comparison: u32, value: u32, if_so: u8, else_: u8) -> sock_filter {
+    let code = libc::BPF_JMP | comparison | libc::BPF_K;
+    sock_filter { jt: if_so, jf: else_, ..statement(code, value) }
+}
+
+fn end(action: u32) -> sock_filter {
+    statement(libc::BPF_RET | libc::BPF_K, action)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "codes are bytes")]
+fn statement(code: u32, value: u32) -> sock_filter {
+    sock_filter { code: code as u16, jt: 0, jf: 0, k: value }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers")]
+fn number(call: libc::c_long) -> u32 {
+    call as u32
+}
+
+fn bits(value: libc::c_int) -> u32 {
+    value.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
+    const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+    const RING: u32 = libc::SECCOMP_RET_USER_NOTIF;
+
+    fn fails(errno: i32) -> u32 {
+        libc::SECCOMP_RET_ERRNO | u32::try_from(errno).unwrap()
+    }
+
+    /// What the kernel would do, as it runs such programs.
+    fn run(program: &[sock_filter], arch: u32, call: u32, args: [u64; 6]) -> u32 {
+        let mut data = [call.to_ne_bytes(), arch.to_ne_bytes()].concat();
+        data.extend([0; 8]);
+        data.extend(args.iter().flat_map(|arg| arg.to_ne_bytes()));
+        let (mut at, mut accumulator) = (0, 0);
+        loop {
+            let sock_filter { code, jt, jf, k } = program[at];
+            at += 1;
+            let holds = match u32::from(code) {
+                0x20 => {
+                    let offset = usize::try_from(k).unwrap();
+                    assert_eq!(offset % 4, 0);
+                    let word = data[offset..offset + 4].try_into().unwrap();
+                    accumulator = u32::from_ne_bytes(word);
+                    continue;
+                }
+                0x54 => {
+                    accumulator &= k;
+                    continue;
+                }
+                0x06 => return k,
+                0x15 => accumulator == k,
+                0x35 => accumulator >= k,
+                other => panic!("{other:#x}"),
+            };
+            at += usize::from(if holds { jt } else { jf });
+        }
+    }
+
+    fn native(call: libc::c_long, args: [u64; 6]) -> u32 {
+        let arch = NATIVE.unwrap();
+        run(&program(arch), arch, number(call), args)
+    }
+
+    #[test]
+    fn each_listed_call_has_its_own_fate() {
+        for (calls, fate) in
+            [(NOTIFIED, RING), (REFUSED, fails(libc::EPERM)), (ABSENT, fails(libc::ENOSYS))]
+        {
+            for &call in calls {
+                assert_eq!(native(call, [0; 6]), fate, "{call}");
+                assert_eq!(native(call, [u64::MAX; 6]), fate, "{call}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_other_calls_go_on() {
+        let listed = |call| [NOTIFIED, REFUSED, ABSENT].iter().any(|list| list.contains(&call));
+        let sockets = [libc::SYS_socket, libc::SYS_socketpair];
+        for call in (0..1024).filter(|call| !listed(*call) && !sockets.contains(call)) {
+            assert_eq!(native(call, [u64::MAX; 6]), ALLOW, "{call}");
+        }
+    }
+
+    #[test]
+    fn no_call_is_in_two_lists() {
+        let mut all = [NOTIFIED, REFUSED, ABSENT].concat();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn foreign_calls_end_the_process() {
+        const I386: u32 = 0x4000_0003;
+        const ARM: u32 = 0x4000_0028;
+        let arch = NATIVE.unwrap();
+        for call in 0..600 {
+            for foreign in [I386, ARM, 0] {
+                assert_eq!(run(&program(arch), foreign, call, [0; 6]), KILL, "{call}");
+            }
+            if cfg!(target_arch = "x86_64") {
+                assert_eq!(run(&program(arch), arch, call | X32, [0; 6]), KILL, "{call}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_socket_that_needs_no_connect_cannot_be_made() {
+        let refused = fails(libc::EACCES);
+        let flags = bits(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK);
+        let check = |family, kind: i32, fate| {
+            for call in [libc::SYS_socket, libc::SYS_socketpair] {
+                for kind in [bits(kind), bits(kind) | flags] {
+                    // The upper halves are no part of an `int`.
+                    for upper in [0, u64::MAX << 32] {
+                        let args = [upper | u64::from(bits(family)), upper | u64::from(kind)];
+                        let args = [args[0], args[1], 0, 0, 0, 0];
+                        assert_eq!(native(call, args), fate, "{call} {args:x?}");
+                    }
+                }
+            }
+        };
+        check(libc::AF_UNIX, libc::SOCK_DGRAM, refused);
+        check(libc::AF_UNIX, libc::SOCK_RAW, refused);
+        check(libc::AF_UNIX, libc::SOCK_STREAM, ALLOW);
+        check(libc::AF_UNIX, libc::SOCK_SEQPACKET, ALLOW);
+        check(libc::AF_INET, libc::SOCK_DGRAM, ALLOW);
+        check(libc::AF_NETLINK, libc::SOCK_RAW, ALLOW);
+    }
+}

@@ -20,8 +20,14 @@ mod filter;
 mod listener;
 mod raw;
 mod resolve;
+mod ruleset;
+mod support;
 
-use std::path::Path;
+use std::fs::File;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -29,18 +35,76 @@ use tokio::sync::oneshot;
 use self::call::Drafts;
 pub use self::doorbell::Doorbell;
 pub use self::enter::{Entrance, Step, receive};
+use self::ruleset::Ruleset;
+pub use self::support::Support;
 use crate::model::Action;
-use crate::zone::{Bounds, Grant};
+use crate::zone::{Bounds, Grant, Rule};
 
-/// What a run of an agent is confined by.
+/// What a run of an agent is confined by: its process, and all of its terminals.
 pub struct Confinement {
+    ruleset: Ruleset,
+    /// A file outside of all that is granted.
+    canary: PathBuf,
     drafts: Drafts,
     keeper: Arc<dyn Doorkeeper>,
 }
 
+/// Why nothing can be confined, in words that say what to mend.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfineError {
+    #[error("the kernel lacks what confinement needs: {}", .0.join("; "))]
+    Lacking(Vec<&'static str>),
+    #[error(
+        "cannot make `{}`, the file by which each wall is tried: {source}", .path.display()
+    )]
+    Canary { path: PathBuf, source: io::Error },
+    #[error("cannot make a wall of {rules} path rules: {source}")]
+    Wall { rules: usize, source: io::Error },
+}
+
 impl Confinement {
-    fn covers(&self, _real: &Path, _grant: Grant, _identity: (u64, u64)) -> bool {
-        false
+    /// Builds a wall of what the bounds grant now; later changes of the bounds only reach the
+    /// doorbell. `outside` is a folder that they grant nothing in: a file `canary` is made there,
+    /// and stays. Reads the disk.
+    pub fn build(
+        bounds: &Bounds,
+        outside: &Path,
+        keeper: Arc<dyn Doorkeeper>,
+    ) -> Result<Self, ConfineError> {
+        Self::behind(&bounds.wall().rules, outside, keeper)
+    }
+
+    /// Like [`Confinement::build`], of rules.
+    pub fn behind(
+        rules: &[Rule],
+        outside: &Path,
+        keeper: Arc<dyn Doorkeeper>,
+    ) -> Result<Self, ConfineError> {
+        let lacking = Support::of_this_kernel().lacking();
+        if !lacking.is_empty() {
+            return Err(ConfineError::Lacking(lacking));
+        }
+        let canary = canary(outside).map_err(|source| {
+            let path = outside.join(CANARY);
+            ConfineError::Canary { path, source }
+        })?;
+        let failed = |source| ConfineError::Wall { rules: rules.len(), source };
+        let ruleset = Ruleset::new(rules).map_err(failed)?;
+        Ok(Self { ruleset, canary, drafts: Drafts::default(), keeper })
+    }
+
+    /// What a child is to enter.
+    pub fn ruleset(&self) -> BorrowedFd<'_> {
+        self.ruleset.fd()
+    }
+
+    /// The file that a child must not be able to open.
+    pub fn canary(&self) -> &Path {
+        &self.canary
+    }
+
+    fn covers(&self, real: &Path, grant: Grant, identity: (u64, u64)) -> bool {
+        self.ruleset.covers(real, grant, identity)
     }
 
     fn drafts(&self) -> &Drafts {
@@ -50,6 +114,17 @@ impl Confinement {
     fn keeper(&self) -> &dyn Doorkeeper {
         &*self.keeper
     }
+}
+
+/// The name of the file by which walls are tried.
+const CANARY: &str = "canary";
+
+/// Makes sure of the file in `outside`. It is empty, and the same for all.
+fn canary(outside: &Path) -> io::Result<PathBuf> {
+    std::fs::create_dir_all(outside)?;
+    let path = outside.canonicalize()?.join(CANARY);
+    File::options().create(true).append(true).mode(0o600).open(&path)?;
+    Ok(path)
 }
 
 impl std::fmt::Debug for Confinement {

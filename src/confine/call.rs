@@ -71,6 +71,8 @@ pub(super) struct Call<'a> {
     identity: OnceCell<Identity>,
 }
 
+const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev"];
+
 /// A relative path's start where a call has no descriptor for it.
 const HERE: u64 = libc::AT_FDCWD as u64;
 
@@ -147,10 +149,15 @@ impl<'a> Call<'a> {
     /// Demands an access to what is at a real path.
     fn demand(&self, real: &Path, action: Action, spoken: &Spoken) -> Step<()> {
         match self.bounds.judge(real, action) {
-            Err(denied) if !self.granted.contains(&denied) => {
+            Err(denied) if self.granted.contains(&denied) => Ok(()),
+            // The machine's own, which programs try by habit: nobody's to grant, or to hear of.
+            Err(_) if MACHINE.iter().any(|folder| real.starts_with(folder)) => {
+                Err(Errno::EACCES.into())
+            }
+            Err(denied) => {
                 Err(Stop::Outside { denied, real: real.to_owned(), spoken: spoken.path.clone() })
             }
-            _ => Ok(()),
+            Ok(()) => Ok(()),
         }
     }
 

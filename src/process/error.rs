@@ -7,6 +7,7 @@ use nix::libc;
 
 use super::Command;
 use super::wire::Refusal;
+use crate::confine::Step;
 
 /// Why a command was not started, in words that say what to mend.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +23,12 @@ pub enum SpawnError {
     NoInterpreter { program: String, file: PathBuf },
     #[error("cannot start `{program}`: not permitted; it must be a file that may be executed")]
     NotExecutable { program: String },
+    /// It may be executed, but not in there.
+    #[error(
+        "cannot start `{program}`: `{}` lies outside of what this agent may execute; add it to \
+         what its profile or its zone may read, or set `confine = \"workspace\"`", .file.display()
+    )]
+    OutsideWall { program: String, file: PathBuf },
     #[error(
         "cannot start `{program}`: its arguments and environment are longer than the system \
          allows"
@@ -36,6 +43,11 @@ pub enum SpawnError {
     /// The fault is not the command's: no descriptors, no memory, a warden that was killed.
     #[error("cannot start `{program}`: its warden failed: {}", plain(source))]
     Warden { program: String, source: io::Error },
+    #[error(
+        "cannot start `{program}`: {}; `eisen-core check` tries what this kernel can enforce, and \
+         `enforce = \"protocol\"` does without", unconfined(*step, source)
+    )]
+    Unconfined { program: String, step: Step, source: io::Error },
 }
 
 impl SpawnError {
@@ -51,7 +63,7 @@ impl SpawnError {
         Self::Unsendable { program: name(command), what: what.into() }
     }
 
-    pub(super) fn refused(command: &Command, refusal: Refusal) -> Self {
+    pub(super) fn refused(command: &Command, refusal: Refusal, confined: bool) -> Self {
         let program = name(command);
         let number = match refusal {
             Refusal::Guard(errno) => {
@@ -61,6 +73,10 @@ impl SpawnError {
                 let source = io::Error::from_raw_os_error(errno);
                 return Self::Cwd { program, cwd: command.cwd.clone(), source };
             }
+            Refusal::Confinement(step, errno) => {
+                let source = io::Error::from_raw_os_error(errno);
+                return Self::Unconfined { program, step, source };
+            }
             Refusal::Program(errno) => errno,
         };
         match number {
@@ -69,10 +85,41 @@ impl SpawnError {
                 None if has_slash(&command.program) => Self::NoSuchFile { program },
                 None => Self::NotOnPath { program },
             },
+            libc::EACCES if let (true, Some(file)) = (confined, find(command)) => {
+                Self::OutsideWall { program, file }
+            }
             libc::EACCES | libc::EPERM => Self::NotExecutable { program },
             libc::E2BIG => Self::TooLong { program },
             _ => Self::Program { program, source: io::Error::from_raw_os_error(number) },
         }
+    }
+}
+
+/// What went wrong on the way into confinement.
+fn unconfined(step: Step, source: &io::Error) -> String {
+    let errno = source.raw_os_error().unwrap_or_default();
+    let source = plain(source);
+    match (step, errno) {
+        (Step::Bait, _) => {
+            format!("the file by which its wall is to be tried cannot be opened: {source}")
+        }
+        (Step::Rights, _) => format!("it cannot give up its rights: {source}"),
+        (Step::Wall, libc::E2BIG) => "too many walls stand around this program already".to_owned(),
+        (Step::Wall, _) => format!("the kernel does not put up its wall: {source}"),
+        (Step::Canary, 0) => {
+            "behind its wall it could still open a file outside: this kernel does not enforce what \
+             it promised to"
+                .to_owned()
+        }
+        (Step::Canary, _) => {
+            format!("behind its wall it was not turned away from a file outside, but: {source}")
+        }
+        (Step::Doorbell, libc::EBUSY) => {
+            "this program runs behind somebody else's doorbell (seccomp user notification), and \
+             the kernel takes only one"
+                .to_owned()
+        }
+        (Step::Doorbell, _) => format!("the kernel does not take its doorbell: {source}"),
     }
 }
 

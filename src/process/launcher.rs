@@ -3,13 +3,15 @@
 use std::convert::Infallible;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::process::Stdio as StdStdio;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use nix::libc;
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, pipe};
 use tokio::process::{Child, Command as TokioCommand};
@@ -19,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use super::wire::{LENGTH, REPORT, Refusal, Report};
 use super::{Command, Exit, Process, SpawnError, Stdio, descriptors, orphans, sys, wire};
+use crate::confine::{Confinement, Doorbell, Step};
 
 /// Size of the pipe that an agent's output comes through.
 #[cfg(target_os = "linux")]
@@ -39,13 +42,14 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 pub struct Launcher {
     program: PathBuf,
     wardens: TaskTracker,
+    confinement: Option<Arc<Confinement>>,
 }
 
 impl Launcher {
     /// `program` is to run [`warden_main`](super::warden_main) when its first argument is
     /// `warden`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), wardens: TaskTracker::new() }
+        Self { program: program.into(), wardens: TaskTracker::new(), confinement: None }
     }
 
     /// The program that runs, also when its file has been replaced since.
@@ -54,6 +58,12 @@ impl Launcher {
             return Ok(Self::new("/proc/self/exe"));
         }
         Ok(Self::new(std::env::current_exe()?))
+    }
+
+    /// One whose commands are confined, with all that they start.
+    #[must_use]
+    pub fn confined(&self, confinement: Arc<Confinement>) -> Self {
+        Self { confinement: Some(confinement), ..self.clone() }
     }
 
     /// Starts `command` in a process group of its own.
@@ -109,10 +119,14 @@ impl Launcher {
         ends: [OwnedFd; 3],
     ) -> Result<(Process, usize), SpawnError> {
         let failed = |error| SpawnError::warden(command, error);
-        let spec = wire::encode(command)?;
+        let confinement = self.confinement.clone();
+        let spec = wire::encode(command, confinement.as_deref().map(Confinement::canary))?;
         let (ours, theirs) = StdUnixStream::pair().map_err(failed)?;
+        let ruleset = confinement.as_deref().map(Confinement::ruleset);
+        let sent: Vec<_> = ends.iter().map(OwnedFd::as_fd).chain(ruleset).collect();
         // The socket is empty, so this cannot block.
-        sys::send_with(&ours, &spec[..LENGTH], &ends).map_err(failed)?;
+        sys::send_with(&ours, &spec[..LENGTH], &sent).map_err(failed)?;
+        drop(sent);
         drop(ends);
         ours.set_nonblocking(true).map_err(failed)?;
         let ours = UnixStream::from_std(ours).map_err(failed)?;
@@ -125,7 +139,8 @@ impl Launcher {
         let started = Some(started);
         // The task ends soon after `control` and `ownership` are dropped: now, if this future
         // is, or with the process.
-        self.wardens.spawn(Watch { warden, pid, reports, started, ended }.run(owner));
+        let watch = Watch { warden, pid, confinement, reports, started, ended };
+        self.wardens.spawn(watch.run(owner));
         // If the warden is gone, the missing report says so.
         let _ = control.write_all(&spec[LENGTH..]).await;
         let Ok(start) = timeout(START_PATIENCE, start).await else {
@@ -133,7 +148,9 @@ impl Launcher {
         };
         match start {
             Ok(Ok(pid)) => Ok((Process { pid, control, exit, ownership }, running)),
-            Ok(Err(refusal)) => Err(SpawnError::refused(command, refusal)),
+            Ok(Err(refusal)) => {
+                Err(SpawnError::refused(command, refusal, self.confinement.is_some()))
+            }
             Err(_) => Err(failed(io::Error::other("it ended before its command began"))),
         }
     }
@@ -158,6 +175,7 @@ impl Launcher {
 struct Watch {
     warden: Child,
     pid: i32,
+    confinement: Option<Arc<Confinement>>,
     reports: OwnedReadHalf,
     started: Option<oneshot::Sender<Result<u32, Refusal>>>,
     ended: watch::Sender<Option<Exit>>,
@@ -191,10 +209,12 @@ impl Watch {
     /// Answers whether the warden did all its work. It is reaped then: only when a warden has
     /// been reaped have its orphans come to this process.
     async fn follow(&mut self) -> bool {
-        let mut frame = [0; REPORT];
-        while self.reports.read_exact(&mut frame).await.is_ok() {
+        while let Ok((frame, descriptors)) = receive(&self.reports).await {
             match Report::decode(frame) {
-                Some(Report::Started(pid)) => self.tell(Ok(pid.cast_unsigned())),
+                Some(Report::Started(pid)) => {
+                    let attended = self.attend(descriptors);
+                    self.tell(attended.map(|()| pid.cast_unsigned()));
+                }
                 Some(Report::Refused(refusal)) => self.tell(Err(refusal)),
                 Some(Report::Ended(exit)) => drop(self.ended.send_replace(Some(exit))),
                 None => break,
@@ -203,10 +223,37 @@ impl Watch {
         self.warden.wait().await.is_ok_and(|status| status.success())
     }
 
+    /// Has the doorbell of a confined command attended; its calls wait for that.
+    fn attend(&self, listener: Vec<OwnedFd>) -> Result<(), Refusal> {
+        let Some(confinement) = &self.confinement else { return Ok(()) };
+        let failed = |errno| Refusal::Confinement(Step::Doorbell, errno);
+        // It never starts without one.
+        let listener = listener.into_iter().next().ok_or(failed(libc::EBADF))?;
+        Doorbell::attend(listener, Arc::clone(confinement))
+            .map_err(|error| failed(error.raw_os_error().unwrap_or(libc::EIO)))
+    }
+
     fn tell(&mut self, start: Result<u32, Refusal>) {
         // Whoever waited for it may have gone.
         let _ = self.started.take().map(|started| started.send(start));
     }
+}
+
+/// Receives one report, with the descriptors that came with it.
+async fn receive(reports: &OwnedReadHalf) -> io::Result<([u8; REPORT], Vec<OwnedFd>)> {
+    let socket = reports.as_ref();
+    let (mut frame, mut received, mut descriptors) = ([0; REPORT], 0, Vec::new());
+    while received < REPORT {
+        let rest = &mut frame[received..];
+        let more = || sys::receive_with(socket, rest);
+        let (count, with_it) = socket.async_io(Interest::READABLE, more).await?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        received += count;
+        descriptors.extend(with_it);
+    }
+    Ok((frame, descriptors))
 }
 
 /// Best effort: a pipe of the usual size does as well, only slower.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 
@@ -12,6 +12,7 @@ use nix::libc;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
 use super::{Exit, descriptors};
+use crate::confine::Entrance;
 
 /// The child's standard input, output and error.
 pub(super) type ChildEnds = [OwnedFd; 3];
@@ -32,34 +33,58 @@ pub(super) fn close_inherited() -> io::Result<()> {
 }
 
 /// Sends `head` together with descriptors, which the receiver gets copies of.
-pub(super) fn send_with(socket: &UnixStream, head: &[u8], ends: &ChildEnds) -> io::Result<()> {
-    let fds = [ends[0].as_raw_fd(), ends[1].as_raw_fd(), ends[2].as_raw_fd()];
+pub(super) fn send_with(
+    socket: impl AsFd,
+    head: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let fds: Vec<_> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
     let rights = [ControlMessage::ScmRights(&fds)];
     let head = [IoSlice::new(head)];
-    sendmsg::<()>(socket.as_raw_fd(), &head, &rights, MsgFlags::empty(), None)?;
+    sendmsg::<()>(socket.as_fd().as_raw_fd(), &head, &rights, MsgFlags::empty(), None)?;
     Ok(())
 }
 
-/// Receives what [`send_with`] sent.
-pub(super) fn receive_with(socket: BorrowedFd<'_>, head: &mut [u8]) -> io::Result<ChildEnds> {
-    let mut space = nix::cmsg_space!([RawFd; 3]);
-    let wanted = head.len();
+/// Receives bytes, and the descriptors that [`send_with`] sent with them. Answers how many bytes.
+pub(super) fn receive_with(
+    socket: impl AsFd,
+    head: &mut [u8],
+) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS_MAX]);
     let mut head = [IoSliceMut::new(head)];
-    let fd = socket.as_raw_fd();
-    let message = recvmsg::<()>(fd, &mut head, Some(&mut space), MsgFlags::empty())?;
-    let mut ends = Vec::new();
+    let fd = socket.as_fd().as_raw_fd();
+    let message = recvmsg::<()>(fd, &mut head, Some(&mut space), CLOSE_ON_EXEC)?;
+    let mut received = Vec::new();
     for control in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(fds) = control {
             // SAFETY: the kernel has just made these descriptors for this process.
-            ends.extend(fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+            received.extend(fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
         }
     }
-    if message.bytes != wanted {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
     // A clone has the close-on-exec flag, which not every system can set on receipt.
-    let clones = ends.iter().map(OwnedFd::try_clone).collect::<io::Result<Vec<_>>>()?;
-    clones.try_into().map_err(|_| io::ErrorKind::InvalidData.into())
+    if CLOSE_ON_EXEC.is_empty() {
+        received = received.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
+    }
+    Ok((message.bytes, received))
+}
+
+/// What comes with a command that is to be confined.
+const DESCRIPTORS_MAX: usize = 4;
+
+#[cfg(target_os = "linux")]
+const CLOSE_ON_EXEC: MsgFlags = MsgFlags::MSG_CMSG_CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const CLOSE_ON_EXEC: MsgFlags = MsgFlags::empty();
+
+/// Makes the child confine itself, as the last before it becomes its program, and tell of it over
+/// `socket`.
+pub(super) fn confine_child(
+    command: &mut std::process::Command,
+    entrance: Entrance,
+    socket: UnixStream,
+) {
+    // SAFETY: the closure does nothing but enter, which is made for a child between fork and exec.
+    unsafe { command.pre_exec(move || Ok(entrance.enter(socket.as_fd())?)) };
 }
 
 /// Makes the child die with this thread, and start with every signal at its default and with a

@@ -2,9 +2,10 @@
 //! when the supervisor says so or is gone.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::Command as StdCommand;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use tokio::signal::unix::{Signal as Arrivals, SignalKind, signal};
 use super::sys::{self, ChildEnds};
 use super::wire::{self, LENGTH, Refusal, Report};
 use super::{Command, Exit, tree};
+use crate::confine::{self, Entrance, Step};
 
 /// While all is being killed, `/proc` is looked through again at least this often: a look at
 /// processes that fork meanwhile may miss some.
@@ -53,7 +55,10 @@ fn run() -> io::Result<()> {
 
     let stdin = io::stdin();
     let mut length = [0; LENGTH];
-    let ends = sys::receive_with(stdin.as_fd(), &mut length)?;
+    let (received, descriptors) = sys::receive_with(&stdin, &mut length)?;
+    if received != LENGTH {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     let control = StdUnixStream::from(stdin.as_fd().try_clone_to_owned()?);
     control.set_nonblocking(true)?;
     // One thread: the parent-death signal of the child follows the thread that forked it.
@@ -61,18 +66,47 @@ fn run() -> io::Result<()> {
         let mut control = UnixStream::from_std(control)?;
         let mut spec = vec![0; u32::from_le_bytes(length) as usize];
         control.read_exact(&mut spec).await?;
-        let command = wire::decode(&spec).ok_or(io::ErrorKind::InvalidData)?;
+        let order = Order::new(&spec, descriptors).ok_or(io::ErrorKind::InvalidData)?;
         drop(spec);
-        let mut warden = match Warden::start(command, ends) {
-            Ok(warden) => warden,
+        let (mut warden, listener) = match Warden::start(order) {
+            Ok(started) => started,
             Err(refusal) => return send(&mut control, Report::Refused(refusal)).await,
         };
+        let report = Report::Started(warden.child);
         // A supervisor that is gone already is found out next.
-        let _ = send(&mut control, Report::Started(warden.child)).await;
+        let _ = match listener {
+            None => send(&mut control, report).await,
+            // Nothing else waits in the socket, so this cannot block. The copy here is closed at
+            // once: with the last one of the supervisor's every call that waits fails.
+            Some(listener) => sys::send_with(&control, &report.encode(), &[listener.as_fd()]),
+        };
         warden.guard(&mut control).await;
         warden.end_all(&mut control).await;
         Ok(())
     })
+}
+
+/// What the supervisor ordered.
+struct Order {
+    command: Command,
+    ends: ChildEnds,
+    /// The ruleset and the canary's file, if it is to be confined.
+    wall: Option<(OwnedFd, PathBuf)>,
+}
+
+impl Order {
+    fn new(spec: &[u8], descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let (command, canary) = wire::decode(spec)?;
+        let mut descriptors = descriptors.into_iter();
+        let ends = [descriptors.next()?, descriptors.next()?, descriptors.next()?];
+        // One without the other is a wall lost on its way.
+        let wall = match (descriptors.next(), canary) {
+            (None, None) => None,
+            (Some(ruleset), Some(canary)) => Some((ruleset, canary)),
+            _ => return None,
+        };
+        Some(Self { command, ends, wall })
+    }
 }
 
 struct Warden {
@@ -83,19 +117,36 @@ struct Warden {
 }
 
 impl Warden {
-    fn start(command: Command, ends: ChildEnds) -> Result<Self, Refusal> {
+    /// Starts the command; with one that is confined comes the listener of its doorbell.
+    fn start(order: Order) -> Result<(Self, Option<OwnedFd>), Refusal> {
+        let Order { command, ends: [stdin, stdout, stderr], wall } = order;
         let deaths = guard_self().map_err(|error| Refusal::Guard(number(&error)))?;
+        let entrance = wall.map(|(ruleset, canary)| Entrance::new(ruleset, &canary)).transpose();
+        let entrance = entrance.map_err(confinement)?;
         std::env::set_current_dir(&command.cwd).map_err(|error| Refusal::Folder(number(&error)))?;
-        let [stdin, stdout, stderr] = ends;
         let mut child = StdCommand::new(command.program);
         child.args(command.args).envs(command.env).process_group(0);
         child.stdin(stdin).stdout(stdout).stderr(stderr);
         sys::guard_child(&mut child, descriptor_limit());
-        let spawned = child.spawn().map_err(|error| Refusal::Program(number(&error)))?;
-        // The folder is the child's business from here on. `child`, which goes out of scope with
-        // its ends of the pipes, leaves them to the child too.
+        let mut told = None;
+        if let Some(entrance) = entrance {
+            let (ours, childs) =
+                StdUnixStream::pair().map_err(|error| Refusal::Guard(number(&error)))?;
+            sys::confine_child(&mut child, entrance, childs);
+            told = Some(ours);
+        }
+        let spawned = child.spawn();
+        // With it go its ends of the pipes, which are left to the child, and of the socket, so
+        // that what follows does not wait for what nobody sends.
+        drop(child);
+        // The folder is the child's business from here on.
         let _ = std::env::set_current_dir("/");
-        Ok(Self { child: spawned.id().cast_signed(), reaped: false, deaths })
+        let listener = match told.map(|socket| confine::receive(socket.as_fd())).transpose() {
+            Ok(told) => told.flatten().transpose().map_err(confinement)?,
+            Err(error) => return Err(Refusal::Confinement(Step::Doorbell, number(&error))),
+        };
+        let child = spawned.map_err(|error| Refusal::Program(number(&error)))?;
+        Ok((Self { child: child.id().cast_signed(), reaped: false, deaths }, listener))
     }
 
     /// Reaps and forwards signals until the supervisor says or is gone.
@@ -179,6 +230,10 @@ fn guard_self() -> io::Result<Arrivals> {
 
 async fn send(control: &mut UnixStream, report: Report) -> io::Result<()> {
     control.write_all(&report.encode()).await
+}
+
+fn confinement((step, errno): (Step, Errno)) -> Refusal {
+    Refusal::Confinement(step, errno as i32)
 }
 
 fn number(error: &io::Error) -> i32 {

@@ -1,15 +1,18 @@
 //! What supervisor and warden say to each other. Both are the same build, so there is no version.
 //!
-//! The supervisor sends the command once (its length together with three descriptors, then
-//! strings that end in NUL each), afterwards one byte for each signal. The warden answers in
-//! frames of five bytes.
+//! The supervisor sends the command once (its length together with three descriptors, a fourth if
+//! it is to be confined, then strings that end in NUL each), afterwards one byte for each signal.
+//! The warden answers in frames of five bytes; with the start of a confined command comes the
+//! listener of its doorbell.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 
 use super::{Command, Exit, SpawnError};
+use crate::confine::Step;
 
 /// Bytes of the length before a command.
 pub(super) const LENGTH: usize = 4;
@@ -32,6 +35,8 @@ pub(super) enum Refusal {
     /// The working directory could not be entered.
     Folder(i32),
     Program(i32),
+    /// The child could not be confined.
+    Confinement(Step, i32),
 }
 
 impl Report {
@@ -41,6 +46,8 @@ impl Report {
             Self::Refused(Refusal::Guard(errno)) => (b'G', errno),
             Self::Refused(Refusal::Folder(errno)) => (b'F', errno),
             Self::Refused(Refusal::Program(errno)) => (b'P', errno),
+            // In small letters.
+            Self::Refused(Refusal::Confinement(step, errno)) => (step.code(), errno),
             Self::Ended(Exit::Code(code)) => (b'C', code),
             Self::Ended(Exit::Signal(number)) => (b'K', number),
         };
@@ -57,7 +64,7 @@ impl Report {
             b'P' => Self::Refused(Refusal::Program(value)),
             b'C' => Self::Ended(Exit::Code(value)),
             b'K' => Self::Ended(Exit::Signal(value)),
-            _ => return None,
+            step => Self::Refused(Refusal::Confinement(Step::from_code(step)?, value)),
         })
     }
 }
@@ -68,8 +75,8 @@ pub(super) fn signal_byte(signal: Signal) -> u8 {
     signal as i32 as u8
 }
 
-/// The strings of a command behind their common length.
-pub(super) fn encode(command: &Command) -> Result<Vec<u8>, SpawnError> {
+/// The strings of a command behind their common length. `canary` is for one that is confined.
+pub(super) fn encode(command: &Command, canary: Option<&Path>) -> Result<Vec<u8>, SpawnError> {
     let mut out = vec![0; LENGTH];
     let mut put = |text: &OsStr, what: &dyn Fn() -> String| {
         if text.as_bytes().contains(&0) {
@@ -79,6 +86,7 @@ pub(super) fn encode(command: &Command) -> Result<Vec<u8>, SpawnError> {
         out.push(0);
         Ok(())
     };
+    put(canary.unwrap_or(Path::new("")).as_os_str(), &|| "the path of its canary".into())?;
     put(command.cwd.as_os_str(), &|| "its working directory".into())?;
     put(&command.program, &|| "its name".into())?;
     put(OsStr::new(&command.args.len().to_string()), &String::new)?;
@@ -101,10 +109,12 @@ pub(super) fn encode(command: &Command) -> Result<Vec<u8>, SpawnError> {
     Ok(out)
 }
 
-/// The command in `body`, the strings behind the length.
-pub(super) fn decode(body: &[u8]) -> Option<Command> {
+/// The command in `body`, the strings behind the length, and the canary of a confined one.
+pub(super) fn decode(body: &[u8]) -> Option<(Command, Option<PathBuf>)> {
     let mut strings = body.strip_suffix(&[0])?.split(|&byte| byte == 0);
     let mut next = || strings.next().map(<[u8]>::to_vec);
+    let canary = PathBuf::from(OsString::from_vec(next()?));
+    let canary = Some(canary).filter(|canary| !canary.as_os_str().is_empty());
     let cwd = OsString::from_vec(next()?).into();
     let program = OsString::from_vec(next()?);
     let count: usize = String::from_utf8(next()?).ok()?.parse().ok()?;
@@ -113,7 +123,7 @@ pub(super) fn decode(body: &[u8]) -> Option<Command> {
     while let Some(key) = next() {
         env.insert(String::from_utf8(key).ok()?, String::from_utf8(next()?).ok()?);
     }
-    Some(Command { program, args, cwd, env })
+    Some((Command { program, args, cwd, env }, canary))
 }
 
 #[cfg(test)]
@@ -130,12 +140,15 @@ mod tests {
             program in "[^\0]+",
             args in prop::collection::vec(prop::collection::vec(1u8.., 0..9), 0..9),
             env in prop::collection::btree_map("[^\0=]+", "[^\0]*", 0..9),
+            canary in prop::option::of("/[^\0]*"),
         ) {
             let args: Vec<_> = args.into_iter().map(OsString::from_vec).collect();
             let sent = Command { program: program.into(), args, cwd: "/a b".into(), env };
-            let bytes = encode(&sent).unwrap();
+            let canary = canary.map(PathBuf::from);
+            let bytes = encode(&sent, canary.as_deref()).unwrap();
             prop_assert_eq!(&bytes[..LENGTH], &u32::try_from(bytes.len() - LENGTH).unwrap().to_le_bytes());
-            let got = decode(&bytes[LENGTH..]).unwrap();
+            let (got, its_canary) = decode(&bytes[LENGTH..]).unwrap();
+            prop_assert_eq!(its_canary, canary);
             prop_assert_eq!(
                 (got.program, got.args, got.cwd, got.env),
                 (sent.program, sent.args, sent.cwd, sent.env)
@@ -155,6 +168,11 @@ mod tests {
             Report::Refused(Refusal::Guard(1)),
             Report::Refused(Refusal::Folder(2)),
             Report::Refused(Refusal::Program(i32::MAX)),
+            Report::Refused(Refusal::Confinement(Step::Bait, 3)),
+            Report::Refused(Refusal::Confinement(Step::Rights, 4)),
+            Report::Refused(Refusal::Confinement(Step::Wall, 5)),
+            Report::Refused(Refusal::Confinement(Step::Canary, 0)),
+            Report::Refused(Refusal::Confinement(Step::Doorbell, 6)),
             Report::Ended(Exit::Code(-1)),
             Report::Ended(Exit::Signal(9)),
         ] {
@@ -171,7 +189,7 @@ mod tests {
             env: [(key.to_owned(), String::new())].into(),
         };
         let check = |arg, key, expect: expect_test::Expect| {
-            expect.assert_eq(&encode(&command(arg, key)).unwrap_err().to_string());
+            expect.assert_eq(&encode(&command(arg, key), None).unwrap_err().to_string());
         };
         check(
             "a\0b",

@@ -161,6 +161,12 @@ impl Bounds {
         real.starts_with(self.zone.workspace())
     }
 
+    /// Whether a real path is that of a folder above something of the workspace that the zone
+    /// allows: it may be made, so that what is below can be.
+    pub fn is_above(&self, real: &Path) -> bool {
+        self.zone.is_above(real, &self.zone.place(real))
+    }
+
     /// Whether a socket at this real path may be connected to: what answers there acts outside
     /// the bounds. One that the process itself may have made is its own.
     pub fn may_connect(&self, real: &Path) -> bool {

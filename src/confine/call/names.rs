@@ -21,7 +21,8 @@ const MOVED_MAX: usize = 200_000;
 
 impl Call<'_> {
     pub(super) fn make_folder(&self, spoken: Spoken, mode: u64) -> Step<Outcome> {
-        self.make(&spoken, |slot, umask| {
+        let may_be = |real: &Path| self.bounds.is_above(real);
+        self.make_where(may_be, &spoken, |slot, umask| {
             let mode = super::low_unsigned(mode) & !umask & 0o7777;
             mkdirat(&slot.folder.handle, &*slot.name, Mode::from_bits_truncate(mode))
         })
@@ -133,11 +134,23 @@ impl Call<'_> {
         spoken: &Spoken,
         make: impl FnOnce(&Slot, u32) -> Result<(), Errno>,
     ) -> Step<Outcome> {
+        self.make_where(|_| false, spoken, make)
+    }
+
+    /// Makes a name that `is_free` to be made, or that the bounds allow.
+    fn make_where(
+        &self,
+        is_free: impl FnOnce(&Path) -> bool,
+        spoken: &Spoken,
+        make: impl FnOnce(&Slot, u32) -> Result<(), Errno>,
+    ) -> Step<Outcome> {
         let Some(slot) = spoken.slot(&self.caller)? else { return Err(Errno::EEXIST.into()) };
         if slot.occupant().is_ok() {
             return Err(Errno::EEXIST.into());
         }
-        self.demand_name(&slot, spoken)?;
+        if !is_free(&slot.real()) {
+            self.demand_name(&slot, spoken)?;
+        }
         if self.wall_leaves_names(&slot.folder) {
             return Ok(Outcome::GoOn);
         }

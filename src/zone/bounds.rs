@@ -12,14 +12,17 @@
 //! 5. The rest is as [`Confine`] says. Denied patterns win, and the repository's git folder is
 //!    judged as in the workspace where it lies outside.
 
+mod held;
 mod system;
+mod tree;
+mod wall;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::system::Devices;
 use super::git::Say;
-use super::patterns::{Patterns, Place, Subtree, Trails};
+use super::patterns::{Patterns, Subtree, Trails};
 use super::real::real;
 use super::{Denied, Verdict, Zone};
 use crate::model::Action;
@@ -183,20 +186,10 @@ impl Bounds {
         self.is_inside(real) && self.judge(real, Action::Write).is_ok()
     }
 
-    /// Tells of an action what holds for all that may ever lie below a real folder: whether
-    /// [`Bounds::judge`] would allow it. What may as well be mixed is told as mixed: where the
-    /// zone lets write in the workspace, someone may always make a `.git`. Does not ask the disk.
-    pub fn subtree(&self, real: &Path, action: Action) -> Subtree {
-        if self.is_private(real) {
-            return Subtree::All;
-        }
-        Subtree::Mixed
-    }
-
     /// Compiles the path rules: for every file that exists now they allow nothing that
     /// [`Bounds::judge`] denies. Reads the disk.
     pub fn wall(&self) -> Wall {
-        Wall { rules: Vec::new(), patterns: Vec::new() }
+        wall::compile(self)
     }
 
     fn verdict(&self, real: &Path, action: Action) -> Verdict {

@@ -14,6 +14,7 @@ use nix::libc::O_NONBLOCK;
 use nix::unistd::geteuid;
 
 use super::GitAccess;
+use super::patterns::Subtree;
 use super::real::{PATH_MAX, real};
 use crate::model::Action;
 
@@ -54,25 +55,61 @@ impl Git {
     /// Judges a real path.
     pub(super) fn judge(&self, real: &Path, action: Action) -> Say {
         let writes = action == Action::Write;
-        if writes && self.sealed.iter().any(|sealed| real.starts_with(sealed)) {
+        if writes && self.is_sealed(real) {
             return Say::Denied;
         }
-        let inside = real.strip_prefix(&self.workspace).ok();
-        // A worktree may itself lie in the git folder: the workspace is no part of it.
-        let around = |own: &Path| inside.is_some() && self.workspace.starts_with(own);
-        let mut own = self.own.iter().filter(|own| !around(own));
-        let (within, verdict) = match own.find_map(|own| real.strip_prefix(own).ok()) {
-            Some(within) => (within, Say::Allowed),
-            None => match inside.and_then(nested) {
-                Some(within) => (within, Say::Unopposed),
-                None => return Say::Nothing,
-            },
-        };
+        let Some((within, verdict)) = self.within(real) else { return Say::Nothing };
         match self.access {
             GitAccess::None => Say::Denied,
             GitAccess::Read if writes => Say::Denied,
             GitAccess::Commit if writes && !is_record(within) => Say::Denied,
             GitAccess::Read | GitAccess::Commit => verdict,
+        }
+    }
+
+    /// Judges all that may ever lie below a real folder, if that is git's: what is allowed there,
+    /// and whether without a pattern.
+    pub(super) fn below(&self, folder: &Path, action: Action) -> Option<(Subtree, Say)> {
+        let (within, verdict) = self.within(folder)?;
+        let writes = action == Action::Write;
+        let subtree = match self.access {
+            GitAccess::None => Subtree::None,
+            GitAccess::Read if writes => Subtree::None,
+            GitAccess::Commit if writes => records_below(within),
+            GitAccess::Read | GitAccess::Commit => Subtree::All,
+        };
+        Some((subtree, verdict))
+    }
+
+    /// The real places that are judged otherwise than what is around them.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
+        self.own.iter().chain(&self.sealed).map(PathBuf::as_path)
+    }
+
+    /// Whether a real place is, or is in, the repository's git folder.
+    pub(super) fn is_own(&self, real: &Path) -> bool {
+        self.within(real).is_some_and(|(_, say)| say == Say::Allowed)
+    }
+
+    /// Whether nobody who is told that something may be written can mean this place.
+    pub(super) fn is_sealed(&self, real: &Path) -> bool {
+        self.sealed.iter().any(|sealed| real.starts_with(sealed))
+    }
+
+    pub(super) fn access(&self) -> GitAccess {
+        self.access
+    }
+
+    /// The path relative to the git folder that it lies in, and what is to be said of it if
+    /// [`GitAccess`] allows it.
+    fn within<'a>(&self, real: &'a Path) -> Option<(&'a Path, Say)> {
+        let inside = real.strip_prefix(&self.workspace).ok();
+        // A worktree may itself lie in the git folder: the workspace is no part of it.
+        let around = |own: &Path| inside.is_some() && self.workspace.starts_with(own);
+        let mut own = self.own.iter().filter(|own| !around(own));
+        match own.find_map(|own| real.strip_prefix(own).ok()) {
+            Some(within) => Some((within, Say::Allowed)),
+            None => Some((inside.and_then(nested)?, Say::Unopposed)),
         }
     }
 }
@@ -97,6 +134,22 @@ fn is_record(within: &Path) -> bool {
             [name] => return is_record_file(name),
             _ => return false,
         }
+    }
+}
+
+/// Whether `git commit` writes something below a folder, given relative to its git folder.
+fn records_below(within: &Path) -> Subtree {
+    let Some(names) = within.iter().map(|name| name.to_str()).collect::<Option<Vec<_>>>() else {
+        return Subtree::None;
+    };
+    let mut names = names.as_slice();
+    while let ["worktrees" | "modules", _, behind @ ..] = names {
+        names = behind;
+    }
+    match names {
+        [] | ["worktrees" | "modules"] => Subtree::Mixed,
+        ["objects" | "refs" | "logs", ..] if !names.contains(&".git") => Subtree::Mixed,
+        _ => Subtree::None,
     }
 }
 

@@ -11,8 +11,7 @@ use globset::{Candidate, Error, GlobSet, GlobSetBuilder};
 
 use self::glob::Glob;
 pub use self::trail::Subtree;
-#[allow(unused_imports)]
-pub(super) use self::trail::{Trail, Trails};
+pub(super) use self::trail::{Start, Trail, Trails};
 use super::real::real;
 
 /// The workspace, as it really is and as it was spelled: an absolute pattern may use either.

@@ -7,6 +7,8 @@ mod git;
 mod open;
 mod patterns;
 mod properties;
+mod wall;
+mod wall_properties;
 
 use std::fmt::Write;
 use std::fs;
@@ -57,6 +59,10 @@ impl Bed {
 
     fn expand(&self, text: &str) -> String {
         text.replace('@', self.root.to_str().unwrap())
+    }
+
+    fn shorten(&self, text: &str) -> String {
+        text.replace(self.root.to_str().unwrap(), "@")
     }
 
     /// A zone with `allowed`, and nothing else.

@@ -6,7 +6,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::{Candidate, Error, GlobMatcher};
 
@@ -26,6 +26,8 @@ struct Parts {
     parts: Vec<Part>,
     /// Index of the pattern that it comes from.
     pattern: usize,
+    /// It goes any depth outside the workspace before it names something.
+    searches: bool,
 }
 
 #[derive(Debug)]
@@ -47,6 +49,21 @@ enum Part {
 pub(in crate::zone) struct Trail {
     /// Indices of a pattern and of a part in it, which may be one past the last.
     at: Vec<(usize, usize)>,
+}
+
+/// Where a pattern begins.
+#[derive(Debug)]
+pub(in crate::zone) struct Start {
+    /// Index of the pattern.
+    pub(in crate::zone) pattern: usize,
+    /// What it names before its first wildcard.
+    pub(in crate::zone) path: PathBuf,
+    /// All below matches, of any depth.
+    pub(in crate::zone) is_whole: bool,
+    /// It matches this one path.
+    pub(in crate::zone) is_path: bool,
+    /// What it matches can only be found by a walk of any depth outside the workspace.
+    pub(in crate::zone) searches: bool,
 }
 
 /// What patterns hold of all that may ever lie below a folder.
@@ -84,50 +101,45 @@ impl Trails {
         Ok(trails)
     }
 
-    /// Leaves out the patterns that only a walk through all that is below some folder outside the
-    /// workspace could find.
-    pub(in crate::zone) fn without_searches(mut self, workspace: &Workspace) -> Self {
-        self.globs.retain(|glob| !glob.searches(&workspace.real));
-        self
+    /// Whether only a walk through all that is below some folder outside the workspace could find
+    /// what a pattern of the list matches.
+    pub(in crate::zone) fn searches(&self, pattern: usize) -> bool {
+        self.globs.iter().any(|glob| glob.pattern == pattern && glob.searches)
     }
 
-    /// Whether a pattern of the list goes any depth outside the workspace before it names
-    /// something.
-    pub(in crate::zone) fn searches(&self, workspace: &Workspace, pattern: usize) -> bool {
-        let mut of_pattern = self.globs.iter().filter(|glob| glob.pattern == pattern);
-        of_pattern.any(|glob| glob.searches(&workspace.real))
-    }
-
-    /// The folders or files that the patterns name before their first wildcard, each with the
-    /// index of its pattern, and whether all below it matches.
-    pub(in crate::zone) fn starts(
-        &self,
-    ) -> impl Iterator<Item = (usize, std::path::PathBuf, bool)> {
+    /// What each pattern names before its first wildcard.
+    pub(in crate::zone) fn starts(&self) -> impl Iterator<Item = Start> {
         self.globs.iter().map(|glob| {
-            let names = glob.parts.iter().map_while(|part| match part {
-                Part::Name(name) => Some(OsStr::from_bytes(name)),
-                _ => None,
-            });
-            let mut start = std::path::PathBuf::from("/");
-            start.extend(names);
-            let named = start.components().count() - 1;
-            (glob.pattern, start, covers_all(&glob.parts[named..]))
+            let (path, behind) = glob.literal_prefix();
+            Start {
+                pattern: glob.pattern,
+                path,
+                is_whole: covers_all(behind),
+                is_path: behind.is_empty(),
+                searches: glob.searches,
+            }
         })
     }
 
     /// The trail that has come to a path.
     pub(in crate::zone) fn to(&self, path: &Path) -> Trail {
-        let mut trail = self.start();
-        for name in path.iter().skip(1) {
-            trail = self.step(&trail, name);
-        }
-        trail
+        self.follow(path, true)
     }
 
-    fn start(&self) -> Trail {
+    /// The trail that has come to a path, those patterns aside that search.
+    pub(in crate::zone) fn to_found(&self, path: &Path) -> Trail {
+        self.follow(path, false)
+    }
+
+    fn follow(&self, path: &Path, with_searches: bool) -> Trail {
         let mut trail = Trail::default();
-        for (glob, _) in self.globs.iter().enumerate() {
-            self.arrive(&mut trail, glob, 0);
+        for (index, glob) in self.globs.iter().enumerate() {
+            if with_searches || !glob.searches {
+                self.arrive(&mut trail, index, 0);
+            }
+        }
+        for name in path.iter().skip(1) {
+            trail = self.step(&trail, name);
         }
         trail
     }
@@ -192,7 +204,9 @@ impl Trails {
                 },
             });
         }
-        self.globs.push(Parts { parts, pattern });
+        let mut parts = Parts { parts, pattern, searches: false };
+        parts.searches = parts.do_search(&workspace.real);
+        self.globs.push(parts);
         Ok(())
     }
 
@@ -255,18 +269,22 @@ impl Trails {
 }
 
 impl Parts {
-    /// Whether it goes any depth outside the workspace before it names something.
-    fn searches(&self, workspace: &Path) -> bool {
-        let deep = self.parts.iter().position(|part| matches!(part, Part::Deep | Part::Unknown));
-        let Some(deep) = deep else { return false };
-        let inside = || {
-            let names = self.parts.iter().map_while(|part| match part {
-                Part::Name(name) => Some(OsStr::from_bytes(name)),
-                _ => None,
-            });
-            Path::new("/").join(names.collect::<std::path::PathBuf>()).starts_with(workspace)
-        };
-        !covers_all(&self.parts[deep..]) && !inside()
+    fn do_search(&self, workspace: &Path) -> bool {
+        let (prefix, behind) = self.literal_prefix();
+        let deep = behind.iter().position(|part| matches!(part, Part::Deep | Part::Unknown));
+        deep.is_some_and(|deep| !covers_all(&behind[deep..])) && !prefix.starts_with(workspace)
+    }
+
+    /// What it names before its first wildcard, and the parts behind that.
+    fn literal_prefix(&self) -> (PathBuf, &[Part]) {
+        let names = self.parts.iter().map_while(|part| match part {
+            Part::Name(name) => Some(OsStr::from_bytes(name)),
+            _ => None,
+        });
+        let names: Vec<_> = names.collect();
+        let mut prefix = PathBuf::from("/");
+        prefix.extend(&names);
+        (prefix, &self.parts[names.len()..])
     }
 }
 

@@ -1,0 +1,105 @@
+//! How well the rules of a wall hold each pattern.
+
+use std::path::{Path, PathBuf};
+
+use super::wall::Found;
+use super::{Bounds, Grant, Held, How};
+use crate::model::wire_path;
+use crate::zone::patterns::Start;
+
+/// Folders that are named; more are counted.
+const NAMED: usize = 3;
+
+pub(super) fn held(bounds: &Bounds, found: &Found) -> Vec<Held> {
+    let spec = &bounds.zone.spec;
+    let [writes, reads] = &bounds.allowed;
+    let to_write: Vec<Start> = writes.starts().collect();
+    let to_read: Vec<Start> = reads.starts().collect();
+    let granting = |starts: &[Start], at: usize, grant| {
+        let starts = starts.iter().filter(|start| start.pattern == at);
+        let lost: Option<String> =
+            starts.filter_map(|start| lost(bounds, found, start, grant)).next();
+        lost.map_or(How::Exact, How::Narrowed)
+    };
+    let shared = spec.allowed.len();
+    let readable = shared + spec.shared.len();
+    let mut all = Vec::new();
+    let mut add = |list, pattern: &String, how| {
+        all.push(Held { list, pattern: pattern.clone(), how });
+    };
+    for (at, pattern) in spec.allowed.iter().enumerate() {
+        add("allowed", pattern, granting(&to_write, at, Grant::Write));
+    }
+    for (at, pattern) in spec.shared.iter().enumerate() {
+        add("shared", pattern, granting(&to_write, shared + at, Grant::Write));
+    }
+    for (at, pattern) in spec.denied.iter().enumerate() {
+        add("denied", pattern, denying(bounds, found, at));
+    }
+    for (at, pattern) in spec.readable.iter().enumerate() {
+        add("readable", pattern, granting(&to_read, readable + at, Grant::Read));
+    }
+    all
+}
+
+fn denying(bounds: &Bounds, found: &Found, at: usize) -> How {
+    if bounds.denied.searches(at) {
+        let why = "what it matches may lie at any depth outside the workspace, where no walk \
+                   looks for it: it is held by the doorbell only";
+        return How::Doorbell(why.to_owned());
+    }
+    if found.open.contains(&at) {
+        let why = "what matches it now is held by rules; a file made later that matches is held \
+                   by the doorbell only";
+        return How::Doorbell(why.to_owned());
+    }
+    How::Exact
+}
+
+/// What the rules grant less than a pattern that begins at `start`, in words.
+fn lost(bounds: &Bounds, found: &Found, start: &Start, grant: Grant) -> Option<String> {
+    let covering = |folder: &Path| {
+        let rule = found.rules.get(folder);
+        rule.is_some_and(|rule| rule.grant >= grant && rule.is_folder)
+    };
+    if start.path.ancestors().any(covering) {
+        return None;
+    }
+    let opened = "opened by the doorbell, and can't be executed";
+    if start.searches {
+        return Some(format!(
+            "it names files at any depth outside the workspace, where no walk looks for them: \
+             what it matches is {opened}"
+        ));
+    }
+    let cut =
+        if found.cut { ", and so is some of what is there: it is too much to walk" } else { "" };
+    if start.is_path || !start.is_whole {
+        return Some(format!(
+            "a file that is made later, or replaced in one step, is {opened}{cut}"
+        ));
+    }
+    let broken: Vec<&PathBuf> =
+        found.broken.iter().filter(|folder| folder.starts_with(&start.path)).collect();
+    if broken.is_empty() && !start.path.is_dir() {
+        return Some(format!("there is no such folder: what is made in it later is {opened}"));
+    }
+    let mut shown: Vec<String> = broken.iter().map(|folder| shown(bounds, folder)).collect();
+    shown.sort_unstable();
+    let more = shown.len().saturating_sub(NAMED);
+    shown.truncate(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let place = if shown.is_empty() { shown_start(bounds, start) } else { shown.join(", ") };
+    Some(format!(
+        "what is made later, or replaced in one step, right in {place}{more} is {opened}{cut}"
+    ))
+}
+
+fn shown_start(bounds: &Bounds, start: &Start) -> String {
+    shown(bounds, &start.path)
+}
+
+fn shown(bounds: &Bounds, path: &Path) -> String {
+    let workspace = bounds.zone.workspace();
+    format!("`{}`", wire_path(workspace, workspace, path))
+}

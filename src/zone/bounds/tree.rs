@@ -1,0 +1,191 @@
+//! What holds for all that lies below a folder, or may ever lie there.
+
+use std::fs;
+use std::path::Path;
+
+use super::{Bounds, Confine, Denied, Subtree, system};
+use crate::model::Action;
+use crate::zone::GitAccess;
+use crate::zone::git::Say;
+use crate::zone::patterns::Trail;
+
+/// Entries after which a walk ends.
+pub(super) const MAX_ENTRIES: usize = 500_000;
+
+/// Folders in one another that a walk goes into; a path has room for more.
+pub(super) const MAX_DEPTH: usize = 200;
+
+/// A folder of the zone, with how far the patterns have come there.
+#[derive(Clone)]
+pub(super) struct Here {
+    pub(super) denied: Trail,
+    /// As [`Bounds`] keeps the patterns.
+    pub(super) allowed: [Trail; 2],
+}
+
+impl Bounds {
+    /// Tells what [`Bounds::judge`] would say of all that may ever lie below a real folder. What
+    /// is not told apart is mixed: where the zone lets write in the workspace, someone may always
+    /// make a `.git`. Does not ask the disk.
+    pub fn subtree(&self, real: &Path, action: Action) -> Subtree {
+        self.subtree_of(real, &self.here(real), action)
+    }
+
+    /// Judges all that now lies below a real folder as if the folder were `at`, a real path: what
+    /// moving it there comes to. Reads the disk.
+    pub fn judge_tree(&self, folder: &Path, at: &Path, action: Action) -> Result<(), Denied> {
+        let mut entries = 0;
+        self.judge_below(folder, at, &self.here(at), action, &mut entries, 0)
+    }
+
+    /// Whether moving or removing this real path would take along, or put another in the place
+    /// of, what the bounds are told by: the workspace, `$EISEN_DIR`, the git folder, the private
+    /// TMPDIR.
+    pub fn is_held(&self, real: &Path) -> bool {
+        self.places().any(|place| place.starts_with(real)) || self.private.starts_with(real)
+    }
+
+    fn subtree_of(&self, real: &Path, here: &Here, action: Action) -> Subtree {
+        if self.is_private(real) {
+            return Subtree::All;
+        }
+        if self.is_eisen(real) || self.denied.matched(&here.denied) {
+            return Subtree::None;
+        }
+        match self.granted_below(real, here, action) {
+            Subtree::All if self.is_quiet(real, &here.denied) && !self.heeds_git(real, action) => {
+                Subtree::All
+            }
+            Subtree::None if !self.is_above_place(real) => Subtree::None,
+            _ => Subtree::Mixed,
+        }
+    }
+
+    fn judge_below(
+        &self,
+        folder: &Path,
+        at: &Path,
+        here: &Here,
+        action: Action,
+        entries: &mut usize,
+        depth: usize,
+    ) -> Result<(), Denied> {
+        if self.subtree_of(at, here, action) == Subtree::All {
+            return Ok(());
+        }
+        // Then only what bears the name of a git folder is not as all the rest.
+        let only_git =
+            self.is_quiet(at, &here.denied) && self.granted_below(at, here, action) == Subtree::All;
+        let refused = || Denied { path: self.zone.wire(at), action, grantable: true };
+        let listed = fs::read_dir(folder).map_err(|_| refused())?;
+        for entry in listed {
+            *entries += 1;
+            let Ok(entry) = entry else { return Err(refused()) };
+            if *entries > MAX_ENTRIES || depth > MAX_DEPTH {
+                return Err(refused());
+            }
+            let name = entry.file_name();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if !is_folder && only_git && name != ".git" {
+                continue;
+            }
+            let child = at.join(&name);
+            self.judge(&child, action)?;
+            if is_folder {
+                let here = self.step(here, &name);
+                self.judge_below(&entry.path(), &child, &here, action, entries, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The patterns' trails to a real folder.
+    pub(super) fn here(&self, real: &Path) -> Here {
+        Here {
+            denied: self.denied.to(real),
+            allowed: self.allowed.each_ref().map(|trails| trails.to(real)),
+        }
+    }
+
+    pub(super) fn step(&self, here: &Here, name: &std::ffi::OsStr) -> Here {
+        let [writes, reads] = &self.allowed;
+        Here {
+            denied: self.denied.step(&here.denied, name),
+            allowed: [writes.step(&here.allowed[0], name), reads.step(&here.allowed[1], name)],
+        }
+    }
+
+    /// What is granted below a folder, whatever is denied there.
+    pub(super) fn granted_below(&self, real: &Path, here: &Here, action: Action) -> Subtree {
+        let git = &self.zone.git;
+        if action == Action::Write && git.is_sealed(real) {
+            return Subtree::None;
+        }
+        let index = usize::from(action == Action::Read);
+        let by_pattern = || self.allowed[index].below(&here.allowed[index]);
+        let inside = self.is_inside(real);
+        match git.below(real, action) {
+            Some((subtree, Say::Allowed)) => subtree,
+            Some((subtree, _)) => both(subtree, by_pattern()),
+            None if !inside && self.reach.confine == Confine::Workspace => {
+                match system::may(action, real) {
+                    Some(false) => Subtree::None,
+                    _ if real.starts_with(system::DEV) => Subtree::Mixed,
+                    _ => Subtree::All,
+                }
+            }
+            None if !inside => self.needed_below(real, action).unwrap_or_else(by_pattern),
+            None => by_pattern(),
+        }
+    }
+
+    /// What strict bounds grant below a folder outside, whatever the zone says.
+    fn needed_below(&self, real: &Path, action: Action) -> Option<Subtree> {
+        if let Some(may) = system::may(action, real) {
+            return Some(if may { Subtree::All } else { Subtree::None });
+        }
+        let reads = action == Action::Read;
+        let needed = || self.writable.iter().chain(self.readable.iter().filter(move |_| reads));
+        if needed().any(|place| real.starts_with(place)) {
+            return Some(Subtree::All);
+        }
+        let above = needed().any(|place| place.starts_with(real));
+        (above || real.starts_with(system::DEV)).then_some(Subtree::Mixed)
+    }
+
+    /// Whether nothing below a folder is judged by its place, nor denied by a pattern.
+    pub(super) fn is_quiet(&self, real: &Path, denied: &Trail) -> bool {
+        self.denied.below(denied) == Subtree::None && !self.is_above_place(real)
+    }
+
+    /// Whether below a folder the name `.git` makes a difference.
+    pub(super) fn heeds_git(&self, real: &Path, action: Action) -> bool {
+        let git = &self.zone.git;
+        self.is_inside(real)
+            && git.below(real, action).is_none()
+            && (action == Action::Write || git.access() == GitAccess::None)
+    }
+
+    /// Whether something that is judged by its place lies below a folder.
+    pub(super) fn is_above_place(&self, real: &Path) -> bool {
+        let below = |place: &Path| place.starts_with(real) && place != real;
+        self.places().any(below)
+            || system::KERNEL.iter().any(|place| below(Path::new(place)))
+            || below(Path::new(system::DEV))
+    }
+
+    /// The real places that are judged otherwise than what is around them, the system's aside.
+    pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
+        let eisen = self.zone.eisen.iter().map(std::path::PathBuf::as_path);
+        let workspace = [self.zone.workspace()];
+        eisen.chain(workspace).chain(self.zone.git.places())
+    }
+}
+
+fn both(one: Subtree, other: Subtree) -> Subtree {
+    match (one, other) {
+        (Subtree::None, _) | (_, Subtree::None) => Subtree::None,
+        (Subtree::All, Subtree::All) => Subtree::All,
+        _ => Subtree::Mixed,
+    }
+}

@@ -1,0 +1,303 @@
+//! Bounds as path rules. Rules only add: what a folder is granted holds for all that is below it,
+//! now and later. So a folder has a rule only if nothing that is below it now may be had less.
+//!
+//! In the zone a folder is walked as far as something below could be denied. A folder of which all
+//! is granted has one rule; of another what is granted has rules of its own. Symbolic links have
+//! none and are not followed: what they lead to has its rules where it really is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::tree::{Here, MAX_DEPTH, MAX_ENTRIES};
+use super::{Bounds, Confine, Grant, Rule, Subtree, Verdict, Wall, held, system};
+use crate::model::Action;
+use crate::zone::GitAccess;
+use crate::zone::patterns::Trail;
+
+/// Single files that have rules; of more the doorbell opens them.
+const MAX_FILES: usize = 10_000;
+
+pub(super) fn compile(bounds: &Bounds) -> Wall {
+    let mut builder = Builder::new(bounds);
+    builder.build();
+    let patterns = held::held(bounds, &builder.found);
+    let rules =
+        builder.found.rules.into_iter().map(|(path, rule)| Rule { path, grant: rule.grant });
+    Wall { rules: rules.collect(), patterns }
+}
+
+/// What a walk found.
+#[derive(Default, Debug)]
+pub(super) struct Found {
+    pub(super) rules: BTreeMap<PathBuf, Granted>,
+    /// Denied patterns that may match something below a folder that has a rule.
+    pub(super) open: BTreeSet<usize>,
+    /// Folders that the zone grants, but for something below.
+    pub(super) broken: Vec<PathBuf>,
+    /// The walk ended before it was through.
+    pub(super) cut: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Granted {
+    pub(super) grant: Grant,
+    pub(super) is_folder: bool,
+}
+
+struct Builder<'a> {
+    bounds: &'a Bounds,
+    found: Found,
+    entries: usize,
+    files: usize,
+}
+
+/// What rules may grant of something with all below it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Full {
+    write: bool,
+    read: bool,
+}
+
+struct Child {
+    path: PathBuf,
+    full: Full,
+    /// Of a folder.
+    denied: Option<Trail>,
+}
+
+impl Full {
+    const NOTHING: Self = Self { write: false, read: false };
+}
+
+impl<'a> Builder<'a> {
+    fn new(bounds: &'a Bounds) -> Self {
+        Self { bounds, found: Found::default(), entries: 0, files: 0 }
+    }
+
+    fn build(&mut self) {
+        let bounds = self.bounds;
+        let root = Path::new("/");
+        self.rule(root, Grant::List, true);
+        self.rule(&bounds.private, Grant::Whole, true);
+        match bounds.reach.confine {
+            Confine::Workspace => {
+                self.outside(root, Grant::Whole, &bounds.denied.to_found(root), true, 0);
+            }
+            Confine::Strict => self.strict(),
+        }
+    }
+
+    fn strict(&mut self) {
+        let bounds = self.bounds;
+        for place in &bounds.readable {
+            self.start_outside(place, Grant::Read);
+        }
+        for place in &bounds.writable {
+            self.start_outside(place, Grant::Whole);
+        }
+        for place in system::KERNEL.iter().chain([&system::DEV]) {
+            self.start_outside(Path::new(place), Grant::Whole);
+        }
+        let outside = |path: &&Path| !bounds.is_inside(path);
+        let git: Vec<_> = bounds.zone.git.places().filter(outside).collect();
+        let [_, reads] = &bounds.allowed;
+        let named: Vec<_> = reads.starts().filter(|start| !start.searches).collect();
+        let named = named.iter().map(|start| &*start.path).filter(outside);
+        let mut starts: BTreeSet<&Path> = git.iter().copied().chain(named).collect();
+        starts.insert(bounds.zone.workspace());
+        for start in starts {
+            self.start(start);
+        }
+    }
+
+    fn start_outside(&mut self, place: &Path, grant: Grant) {
+        let Ok(found) = fs::symlink_metadata(place) else { return };
+        let denied = self.bounds.denied.to_found(place);
+        self.outside(place, grant, &denied, found.is_dir(), 0);
+    }
+
+    /// Walks a place of the zone, and gives it its rule.
+    fn start(&mut self, place: &Path) {
+        let bounds = self.bounds;
+        let Ok(found) = fs::symlink_metadata(place) else { return };
+        let here = bounds.here(place);
+        if found.is_symlink() || bounds.is_eisen(place) || bounds.denied.matched(&here.denied) {
+            return;
+        }
+        let full = if found.is_dir() { self.walk(place, &here, 0) } else { self.judge(place) };
+        let denied = found.is_dir().then_some(here.denied);
+        self.grant(&Child { path: place.to_owned(), full, denied });
+    }
+
+    /// Grants a place outside the workspace with all below it, but for what is judged otherwise.
+    fn outside(
+        &mut self,
+        path: &Path,
+        grant: Grant,
+        denied: &Trail,
+        is_folder: bool,
+        depth: usize,
+    ) {
+        let bounds = self.bounds;
+        if bounds.is_eisen(path) || bounds.denied.matched(denied) {
+            return;
+        }
+        if path == bounds.zone.workspace() || bounds.zone.git.is_own(path) {
+            return self.start(path);
+        }
+        let sealed = bounds.zone.git.is_sealed(path);
+        let kernels = system::KERNEL.iter().any(|folder| path == Path::new(folder));
+        let grant = if sealed || kernels { grant.min(Grant::Read) } else { grant };
+        if path == Path::new(system::DEV) {
+            return self.devices(denied);
+        }
+        let is_quiet = bounds.denied.below(denied) == Subtree::None && !bounds.is_above_place(path);
+        if !is_folder || is_quiet {
+            return self.rule(path, grant, is_folder);
+        }
+        for (name, is_folder) in self.list(path, depth).unwrap_or_default() {
+            let denied = bounds.denied.step(denied, &name);
+            self.outside(&path.join(name), grant, &denied, is_folder, depth + 1);
+        }
+    }
+
+    fn devices(&mut self, denied: &Trail) {
+        let dev = Path::new(system::DEV);
+        for path in self.bounds.devices.paths() {
+            let Ok(found) = fs::symlink_metadata(path) else { continue };
+            let names = path.strip_prefix(dev).into_iter().flatten();
+            let denied =
+                names.fold(denied.clone(), |trail, name| self.bounds.denied.step(&trail, name));
+            if !found.is_symlink() {
+                self.outside(path, Grant::Whole, &denied, found.is_dir(), 0);
+            }
+        }
+    }
+
+    /// Returns what rules may grant of a folder of the zone; if not all, what is below it has got
+    /// rules of its own.
+    fn walk(&mut self, folder: &Path, here: &Here, depth: usize) -> Full {
+        let bounds = self.bounds;
+        let below = |action| bounds.granted_below(folder, here, action);
+        let (write, read) = (self.writes_below(folder, here), below(Action::Read));
+        let above = bounds.is_above_place(folder);
+        if read == Subtree::None && write == Subtree::None && !above {
+            return Full::NOTHING;
+        }
+        let quiet = bounds.is_quiet(folder, &here.denied);
+        let settled = |subtree, action| match subtree {
+            Subtree::All => quiet && !bounds.heeds_git(folder, action),
+            Subtree::None => !above,
+            Subtree::Mixed => false,
+        };
+        let granted = Full { write: write == Subtree::All, read: read == Subtree::All };
+        if settled(write, Action::Write) && settled(read, Action::Read) {
+            return granted;
+        }
+        let Some(entries) = self.list(folder, depth) else { return Full::NOTHING };
+        let mut full = granted;
+        let mut children = Vec::new();
+        for (name, is_folder) in entries {
+            // Most names are like all the others: nothing tells them apart.
+            if !is_folder && granted == (Full { write: true, read: true }) && name != ".git" {
+                let special = bounds.denied.hits(&here.denied, &name)
+                    || above && bounds.places().any(|place| *place == *folder.join(&name));
+                if !special {
+                    children.push((name, granted, None));
+                    continue;
+                }
+            }
+            let path = folder.join(&name);
+            let child = if is_folder {
+                let here = bounds.step(here, &name);
+                if bounds.is_eisen(&path) || bounds.denied.matched(&here.denied) {
+                    (name, Full::NOTHING, Some(here.denied))
+                } else {
+                    let full = self.walk(&path, &here, depth + 1);
+                    (name, full, Some(here.denied))
+                }
+            } else {
+                let full = self.judge(&path);
+                (name, full, None)
+            };
+            full.write &= child.1.write;
+            full.read &= child.1.read;
+            children.push(child);
+        }
+        if full != granted {
+            self.found.broken.push(folder.to_owned());
+        }
+        for (name, mut own, denied) in children {
+            own.write &= !full.write;
+            own.read &= !full.read;
+            if own != Full::NOTHING {
+                self.grant(&Child { path: folder.join(name), full: own, denied });
+            }
+        }
+        full
+    }
+
+    /// What may be written below a folder. Git never writes to an object that is there, so that
+    /// those have no rule to be written by.
+    fn writes_below(&self, folder: &Path, here: &Here) -> Subtree {
+        let git = &self.bounds.zone.git;
+        let is_git = git.below(folder, Action::Write).is_some();
+        if is_git && (git.access() != GitAccess::Commit || folder.ends_with("objects")) {
+            return Subtree::None;
+        }
+        self.bounds.granted_below(folder, here, Action::Write)
+    }
+
+    fn judge(&self, path: &Path) -> Full {
+        let allowed = |action| matches!(self.bounds.verdict(path, action), Verdict::Allowed);
+        let read = allowed(Action::Read);
+        Full { read, write: read && allowed(Action::Write) }
+    }
+
+    fn grant(&mut self, child: &Child) {
+        let grant = match child.full {
+            Full { write: true, .. } => Grant::Write,
+            Full { read: true, .. } => Grant::Read,
+            Full::NOTHING => return,
+        };
+        match &child.denied {
+            Some(denied) => self.found.open.extend(self.bounds.denied.live(denied)),
+            None if self.files >= MAX_FILES => {
+                self.found.cut = true;
+                return;
+            }
+            None => self.files += 1,
+        }
+        self.rule(&child.path, grant, child.denied.is_some());
+    }
+
+    fn rule(&mut self, path: &Path, grant: Grant, is_folder: bool) {
+        let rule = self.found.rules.entry(path.to_owned()).or_insert(Granted { grant, is_folder });
+        rule.grant = rule.grant.max(grant);
+    }
+
+    /// The entries of a folder, links aside, each with whether it is a folder. None if they can't
+    /// all be told.
+    fn list(&mut self, folder: &Path, depth: usize) -> Option<Vec<(OsString, bool)>> {
+        if depth > MAX_DEPTH {
+            self.found.cut = true;
+            return None;
+        }
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(folder).ok()? {
+            self.entries += 1;
+            if self.entries > MAX_ENTRIES {
+                self.found.cut = true;
+                return None;
+            }
+            let entry = entry.ok()?;
+            let kind = entry.file_type().ok()?;
+            if !kind.is_symlink() {
+                entries.push((entry.file_name(), kind.is_dir()));
+            }
+        }
+        Some(entries)
+    }
+}

@@ -2,6 +2,8 @@
 //! effects. Knows no other agent but the state of those it depends on.
 
 mod actor;
+mod admission;
+mod doorkeeper;
 mod lifecycle;
 mod prompting;
 mod run;
@@ -12,20 +14,22 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::DuplexStream;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::client_host::{
     AgentInfo, Cancelled, HostError, HostSettings, PromptOutcome, Said, SessionLoad,
 };
 use crate::model::{AgentId, AgentState, AgentStatus, SessionId, now_ms};
-use crate::process::{Command, Launcher};
+use crate::process::{Command, Family, Launcher, Limits};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
-use crate::zone::Zone;
+use crate::zone::{Bounds, Zone};
 use actor::{Actor, AgentMsg};
 use prompting::RunHandle;
 
+pub use admission::{Admission, Capacity};
+pub use doorkeeper::{Door, Keeper};
 pub use lifecycle::{Policy, Restarts};
 
 /// Orders that wait for an agent; past that whoever orders waits.
@@ -41,6 +45,8 @@ pub struct AgentSettings {
     /// Where its standard error is kept.
     pub log: PathBuf,
     pub zone: Arc<Zone>,
+    /// What the kernel holds it to; None if it does not.
+    pub bounds: Option<Arc<Bounds>>,
     pub host: HostSettings,
     /// Open a session once it is initialized.
     pub session: bool,
@@ -51,6 +57,8 @@ pub struct AgentSettings {
     /// It is the one that blocked accesses are put before.
     pub is_orchestrator: bool,
     pub restarts: Restarts,
+    /// Of the agent with its terminals.
+    pub limits: Limits,
     /// After its standard input is closed, and again after SIGTERM.
     pub stop_grace: Duration,
 }
@@ -62,8 +70,8 @@ pub struct Surroundings {
     pub bus: crate::bus::Bus,
     pub tracker: TrackerHandle,
     pub routing: RoutingHandle,
-    /// A place for each agent that may run at once.
-    pub places: Arc<Semaphore>,
+    /// Who may run.
+    pub admission: Admission,
     /// What extraction asks of the disk.
     pub workspace: Arc<dyn crate::extract::Workspace>,
 }
@@ -75,6 +83,7 @@ pub struct AgentHandle {
     mailbox: mpsc::Sender<AgentMsg>,
     status: watch::Receiver<AgentStatus>,
     run: watch::Receiver<Option<RunHandle>>,
+    family: watch::Receiver<Option<Family>>,
     routing: RoutingHandle,
     tracker: TrackerHandle,
 }
@@ -130,15 +139,17 @@ impl AgentHandle {
             timestamp_ms: now_ms(),
         });
         let (run, run_seen) = watch::channel(None);
+        let (family, family_seen) = watch::channel(None);
         let handle = Self {
             id: settings.id.clone(),
             mailbox,
             status: status_seen,
             run: run_seen,
+            family: family_seen,
             routing: surroundings.routing.clone(),
             tracker: surroundings.tracker.clone(),
         };
-        let actor = Actor::new(settings, surroundings, status, run);
+        let actor = Actor::new(settings, surroundings, status, run, family);
         (handle, actor.run(messages, cancel))
     }
 
@@ -154,6 +165,11 @@ impl AgentHandle {
     /// The edition of the settings that its run was started with; None if it does not run.
     pub fn edition(&self) -> Option<u64> {
         self.run.borrow().as_ref().map(|run| run.edition)
+    }
+
+    /// The processes of its run, or of the last one; None if there was none yet.
+    pub fn family(&self) -> Option<Family> {
+        self.family.borrow().clone()
     }
 
     /// Goes on by other settings of the same agent, and waits for others before it starts; answers

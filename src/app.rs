@@ -4,6 +4,8 @@ mod changes;
 mod console;
 mod details;
 mod environment;
+mod leftovers;
+mod limiting;
 mod members;
 mod observe;
 mod recorder;
@@ -17,6 +19,7 @@ use crate::bus::Backlog;
 use crate::{config, serve, tracker};
 
 pub use environment::{DepthError, eisen_dir};
+pub use limiting::how_limits_are_held;
 pub use observe::{ObserveOptions, observe};
 pub use up::{UpOptions, load, up};
 

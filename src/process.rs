@@ -20,10 +20,16 @@
 //! found; a PID namespace or a cgroup would close that. Other unixes have no subreaper: there only
 //! the process group is ended.
 
+mod census;
+mod cgroup;
 mod descriptors;
 mod error;
+mod family;
 mod launcher;
+mod limits;
 mod log;
+mod mark;
+mod oom;
 mod orphans;
 mod sys;
 #[cfg_attr(not(target_os = "linux"), path = "process/tree_none.rs")]
@@ -31,7 +37,7 @@ mod tree;
 mod warden;
 mod wire;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fmt;
@@ -44,10 +50,14 @@ use tokio::net::unix::{OwnedWriteHalf, pipe};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
+pub use cgroup::{Groups, Holding};
 pub use descriptors::raise_descriptor_limit;
 pub use error::SpawnError;
+pub use family::{Family, look_at};
 pub use launcher::Launcher;
+pub use limits::{Limits, Peak, Usage};
 pub use log::StderrLog;
+pub use mark::{boot, end_run, own_mark, start_of};
 pub use orphans::become_subreaper;
 pub use warden::warden_main;
 
@@ -94,21 +104,6 @@ pub enum Stopped {
     OnEof(Exit),
     OnTerm(Exit),
     Killed,
-}
-
-/// What a process takes with everything it started.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Resources {
-    /// Resident; what several of them share is counted for each.
-    pub memory_bytes: u64,
-    /// Of those that ended, too.
-    pub cpu_ms: u64,
-}
-
-/// Measures the processes with these ids; left out are those that were not started here, have
-/// ended, or can't be measured. Looks at every process of the machine, and blocks meanwhile.
-pub fn resources(pids: &[u32]) -> HashMap<u32, Resources> {
-    tree::resources(pids)
 }
 
 impl Process {

@@ -6,6 +6,7 @@ mod handle;
 mod outlet;
 mod permits;
 mod relay;
+mod running;
 #[cfg(test)]
 mod tests;
 
@@ -18,10 +19,11 @@ use crate::extract::Extractor;
 use crate::model::AgentId;
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
-use crate::zone::Zone;
+use crate::zone::{Bounds, Zone};
 
 pub use handle::RelayHandle;
 pub use permits::Permits;
+pub use running::{Moment, Place, Running};
 
 /// What stands between one agent and its client.
 pub struct Proxy {
@@ -30,6 +32,8 @@ pub struct Proxy {
     pub tracker: TrackerHandle,
     /// None: nothing is gated.
     pub gate: Option<Gatekeeping>,
+    /// Where what the agent does at the moment is noted, for whoever stands at its doorbell.
+    pub running: Option<Arc<Running>>,
 }
 
 /// What a zoned agent's requests are judged by.
@@ -46,6 +50,8 @@ pub struct Gatekeeping {
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub zone: Arc<Zone>,
+    /// What the kernel holds it to, if it does.
+    pub bounds: Option<Arc<Bounds>>,
     /// Every permission inside the zone is the orchestrator's to give.
     pub orchestrator_permits: bool,
 }

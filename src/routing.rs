@@ -4,6 +4,7 @@
 mod board;
 mod briefing;
 mod grants;
+mod sweeps;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -64,8 +65,12 @@ pub struct Request {
     pub via: Via,
     /// Hold it whatever the settings say: a permission that is the orchestrator's to give.
     pub hold: bool,
+    /// False: it is denied at once, whatever the settings say.
+    pub may_wait: bool,
     /// Nobody's word lets it pass: it is denied at once, and cannot be allowed.
     pub grantable: bool,
+    /// The process whose call the kernel stopped: what it tries again and again is told once.
+    pub caller: Option<u32>,
 }
 
 /// How a request left routing.
@@ -105,6 +110,11 @@ pub enum ResolveError {
     NotAnswerable,
     #[error("`{0}` cannot be opened to any agent")]
     NotGrantable(Arc<str>),
+    #[error(
+        "{0} only counts what a sweep was denied, which nobody asked for by name: there is nothing \
+         to decide"
+    )]
+    Sweep(BlockedId),
     #[error("the team is stopping")]
     Stopping,
 }
@@ -141,6 +151,26 @@ impl RoutingHandle {
     pub fn observed(&self, request: Request) {
         if let Err(error) = self.mailbox.try_send(RoutingMsg::Observed(request)) {
             tracing::error!(%error, "could not report an access outside a zone");
+        }
+    }
+
+    /// Counts an access that nobody asked for by name: it is denied at once, unless just this was
+    /// granted (true), and told in one line for each `turn` of its session. Turn 0 stands for what
+    /// belongs to none.
+    pub async fn swept(&self, request: Request, turn: u64) -> bool {
+        self.ask(|reply| RoutingMsg::Swept { request, turn, reply }).await.unwrap_or(false)
+    }
+
+    /// Says that a turn of the session ended, in the order of what was observed. Never waits.
+    pub fn turn_over(&self, key: SessionKey) {
+        if let Err(mpsc::error::TrySendError::Full(message)) =
+            self.mailbox.try_send(RoutingMsg::TurnOver(key))
+        {
+            let mailbox = self.mailbox.clone();
+            // Late is better than never: what was granted for the turn ends with it.
+            tokio::spawn(async move {
+                let _ = mailbox.send(message).await;
+            });
         }
     }
 

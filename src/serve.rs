@@ -37,7 +37,9 @@ mod tests;
 
 pub use details::{AgentDetails, SessionDetails, Tier};
 pub use reloaded::{Change, Kind, Reloaded, Restart};
-pub use run_file::{RunFile, RunFileError, RunInfo, live_teams};
+pub use run_file::{
+    Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, live_teams, stale_runs,
+};
 pub use schema::schema;
 pub use server::{BindError, Limits, Server, bind};
 pub use sources::{Handles, Recorder, Sources};

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{AgentHandle, AgentSettings, Order, Surroundings};
+use crate::agent::{AgentHandle, AgentSettings, Capacity, Order, Surroundings};
 use crate::model::{AgentId, AgentStatus};
 
 /// An agent of the team before it runs.
@@ -48,6 +48,11 @@ impl Supervisor {
 
     pub fn roster(&self) -> Roster {
         Roster { agents: self.agents.subscribe() }
+    }
+
+    /// How much may run at a time, from now on.
+    pub fn set_capacity(&self, capacity: Capacity) {
+        self.team.admission.set(capacity);
     }
 
     /// Makes these the team, in this order. Who is there already goes on by its settings, before

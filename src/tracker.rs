@@ -32,8 +32,8 @@ use self::task::Task;
 use self::told::Told;
 use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
-    Activity, ActivityKind, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Touch,
-    Usage, UsageReport, now_ms,
+    Activity, ActivityKind, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Usage,
+    UsageReport, now_ms,
 };
 
 /// How the map lives; see `[tracker]` of the configuration.
@@ -86,8 +86,8 @@ pub struct TrackerHandle {
 pub struct Snapshots {
     /// Number of the first event on the bus that these don't contain.
     pub as_of: u64,
-    /// In order of appearance, the default target first (an empty one if there is none). Those
-    /// who ask at the same time share them.
+    /// In order of appearance, the default target first (an empty one if there is none); without a
+    /// view, what belongs to no session (`""`) comes last. Those who ask at the same time share them.
     pub sessions: Vec<Arc<Rendered<Snapshot>>>,
 }
 
@@ -132,7 +132,7 @@ impl TrackerHandle {
 
     /// Heats a path that was blocked.
     pub fn blocked(&self, key: &SessionKey, path: Arc<str>) {
-        self.inbox.tell(key.clone(), Told::touched(path, Touch::Blocked), (self.clock)());
+        self.inbox.tell(key.clone(), Told::blocked(path), (self.clock)());
     }
 
     /// Names the session in which the designated orchestrator works from now on. Until the first

@@ -1,15 +1,19 @@
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::admission::{Place, USUAL_MEMORY};
 use super::lifecycle::{Effect, Event, Lifecycle};
 use super::prompting::RunHandle;
 use super::run::{Run, RunEvent, next_of_run};
 use super::{AgentSettings, Order, Surroundings, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, SessionId, now_ms};
-use crate::proxy::Rules;
+use crate::process::{Family, Peak};
+use crate::proxy::{Rules, Running};
 
 #[derive(Debug)]
 pub(super) enum AgentMsg {
@@ -36,9 +40,12 @@ pub(super) struct Actor {
     status: watch::Sender<AgentStatus>,
     handle: watch::Sender<Option<RunHandle>>,
     run: Option<Run>,
-    /// Ends when the agent may start, with its place among those that run.
-    clearance: Option<BoxFuture<'static, OwnedSemaphorePermit>>,
-    place: Option<OwnedSemaphorePermit>,
+    /// The processes of the run, or of the last one.
+    family: watch::Sender<Option<Family>>,
+    /// Ends when the agents that it depends on are ready.
+    clearance: Option<BoxFuture<'static, ()>>,
+    /// In line, and then among those that run.
+    place: Option<Place>,
     backoff: Option<Instant>,
     /// The configured prompt came to its end: a restart does not repeat it.
     prompted: watch::Sender<bool>,
@@ -52,6 +59,7 @@ impl Actor {
         team: Surroundings,
         status: watch::Sender<AgentStatus>,
         handle: watch::Sender<Option<RunHandle>>,
+        family: watch::Sender<Option<Family>>,
     ) -> Self {
         let lifecycle = Lifecycle::new(settings.restarts);
         Self {
@@ -63,6 +71,7 @@ impl Actor {
             status,
             handle,
             run: None,
+            family,
             clearance: None,
             place: None,
             backoff: None,
@@ -97,10 +106,20 @@ impl Actor {
                     Some(AgentMsg::Leave) => Event::Leave,
                     None => return,
                 },
-                place = pending_or(self.clearance.as_mut()) => {
-                    (self.clearance, self.place) = (None, Some(place));
-                    Event::Cleared
+                () = pending_or(self.clearance.as_mut()) => {
+                    self.clearance = None;
+                    if let why @ Some(_) = self.stand_in_line() {
+                        self.publish(why);
+                    }
+                    continue;
                 }
+                why = news_of(&mut self.place), if self.is_waiting() => match why {
+                    None => Event::Cleared,
+                    why => {
+                        self.publish(why);
+                        continue;
+                    }
+                },
                 () = until(self.backoff) => {
                     self.backoff = None;
                     Event::BackoffOver
@@ -168,7 +187,7 @@ impl Actor {
             && depends_on.iter().zip(&self.depends_on).all(alike);
         self.depends_on = depends_on;
         // Who waits for the same agents keeps its place in line.
-        if self.clearance.is_some() && !same {
+        if self.is_waiting() && !same {
             self.await_clearance();
         }
     }
@@ -199,7 +218,6 @@ impl Actor {
 
     fn await_clearance(&mut self) {
         let depends_on = self.depends_on.clone();
-        let places = self.team.places.clone();
         // An agent that starts again queues again.
         self.place = None;
         let mut clearance = async move {
@@ -209,44 +227,76 @@ impl Actor {
                     std::future::pending::<()>().await;
                 }
             }
-            match places.acquire_owned().await {
-                Ok(place) => place,
-                Err(_) => std::future::pending().await,
-            }
         }
         .boxed();
         // In line from now on: agents run in the order in which they were started.
-        let at_once = (&mut clearance).now_or_never();
-        self.publish(at_once.is_none().then(|| self.waits_for()));
-        self.clearance = Some(match at_once {
-            Some(place) => std::future::ready(place).boxed(),
-            None => clearance,
-        });
+        let why = if (&mut clearance).now_or_never().is_some() {
+            self.clearance = None;
+            self.stand_in_line()
+        } else {
+            self.clearance = Some(clearance);
+            Some(self.waits_for_others())
+        };
+        self.publish(why);
     }
 
-    fn waits_for(&self) -> String {
+    /// Returns what it waits for in line.
+    fn stand_in_line(&mut self) -> Option<String> {
+        let last = self.family.borrow().as_ref().map(|family| family.peak().memory_bytes);
+        let need = self.settings.limits.memory_bytes().or(last).unwrap_or(USUAL_MEMORY);
+        let mut place = self.team.admission.enter(self.settings.id.clone(), need);
+        let why = place.waits_for();
+        self.place = Some(place);
+        why
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.lifecycle.state() == AgentState::Initializing
+    }
+
+    fn waits_for_others(&self) -> String {
         let unready = self.depends_on.iter().map(|other| other.borrow().clone());
         let unready: Vec<_> = unready
             .filter(|other| other.state != AgentState::Ready)
             .map(|other| format!("`{}`", other.agent))
             .collect();
-        if unready.is_empty() {
-            "waits for a place: as many agents run as `max_running` allows".to_owned()
-        } else {
-            format!("waits for {} to be ready", unready.join(", "))
-        }
+        format!("waits for {} to be ready", unready.join(", "))
     }
 
     async fn spawn(&mut self) -> Event {
-        let (process, stdio) = match self.team.launcher.spawn(&self.settings.command).await {
+        let family = self.team.launcher.family(self.settings.limits);
+        let launcher = self.team.launcher.within(&family);
+        let (process, stdio) = match launcher.spawn(&self.settings.command).await {
             Ok(spawned) => spawned,
             Err(error) => return Event::NotSpawned(error.to_string()),
         };
         let (rules, session) = (self.rules.subscribe(), self.session.clone());
-        let run = Run::start(process, stdio, &self.settings, rules, &self.team, session);
+        if let Some(place) = &self.place {
+            place.is_taken_by(&family);
+        }
+        self.family.send_replace(Some(family));
+        let running = Arc::new(Running::default());
+        let surroundings = &self.team;
+        let run = Run::start(
+            process,
+            stdio,
+            &self.settings,
+            rules,
+            running,
+            surroundings,
+            launcher,
+            session,
+        );
         self.handle.send_replace(Some(run.handle.clone()));
         self.run = Some(run);
         Event::Spawned
+    }
+
+    fn tell_peak(&self) {
+        if let Some(family) = &*self.family.borrow() {
+            let Peak { memory_bytes, processes } = family.peak();
+            tracing::info!(agent = %self.settings.id, memory_bytes, processes, "the most it used");
+        }
     }
 
     /// Takes in what the run told.
@@ -263,10 +313,12 @@ impl Actor {
             }
             RunEvent::Failed(why) => Event::Failed(why),
             RunEvent::Exited(exit) => {
+                let offence = self.family.borrow().as_ref().and_then(Family::offence);
                 let why = match self.run.take() {
-                    Some(run) => run.finish(exit).await,
+                    Some(run) => run.finish(exit, offence).await,
                     None => exit.to_string(),
                 };
+                self.tell_peak();
                 self.handle.send_replace(None);
                 self.team.tracker.settled().await;
                 Event::Exited { exit, why }
@@ -276,8 +328,19 @@ impl Actor {
 }
 
 fn rules(settings: &AgentSettings) -> Rules {
-    let AgentSettings { zone, orchestrator_permits, .. } = settings;
-    Rules { zone: zone.clone(), orchestrator_permits: *orchestrator_permits }
+    let AgentSettings { zone, bounds, orchestrator_permits, .. } = settings;
+    Rules {
+        zone: zone.clone(),
+        bounds: bounds.clone(),
+        orchestrator_permits: *orchestrator_permits,
+    }
+}
+
+async fn news_of(place: &mut Option<Place>) -> Option<String> {
+    match place {
+        Some(place) => place.news().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn until(instant: Option<Instant>) {

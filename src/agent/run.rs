@@ -9,8 +9,8 @@ use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks};
 use crate::client_host::{Content, HostError, HostHandle, Urgency};
 use crate::extract::Acp;
 use crate::model::{SessionId, SessionKey};
-use crate::process::{Exit, Process, StderrLog, Stdio, Stopped};
-use crate::proxy::{Gatekeeping, Permits, Proxy, Rules, Streams};
+use crate::process::{Exit, Launcher, Process, StderrLog, Stdio, Stopped};
+use crate::proxy::{Gatekeeping, Permits, Proxy, Rules, Running, Streams};
 
 /// Bytes on their way between relay and client host, each way; past that the writer waits.
 const DUPLEX: usize = 256 * 1024;
@@ -57,7 +57,9 @@ impl Run {
         stdio: Stdio,
         settings: &AgentSettings,
         rules: watch::Receiver<Rules>,
+        running: std::sync::Arc<Running>,
         team: &Surroundings,
+        launcher: Launcher,
         last: Option<SessionId>,
     ) -> Self {
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
@@ -73,6 +75,7 @@ impl Run {
                 routing: team.routing.clone(),
                 permits: Some(permits.clone()),
             }),
+            running: Some(running),
         };
         let streams =
             Streams { from_agent: stdio.stdout, to_agent: stdio.stdin, from_client, to_client };
@@ -88,7 +91,7 @@ impl Run {
 
         let (host, hosting) = HostHandle::spawn(
             settings.host.clone(),
-            team.launcher.clone(),
+            launcher,
             permits,
             from_proxy,
             to_proxy,
@@ -176,10 +179,12 @@ impl Run {
         }
     }
 
-    /// Ends what ran beside the process once it is dead; returns why it died.
-    pub(super) async fn finish(mut self, exit: Exit) -> String {
-        let mut why = match self.broken.borrow().clone() {
-            Some(broken) => broken,
+    /// Ends what ran beside the process once it is dead; returns why it died: for an `offence`, if
+    /// it broke a limit.
+    pub(super) async fn finish(mut self, exit: Exit, offence: Option<String>) -> String {
+        let offence = offence.filter(|_| !self.ordered);
+        let mut why = match offence.or_else(|| self.broken.borrow().clone()) {
+            Some(known) => known,
             None if self.ordered => "it was stopped".to_owned(),
             None => exit.to_string(),
         };

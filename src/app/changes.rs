@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::limiting;
 use super::members::{Conditions, warn_of_tier};
 use crate::config::{
     Agent, AgentTable, Change, Config, Kind, LayerError, Layered, Overlay, Plan, Source, Takes,
@@ -185,6 +186,7 @@ impl Changes {
         self.in_file = ids(&layered.alone);
 
         self.routing.change(rules).await;
+        self.supervisor.set_capacity(limiting::capacity(&self.current));
         let left = self.supervisor.assemble(members).await;
         self.forget_editions(edition);
         Ok(left)

@@ -1,9 +1,7 @@
-use std::collections::HashMap;
-
 use crate::agent::AgentHandle;
 use crate::client_host::{AgentInfo, SessionLoad};
 use crate::model::{AgentId, AgentStatus};
-use crate::process::{self, Resources};
+use crate::process::{self, Family};
 use crate::serve::{AgentDetails, SessionDetails, Tier};
 use crate::tracker::{SessionReport, TrackerHandle};
 
@@ -13,13 +11,14 @@ pub(super) async fn of_supervised(
     tracker: &TrackerHandle,
 ) -> Vec<AgentDetails> {
     let statuses: Vec<_> = agents.iter().map(AgentHandle::status).collect();
-    let (resources, reports) = tokio::join!(resources(&statuses), tracker.sessions());
+    let families: Vec<_> = agents.iter().map(AgentHandle::family).collect();
+    let ((), reports) = tokio::join!(look_at(families.iter().flatten()), tracker.sessions());
     let reports = reports.unwrap_or_default();
     let mut all = Vec::new();
-    for (agent, status) in agents.iter().zip(statuses) {
+    for ((agent, status), family) in agents.iter().zip(statuses).zip(families) {
         let (info, loads) = agent.announced().await.unzip();
         let sessions = sessions(&status.agent, &reports, &loads.unwrap_or_default());
-        all.push(details(status, info, Tier::Protocol, sessions, &resources));
+        all.push(details(status, info, Tier::Protocol, sessions, family.as_ref()));
     }
     all
 }
@@ -29,15 +28,15 @@ pub(super) async fn of_observed(
     status: AgentStatus,
     zone: Tier,
     tracker: &TrackerHandle,
+    family: &Family,
 ) -> Vec<AgentDetails> {
-    let statuses = [status.clone()];
-    let (resources, reports) = tokio::join!(resources(&statuses), tracker.sessions());
+    let ((), reports) = tokio::join!(look_at([family]), tracker.sessions());
     let reports = reports.unwrap_or_default();
     let mut sessions = sessions(&status.agent, &reports, &[]);
     for session in &mut sessions {
         session.is_open = status.pid.is_some();
     }
-    vec![details(status, None, zone, sessions, &resources)]
+    vec![details(status, None, zone, sessions, Some(family))]
 }
 
 fn details(
@@ -45,17 +44,22 @@ fn details(
     info: Option<AgentInfo>,
     zone: Tier,
     sessions: Vec<SessionDetails>,
-    resources: &HashMap<u32, Resources>,
+    family: Option<&Family>,
 ) -> AgentDetails {
     let (name, version) = info.map(|info| (info.name, info.version)).unzip();
-    let resources = status.pid.and_then(|pid| resources.get(&pid));
+    // What cannot be measured is not nothing.
+    let usage = family.filter(|_| status.pid.is_some()).map(Family::usage);
+    let usage = usage.filter(|usage| usage.processes > 0);
+    let peak = family.map(Family::peak).filter(|peak| peak.processes > 0);
     AgentDetails {
         name: name.flatten(),
         version: version.flatten(),
         zone,
         sessions,
-        memory_bytes: resources.map(|resources| resources.memory_bytes),
-        cpu_ms: resources.map(|resources| resources.cpu_ms),
+        memory_bytes: usage.map(|usage| usage.memory_bytes),
+        cpu_ms: usage.map(|usage| usage.cpu_ms),
+        peak_memory_bytes: peak.map(|peak| peak.memory_bytes),
+        peak_processes: peak.map(|peak| peak.processes),
         status,
     }
 }
@@ -93,8 +97,8 @@ fn sessions(
     known.chain(new).collect()
 }
 
-async fn resources(statuses: &[AgentStatus]) -> HashMap<u32, Resources> {
-    let pids: Vec<_> = statuses.iter().filter_map(|status| status.pid).collect();
+async fn look_at(families: impl IntoIterator<Item = &Family>) {
+    let families: Vec<_> = families.into_iter().cloned().collect();
     // A look at every process of the machine may take some milliseconds.
-    tokio::task::spawn_blocking(move || process::resources(&pids)).await.unwrap_or_default()
+    let _ = tokio::task::spawn_blocking(move || process::look_at(&families)).await;
 }

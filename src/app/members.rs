@@ -8,7 +8,7 @@ use crate::agent::{AgentSettings, Policy, Restarts};
 use crate::client_host::{HostSettings, PermissionPolicy};
 use crate::config::{self, Config, Permissions, RestartPolicy};
 use crate::model::AgentId;
-use crate::process::Command;
+use crate::process::{Command, Limits};
 use crate::routing;
 use crate::supervisor::Member;
 use crate::zone::Zone;
@@ -65,6 +65,7 @@ impl Conditions {
             },
             log: log(&self.eisen_dir, &config.team.name, &agent.id),
             zone,
+            bounds: None,
             host: HostSettings {
                 cwd: agent.cwd.clone(),
                 permissions: match agent.permissions {
@@ -84,6 +85,7 @@ impl Conditions {
             orchestrator_permits: agent.permissions == Permissions::Orchestrator,
             is_orchestrator,
             restarts: restarts(agent.restart),
+            limits: limits(agent),
             stop_grace: config.team.stop_grace,
         };
         Member { settings, depends_on: agent.depends_on.clone(), autostart: agent.autostart }
@@ -131,6 +133,11 @@ fn compile_zones(config: &Config) -> anyhow::Result<Vec<Arc<Zone>>> {
 fn owners(config: &Config, zones: &[Arc<Zone>]) -> Vec<(AgentId, Arc<Zone>)> {
     let owning = config.agents.iter().zip(zones).filter(|(agent, _)| agent.zone.own);
     owning.map(|(agent, zone)| (agent.id.clone(), zone.clone())).collect()
+}
+
+/// What the agent and its terminals may use.
+pub(super) fn limits(agent: &config::Agent) -> Limits {
+    Limits { memory_mb: agent.memory_mb, processes: agent.processes }
 }
 
 fn restarts(restart: config::Restart) -> Restarts {

@@ -13,12 +13,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::environment::{self, TeamEnvironment};
 use super::team::Observed;
-use super::{Failure, StopSignals, announce_port, backlog, drained, limits, tracker_settings};
+use super::{
+    Failure, StopSignals, announce_port, backlog, drained, leftovers, limits, tracker_settings,
+};
 use crate::bus::Bus;
 use crate::config;
 use crate::extract::{Acp, DiskWorkspace};
 use crate::model::{AgentId, AgentState, AgentStatus, Event, SessionId, SessionKey, now_ms};
-use crate::process::{Command, Exit, Launcher, Process, Stopped};
+use crate::process::{Command, Exit, Launcher, Limits, Process, Stopped};
 use crate::proxy::{Gatekeeping, Proxy, Rules, Streams};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
@@ -78,7 +80,9 @@ async fn run(
     let address = listener.local_addr()?;
     let name = format!("observe-{}", std::process::id());
     let tokens = Tokens::generate()?;
+    leftovers::clean(eisen_dir);
     let run_file = RunFile::create(eisen_dir, &name, address, tokens.owner())?;
+    leftovers::announce(&run_file.ledger(), None)?;
     announce_port(address.port());
     crate::process::become_subreaper().context("cannot adopt what the agent leaves behind")?;
 
@@ -113,13 +117,19 @@ async fn run(
     };
     let limits = limits(port_limits);
     let launcher = Launcher::this_program()?;
-    let (process, stdio) = launcher.spawn(&command).await?;
+    let family = launcher.family(Limits::default());
+    let (process, stdio) = launcher.within(&family).spawn(&command).await?;
     let status = Status::new(&agent, process.pid(), bus.clone());
     let server = Server::new(
         listener,
         bus,
         Arc::new(sources(&tracker, &routing, registry)),
-        Arc::new(Observed { status: status.0.subscribe(), zone: tier, tracker: tracker.clone() }),
+        Arc::new(Observed {
+            status: status.0.subscribe(),
+            zone: tier,
+            tracker: tracker.clone(),
+            family,
+        }),
         tokens,
         limits,
     )?;
@@ -131,10 +141,11 @@ async fn run(
         extractor: Box::new(Acp::new(Arc::new(DiskWorkspace::new(workspace.clone())), workspace)),
         tracker: tracker.clone(),
         gate: zone.map(|zone| Gatekeeping {
-            rules: watch::channel(Rules { zone, orchestrator_permits: false }).1,
+            rules: watch::channel(Rules { zone, bounds: None, orchestrator_permits: false }).1,
             routing,
             permits: None,
         }),
+        running: None,
     };
     let streams = Streams {
         from_agent: stdio.stdout,

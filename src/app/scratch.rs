@@ -3,13 +3,18 @@ use std::path::Path;
 use anyhow::Context;
 use tempfile::TempDir;
 
-/// Copies a workspace to a temporary folder that goes with the value. Symbolic links are copied as
+use super::leftovers;
+use crate::serve::Ledger;
+
+/// Copies a workspace to a temporary folder that goes with the value, or with the next start if
+/// this run is killed. Symbolic links are copied as
 /// they are; ignored files are left behind, and so is what is neither file, folder nor link.
-pub(super) fn copy(workspace: &Path) -> anyhow::Result<TempDir> {
+pub(super) fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir> {
     let scratch = tempfile::Builder::new()
-        .prefix("eisen-")
+        .prefix(leftovers::PREFIX)
         .tempdir()
         .context("cannot make a temporary folder for the copy of the workspace")?;
+    ledger.add_folder(scratch.path())?;
     for entry in ignore::WalkBuilder::new(workspace).hidden(false).require_git(false).build() {
         let entry = entry.with_context(|| format!("cannot read {}", workspace.display()))?;
         let from = entry.path();

@@ -7,6 +7,7 @@ use crate::agent::{self, AgentError, AgentHandle, Order};
 use crate::client_host::{Cancelled, HostError, PromptOutcome};
 use crate::config::AgentTable;
 use crate::model::{AgentId, AgentStatus, SessionId};
+use crate::process::Family;
 use crate::serve::{self, AgentDetails, BoxFuture, Prompt, Refused, Reloaded, Team, Tier};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
@@ -124,6 +125,7 @@ pub(super) struct Observed {
     pub(super) status: tokio::sync::watch::Receiver<AgentStatus>,
     pub(super) zone: Tier,
     pub(super) tracker: TrackerHandle,
+    pub(super) family: Family,
 }
 
 impl Observed {
@@ -144,7 +146,7 @@ impl Team for Observed {
 
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
         let status = self.status.borrow().clone();
-        Box::pin(details::of_observed(status, self.zone, &self.tracker))
+        Box::pin(details::of_observed(status, self.zone, &self.tracker, &self.family))
     }
 
     fn prompt(&self, _: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {

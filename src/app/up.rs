@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tempfile::TempDir;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -13,15 +13,14 @@ use super::environment::{self, TeamEnvironment};
 use super::members::{Conditions, warn_of_tier};
 use super::team::Supervised;
 use super::{
-    Failure, StopSignals, announce_port, backlog, console, drained, limits, recorder, scratch,
-    tracker_settings,
+    Failure, StopSignals, announce_port, backlog, console, drained, leftovers, limiting, limits,
+    recorder, scratch, tracker_settings,
 };
-use crate::agent::Surroundings;
+use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
 use crate::config::{Config, LayerError, Layered, Overlay};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
-use crate::process::Launcher;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tokens};
 use crate::session::RegistryHandle;
@@ -73,12 +72,16 @@ async fn run(
     let listener = serve::bind(listen, &eisen_dir).await?;
     let address = listener.local_addr()?;
     let tokens = Tokens::generate()?;
+    leftovers::clean(&eisen_dir);
     let run_file = RunFile::create(&eisen_dir, &config.team.name, address, tokens.owner())?;
+    let launcher = limiting::launcher(&config)?;
+    let ledger = run_file.ledger();
+    leftovers::announce(&ledger, launcher.group())?;
     announce_port(address.port());
 
     tell_overlay(&layered, &eisen_dir)?;
     let original = &config.team.workspace;
-    let scratch = config.team.scratch.then(|| scratch::copy(original)).transpose()?;
+    let scratch = config.team.scratch.then(|| scratch::copy(original, &ledger)).transpose()?;
     let workspace = scratch.as_ref().map_or(original.as_path(), TempDir::path).to_owned();
     crate::process::become_subreaper().context("cannot adopt what agents leave behind")?;
 
@@ -111,16 +114,14 @@ async fn run(
     rooms.spawn(deciding);
 
     let surroundings = Surroundings {
-        launcher: Launcher::this_program()?,
+        launcher,
         bus: bus.clone(),
         tracker: tracker.clone(),
         routing: routing.clone(),
-        places: Arc::new(Semaphore::new(match config.team.max_running {
-            0 => Semaphore::MAX_PERMITS,
-            places => places,
-        })),
+        admission: Admission::new(limiting::capacity(&config)),
         workspace: Arc::new(DiskWorkspace::new(workspace)),
     };
+    rooms.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let (changes, asked) = mpsc::channel(WAITING);
     let server = Server::new(

@@ -70,6 +70,8 @@ pub(super) struct Blocked {
     owners: Vec<String>,
     #[serde(default)]
     via: String,
+    /// How many accesses it stands for, if nobody asked for them by name.
+    pub(super) sweep: Option<u64>,
     #[serde(default)]
     timestamp_ms: u64,
 }
@@ -142,10 +144,10 @@ enum Ended {
 
 /// How far the life of each access has come, as far as it was shown.
 #[derive(Default)]
-pub(super) struct Seen(HashMap<String, u8>);
+pub(super) struct Seen(HashMap<String, (u8, u64)>);
 
 impl Seen {
-    /// Whether an access has come further than was known. Around a join, and between list and
+    /// Whether an access has come further than was known, or a sweep grown. Around a join, and between list and
     /// stream, the same may be told twice, and older after newer.
     pub(super) fn is_news(&mut self, access: &Blocked) -> bool {
         let stage = match access.status.as_str() {
@@ -153,9 +155,11 @@ impl Seen {
             "denied" => 2,
             _ => 3,
         };
-        let known = self.0.entry(access.id.clone()).or_default();
-        let is_news = *known < stage;
+        let swept = access.sweep.unwrap_or(0);
+        let (known, counted) = self.0.entry(access.id.clone()).or_default();
+        let is_news = *known < stage || *counted < swept;
         *known = stage.max(*known);
+        *counted = swept.max(*counted);
         is_news
     }
 
@@ -176,8 +180,12 @@ impl Blocked {
             [] => String::new(),
             owners => format!(", owned by {}", plain(&owners.join(", "))),
         };
+        let sweep = match self.sweep {
+            Some(count) => format!(" (swept {})", times(count)),
+            None => String::new(),
+        };
         format!(
-            "{}: {color}{}{color:#}: {} {} by {} (via {}{owners})",
+            "{}: {color}{}{color:#}: {} {}{sweep} by {} (via {}{owners})",
             plain(&self.id),
             plain(&self.status),
             plain(&self.action),
@@ -195,6 +203,10 @@ fn print_table(list: &Value) -> Result<(), Failure> {
         Table::new(&["ID", ">AGE", "AGENT", "ACTION", "STATUS", "VIA", "OWNERS", "PATH"]);
     for access in &list {
         let age = now.saturating_sub(Duration::from_millis(access.timestamp_ms));
+        let path = match access.sweep {
+            Some(count) => format!("{} (swept {})", plain(&access.path), times(count)),
+            None => plain(&access.path),
+        };
         let owners = if access.owners.is_empty() { "-".into() } else { access.owners.join(",") };
         table.row(vec![
             plain(&access.id).into(),
@@ -204,11 +216,15 @@ fn print_table(list: &Value) -> Result<(), Failure> {
             Cell::styled(&plain(&access.status), style(&access.status)),
             plain(&access.via).into(),
             plain(&owners).into(),
-            plain(&access.path).into(),
+            path.into(),
         ]);
     }
     // A path is not cut: it is what one came for.
     print(table.lines(None).join("\n"))
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 impl Status {
@@ -258,6 +274,15 @@ mod tests {
     }
 
     #[test]
+    fn a_sweep_that_grows_is_news() {
+        let mut seen = Seen::default();
+        for (count, is_news) in [(1, true), (1, false), (40, true), (39, false)] {
+            let access = Blocked { sweep: Some(count), ..access("b1", "denied") };
+            assert_eq!(seen.is_news(&access), is_news, "{count}");
+        }
+    }
+
+    #[test]
     fn what_the_team_has_forgotten_is_forgotten() {
         let mut seen = Seen::default();
         for n in 0..=REMEMBERED {
@@ -272,5 +297,8 @@ mod tests {
     fn a_line_says_who_wanted_what_and_steers_no_terminal() {
         let line = anstream::adapter::strip_str(&access("b1", "denied").describe()).to_string();
         assert_eq!(line, "b1: denied: read a b by ui (via fs, owned by api, db)");
+        let sweep = Blocked { sweep: Some(12), ..access("b1", "denied") };
+        let line = anstream::adapter::strip_str(&sweep.describe()).to_string();
+        assert_eq!(line, "b1: denied: read a b (swept 12 times) by ui (via fs, owned by api, db)");
     }
 }

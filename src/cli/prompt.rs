@@ -154,6 +154,8 @@ impl Turn {
         if let Ok(access) = Blocked::deserialize(access)
             && access.agent_id == self.agent
             && self.session.as_ref() == Some(&access.session_id)
+            // Which the agent did not mean, and nobody can decide.
+            && access.sweep.is_none()
         {
             note(access.describe());
         }

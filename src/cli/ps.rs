@@ -22,8 +22,9 @@ const GATHER: Duration = Duration::from_millis(100);
 ///
 /// ZONE is what really holds an agent inside its zone: `protocol` judges what it asks its client
 /// for, and nothing that its own process does. SESSIONS counts the open ones, and TOKENS is what
-/// they hold of what they can hold. MEMORY and CPU are of all processes of the agent (without its
-/// terminals), COST of all its sessions, those of earlier runs too.
+/// they hold of what they can hold. MEMORY and CPU are of all processes of the agent and its
+/// terminals, PEAK is the most memory that its run was seen to use (its last run, if it does not
+/// run), COST of all its sessions, those of earlier runs too.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -106,6 +107,7 @@ struct Agent {
     sessions: Vec<Session>,
     memory_bytes: Option<u64>,
     cpu_ms: Option<u64>,
+    peak_memory_bytes: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -135,6 +137,7 @@ fn lines(agents: &Value) -> Result<Vec<String>, Failure> {
         ">SESSIONS",
         ">RESTARTS",
         ">MEMORY",
+        ">PEAK",
         ">CPU",
         ">TOKENS",
         ">COST",
@@ -164,6 +167,7 @@ impl Agent {
             self.sessions.iter().filter(|session| session.open).count().to_string().into(),
             self.restarts.to_string().into(),
             or_dash(self.memory_bytes.map(format::bytes)),
+            or_dash(self.peak_memory_bytes.map(format::bytes)),
             or_dash(cpu),
             or_dash(self.tokens()),
             or_dash(self.cost()),
@@ -196,7 +200,9 @@ fn without_use(agents: &Value) -> Value {
     let mut agents = agents.clone();
     for agent in agents.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
         agent.shift_remove("memory_bytes");
-        agent.shift_remove("cpu_ms");
+        for measured in ["cpu_ms", "peak_memory_bytes", "peak_processes"] {
+            agent.shift_remove(measured);
+        }
     }
     agents
 }

@@ -291,6 +291,5 @@ fn backoff(table: &Table<'_>) -> Option<[u64; 2]> {
 }
 
 fn limit(limits: &Table<'_>, key: &'static str) -> Option<u64> {
-    limits.inert(key);
     limits.count_if_set(key, 1..=1_000_000_000)
 }

@@ -53,8 +53,9 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// Looks a configuration over. `progress` is told now and then how many files were seen.
-pub fn check(config: &Config, progress: &mut dyn FnMut(u64)) -> Report {
+/// Looks a configuration over. `limits_held` says how limits of agents are held here; `progress` is
+/// told now and then how many files were seen.
+pub fn check(config: &Config, limits_held: &str, progress: &mut dyn FnMut(u64)) -> Report {
     let survey = Survey::of(&config.team.workspace, &config.agents, progress);
     let mut warnings = Vec::new();
     if config.agents.is_empty() {
@@ -63,10 +64,11 @@ pub fn check(config: &Config, progress: &mut dyn FnMut(u64)) -> Report {
     for agent in &config.agents {
         warnings.extend(program(agent));
         warnings.extend(relations(config, agent));
+        warnings.extend(share(config, agent));
     }
     warnings.extend(survey.warnings(&config.agents));
     Report {
-        text: report::render(config, &survey, &warnings),
+        text: report::render(config, limits_held, &survey, &warnings),
         warnings,
         agents: config.agents.len(),
         files: survey.files,
@@ -107,6 +109,17 @@ fn relations(config: &Config, agent: &Agent) -> Vec<String> {
     warnings
 }
 
+fn share(config: &Config, agent: &Agent) -> Option<String> {
+    let (all, own) = (config.team.max_memory_mb, agent.memory_mb?);
+    (all > 0 && own > all).then(|| {
+        format!(
+            "{} may use {own} MB of memory, and the whole team {all} MB: it starts only while no \
+             other agent runs",
+            agent.id
+        )
+    })
+}
+
 /// Says what binds an agent to its zone in this version.
 fn tier(enforce: Enforce) -> &'static str {
     match enforce {
@@ -124,7 +137,11 @@ fn shown(path: &Path, workspace: &Path) -> String {
 }
 
 fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
+    let plural = match what {
+        _ if count == 1 => "",
+        what if what.ends_with('s') => "es",
+        _ => "s",
+    };
     format!("{count} {what}{plural}")
 }
 

@@ -117,7 +117,12 @@ fn taken_in(current: &Config, new: &Config) -> Config {
     let lead = orchestrator.agent.as_ref().filter(|lead| new.agent(lead).is_none());
     agents.extend(lead.and_then(|lead| current.agent(lead)).cloned());
     Config {
-        team: Team { stop_grace: new.team.stop_grace, ..team.clone() },
+        team: Team {
+            stop_grace: new.team.stop_grace,
+            max_running: new.team.max_running,
+            max_memory_mb: new.team.max_memory_mb,
+            ..team.clone()
+        },
         orchestrator: Orchestrator {
             agent: orchestrator.agent.clone(),
             ..new.orchestrator.clone()
@@ -158,8 +163,8 @@ const TEAM: &Keys<Config> = &[
     ("team.scratch", Takes::AtTeamStart, |a, b| a.team.scratch != b.team.scratch),
     ("team.listen", Takes::AtTeamStart, |a, b| a.team.listen != b.team.listen),
     ("team.stop_grace_s", Takes::AtOnce, |a, b| a.team.stop_grace != b.team.stop_grace),
-    ("team.max_running", Takes::AtTeamStart, |a, b| a.team.max_running != b.team.max_running),
-    ("team.max_memory_mb", Takes::AtTeamStart, |a, b| a.team.max_memory_mb != b.team.max_memory_mb),
+    ("team.max_running", Takes::AtOnce, |a, b| a.team.max_running != b.team.max_running),
+    ("team.max_memory_mb", Takes::AtOnce, |a, b| a.team.max_memory_mb != b.team.max_memory_mb),
     ("orchestrator.agent", Takes::AtTeamStart, |a, b| a.orchestrator.agent != b.orchestrator.agent),
     ("orchestrator.on_block", Takes::AtOnce, |a, b| {
         a.orchestrator.on_block != b.orchestrator.on_block

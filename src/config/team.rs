@@ -17,7 +17,6 @@ const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 17320);
 
 pub(super) fn team(team: &Table<'_>) -> Team {
-    team.inert("max_memory_mb");
     let workspace = workspace(team);
     let name = team.text("name");
     if let Some(name) = name.as_ref().filter(|name| !is_name(&name.value)) {

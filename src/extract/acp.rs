@@ -11,6 +11,7 @@ mod models;
 mod observe;
 mod pending;
 mod replies;
+mod running;
 mod sessions;
 mod strict;
 mod terminals;

@@ -36,18 +36,22 @@ pub enum Via {
     Terminal,
     /// `session/request_permission`.
     Permission,
+    /// A call that the kernel stopped.
+    Kernel,
     /// A tool call, seen after the fact.
     Tool,
 }
 
 impl Via {
-    pub const ALL: [Self; 4] = [Self::Fs, Self::Terminal, Self::Permission, Self::Tool];
+    pub const ALL: [Self; 5] =
+        [Self::Fs, Self::Terminal, Self::Permission, Self::Kernel, Self::Tool];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Fs => "fs",
             Self::Terminal => "terminal",
             Self::Permission => "permission",
+            Self::Kernel => "kernel",
             Self::Tool => "tool",
         }
     }
@@ -101,5 +105,15 @@ pub struct BlockedAccess {
     pub owners: Vec<AgentId>,
     /// The session it was routed to, if an orchestrator is there.
     pub orchestrator: Option<SessionKey>,
+    /// How many accesses it stands for, if nobody asked for them by name: `path` is what they have
+    /// in common.
+    pub sweep: Option<u64>,
     pub timestamp_ms: TimestampMs,
+}
+
+impl BlockedAccess {
+    /// Whether content can stand for what was asked for: only `fs/read_text_file` returns any.
+    pub fn is_answerable(&self) -> bool {
+        self.via == Via::Fs && self.action == Action::Read
+    }
 }

@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::Arc;
 
 use super::{Action, SessionId, Usage};
@@ -20,6 +21,11 @@ pub enum ActivityKind {
     /// A tool call completed that, by its own account, accessed `path`. Comes once a call and
     /// path, beside the `Touched` that came when the path was first known.
     Performed { path: Arc<str>, action: Action },
+    /// A tool call runs, or a terminal that was started for one, in the folder `cwd`: what it says
+    /// of what it does, as text, or as JSON where it came as that. Comes again when more is said.
+    Runs { call: Arc<str>, cwd: Arc<Path>, said: Vec<Arc<str>> },
+    /// The tool call or terminal ended.
+    Ran { call: Arc<str> },
     /// The agent's own count of its context.
     Usage(Usage),
     /// The model that the session runs on from now on.
@@ -91,4 +97,6 @@ pub enum Source {
     Tool,
     /// Read off what a terminal printed.
     Output,
+    /// An open that the kernel told of: what was done is certain, not that it is of any use.
+    Kernel,
 }

@@ -19,8 +19,11 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
+use super::cgroup::Groups;
+use super::family::{Family, Member};
+use super::limits::Limits;
 use super::wire::{LENGTH, REPORT, Refusal, Report};
-use super::{Command, Exit, Process, SpawnError, Stdio, descriptors, orphans, sys, wire};
+use super::{Command, Exit, Process, SpawnError, Stdio, descriptors, mark, orphans, sys, wire};
 use crate::confine::{Confinement, Doorbell, Step};
 
 /// Size of the pipe that an agent's output comes through.
@@ -42,6 +45,10 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 pub struct Launcher {
     program: PathBuf,
     wardens: TaskTracker,
+    /// Where the kernel holds the limits of families.
+    groups: Option<Arc<Groups>>,
+    /// Whose processes are started.
+    family: Option<Family>,
     confinement: Option<Arc<Confinement>>,
 }
 
@@ -49,7 +56,13 @@ impl Launcher {
     /// `program` is to run [`warden_main`](super::warden_main) when its first argument is
     /// `warden`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), wardens: TaskTracker::new(), confinement: None }
+        Self {
+            program: program.into(),
+            wardens: TaskTracker::new(),
+            groups: None,
+            family: None,
+            confinement: None,
+        }
     }
 
     /// The program that runs, also when its file has been replaced since.
@@ -58,6 +71,35 @@ impl Launcher {
             return Ok(Self::new("/proc/self/exe"));
         }
         Ok(Self::new(std::env::current_exe()?))
+    }
+
+    /// The same, but the kernel holds the limits of families from now on.
+    pub fn holding_limits_in(self, groups: Groups) -> Self {
+        Self { groups: Some(Arc::new(groups)), ..self }
+    }
+
+    /// The kernel's group of all processes of families with limits.
+    pub fn group(&self) -> Option<PathBuf> {
+        self.groups.as_ref().map(|groups| groups.folder().to_owned())
+    }
+
+    /// Makes a family, whose limits the kernel holds where it can.
+    pub fn family(&self, limits: Limits) -> Family {
+        let group = self.groups.as_ref().filter(|_| limits.is_any());
+        let group = group.and_then(|groups| {
+            let group = groups.group(limits);
+            group
+                .inspect_err(|error| {
+                    tracing::warn!(%error, "no cgroup for an agent: its limits are held by looking");
+                })
+                .ok()
+        });
+        Family::of(limits, group)
+    }
+
+    /// The same, but what it starts belongs to a family.
+    pub fn within(&self, family: &Family) -> Self {
+        Self { family: Some(family.clone()), ..self.clone() }
     }
 
     /// One whose commands are confined, with all that they start.
@@ -131,6 +173,7 @@ impl Launcher {
         ours.set_nonblocking(true).map_err(failed)?;
         let ours = UnixStream::from_std(ours).map_err(failed)?;
         let (warden, pid, running) = self.start_warden(theirs).map_err(failed)?;
+        let member = self.family.as_ref().map(|family| family.enter(pid));
 
         let (reports, mut control) = ours.into_split();
         let (started, start) = oneshot::channel();
@@ -139,7 +182,7 @@ impl Launcher {
         let started = Some(started);
         // The task ends soon after `control` and `ownership` are dropped: now, if this future
         // is, or with the process.
-        let watch = Watch { warden, pid, confinement, reports, started, ended };
+        let watch = Watch { warden, pid, confinement, reports, started, ended, member };
         self.wardens.spawn(watch.run(owner));
         // If the warden is gone, the missing report says so.
         let _ = control.write_all(&spec[LENGTH..]).await;
@@ -160,6 +203,7 @@ impl Launcher {
         // Standard output is the editor's under `observe`; a panic should be seen.
         command.arg0("eisen-core").arg("warden");
         command.args(descriptors::of_children().map(|limit| limit.to_string()));
+        command.env(mark::VARIABLE, mark::own_mark());
         command.stdin(OwnedFd::from(control)).stdout(StdStdio::null()).stderr(StdStdio::inherit());
         let ((child, pid), running) = orphans::enter(|| {
             let child = command.spawn()?;
@@ -179,6 +223,8 @@ struct Watch {
     reports: OwnedReadHalf,
     started: Option<oneshot::Sender<Result<u32, Refusal>>>,
     ended: watch::Sender<Option<Exit>>,
+    /// Its place in its family.
+    member: Option<Member>,
 }
 
 impl Watch {
@@ -201,6 +247,7 @@ impl Watch {
             tracing::warn!(warden = self.pid, "a warden was killed; ending what it guarded");
             orphans::end().await;
         }
+        drop(self.member.take());
         if self.ended.borrow().is_none() {
             self.ended.send_replace(Some(Exit::KILLED));
         }

@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
-use super::{Exit, descriptors};
+use super::{Exit, descriptors, oom};
 use crate::confine::Entrance;
 
 /// The child's standard input, output and error.
@@ -91,6 +91,7 @@ pub(super) fn confine_child(
 /// limit of its own to its descriptors, if one is given.
 pub(super) fn guard_child(command: &mut std::process::Command, limit: Option<u64>) {
     let warden = nix::unistd::getpid();
+    let oom_score = oom::score_of_command();
     let between_fork_and_exec = move || {
         for signal in 1..=64 {
             // SAFETY: `signal` is async-signal-safe and SIG_DFL a valid disposition. Numbers that
@@ -99,6 +100,9 @@ pub(super) fn guard_child(command: &mut std::process::Command, limit: Option<u64
         }
         if let Some(limit) = limit {
             descriptors::set(limit)?;
+        }
+        if let Some(score) = &oom_score {
+            oom::set(score);
         }
         #[cfg(target_os = "linux")]
         nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;

@@ -5,8 +5,6 @@ use std::collections::{BTreeSet, HashMap};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, SysconfVar, getpgrp, getpid, sysconf};
 
-use super::Resources;
-
 /// One process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
@@ -17,6 +15,10 @@ pub(super) struct Entry {
     /// In clock ticks: of the process, and of those of its children that it reaped.
     cpu: [u64; 2],
     resident_pages: u64,
+    /// In clock ticks since the machine came up.
+    pub(super) started: u64,
+    /// It has ended, and was not reaped yet.
+    is_dead: bool,
 }
 
 /// Sends SIGKILL to this process's children but those that `spare` names, and to all their
@@ -48,39 +50,106 @@ pub(super) fn kill_descendants(spare: impl Fn(&Entry) -> bool) -> Vec<i32> {
     pids
 }
 
-/// What each of our commands, named by the pid of its process, takes with all that came of it. One
-/// that is gone, or not ours, is left out.
-pub(super) fn resources(commands: &[u32]) -> HashMap<u32, Resources> {
-    let all: HashMap<i32, Entry> = processes().map(|entry| (entry.pid, entry)).collect();
-    let mut of_parent: HashMap<i32, Vec<&Entry>> = HashMap::new();
-    for entry in all.values() {
-        of_parent.entry(entry.parent).or_default().push(entry);
-    }
-    let measure = |&command: &u32| {
-        let process = all.get(&i32::try_from(command).ok()?)?;
-        let warden = all.get(&process.parent)?;
-        (warden.parent == getpid().as_raw()).then_some(())?;
-        // The warden adopted what its command left behind, and reaped what ended since; it is not
-        // counted itself.
-        let (mut ticks, mut pages) = (warden.cpu[1], 0);
-        let mut queue = vec![warden.pid];
-        while let Some(parent) = queue.pop() {
-            for child in of_parent.get(&parent).into_iter().flatten() {
-                ticks += child.cpu[0] + child.cpu[1];
-                pages += child.resident_pages;
-                queue.push(child.pid);
-            }
-        }
-        Some((command, resources_of(ticks, pages)?))
-    };
-    commands.iter().filter_map(measure).collect()
+/// All processes at one time.
+pub(super) struct Snapshot {
+    all: HashMap<i32, Entry>,
+    children: HashMap<i32, Vec<i32>>,
 }
 
-fn resources_of(ticks: u64, pages: u64) -> Option<Resources> {
-    let constant = |name| u64::try_from(sysconf(name).ok()??).ok();
-    let per_second = constant(SysconfVar::CLK_TCK)?;
-    let page = constant(SysconfVar::PAGE_SIZE)?;
-    Some(Resources { memory_bytes: pages * page, cpu_ms: ticks * 1000 / per_second })
+/// What all below a process use.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sum {
+    pub(super) memory_bytes: u64,
+    pub(super) cpu_ms: u64,
+    pub(super) processes: u64,
+}
+
+impl Snapshot {
+    pub(super) fn take() -> Self {
+        let all: HashMap<i32, Entry> = processes().map(|entry| (entry.pid, entry)).collect();
+        let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
+        for entry in all.values() {
+            children.entry(entry.parent).or_default().push(entry.pid);
+        }
+        Self { all, children }
+    }
+
+    /// Adds up what came of a child of this process, without itself; `pids` gets who that is and
+    /// what is resident of each. A warden adopts what its command leaves behind, and reaps what
+    /// ends.
+    pub(super) fn below(&self, warden: i32, pids: &mut Vec<(i32, u64)>) -> Sum {
+        let mut sum = Sum::default();
+        let Some(warden) = self.child(warden) else { return sum };
+        let (per_second, page) = units();
+        let mut ticks = warden.cpu[1];
+        for entry in self.descendants(warden.pid) {
+            let resident = entry.resident_pages * page;
+            ticks += entry.cpu[0] + entry.cpu[1];
+            sum.memory_bytes += resident;
+            sum.processes += 1;
+            pids.push((entry.pid, resident));
+        }
+        sum.cpu_ms = ticks * 1000 / per_second;
+        sum
+    }
+
+    /// Sends SIGKILL to all that came of a child of this process, but not to itself.
+    pub(super) fn kill_below(&self, warden: i32) {
+        let Some(warden) = self.child(warden) else { return };
+        let mut groups = BTreeSet::new();
+        for entry in self.descendants(warden.pid) {
+            // One may have joined its warden's group.
+            if entry.group != warden.group && groups.insert(entry.group) {
+                let _ = killpg(Pid::from_raw(entry.group), Signal::SIGKILL);
+            }
+            let _ = kill(Pid::from_raw(entry.pid), Signal::SIGKILL);
+        }
+    }
+
+    /// All that came of a process as far as it is there, zombies left out.
+    pub(super) fn descendants(&self, pid: i32) -> Vec<Entry> {
+        let (mut found, mut queue) = (Vec::new(), vec![pid]);
+        while let Some(parent) = queue.pop() {
+            for child in self.children.get(&parent).into_iter().flatten() {
+                queue.push(*child);
+                found.extend(self.all.get(child).filter(|entry| !entry.is_dead).copied());
+            }
+        }
+        found
+    }
+
+    pub(super) fn pids(&self) -> impl Iterator<Item = i32> {
+        self.all.values().filter(|entry| !entry.is_dead).map(|entry| entry.pid)
+    }
+
+    pub(super) fn parent(&self, pid: i32) -> Option<i32> {
+        self.all.get(&pid).map(|entry| entry.parent)
+    }
+
+    /// A child of this process: another may have its number by now.
+    fn child(&self, pid: i32) -> Option<&Entry> {
+        self.all.get(&pid).filter(|entry| entry.parent == getpid().as_raw())
+    }
+}
+
+/// The memory of a process, with its part of what it shares with others; None where that can't be
+/// read.
+pub(super) fn share(pid: i32) -> Option<u64> {
+    let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let share = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    let kilobytes: u64 = share.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+/// Clock ticks a second, and bytes a page.
+fn units() -> (u64, u64) {
+    let constant = |name| u64::try_from(sysconf(name).ok()??).ok().filter(|unit| *unit > 0);
+    (constant(SysconfVar::CLK_TCK).unwrap_or(100), constant(SysconfVar::PAGE_SIZE).unwrap_or(4096))
+}
+
+/// One process; None if there is none of this number.
+pub(super) fn process(pid: i32) -> Option<Entry> {
+    parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 fn processes() -> impl Iterator<Item = Entry> {
@@ -94,7 +163,7 @@ fn processes() -> impl Iterator<Item = Entry> {
 
 /// `stat` is: pid, name in brackets (which may hold brackets and spaces, and any bytes), state,
 /// parent, group, session, and more; counted from the state on, the four times are the 12th to
-/// 15th, and the resident pages the 22nd.
+/// 15th, the start the 20th, and the resident pages the 22nd.
 fn parse(pid: i32, stat: &[u8]) -> Option<Entry> {
     let name_end = memchr::memrchr(b')', stat)?;
     let fields: Vec<_> =
@@ -107,7 +176,9 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Entry> {
         group: id(2)?,
         session: id(3)?,
         cpu: [number(11)? + number(12)?, number(13)? + number(14)?],
+        started: number(19)?,
         resident_pages: number(21)?,
+        is_dead: matches!(*fields.first()?, "Z" | "X"),
     })
 }
 
@@ -119,8 +190,16 @@ mod tests {
     fn a_name_cannot_pass_for_numbers() {
         let stat =
             b"7 (a) S 1 1 1 (\xff) R 3 4 5 0 -1 4194560 1 0 0 0 20 3 7 1 20 0 1 0 99 4096 12 0";
-        let entry =
-            Entry { pid: 7, parent: 3, group: 4, session: 5, cpu: [23, 8], resident_pages: 12 };
+        let entry = Entry {
+            pid: 7,
+            parent: 3,
+            group: 4,
+            session: 5,
+            cpu: [23, 8],
+            resident_pages: 12,
+            started: 99,
+            is_dead: false,
+        };
         assert_eq!(parse(7, stat), Some(entry));
         assert_eq!(parse(7, b"7 (a"), None);
         assert_eq!(parse(7, b"7 (a) S 1"), None);

@@ -1,18 +1,53 @@
-//! Without `/proc` the descendants cannot be found; only the command's group is ended.
-
-use std::collections::HashMap;
-
-use super::Resources;
+//! Without `/proc` the descendants cannot be found; only the command's group is ended, and nothing
+//! is measured.
 
 pub(super) struct Entry {
     pub(super) pid: i32,
     pub(super) session: i32,
+    pub(super) started: u64,
+}
+
+pub(super) struct Snapshot;
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sum {
+    pub(super) memory_bytes: u64,
+    pub(super) cpu_ms: u64,
+    pub(super) processes: u64,
+}
+
+impl Snapshot {
+    pub(super) fn take() -> Self {
+        Self
+    }
+
+    pub(super) fn below(&self, _: i32, _: &mut Vec<(i32, u64)>) -> Sum {
+        Sum::default()
+    }
+
+    pub(super) fn kill_below(&self, _: i32) {}
+
+    pub(super) fn descendants(&self, _: i32) -> Vec<Entry> {
+        Vec::new()
+    }
+
+    pub(super) fn pids(&self) -> impl Iterator<Item = i32> {
+        std::iter::empty()
+    }
+
+    pub(super) fn parent(&self, _: i32) -> Option<i32> {
+        None
+    }
 }
 
 pub(super) fn kill_descendants(_: impl Fn(&Entry) -> bool) -> Vec<i32> {
     Vec::new()
 }
 
-pub(super) fn resources(_: &[u32]) -> HashMap<u32, Resources> {
-    HashMap::new()
+pub(super) fn share(_: i32) -> Option<u64> {
+    None
+}
+
+pub(super) fn process(_: i32) -> Option<Entry> {
+    None
 }

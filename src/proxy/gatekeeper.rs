@@ -43,7 +43,9 @@ impl Held {
             action: self.denied.action,
             via: self.ask.via,
             hold: self.covered,
+            may_wait: true,
             grantable: self.denied.grantable,
+            caller: None,
         }
     }
 }

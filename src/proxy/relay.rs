@@ -137,6 +137,9 @@ where
                         let _ = settled.send(());
                     }
                     RelayMsg::CloseAgent => {
+                        if let Some(running) = &self.proxy.running {
+                            running.stop();
+                        }
                         self.let_go(&self.waiting.all());
                         self.to_agent.close();
                     }
@@ -165,6 +168,9 @@ where
         };
         self.proxy.extractor.end(&reason, &mut self.told);
         self.tell();
+        if let Some(running) = &self.proxy.running {
+            running.stop();
+        }
         result
     }
 
@@ -305,6 +311,9 @@ where
     fn tell(&mut self) {
         let mut told = std::mem::take(&mut self.told);
         for activity in told.drain(..) {
+            if let Some(running) = &self.proxy.running {
+                running.tell(&activity);
+            }
             match &activity.kind {
                 ActivityKind::TurnBegan => {
                     self.cancelled.remove(&activity.session);
@@ -312,6 +321,10 @@ where
                 ActivityKind::TurnEnded { .. } => {
                     self.cancelled.remove(&activity.session);
                     self.let_go_soon(self.waiting.of_session(&activity.session));
+                    if let Some(gatekeeping) = &self.proxy.gate {
+                        let (agent, session) = (self.proxy.agent.clone(), activity.session.clone());
+                        gatekeeping.routing.turn_over(SessionKey::new(agent, session));
+                    }
                 }
                 ActivityKind::CancelRequested => {
                     self.cancelled.insert(activity.session.clone());
@@ -365,7 +378,9 @@ where
                 action,
                 via: Via::Tool,
                 hold: false,
+                may_wait: true,
                 grantable: denied.grantable,
+                caller: None,
             });
         }
     }

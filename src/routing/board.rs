@@ -87,6 +87,7 @@ impl Board {
     ) -> impl Iterator<Item = &'a Entry> + 'a {
         self.entries.values().filter(move |entry| {
             !entry.decided
+                && entry.access.sweep.is_none()
                 && entry.access.key.agent == access.key.agent
                 && entry.access.path == access.path
                 && entry.access.action == access.action

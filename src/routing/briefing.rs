@@ -27,10 +27,9 @@ pub(super) fn text(accesses: &[&BlockedAccess]) -> String {
             access.via.as_str(),
             access.status.as_str(),
         );
-        let _ = writeln!(
-            text,
-            "  decide: eisen-core resolve {id} allow | deny --message TEXT | answer TEXT"
-        );
+        let answer = if access.is_answerable() { " | answer TEXT" } else { "" };
+        let _ =
+            writeln!(text, "  decide: eisen-core resolve {id} allow | deny --message TEXT{answer}");
     }
     text.push_str(
         "\n`allow` lets this one access through (`--scope session`: this path for the rest of its \

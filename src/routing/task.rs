@@ -1,3 +1,6 @@
+mod deciding;
+mod kernel;
+
 use std::collections::HashMap;
 
 use futures_util::StreamExt;
@@ -7,16 +10,15 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::kernel::Stopped;
 use super::board::{Board, Briefing, Entry};
 use super::grants::Grants;
+use super::sweeps::Sweeps;
 use super::wait::{Waited, wait};
-use super::{
-    Decision, Orchestrator, Request, ResolveError, Rules, Scope, Settings, Settlement, briefing,
-};
+use super::{Decision, Orchestrator, Request, ResolveError, Rules, Settings, Settlement, briefing};
 use crate::bus::Bus;
 use crate::model::{
-    AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey, SessionMode,
-    Via, now_ms,
+    AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Via, now_ms,
 };
 use crate::tracker::TrackerHandle;
 
@@ -27,6 +29,12 @@ pub(super) enum RoutingMsg {
         reply: oneshot::Sender<Settlement>,
     },
     Observed(Request),
+    Swept {
+        request: Request,
+        turn: u64,
+        reply: oneshot::Sender<bool>,
+    },
+    TurnOver(SessionKey),
     Resolve {
         id: BlockedId,
         decision: Decision,
@@ -57,6 +65,8 @@ pub(super) struct Task {
     tracker: TrackerHandle,
     board: Board,
     grants: Grants,
+    sweeps: Sweeps,
+    stopped: Stopped,
     /// Agents that work for the orchestrator, with the ids of what was denied meanwhile, and how
     /// many prompts of its they run.
     orchestrated: HashMap<AgentId, (usize, Vec<BlockedId>)>,
@@ -78,6 +88,8 @@ impl Task {
             tracker,
             board: Board::default(),
             grants: Grants::default(),
+            sweeps: Sweeps::default(),
+            stopped: Stopped::default(),
             orchestrated: HashMap::new(),
             orchestrator_session: SessionId::new(""),
             pending: FuturesUnordered::new(),
@@ -96,6 +108,7 @@ impl Task {
                 Some((id, waited)) = self.pending.next(), if !self.pending.is_empty() => {
                     self.stopped_waiting(&id, &waited);
                 }
+                () = until(self.sweeps.next_due()) => self.tell_sweeps(),
                 message = messages.recv() => match message {
                     Some(message) => self.handle(message),
                     None => return,
@@ -109,11 +122,15 @@ impl Task {
         match message {
             RoutingMsg::Request { request, reply } => self.request(request, reply),
             RoutingMsg::Observed(request) => {
-                if !self.board.was_allowed(&request) {
+                if !self.board.was_allowed(&request) && !self.was_stopped(&request) {
                     let id = self.block(request, BlockedStatus::Observed, None);
                     self.route(&id);
                 }
             }
+            RoutingMsg::Swept { request, turn, reply } => {
+                let _ = reply.send(self.swept(request, turn));
+            }
+            RoutingMsg::TurnOver(key) => self.turn_over(&key),
             RoutingMsg::Resolve { id, decision, reply } => {
                 let _ = reply.send(self.resolve(&id, &decision));
             }
@@ -138,6 +155,7 @@ impl Task {
             RoutingMsg::Forget(agent) => {
                 self.grants.forget(&agent);
                 self.board.forget(&agent, &self.bus);
+                self.forget_kernel(&agent);
             }
             RoutingMsg::OrchestratorSession(session) => {
                 self.orchestrator_session = session;
@@ -149,13 +167,23 @@ impl Task {
 
     fn request(&mut self, request: Request, reply: oneshot::Sender<Settlement>) {
         if let Some(settlement) = self.grants.take(&request) {
+            self.grants.follow(&request.key, &request.path, request.action, request.via);
             let _ = reply.send(settlement);
+            return;
+        }
+        if let Some(id) = self.tried_before(&request) {
+            let _ = reply.send(self.denial(&id, None));
             return;
         }
         let agent = &request.key.agent;
         // Whoever decides waits for these agents: holding them would hold both for ever.
         let deadlocks = self.is_orchestrator(agent) || self.orchestrated.contains_key(agent);
-        if (request.hold || self.settings.rules.hold) && request.grantable && !deadlocks {
+        let hold = (request.hold || self.settings.rules.hold) && request.may_wait;
+        let stopped = (request.via == Via::Kernel).then(|| request.clone());
+        if hold && request.grantable && !deadlocks {
+            if let Some(stopped) = stopped {
+                self.stopped.note(&stopped, None);
+            }
             let (settle, decision) = oneshot::channel();
             let id = self.block(request, BlockedStatus::Pending, Some(settle));
             let timed_out = self.denial(&id, Some("Nobody decided in time.".to_owned()));
@@ -166,6 +194,9 @@ impl Task {
         }
         let collected = agent.clone();
         let id = self.block(request, BlockedStatus::Denied, None);
+        if let Some(stopped) = stopped {
+            self.stopped.note(&stopped, Some(id.clone()));
+        }
         if let Some((_, ids)) = self.orchestrated.get_mut(&collected) {
             ids.push(id.clone());
         } else {
@@ -187,11 +218,9 @@ impl Task {
         settle: Option<oneshot::Sender<Settlement>>,
     ) -> BlockedId {
         let id = self.board.next_id();
-        let own_session = self.is_orchestrator(&request.key.agent)
-            && request.key.session == self.orchestrator_session;
         let access = BlockedAccess {
             id: id.clone(),
-            mode: if own_session { SessionMode::Orchestrator } else { SessionMode::SingleAgent },
+            mode: self.mode(&request.key),
             owners: self.owners(&request.path),
             orchestrator: self.orchestrator(),
             key: request.key,
@@ -199,6 +228,7 @@ impl Task {
             action: request.action,
             via: request.via,
             status,
+            sweep: None,
             timestamp_ms: now_ms(),
         };
         self.tracker.blocked(&access.key, access.path.clone());
@@ -226,73 +256,6 @@ impl Task {
                 entry.briefing = Briefing::Waiting;
             }
             self.nudge.send_modify(|count| *count += 1);
-        }
-    }
-
-    fn resolve(
-        &mut self,
-        id: &BlockedId,
-        decision: &Decision,
-    ) -> Result<BlockedAccess, ResolveError> {
-        let entry = self.board.get(id).ok_or_else(|| ResolveError::Unknown(id.clone()))?;
-        if entry.decided {
-            return Err(ResolveError::Settled { id: id.clone(), status: entry.access.status });
-        }
-        let access = entry.access.clone();
-        if matches!(decision, Decision::Answer { .. })
-            && (access.via != Via::Fs || access.action != crate::model::Action::Read)
-        {
-            return Err(ResolveError::NotAnswerable);
-        }
-        if !entry.grantable && !matches!(decision, Decision::Deny { .. }) {
-            return Err(ResolveError::NotGrantable(access.path));
-        }
-        // Content stands only for what `fs/read_text_file` returns.
-        let concerns = |entry: &&Entry| {
-            !matches!(decision, Decision::Answer { .. }) || entry.access.via == Via::Fs
-        };
-        let alike: Vec<_> = self
-            .board
-            .alike(&access)
-            .filter(concerns)
-            .map(|entry| entry.access.id.clone())
-            .collect();
-        let mut used = false;
-        let mut sessions = Vec::new();
-        for id in &alike {
-            let Some(entry) = self.board.get_mut(id) else { continue };
-            sessions.push(entry.access.key.session.clone());
-            used |= settle(entry, decision, &self.bus);
-        }
-        self.grant(&access, decision, used, sessions);
-        Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
-    }
-
-    /// Leaves what a decision grants for later: `used` says that a held request got it already.
-    fn grant(
-        &mut self,
-        access: &BlockedAccess,
-        decision: &Decision,
-        used: bool,
-        mut sessions: Vec<SessionId>,
-    ) {
-        match decision {
-            Decision::Allow { scope: Scope::Session, ttl } => {
-                let expires = ttl.map(|ttl| Instant::now() + ttl);
-                sessions.sort();
-                sessions.dedup();
-                for session in sessions {
-                    self.grants.add(access, Some(session), Settlement::Allowed, expires);
-                }
-            }
-            Decision::Allow { scope: Scope::Once, ttl } if !used => {
-                let expires = ttl.map(|ttl| Instant::now() + ttl);
-                self.grants.add(access, None, Settlement::Allowed, expires);
-            }
-            Decision::Answer { content } if !used => {
-                self.grants.add(access, None, Settlement::Answered(content.clone()), None);
-            }
-            _ => {}
         }
     }
 
@@ -364,27 +327,9 @@ impl Task {
     }
 }
 
-/// Settles one undecided entry; returns whether a request that waited got the decision.
-fn settle(entry: &mut Entry, decision: &Decision, bus: &Bus) -> bool {
-    entry.decided = true;
-    let (status, settlement) = match decision {
-        Decision::Allow { .. } => (BlockedStatus::Allowed, Settlement::Allowed),
-        Decision::Answer { content } => {
-            (BlockedStatus::Answered, Settlement::Answered(content.clone()))
-        }
-        Decision::Deny { message } => (
-            BlockedStatus::Denied,
-            Settlement::Denied {
-                id: entry.access.id.clone(),
-                owners: entry.access.owners.clone(),
-                message: message.clone(),
-            },
-        ),
-    };
-    let used = entry.settle.take().is_some_and(|settle| settle.send(settlement).is_ok());
-    if entry.access.status != status {
-        entry.access.status = status;
-        bus.publish(Event::Blocked(entry.access.clone()));
+async fn until(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant).await,
+        None => std::future::pending().await,
     }
-    used
 }

@@ -52,7 +52,9 @@ fn read(agent: &str, session: &str, path: &str) -> Request {
         action: Action::Read,
         via: Via::Fs,
         hold: false,
+        may_wait: true,
         grantable: true,
+        caller: None,
     }
 }
 

@@ -16,6 +16,9 @@ pub struct AgentDetails {
     /// Of all its processes; None where that can't be known.
     pub memory_bytes: Option<u64>,
     pub cpu_ms: Option<u64>,
+    /// The most of its run, or of its last one.
+    pub peak_memory_bytes: Option<u64>,
+    pub peak_processes: Option<u64>,
 }
 
 /// What really holds an agent inside its zone.
@@ -54,10 +57,12 @@ pub(super) struct Agent<'a> {
     zone: Tier,
     /// In the order in which they appeared.
     sessions: Vec<Session<'a>>,
-    /// Of its process and all that came of it, without its terminals; null where that can't be
-    /// known.
+    /// Of its process, its terminals, and all that came of them; null where that can't be known.
     memory_bytes: Option<u64>,
     cpu_ms: Option<u64>,
+    /// The most that was seen in this run, or in the last one; null where there was none.
+    peak_memory_bytes: Option<u64>,
+    peak_processes: Option<u64>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -90,6 +95,8 @@ impl<'a> From<&'a AgentDetails> for Agent<'a> {
             sessions: details.sessions.iter().map(Session::from).collect(),
             memory_bytes: details.memory_bytes,
             cpu_ms: details.cpu_ms,
+            peak_memory_bytes: details.peak_memory_bytes,
+            peak_processes: details.peak_processes,
         }
     }
 }

@@ -1,5 +1,7 @@
-//! `$EISEN_DIR/run/NAME.json`: where a running team is found, and the lock that says it runs.
-//! Knows no sockets.
+//! `$EISEN_DIR/run/NAME.json`: where a running team is found, the lock that says it runs, and what
+//! is to be cleaned up after it if it is killed. Knows no sockets.
+
+mod remains;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Seek as _, Write as _};
@@ -15,6 +17,8 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
+pub use remains::{Ledger, Remains, StaleRun, stale_runs};
+
 /// Tries to take a lock that may only be held by someone who looks whether it is held.
 const TRIES: u32 = 10;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
@@ -27,6 +31,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 pub struct RunFile {
     file: PathBuf,
     lock_file: PathBuf,
+    ledger: Ledger,
     _lock: Flock<File>,
 }
 
@@ -39,6 +44,8 @@ pub struct RunInfo {
     pub address: SocketAddr,
     /// The owner's control token.
     pub token: String,
+    #[serde(default)]
+    pub remains: Remains,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -88,23 +95,31 @@ impl RunFile {
         note_pid(&mut lock, pid).map_err(at(&lock_file))?;
 
         let file = dir.join(format!("{name}.json"));
-        let run_file = Self { file: file.clone(), lock_file, _lock: lock };
         let (team, token) = (name.to_owned(), token.to_owned());
-        let info = RunInfo { team, pid, port: address.port(), address, token };
-        write_private(&dir, &file, &info).map_err(at(&file))?;
+        let remains = Remains::default();
+        let info = RunInfo { team, pid, port: address.port(), address, token, remains };
+        let ledger = Ledger::new(file.clone(), info);
+        let run_file = Self { file: file.clone(), lock_file, ledger, _lock: lock };
+        run_file.ledger.note(|_| ()).map_err(at(&file))?;
         Ok(run_file)
+    }
+
+    /// Where it is written down what this run would leave behind.
+    pub fn ledger(&self) -> Ledger {
+        self.ledger.clone()
     }
 }
 
 impl Drop for RunFile {
     fn drop(&mut self) {
+        self.ledger.close();
         // Still under the lock, so that nothing of a successor is removed.
         let _ = fs::remove_file(&self.file);
         let _ = fs::remove_file(&self.lock_file);
     }
 }
 
-/// Returns every team that runs, by name. What dead ones left behind is removed.
+/// Returns every team that runs, by name. What dead ones left is left to the next start.
 pub fn live_teams(eisen_dir: &Path) -> io::Result<Vec<RunInfo>> {
     let dir = run_dir(eisen_dir);
     let entries = match fs::read_dir(&dir) {
@@ -114,7 +129,7 @@ pub fn live_teams(eisen_dir: &Path) -> io::Result<Vec<RunInfo>> {
     let mut teams = Vec::new();
     for entry in entries {
         let file = entry?.path();
-        if file.extension().is_none_or(|extension| extension != "json") || was_stale(&file) {
+        if file.extension().is_none_or(|extension| extension != "json") || is_stale(&file) {
             continue;
         }
         match fs::read(&file).map(|json| serde_json::from_slice(&json)) {
@@ -133,12 +148,11 @@ fn run_dir(eisen_dir: &Path) -> PathBuf {
     eisen_dir.join("run")
 }
 
-/// Removes a run file whose lock nobody holds.
-fn was_stale(file: &Path) -> bool {
+/// Whether nobody holds the lock of a run file.
+fn is_stale(file: &Path) -> bool {
     let lock_file = file.with_extension("lock");
     match try_lock(&lock_file) {
         Ok(Some(_lock)) => {
-            let _ = fs::remove_file(file);
             let _ = fs::remove_file(&lock_file);
             true
         }
@@ -187,7 +201,8 @@ fn note_pid(lock: &mut File, pid: u32) -> io::Result<()> {
 }
 
 /// Replaces the file as a whole; nobody else may read it.
-fn write_private(dir: &Path, file: &Path, info: &RunInfo) -> io::Result<()> {
+fn write_private(file: &Path, info: &RunInfo) -> io::Result<()> {
+    let dir = file.parent().ok_or(io::ErrorKind::NotFound)?;
     let mut temporary = tempfile::Builder::new()
         .prefix(".")
         .permissions(Permissions::from_mode(0o600))
@@ -281,6 +296,9 @@ mod tests {
                 fs::write(run.join("shop.lock"), "1\n").unwrap();
             }
             assert_eq!(live_teams(dir.path()).unwrap(), []);
+            let stale = stale_runs(dir.path()).unwrap();
+            assert_eq!(stale[0].info.team, "shop");
+            stale.into_iter().for_each(StaleRun::forget);
             assert_eq!(fs::read_dir(&run).unwrap().count(), 0);
         }
         fs::write(run.join("shop.json"), &stale).unwrap();

@@ -282,6 +282,10 @@ pub(super) struct Blocked<'a> {
     /// What kind of request it came by.
     #[schemars(extend("enum" = Via::ALL.map(Via::as_str)))]
     via: &'a str,
+    /// How many accesses it stands for that nobody asked for by name; `path` is what they have in
+    /// common. Comes again with the same id as it grows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<u64>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -305,6 +309,7 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
                 session_id: key.session.as_str(),
             }),
             via: access.via.as_str(),
+            sweep: access.sweep,
         }
     }
 }

@@ -4,10 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
-
 use super::*;
-use crate::agent::{Policy, Restarts};
+use crate::agent::{Admission, Capacity, Policy, Restarts};
 use crate::bus::{Backlog, Bus};
 use crate::client_host::{HostSettings, PermissionPolicy};
 use crate::extract::DiskWorkspace;
@@ -41,7 +39,7 @@ fn supervisor() -> Supervisor {
         bus,
         tracker,
         routing,
-        places: Arc::new(Semaphore::new(1)),
+        admission: Admission::new(Capacity { max_running: 1, max_memory_mb: 0 }),
         workspace: Arc::new(DiskWorkspace::new(PathBuf::from("/"))),
     };
     Supervisor::new(team, cancel)
@@ -71,6 +69,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
             },
             log: "/dev/null".into(),
             zone: Arc::new(Zone::compile(&zone).unwrap()),
+            bounds: None,
             host: HostSettings {
                 cwd,
                 permissions: PermissionPolicy::Allow,
@@ -92,6 +91,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 within: Duration::from_secs(60),
                 backoff: [Duration::from_millis(1); 2],
             },
+            limits: crate::process::Limits::default(),
             stop_grace: Duration::from_secs(1),
         },
         depends_on: depends_on.iter().map(|id| AgentId::new(*id)).collect(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
+use super::told::Weight;
 use crate::model::{FileNode, TimestampMs, Touch};
 
 /// Below this heat a node is gone.
@@ -47,18 +48,22 @@ impl HeatMap {
         !self.fresh.is_empty() || !self.cooling.is_empty()
     }
 
-    /// Heats `path`. An access (`accessed`) puts it into the context in `turn`; a mere blocked try
-    /// leaves it where it is, and its turn too if that is the context.
+    /// Heats `path`. An access puts it into the context in `turn`; a mere mark leaves it where it
+    /// is, and its turn too if that is the context; a glimpse leaves a file in context alone.
     pub(super) fn touch(
         &mut self,
         path: &Arc<str>,
         touch: Touch,
-        accessed: bool,
+        weight: Weight,
         turn: u64,
         at: TimestampMs,
     ) {
         let known = self.get(path);
         let was_in_context = known.is_some_and(|node| node.in_context);
+        let accessed = weight == Weight::Accessed;
+        if was_in_context && weight == Weight::Glimpsed {
+            return;
+        }
         let node = FileNode {
             path: Arc::clone(known.map_or(path, |node| &node.path)),
             heat: 1.0,

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 use tracing::warn;
 
-use super::told::Told;
+use super::told::{Told, Weight};
 use super::{SessionReport, Snapshots};
 use crate::model::{AgentId, SessionKey, TimestampMs, UsageReport};
 
@@ -177,12 +177,18 @@ impl Waiting {
         let Some(Message::Told(_, earlier, earlier_at)) = waiting else { return false };
         match (earlier, told) {
             (
-                Told::Touched { touch: last, accessed: any, .. },
-                Told::Touched { touch, accessed, .. },
-            ) => {
-                *last = *touch;
-                *any |= accessed;
-            }
+                Told::Touched { touch: last, weight: weightiest, .. },
+                Told::Touched { touch, weight, .. },
+            ) => match (*weightiest, *weight) {
+                // It is in context by then, and told already.
+                (Weight::Accessed, Weight::Glimpsed) => return true,
+                // What comes of it depends on whether it is in context.
+                (Weight::Marked, Weight::Glimpsed) => return false,
+                _ => {
+                    *last = *touch;
+                    *weightiest = (*weightiest).max(*weight);
+                }
+            },
             // Fewer tokens may be a compaction, which would be lost.
             (Told::Usage { usage: last, .. }, Told::Usage { usage, .. })
                 if usage.used >= last.used =>

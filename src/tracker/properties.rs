@@ -15,7 +15,7 @@ use super::testing::{Client, SETTINGS, activity, key};
 use super::told::Told;
 use super::{OrchestratorView, Settings};
 use crate::model::{
-    ActivityKind, AgentId, Event, FileNode, SessionKey, TimestampMs, Touch, TurnEnd,
+    ActivityKind, AgentId, Event, FileNode, SessionKey, Source, TimestampMs, Touch, TurnEnd,
 };
 
 #[derive(Clone, Debug)]
@@ -30,7 +30,15 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let session = select(vec!["a/s", "a/t", "b/s", "lead/l", "lead/m", "lead/"]);
     let touch = (
-        select(vec!["read", "write", "search", "blocked", "user_provided"]),
+        select(vec![
+            "read",
+            "write",
+            "search",
+            "blocked",
+            "user_provided",
+            "seen read",
+            "seen write",
+        ]),
         select(vec!["w", "x", "y", "z"]),
     )
         .prop_map(|(touch, path)| format!("{touch} {path}"));
@@ -232,7 +240,9 @@ impl Plain {
         });
         let Some(session) = self.sessions.get_mut(place) else { return };
         match kind {
-            ActivityKind::Touched { path, touch, .. } => session.touch(&path, touch, at),
+            ActivityKind::Touched { path, touch, source } => {
+                session.touch(&path, touch, source, at);
+            }
             ActivityKind::Usage(usage) => {
                 if usage.used * 2 <= session.used && session.used > 0 {
                     session.leave(|_| true);
@@ -318,10 +328,13 @@ impl Plain {
 }
 
 impl PlainSession {
-    fn touch(&mut self, path: &str, touch: Touch, at: TimestampMs) {
+    fn touch(&mut self, path: &str, touch: Touch, source: Source, at: TimestampMs) {
         let known = self.nodes.get(path).map(|(node, _)| node);
         let was_in_context = known.is_some_and(|node| node.in_context);
-        let is_access = touch != Touch::Blocked;
+        let is_access = touch != Touch::Blocked && source != Source::Kernel;
+        if source == Source::Kernel && touch == Touch::Read && was_in_context {
+            return;
+        }
         let turn_accessed = match known {
             Some(node) if was_in_context && !is_access => node.turn_accessed,
             _ => self.turn,

@@ -126,11 +126,11 @@ impl Sessions {
             }
             Told::Update(_) => {}
             Told::Closed => self.close(number),
-            Told::Touched { path, touch, accessed } => {
+            Told::Touched { path, touch, weight } => {
                 let load = self.agents.get_mut(&key.agent);
                 let has_room = || load.is_some_and(|load| load.take_node(key, self.limits.nodes));
                 if session.map.contains(&path) || has_room() {
-                    session.map.touch(&path, touch, accessed, session.turns.current(), at);
+                    session.map.touch(&path, touch, weight, session.turns.current(), at);
                 }
             }
             Told::Usage { first_used, usage } => self.report(number, first_used, usage),
@@ -163,6 +163,10 @@ impl Sessions {
             if !is_shown_by(self.view.as_ref(), session) {
                 all.push(session.shared_snapshot());
             }
+        }
+        if self.view.is_none() {
+            // What belongs to no session is nobody's first choice.
+            all.sort_by_key(|snapshot| snapshot.key.session.as_str().is_empty());
         }
         if let (true, Some(key)) = (all.is_empty(), &self.default_key) {
             all.push(Session::new(key.clone()).shared_snapshot());

@@ -41,7 +41,7 @@ pub(super) fn touch(verb: &str) -> Option<Touch> {
     all.into_iter().find(|touch| touch.as_str() == verb)
 }
 
-/// `VERB [ARGUMENT]`: `opened`, `read PATH` (or any other touch), `usage USED/SIZE[ AMOUNT
+/// `VERB [ARGUMENT]`: `opened`, `read PATH` (or any other touch), `seen read PATH`, `usage USED/SIZE[ AMOUNT
 /// CURRENCY]`, `compacted`, `began`, `ended`, `update JSON`, `closed`.
 pub(super) fn activity(line: &str) -> ActivityKind {
     let (verb, argument) = line.split_once(' ').unwrap_or((line, ""));
@@ -59,6 +59,12 @@ pub(super) fn activity(line: &str) -> ActivityKind {
             let amount = words.next().map(|amount| amount.parse().unwrap());
             let cost = amount.map(|amount| Cost { amount, currency: words.next().unwrap().into() });
             ActivityKind::Usage(Usage { used, size, cost })
+        }
+        "seen" => {
+            // By the kernel.
+            let (verb, path) = argument.split_once(' ').unwrap();
+            let touch = touch(verb).unwrap();
+            ActivityKind::Touched { path: path.into(), touch, source: Source::Kernel }
         }
         _ => {
             let touch = touch(verb).unwrap_or_else(|| panic!("no such verb: {verb}"));

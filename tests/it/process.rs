@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+mod confined;
 mod survivors;
 
 use std::collections::BTreeMap;

@@ -170,10 +170,10 @@ fn what_is_taken_at_a_start_is_told_and_a_restart_applies_it() {
     let env = "env = { GREETING = \"hello\" }";
     let off = agent("off").with("autostart = false").with(env);
     stage.configure(
-        "max_running = 3\nstop_grace_s = 4",
+        "scratch = true\nstop_grace_s = 4",
         vec![agent("ui").with(env).with("prompt = \"run echo $GREETING\""), off],
     );
-    let waits = ["team.max_running (team)", "ui env (agent)", "ui prompt (agent)"];
+    let waits = ["team.scratch (team)", "ui env (agent)", "ui prompt (agent)"];
     let (applied, needs_restart) = reload(&mut port);
     assert_eq!(needs_restart, waits);
     // Who does not run takes it at its next start, whatever that is.
@@ -309,7 +309,7 @@ fn the_command_line_says_what_was_done() {
     let port = team.steer_when_ready(&["ui", "api"]);
     let unchanged = stage.run(&["reload"]);
     assert_eq!((unchanged.code, unchanged.stdout.as_str()), (0, "nothing changed\n"));
-    stage.configure("max_running = 5", vec![agent("ui").zone("src/**").with(""), agent("new")]);
+    stage.configure("scratch = true", vec![agent("ui").zone("src/**").with(""), agent("new")]);
     let text = stage.read("eisen.toml").replace("id = \"ui\"\n", "id = \"ui\"\nmodel = \"m\"\n");
     stage.file("eisen.toml", &text);
     let done = stage.run(&["reload", "--team", "shop"]);
@@ -317,7 +317,7 @@ fn the_command_line_says_what_was_done() {
     assert_eq!(
         done.stdout,
         "applied\n  agent ui: zone.allowed\n  agent new: added\n  agent api: removed\n\
-         needs a restart\n  team.max_running (stop the team, and bring it up again)\n  \
+         needs a restart\n  team.scratch (stop the team, and bring it up again)\n  \
          agent ui: model (eisen-core restart ui)\n"
     );
     let json: Value = serde_json::from_str(&stage.run(&["reload", "--json"]).stdout).unwrap();

@@ -17,10 +17,15 @@ its zone, and could read the control token and approve its own accesses. What is
 reported after the fact.
 ";
 
-pub(super) fn render(config: &Config, survey: &Survey, warnings: &[String]) -> String {
+pub(super) fn render(
+    config: &Config,
+    limits_held: &str,
+    survey: &Survey,
+    warnings: &[String],
+) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write(&mut text, config, survey, warnings);
+    let _ = write(&mut text, config, limits_held, survey, warnings);
     text
 }
 
@@ -33,6 +38,7 @@ pub(super) fn add_list(text: &mut String, title: &str, items: &[String]) {
 fn write(
     text: &mut String,
     config: &Config,
+    limits_held: &str,
     survey: &Survey,
     warnings: &[String],
 ) -> std::fmt::Result {
@@ -55,6 +61,9 @@ fn write(
     for agent in &config.agents {
         writeln!(text)?;
         write_agent(text, config, agent)?;
+        if let Some(limits) = limits(agent) {
+            writeln!(text, "  limits        {limits}; held {limits_held}")?;
+        }
     }
     write_files(text, config, survey)?;
     if !config.agents.is_empty() {
@@ -169,6 +178,13 @@ fn command(agent: &Agent) -> String {
         std::iter::once(program).chain(args.iter().map(String::as_str)).collect();
     let place = if place == program { String::new() } else { format!("  ({place})") };
     printable(&format!("{}{place}", words.join(" ")), usize::MAX)
+}
+
+fn limits(agent: &Agent) -> Option<String> {
+    let memory = agent.memory_mb.map(|mb| format!("{mb} MB of memory"));
+    let processes = agent.processes.map(|count| counted(count, "process"));
+    let limits: Vec<String> = memory.into_iter().chain(processes).collect();
+    (!limits.is_empty()).then(|| limits.join(", "))
 }
 
 fn restart(restart: &Restart) -> String {

@@ -19,7 +19,7 @@ fn checked(files: &[&str], toml: &str) -> (String, Report) {
     std::fs::write(&file, toml).unwrap();
     let config =
         Config::load(&file, &workspace.join("dir")).unwrap_or_else(|errors| panic!("{errors}"));
-    let report = check(&config, &mut |_| {});
+    let report = check(&config, "by looking", &mut |_| {});
     (report.to_string().replace(workspace.to_str().unwrap(), "FOLDER"), report)
 }
 
@@ -119,6 +119,7 @@ fn a_report_shows_what_was_understood() {
           terminals     refused
           tier          protocol ("auto" adds the kernel once a version can; this one cannot)
           restart       on failure, up to 5 times within 60 s, after 0.2 s to 10 s
+          limits        3 processes; held by looking
 
         files (9)
           lead          owns nothing, may write everything
@@ -144,9 +145,7 @@ fn a_report_shows_what_was_understood() {
           lead, ui, api: readable `docs` matches a folder, but not what is in it; write `docs/**`
 
         notes
-          `team.max_memory_mb` (line 4) has no effect in this version
           `agents.zone.confine` (line 32) has no effect in this version
-          `agents.limits.processes` (line 34) has no effect in this version
     "#]].assert_eq(&text);
     assert_eq!(report.summary(), "3 agents, 9 files, 5 warnings");
 }

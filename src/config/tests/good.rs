@@ -192,11 +192,11 @@ fn the_built_in_profiles_are_sound() {
 #[test]
 fn keys_without_effect_are_named() {
     let config = config(
-        "graph.enabled = false\n[[agents]]\nid = \"a\"\ncommand = [\"c\"]\n[agents.zone]\nconfine = \"strict\"\n[agents.limits]\nmemory_mb = 1\n",
+        "graph.enabled = false\n[[agents]]\nid = \"a\"\ncommand = [\"c\"]\n[agents.zone]\nconfine = \"strict\"\n",
     );
     let told: Vec<String> =
         config.inert.iter().map(|inert| format!("{} {}", inert.key, inert.line)).collect();
-    assert_eq!(told, ["graph.enabled 1", "agents.zone.confine 6", "agents.limits.memory_mb 8"]);
+    assert_eq!(told, ["graph.enabled 1", "agents.zone.confine 6"]);
 }
 
 #[test]

@@ -264,7 +264,7 @@ impl Call {
         self.status == Some(status)
     }
 
-    fn ended(&self) -> bool {
+    pub(crate) fn ended(&self) -> bool {
         self.is(ToolCallStatus::Completed) || self.is(ToolCallStatus::Failed)
     }
 

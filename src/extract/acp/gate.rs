@@ -130,7 +130,7 @@ impl Acp {
                 ask.accesses = self.permission_accesses(&ask.session, &params)?;
                 ask.options = permission_options(&params)?;
             }
-            Via::Fs | Via::Tool => {
+            Via::Fs | Via::Kernel | Via::Tool => {
                 let write = method == "fs/write_text_file";
                 let action = if write { Action::Write } else { Action::Read };
                 let path = self.path(&ask.session, &params, "path")?.ok_or("it names no path")?;

@@ -9,16 +9,16 @@ use agent_client_protocol_schema::v1::{CompactionStatus, CompactionUpdate};
 
 use serde_json::value::RawValue;
 
-use super::call::plain_touch;
+use super::Acp;
 use super::frame::Frame;
 use super::models::Choice;
 use super::pending::{OfAgent, OfClient};
+use super::running::runs;
 use super::sessions::LONGEST_ID;
 use super::update::{Fields, Origin, typed};
 use super::usage::usage;
-use super::{Acp, terminal_command};
 use crate::extract::json::{Members, elements, text};
-use crate::extract::{output, shell, uri};
+use crate::extract::uri;
 use crate::line::Direction;
 use crate::model::{Activity, ActivityKind, SessionId, Source, Touch, fold, wire_path};
 
@@ -186,6 +186,7 @@ impl Acp {
                 }
             }
             "terminal/create" => self.terminal(session, &params, frame, told),
+            "terminal/release" | "terminal/kill" => self.terminal_ended(session, &params, told),
             "terminal/output" => {
                 let terminal = params.text("terminalId").filter(|id| id.len() <= LONGEST_ID);
                 if let (Some(id), Some(terminal)) = (frame.id, terminal) {
@@ -194,63 +195,6 @@ impl Acp {
                 }
             }
             _ => {}
-        }
-    }
-
-    fn terminal(
-        &mut self,
-        session: SessionId,
-        params: &Members<'_>,
-        frame: &Frame<'_>,
-        told: &mut Vec<Activity>,
-    ) {
-        let mut cwd = self.sessions.cwd(&session).to_path_buf();
-        if let Some(folder) = params.text("cwd").and_then(|cwd| uri::path_of(&cwd)) {
-            cwd.push(folder);
-        }
-        for command in terminal_command(params).into_iter().flatten() {
-            let reading = shell::read(&command, &cwd, &*self.workspace);
-            for (path, touch) in reading.named.iter().filter_map(plain_touch) {
-                self.touched(&session, &path, touch, Source::Request, told);
-            }
-        }
-        if let Some(id) = frame.id {
-            self.of_agent.ask(id, OfAgent::Terminal { session, cwd });
-        }
-    }
-
-    fn client_answers(&mut self, frame: &Frame<'_>, told: &mut Vec<Activity>) {
-        let Some(request) = frame.id.and_then(|id| self.of_agent.answered(id)) else { return };
-        let Some(result) = frame.result.and_then(|result| Members::of(result.get())) else {
-            return;
-        };
-        match request {
-            OfAgent::Terminal { session, cwd } => {
-                if let Some(id) = result.text("terminalId") {
-                    self.terminals.opened(session, &id, &cwd);
-                }
-            }
-            OfAgent::Output { session, terminal } => {
-                if let Some(output) = result.text("output") {
-                    self.output(&session, terminal, &output, told);
-                }
-            }
-        }
-    }
-
-    fn output(&mut self, session: &SessionId, id: String, text: &str, told: &mut Vec<Activity>) {
-        let Some(terminal) = self.terminals.get_mut(session.clone(), id) else { return };
-        let news = terminal.news(text);
-        for path in output::files(news, &terminal.cwd, &*self.workspace) {
-            let wire = wire_path(self.workspace.root(), &terminal.cwd, &path).into();
-            if !self.workspace.is_ignored(&path) && terminal.tell(&wire) {
-                let kind = ActivityKind::Touched {
-                    path: wire,
-                    touch: Touch::Read,
-                    source: Source::Output,
-                };
-                told.push(Activity { session: session.clone(), kind });
-            }
         }
     }
 
@@ -314,6 +258,10 @@ impl Acp {
                 told.push(Activity { session: id.clone(), kind });
             }
         }
+        if !replayed {
+            let kind = runs(fields, call.ended(), &cwd);
+            told.extend(kind.map(|kind| Activity { session: id.clone(), kind }));
+        }
         if completed {
             let performed = call.perform(&cwd, workspace);
             if !replayed {
@@ -337,7 +285,7 @@ impl Acp {
     }
 
     /// Tells a touch outside of tool calls.
-    fn touched(
+    pub(super) fn touched(
         &self,
         session: &SessionId,
         path: &Path,

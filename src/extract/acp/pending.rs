@@ -4,6 +4,7 @@
 //! sender; only strings may come back escaped another way. Knows no session's state.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::value::RawValue;
@@ -31,8 +32,16 @@ pub(crate) enum OfClient {
 /// What the agent asked of its client.
 #[derive(Debug)]
 pub(crate) enum OfAgent {
-    Terminal { session: SessionId, cwd: PathBuf },
-    Output { session: SessionId, terminal: String },
+    /// `call` is what it is told to run as.
+    Terminal {
+        session: SessionId,
+        cwd: PathBuf,
+        call: Arc<str>,
+    },
+    Output {
+        session: SessionId,
+        terminal: String,
+    },
 }
 
 #[derive(Debug)]

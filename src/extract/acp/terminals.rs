@@ -20,6 +20,8 @@ const TAIL: usize = 256;
 #[derive(Debug)]
 pub(crate) struct Terminal {
     pub(crate) cwd: PathBuf,
+    /// What it was told to run as.
+    pub(crate) call: Arc<str>,
     /// Length of the last output, and how it ended.
     length: usize,
     tail: String,
@@ -31,7 +33,7 @@ pub(crate) struct Terminals(IndexMap<(SessionId, String), Terminal>);
 
 impl Terminals {
     /// Notes a terminal; one of the same id was released.
-    pub(crate) fn opened(&mut self, session: SessionId, id: &str, cwd: &Path) {
+    pub(crate) fn opened(&mut self, session: SessionId, id: &str, cwd: &Path, call: Arc<str>) {
         if id.len() > LONGEST_ID {
             return;
         }
@@ -42,6 +44,7 @@ impl Terminals {
         }
         let terminal = Terminal {
             cwd: cwd.to_path_buf(),
+            call,
             length: 0,
             tail: String::new(),
             told: HashSet::new(),
@@ -94,7 +97,7 @@ mod tests {
     fn only_new_output_is_read() {
         let mut terminals = Terminals::default();
         let session = SessionId::new("s");
-        terminals.opened(session.clone(), "t", Path::new("/w"));
+        terminals.opened(session.clone(), "t", Path::new("/w"), "1".into());
         let terminal = terminals.get_mut(session, "t".to_owned()).unwrap();
         assert_eq!(terminal.news("one\ntw"), "one\ntw");
         assert_eq!(terminal.news("one\ntwo\n"), "two\n");

@@ -7,6 +7,7 @@ mod gate;
 mod models;
 mod observe;
 mod properties;
+mod running;
 
 use std::path::PathBuf;
 use std::sync::Arc;

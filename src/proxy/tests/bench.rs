@@ -163,6 +163,7 @@ pub(super) fn bench(options: &Options) -> Bench {
     let gate = options.zoned.then(|| Gatekeeping {
         rules: watch::channel(Rules {
             zone: Arc::new(Zone::compile(&spec).unwrap()),
+            bounds: None,
             orchestrator_permits: options.orchestrator_permits,
         })
         .1,
@@ -174,6 +175,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         extractor: Box::new(Words),
         tracker: tracker.clone(),
         gate,
+        running: None,
     };
     let (agent, ours) = tokio::io::duplex(options.buffer);
     let (from_agent, to_agent) = tokio::io::split(ours);

@@ -14,7 +14,9 @@ use crate::serve::{Limits, RunFile, Server, Tokens};
 
 fn info(team: &str, address: &str) -> RunInfo {
     let address: SocketAddr = address.parse().unwrap();
-    RunInfo { team: team.to_owned(), pid: 1, port: address.port(), address, token: team.to_owned() }
+    let remains = Default::default();
+    let (name, port) = (team.to_owned(), address.port());
+    RunInfo { team: name, pid: 1, port, address, token: team.to_owned(), remains }
 }
 
 fn outside() -> Environment {

@@ -231,7 +231,7 @@ impl From<ResolveError> for RpcError {
         let code = match error {
             ResolveError::Unknown(_) => 404,
             ResolveError::Settled { .. } | ResolveError::Stopping => 409,
-            ResolveError::NotAnswerable => 400,
+            ResolveError::NotAnswerable | ResolveError::Sweep(_) => 400,
             ResolveError::NotGrantable(_) => 403,
         };
         Self::new(code, error.to_string())

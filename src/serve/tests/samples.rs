@@ -74,6 +74,7 @@ pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
         status,
         owners: vec![AgentId::new("api")],
         orchestrator: Some(key("lead", "s-lead")),
+        sweep: None,
         timestamp_ms: NOW,
     }
 }
@@ -141,6 +142,9 @@ pub(super) fn details(status: AgentStatus) -> AgentDetails {
         sessions: if runs { vec![session] } else { Vec::new() },
         memory_bytes: runs.then_some(104_857_600),
         cpu_ms: runs.then_some(5230),
+        // Of the last run, too.
+        peak_memory_bytes: Some(209_715_200),
+        peak_processes: Some(7),
     }
 }
 
@@ -178,6 +182,13 @@ pub(in crate::serve) fn lines() -> Vec<String> {
             via: Via::Terminal,
             ..blocked(BlockedStatus::Denied)
         }),
+        Event::Blocked(BlockedAccess {
+            path: "src/api".into(),
+            via: Via::Kernel,
+            orchestrator: None,
+            sweep: Some(12),
+            ..blocked(BlockedStatus::Denied)
+        }),
         Event::Agent(agent("ui")),
         Event::Agent(failed_agent()),
         Event::Turn(turn(None)),
@@ -198,6 +209,7 @@ fn each_line_is_exactly_that() {
         {"type":"usage","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","used":12000,"size":200000,"cost":{"amount":0.042,"currency":"USD"}}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"pending","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs"}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"write","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":[],"orchestrator":null,"via":"terminal"}
+        {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":["api"],"orchestrator":null,"via":"kernel","sweep":12}
         {"type":"agent","agent_id":"ui","state":"ready","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000}
         {"type":"agent","agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn"}

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::tracker::testing::{node_text, touch};
+use crate::tracker::testing::{node_text, told};
+use crate::tracker::told::Told;
 
 /// Plays a script, one command a line, on a map that decays by half a tick with a context of one
 /// turn, and prints the changes that each `tick` and `flush` brought. The n-th line happens at n.
@@ -16,8 +17,10 @@ fn check(script: &str, expected: &Expect) {
     for (at, line) in (1..).zip(script.split(',').map(str::trim)) {
         let changes = match line.split_once(' ') {
             Some((verb, path)) => {
-                let touch = touch(verb).unwrap();
-                map.touch(&path.into(), touch, touch != Touch::Blocked, turn, at);
+                let Told::Touched { path, touch, weight } = told(&format!("{verb} {path}")) else {
+                    panic!("{line}");
+                };
+                map.touch(&path, touch, weight, turn, at);
                 continue;
             }
             None if line == "tick" => map.tick(0.5),
@@ -166,20 +169,53 @@ fn clearing_names_everything_once() {
 #[test]
 fn a_rate_of_one_never_cools_and_is_no_change() {
     let mut map = HeatMap::default();
-    map.touch(&"a".into(), Touch::Blocked, false, 0, 0);
+    map.touch(&"a".into(), Touch::Blocked, Weight::Marked, 0, 0);
     assert_eq!(map.tick(1.0).updates.len(), 1);
     assert_eq!(map.tick(1.0), Changes::default());
 }
 
 #[test]
 fn the_same_again_within_one_instant_is_no_change() {
-    for (touch, accessed) in [(Touch::Read, true), (Touch::Blocked, false)] {
+    for (touch, weight) in [(Touch::Read, Weight::Accessed), (Touch::Blocked, Weight::Marked)] {
         let mut map = HeatMap::default();
-        map.touch(&"a".into(), touch, accessed, 0, 5);
+        map.touch(&"a".into(), touch, weight, 0, 5);
         assert_eq!(map.flush().updates.len(), 1);
-        map.touch(&"a".into(), touch, accessed, 0, 5);
+        map.touch(&"a".into(), touch, weight, 0, 5);
         assert_eq!(map.flush(), Changes::default());
-        map.touch(&"a".into(), touch, accessed, 0, 6);
+        map.touch(&"a".into(), touch, weight, 0, 6);
         assert_eq!(map.flush().updates.len(), 1);
     }
+}
+
+#[test]
+fn what_only_the_kernel_saw_is_hot_and_never_in_context() {
+    check(
+        "seen read a, seen write b, tick, tick",
+        &expect![[r#"
+        3 tick
+          a 1 out read turn 0 @1
+          b 1 out write turn 0 @2
+        4 tick
+          a 0.5 out read turn 0 @1
+          b 0.5 out write turn 0 @2
+    "#]],
+    );
+}
+
+#[test]
+fn what_the_kernel_saw_of_a_file_in_context_is_no_news_unless_it_was_written() {
+    check(
+        "write a, read b, tick, end, seen read a, tick, seen write b, tick, end, end, tick",
+        &expect![[r#"
+            3 tick
+              a 1 in write turn 0 @1
+              b 1 in read turn 0 @2
+            6 tick
+            8 tick
+              b 1 in write turn 0 @7
+            11 tick
+              a 1 out write turn 0 @1
+              b 1 out write turn 0 @7
+        "#]],
+    );
 }

@@ -12,9 +12,13 @@ fn waiting(lines: &[&str]) -> Vec<String> {
         inbox.tell(key(name), told(activity), at);
     }
     let text = |message| match message {
-        Message::Told(_, Told::Touched { path, touch, accessed }, at) => {
-            let accessed = if accessed { "accessed, " } else { "" };
-            format!("{path} {accessed}last {} @{at}", touch.as_str())
+        Message::Told(_, Told::Touched { path, touch, weight }, at) => {
+            let weight = match weight {
+                Weight::Accessed => "accessed, ",
+                Weight::Marked => "",
+                Weight::Glimpsed => "glimpsed, ",
+            };
+            format!("{path} {weight}last {} @{at}", touch.as_str())
         }
         Message::Told(_, Told::Usage { first_used, usage }, at) => {
             format!("usage {first_used}…{} @{at}", usage.used)
@@ -52,6 +56,19 @@ fn touches_of_a_path_are_one_until_order_matters() {
         let count = waiting(&["a/s read x", &format!("a/s {event}"), "a/s read x"]).len();
         assert_eq!(count, 3, "{event}");
     }
+}
+
+#[test]
+fn what_a_protocol_told_is_not_told_again_by_the_kernel() {
+    assert_eq!(
+        waiting(&["a/s write x", "a/s seen read x", "a/s seen write x", "a/s seen read x"]),
+        ["x accessed, last write @3"],
+    );
+    assert_eq!(waiting(&["a/s seen read x", "a/s search x"]), ["x accessed, last search @2"]);
+    assert_eq!(
+        waiting(&["a/s seen read x", "a/s seen read x", "a/s seen write x", "a/s seen read x"]),
+        ["x last write @3", "x glimpsed, last read @4"],
+    );
 }
 
 #[test]

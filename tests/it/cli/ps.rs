@@ -11,8 +11,9 @@ fn normal(table: &str) -> String {
         let words = line.split_whitespace().enumerate().map(|(at, word)| match at {
             2 if word.parse::<u32>().is_ok() => "PID",
             6 if word.parse::<f64>().is_ok() => "MEMORY",
-            7 if word == "MiB" => "",
-            8 if word.ends_with('s') => "CPU",
+            7 | 9 if word == "MiB" => "",
+            8 if word.parse::<f64>().is_ok() => "PEAK",
+            10 if word.ends_with('s') => "CPU",
             _ => word,
         });
         words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
@@ -30,9 +31,9 @@ fn the_table_tells_state_zone_and_use() {
     assert_eq!((ps.code, ps.stderr.as_str()), (0, ""));
     assert_eq!(
         normal(&ps.stdout),
-        "AGENT STATE PID ZONE SESSIONS RESTARTS MEMORY CPU TOKENS COST\n\
-         ui ready PID protocol 1 0 MEMORY CPU 100/1.0k 0.50 USD\n\
-         api stopped - protocol 0 0 - - - -"
+        "AGENT STATE PID ZONE SESSIONS RESTARTS MEMORY PEAK CPU TOKENS COST\n\
+         ui ready PID protocol 1 0 MEMORY PEAK CPU 100/1.0k 0.50 USD\n\
+         api stopped - protocol 0 0 - - - - -"
     );
     // Columns are aligned: each row's state begins where its heading does.
     let starts: Vec<_> = ps.stdout.lines().map(|line| &line[7..9]).collect();
@@ -43,6 +44,7 @@ fn the_table_tells_state_zone_and_use() {
     let ui = &agents[0];
     assert!(ui["memory_bytes"].as_u64().unwrap() > 100_000, "{ui}");
     assert!(ui["cpu_ms"].is_u64(), "{ui}");
+    assert!(ui["peak_memory_bytes"].as_u64() >= ui["memory_bytes"].as_u64(), "{ui}");
     assert_eq!((&ui["name"], &ui["zone"]), (&json!("ui"), &json!("protocol")));
     let session = json!({
         "session_id": "ui-s1", "session_mode": "single_agent", "open": true, "default": true,

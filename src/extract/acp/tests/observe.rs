@@ -22,7 +22,9 @@ fn shown(told: &[Activity]) -> String {
                     reason.as_ref().map_or(String::new(), |r| format!(": {r}"))
                 )
             }
-            ActivityKind::Update(_) => continue,
+            ActivityKind::Update(_) | ActivityKind::Runs { .. } | ActivityKind::Ran { .. } => {
+                continue;
+            }
             other => format!("{other:?}"),
         };
         writeln!(shown, "{session} {told}").unwrap();

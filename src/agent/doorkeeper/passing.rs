@@ -1,0 +1,153 @@
+//! What passes the doorbell, told to the tracker: once for all that is opened again and again, and
+//! not at all for what nobody wants on the map.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::extract::Workspace;
+use crate::model::{Action, Activity, ActivityKind, AgentId, SessionId, Source, Touch};
+use crate::proxy::Running;
+use crate::tracker::TrackerHandle;
+
+/// The same access within this time is told once.
+const ROUND: Duration = Duration::from_millis(100);
+/// Accesses of one round that are told; a build may open more, and what is beyond is left out.
+const MOST: usize = 4096;
+/// How long it is remembered which paths the ignore files name, and how many.
+const REMEMBERED: Duration = Duration::from_secs(10);
+const MOST_REMEMBERED: usize = 16_384;
+
+pub(super) struct Passing {
+    running: Arc<Running>,
+    round: Mutex<Round>,
+    queue: mpsc::Sender<Passed>,
+}
+
+struct Round {
+    ends: Instant,
+    /// Of [`Running::changes`]: another turn sees all anew.
+    changes: u64,
+    seen: HashMap<Arc<str>, Seen>,
+    /// Whether the log knows that some are left out.
+    is_full: bool,
+}
+
+#[derive(Default)]
+struct Seen {
+    read: bool,
+    written: bool,
+}
+
+struct Passed {
+    session: SessionId,
+    path: Arc<str>,
+    action: Action,
+}
+
+/// Tells the tracker what passed, beside the doorbell's threads: whether a path is ignored is
+/// asked of the disk.
+struct Teller {
+    agent: AgentId,
+    tracker: TrackerHandle,
+    workspace: Arc<dyn Workspace>,
+    ignored: HashMap<Arc<str>, bool>,
+    since: Instant,
+}
+
+impl Passing {
+    /// The task ends with what it is for.
+    pub(super) fn new(
+        agent: AgentId,
+        tracker: TrackerHandle,
+        running: Arc<Running>,
+        workspace: Arc<dyn Workspace>,
+    ) -> (Self, impl Future<Output = ()> + Send) {
+        let (queue, mut passed) = mpsc::channel(MOST);
+        let now = Instant::now();
+        let round = Round { ends: now, changes: 0, seen: HashMap::new(), is_full: false };
+        let mut teller = Teller { agent, tracker, workspace, ignored: HashMap::new(), since: now };
+        let task = async move {
+            while let Some(passed) = passed.recv().await {
+                teller.tell(passed);
+            }
+        };
+        (Self { running, round: Mutex::new(round), queue }, task)
+    }
+
+    /// Never waits: what finds no room is left out.
+    pub(super) fn passed(&self, path: Arc<str>, action: Action) {
+        if is_of_git(&path) {
+            return;
+        }
+        if !self.is_news(&path, action) {
+            return;
+        }
+        let session = self.running.moment().session;
+        // A full queue is one of thousands: nobody misses this one.
+        let _ = self.queue.try_send(Passed { session, path, action });
+    }
+
+    fn is_news(&self, path: &Arc<str>, action: Action) -> bool {
+        let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+        let (now, changes) = (Instant::now(), self.running.changes());
+        if now >= round.ends || changes != round.changes {
+            (round.ends, round.changes) = (now + ROUND, changes);
+            round.seen.clear();
+        }
+        let round = &mut *round;
+        let seen = round.seen.entry(Arc::clone(path)).or_default();
+        let mark = match action {
+            Action::Read => &mut seen.read,
+            Action::Write => &mut seen.written,
+        };
+        if std::mem::replace(mark, true) {
+            return false;
+        }
+        let has_room = round.seen.len() <= MOST;
+        if !has_room {
+            round.seen.remove(path);
+            if !std::mem::replace(&mut round.is_full, true) {
+                tracing::warn!("more files are opened at a time than can be told of");
+            }
+        }
+        has_room
+    }
+}
+
+impl Teller {
+    fn tell(&mut self, passed: Passed) {
+        let Passed { session, path, action } = passed;
+        if self.is_ignored(&path) {
+            return;
+        }
+        let touch = match action {
+            Action::Read => Touch::Read,
+            Action::Write => Touch::Write,
+        };
+        let kind = ActivityKind::Touched { path, touch, source: Source::Kernel };
+        self.tracker.record(&self.agent, Activity { session, kind });
+    }
+
+    fn is_ignored(&mut self, path: &Arc<str>) -> bool {
+        let now = Instant::now();
+        if now.duration_since(self.since) > REMEMBERED || self.ignored.len() >= MOST_REMEMBERED {
+            self.ignored.clear();
+            self.since = now;
+        }
+        if let Some(known) = self.ignored.get(path) {
+            return *known;
+        }
+        let ignored = self.workspace.is_ignored(&self.workspace.root().join(&**path));
+        self.ignored.insert(Arc::clone(path), ignored);
+        ignored
+    }
+}
+
+/// Git opens its own files hundreds of times.
+fn is_of_git(path: &str) -> bool {
+    path.split('/').any(|part| part == ".git")
+}

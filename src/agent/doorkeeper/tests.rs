@@ -1,0 +1,208 @@
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::bus::{Backlog, Bus, Subscriber};
+use crate::model::{Activity, ActivityKind, BlockedAccess, BlockedId, Event, SessionId};
+use crate::routing::{self, Decision, Orchestrator, Scope};
+use crate::tracker::{self, OrchestratorView};
+use crate::zone::{Confine, GitAccess, Reach, Zone, ZoneSpec};
+
+mod intent;
+mod passed;
+mod settling;
+mod sweeping;
+
+/// The door of the agent `a`, with whatever stands behind it.
+struct Bench {
+    keeper: Arc<Keeper>,
+    running: Arc<Running>,
+    routing: RoutingHandle,
+    tracker: TrackerHandle,
+    events: Subscriber,
+    /// Real.
+    workspace: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+/// An external orchestrator, which holds what it is asked or not.
+fn bench(hold: bool) -> Bench {
+    team(hold, Orchestrator::External(key("orchestrator", "team-t")))
+}
+
+fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = folder.path().canonicalize().unwrap();
+    let (bus, cancel) = (Bus::new(Backlog::of(1000)), CancellationToken::new());
+    let hour = Duration::from_hours(1);
+    let settings = tracker::Settings {
+        context_turns: 3,
+        compaction_threshold: 0.5,
+        decay_rate: 0.95,
+        tick: hour,
+        idle_tick: hour,
+    };
+    let view = OrchestratorView::None(key("a", ""));
+    let (tracker, task) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
+    tokio::spawn(task);
+    let events = bus.subscribe();
+    let hold_timeout = Duration::from_mins(2);
+    let rules = routing::Rules { hold, hold_timeout, owners: Vec::new() };
+    let settings = routing::Settings { orchestrator, rules };
+    let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
+    tokio::spawn(task);
+    let bounds = bounds(workspace.clone());
+    let rules = Rules { zone: bounds.zone().clone(), bounds: None, orchestrator_permits: false };
+    let running = Arc::new(Running::default());
+    let keeper = Keeper::new(Door {
+        agent: AgentId::new("a"),
+        bounds,
+        rules: watch::channel(rules).1,
+        routing: routing.clone(),
+        tracker: tracker.clone(),
+        running: running.clone(),
+        workspace: Arc::new(crate::extract::DiskWorkspace::new(workspace.clone())),
+        observe_files: true,
+        handle: Handle::current(),
+    });
+    Bench { keeper, running, routing, tracker, events, workspace, _folder: folder }
+}
+
+fn bounds(workspace: PathBuf) -> Arc<Bounds> {
+    let spec = ZoneSpec {
+        workspace,
+        allowed: vec!["ui/**".to_owned()],
+        shared: Vec::new(),
+        denied: Vec::new(),
+        readable: Vec::new(),
+        git: GitAccess::None,
+        terminals: true,
+        eisen_dir: "/nonexistent/eisen".into(),
+    };
+    let reach = Reach {
+        confine: Confine::Workspace,
+        private: "/nonexistent/tmp".into(),
+        readable: Vec::new(),
+        writable: Vec::new(),
+        sockets: Vec::new(),
+    };
+    Arc::new(Bounds::new(Arc::new(Zone::compile(&spec).unwrap()), reach).unwrap())
+}
+
+fn key(agent: &str, session: &str) -> SessionKey {
+    SessionKey::new(AgentId::new(agent), SessionId::new(session))
+}
+
+/// A read that may wait, by a process that was not told to.
+fn read(path: &str) -> Attempt {
+    Attempt {
+        path: path.into(),
+        action: Action::Read,
+        grantable: true,
+        pid: 7,
+        named: false,
+        may_wait: true,
+    }
+}
+
+/// A read by a process whose arguments name the path.
+fn named(path: &str) -> Attempt {
+    Attempt { named: true, ..read(path) }
+}
+
+const ALLOW: Decision = Decision::Allow { scope: Scope::Once, ttl: None };
+
+impl Bench {
+    /// Rings; what becomes of the call comes through the receiver.
+    fn ring(&self, attempt: Attempt) -> oneshot::Receiver<bool> {
+        let (reply, answer) = oneshot::channel();
+        self.keeper.blocked(attempt, reply);
+        answer
+    }
+
+    /// Rings, and waits for what becomes of it.
+    async fn rings(&self, attempt: Attempt) -> bool {
+        self.ring(attempt).await.unwrap_or(false)
+    }
+
+    fn tell(&self, session: &str, kind: ActivityKind) {
+        self.running.tell(&Activity { session: SessionId::new(session), kind });
+    }
+
+    fn begins(&self, session: &str) {
+        self.tell(session, ActivityKind::TurnBegan);
+    }
+
+    /// As the relay does it.
+    fn ends(&self, session: &str) {
+        self.tell(
+            session,
+            ActivityKind::TurnEnded { stop_reason: "end_turn".into(), reason: None },
+        );
+        self.routing.turn_over(key("a", session));
+    }
+
+    fn says(&self, session: &str, call: &str, said: &[&str]) {
+        let said = said.iter().map(|text| Arc::from(*text)).collect();
+        let cwd = self.workspace.as_path().into();
+        self.tell(session, ActivityKind::Runs { call: call.into(), cwd, said });
+    }
+
+    async fn access(&mut self) -> BlockedAccess {
+        loop {
+            if let Event::Blocked(access) = &**self.events.event().await {
+                return access.clone();
+            }
+        }
+    }
+
+    /// The next `blocked` event as a line.
+    async fn blocked(&mut self) -> String {
+        shown(&self.access().await)
+    }
+
+    async fn list(&self) -> Vec<String> {
+        self.routing.list(None).await.iter().map(shown).collect()
+    }
+
+    async fn resolve(&self, id: &str, decision: Decision) {
+        self.routing.resolve(BlockedId::new(id), decision).await.unwrap();
+    }
+}
+
+/// `ID SESSION STATUS ACTION PATH [×COUNT]`.
+fn shown(access: &BlockedAccess) -> String {
+    assert_eq!(access.via, Via::Kernel);
+    assert_eq!(access.sweep.is_some(), access.orchestrator.is_none(), "a sweep is nobody's");
+    let session = access.key.session.as_str();
+    let session = if session.is_empty() { "-" } else { session };
+    let count = access.sweep.map_or_else(String::new, |count| format!(" ×{count}"));
+    let (status, action) = (access.status.as_str(), access.action);
+    format!("{} {session} {status} {action} {}{count}", access.id, access.path)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rules_bind_as_they_are_now() {
+    let bench = bench(false);
+    let (first, second) = (bench.keeper.bounds(), bounds(bench.workspace.clone()));
+    let rules = |bounds| Rules { zone: first.zone().clone(), bounds, orchestrator_permits: false };
+    let (change, seen) = watch::channel(rules(None));
+    let desk = Desk {
+        agent: AgentId::new("a"),
+        bounds: first.clone(),
+        rules: seen,
+        routing: bench.routing.clone(),
+        running: bench.running.clone(),
+        waited: Mutex::default(),
+    };
+    assert!(Arc::ptr_eq(&desk.bounds(), &first));
+    change.send_replace(rules(Some(second.clone())));
+    assert!(Arc::ptr_eq(&desk.bounds(), &second));
+}

@@ -1,0 +1,70 @@
+//! What killed runs left behind: processes that nobody guarded any more, and temporary folders.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::process;
+use crate::serve::{self, Ledger, Remains, StaleRun};
+
+/// How the names of our temporary folders begin: no other is ever removed.
+pub(super) const PREFIX: &str = "eisen-";
+
+/// Cleans up after every run of this `$EISEN_DIR` that was killed. Blocks, for seconds if the
+/// kernel takes that long.
+pub(super) fn clean(eisen_dir: &Path) {
+    match serve::stale_runs(eisen_dir) {
+        Ok(runs) => runs.into_iter().for_each(clean_after),
+        Err(error) => tracing::warn!(%error, "cannot look for what killed runs left behind"),
+    }
+}
+
+/// Writes down what will be left of this run if it is killed.
+pub(super) fn announce(ledger: &Ledger, group: Option<PathBuf>) -> anyhow::Result<()> {
+    ledger.note(|remains| {
+        remains.started = process::start_of(std::process::id()).unwrap_or_default();
+        remains.boot = process::boot().unwrap_or_default();
+        process::own_mark().clone_into(&mut remains.mark);
+        remains.group = group;
+    })?;
+    Ok(())
+}
+
+fn clean_after(run: StaleRun) {
+    let (team, pid) = (run.info.team.clone(), run.info.pid);
+    let Remains { started, boot, mark, group, folders } = &run.info.remains;
+    let same_boot = process::boot().is_some_and(|now| now == *boot);
+    if same_boot && process::start_of(pid) == Some(*started) {
+        // Its lock was taken from it by hand.
+        tracing::warn!(team, pid, "this run has lost its lock, but is there: it is left alone");
+        return;
+    }
+    let ended =
+        if same_boot && !mark.is_empty() { process::end_run(mark, group.as_deref()) } else { 0 };
+    let removed = folders.iter().filter(|folder| remove(folder)).count();
+    if ended > 0 || removed > 0 {
+        tracing::warn!(
+            team,
+            pid,
+            processes = ended,
+            folders = removed,
+            "this run was killed; what it left behind was ended and removed"
+        );
+    }
+    run.forget();
+}
+
+/// Removes one of our temporary folders; answers whether it was there.
+fn remove(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let is_ours = folder
+        .symlink_metadata()
+        .is_ok_and(|meta| meta.is_dir() && meta.uid() == nix::unistd::geteuid().as_raw());
+    if !is_ours || !name.is_some_and(|name| name.starts_with(PREFIX)) {
+        return false;
+    }
+    std::fs::remove_dir_all(folder)
+        .inspect_err(|error| {
+            tracing::warn!(folder = %folder.display(), %error, "cannot remove what a run left");
+        })
+        .is_ok()
+}

@@ -1,0 +1,130 @@
+//! What runs at the moment: terminals, their output, and what tool calls say of themselves.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::call::plain_touch;
+use super::frame::Frame;
+use super::pending::OfAgent;
+use super::update::Fields;
+use super::{Acp, terminal_command};
+use crate::extract::json::{Members, elements, text};
+use crate::extract::{output, shell, uri};
+use crate::model::{Activity, ActivityKind, SessionId, Source, Touch, wire_path};
+
+/// Bytes of a text that a call says of itself; what is longer is cut off.
+const LONGEST_SAID: usize = 64 * 1024;
+/// Members of a longer input, and the bytes of each, that are kept of it: it is long by what it
+/// writes, and short in what it names.
+const MOST_MEMBERS: usize = 64;
+const LONGEST_MEMBER: usize = 4 * 1024;
+
+impl Acp {
+    pub(super) fn terminal(
+        &mut self,
+        session: SessionId,
+        params: &Members<'_>,
+        frame: &Frame<'_>,
+        told: &mut Vec<Activity>,
+    ) {
+        let mut cwd = self.sessions.cwd(&session).to_path_buf();
+        if let Some(folder) = params.text("cwd").and_then(|cwd| uri::path_of(&cwd)) {
+            cwd.push(folder);
+        }
+        for command in terminal_command(params).into_iter().flatten() {
+            let reading = shell::read(&command, &cwd, &*self.workspace);
+            for (path, touch) in reading.named.iter().filter_map(plain_touch) {
+                self.touched(&session, &path, touch, Source::Request, told);
+            }
+        }
+        if let Some(id) = frame.id {
+            let call: Arc<str> = format!("terminal {}", id.get()).into();
+            let kind = ActivityKind::Runs {
+                call: Arc::clone(&call),
+                cwd: cwd.as_path().into(),
+                said: vec![command_line(params)],
+            };
+            told.push(Activity { session: session.clone(), kind });
+            self.of_agent.ask(id, OfAgent::Terminal { session, cwd, call });
+        }
+    }
+
+    pub(super) fn client_answers(&mut self, frame: &Frame<'_>, told: &mut Vec<Activity>) {
+        let Some(request) = frame.id.and_then(|id| self.of_agent.answered(id)) else { return };
+        let result = frame.result.and_then(|result| Members::of(result.get()));
+        let text = |name| result.as_ref().and_then(|result| result.text(name));
+        match request {
+            OfAgent::Terminal { session, cwd, call } => match text("terminalId") {
+                Some(id) => self.terminals.opened(session, &id, &cwd, call),
+                None => told.push(Activity { session, kind: ActivityKind::Ran { call } }),
+            },
+            OfAgent::Output { session, terminal } => {
+                if let Some(output) = text("output") {
+                    self.output(&session, terminal, &output, told);
+                }
+            }
+        }
+    }
+
+    pub(super) fn terminal_ended(
+        &mut self,
+        session: SessionId,
+        params: &Members<'_>,
+        told: &mut Vec<Activity>,
+    ) {
+        let id = params.text("terminalId").map(std::borrow::Cow::into_owned);
+        let terminal = id.and_then(|id| self.terminals.get_mut(session.clone(), id));
+        if let Some(call) = terminal.map(|terminal| Arc::clone(&terminal.call)) {
+            told.push(Activity { session, kind: ActivityKind::Ran { call } });
+        }
+    }
+
+    fn output(&mut self, session: &SessionId, id: String, text: &str, told: &mut Vec<Activity>) {
+        let Some(terminal) = self.terminals.get_mut(session.clone(), id) else { return };
+        let news = terminal.news(text);
+        for path in output::files(news, &terminal.cwd, &*self.workspace) {
+            let wire = wire_path(self.workspace.root(), &terminal.cwd, &path).into();
+            if !self.workspace.is_ignored(&path) && terminal.tell(&wire) {
+                let kind = ActivityKind::Touched {
+                    path: wire,
+                    touch: Touch::Read,
+                    source: Source::Output,
+                };
+                told.push(Activity { session: session.clone(), kind });
+            }
+        }
+    }
+}
+
+/// What a message says of a call that runs, or that it ended; None if it says nothing.
+pub(super) fn runs(fields: &Fields<'_>, ended: bool, cwd: &Path) -> Option<ActivityKind> {
+    let call: Arc<str> = fields.id.as_str().into();
+    if ended {
+        return Some(ActivityKind::Ran { call });
+    }
+    let mut said: Vec<Arc<str>> = Vec::new();
+    said.extend(fields.title.iter().map(|title| cut(title, LONGEST_SAID)));
+    let locations = fields.locations.iter().map(|location| &location.path);
+    said.extend(locations.chain(&fields.diffs).map(|path| cut(path, LONGEST_MEMBER)));
+    match fields.input {
+        Some(input) if input.len() > LONGEST_SAID => {
+            let members = Members::of(input);
+            let members = members.iter().flat_map(Members::iter).take(MOST_MEMBERS);
+            said.extend(members.map(|(_, value)| cut(value, LONGEST_MEMBER)));
+        }
+        input => said.extend(input.map(Arc::from)),
+    }
+    (!said.is_empty()).then(|| ActivityKind::Runs { call, cwd: cwd.into(), said })
+}
+
+/// A word a line.
+fn command_line(params: &Members<'_>) -> Arc<str> {
+    let args = params.get("args").and_then(elements).unwrap_or_default();
+    let args = args.into_iter().filter_map(text);
+    let words: Vec<_> = params.text("command").into_iter().chain(args).collect();
+    cut(&words.join("\n"), LONGEST_SAID)
+}
+
+fn cut(text: &str, most: usize) -> Arc<str> {
+    text[..text.floor_char_boundary(most)].into()
+}

@@ -1,0 +1,116 @@
+//! What lines tell of the calls and terminals that run.
+
+use std::fmt::Write;
+
+use expect_test::{Expect, expect};
+
+use super::{acp, observe};
+use crate::model::ActivityKind;
+
+fn check(lines: &[&str], expected: &Expect) {
+    let mut shown = String::new();
+    for activity in observe(&mut acp(), lines) {
+        match activity.kind {
+            ActivityKind::Runs { call, cwd, said } => {
+                let said = said.iter().map(|text| text.chars().take(80).collect::<String>());
+                let said: Vec<_> = said.collect();
+                writeln!(shown, "{} {call} in {}: {said:?}", activity.session, cwd.display())
+            }
+            ActivityKind::Ran { call } => writeln!(shown, "{} {call} ended", activity.session),
+            _ => continue,
+        }
+        .unwrap();
+    }
+    expected.assert_eq(&shown);
+}
+
+fn update(update: &str) -> String {
+    format!(r#"{{"method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#)
+}
+
+fn check_updates(updates: &[&str], expected: &Expect) {
+    let lines: Vec<String> = updates.iter().map(|it| update(it)).collect();
+    check(&lines.iter().map(String::as_str).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_call_says_what_it_does_until_it_ends() {
+    check_updates(
+        &[
+            r#"{"sessionUpdate":"tool_call","toolCallId":"1","title":"Read core/auth.rs",
+                "status":"pending","locations":[{"path":"/w/core/auth.rs"}]}"#,
+            // Nothing about what it does.
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"in_progress"}"#,
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"1","rawInput":{"path":"x"},
+                "content":[{"type":"content","content":{"type":"text","text":"its output"}},
+                           {"type":"diff","path":"ui/app.tsx","newText":""}]}"#,
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed",
+                "locations":[{"path":"core/db.py"}]}"#,
+            r#"{"sessionUpdate":"tool_call","toolCallId":"2","title":"x","status":"failed"}"#,
+        ],
+        &expect![[r#"
+            s 1 in /w: ["Read core/auth.rs", "/w/core/auth.rs"]
+            s 1 in /w: ["ui/app.tsx", "{\"path\":\"x\"}"]
+            s 1 ended
+            s 2 ended
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_says_what_it_asks_permission_for() {
+    check(
+        &[r#"{"id":1,"method":"session/request_permission","params":{"sessionId":"s",
+              "toolCall":{"toolCallId":"1","rawInput":{"command":"cat core/db.py"}},
+              "options":[]}}"#],
+        &expect![[r#"
+            s 1 in /w: ["{\"command\":\"cat core/db.py\"}"]
+        "#]],
+    );
+}
+
+#[test]
+fn a_terminal_runs_until_it_is_let_go() {
+    let create = |id: u32, rest: &str| {
+        format!(r#"{{"id":{id},"method":"terminal/create","params":{{"sessionId":"s",{rest}}}}}"#)
+    };
+    let release =
+        r#"{"id":9,"method":"terminal/release","params":{"sessionId":"s","terminalId":"t"}}"#;
+    check(
+        &[
+            &create(1, r#""command":"cat","args":["core/db.py","-n"],"cwd":"/w/sub""#),
+            r#">{"id":1,"result":{"terminalId":"t"}}"#,
+            release,
+            &create(2, r#""command":"cat core/auth.rs""#),
+            r#">{"id":2,"error":{"code":1,"message":"no"}}"#,
+        ],
+        &expect![[r#"
+            s terminal 1 in /w/sub: ["cat\ncore/db.py\n-n"]
+            s terminal 1 ended
+            s terminal 2 in /w: ["cat core/auth.rs"]
+            s terminal 2 ended
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_replay_tells_runs_no_more() {
+    let lines = [
+        r#">{"id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/w"}}"#.to_owned(),
+        update(r#"{"sessionUpdate":"tool_call","toolCallId":"1","title":"Read core/auth.rs"}"#),
+    ];
+    check(&lines.each_ref().map(String::as_str), &expect![[""]]);
+}
+
+#[test]
+fn of_a_long_input_all_that_is_short_is_kept() {
+    let content = "x".repeat(100_000);
+    let input = format!(r#"{{"content":"{content}","file_path":"core/db.py"}}"#);
+    let call = format!(r#"{{"sessionUpdate":"tool_call","toolCallId":"1","rawInput":{input}}}"#);
+    check_updates(
+        &[&call],
+        &expect![[r#"
+        s 1 in /w: ["\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "\"core/db.py\""]
+    "#]],
+    );
+}

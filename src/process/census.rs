@@ -1,0 +1,56 @@
+//! Looks at all families again and again, from a thread of its own: a look at every process of the
+//! machine takes some milliseconds, and a limit is to hold however busy the rest is.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use super::family::{Household, Mood};
+use super::tree::Snapshot;
+
+#[derive(Default)]
+struct Census {
+    families: Vec<Weak<Household>>,
+    /// Whether the thread is there, which ends when there is no family any more.
+    runs: bool,
+}
+
+static CENSUS: Mutex<Census> = Mutex::new(Census { families: Vec::new(), runs: false });
+
+/// Has a family looked at for as long as it is there.
+pub(super) fn enter(family: &Arc<Household>) {
+    let mut census = CENSUS.lock().unwrap_or_else(PoisonError::into_inner);
+    census.families.push(Arc::downgrade(family));
+    if !census.runs {
+        let thread = std::thread::Builder::new().name("census".to_owned()).spawn(run);
+        census.runs = thread.is_ok();
+        if let Err(error) = thread {
+            tracing::error!(%error, "no limit is held by looking: there is no thread for it");
+        }
+    }
+}
+
+fn run() {
+    while let Some(families) = families() {
+        let processes = Snapshot::take();
+        let mood = families.iter().map(|family| family.look(&processes)).min();
+        drop(families);
+        std::thread::sleep(until_next(mood.unwrap_or(Mood::Calm)));
+    }
+}
+
+/// Those that are there; None, and the end of the thread, if there is none.
+fn families() -> Option<Vec<Arc<Household>>> {
+    let mut census = CENSUS.lock().unwrap_or_else(PoisonError::into_inner);
+    census.families.retain(|family| family.strong_count() > 0);
+    census.runs = !census.families.is_empty();
+    census.runs.then(|| census.families.iter().filter_map(Weak::upgrade).collect())
+}
+
+fn until_next(mood: Mood) -> Duration {
+    Duration::from_millis(match mood {
+        Mood::Dying => 10,
+        Mood::Growing => 50,
+        Mood::Limited => 250,
+        Mood::Calm => 1000,
+    })
+}

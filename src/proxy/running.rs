@@ -1,0 +1,214 @@
+//! What one agent does at the moment, as its lines told: the turns that run, and what the tool
+//! calls and terminals in them say of themselves. Fed by the relay; read from any thread.
+
+mod said;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use indexmap::IndexMap;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use self::said::Said;
+use crate::model::{Activity, ActivityKind, SessionId};
+
+/// Calls and terminals that are remembered at once, and the bytes of what they say; past either
+/// the oldest is forgotten, and what only it named counts as not asked for.
+const MOST_CALLS: usize = 256;
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+
+#[derive(Default, Debug)]
+pub struct Running {
+    now: Mutex<Now>,
+    /// Counts the turns that began and ended.
+    changes: AtomicU64,
+    /// Changes whenever more is said.
+    news: watch::Sender<()>,
+    stopped: CancellationToken,
+}
+
+/// To whom an access belongs.
+#[derive(Clone, Debug)]
+pub struct Moment {
+    /// That of the only running turn; else it has the empty name.
+    pub session: SessionId,
+    /// Tells the turns of one run of the agent apart; 0 without `session`.
+    pub turn: u64,
+    /// Cancelled when their turns end or are cancelled; one for each turn that ran.
+    over: Vec<CancellationToken>,
+    stopped: CancellationToken,
+}
+
+/// A path that a call may have named.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// As the wire shows it.
+    pub wire: &'a str,
+    /// Absolute and real.
+    pub workspace: &'a Path,
+}
+
+#[derive(Default, Debug)]
+struct Now {
+    /// Those that run.
+    turns: IndexMap<SessionId, Turn>,
+    last_turn: u64,
+    calls: IndexMap<(SessionId, Arc<str>), Arc<Said>>,
+    bytes: usize,
+}
+
+#[derive(Default, Debug)]
+struct Turn {
+    /// Prompts of the session that overlap.
+    prompts: usize,
+    number: u64,
+    over: CancellationToken,
+}
+
+impl Running {
+    /// Takes note of what a line told.
+    pub fn tell(&self, activity: &Activity) {
+        let Activity { session, kind } = activity;
+        if matches!(kind, ActivityKind::TurnBegan | ActivityKind::TurnEnded { .. }) {
+            self.changes.fetch_add(1, Ordering::Relaxed);
+        }
+        match kind {
+            ActivityKind::TurnBegan => self.lock().began(session),
+            ActivityKind::TurnEnded { .. } => self.lock().ended(session),
+            ActivityKind::CancelRequested => {
+                if let Some(turn) = self.lock().turns.get(session) {
+                    turn.over.cancel();
+                }
+            }
+            ActivityKind::Runs { call, cwd, said } => {
+                self.lock().runs(session, call, cwd, said);
+                self.news.send_replace(());
+            }
+            ActivityKind::Ran { call } => self.lock().forget(session, call),
+            _ => {}
+        }
+    }
+
+    /// Nothing that the agent does is waited for any more.
+    pub fn stop(&self) {
+        self.stopped.cancel();
+    }
+
+    /// Changes whenever a turn begins or ends.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
+    }
+
+    /// To whom an access that is made now belongs.
+    pub fn moment(&self) -> Moment {
+        let now = self.lock();
+        let over = now.turns.values().map(|turn| turn.over.clone()).collect();
+        let stopped = self.stopped.clone();
+        match now.turns.iter().next() {
+            Some((session, turn)) if now.turns.len() == 1 => {
+                Moment { session: session.clone(), turn: turn.number, over, stopped }
+            }
+            _ => Moment { session: SessionId::new(""), turn: 0, over, stopped },
+        }
+    }
+
+    /// Whether a tool call or terminal that runs names the path. May ask the disk where links
+    /// lead.
+    pub fn names(&self, place: Place<'_>) -> bool {
+        let calls: Vec<_> = self.lock().calls.values().cloned().collect();
+        calls.iter().any(|said| said.names(place))
+    }
+
+    /// Changes whenever a tool call says more.
+    pub fn news(&self) -> watch::Receiver<()> {
+        self.news.subscribe()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Now> {
+        // Whatever panicked left at worst a call too many or too few.
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Moment {
+    /// Whether a turn ran.
+    pub fn is_busy(&self) -> bool {
+        !self.over.is_empty()
+    }
+
+    /// Waits until every turn that ran has ended or was cancelled, or the agent stops. What was
+    /// done while no turn ran waits for the latter only.
+    pub async fn over(&self) {
+        let turns = async {
+            if self.over.is_empty() {
+                std::future::pending::<()>().await;
+            }
+            for turn in &self.over {
+                turn.cancelled().await;
+            }
+        };
+        tokio::select! {
+            () = self.stopped.cancelled() => {}
+            () = turns => {}
+        }
+    }
+}
+
+impl Now {
+    fn began(&mut self, session: &SessionId) {
+        self.last_turn += 1;
+        let number = self.last_turn;
+        let turn = self.turns.entry(session.clone()).or_default();
+        turn.prompts += 1;
+        if turn.prompts == 1 {
+            turn.number = number;
+        }
+    }
+
+    fn ended(&mut self, session: &SessionId) {
+        let Some(turn) = self.turns.get_mut(session) else { return };
+        turn.over.cancel();
+        turn.prompts -= 1;
+        if turn.prompts > 0 {
+            self.last_turn += 1;
+            turn.number = self.last_turn;
+            turn.over = CancellationToken::new();
+            return;
+        }
+        self.turns.shift_remove(session);
+        let mut freed = 0;
+        self.calls.retain(|(of, _), said| {
+            let stays = of != session;
+            freed += if stays { 0 } else { said.bytes() };
+            stays
+        });
+        self.bytes -= freed;
+    }
+
+    fn runs(&mut self, session: &SessionId, call: &Arc<str>, cwd: &Arc<Path>, said: &[Arc<str>]) {
+        let key = (session.clone(), Arc::clone(call));
+        let known = self.calls.get(&key);
+        let more = match known {
+            Some(known) => known.with(cwd, said),
+            None => Some(Said::new(Arc::clone(cwd), said)),
+        };
+        let Some(more) = more else { return };
+        self.bytes += more.bytes();
+        if let Some(before) = self.calls.insert(key, Arc::new(more)) {
+            self.bytes -= before.bytes();
+        }
+        while self.calls.len() > MOST_CALLS || self.bytes > MOST_BYTES {
+            let Some((_, oldest)) = self.calls.shift_remove_index(0) else { break };
+            self.bytes -= oldest.bytes();
+        }
+    }
+
+    fn forget(&mut self, session: &SessionId, call: &Arc<str>) {
+        let key = (session.clone(), Arc::clone(call));
+        if let Some(said) = self.calls.shift_remove(&key) {
+            self.bytes -= said.bytes();
+        }
+    }
+}

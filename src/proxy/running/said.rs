@@ -1,0 +1,171 @@
+//! Whether what a tool call says of itself names a path. Knows no protocol: texts, some of them
+//! JSON, and the folder that relative paths are taken against.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use memchr::memmem;
+use serde_json::Value;
+
+use super::Place;
+use crate::model::fold;
+
+/// Strings of one call that are read; what comes behind them names nothing.
+const MOST_STRINGS: usize = 2048;
+/// Words of one call of which it is asked where they lead.
+const MOST_WORDS: usize = 256;
+/// Bytes of the longest word that may be a path.
+const LONGEST_PATH: usize = 4096;
+
+#[derive(Debug)]
+pub(super) struct Said {
+    cwd: Arc<Path>,
+    texts: Vec<Arc<str>>,
+    /// What the texts say, JSON decoded. Most calls are never asked: read when first needed.
+    strings: OnceLock<Vec<String>>,
+    /// Where the words that may be paths lead.
+    led_to: OnceLock<HashSet<PathBuf>>,
+}
+
+impl Said {
+    pub(super) fn new(cwd: Arc<Path>, texts: &[Arc<str>]) -> Self {
+        let (strings, led_to) = (OnceLock::new(), OnceLock::new());
+        Self { cwd, texts: texts.to_vec(), strings, led_to }
+    }
+
+    /// Returns it with what is said now beside what was said before; None if that is no more.
+    pub(super) fn with(&self, cwd: &Arc<Path>, texts: &[Arc<str>]) -> Option<Self> {
+        let mut all = self.texts.clone();
+        for text in texts {
+            // Makers repeat themselves, and stream their input piece by piece.
+            if all.contains(text) {
+                continue;
+            }
+            all.retain(|known| !text.starts_with(&**known));
+            all.push(Arc::clone(text));
+        }
+        (all != self.texts).then(|| Self::new(Arc::clone(cwd), &all))
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.texts.iter().map(|text| text.len()).sum()
+    }
+
+    /// By its relative or absolute path, or by one that leads there.
+    pub(super) fn names(&self, place: Place<'_>) -> bool {
+        let real = place.workspace.join(place.wire);
+        let spelled = [Some(place.wire), real.to_str(), self.from_cwd(&real)];
+        let strings = self.strings.get_or_init(|| strings(&self.texts));
+        let is_spelled = |path: &str| strings.iter().any(|text| mentions(text, path));
+        spelled.into_iter().flatten().any(is_spelled)
+            || self.led_to.get_or_init(|| self.follow(strings, place.workspace)).contains(&real)
+    }
+
+    fn from_cwd<'a>(&self, real: &'a Path) -> Option<&'a str> {
+        real.strip_prefix(&self.cwd).ok().and_then(Path::to_str).filter(|path| !path.is_empty())
+    }
+
+    /// Returns where the words of `strings` lead that could be paths.
+    fn follow(&self, strings: &[String], workspace: &Path) -> HashSet<PathBuf> {
+        let mut led_to = HashSet::new();
+        let mut bases = vec![&*self.cwd];
+        bases.extend((workspace != &*self.cwd).then_some(workspace));
+        let words = strings.iter().flat_map(|text| words(text));
+        for word in words.filter(|word| word.len() <= LONGEST_PATH).take(MOST_WORDS) {
+            for base in &bases {
+                let path = base.join(word);
+                led_to.extend(real(&path));
+                led_to.insert(fold(&path));
+            }
+        }
+        led_to
+    }
+}
+
+/// Whether `path` stands in `text` as a whole: not as a part of another path or word.
+fn mentions(text: &str, path: &str) -> bool {
+    // The workspace itself is in everything.
+    if path.is_empty() || path == "." {
+        return false;
+    }
+    memmem::find_iter(text.as_bytes(), path)
+        .any(|at| begins(&text[..at], path.starts_with('/')) && ends(&text[at + path.len()..]))
+}
+
+/// Whether a path may begin behind `before`.
+fn begins(before: &str, absolute: bool) -> bool {
+    if absolute {
+        // As in `file:///w/x`.
+        return before.ends_with("://") || !before.ends_with(is_of_path);
+    }
+    let before = before.strip_suffix("./").unwrap_or(before);
+    !before.ends_with(is_of_path)
+}
+
+/// Whether a path may end before `after`.
+fn ends(after: &str) -> bool {
+    let after = after.strip_prefix('/').unwrap_or(after);
+    let mut rest = after.chars();
+    match rest.next() {
+        // The end of a sentence, not of `x.ts.bak`.
+        Some('.') => !rest.next().is_some_and(is_of_path),
+        Some(next) => !is_of_path(next),
+        None => true,
+    }
+}
+
+fn is_of_path(c: char) -> bool {
+    c.is_alphanumeric() || "_-./~".contains(c)
+}
+
+/// The pieces of a text that may be paths: the whole, and what stands between blanks and the
+/// marks of shells and languages.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let marks = |c: char| c.is_whitespace() || "\"'`()[]{}<>|&;,=:$*?!\\".contains(c);
+    let whole = (!text.contains('\n')).then_some(text);
+    let pieces = text.split(marks).filter(move |piece| Some(*piece) != whole);
+    let names_nothing = |word: &&str| word.is_empty() || word.chars().all(|c| c == '.' || c == '/');
+    whole.into_iter().chain(pieces).filter(move |word| !names_nothing(word))
+}
+
+/// Where a path leads. Of one that does not exist yet, its folder does.
+fn real(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok().or_else(|| {
+        let folder = path.parent()?.canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    })
+}
+
+/// What texts say: of JSON all its strings, of the rest itself.
+fn strings(texts: &[Arc<str>]) -> Vec<String> {
+    let mut strings = Vec::new();
+    for text in texts {
+        match serde_json::from_str(text) {
+            Ok(value @ (Value::Object(_) | Value::Array(_) | Value::String(_))) => {
+                gather(value, &mut strings);
+            }
+            // JSON that was cut off among them.
+            _ => strings.push(text.to_string()),
+        }
+    }
+    strings
+}
+
+/// serde_json reads no JSON so deep that this would not return.
+fn gather(value: Value, strings: &mut Vec<String>) {
+    if strings.len() >= MOST_STRINGS {
+        return;
+    }
+    match value {
+        Value::String(text) => strings.push(text),
+        Value::Array(items) => items.into_iter().for_each(|item| gather(item, strings)),
+        Value::Object(members) => {
+            for (key, value) in members {
+                strings.push(key);
+                gather(value, strings);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

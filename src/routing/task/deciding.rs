@@ -1,0 +1,108 @@
+//! What the orchestrator decides, and what it grants by that.
+
+use tokio::time::Instant;
+
+use super::{Entry, Task};
+use crate::bus::Bus;
+use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, Via};
+use crate::routing::{Decision, ResolveError, Scope, Settlement};
+
+impl Task {
+    pub(super) fn resolve(
+        &mut self,
+        id: &BlockedId,
+        decision: &Decision,
+    ) -> Result<BlockedAccess, ResolveError> {
+        let entry = self.board.get(id).ok_or_else(|| ResolveError::Unknown(id.clone()))?;
+        if entry.decided {
+            return Err(ResolveError::Settled { id: id.clone(), status: entry.access.status });
+        }
+        let access = entry.access.clone();
+        if access.sweep.is_some() {
+            return Err(ResolveError::Sweep(id.clone()));
+        }
+        if matches!(decision, Decision::Answer { .. }) && !access.is_answerable() {
+            return Err(ResolveError::NotAnswerable);
+        }
+        if !entry.grantable && !matches!(decision, Decision::Deny { .. }) {
+            return Err(ResolveError::NotGrantable(access.path));
+        }
+        // Content stands only for what `fs/read_text_file` returns.
+        let concerns = |entry: &&Entry| {
+            !matches!(decision, Decision::Answer { .. }) || entry.access.via == Via::Fs
+        };
+        let alike: Vec<_> = self
+            .board
+            .alike(&access)
+            .filter(concerns)
+            .map(|entry| entry.access.id.clone())
+            .collect();
+        let mut used = false;
+        let mut sessions = Vec::new();
+        for id in &alike {
+            let Some(entry) = self.board.get_mut(id) else { continue };
+            sessions.push(entry.access.key.session.clone());
+            let (key, via) = (entry.access.key.clone(), entry.access.via);
+            let used_it = settle(entry, decision, &self.bus);
+            used |= used_it;
+            if used_it && matches!(decision, Decision::Allow { .. }) {
+                self.grants.follow(&key, &access.path, access.action, via);
+            }
+        }
+        self.grant(&access, decision, used, sessions);
+        Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
+    }
+
+    /// Leaves what a decision grants for later: `used` says that a held request got it already.
+    fn grant(
+        &mut self,
+        access: &BlockedAccess,
+        decision: &Decision,
+        used: bool,
+        mut sessions: Vec<SessionId>,
+    ) {
+        match decision {
+            Decision::Allow { scope: Scope::Session, ttl } => {
+                let expires = ttl.map(|ttl| Instant::now() + ttl);
+                sessions.sort();
+                sessions.dedup();
+                for session in sessions {
+                    self.grants.add(access, Some(session), Settlement::Allowed, expires);
+                }
+            }
+            Decision::Allow { scope: Scope::Once, ttl } if !used => {
+                let expires = ttl.map(|ttl| Instant::now() + ttl);
+                self.grants.add(access, None, Settlement::Allowed, expires);
+            }
+            Decision::Answer { content } if !used => {
+                self.grants.add(access, None, Settlement::Answered(content.clone()), None);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Settles one undecided entry; returns whether a request that waited got the decision.
+fn settle(entry: &mut Entry, decision: &Decision, bus: &Bus) -> bool {
+    entry.decided = true;
+    let (status, settlement) = match decision {
+        Decision::Allow { .. } => (BlockedStatus::Allowed, Settlement::Allowed),
+        Decision::Answer { content } => {
+            (BlockedStatus::Answered, Settlement::Answered(content.clone()))
+        }
+        Decision::Deny { message } => (
+            BlockedStatus::Denied,
+            Settlement::Denied {
+                id: entry.access.id.clone(),
+                owners: entry.access.owners.clone(),
+                message: message.clone(),
+            },
+        ),
+    };
+    let used = entry.settle.take().is_some_and(|settle| settle.send(settlement).is_ok());
+    if entry.access.status != status {
+        entry.access.status = status;
+        bus.publish(Event::Blocked(entry.access.clone()));
+    }
+    used
+}

@@ -3,6 +3,7 @@
 
 mod actor;
 mod admission;
+mod confining;
 mod doorkeeper;
 mod lifecycle;
 mod prompting;
@@ -22,6 +23,7 @@ use crate::client_host::{
 };
 use crate::model::{AgentId, AgentState, AgentStatus, SessionId, now_ms};
 use crate::process::{Command, Family, Launcher, Limits};
+use crate::proxy::Rules;
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
@@ -47,6 +49,8 @@ pub struct AgentSettings {
     pub zone: Arc<Zone>,
     /// What the kernel holds it to; None if it does not.
     pub bounds: Option<Arc<Bounds>>,
+    /// Report what it opens, where the kernel holds it.
+    pub observe_files: bool,
     pub host: HostSettings,
     /// Open a session once it is initialized.
     pub session: bool,
@@ -67,6 +71,8 @@ pub struct AgentSettings {
 #[derive(Clone)]
 pub struct Surroundings {
     pub launcher: Launcher,
+    /// A folder in which no agent is granted anything: walls are tried by a file there.
+    pub ungranted: PathBuf,
     pub bus: crate::bus::Bus,
     pub tracker: TrackerHandle,
     pub routing: RoutingHandle,
@@ -84,6 +90,7 @@ pub struct AgentHandle {
     status: watch::Receiver<AgentStatus>,
     run: watch::Receiver<Option<RunHandle>>,
     family: watch::Receiver<Option<Family>>,
+    rules: watch::Receiver<Rules>,
     routing: RoutingHandle,
     tracker: TrackerHandle,
 }
@@ -140,16 +147,19 @@ impl AgentHandle {
         });
         let (run, run_seen) = watch::channel(None);
         let (family, family_seen) = watch::channel(None);
+        let id = settings.id.clone();
+        let (routing, tracker) = (surroundings.routing.clone(), surroundings.tracker.clone());
+        let actor = Actor::new(settings, surroundings, status, run, family);
         let handle = Self {
-            id: settings.id.clone(),
+            id,
             mailbox,
             status: status_seen,
             run: run_seen,
             family: family_seen,
-            routing: surroundings.routing.clone(),
-            tracker: surroundings.tracker.clone(),
+            rules: actor.rules(),
+            routing,
+            tracker,
         };
-        let actor = Actor::new(settings, surroundings, status, run, family);
         (handle, actor.run(messages, cancel))
     }
 
@@ -165,6 +175,12 @@ impl AgentHandle {
     /// The edition of the settings that its run was started with; None if it does not run.
     pub fn edition(&self) -> Option<u64> {
         self.run.borrow().as_ref().map(|run| run.edition)
+    }
+
+    /// Whether the kernel holds its run to its zone, or the next one if it does not run.
+    pub fn is_confined(&self) -> bool {
+        let of_run = self.run.borrow().as_ref().map(|run| run.is_confined);
+        of_run.unwrap_or_else(|| self.rules.borrow().bounds.is_some())
     }
 
     /// The processes of its run, or of the last one; None if there was none yet.

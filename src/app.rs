@@ -11,6 +11,7 @@ mod observe;
 mod recorder;
 mod scratch;
 mod team;
+mod trial;
 mod up;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};

@@ -22,6 +22,7 @@
 
 mod census;
 mod cgroup;
+mod canary;
 mod descriptors;
 mod error;
 mod family;
@@ -51,6 +52,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 pub use cgroup::{Groups, Holding};
+pub use canary::canary;
 pub use descriptors::raise_descriptor_limit;
 pub use error::SpawnError;
 pub use family::{Family, look_at};

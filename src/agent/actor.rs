@@ -7,9 +7,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::admission::{Place, USUAL_MEMORY};
+use super::confining::confine;
 use super::lifecycle::{Effect, Event, Lifecycle};
 use super::prompting::RunHandle;
-use super::run::{Run, RunEvent, next_of_run};
+use super::run::{Fresh, Run, RunEvent, next_of_run};
 use super::{AgentSettings, Order, Surroundings, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, SessionId, now_ms};
 use crate::process::{Family, Peak};
@@ -78,6 +79,11 @@ impl Actor {
             prompted: watch::Sender::new(false),
             session: None,
         }
+    }
+
+    /// What the settings say, as they change.
+    pub(super) fn rules(&self) -> watch::Receiver<Rules> {
+        self.rules.subscribe()
     }
 
     pub(super) async fn run(
@@ -266,27 +272,24 @@ impl Actor {
     async fn spawn(&mut self) -> Event {
         let family = self.team.launcher.family(self.settings.limits);
         let launcher = self.team.launcher.within(&family);
+        let running = Arc::new(Running::default());
+        let rules = self.rules.subscribe();
+        let confined =
+            confine(launcher, &self.settings, &self.team, rules.clone(), running.clone()).await;
+        let (launcher, private) = match confined {
+            Ok(confined) => confined,
+            Err(why) => return Event::NotSpawned(why),
+        };
         let (process, stdio) = match launcher.spawn(&self.settings.command).await {
             Ok(spawned) => spawned,
             Err(error) => return Event::NotSpawned(error.to_string()),
         };
-        let (rules, session) = (self.rules.subscribe(), self.session.clone());
         if let Some(place) = &self.place {
             place.is_taken_by(&family);
         }
         self.family.send_replace(Some(family));
-        let running = Arc::new(Running::default());
-        let surroundings = &self.team;
-        let run = Run::start(
-            process,
-            stdio,
-            &self.settings,
-            rules,
-            running,
-            surroundings,
-            launcher,
-            session,
-        );
+        let fresh = Fresh { process, stdio, launcher, running, private };
+        let run = Run::start(fresh, &self.settings, rules, &self.team, self.session.clone());
         self.handle.send_replace(Some(run.handle.clone()));
         self.run = Some(run);
         Event::Spawned

@@ -14,6 +14,8 @@ pub(super) struct RunHandle {
     pub(super) relay: RelayHandle,
     /// Of the settings that it was started with.
     pub(super) edition: u64,
+    /// The kernel holds it to its zone.
+    pub(super) is_confined: bool,
 }
 
 impl RunHandle {

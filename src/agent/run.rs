@@ -1,9 +1,12 @@
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::confining::Private;
 use super::prompting::RunHandle;
 use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks};
 use crate::client_host::{Content, HostError, HostHandle, Urgency};
@@ -37,6 +40,18 @@ pub(super) struct Run {
     broken: watch::Receiver<Option<String>>,
     /// Prompts and briefings under way.
     prompts: JoinSet<()>,
+    private: Option<Private>,
+}
+
+/// What a run is made of.
+pub(super) struct Fresh {
+    pub(super) process: Process,
+    pub(super) stdio: Stdio,
+    /// Of its terminals.
+    pub(super) launcher: Launcher,
+    pub(super) running: Arc<Running>,
+    /// Kept as long as it lasts.
+    pub(super) private: Option<Private>,
 }
 
 enum Ending {
@@ -53,19 +68,17 @@ pub(super) enum RunEvent {
 
 impl Run {
     pub(super) fn start(
-        process: Process,
-        stdio: Stdio,
+        fresh: Fresh,
         settings: &AgentSettings,
         rules: watch::Receiver<Rules>,
-        running: std::sync::Arc<Running>,
         team: &Surroundings,
-        launcher: Launcher,
         last: Option<SessionId>,
     ) -> Self {
+        let Fresh { process, stdio, launcher, running, private } = fresh;
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
-        let permits = std::sync::Arc::new(Permits::default());
+        let permits = Arc::new(Permits::default());
         let proxy = Proxy {
             agent: settings.id.clone(),
             extractor: Box::new(Acp::new(team.workspace.clone(), settings.host.cwd.clone())),
@@ -103,13 +116,19 @@ impl Run {
             pid: process.pid(),
             stderr: StderrLog::spawn(stdio.stderr, settings.log.clone(), settings.id.clone()),
             process: Ending::Running(process),
-            handle: RunHandle { host, relay: relay_handle, edition: settings.edition },
+            handle: RunHandle {
+                host,
+                relay: relay_handle,
+                edition: settings.edition,
+                is_confined: private.is_some(),
+            },
             handshake: Some(handshake),
             ended,
             wires,
             ordered: false,
             broken,
             prompts: JoinSet::new(),
+            private,
         }
     }
 
@@ -196,6 +215,10 @@ impl Run {
         self.handle.host.died(&why);
         let _ = self.ended.send(why.clone());
         while self.wires.join_next().await.is_some() {}
+        if let Some(private) = self.private.take() {
+            // Terminals have ended as well by now.
+            let _ = tokio::task::spawn_blocking(|| drop(private)).await;
+        }
         why
     }
 }

@@ -178,7 +178,7 @@ impl Changes {
         }
 
         let is_new = |agent: &&Agent| self.current.agent(&agent.id).is_none();
-        warn_of_tier(config.agents.iter().filter(is_new));
+        warn_of_tier(config.agents.iter().filter(is_new), &self.conditions.kernel);
         // From here on it is what was asked for, also if the team stops in between.
         self.current = config.clone();
         self.editions.insert(edition, config);

@@ -18,7 +18,8 @@ pub(super) async fn of_supervised(
     for ((agent, status), family) in agents.iter().zip(statuses).zip(families) {
         let (info, loads) = agent.announced().await.unzip();
         let sessions = sessions(&status.agent, &reports, &loads.unwrap_or_default());
-        all.push(details(status, info, Tier::Protocol, sessions, family.as_ref()));
+        let tier = if agent.is_confined() { Tier::Kernel } else { Tier::Protocol };
+        all.push(details(status, info, tier, sessions, family.as_ref()));
     }
     all
 }

@@ -7,11 +7,12 @@ use super::environment::TeamEnvironment;
 use crate::agent::{AgentSettings, Policy, Restarts};
 use crate::client_host::{HostSettings, PermissionPolicy};
 use crate::config::{self, Config, Permissions, RestartPolicy};
+use crate::confine::Support;
 use crate::model::AgentId;
 use crate::process::{Command, Limits};
 use crate::routing;
 use crate::supervisor::Member;
-use crate::zone::Zone;
+use crate::zone::{Bounds, Confine, Reach, Zone};
 
 /// What all agents have in common for as long as the team is up, whatever its configuration.
 pub(super) struct Conditions {
@@ -21,6 +22,10 @@ pub(super) struct Conditions {
     pub(super) eisen_dir: PathBuf,
     /// The temporary copy of the workspace, if the team works on one.
     pub(super) scratch: Option<PathBuf>,
+    /// Where agents have their private temporary folders.
+    pub(super) private: PathBuf,
+    /// What the kernel was seen to enforce, or why it cannot be had.
+    pub(super) kernel: Result<Support, String>,
 }
 
 impl Conditions {
@@ -42,7 +47,8 @@ impl Conditions {
             owners: owners(&config, &zones),
         };
         let member = |(agent, zone)| self.member(&config, agent, zone, edition);
-        Ok((config.agents.iter().zip(zones).map(member).collect(), rules))
+        let members = config.agents.iter().zip(zones).map(member).collect::<anyhow::Result<_>>()?;
+        Ok((members, rules))
     }
 
     fn member(
@@ -51,9 +57,15 @@ impl Conditions {
         agent: &config::Agent,
         zone: Arc<Zone>,
         edition: u64,
-    ) -> Member {
+    ) -> anyhow::Result<Member> {
         let is_orchestrator = config.orchestrator.agent.as_ref() == Some(&agent.id);
-        let environment = self.environment(agent, is_orchestrator);
+        let bounds = self.bounds(agent, &zone)?;
+        let mut environment = self.environment(agent, is_orchestrator);
+        if let Some(bounds) = &bounds {
+            let private = bounds.reach().private.to_string_lossy();
+            environment
+                .extend(["TMPDIR", "TMP", "TEMP"].map(|key| (key.into(), private.clone().into())));
+        }
         let settings = AgentSettings {
             id: agent.id.clone(),
             edition,
@@ -65,7 +77,8 @@ impl Conditions {
             },
             log: log(&self.eisen_dir, &config.team.name, &agent.id),
             zone,
-            bounds: None,
+            bounds,
+            observe_files: agent.zone.observe_files,
             host: HostSettings {
                 cwd: agent.cwd.clone(),
                 permissions: match agent.permissions {
@@ -88,7 +101,36 @@ impl Conditions {
             limits: limits(agent),
             stop_grace: config.team.stop_grace,
         };
-        Member { settings, depends_on: agent.depends_on.clone(), autostart: agent.autostart }
+        let (depends_on, autostart) = (agent.depends_on.clone(), agent.autostart);
+        Ok(Member { settings, depends_on, autostart })
+    }
+
+    /// What the kernel is to hold an agent to; None if it is not to, or cannot.
+    fn bounds(
+        &self,
+        agent: &config::Agent,
+        zone: &Arc<Zone>,
+    ) -> anyhow::Result<Option<Arc<Bounds>>> {
+        match (agent.zone.enforce, &self.kernel) {
+            (config::Enforce::Protocol, _) | (config::Enforce::Auto, Err(_)) => return Ok(None),
+            (config::Enforce::Kernel, kernel) => {
+                if let Some(why) = falls_short(kernel) {
+                    anyhow::bail!(
+                        "agent `{}` is to be held by the kernel (`enforce = \"kernel\"`), and cannot \
+                         be: {why}; write \"auto\" to have as much as there is, or \"protocol\"",
+                        agent.id
+                    );
+                }
+            }
+            (config::Enforce::Auto, Ok(_)) => {}
+        }
+        // It must be there for its real path to be found.
+        let private = self.private.join(agent.id.as_str());
+        std::fs::create_dir_all(&private)
+            .with_context(|| format!("cannot make {}", private.display()))?;
+        let bounds = Bounds::new(zone.clone(), reach(agent, private));
+        let bounds = bounds.with_context(|| format!("the zone of agent `{}`", agent.id))?;
+        Ok(Some(Arc::new(bounds)))
     }
 
     fn environment(
@@ -109,16 +151,45 @@ impl Conditions {
 }
 
 /// Says what `enforce = "auto"` comes down to.
-pub(super) fn warn_of_tier<'a>(agents: impl Iterator<Item = &'a config::Agent>) {
+pub(super) fn warn_of_tier<'a>(
+    agents: impl Iterator<Item = &'a config::Agent>,
+    kernel: &Result<Support, String>,
+) {
     let auto = agents.filter(|agent| agent.zone.enforce == config::Enforce::Auto);
     let agents: Vec<_> = auto.map(|agent| agent.id.as_str()).collect();
-    if !agents.is_empty() {
+    let Some(why) = falls_short(kernel).filter(|_| !agents.is_empty()) else { return };
+    let agents = agents.join(", ");
+    if kernel.is_ok() {
+        tracing::warn!(agents, missing = why, "the kernel enforces zones with gaps");
+    } else {
         tracing::warn!(
-            agents = agents.join(", "),
-            "zones bind on the protocol only: this version cannot enforce them in the kernel, and \
-             an agent with a shell can get past them; `enforce = \"protocol\"` says that this is \
-             meant"
+            agents,
+            why,
+            "zones bind on the protocol only: the kernel cannot enforce them, and an agent with a \
+             shell can get past them; `enforce = \"protocol\"` says that this is meant"
         );
+    }
+}
+
+/// What the kernel does not enforce, in words; None if it enforces all.
+fn falls_short(kernel: &Result<Support, String>) -> Option<String> {
+    match kernel {
+        Ok(support) => Some(support.missing().join("; ")).filter(|missing| !missing.is_empty()),
+        Err(why) => Some(why.clone()),
+    }
+}
+
+/// What an agent may reach beside its zone.
+fn reach(agent: &config::Agent, private: PathBuf) -> Reach {
+    Reach {
+        confine: match agent.zone.confine {
+            config::Confine::Workspace => Confine::Workspace,
+            config::Confine::Strict => Confine::Strict,
+        },
+        private,
+        readable: Vec::new(),
+        writable: Vec::new(),
+        sockets: Vec::new(),
     }
 }
 

@@ -27,6 +27,17 @@ pub(super) fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir>
     Ok(scratch)
 }
 
+/// Makes the folder that holds the private temporary folders of agents, for its owner alone. It
+/// goes with the value, or with the next start if this run is killed.
+pub(super) fn private(ledger: &Ledger) -> anyhow::Result<TempDir> {
+    let folder = tempfile::Builder::new()
+        .prefix(leftovers::PREFIX)
+        .tempdir()
+        .context("cannot make a folder for the temporary files of agents")?;
+    ledger.add_folder(folder.path())?;
+    Ok(folder)
+}
+
 fn copy_entry(from: &Path, to: &Path, kind: Option<std::fs::FileType>) -> std::io::Result<()> {
     match kind {
         Some(kind) if kind.is_dir() => std::fs::create_dir_all(to),

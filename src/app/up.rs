@@ -14,7 +14,7 @@ use super::members::{Conditions, warn_of_tier};
 use super::team::Supervised;
 use super::{
     Failure, StopSignals, announce_port, backlog, console, drained, leftovers, limiting, limits,
-    recorder, scratch, tracker_settings,
+    recorder, scratch, tracker_settings, trial,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
@@ -83,7 +83,10 @@ async fn run(
     let original = &config.team.workspace;
     let scratch = config.team.scratch.then(|| scratch::copy(original, &ledger)).transpose()?;
     let workspace = scratch.as_ref().map_or(original.as_path(), TempDir::path).to_owned();
+    let private = scratch::private(&ledger)?;
     crate::process::become_subreaper().context("cannot adopt what agents leave behind")?;
+    let ungranted = eisen_dir.join("run");
+    let kernel = trial::of_kernel(&launcher, &ungranted).await;
 
     let cancel = CancellationToken::new();
     let mut rooms = JoinSet::new();
@@ -106,6 +109,8 @@ async fn run(
         orchestrator_token: tokens.orchestrator().to_owned(),
         eisen_dir,
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
+        private: private.path().to_owned(),
+        kernel,
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules };
@@ -115,6 +120,7 @@ async fn run(
 
     let surroundings = Surroundings {
         launcher,
+        ungranted,
         bus: bus.clone(),
         tracker: tracker.clone(),
         routing: routing.clone(),
@@ -138,7 +144,7 @@ async fn run(
         tokens,
         limits(config.port),
     )?;
-    warn_of_tier(config.agents.iter());
+    warn_of_tier(config.agents.iter(), &conditions.kernel);
 
     let mut changes =
         Changes::new(supervisor, routing, Arc::new(conditions), options.config, layered);
@@ -155,7 +161,7 @@ async fn run(
         let _ = console.await;
     })
     .await;
-    drop((run_file, scratch));
+    drop((run_file, scratch, private));
     Ok(())
 }
 

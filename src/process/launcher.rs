@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio as StdStdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,6 +100,11 @@ impl Launcher {
     /// The same, but what it starts belongs to a family.
     pub fn within(&self, family: &Family) -> Self {
         Self { family: Some(family.clone()), ..self.clone() }
+    }
+
+    /// The program that wardens run.
+    pub fn program(&self) -> &Path {
+        &self.program
     }
 
     /// One whose commands are confined, with all that they start.

@@ -18,7 +18,7 @@ use tokio::signal::unix::{Signal as Arrivals, SignalKind, signal};
 
 use super::sys::{self, ChildEnds};
 use super::wire::{self, LENGTH, Refusal, Report};
-use super::{Command, Exit, tree};
+use super::{Command, Exit, canary, tree};
 use crate::confine::{self, Entrance, Step};
 
 /// While all is being killed, `/proc` is looked through again at least this often: a look at
@@ -29,6 +29,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// argument is `warden`; standard input is then the socket to the supervisor, and the second
 /// argument, if any, how many descriptors the command may have open.
 pub fn warden_main() -> ! {
+    if let Some(tried) = canary::tried() {
+        std::process::exit(tried);
+    }
     let code = match run() {
         Ok(()) => 0,
         // The supervisor died, or gave up this start.

@@ -29,6 +29,8 @@ pub enum Tier {
     None,
     /// What it asks its client for is judged, and nothing else.
     Protocol,
+    /// The kernel holds it to its zone, and all that it starts.
+    Kernel,
 }
 
 /// A session that an agent has, or had before it was started again.

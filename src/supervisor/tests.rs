@@ -36,6 +36,7 @@ fn supervisor() -> Supervisor {
     tokio::spawn(deciding);
     let team = Surroundings {
         launcher: Launcher::this_program().unwrap(),
+        ungranted: "/nonexistent/eisen/run".into(),
         bus,
         tracker,
         routing,
@@ -70,6 +71,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
             log: "/dev/null".into(),
             zone: Arc::new(Zone::compile(&zone).unwrap()),
             bounds: None,
+            observe_files: true,
             host: HostSettings {
                 cwd,
                 permissions: PermissionPolicy::Allow,

@@ -1,0 +1,77 @@
+//! Confines one run of an agent: its wall and its doorkeeper, and a temporary folder of its own.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::doorkeeper::{Door, Keeper};
+use super::{AgentSettings, Surroundings};
+use crate::confine::Confinement;
+use crate::process::Launcher;
+use crate::proxy::{Rules, Running};
+
+/// The private TMPDIR of a run; goes with the value, which takes its time.
+#[derive(Debug)]
+pub(super) struct Private(PathBuf);
+
+/// Returns the launcher of a run's processes, confined if the settings ask for it, with what is to
+/// be kept as long as the run lasts; else says why there can be none.
+///
+/// The wall is compiled at each start: it holds what exists then.
+pub(super) async fn confine(
+    launcher: Launcher,
+    settings: &AgentSettings,
+    team: &Surroundings,
+    rules: watch::Receiver<Rules>,
+    running: Arc<Running>,
+) -> Result<(Launcher, Option<Private>), String> {
+    let Some(bounds) = settings.bounds.clone() else { return Ok((launcher, None)) };
+    let keeper = Keeper::new(Door {
+        agent: settings.id.clone(),
+        bounds: bounds.clone(),
+        rules,
+        routing: team.routing.clone(),
+        tracker: team.tracker.clone(),
+        running,
+        workspace: team.workspace.clone(),
+        observe_files: settings.observe_files,
+        handle: Handle::current(),
+    });
+    let outside = team.ungranted.clone();
+    let built = tokio::task::spawn_blocking(move || {
+        let private = Private::create(&bounds.reach().private).map_err(|error| {
+            let folder = bounds.reach().private.display();
+            format!("cannot make its temporary folder `{folder}`: {error}")
+        })?;
+        let confinement = Confinement::build(&bounds, &outside, keeper);
+        let confinement = confinement.map_err(|error| format!("cannot confine it: {error}"))?;
+        Ok((launcher.confined(Arc::new(confinement)), Some(private)))
+    });
+    built.await.unwrap_or_else(|error| Err(format!("cannot confine it: {error}")))
+}
+
+impl Private {
+    fn create(folder: &Path) -> io::Result<Self> {
+        // What a run left that was killed with its supervisor.
+        match std::fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        Ok(Self(folder.to_owned()))
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            let folder = self.0.display();
+            tracing::warn!(%folder, %error, "cannot remove an agent's temporary folder");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! A command that finds out from inside whether confinement works: `eisen-core warden canary`.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::Command;
+
+const CANARY: &str = "canary";
+
+/// A command that ends well if it can't open `outside` for writing, and can make `inside`, which
+/// is not there yet. Else it says why on standard error.
+pub fn canary(program: &Path, cwd: &Path, outside: &Path, inside: &Path) -> Command {
+    let [outside, inside] = [outside, inside].map(|path| path.as_os_str().to_owned());
+    Command {
+        program: program.into(),
+        args: vec!["warden".into(), CANARY.into(), outside, inside],
+        cwd: cwd.to_owned(),
+        env: std::collections::BTreeMap::new(),
+    }
+}
+
+/// The exit code, if this program was started as such a command.
+pub(super) fn tried() -> Option<i32> {
+    let args: Vec<OsString> = std::env::args_os().skip(2).collect();
+    let [name, outside, inside] = &args[..] else { return None };
+    if name != CANARY {
+        return None;
+    }
+    match try_out(Path::new(outside), Path::new(inside)) {
+        Ok(()) => Some(0),
+        Err(why) => {
+            eprintln!("{why}");
+            Some(1)
+        }
+    }
+}
+
+fn try_out(outside: &Path, inside: &Path) -> Result<(), String> {
+    match File::options().append(true).open(outside) {
+        Ok(_) => return Err("a file outside could be opened for writing".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+        Err(error) => return Err(format!("a file outside was not refused, but: {error}")),
+    }
+    File::create_new(inside)
+        .and_then(|mut file| file.write_all(b"canary"))
+        .map_err(|error| format!("no file could be made inside: {error}"))
+}

@@ -23,7 +23,6 @@ use crate::client_host::{
 };
 use crate::model::{AgentId, AgentState, AgentStatus, SessionId, now_ms};
 use crate::process::{Command, Family, Launcher, Limits};
-use crate::proxy::Rules;
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
@@ -49,6 +48,8 @@ pub struct AgentSettings {
     pub zone: Arc<Zone>,
     /// What the kernel holds it to; None if it does not.
     pub bounds: Option<Arc<Bounds>>,
+    /// What the kernel lacks to hold it wholly, by name, if it is meant to.
+    pub kernel_lacks: Arc<[String]>,
     /// Report what it opens, where the kernel holds it.
     pub observe_files: bool,
     pub host: HostSettings,
@@ -82,6 +83,15 @@ pub struct Surroundings {
     pub workspace: Arc<dyn crate::extract::Workspace>,
 }
 
+/// What holds an agent to its zone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Held {
+    /// The kernel does, and all that it starts.
+    pub by_kernel: bool,
+    /// What the kernel lacks to do so wholly, if it is meant to.
+    pub lacks: Arc<[String]>,
+}
+
 /// Speaks to an agent's actor; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AgentHandle {
@@ -90,7 +100,7 @@ pub struct AgentHandle {
     status: watch::Receiver<AgentStatus>,
     run: watch::Receiver<Option<RunHandle>>,
     family: watch::Receiver<Option<Family>>,
-    rules: watch::Receiver<Rules>,
+    held: watch::Receiver<Held>,
     routing: RoutingHandle,
     tracker: TrackerHandle,
 }
@@ -156,7 +166,7 @@ impl AgentHandle {
             status: status_seen,
             run: run_seen,
             family: family_seen,
-            rules: actor.rules(),
+            held: actor.held(),
             routing,
             tracker,
         };
@@ -177,10 +187,9 @@ impl AgentHandle {
         self.run.borrow().as_ref().map(|run| run.edition)
     }
 
-    /// Whether the kernel holds its run to its zone, or the next one if it does not run.
-    pub fn is_confined(&self) -> bool {
-        let of_run = self.run.borrow().as_ref().map(|run| run.is_confined);
-        of_run.unwrap_or_else(|| self.rules.borrow().bounds.is_some())
+    /// How its run is held to its zone, or the next one if it does not run.
+    pub fn held(&self) -> Held {
+        self.held.borrow().clone()
     }
 
     /// The processes of its run, or of the last one; None if there was none yet.

@@ -4,6 +4,7 @@ mod changes;
 mod console;
 mod details;
 mod environment;
+mod kernel;
 mod leftovers;
 mod limiting;
 mod members;
@@ -20,6 +21,7 @@ use crate::bus::Backlog;
 use crate::{config, serve, tracker};
 
 pub use environment::{DepthError, eisen_dir};
+pub use kernel::kernel;
 pub use limiting::how_limits_are_held;
 pub use observe::{ObserveOptions, observe};
 pub use up::{UpOptions, load, up};

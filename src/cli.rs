@@ -181,8 +181,8 @@ fn check(file: &Path) -> Result<u8, Failure> {
     let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
     let layered = app::load(file, &eisen_dir)?;
     let mut progress = progress();
-    let mut report =
-        config::check::check(&layered.config, app::how_limits_are_held(), &mut progress);
+    let held = app::how_limits_are_held();
+    let mut report = config::check::check(&layered.config, &app::kernel(), held, &mut progress);
     progress(0);
     report.add_kept(&layered);
     output::print(report).map(|()| 0)

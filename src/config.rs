@@ -8,6 +8,7 @@
 
 mod agents;
 pub mod check;
+mod confined;
 mod defaults;
 mod diff;
 mod errors;
@@ -33,6 +34,7 @@ use std::time::Duration;
 
 use toml::de::DeTable;
 
+pub use self::confined::Confined;
 pub use self::diff::{Change, Kind, Plan, Takes};
 use self::errors::Fault;
 pub use self::errors::{ConfigError, ConfigErrors};
@@ -42,6 +44,7 @@ pub use self::profiles::base_patterns;
 use self::read::{Known, Reader, Table, Text};
 pub use self::value::is_name;
 use crate::model::AgentId;
+pub use crate::zone::Confine;
 use crate::zone::{GitAccess, ZoneSpec};
 
 /// What one `eisen.toml` describes, with every default filled in and every path absolute.
@@ -151,6 +154,7 @@ pub struct Agent {
     pub depends_on: Vec<AgentId>,
     pub initialize_timeout: Duration,
     pub zone: AgentZone,
+    pub confined: Confined,
     pub restart: Restart,
     pub memory_mb: Option<u64>,
     pub processes: Option<u64>,
@@ -167,6 +171,8 @@ pub struct AgentZone {
     pub readable: Vec<String>,
     pub enforce: Enforce,
     pub confine: Confine,
+    /// The agent's own patterns of sockets outside that it may connect to.
+    pub sockets: Vec<String>,
     pub observe_files: bool,
 }
 
@@ -189,12 +195,6 @@ pub enum Enforce {
     Auto,
     Kernel,
     Protocol,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Confine {
-    Workspace,
-    Strict,
 }
 
 #[derive(Clone, Copy, Debug)]

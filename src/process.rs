@@ -15,10 +15,19 @@
 //! ([`become_subreaper`]), which ends it. A warden that was stopped is killed in its turn,
 //! or woken by the supervisor's death.
 //!
-//! Not covered: warden and supervisor killed in the same moment (what the command had started
-//! lives on), processes of other users, and one that forks into new sessions faster than it is
-//! found; a PID namespace or a cgroup would close that. Other unixes have no subreaper: there only
+//! A [`Sweeper`] stands behind the wardens: every process of a run carries its mark in the
+//! environment ([`own_mark`]), and once the supervisor is gone the sweeper ends what still does. So
+//! nothing is left either if a warden was killed, or is kept stopped, in that same moment. If the
+//! sweeper was killed with both, the next start ends what carries the mark ([`end_run`]).
+//!
+//! Not covered: a daemon that was started with an empty environment, once its warden and the
+//! supervisor were killed in the same moment; processes of other users; and one that forks into new
+//! sessions faster than it is found, where there is no cgroup. A PID namespace would close that, but
+//! commands would no more see the machine's processes. Other unixes have no subreaper: there only
 //! the process group is ended.
+//!
+//! An agent and its terminals are a [`Family`], which is measured and limited as a whole: by the
+//! kernel where there are [`Groups`], else by looking at it (`census`).
 
 mod census;
 mod cgroup;
@@ -32,6 +41,7 @@ mod log;
 mod mark;
 mod oom;
 mod orphans;
+mod sweeper;
 mod sys;
 #[cfg_attr(not(target_os = "linux"), path = "process/tree_none.rs")]
 mod tree;
@@ -61,6 +71,7 @@ pub use limits::{Limits, Peak, Usage};
 pub use log::StderrLog;
 pub use mark::{boot, end_run, own_mark, start_of};
 pub use orphans::become_subreaper;
+pub use sweeper::Sweeper;
 pub use warden::warden_main;
 
 /// What to run. The environment is the supervisor's own plus `env`.

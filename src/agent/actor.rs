@@ -11,7 +11,7 @@ use super::confining::confine;
 use super::lifecycle::{Effect, Event, Lifecycle};
 use super::prompting::RunHandle;
 use super::run::{Fresh, Run, RunEvent, next_of_run};
-use super::{AgentSettings, Order, Surroundings, pending_or};
+use super::{AgentSettings, Held, Order, Surroundings, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, SessionId, now_ms};
 use crate::process::{Family, Peak};
 use crate::proxy::{Rules, Running};
@@ -35,6 +35,8 @@ pub(super) struct Actor {
     settings: AgentSettings,
     /// What the settings say of it, as its run sees it.
     rules: watch::Sender<Rules>,
+    /// How its run is held, or would be.
+    held: watch::Sender<Held>,
     team: Surroundings,
     depends_on: Vec<watch::Receiver<AgentStatus>>,
     lifecycle: Lifecycle,
@@ -65,6 +67,7 @@ impl Actor {
         let lifecycle = Lifecycle::new(settings.restarts);
         Self {
             rules: watch::Sender::new(rules(&settings)),
+            held: watch::Sender::new(held(&settings)),
             settings,
             team,
             depends_on: Vec::new(),
@@ -81,9 +84,8 @@ impl Actor {
         }
     }
 
-    /// What the settings say, as they change.
-    pub(super) fn rules(&self) -> watch::Receiver<Rules> {
-        self.rules.subscribe()
+    pub(super) fn held(&self) -> watch::Receiver<Held> {
+        self.held.subscribe()
     }
 
     pub(super) async fn run(
@@ -181,6 +183,8 @@ impl Actor {
         self.rules.send_replace(rules(&settings));
         if let Some(run) = &self.run {
             run.handle.host.set_permissions(settings.host.permissions);
+        } else {
+            self.held.send_replace(held(&settings));
         }
         self.lifecycle.set_restarts(settings.restarts);
         if settings.prompt != self.settings.prompt {
@@ -290,6 +294,7 @@ impl Actor {
         self.family.send_replace(Some(family));
         let fresh = Fresh { process, stdio, launcher, running, private };
         let run = Run::start(fresh, &self.settings, rules, &self.team, self.session.clone());
+        self.held.send_replace(held(&self.settings));
         self.handle.send_replace(Some(run.handle.clone()));
         self.run = Some(run);
         Event::Spawned
@@ -322,12 +327,17 @@ impl Actor {
                     None => exit.to_string(),
                 };
                 self.tell_peak();
+                self.held.send_replace(held(&self.settings));
                 self.handle.send_replace(None);
                 self.team.tracker.settled().await;
                 Event::Exited { exit, why }
             }
         }
     }
+}
+
+fn held(settings: &AgentSettings) -> Held {
+    Held { by_kernel: settings.bounds.is_some(), lacks: settings.kernel_lacks.clone() }
 }
 
 fn rules(settings: &AgentSettings) -> Rules {

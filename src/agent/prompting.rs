@@ -14,8 +14,6 @@ pub(super) struct RunHandle {
     pub(super) relay: RelayHandle,
     /// Of the settings that it was started with.
     pub(super) edition: u64,
-    /// The kernel holds it to its zone.
-    pub(super) is_confined: bool,
 }
 
 impl RunHandle {

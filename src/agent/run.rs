@@ -116,12 +116,7 @@ impl Run {
             pid: process.pid(),
             stderr: StderrLog::spawn(stdio.stderr, settings.log.clone(), settings.id.clone()),
             process: Ending::Running(process),
-            handle: RunHandle {
-                host,
-                relay: relay_handle,
-                edition: settings.edition,
-                is_confined: private.is_some(),
-            },
+            handle: RunHandle { host, relay: relay_handle, edition: settings.edition },
             handshake: Some(handshake),
             ended,
             wires,

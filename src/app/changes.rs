@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::kernel::warn_of_tier;
 use super::limiting;
-use super::members::{Conditions, warn_of_tier};
+use super::members::Conditions;
 use crate::config::{
     Agent, AgentTable, Change, Config, Kind, LayerError, Layered, Overlay, Plan, Source, Takes,
 };
@@ -178,7 +179,7 @@ impl Changes {
         }
 
         let is_new = |agent: &&Agent| self.current.agent(&agent.id).is_none();
-        warn_of_tier(config.agents.iter().filter(is_new), &self.conditions.kernel);
+        warn_of_tier(&self.conditions.kernel, config.agents.iter().filter(is_new));
         // From here on it is what was asked for, also if the team stops in between.
         self.current = config.clone();
         self.editions.insert(edition, config);

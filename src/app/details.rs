@@ -18,8 +18,11 @@ pub(super) async fn of_supervised(
     for ((agent, status), family) in agents.iter().zip(statuses).zip(families) {
         let (info, loads) = agent.announced().await.unzip();
         let sessions = sessions(&status.agent, &reports, &loads.unwrap_or_default());
-        let tier = if agent.is_confined() { Tier::Kernel } else { Tier::Protocol };
-        all.push(details(status, info, tier, sessions, family.as_ref()));
+        let held = agent.held();
+        let tier = if held.by_kernel { Tier::Kernel } else { Tier::Protocol };
+        let mut details = details(status, info, tier, sessions, family.as_ref());
+        details.zone_missing = held.lacks.to_vec();
+        all.push(details);
     }
     all
 }
@@ -56,6 +59,7 @@ fn details(
         name: name.flatten(),
         version: version.flatten(),
         zone,
+        zone_missing: Vec::new(),
         sessions,
         memory_bytes: usage.map(|usage| usage.memory_bytes),
         cpu_ms: usage.map(|usage| usage.cpu_ms),

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -6,13 +7,13 @@ use anyhow::Context;
 use super::environment::TeamEnvironment;
 use crate::agent::{AgentSettings, Policy, Restarts};
 use crate::client_host::{HostSettings, PermissionPolicy};
-use crate::config::{self, Config, Permissions, RestartPolicy};
-use crate::confine::Support;
+use crate::config::check::Kernel;
+use crate::config::{self, Config, Enforce, Permissions, RestartPolicy};
 use crate::model::AgentId;
 use crate::process::{Command, Limits};
 use crate::routing;
 use crate::supervisor::Member;
-use crate::zone::{Bounds, Confine, Reach, Zone};
+use crate::zone::{Bounds, Zone};
 
 /// What all agents have in common for as long as the team is up, whatever its configuration.
 pub(super) struct Conditions {
@@ -24,8 +25,8 @@ pub(super) struct Conditions {
     pub(super) scratch: Option<PathBuf>,
     /// Where agents have their private temporary folders.
     pub(super) private: PathBuf,
-    /// What the kernel was seen to enforce, or why it cannot be had.
-    pub(super) kernel: Result<Support, String>,
+    /// What the kernel was seen to enforce.
+    pub(super) kernel: Kernel,
 }
 
 impl Conditions {
@@ -60,7 +61,11 @@ impl Conditions {
     ) -> anyhow::Result<Member> {
         let is_orchestrator = config.orchestrator.agent.as_ref() == Some(&agent.id);
         let bounds = self.bounds(agent, &zone)?;
-        let mut environment = self.environment(agent, is_orchestrator);
+        let (command, own) = match &bounds {
+            Some(_) => agent.confined_launch(),
+            None => (agent.command.clone(), agent.env.clone()),
+        };
+        let mut environment = self.environment(agent, own, is_orchestrator);
         if let Some(bounds) = &bounds {
             let private = bounds.reach().private.to_string_lossy();
             environment
@@ -70,14 +75,18 @@ impl Conditions {
             id: agent.id.clone(),
             edition,
             command: Command {
-                program: agent.command[0].clone().into(),
-                args: agent.command[1..].iter().map(Into::into).collect(),
+                program: command[0].clone().into(),
+                args: command[1..].iter().map(Into::into).collect(),
                 cwd: agent.cwd.clone(),
                 env: environment.clone(),
             },
             log: log(&self.eisen_dir, &config.team.name, &agent.id),
             zone,
             bounds,
+            kernel_lacks: match agent.zone.enforce {
+                Enforce::Protocol => Arc::default(),
+                Enforce::Auto | Enforce::Kernel => self.kernel.missing.as_slice().into(),
+            },
             observe_files: agent.zone.observe_files,
             host: HostSettings {
                 cwd: agent.cwd.clone(),
@@ -111,24 +120,29 @@ impl Conditions {
         agent: &config::Agent,
         zone: &Arc<Zone>,
     ) -> anyhow::Result<Option<Arc<Bounds>>> {
-        match (agent.zone.enforce, &self.kernel) {
-            (config::Enforce::Protocol, _) | (config::Enforce::Auto, Err(_)) => return Ok(None),
-            (config::Enforce::Kernel, kernel) => {
-                if let Some(why) = falls_short(kernel) {
-                    anyhow::bail!(
-                        "agent `{}` is to be held by the kernel (`enforce = \"kernel\"`), and cannot \
-                         be: {why}; write \"auto\" to have as much as there is, or \"protocol\"",
-                        agent.id
-                    );
-                }
+        let kernel = &self.kernel;
+        match agent.zone.enforce {
+            Enforce::Protocol => return Ok(None),
+            Enforce::Auto if !kernel.holds => return Ok(None),
+            Enforce::Kernel if !(kernel.holds && kernel.missing.is_empty()) => {
+                let lacks = match &kernel.missing[..] {
+                    [] => "this system has no such kernel".to_owned(),
+                    missing => format!("this kernel lacks {}", missing.join(", ")),
+                };
+                anyhow::bail!(
+                    "agent `{}` does not start: its zone is for the kernel to hold (`enforce = \
+                     \"kernel\"`), and {lacks}; write \"auto\" to have as much as there is, or \
+                     \"protocol\"",
+                    agent.id
+                );
             }
-            (config::Enforce::Auto, Ok(_)) => {}
+            Enforce::Auto | Enforce::Kernel => {}
         }
         // It must be there for its real path to be found.
         let private = self.private.join(agent.id.as_str());
         std::fs::create_dir_all(&private)
             .with_context(|| format!("cannot make {}", private.display()))?;
-        let bounds = Bounds::new(zone.clone(), reach(agent, private));
+        let bounds = Bounds::new(zone.clone(), agent.reach(&private));
         let bounds = bounds.with_context(|| format!("the zone of agent `{}`", agent.id))?;
         Ok(Some(Arc::new(bounds)))
     }
@@ -136,60 +150,18 @@ impl Conditions {
     fn environment(
         &self,
         agent: &config::Agent,
+        own: BTreeMap<String, String>,
         is_orchestrator: bool,
-    ) -> std::collections::BTreeMap<String, String> {
+    ) -> BTreeMap<String, String> {
+        let path = own.get("PATH").cloned();
         // What the team says of itself is not an agent's to change.
-        let mut environment = agent.env.clone();
+        let mut environment = own;
         environment.extend(if is_orchestrator {
-            let path = agent.env.get("PATH");
-            self.environment.of_orchestrator(&agent.id, &self.orchestrator_token, path)
+            self.environment.of_orchestrator(&agent.id, &self.orchestrator_token, path.as_ref())
         } else {
             self.environment.of(&agent.id)
         });
         environment
-    }
-}
-
-/// Says what `enforce = "auto"` comes down to.
-pub(super) fn warn_of_tier<'a>(
-    agents: impl Iterator<Item = &'a config::Agent>,
-    kernel: &Result<Support, String>,
-) {
-    let auto = agents.filter(|agent| agent.zone.enforce == config::Enforce::Auto);
-    let agents: Vec<_> = auto.map(|agent| agent.id.as_str()).collect();
-    let Some(why) = falls_short(kernel).filter(|_| !agents.is_empty()) else { return };
-    let agents = agents.join(", ");
-    if kernel.is_ok() {
-        tracing::warn!(agents, missing = why, "the kernel enforces zones with gaps");
-    } else {
-        tracing::warn!(
-            agents,
-            why,
-            "zones bind on the protocol only: the kernel cannot enforce them, and an agent with a \
-             shell can get past them; `enforce = \"protocol\"` says that this is meant"
-        );
-    }
-}
-
-/// What the kernel does not enforce, in words; None if it enforces all.
-fn falls_short(kernel: &Result<Support, String>) -> Option<String> {
-    match kernel {
-        Ok(support) => Some(support.missing().join("; ")).filter(|missing| !missing.is_empty()),
-        Err(why) => Some(why.clone()),
-    }
-}
-
-/// What an agent may reach beside its zone.
-fn reach(agent: &config::Agent, private: PathBuf) -> Reach {
-    Reach {
-        confine: match agent.zone.confine {
-            config::Confine::Workspace => Confine::Workspace,
-            config::Confine::Strict => Confine::Strict,
-        },
-        private,
-        readable: Vec::new(),
-        writable: Vec::new(),
-        sockets: Vec::new(),
     }
 }
 

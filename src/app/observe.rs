@@ -20,7 +20,7 @@ use crate::bus::Bus;
 use crate::config;
 use crate::extract::{Acp, DiskWorkspace};
 use crate::model::{AgentId, AgentState, AgentStatus, Event, SessionId, SessionKey, now_ms};
-use crate::process::{Command, Exit, Launcher, Limits, Process, Stopped};
+use crate::process::{Command, Exit, Family, Launcher, Limits, Process, Stopped, Sweeper};
 use crate::proxy::{Gatekeeping, Proxy, Rules, Streams};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
@@ -80,9 +80,7 @@ async fn run(
     let address = listener.local_addr()?;
     let name = format!("observe-{}", std::process::id());
     let tokens = Tokens::generate()?;
-    leftovers::clean(eisen_dir);
-    let run_file = RunFile::create(eisen_dir, &name, address, tokens.owner())?;
-    leftovers::announce(&run_file.ledger(), None)?;
+    let run_file = run_file(eisen_dir, &name, address, &tokens)?;
     announce_port(address.port());
     crate::process::become_subreaper().context("cannot adopt what the agent leaves behind")?;
 
@@ -117,6 +115,7 @@ async fn run(
     };
     let limits = limits(port_limits);
     let launcher = Launcher::this_program()?;
+    let sweeper = Sweeper::start(&launcher)?;
     let family = launcher.family(Limits::default());
     let (process, stdio) = launcher.within(&family).spawn(&command).await?;
     let status = Status::new(&agent, process.pid(), bus.clone());
@@ -124,12 +123,7 @@ async fn run(
         listener,
         bus,
         Arc::new(sources(&tracker, &routing, registry)),
-        Arc::new(Observed {
-            status: status.0.subscribe(),
-            zone: tier,
-            tracker: tracker.clone(),
-            family,
-        }),
+        observed(&status, tier, &tracker, family),
         tokens,
         limits,
     )?;
@@ -184,8 +178,26 @@ async fn run(
     cancel.cancel();
     // Past this a client that does not read loses its last lines.
     let _ = tokio::time::timeout(LAST_LINES, rooms.join_all()).await;
-    drop(run_file);
+    drop((run_file, sweeper));
     Ok(exit_code(exit))
+}
+
+/// Cleans up after runs that were killed, and announces this one.
+fn run_file(
+    eisen_dir: &Path,
+    name: &str,
+    address: SocketAddr,
+    tokens: &Tokens,
+) -> anyhow::Result<RunFile> {
+    leftovers::clean(eisen_dir);
+    let run_file = RunFile::create(eisen_dir, name, address, tokens.owner())?;
+    leftovers::announce(&run_file.ledger(), None)?;
+    Ok(run_file)
+}
+
+fn observed(status: &Status, zone: Tier, tracker: &TrackerHandle, family: Family) -> Arc<Observed> {
+    let (status, tracker) = (status.0.subscribe(), tracker.clone());
+    Arc::new(Observed { status, zone, tracker, family })
 }
 
 fn sources(tracker: &TrackerHandle, routing: &RoutingHandle, registry: RegistryHandle) -> Handles {

@@ -1,12 +1,12 @@
 //! Tries what the kernel enforces: one small command is confined, and looks from inside.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;
 use tokio::sync::oneshot;
 
+use crate::config::check::Kernel;
 use crate::confine::{Attempt, Confinement, Doorkeeper, Support};
 use crate::model::Action;
 use crate::process::{Launcher, canary};
@@ -15,22 +15,23 @@ use crate::zone::{Bounds, Confine, GitAccess, Grant, Reach, Rule, Zone, ZoneSpec
 /// A trial that takes longer has failed: nobody answers at the doorbell.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Returns what the kernel enforces, as seen from inside, or why it cannot be had. `ungranted` is a
-/// folder below `$EISEN_DIR`.
-pub async fn of_kernel(launcher: &Launcher, ungranted: &Path) -> Result<Support, String> {
+/// Returns what the kernel enforces, as seen from inside.
+pub(super) async fn of_kernel(launcher: &Launcher) -> Kernel {
     let support = Support::of_this_kernel();
-    let lacking = support.lacking();
-    if !lacking.is_empty() {
-        return Err(format!("it lacks {}", lacking.join("; ")));
+    let holds = if support.lacking().is_empty() { run(launcher).await } else { Ok(()) };
+    match holds {
+        Ok(()) => Kernel {
+            holds: support.lacking().is_empty(),
+            missing: support.missing().into_iter().map(str::to_owned).collect(),
+        },
+        Err(why) => Kernel { holds: false, missing: vec![format!("what a trial needs: {why:#}")] },
     }
-    run(launcher, ungranted).await.map_err(|error| format!("{error:#}"))?;
-    Ok(support)
 }
 
-async fn run(launcher: &Launcher, ungranted: &Path) -> anyhow::Result<()> {
+async fn run(launcher: &Launcher) -> anyhow::Result<()> {
     let folder = tempfile::Builder::new().prefix(super::leftovers::PREFIX).tempdir()?;
     let place = folder.path().canonicalize()?;
-    for name in ["workspace", "private"] {
+    for name in ["workspace", "private", "eisen"] {
         std::fs::create_dir(place.join(name))?;
     }
     let zone = Zone::compile(&ZoneSpec {
@@ -41,7 +42,7 @@ async fn run(launcher: &Launcher, ungranted: &Path) -> anyhow::Result<()> {
         readable: Vec::new(),
         git: GitAccess::None,
         terminals: true,
-        eisen_dir: ungranted.to_owned(),
+        eisen_dir: place.join("eisen"),
     })?;
     std::fs::create_dir(place.join("workspace/inside"))?;
     let reach = Reach {
@@ -55,7 +56,7 @@ async fn run(launcher: &Launcher, ungranted: &Path) -> anyhow::Result<()> {
     let mut rules = bounds.wall().rules;
     // It may lie where no agent is granted anything.
     rules.push(Rule { path: std::env::current_exe()?, grant: Grant::Read });
-    let confinement = Confinement::behind(&rules, ungranted, Arc::new(Nobody(bounds)))?;
+    let confinement = Confinement::behind(&rules, &place.join("eisen"), Arc::new(Nobody(bounds)))?;
     let outside = confinement.canary().to_owned();
     let inside = place.join("workspace/inside/canary");
     let command = canary(launcher.program(), &place.join("workspace"), &outside, &inside);
@@ -70,9 +71,9 @@ async fn run(launcher: &Launcher, ungranted: &Path) -> anyhow::Result<()> {
     process.kill().await;
     match ended {
         Ok(exit) if exit.success() => Ok(()),
-        Ok(_) if !said.trim().is_empty() => anyhow::bail!("a trial failed: {}", said.trim()),
-        Ok(exit) => anyhow::bail!("a trial failed: it {exit}"),
-        Err(_) => anyhow::bail!("a trial failed: its calls were not answered"),
+        Ok(_) if !said.trim().is_empty() => anyhow::bail!("{}", said.trim().to_owned()),
+        Ok(exit) => anyhow::bail!("it {exit}"),
+        Err(_) => anyhow::bail!("its calls were not answered"),
     }
 }
 

@@ -10,7 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::changes::{Asked, Changes, WAITING};
 use super::environment::{self, TeamEnvironment};
-use super::members::{Conditions, warn_of_tier};
+use super::kernel::warn_of_tier;
+use super::members::Conditions;
 use super::team::Supervised;
 use super::{
     Failure, StopSignals, announce_port, backlog, console, drained, leftovers, limiting, limits,
@@ -21,6 +22,7 @@ use crate::bus::Bus;
 use crate::config::{Config, LayerError, Layered, Overlay};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
+use crate::process::Sweeper;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tokens};
 use crate::session::RegistryHandle;
@@ -75,6 +77,7 @@ async fn run(
     leftovers::clean(&eisen_dir);
     let run_file = RunFile::create(&eisen_dir, &config.team.name, address, tokens.owner())?;
     let launcher = limiting::launcher(&config)?;
+    let sweeper = Sweeper::start(&launcher)?;
     let ledger = run_file.ledger();
     leftovers::announce(&ledger, launcher.group())?;
     announce_port(address.port());
@@ -86,7 +89,7 @@ async fn run(
     let private = scratch::private(&ledger)?;
     crate::process::become_subreaper().context("cannot adopt what agents leave behind")?;
     let ungranted = eisen_dir.join("run");
-    let kernel = trial::of_kernel(&launcher, &ungranted).await;
+    let kernel = trial::of_kernel(&launcher).await;
 
     let cancel = CancellationToken::new();
     let mut rooms = JoinSet::new();
@@ -144,7 +147,7 @@ async fn run(
         tokens,
         limits(config.port),
     )?;
-    warn_of_tier(config.agents.iter(), &conditions.kernel);
+    warn_of_tier(&conditions.kernel, config.agents.iter());
 
     let mut changes =
         Changes::new(supervisor, routing, Arc::new(conditions), options.config, layered);
@@ -161,7 +164,7 @@ async fn run(
         let _ = console.await;
     })
     .await;
-    drop((run_file, scratch, private));
+    drop((run_file, scratch, private, sweeper));
     Ok(())
 }
 

@@ -20,9 +20,10 @@ const GATHER: Duration = Duration::from_millis(100);
 
 /// Show the agents of a running team, and what they use
 ///
-/// ZONE is what really holds an agent inside its zone: `protocol` judges what it asks its client
-/// for, and nothing that its own process does. SESSIONS counts the open ones, and TOKENS is what
-/// they hold of what they can hold. MEMORY and CPU are of all processes of the agent and its
+/// ZONE is what really holds an agent inside its zone: `kernel` holds every process of it (`kernel*`
+/// where the kernel lacks a part, which --json and `check` name), `protocol` judges what it asks its
+/// client for, and nothing that its own process does. SESSIONS counts the open ones, and TOKENS is
+/// what they hold of what they can hold. MEMORY and CPU are of all processes of the agent and its
 /// terminals, PEAK is the most memory that its run was seen to use (its last run, if it does not
 /// run), COST of all its sessions, those of earlier runs too.
 #[derive(Args, Debug)]
@@ -104,6 +105,8 @@ struct Agent {
     restarts: u64,
     zone: Option<String>,
     #[serde(default)]
+    zone_missing: Vec<String>,
+    #[serde(default)]
     sessions: Vec<Session>,
     memory_bytes: Option<u64>,
     cpu_ms: Option<u64>,
@@ -163,7 +166,7 @@ impl Agent {
             plain(&self.agent_id).into(),
             Cell::styled(&plain(&self.state), style(&self.state)),
             or_dash(self.pid.map(|pid| pid.to_string())),
-            or_dash(self.zone.as_deref().map(plain)),
+            or_dash(self.zone()),
             self.sessions.iter().filter(|session| session.open).count().to_string().into(),
             self.restarts.to_string().into(),
             or_dash(self.memory_bytes.map(format::bytes)),
@@ -172,6 +175,13 @@ impl Agent {
             or_dash(self.tokens()),
             or_dash(self.cost()),
         ]
+    }
+
+    /// The tier, with a mark where it has a gap.
+    fn zone(&self) -> Option<String> {
+        let zone = plain(self.zone.as_deref()?);
+        let mark = if zone == "kernel" && !self.zone_missing.is_empty() { "*" } else { "" };
+        Some(format!("{zone}{mark}"))
     }
 
     /// Of the open sessions that told.

@@ -8,12 +8,12 @@ use std::time::Duration;
 use toml::de::DeValue;
 
 use super::errors::{Fault, code, quoted};
-use super::profiles::Profiles;
+use super::profiles::{Profile, Profiles};
 use super::read::{Table, Text, unknown_value};
 use super::source::{plain, read_bytes};
 use super::value::{bad_name, is_name};
 use super::zones::{TeamZones, agent_zone};
-use super::{Agent, OnViolation, Permissions, Restart, RestartPolicy, mcp};
+use super::{Agent, Confined, OnViolation, Permissions, Restart, RestartPolicy, mcp};
 use crate::model::AgentId;
 
 /// Names the orchestrator's own view on the wire, so no agent can have it.
@@ -39,7 +39,9 @@ pub(super) struct RawAgent {
 pub(super) fn agent(table: &Table<'_>, profiles: &Profiles, zones: &TeamZones) -> RawAgent {
     let id = id(table);
     protocol(table);
-    let (command, env) = launch(table, profiles);
+    let (command, env, profile) = launch(table, profiles);
+    let lookup = &table.reader.surroundings.variable;
+    let confined = Confined::new(profile.as_ref(), &command, &env, lookup);
     let session = table.flag("session", true);
     table.inert("on_violation");
     let (memory_mb, processes) = table.section("limits", "agents.limits", |limits| {
@@ -79,6 +81,7 @@ pub(super) fn agent(table: &Table<'_>, profiles: &Profiles, zones: &TeamZones) -
             depends_on: Vec::new(),
             initialize_timeout: table.seconds("initialize_timeout_s", 1..=DAY, 60),
             zone: agent_zone(table, zones),
+            confined,
             restart: table.section("restart", "agents.restart", restart),
             memory_mb,
             processes,
@@ -114,8 +117,11 @@ fn protocol(table: &Table<'_>) {
     );
 }
 
-/// Command and environment, by `command` or by `profile`.
-fn launch(table: &Table<'_>, profiles: &Profiles) -> (Vec<String>, BTreeMap<String, String>) {
+/// Command and environment, by `command` or by `profile`, and the profile.
+fn launch(
+    table: &Table<'_>,
+    profiles: &Profiles,
+) -> (Vec<String>, BTreeMap<String, String>, Option<Profile>) {
     let own = command(table);
     let profile = table.word("profile");
     let env = environment(table);
@@ -136,9 +142,9 @@ fn launch(table: &Table<'_>, profiles: &Profiles) -> (Vec<String>, BTreeMap<Stri
     match (own, profile) {
         (None, Some(mut profile)) => {
             profile.env.extend(env);
-            (profile.command, profile.env)
+            (profile.command.clone(), profile.env.clone(), Some(profile))
         }
-        (own, _) => (own.unwrap_or_default(), env),
+        (own, _) => (own.unwrap_or_default(), env, None),
     }
 }
 

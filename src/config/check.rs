@@ -3,6 +3,7 @@
 //! Starts nothing and changes nothing. Whose a file is, the agents' zones say by its name, as the
 //! walk follows no symbolic link; what an access really reaches is judged when it comes.
 
+mod holding;
 mod patterns;
 mod programs;
 mod report;
@@ -10,8 +11,18 @@ mod survey;
 
 use std::path::Path;
 
+use self::holding::{Holding, Tier};
 use self::survey::Survey;
 use super::{Agent, Config, Enforce, Layered};
+
+/// What the running kernel can hold a zone with.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Kernel {
+    /// Whether there is a kernel tier at all.
+    pub holds: bool,
+    /// What it lacks, by name.
+    pub missing: Vec<String>,
+}
 
 /// What `check` found. `Display` is the whole report as plain text, the same for the same
 /// configuration and files.
@@ -53,9 +64,14 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// Looks a configuration over. `limits_held` says how limits of agents are held here; `progress` is
-/// told now and then how many files were seen.
-pub fn check(config: &Config, limits_held: &str, progress: &mut dyn FnMut(u64)) -> Report {
+/// Looks a configuration over, for a machine with this kernel. `limits_held` says how limits of
+/// agents are held there; `progress` is told now and then how many files were seen.
+pub fn check(
+    config: &Config,
+    kernel: &Kernel,
+    limits_held: &str,
+    progress: &mut dyn FnMut(u64),
+) -> Report {
     let survey = Survey::of(&config.team.workspace, &config.agents, progress);
     let mut warnings = Vec::new();
     if config.agents.is_empty() {
@@ -64,11 +80,13 @@ pub fn check(config: &Config, limits_held: &str, progress: &mut dyn FnMut(u64)) 
     for agent in &config.agents {
         warnings.extend(program(agent));
         warnings.extend(relations(config, agent));
+        warnings.extend(kernel.warning(agent));
         warnings.extend(share(config, agent));
     }
+    let holding: Vec<_> = config.agents.iter().map(|agent| Holding::of(agent, kernel)).collect();
     warnings.extend(survey.warnings(&config.agents));
     Report {
-        text: report::render(config, limits_held, &survey, &warnings),
+        text: report::render(config, limits_held, &survey, &holding, &warnings),
         warnings,
         agents: config.agents.len(),
         files: survey.files,
@@ -120,13 +138,33 @@ fn share(config: &Config, agent: &Agent) -> Option<String> {
     })
 }
 
-/// Says what binds an agent to its zone in this version.
-fn tier(enforce: Enforce) -> &'static str {
-    match enforce {
-        Enforce::Protocol => "protocol",
-        // Refused by the reader, so that nobody takes one for the other.
-        Enforce::Auto | Enforce::Kernel => {
-            "protocol (\"auto\" adds the kernel once a version can; this one cannot)"
+impl Kernel {
+    /// What would hold an agent's zone here.
+    fn tier(&self, agent: &Agent) -> Tier {
+        match agent.zone.enforce {
+            Enforce::Protocol => Tier::Protocol,
+            Enforce::Kernel => Tier::Kernel,
+            Enforce::Auto if self.holds => Tier::Kernel,
+            Enforce::Auto => Tier::Protocol,
+        }
+    }
+
+    fn warning(&self, agent: &Agent) -> Option<String> {
+        let refused = agent.zone.enforce == Enforce::Kernel && !self.is_whole();
+        refused.then(|| {
+            let lacks = self.lacks();
+            format!("{} will not start: its zone is for the kernel to hold, and {lacks}", agent.id)
+        })
+    }
+
+    fn is_whole(&self) -> bool {
+        self.holds && self.missing.is_empty()
+    }
+
+    fn lacks(&self) -> String {
+        match &self.missing[..] {
+            [] => "this system has no such kernel".to_owned(),
+            missing => format!("this kernel lacks {}", missing.join(", ")),
         }
     }
 }

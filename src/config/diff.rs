@@ -231,6 +231,8 @@ const AGENT: &Keys<Agent> = &[
     ("zone.readable", Takes::AtOnce, |a, b| a.zone.readable != b.zone.readable),
     ("zone.enforce", Takes::AtAgentStart, |a, b| a.zone.enforce != b.zone.enforce),
     ("zone.confine", Takes::AtAgentStart, |a, b| a.zone.confine != b.zone.confine),
+    // The doorbell judges by the zone as it is now; the wall stays as it was built.
+    ("zone.sockets", Takes::AtOnce, |a, b| a.zone.sockets != b.zone.sockets),
     ("zone.observe_files", Takes::AtAgentStart, |a, b| {
         a.zone.observe_files != b.zone.observe_files
     }),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -25,12 +26,31 @@ pub(super) struct Profile {
     /// Patterns of the files that tell the agent how to behave in a workspace.
     #[serde(default)]
     rule_files: Vec<String>,
+    #[serde(flatten)]
+    pub(super) needs: Needs,
+    /// What turns the agent's own sandbox off.
+    #[serde(default)]
+    pub(super) confined_args: Vec<String>,
+    #[serde(default)]
+    pub(super) confined_env: BTreeMap<String, String>,
+}
+
+/// Places outside the workspace, as the profiles spell them.
+#[derive(Clone, Default, Deserialize, Debug)]
+pub(super) struct Needs {
+    #[serde(default)]
+    pub(super) readable: Vec<String>,
+    #[serde(default)]
+    pub(super) writable: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct BuiltIn {
     /// Patterns of what tools read to find their way, whatever the agent.
     base: Vec<String>,
+    sockets: Vec<String>,
+    /// Whatever the agent.
+    needs: Needs,
     profiles: BTreeMap<String, Profile>,
 }
 
@@ -49,6 +69,23 @@ pub fn base_patterns() -> Vec<&'static str> {
         }
     }
     patterns
+}
+
+/// Patterns of the sockets outside that every confined agent may connect to.
+pub(super) fn base_sockets() -> &'static [String] {
+    &BUILT_IN.sockets
+}
+
+/// What every confined agent needs outside, whatever its profile.
+pub(super) fn base_needs() -> &'static Needs {
+    &BUILT_IN.needs
+}
+
+/// The built-in profile of an agent that is run by its own command.
+pub(super) fn of_program(program: &str) -> Option<&'static Profile> {
+    let name = Path::new(program).file_name()?.to_str()?;
+    let mut profiles = BUILT_IN.profiles.values();
+    profiles.find(|profile| profile.command.first().is_some_and(|command| command == name))
 }
 
 /// All profiles that agents can name.

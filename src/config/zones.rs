@@ -46,8 +46,6 @@ pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> Te
 pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones) -> AgentZone {
     let own = agent.place_of("zone").is_some();
     agent.section("zone", "agents.zone", |zone| {
-        zone.inert("confine");
-        zone.inert("observe_files");
         let list = |key| patterns(zone, key, &team.workspace);
         let allowed = list("allowed").unwrap_or_else(|| vec!["**".to_owned()]);
         let denied = list("denied").unwrap_or_default();
@@ -71,6 +69,7 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones) -> AgentZone {
                 "confine",
                 &[("workspace", Confine::Workspace), ("strict", Confine::Strict)],
             ),
+            sockets: sockets(zone, &team.workspace),
             observe_files: zone.flag("observe_files", true),
         }
     })
@@ -83,22 +82,43 @@ fn enforce(zone: &Table<'_>) -> Enforce {
     );
     // Whoever asks for the kernel must not get less without knowing.
     if enforce == Enforce::Kernel
+        && !cfg!(target_os = "linux")
         && let Some(span) = zone.place_of("enforce")
     {
         zone.fault(
-            Fault::new(span, "this version cannot have the kernel enforce a zone").help(
-                "write \"protocol\", or \"auto\" to have the kernel's help once there is a version that can",
-            ),
+            Fault::new(span, "only the kernel of Linux can enforce a zone")
+                .help("write \"auto\", which takes what the system has, or \"protocol\""),
         );
     }
     enforce
 }
 
+/// Reads `sockets`: patterns that are absolute, each.
+fn sockets(zone: &Table<'_>, workspace: &Path) -> Vec<String> {
+    let is_absolute = |written: &str| match written.starts_with(['/', '~']) {
+        true => pattern(written, workspace),
+        false => Err((
+            format!("the socket {} has no absolute path", quoted(written)),
+            "write one such as \"/run/postgresql/*\"; sockets in the zone need no mention"
+                .to_owned(),
+        )),
+    };
+    checked(zone, "sockets", is_absolute).unwrap_or_default()
+}
+
 /// The patterns of a list, each checked; None if the list is not there. A list with a mistake
 /// never comes out wider than it was meant: the file is refused.
 fn patterns(table: &Table<'_>, key: &'static str, workspace: &Path) -> Option<Vec<String>> {
+    checked(table, key, |written| pattern(written, workspace))
+}
+
+fn checked(
+    table: &Table<'_>,
+    key: &'static str,
+    check: impl Fn(&str) -> Result<String, (String, String)>,
+) -> Option<Vec<String>> {
     let texts = table.texts(key)?;
-    let checked = |text: &Text| match pattern(&text.value, workspace) {
+    let checked = |text: &Text| match check(&text.value) {
         Ok(pattern) => Some(pattern),
         Err((message, help)) => {
             table.fault(Fault::new(text.span.clone(), message).help(help));

@@ -123,17 +123,29 @@ mod tests {
         let check =
             |support: Support, words: Expect| words.assert_eq(&support.missing().join("\n"));
         check(ALL, expect![[""]]);
-        check(Support { landlock: 0, notification: false, ..ALL }, expect![[r#"
+        check(
+            Support { landlock: 0, notification: false, ..ALL },
+            expect![[r#"
             Landlock: Linux 5.13, built in and switched on (`lsm=`)
-            seccomp user notification: Linux 5.5, not itself forbidden"#]]);
-        check(Support { landlock: 2, killable: false, ..ALL }, expect!["Landlock ABI 3 (Linux 6.2): truncation"]);
-        check(Support { landlock: 4, killable: false, ..ALL }, expect![[r#"
+            seccomp user notification: Linux 5.5, not itself forbidden"#]],
+        );
+        check(
+            Support { landlock: 2, killable: false, ..ALL },
+            expect!["Landlock ABI 3 (Linux 6.2): truncation"],
+        );
+        check(
+            Support { landlock: 4, killable: false, ..ALL },
+            expect![[r#"
             Landlock ABI 5 (Linux 6.10): devices controlled by ioctl
             Landlock ABI 6 (Linux 6.12): signals and abstract sockets to processes outside
-            calls that no signal interrupts while they wait: Linux 5.19"#]]);
-        check(Support { hand_in: false, processor: false, ..ALL }, expect![[r#"
+            calls that no signal interrupts while they wait: Linux 5.19"#]],
+        );
+        check(
+            Support { hand_in: false, processor: false, ..ALL },
+            expect![[r#"
             a processor whose system calls are known: x86_64 or aarch64
-            descriptors handed in with the answer: Linux 5.14"#]]);
+            descriptors handed in with the answer: Linux 5.14"#]],
+        );
     }
 
     #[test]

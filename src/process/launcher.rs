@@ -74,6 +74,7 @@ impl Launcher {
     }
 
     /// The same, but the kernel holds the limits of families from now on.
+    #[must_use]
     pub fn holding_limits_in(self, groups: Groups) -> Self {
         Self { groups: Some(Arc::new(groups)), ..self }
     }
@@ -98,6 +99,7 @@ impl Launcher {
     }
 
     /// The same, but what it starts belongs to a family.
+    #[must_use]
     pub fn within(&self, family: &Family) -> Self {
         Self { family: Some(family.clone()), ..self.clone() }
     }

@@ -43,23 +43,28 @@ pub fn boot() -> Option<String> {
     Some(std::fs::read_to_string(BOOT).ok()?.trim().to_owned())
 }
 
-/// Ends what is left of a run that nobody guards any more: what carries its mark, and all that
-/// came of that; what is in its `group`, too. Returns how many were found. Blocks.
+/// Ends what is left of a run whose supervisor is gone: what carries its mark, and all that came of
+/// that; what is in its `group`, too. Returns how many were found. Blocks.
+///
+/// Wardens are only woken: they know of what this can't find, such as a command's child that
+/// started with an empty environment and was orphaned. One that does not end is killed at last.
 ///
 /// Never touched are this process, those that it comes from, and processes of other users.
 pub fn end_run(mark: &str, group: Option<&Path>) -> usize {
-    if let Some(group) = group {
-        cgroup::end_group(group);
-    }
     let (begun, mut ended) = (Instant::now(), BTreeSet::new());
     loop {
         let found = of_run(mark);
-        if found.is_empty() || begun.elapsed() > PATIENCE {
+        if found.is_empty() || begun.elapsed() > PATIENCE * 2 {
             return ended.len();
         }
+        let overdue = begun.elapsed() > PATIENCE;
+        if let Some(group) = group.filter(|_| overdue || !found.iter().any(|pid| is_warden(*pid))) {
+            cgroup::end_group(group);
+        }
         for pid in found {
+            let signal = if is_warden(pid) && !overdue { Signal::SIGCONT } else { Signal::SIGKILL };
             // What is gone already is an error that does not matter.
-            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            let _ = kill(Pid::from_raw(pid), signal);
             ended.insert(pid);
         }
         std::thread::sleep(LOOK_AGAIN);
@@ -68,17 +73,22 @@ pub fn end_run(mark: &str, group: Option<&Path>) -> usize {
 
 fn of_run(mark: &str) -> BTreeSet<i32> {
     let processes = Snapshot::take();
-    let mut spared = BTreeSet::new();
+    let mut spared: BTreeSet<i32> =
+        processes.descendants(getpid().as_raw()).into_iter().map(|entry| entry.pid).collect();
     let mut next = Some(getpid().as_raw());
     while let Some(pid) = next.filter(|pid| spared.insert(*pid)) {
         next = processes.parent(pid);
     }
     let marked: Vec<i32> = processes.pids().filter(|pid| carries(*pid, mark)).collect();
     let below = marked.iter().flat_map(|pid| processes.descendants(*pid)).map(|entry| entry.pid);
-    let own = processes.descendants(getpid().as_raw()).into_iter().map(|entry| entry.pid);
-    spared.extend(own);
     let found = marked.iter().copied().chain(below.filter(|pid| is_ours(*pid)));
     found.filter(|pid| !spared.contains(pid)).collect()
+}
+
+/// Whether a process says that it is a warden; whoever says so wrongly only lives a little longer.
+fn is_warden(pid: i32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.starts_with(b"eisen-core\0warden\0")
 }
 
 /// Whether a process of this user was started with the mark.

@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::sys::signal::{SigHandler, Signal};
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 
 use super::{Exit, descriptors, oom};
@@ -105,7 +106,7 @@ pub(super) fn guard_child(command: &mut std::process::Command, limit: Option<u64
             oom::set(score);
         }
         #[cfg(target_os = "linux")]
-        nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
+        nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
         // A warden that died before the line above sends no signal any more.
         if nix::unistd::getppid() != warden {
             return Err(Errno::ESRCH.into());
@@ -114,6 +115,13 @@ pub(super) fn guard_child(command: &mut std::process::Command, limit: Option<u64
     };
     // SAFETY: the closure only makes async-signal-safe system calls, and allocates nothing.
     unsafe { command.pre_exec(between_fork_and_exec) };
+}
+
+/// Has a signal ignored, or at its default.
+pub(super) fn set_handler(signal: Signal, handler: SigHandler) -> io::Result<()> {
+    // SAFETY: no code of this process runs as a handler; callers pass no function.
+    unsafe { nix::sys::signal::signal(signal, handler) }?;
+    Ok(())
 }
 
 /// Reaps one child that has ended: `pid`, or with -1 any. `None` while none has; ECHILD when

@@ -18,7 +18,7 @@ use tokio::signal::unix::{Signal as Arrivals, SignalKind, signal};
 
 use super::sys::{self, ChildEnds};
 use super::wire::{self, LENGTH, Refusal, Report};
-use super::{Command, Exit, canary, tree};
+use super::{Command, Exit, canary, sweeper, tree};
 use crate::confine::{self, Entrance, Step};
 
 /// While all is being killed, `/proc` is looked through again at least this often: a look at
@@ -45,6 +45,9 @@ pub fn warden_main() -> ! {
 }
 
 fn run() -> io::Result<()> {
+    if sweeper::swept()? {
+        return Ok(());
+    }
     sys::close_inherited()?;
     // A session of its own, so that no terminal's signals arrive. It fails only for one who
     // leads a group, which no child of a supervisor does.

@@ -2,6 +2,7 @@
 //! The relay with a protocol of words instead of ACP: it must not matter which.
 
 mod bench;
+mod kernel;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 

@@ -12,6 +12,8 @@ pub struct AgentDetails {
     pub name: Option<String>,
     pub version: Option<String>,
     pub zone: Tier,
+    /// What the kernel lacks to hold the zone wholly, if it is meant to.
+    pub zone_missing: Vec<String>,
     pub sessions: Vec<SessionDetails>,
     /// Of all its processes; None where that can't be known.
     pub memory_bytes: Option<u64>,
@@ -29,7 +31,7 @@ pub enum Tier {
     None,
     /// What it asks its client for is judged, and nothing else.
     Protocol,
-    /// The kernel holds it to its zone, and all that it starts.
+    /// The kernel holds every process of it, terminals too; `zone_missing` names what it lacks.
     Kernel,
 }
 
@@ -57,6 +59,9 @@ pub(super) struct Agent<'a> {
     name: Option<&'a str>,
     version: Option<&'a str>,
     zone: Tier,
+    /// What the running kernel lacks to hold the zone, by name: at the tier `kernel` it holds it but
+    /// for that, at `protocol` this is why it does not. Empty where less was asked for.
+    zone_missing: &'a [String],
     /// In the order in which they appeared.
     sessions: Vec<Session<'a>>,
     /// Of its process, its terminals, and all that came of them; null where that can't be known.
@@ -94,6 +99,7 @@ impl<'a> From<&'a AgentDetails> for Agent<'a> {
             name: details.name.as_deref(),
             version: details.version.as_deref(),
             zone: details.zone,
+            zone_missing: &details.zone_missing,
             sessions: details.sessions.iter().map(Session::from).collect(),
             memory_bytes: details.memory_bytes,
             cpu_ms: details.cpu_ms,

@@ -71,6 +71,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
             log: "/dev/null".into(),
             zone: Arc::new(Zone::compile(&zone).unwrap()),
             bounds: None,
+            kernel_lacks: Arc::default(),
             observe_files: true,
             host: HostSettings {
                 cwd,

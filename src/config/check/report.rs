@@ -2,15 +2,22 @@
 
 use std::fmt::Write as _;
 
+use super::holding::{Holding, Tier};
 use super::survey::{Claim, Survey};
-use super::{counted, programs, shown, tier};
+use super::{counted, programs, shown};
 use crate::config::errors::printable;
-use crate::config::{Agent, Config, OnBlock, Restart, RestartPolicy, profiles};
+use crate::config::{Agent, Config, Confine, OnBlock, Restart, RestartPolicy, profiles};
 use crate::model::AgentId;
 use crate::zone::GitAccess;
 
-/// What every reader of a report must know of the tier that this version has.
-const TIER: &str = "\
+/// What every reader of a report must know of the tiers that bind.
+const KERNEL: &str = "\
+At the kernel tier path rules, the wall, stand around every process of the agent, and every access
+to a name is judged by the zone before it happens, the doorbell. How the wall holds each pattern:
+exact: it grants just that. Narrowed: it grants less, and the doorbell does the rest in the
+agent's stead. By the doorbell: what comes later is held by judging alone.
+";
+const PROTOCOL: &str = "\
 At the protocol tier a zone binds what an agent asks its client for: `fs/*`, `terminal/create`,
 permissions. It can't hold what the agent's own process does: an agent with a shell can read past
 its zone, and could read the control token and approve its own accesses. What is seen of that is
@@ -21,11 +28,12 @@ pub(super) fn render(
     config: &Config,
     limits_held: &str,
     survey: &Survey,
+    holding: &[Holding],
     warnings: &[String],
 ) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write(&mut text, config, limits_held, survey, warnings);
+    let _ = write(&mut text, config, limits_held, survey, holding, warnings);
     text
 }
 
@@ -40,6 +48,7 @@ fn write(
     config: &Config,
     limits_held: &str,
     survey: &Survey,
+    holding: &[Holding],
     warnings: &[String],
 ) -> std::fmt::Result {
     let team = &config.team;
@@ -58,18 +67,15 @@ fn write(
         None => "whoever has the control token".to_owned(),
     };
     writeln!(text, "  orchestrator  {lead}; a blocked access is {on_block}")?;
-    for agent in &config.agents {
+    for (agent, holding) in config.agents.iter().zip(holding) {
         writeln!(text)?;
-        write_agent(text, config, agent)?;
+        write_agent(text, config, agent, holding)?;
         if let Some(limits) = limits(agent) {
             writeln!(text, "  limits        {limits}; held {limits_held}")?;
         }
     }
     write_files(text, config, survey)?;
-    if !config.agents.is_empty() {
-        writeln!(text, "\ntiers")?;
-        TIER.lines().try_for_each(|line| writeln!(text, "  {line}"))?;
-    }
+    write_tiers(text, config, holding)?;
     write_list(text, "warnings", warnings)?;
     let notes: Vec<String> = config
         .inert
@@ -79,7 +85,31 @@ fn write(
     write_list(text, "notes", &notes)
 }
 
-fn write_agent(text: &mut String, config: &Config, agent: &Agent) -> std::fmt::Result {
+fn write_tiers(text: &mut String, config: &Config, holding: &[Holding]) -> std::fmt::Result {
+    let binds = |tier| holding.iter().any(|holding| holding.tier == tier);
+    if !holding.is_empty() {
+        writeln!(text, "\ntiers")?;
+    }
+    for (tier, words) in [(Tier::Protocol, PROTOCOL), (Tier::Kernel, KERNEL)] {
+        if binds(tier) {
+            words.lines().try_for_each(|line| writeln!(text, "  {line}"))?;
+        }
+    }
+    for (agent, holding) in config.agents.iter().zip(holding) {
+        for (at, line) in holding.patterns.iter().enumerate() {
+            let name = if at == 0 { agent.id.as_str() } else { "" };
+            writeln!(text, "  {name:<12}  {line}")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_agent(
+    text: &mut String,
+    config: &Config,
+    agent: &Agent,
+    holding: &Holding,
+) -> std::fmt::Result {
     let spec = &agent.zone.spec;
     let workspace = &config.team.workspace;
     writeln!(text, "agent {}", agent.id)?;
@@ -113,8 +143,23 @@ fn write_agent(text: &mut String, config: &Config, agent: &Agent) -> std::fmt::R
     writeln!(text, "  git folder    {git}")?;
     let terminals = if spec.terminals { "offered" } else { "refused" };
     writeln!(text, "  terminals     {terminals}")?;
-    writeln!(text, "  tier          {}", tier(agent.zone.enforce))?;
+    writeln!(text, "  tier          {}", holding.said)?;
+    if holding.tier == Tier::Kernel {
+        write_confinement(text, agent)?;
+    }
     writeln!(text, "  restart       {}", restart(&agent.restart))
+}
+
+fn write_confinement(text: &mut String, agent: &Agent) -> std::fmt::Result {
+    let outside = match agent.zone.confine {
+        Confine::Workspace => "as usual for the user",
+        Confine::Strict => "only what the zone, programs and the profile need",
+    };
+    writeln!(text, "  outside       {outside}")?;
+    if !agent.zone.sockets.is_empty() {
+        writeln!(text, "  sockets       {}", agent.zone.sockets.join(", "))?;
+    }
+    Ok(())
 }
 
 fn write_files(text: &mut String, config: &Config, survey: &Survey) -> std::fmt::Result {

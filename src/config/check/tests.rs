@@ -8,6 +8,10 @@ use super::*;
 
 /// Writes a workspace and its configuration, and returns the report with neutral paths.
 fn checked(files: &[&str], toml: &str) -> (String, Report) {
+    checked_on(&Kernel::default(), files, toml)
+}
+
+fn checked_on(kernel: &Kernel, files: &[&str], toml: &str) -> (String, Report) {
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path().canonicalize().unwrap();
     for file in files {
@@ -19,7 +23,7 @@ fn checked(files: &[&str], toml: &str) -> (String, Report) {
     std::fs::write(&file, toml).unwrap();
     let config =
         Config::load(&file, &workspace.join("dir")).unwrap_or_else(|errors| panic!("{errors}"));
-    let report = check(&config, "by looking", &mut |_| {});
+    let report = check(&config, kernel, "by looking", &mut |_| {});
     (report.to_string().replace(workspace.to_str().unwrap(), "FOLDER"), report)
 }
 
@@ -92,7 +96,7 @@ fn a_report_shows_what_was_understood() {
           readable      docs, and 30 built-in patterns (`base`)
           git folder    read
           terminals     offered
-          tier          protocol ("auto" adds the kernel once a version can; this one cannot)
+          tier          protocol: this system has no such kernel
           restart       on failure, up to 5 times within 60 s, after 0.2 s to 10 s
 
         agent ui
@@ -105,7 +109,7 @@ fn a_report_shows_what_was_understood() {
           readable      docs, and 30 built-in patterns (`base`)
           git folder    read
           terminals     offered
-          tier          protocol ("auto" adds the kernel once a version can; this one cannot)
+          tier          protocol: this system has no such kernel
           restart       never
 
         agent api
@@ -117,7 +121,7 @@ fn a_report_shows_what_was_understood() {
           readable      docs, and 30 built-in patterns (`base`)
           git folder    read
           terminals     refused
-          tier          protocol ("auto" adds the kernel once a version can; this one cannot)
+          tier          protocol: this system has no such kernel
           restart       on failure, up to 5 times within 60 s, after 0.2 s to 10 s
           limits        3 processes; held by looking
 
@@ -145,7 +149,6 @@ fn a_report_shows_what_was_understood() {
           lead, ui, api: readable `docs` matches a folder, but not what is in it; write `docs/**`
 
         notes
-          `agents.zone.confine` (line 32) has no effect in this version
     "#]].assert_eq(&text);
     assert_eq!(report.summary(), "3 agents, 9 files, 5 warnings");
 }
@@ -238,4 +241,121 @@ fn a_file_is_whose_the_zone_says() {
         run: allowed `run` matches a folder, but not what is in it; write `run/**`
         all: denied `lost` matches no file"#]]
     .assert_eq(&report.warnings().join("\n"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn each_tier_is_told_with_what_it_holds() {
+    let toml = r#"
+        [zones]
+        denied = ["**/.env"]
+        readable = ["docs/**"]
+        shared = ["types/**"]
+        [[agents]]
+        id = "ui"
+        command = ["sh"]
+        [agents.zone]
+        allowed = ["src/**", "Makefile", "new/**"]
+        sockets = ["/run/postgresql/*"]
+        [[agents]]
+        id = "api"
+        command = ["sh"]
+        [agents.zone]
+        allowed = ["src/**"]
+        enforce = "kernel"
+        confine = "strict"
+        [[agents]]
+        id = "old"
+        command = ["sh"]
+        [agents.zone]
+        enforce = "protocol"
+    "#;
+    let files = ["src/a.ts", "src/api/.env", "src/api/b.ts", "docs/c.md", "types/d.ts", "Makefile"];
+    let mut texts = String::new();
+    for kernel in [
+        Kernel { holds: true, missing: Vec::new() },
+        Kernel { holds: true, missing: vec!["scopes for signals (Linux 6.12)".to_owned()] },
+        Kernel { holds: false, missing: vec!["Landlock".to_owned()] },
+    ] {
+        let (text, report) = checked_on(&kernel, &files, toml);
+        let lines = |start: &str| {
+            let lines = text.lines().filter(|line| line.starts_with(start)).collect::<Vec<_>>();
+            lines.join("\n")
+        };
+        let tiers = text.split("\ntiers\n").nth(1).unwrap().split("\nwarnings").next().unwrap();
+        let refused: Vec<_> =
+            report.warnings().iter().filter(|warning| warning.contains("not start")).collect();
+        texts += &format!("{}\n{}\n{refused:?}\n{tiers}\n", lines("  tier "), lines("  outside "));
+    }
+    expect![[r#"
+          tier          kernel
+          tier          kernel
+          tier          protocol
+          outside       as usual for the user
+          outside       only what the zone, programs and the profile need
+        []
+          At the protocol tier a zone binds what an agent asks its client for: `fs/*`, `terminal/create`,
+          permissions. It can't hold what the agent's own process does: an agent with a shell can read past
+          its zone, and could read the control token and approve its own accesses. What is seen of that is
+          reported after the fact.
+          At the kernel tier path rules, the wall, stand around every process of the agent, and every access
+          to a name is judged by the zone before it happens, the doorbell. How the wall holds each pattern:
+          exact: it grants just that. Narrowed: it grants less, and the doorbell does the rest in the
+          agent's stead. By the doorbell: what comes later is held by judging alone.
+          ui            shared `types/**`, readable `docs/**`: exact
+                        allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
+                        allowed `Makefile`, 19 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        allowed `new/**`, 11 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
+                        denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
+          api           shared `types/**`, readable `docs/**`: exact
+                        allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
+                        denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
+                        19 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        11 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
+
+          tier          kernel, as far as it goes: this kernel lacks scopes for signals (Linux 6.12)
+          tier          kernel, so it will not start: this kernel lacks scopes for signals (Linux 6.12)
+          tier          protocol
+          outside       as usual for the user
+          outside       only what the zone, programs and the profile need
+        ["api will not start: its zone is for the kernel to hold, and this kernel lacks scopes for signals (Linux 6.12)"]
+          At the protocol tier a zone binds what an agent asks its client for: `fs/*`, `terminal/create`,
+          permissions. It can't hold what the agent's own process does: an agent with a shell can read past
+          its zone, and could read the control token and approve its own accesses. What is seen of that is
+          reported after the fact.
+          At the kernel tier path rules, the wall, stand around every process of the agent, and every access
+          to a name is judged by the zone before it happens, the doorbell. How the wall holds each pattern:
+          exact: it grants just that. Narrowed: it grants less, and the doorbell does the rest in the
+          agent's stead. By the doorbell: what comes later is held by judging alone.
+          ui            shared `types/**`, readable `docs/**`: exact
+                        allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
+                        allowed `Makefile`, 19 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        allowed `new/**`, 11 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
+                        denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
+          api           shared `types/**`, readable `docs/**`: exact
+                        allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
+                        denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
+                        19 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        11 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
+
+          tier          protocol: this kernel lacks Landlock
+          tier          kernel, so it will not start: this kernel lacks Landlock
+          tier          protocol
+          outside       only what the zone, programs and the profile need
+        ["api will not start: its zone is for the kernel to hold, and this kernel lacks Landlock"]
+          At the protocol tier a zone binds what an agent asks its client for: `fs/*`, `terminal/create`,
+          permissions. It can't hold what the agent's own process does: an agent with a shell can read past
+          its zone, and could read the control token and approve its own accesses. What is seen of that is
+          reported after the fact.
+          At the kernel tier path rules, the wall, stand around every process of the agent, and every access
+          to a name is judged by the zone before it happens, the doorbell. How the wall holds each pattern:
+          exact: it grants just that. Narrowed: it grants less, and the doorbell does the rest in the
+          agent's stead. By the doorbell: what comes later is held by judging alone.
+          api           shared `types/**`, readable `docs/**`: exact
+                        allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
+                        denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
+                        19 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        11 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
+
+    "#]].assert_eq(&texts);
 }

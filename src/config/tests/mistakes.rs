@@ -36,7 +36,8 @@ prompt = "a"
 prompt_file = "prompt.md"
 depends_on = ["lead"]
 [agents.zone]
-enforce = "kernel"
+enforce = "kernels"
+sockets = ["run/x", "~/y", "/run/[a"]
 allow = ["src/**"]
 
 [[agents]]
@@ -63,12 +64,15 @@ name = "claude-stream-json"
         27:11 there is no profile "opncode" | did you mean "opencode"?
         29:15 `prompt` and `prompt_file` can't both be given | keep one
         30:15 agents wait for each other: lead → ui → lead | leave out one of these dependencies
-        32:11 this version cannot have the kernel enforce a zone | write "protocol", or "auto" to have the kernel's help once there is a version that can
-        33:1 unknown key `allow` in `[agents.zone]` | did you mean `allowed`?
-        35:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
-        36:6 there is another agent with the id "ui" | give each its own
-        37:12 `protocol` can't be "claude-stream-json" | this version only knows "acp": extractor plugins are not supported yet
-        39:1 extractor plugins are not supported by this version | leave out `[[plugins]]`, and run agents that speak ACP themselves
+        32:11 `enforce` can't be "kernels" | did you mean "kernel"? It can be "auto", "kernel", "protocol"
+        33:12 the socket "run/x" has no absolute path | write one such as "/run/postgresql/*"; sockets in the zone need no mention
+        33:21 the pattern "~/y" starts with `~`, which only a shell knows | write "${HOME}/y"
+        33:28 the pattern "/run/[a" can't be read: unclosed character class; missing ']' | the signs are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\` before one takes it literally
+        34:1 unknown key `allow` in `[agents.zone]` | did you mean `allowed`?
+        36:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+        37:6 there is another agent with the id "ui" | give each its own
+        38:12 `protocol` can't be "claude-stream-json" | this version only knows "acp": extractor plugins are not supported yet
+        40:1 extractor plugins are not supported by this version | leave out `[[plugins]]`, and run agents that speak ACP themselves
     "#]].assert_eq(&errors(text));
 }
 

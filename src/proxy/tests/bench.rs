@@ -1,6 +1,6 @@
 //! A relay between an agent and a client that the test plays.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ use crate::tracker::{self, OrchestratorView};
 use crate::zone::{GitAccess, ZoneSpec};
 
 /// `read ID SESSION PATH`, `run …`, `may …`, `ambiguous ID`, `drop ID SESSION`, `did SESSION PATH`,
-/// `done SESSION`; to the agent `prompt SESSION`, `cancel SESSION`; all else is talk, and told as a
+/// `call SESSION TEXT`, `done SESSION`; to the agent `prompt SESSION`, `cancel SESSION`; all else is talk, and told as a
 /// file that was read.
 struct Words;
 
@@ -34,6 +34,13 @@ impl Extractor for Words {
             (Direction::ToAgent, ["prompt", session]) => (*session, ActivityKind::TurnBegan),
             (Direction::ToClient, ["done", session]) => {
                 (*session, ActivityKind::TurnEnded { stop_reason: "end_turn".into(), reason: None })
+            }
+            (Direction::ToClient, ["call", session, said]) => {
+                let said = vec![(*said).into()];
+                (
+                    *session,
+                    ActivityKind::Runs { call: "1".into(), cwd: Path::new("/").into(), said },
+                )
             }
             (Direction::ToClient, ["drop", id, session]) => {
                 (*session, ActivityKind::RequestCancelled { id: (*id).into() })
@@ -104,6 +111,7 @@ pub(super) struct Bench {
     pub(super) routing: RoutingHandle,
     pub(super) events: Subscriber,
     pub(super) permits: Arc<Permits>,
+    pub(super) running: Arc<Running>,
     pub(super) tracker: TrackerHandle,
     pub(super) _folder: TempDir,
 }
@@ -170,12 +178,13 @@ pub(super) fn bench(options: &Options) -> Bench {
         routing: routing.clone(),
         permits: Some(permits.clone()),
     });
+    let running = Arc::new(Running::default());
     let proxy = Proxy {
         agent: AgentId::new("a"),
         extractor: Box::new(Words),
         tracker: tracker.clone(),
         gate,
-        running: None,
+        running: Some(running.clone()),
     };
     let (agent, ours) = tokio::io::duplex(options.buffer);
     let (from_agent, to_agent) = tokio::io::split(ours);
@@ -193,6 +202,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         routing,
         events,
         permits,
+        running,
         tracker,
         _folder: folder,
     }

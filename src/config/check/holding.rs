@@ -1,0 +1,89 @@
+//! What would hold each agent's zone here, and how well it holds each pattern.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Kernel;
+use crate::config::{Agent, Enforce, profiles};
+use crate::zone::{Bounds, Held, How, Zone};
+
+/// A place that no system has, for the TMPDIR that an agent gets when it starts.
+const NO_PLACE: &str = "/nonexistent";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Tier {
+    Protocol,
+    Kernel,
+}
+
+/// How an agent's zone is held.
+#[derive(Debug)]
+pub(super) struct Holding {
+    pub(super) tier: Tier,
+    /// The tier in words.
+    pub(super) said: String,
+    /// How path rules hold the patterns: a line each, the same said once.
+    pub(super) patterns: Vec<String>,
+}
+
+impl Holding {
+    /// Walks the agent's zone on the disk, as its start would.
+    pub(super) fn of(agent: &Agent, kernel: &Kernel) -> Self {
+        let tier = kernel.tier(agent);
+        let patterns = match tier {
+            Tier::Kernel => held(agent),
+            Tier::Protocol => Vec::new(),
+        };
+        Self { tier, said: said(agent, kernel), patterns }
+    }
+}
+
+fn said(agent: &Agent, kernel: &Kernel) -> String {
+    match (agent.zone.enforce, kernel.tier(agent)) {
+        (Enforce::Protocol, _) => "protocol".to_owned(),
+        (_, Tier::Protocol) => format!("protocol: {}", kernel.lacks()),
+        (_, Tier::Kernel) if kernel.is_whole() => "kernel".to_owned(),
+        (Enforce::Kernel, _) => format!("kernel, so it will not start: {}", kernel.lacks()),
+        _ => format!("kernel, as far as it goes: {}", kernel.lacks()),
+    }
+}
+
+fn held(agent: &Agent) -> Vec<String> {
+    let Ok(zone) = Zone::compile(&agent.zone.spec) else { return Vec::new() };
+    let reach = agent.reach(Path::new(NO_PLACE));
+    let Ok(bounds) = Bounds::new(Arc::new(zone), reach) else { return Vec::new() };
+    let patterns = bounds.wall().patterns;
+    let base = profiles::base_patterns();
+    let is_base = |held: &&Held| held.list == "readable" && base.contains(&held.pattern.as_str());
+    let (built_in, written): (Vec<&Held>, Vec<&Held>) = patterns.iter().partition(is_base);
+    // In the order in which each was first said, and exact ones first.
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    let mut add = |how: &How, name: String| {
+        let said = words(how);
+        match lines.iter_mut().find(|(other, _)| *other == said) {
+            Some((_, names)) => names.push(name),
+            None => lines.push((said, vec![name])),
+        }
+    };
+    for held in written {
+        add(&held.how, format!("{} `{}`", held.list, held.pattern));
+    }
+    let mut counts: BTreeMap<String, (&How, usize)> = BTreeMap::new();
+    for held in built_in {
+        counts.entry(words(&held.how)).or_insert((&held.how, 0)).1 += 1;
+    }
+    for (how, count) in counts.into_values() {
+        add(how, format!("{count} built-in (`base`)"));
+    }
+    lines.sort_by_key(|(said, _)| said != "exact");
+    lines.into_iter().map(|(said, names)| format!("{}: {said}", names.join(", "))).collect()
+}
+
+fn words(how: &How) -> String {
+    match how {
+        How::Exact => "exact".to_owned(),
+        How::Narrowed(lost) => format!("narrowed: {lost}"),
+        How::Doorbell(why) => format!("by the doorbell: {why}"),
+    }
+}

@@ -1,0 +1,108 @@
+//! What the kernel tier needs to know of an agent: how it is started there, and what it reaches
+//! outside the workspace.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::profiles::{self, Profile};
+use super::{Agent, Lookup};
+use crate::zone::Reach;
+
+/// How an agent is confined by the kernel.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Confined {
+    /// Put behind the command: what turns the agent's own sandbox off.
+    pub args: Vec<String>,
+    /// Laid beneath the agent's environment.
+    pub env: BTreeMap<String, String>,
+    /// Absolute places that it needs with `confine = "strict"`.
+    pub readable: Vec<PathBuf>,
+    pub writable: Vec<PathBuf>,
+}
+
+impl Agent {
+    /// What the agent may reach beside its zone. `private` is its TMPDIR.
+    pub fn reach(&self, private: &Path) -> Reach {
+        Reach {
+            confine: self.zone.confine,
+            private: private.to_owned(),
+            readable: self.confined.readable.clone(),
+            writable: self.confined.writable.clone(),
+            sockets: [profiles::base_sockets(), &self.zone.sockets].concat(),
+        }
+    }
+
+    /// Command and environment of the agent where the kernel holds its zone. What the
+    /// configuration sets wins.
+    pub fn confined_launch(&self) -> (Vec<String>, BTreeMap<String, String>) {
+        let mut env = self.confined.env.clone();
+        env.extend(self.env.clone());
+        ([&self.command[..], &self.confined.args].concat(), env)
+    }
+}
+
+impl Confined {
+    /// Of an agent with this command and environment. One that names no profile is known by its
+    /// program.
+    pub(super) fn new(
+        profile: Option<&Profile>,
+        command: &[String],
+        env: &BTreeMap<String, String>,
+        lookup: &Lookup,
+    ) -> Self {
+        let program = command.first();
+        let profile = profile.or_else(|| program.and_then(|program| profiles::of_program(program)));
+        let variable = |name: &str| env.get(name).cloned().or_else(|| lookup(name));
+        let base = profiles::base_needs();
+        let all = |of_profile: Option<&Vec<String>>, base: &[String]| {
+            let places = base.iter().chain(of_profile.into_iter().flatten());
+            places.flat_map(|place| expand(place, &variable)).collect()
+        };
+        let needs = profile.map(|profile| &profile.needs);
+        let mut readable: Vec<PathBuf> = all(needs.map(|needs| &needs.readable), &base.readable);
+        // What runs it is often installed beside its libraries, which only its own folder names.
+        let program = program.map(Path::new).filter(|program| program.is_absolute());
+        readable.extend(program.and_then(Path::parent).map(Path::to_owned));
+        let search = variable("PATH").unwrap_or_default();
+        readable.extend(std::env::split_paths(&search).filter(|folder| is_place(folder)));
+        Self {
+            args: profile.map(|profile| profile.confined_args.clone()).unwrap_or_default(),
+            env: profile.map(|profile| profile.confined_env.clone()).unwrap_or_default(),
+            readable,
+            writable: all(needs.map(|needs| &needs.writable), &base.writable),
+        }
+    }
+}
+
+/// The places that a profile means: `~/…` and `$NAME`, nothing where they are not set.
+fn expand(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+    if let Some(name) = place.strip_prefix('$') {
+        return variable(name)
+            .map(PathBuf::from)
+            .filter(|place| is_place(place))
+            .into_iter()
+            .collect();
+    }
+    let mut places = Vec::new();
+    for (name, usual) in [
+        ("XDG_CONFIG_HOME", "~/.config/"),
+        ("XDG_DATA_HOME", "~/.local/share/"),
+        ("XDG_STATE_HOME", "~/.local/state/"),
+        ("XDG_CACHE_HOME", "~/.cache/"),
+    ] {
+        if let (Some(folder), Some(rest)) = (variable(name), place.strip_prefix(usual)) {
+            places.push(Path::new(&folder).join(rest));
+        }
+    }
+    if let (Some(home), Some(rest)) = (variable("HOME"), place.strip_prefix("~/")) {
+        places.push(Path::new(&home).join(rest));
+    }
+    places.retain(|place| is_place(place));
+    places
+}
+
+/// Whether a path can be granted as a need: the root, of which a variable may say anything, is
+/// none.
+fn is_place(path: &Path) -> bool {
+    path.is_absolute() && path.parent().is_some()
+}

@@ -1,0 +1,97 @@
+//! What the relay tells whoever stands at the agent's doorbell.
+
+use super::bench::Bench;
+use super::*;
+use crate::model::{Action, SessionId, SessionKey, Via};
+use crate::routing::{Request, Settlement};
+
+impl Bench {
+    async fn client_says(&mut self, text: &str) {
+        self.client.write_all(text.as_bytes()).await.unwrap();
+        assert_eq!(line(&mut self.agent).await, text);
+        self.handle.settled().await;
+    }
+
+    async fn agent_said(&mut self, text: &str) {
+        self.agent_says(text).await;
+        assert_eq!(line(&mut self.client).await, text);
+        self.handle.settled().await;
+    }
+
+    /// A call that the kernel stopped.
+    fn stopped(&self, session: &str, path: &str) -> Request {
+        Request {
+            key: SessionKey::new(AgentId::new("a"), SessionId::new(session)),
+            path: path.into(),
+            action: Action::Read,
+            via: Via::Kernel,
+            hold: false,
+            may_wait: false,
+            grantable: true,
+            caller: Some(7),
+        }
+    }
+
+    async fn passes(&self, session: &str, path: &str) -> bool {
+        let settled = self.routing.request(self.stopped(session, path)).await;
+        settled == Some(Settlement::Allowed)
+    }
+}
+
+#[tokio::test]
+async fn turns_and_calls_are_known_as_long_as_they_run() {
+    let mut bench = bench(&ZONED);
+    let workspace = std::path::Path::new("/w");
+    let place = Place { wire: "core/x", workspace };
+    bench.client_says("prompt s\n").await;
+    assert_eq!(bench.running.moment().session.as_str(), "s");
+    assert!(!bench.running.names(place));
+    bench.agent_said("call s core/x\n").await;
+    assert!(bench.running.names(place));
+    bench.agent_said("done s\n").await;
+    assert_eq!(bench.running.moment().session.as_str(), "");
+    assert!(!bench.running.names(place));
+    let moment = bench.running.moment();
+    bench.handle.close_agent().await;
+    moment.over().await;
+}
+
+#[tokio::test]
+async fn cancelling_lets_go_of_what_the_kernel_holds() {
+    let mut bench = bench(&ZONED);
+    bench.client_says("prompt s\n").await;
+    let moment = bench.running.moment();
+    bench.client_says("cancel s\n").await;
+    moment.over().await;
+}
+
+#[tokio::test]
+async fn what_a_terminal_was_allowed_it_may_open_until_its_turn_ends() {
+    let mut bench = bench(&Options { hold: true, ..ZONED });
+    bench.client_says("prompt s\n").await;
+    bench.agent_says("run 1 s out/a\n").await;
+    assert_eq!(bench.blocked().await.0, BlockedId::new("b1"));
+    bench.allow("b1").await;
+    assert_eq!(line(&mut bench.client).await, "run 1 s out/a\n");
+    // As often as the command likes; also where it is not known which turn it belongs to.
+    assert!(bench.passes("s", "out/a").await);
+    assert!(bench.passes("", "out/a").await);
+    assert!(!bench.passes("s", "out/b").await);
+    assert!(!bench.passes("other", "out/a").await);
+    // A request of the protocol is asked for anew.
+    bench.agent_says("read 2 s out/a\n").await;
+    let pending = (BlockedId::new("b4"), BlockedStatus::Pending);
+    while bench.blocked().await != pending {}
+    bench.agent_said("done s\n").await;
+    assert!(!bench.passes("s", "out/a").await);
+}
+
+#[tokio::test]
+async fn a_read_that_was_allowed_is_the_clients_to_do() {
+    let mut bench = bench(&Options { hold: true, ..ZONED });
+    bench.agent_says("read 1 s out/a\n").await;
+    bench.blocked().await;
+    bench.allow("b1").await;
+    assert_eq!(line(&mut bench.client).await, "read 1 s out/a\n");
+    assert!(!bench.passes("s", "out/a").await);
+}

@@ -38,6 +38,7 @@ const MAILBOX: usize = 64;
 
 /// Everything one agent is started with.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct AgentSettings {
     pub id: AgentId,
     /// Of which edition of the configuration they are: a run tells which one it was started with.

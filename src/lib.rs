@@ -14,6 +14,7 @@ pub mod model;
 
 pub mod config;
 
+#[cfg_attr(not(target_os = "linux"), path = "confine/elsewhere.rs")]
 pub mod confine;
 
 pub mod process;

@@ -29,9 +29,9 @@
 //! An agent and its terminals are a [`Family`], which is measured and limited as a whole: by the
 //! kernel where there are [`Groups`], else by looking at it (`census`).
 
+mod canary;
 mod census;
 mod cgroup;
-mod canary;
 mod descriptors;
 mod error;
 mod family;
@@ -61,8 +61,8 @@ use tokio::net::unix::{OwnedWriteHalf, pipe};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
-pub use cgroup::{Groups, Holding};
 pub use canary::canary;
+pub use cgroup::{Groups, Holding};
 pub use descriptors::raise_descriptor_limit;
 pub use error::SpawnError;
 pub use family::{Family, look_at};

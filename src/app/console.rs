@@ -78,8 +78,12 @@ impl Console {
             (Some(to), BlockedStatus::Pending) => format!(", waits for {}", to.agent),
             _ => String::new(),
         };
+        let sweep = match access.sweep {
+            Some(count) => format!(" (swept: {count})"),
+            None => String::new(),
+        };
         let text = format!(
-            "{} {}: {} {}{to}",
+            "{} {}: {} {}{sweep}{to}",
             access.status.as_str(),
             access.id,
             access.action,
@@ -100,6 +104,10 @@ impl Console {
                 continue;
             }
             latest = latest.max(node.timestamp_ms);
+            // What only the kernel saw read: a build reads thousands of files.
+            if node.last_action == Touch::Read && !node.in_context {
+                continue;
+            }
             let verb = match node.last_action {
                 Touch::Write => "writes",
                 Touch::Read => "reads",

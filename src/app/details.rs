@@ -76,7 +76,11 @@ fn sessions(
     reports: &[SessionReport],
     loads: &[SessionLoad],
 ) -> Vec<SessionDetails> {
-    let own: Vec<_> = reports.iter().filter(|report| report.key.agent == *agent).collect();
+    // What the kernel told of outside of turns is no session.
+    let is_own = |report: &&SessionReport| {
+        report.key.agent == *agent && !report.key.session.as_str().is_empty()
+    };
+    let own: Vec<_> = reports.iter().filter(is_own).collect();
     let known = own.iter().map(|report| {
         let load = loads.iter().find(|load| load.session == report.key.session);
         SessionDetails {

@@ -142,10 +142,9 @@ impl Kernel {
     /// What would hold an agent's zone here.
     fn tier(&self, agent: &Agent) -> Tier {
         match agent.zone.enforce {
-            Enforce::Protocol => Tier::Protocol,
             Enforce::Kernel => Tier::Kernel,
             Enforce::Auto if self.holds => Tier::Kernel,
-            Enforce::Auto => Tier::Protocol,
+            Enforce::Auto | Enforce::Protocol => Tier::Protocol,
         }
     }
 

@@ -95,15 +95,17 @@ fn enforce(zone: &Table<'_>) -> Enforce {
 
 /// Reads `sockets`: patterns that are absolute, each.
 fn sockets(zone: &Table<'_>, workspace: &Path) -> Vec<String> {
-    let is_absolute = |written: &str| match written.starts_with(['/', '~']) {
-        true => pattern(written, workspace),
-        false => Err((
+    let absolute = |written: &str| {
+        if written.starts_with(['/', '~']) {
+            return pattern(written, workspace);
+        }
+        Err((
             format!("the socket {} has no absolute path", quoted(written)),
             "write one such as \"/run/postgresql/*\"; sockets in the zone need no mention"
                 .to_owned(),
-        )),
+        ))
     };
-    checked(zone, "sockets", is_absolute).unwrap_or_default()
+    checked(zone, "sockets", absolute).unwrap_or_default()
 }
 
 /// The patterns of a list, each checked; None if the list is not there. A list with a mistake

@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
-use super::filter;
+use super::{Step, filter};
 
 /// Rights of the superuser that would reach around the wall. An ordinary user has none of them.
 const DROPPED: &[u32] = &[
@@ -33,21 +33,6 @@ const DROPPED: &[u32] = &[
     39, // CAP_BPF
     40, // CAP_CHECKPOINT_RESTORE
 ];
-
-/// What stood in the way, by the step that failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
-    /// The warden itself could not open the canary's file.
-    Bait,
-    /// Rights could not be given up.
-    Rights,
-    /// The ruleset could not be entered.
-    Wall,
-    /// A file outside could be opened, or its opening failed for another reason.
-    Canary,
-    /// The filter could not be entered, or its listener not be sent.
-    Doorbell,
-}
 
 /// Everything that a child needs to confine itself, made ready before the fork.
 #[derive(Debug)]
@@ -215,7 +200,7 @@ fn send(socket: RawFd, report: [u8; REPORT], fd: Option<RawFd>) -> Result<(), Er
         control.header.cmsg_type = libc::SCM_RIGHTS;
         control.fd = fd;
         // C libraries differ in the types of both lengths.
-        #[allow(clippy::useless_conversion)]
+        #[allow(clippy::useless_conversion, clippy::cast_possible_truncation)]
         {
             // SAFETY: it only adds numbers up.
             let length = unsafe { libc::CMSG_LEN(size_of::<RawFd>() as libc::c_uint) };
@@ -258,21 +243,63 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Result<OwnedFd, (Ste
     }
 }
 
-impl Step {
-    const ALL: [Self; 5] = [Self::Bait, Self::Rights, Self::Wall, Self::Canary, Self::Doorbell];
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
 
-    /// One byte, to tell another process.
-    pub fn code(self) -> u8 {
-        match self {
-            Self::Bait => b'b',
-            Self::Rights => b'r',
-            Self::Wall => b'w',
-            Self::Canary => b'c',
-            Self::Doorbell => b'd',
-        }
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+    use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
+
+    use super::*;
+    use crate::confine::ruleset::Ruleset;
+    use crate::zone::{Grant, Rule};
+
+    /// Starts a command that confines itself; `canary` is the file by which its wall is tried.
+    fn start(rules: &[Rule], canary: &Path) -> (io::Result<Child>, UnixStream) {
+        let ruleset = Ruleset::new(rules).unwrap().fd().try_clone_to_owned().unwrap();
+        let entrance = Entrance::new(ruleset, canary).unwrap();
+        let (ours, childs) = UnixStream::pair().unwrap();
+        let mut command = Command::new("cat");
+        command.arg("/etc/passwd").stdout(std::process::Stdio::null());
+        // SAFETY: it is made for this.
+        unsafe { command.pre_exec(move || Ok(entrance.enter(childs.as_fd())?)) };
+        (command.spawn(), ours)
     }
 
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|step| step.code() == code)
+    fn outside() -> tempfile::NamedTempFile {
+        tempfile::NamedTempFile::new().unwrap()
+    }
+
+    #[test]
+    fn calls_that_nobody_will_answer_fail() {
+        let canary = outside();
+        let rules = ["/usr", "/bin", "/lib", "/lib64", "/etc"]
+            .map(|path| Rule { path: Path::new(path).canonicalize().unwrap(), grant: Grant::Read });
+        let (child, socket) = start(&rules, canary.path());
+        let listener = receive(socket.as_fd()).unwrap().unwrap().unwrap();
+        let mut child = child.unwrap();
+        // Its loader has rung, or is about to.
+        drop(listener);
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn a_wall_that_does_not_hold_ends_the_start() {
+        let canary = outside();
+        let all = [Rule { path: "/".into(), grant: Grant::Whole }];
+        let (child, socket) = start(&all, canary.path());
+        assert!(child.is_err());
+        let refused = receive(socket.as_fd()).unwrap().unwrap().unwrap_err();
+        assert_eq!(refused, (Step::Canary, Errno::UnknownErrno));
+        assert!(receive(socket.as_fd()).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_is_not_there_tries_no_wall() {
+        let ruleset = Ruleset::new(&[]).unwrap().fd().try_clone_to_owned().unwrap();
+        let refused = Entrance::new(ruleset, Path::new("/nonexistent/canary")).unwrap_err();
+        assert_eq!(refused, (Step::Bait, Errno::ENOENT));
     }
 }

@@ -10,6 +10,7 @@ use super::filter;
 
 /// What the running kernel has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a feature of its own")]
 pub struct Support {
     /// The version of Landlock; 0 where it is not built in, or switched off.
     pub landlock: u8,

@@ -304,7 +304,11 @@ impl Plain {
         let others = others.map(|session| {
             (session.key.clone(), session.nodes.values().map(|(node, _)| node.clone()).collect())
         });
-        view.into_iter().chain(others).collect()
+        let mut all: Vec<_> = view.into_iter().chain(others).collect();
+        if self.view.is_none() {
+            all.sort_by_key(|(key, _)| key.session.as_str().is_empty());
+        }
+        all
     }
 
     fn merged(&self) -> Vec<FileNode> {

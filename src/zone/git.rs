@@ -131,6 +131,8 @@ fn is_record(within: &Path) -> bool {
                 names = behind;
             }
             ["objects" | "refs" | "logs", _, ..] => return !names.contains(&".git"),
+            // Made with the first commit of a repository or a worktree.
+            ["refs" | "logs"] => return true,
             [name] => return is_record_file(name),
             _ => return false,
         }
@@ -155,10 +157,10 @@ fn records_below(within: &Path) -> Subtree {
 
 fn is_record_file(name: &str) -> bool {
     let name = name.strip_suffix(".lock").unwrap_or(name);
-    matches!(name, "HEAD" | "index" | "AUTO_MERGE" | "SQUASH_MSG")
+    matches!(name, "HEAD" | "index" | "AUTO_MERGE" | "SQUASH_MSG" | "gc.pid" | "gc.log")
         || name.ends_with("_HEAD")
         || name.ends_with("_EDITMSG")
-        || ["MERGE_", "packed-refs", "sharedindex.", "next-index-"]
+        || ["MERGE_", "packed-refs", "sharedindex.", "next-index-", "index.stash."]
             .iter()
             .any(|start| name.starts_with(start))
 }

@@ -19,7 +19,7 @@ fn a_good_file_is_explained_and_nothing_is_started() {
         "src/ui/app.ts",
         "src/api/cart.rs",
         "types/**",
-        "protocol",
+        "kernel",
     ] {
         assert!(check.stdout.contains(part), "{part} is not in {}", check.stdout);
     }

@@ -220,7 +220,9 @@ fn a_request_that_can_be_read_in_two_ways_never_passes() {
 #[test]
 fn what_an_agent_did_past_the_gate_is_reported() {
     let stage = Stage::new();
-    let team = team(&stage);
+    // The kernel would not have let it.
+    let ui = agent("ui").zone("src/ui/**").with("enforce = \"protocol\"");
+    let team = stage.team("", vec![ui, agent("api").zone("src/api/**")]);
     let mut port = team.steer_when_ready(&["ui"]);
     port.prompt("ui", "peek src/api/cart.rs");
     let blocked = port.blocked("observed");

@@ -147,8 +147,6 @@ fn a_report_shows_what_was_understood() {
           api: allowed `app/**` matches no file
           lead, ui, api: denied `**/*.pem` matches no file
           lead, ui, api: readable `docs` matches a folder, but not what is in it; write `docs/**`
-
-        notes
     "#]].assert_eq(&text);
     assert_eq!(report.summary(), "3 agents, 9 files, 5 warnings");
 }

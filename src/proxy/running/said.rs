@@ -55,14 +55,14 @@ impl Said {
     /// By its relative or absolute path, or by one that leads there.
     pub(super) fn names(&self, place: Place<'_>) -> bool {
         let real = place.workspace.join(place.wire);
-        let spelled = [Some(place.wire), real.to_str(), self.from_cwd(&real)];
+        let spelled = [Some(place.wire), real.to_str(), self.beside_cwd(&real)];
         let strings = self.strings.get_or_init(|| strings(&self.texts));
         let is_spelled = |path: &str| strings.iter().any(|text| mentions(text, path));
         spelled.into_iter().flatten().any(is_spelled)
             || self.led_to.get_or_init(|| self.follow(strings, place.workspace)).contains(&real)
     }
 
-    fn from_cwd<'a>(&self, real: &'a Path) -> Option<&'a str> {
+    fn beside_cwd<'a>(&self, real: &'a Path) -> Option<&'a str> {
         real.strip_prefix(&self.cwd).ok().and_then(Path::to_str).filter(|path| !path.is_empty())
     }
 
@@ -152,7 +152,7 @@ fn strings(texts: &[Arc<str>]) -> Vec<String> {
     strings
 }
 
-/// serde_json reads no JSON so deep that this would not return.
+/// What reads the JSON takes none that is so deep that this would not return.
 fn gather(value: Value, strings: &mut Vec<String>) {
     if strings.len() >= MOST_STRINGS {
         return;

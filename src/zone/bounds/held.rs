@@ -16,9 +16,8 @@ pub(super) fn held(bounds: &Bounds, found: &Found) -> Vec<Held> {
     let to_write: Vec<Start> = writes.starts().collect();
     let to_read: Vec<Start> = reads.starts().collect();
     let granting = |starts: &[Start], at: usize, grant| {
-        let starts = starts.iter().filter(|start| start.pattern == at);
-        let lost: Option<String> =
-            starts.filter_map(|start| lost(bounds, found, start, grant)).next();
+        let mut starts = starts.iter().filter(|start| start.pattern == at);
+        let lost: Option<String> = starts.find_map(|start| lost(bounds, found, start, grant));
         lost.map_or(How::Exact, How::Narrowed)
     };
     let shared = spec.allowed.len();

@@ -66,7 +66,7 @@ impl Devices {
                 if kind.is_block_device() || kind.is_symlink() {
                     continue;
                 }
-                if top && WITHHELD.iter().any(|start| begins(&start)) {
+                if top && WITHHELD.iter().any(begins) {
                     continue;
                 }
                 if !kind.is_dir() {

@@ -16,16 +16,16 @@ use super::{Workspace, grants};
 /// Patterns as the parts that they consist of. Each is absolute.
 #[derive(Debug)]
 pub(in crate::zone) struct Trails {
-    globs: Vec<Parts>,
+    globs: Vec<Pattern>,
     /// Doubt counts as a match.
     in_doubt: bool,
 }
 
 #[derive(Debug)]
-struct Parts {
+struct Pattern {
     parts: Vec<Part>,
-    /// Index of the pattern that it comes from.
-    pattern: usize,
+    /// Index in the list that it comes from.
+    index: usize,
     /// It goes any depth outside the workspace before it names something.
     searches: bool,
 }
@@ -104,7 +104,7 @@ impl Trails {
     /// Whether only a walk through all that is below some folder outside the workspace could find
     /// what a pattern of the list matches.
     pub(in crate::zone) fn searches(&self, pattern: usize) -> bool {
-        self.globs.iter().any(|glob| glob.pattern == pattern && glob.searches)
+        self.globs.iter().any(|glob| glob.index == pattern && glob.searches)
     }
 
     /// What each pattern names before its first wildcard.
@@ -112,7 +112,7 @@ impl Trails {
         self.globs.iter().map(|glob| {
             let (path, behind) = glob.literal_prefix();
             Start {
-                pattern: glob.pattern,
+                pattern: glob.index,
                 path,
                 is_whole: covers_all(behind),
                 is_path: behind.is_empty(),
@@ -181,7 +181,7 @@ impl Trails {
     /// The patterns that may match something below the path that `trail` has come to.
     pub(in crate::zone) fn live(&self, trail: &Trail) -> impl Iterator<Item = usize> {
         let live = trail.at.iter().filter(|&&(glob, at)| at < self.globs[glob].parts.len());
-        live.map(|&(glob, _)| self.globs[glob].pattern)
+        live.map(|&(glob, _)| self.globs[glob].index)
     }
 
     fn push(&mut self, workspace: &Workspace, glob: &Glob, pattern: usize) -> Result<(), Error> {
@@ -204,7 +204,7 @@ impl Trails {
                 },
             });
         }
-        let mut parts = Parts { parts, pattern, searches: false };
+        let mut parts = Pattern { parts, index: pattern, searches: false };
         parts.searches = parts.do_search(&workspace.real);
         self.globs.push(parts);
         Ok(())
@@ -260,15 +260,14 @@ impl Trails {
         match &self.globs[glob].parts[at..] {
             [] => true,
             // Paths are also tried with a slash behind them, and then `*` stands for nothing.
-            [Part::Any] => self.in_doubt,
+            [Part::Any] | [Part::Unknown, ..] => self.in_doubt,
             [Part::Glob { glob, .. }] => self.in_doubt && glob.is_match(""),
-            [Part::Unknown, ..] => self.in_doubt,
             rest => rest.iter().all(|part| matches!(part, Part::Deep)),
         }
     }
 }
 
-impl Parts {
+impl Pattern {
     fn do_search(&self, workspace: &Path) -> bool {
         let (prefix, behind) = self.literal_prefix();
         let deep = behind.iter().position(|part| matches!(part, Part::Deep | Part::Unknown));

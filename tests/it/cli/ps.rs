@@ -32,8 +32,8 @@ fn the_table_tells_state_zone_and_use() {
     assert_eq!(
         normal(&ps.stdout),
         "AGENT STATE PID ZONE SESSIONS RESTARTS MEMORY PEAK CPU TOKENS COST\n\
-         ui ready PID protocol 1 0 MEMORY PEAK CPU 100/1.0k 0.50 USD\n\
-         api stopped - protocol 0 0 - - - - -"
+         ui ready PID kernel 1 0 MEMORY PEAK CPU 100/1.0k 0.50 USD\n\
+         api stopped - kernel 0 0 - - - - -"
     );
     // Columns are aligned: each row's state begins where its heading does.
     let starts: Vec<_> = ps.stdout.lines().map(|line| &line[7..9]).collect();
@@ -45,7 +45,7 @@ fn the_table_tells_state_zone_and_use() {
     assert!(ui["memory_bytes"].as_u64().unwrap() > 100_000, "{ui}");
     assert!(ui["cpu_ms"].is_u64(), "{ui}");
     assert!(ui["peak_memory_bytes"].as_u64() >= ui["memory_bytes"].as_u64(), "{ui}");
-    assert_eq!((&ui["name"], &ui["zone"]), (&json!("ui"), &json!("protocol")));
+    assert_eq!((&ui["name"], &ui["zone"]), (&json!("ui"), &json!("kernel")));
     let session = json!({
         "session_id": "ui-s1", "session_mode": "single_agent", "open": true, "default": true,
         "running": false, "queued": 0, "used": 100, "size": 1000,

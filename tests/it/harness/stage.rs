@@ -145,6 +145,10 @@ impl Stage {
     pub(crate) fn eisen_core(&self, args: &[&str]) -> Command {
         let mut command = Command::new(EISEN_CORE);
         command.args(args).current_dir(self.path("")).env("EISEN_DIR", self.path("home"));
+        // What a run leaves that is killed goes with the stage.
+        let temporary = self.path("tmp");
+        std::fs::create_dir_all(&temporary).unwrap();
+        command.env("TMPDIR", temporary);
         for name in
             ["EISEN_TEAM", "EISEN_PORT", "EISEN_ADDRESS", "EISEN_TOKEN", "EISEN_DEPTH", "EISEN_LOG"]
         {

@@ -167,6 +167,9 @@ async fn nothing_of_the_confinement_is_left_open_in_a_child() {
     assert_eq!(open, "0 1 2 3\n");
 }
 
+const SYS_PTRACE: u64 = 1 << 19;
+const SYS_ADMIN: u64 = 1 << 21;
+
 #[tokio::test]
 async fn rights_that_reach_around_a_wall_are_given_up() {
     let place = Place::new();
@@ -175,8 +178,6 @@ async fn rights_that_reach_around_a_wall_are_given_up() {
         let value = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         u64::from_str_radix(value.trim(), 16).unwrap()
     };
-    const SYS_ADMIN: u64 = 1 << 21;
-    const SYS_PTRACE: u64 = 1 << 19;
     for name in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
         // Without the right to it an ordinary user keeps a bounding set that gives nothing.
         let privileged = name != "CapBnd:" || nix::unistd::geteuid().is_root();

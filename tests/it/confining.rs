@@ -1,0 +1,62 @@
+//! Zones that the kernel enforces, as a team with real programs sees them.
+
+use serde_json::json;
+
+use crate::harness::{EISEN_CORE, Stage, agent};
+
+#[test]
+fn no_program_of_an_agent_gets_past_its_zone() {
+    let stage = Stage::new();
+    // Before it speaks the protocol, and in a terminal whose line names no file.
+    let past = "echo broken >src/api/cart.rs; cat src/api/order.rs >src/ui/stolen; ";
+    let ui = agent("ui").behind(past).zone("src/ui/**").with("enforce = \"kernel\"");
+    let team = stage.team("", vec![ui, agent("api").zone("src/api/**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let said = port.prompt(
+        "ui",
+        "run eval \"$(printf 'cat src/a%s' pi/order.rs)\"; echo x >src/ui/mine && cat src/ui/mine",
+    );
+    assert!(said.contains("denied") && said.ends_with("x\n"), "{said}");
+    assert_eq!(stage.read("shop/src/api/cart.rs"), "api\n");
+    assert_eq!(stage.read("shop/src/ui/stolen"), "");
+}
+
+#[test]
+fn an_agent_has_a_temporary_folder_of_its_own_until_its_run_ends() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let script = "run cd $TMPDIR && echo x >a && mv a b && cat b && stat -c %a . && \
+                  [ $TMP = $TMPDIR ] && [ $TEMP = $TMPDIR ] && pwd";
+    let said = port.prompt("ui", script);
+    let lines: Vec<_> = said.lines().collect();
+    assert_eq!(lines[..2], ["x", "700"], "{said}");
+    let folder = std::path::Path::new(lines[2]);
+    assert!(folder.join("b").is_file());
+    port.call("stop_agent", &json!({"agent_id": "ui"})).unwrap();
+    assert!(!folder.exists());
+    port.call("start_agent", &json!({"agent_id": "ui"})).unwrap();
+    port.expect(&json!({"type": "agent", "agent_id": "ui", "state": "ready"}));
+    assert!(folder.exists());
+}
+
+#[test]
+fn behind_a_doorbell_there_is_no_second() {
+    let stage = Stage::new();
+    let nested = |enforce: &str| {
+        format!(
+            "[team]\nlisten = \"127.0.0.1:0\"\n[[agents]]\nid = \"a\"\ncommand = [\"true\"]\n\
+             [agents.zone]\nenforce = \"{enforce}\"\n"
+        )
+    };
+    stage.file("shop/src/ui/auto.toml", &nested("auto"));
+    stage.file("shop/src/ui/kernel.toml", &nested("kernel"));
+    let team = stage.team("", vec![agent("ui").zone("src/ui/**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let program = "export EISEN_DIR=$TMPDIR/eisen EISEN_DEPTH=; cd src/ui;";
+    let said = port.prompt("ui", &format!("run {program} {EISEN_CORE} check -c auto.toml"));
+    assert!(said.contains("protocol: this kernel lacks"), "{said}");
+    assert!(said.contains("somebody else's doorbell"), "{said}");
+    let said = port.prompt("ui", &format!("run {program} {EISEN_CORE} up -c kernel.toml; echo $?"));
+    assert!(said.contains("agent `a` does not start") && said.contains("\n1"), "{said}");
+}

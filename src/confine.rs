@@ -19,6 +19,7 @@ mod doorkeeper;
 mod enter;
 mod filter;
 mod listener;
+mod own;
 mod raw;
 mod resolve;
 mod ruleset;
@@ -32,10 +33,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use self::call::Drafts;
 pub use self::doorbell::Doorbell;
 pub use self::doorkeeper::{Attempt, Doorkeeper};
 pub use self::enter::{Entrance, receive};
+use self::own::Own;
 use self::ruleset::Ruleset;
 pub use self::step::Step;
 pub use self::support::Support;
@@ -46,7 +47,10 @@ pub struct Confinement {
     ruleset: Ruleset,
     /// A file outside of all that is granted.
     canary: PathBuf,
-    drafts: Drafts,
+    /// Temporary files by which editors save.
+    drafts: Own,
+    /// Terminals that it opened the other end of.
+    terminals: Own,
     keeper: Arc<dyn Doorkeeper>,
 }
 
@@ -91,7 +95,7 @@ impl Confinement {
         })?;
         let failed = |source| ConfineError::Wall { rules: rules.len(), source };
         let ruleset = Ruleset::new(rules).map_err(failed)?;
-        Ok(Self { ruleset, canary, drafts: Drafts::default(), keeper })
+        Ok(Self { ruleset, canary, drafts: Own::default(), terminals: Own::default(), keeper })
     }
 
     /// What a child is to enter.
@@ -108,8 +112,12 @@ impl Confinement {
         self.ruleset.covers(real, grant, identity)
     }
 
-    fn drafts(&self) -> &Drafts {
+    fn drafts(&self) -> &Own {
         &self.drafts
+    }
+
+    fn terminals(&self) -> &Own {
+        &self.terminals
     }
 
     fn keeper(&self) -> &dyn Doorkeeper {

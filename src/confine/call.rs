@@ -16,7 +16,6 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::unistd::{getegid, geteuid};
 
-pub(super) use self::drafts::Drafts;
 use super::Confinement;
 use super::caller::{Caller, Identity};
 use super::raw;
@@ -74,7 +73,7 @@ pub(super) struct Call<'a> {
 const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// A relative path's start where a call has no descriptor for it.
-const HERE: u64 = libc::AT_FDCWD as u64;
+const HERE: u64 = libc::AT_FDCWD.cast_unsigned() as u64;
 
 impl<'a> Call<'a> {
     pub(super) fn new(
@@ -100,18 +99,19 @@ impl<'a> Call<'a> {
         }
     }
 
+    #[expect(clippy::many_single_char_names, reason = "registers have no better names")]
     fn dispatch(&self) -> Step<Outcome> {
         let [a, b, c, d, e, _] = self.caller.notice.args;
         match self.caller.notice.call {
-            libc::SYS_openat => self.open(self.spoken(a, b)?, c, d),
-            libc::SYS_openat2 => self.open_how(self.spoken(a, b)?, c, d),
-            libc::SYS_mkdirat => self.make_folder(self.spoken(a, b)?, c),
-            libc::SYS_mknodat => self.make_node(self.spoken(a, b)?, c, d),
-            libc::SYS_symlinkat => self.make_link(a, self.spoken(b, c)?),
-            libc::SYS_linkat => self.link(a, b, self.spoken(c, d)?, e),
-            libc::SYS_unlinkat => self.remove(self.spoken(a, b)?, c),
-            libc::SYS_renameat => self.rename(self.spoken(a, b)?, self.spoken(c, d)?, 0),
-            libc::SYS_renameat2 => self.rename(self.spoken(a, b)?, self.spoken(c, d)?, e),
+            libc::SYS_openat => self.open(&self.spoken(a, b)?, c, d),
+            libc::SYS_openat2 => self.open_how(&self.spoken(a, b)?, c, d),
+            libc::SYS_mkdirat => self.make_folder(&self.spoken(a, b)?, c),
+            libc::SYS_mknodat => self.make_node(&self.spoken(a, b)?, c, d),
+            libc::SYS_symlinkat => self.make_link(a, &self.spoken(b, c)?),
+            libc::SYS_linkat => self.link(a, b, &self.spoken(c, d)?, e),
+            libc::SYS_unlinkat => self.remove(&self.spoken(a, b)?, c),
+            libc::SYS_renameat => self.rename(&self.spoken(a, b)?, &self.spoken(c, d)?, 0),
+            libc::SYS_renameat2 => self.rename(&self.spoken(a, b)?, &self.spoken(c, d)?, e),
             libc::SYS_connect => self.connect(a, b, c),
             _ => self.handle_attributes().unwrap_or_else(|| self.handle_old()),
         }
@@ -124,15 +124,15 @@ impl<'a> Call<'a> {
         const FOLDER: u64 = libc::AT_REMOVEDIR.cast_unsigned() as u64;
         let [a, b, c, ..] = self.caller.notice.args;
         match self.caller.notice.call {
-            libc::SYS_open => self.open(self.spoken(HERE, a)?, b, c),
-            libc::SYS_creat => self.open(self.spoken(HERE, a)?, CREATE, b),
-            libc::SYS_mkdir => self.make_folder(self.spoken(HERE, a)?, b),
-            libc::SYS_mknod => self.make_node(self.spoken(HERE, a)?, b, c),
-            libc::SYS_symlink => self.make_link(a, self.spoken(HERE, b)?),
-            libc::SYS_link => self.link(HERE, a, self.spoken(HERE, b)?, 0),
-            libc::SYS_unlink => self.remove(self.spoken(HERE, a)?, 0),
-            libc::SYS_rmdir => self.remove(self.spoken(HERE, a)?, FOLDER),
-            libc::SYS_rename => self.rename(self.spoken(HERE, a)?, self.spoken(HERE, b)?, 0),
+            libc::SYS_open => self.open(&self.spoken(HERE, a)?, b, c),
+            libc::SYS_creat => self.open(&self.spoken(HERE, a)?, CREATE, b),
+            libc::SYS_mkdir => self.make_folder(&self.spoken(HERE, a)?, b),
+            libc::SYS_mknod => self.make_node(&self.spoken(HERE, a)?, b, c),
+            libc::SYS_symlink => self.make_link(a, &self.spoken(HERE, b)?),
+            libc::SYS_link => self.link(HERE, a, &self.spoken(HERE, b)?, 0),
+            libc::SYS_unlink => self.remove(&self.spoken(HERE, a)?, 0),
+            libc::SYS_rmdir => self.remove(&self.spoken(HERE, a)?, FOLDER),
+            libc::SYS_rename => self.rename(&self.spoken(HERE, a)?, &self.spoken(HERE, b)?, 0),
             _ => Err(Errno::ENOSYS.into()),
         }
     }
@@ -163,7 +163,7 @@ impl<'a> Call<'a> {
 
     /// Demands to write what was found, or the draft that it is.
     fn demand_write(&self, found: &Found, spoken: &Spoken) -> Step<()> {
-        if self.confinement.drafts().hold(found) {
+        if self.confinement.drafts().holds(found.identity()) {
             return Ok(());
         }
         self.demand(&found.real, Action::Write, spoken)
@@ -172,7 +172,7 @@ impl<'a> Call<'a> {
     /// Demands to make, replace or remove a name.
     fn demand_name(&self, slot: &Slot, spoken: &Spoken) -> Step<()> {
         let occupant = slot.occupant().ok();
-        if occupant.is_some_and(|found| self.confinement.drafts().hold(&found)) {
+        if occupant.is_some_and(|found| self.confinement.drafts().holds(found.identity())) {
             return Ok(());
         }
         self.demand(&slot.real(), Action::Write, spoken)

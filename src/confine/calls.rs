@@ -63,6 +63,18 @@ pub(super) const ABSENT: &[libc::c_long] = &[
     SYS_SETXATTRAT, SYS_REMOVEXATTRAT, SYS_FILE_SETATTR,
 ];
 
+/// Requests of `ioctl` that fail with EPERM: flags, project and version of a file, by a descriptor
+/// that may be for reading only, and input put into a terminal or its console.
+pub(super) const REFUSED_REQUESTS: &[u32] = &[
+    0x4008_6602, // FS_IOC_SETFLAGS
+    0x4004_6602, // FS_IOC32_SETFLAGS
+    0x401c_5820, // FS_IOC_FSSETXATTR
+    0x4008_7602, // FS_IOC_SETVERSION
+    0x4004_7602, // FS_IOC32_SETVERSION
+    0x5412,      // TIOCSTI
+    0x541c,      // TIOCLINUX
+];
+
 // Newer than the crate; the numbers are those of every architecture.
 pub(super) const SYS_FCHMODAT2: libc::c_long = 452;
 pub(super) const SYS_QUOTACTL_FD: libc::c_long = 443;

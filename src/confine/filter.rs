@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 use nix::libc::{self, seccomp_data, sock_filter};
 
-use super::calls::{ABSENT, NOTIFIED, REFUSED};
+use super::calls::{ABSENT, NOTIFIED, REFUSED, REFUSED_REQUESTS};
 
 /// What the kernel calls the processor that this program is built for; None where the numbers of
 /// the calls were never looked at.
@@ -47,6 +47,8 @@ pub(super) fn program(native: u32) -> Vec<sock_filter> {
         }
     }
     program.extend(datagrams_to_paths(fails(libc::EACCES)));
+    program.extend(requests(fails(libc::EPERM)));
+    program.extend(limits_of_others(fails(libc::EPERM)));
     program.push(end(libc::SECCOMP_RET_ALLOW));
     program
 }
@@ -65,6 +67,29 @@ fn datagrams_to_paths(refused: u32) -> Vec<sock_filter> {
     ];
     program.extend(if_equal(datagram, refused));
     program.extend(if_equal(raw, refused));
+    program
+}
+
+/// Requests to a descriptor that reach past what it was opened for: attributes of a file that may
+/// only be read, and what somebody types at a terminal. Falls through for all others.
+fn requests(refused: u32) -> Vec<sock_filter> {
+    let checks: Vec<_> =
+        REFUSED_REQUESTS.iter().flat_map(|&request| if_equal(request, refused)).collect();
+    let length = u8::try_from(checks.len() + 2).unwrap_or(u8::MAX);
+    let mut program =
+        vec![jump(libc::BPF_JEQ, number(libc::SYS_ioctl), 0, length), load(argument(1))];
+    program.extend(checks);
+    // Later checks look at the number again.
+    program.push(load(offset_of!(seccomp_data, nr)));
+    program
+}
+
+/// Limits of another process, which the kernel lets be set for any of the same user. Falls through
+/// for a process's own.
+fn limits_of_others(refused: u32) -> Vec<sock_filter> {
+    let mut program =
+        vec![jump(libc::BPF_JEQ, number(libc::SYS_prlimit64), 0, 3), load(argument(0))];
+    program.extend(unless_equal(0, refused));
     program
 }
 
@@ -175,10 +200,29 @@ mod tests {
     #[test]
     fn all_other_calls_go_on() {
         let listed = |call| [NOTIFIED, REFUSED, ABSENT].iter().any(|list| list.contains(&call));
-        let sockets = [libc::SYS_socket, libc::SYS_socketpair];
-        for call in (0..1024).filter(|call| !listed(*call) && !sockets.contains(call)) {
+        let looked_into =
+            [libc::SYS_socket, libc::SYS_socketpair, libc::SYS_ioctl, libc::SYS_prlimit64];
+        for call in (0..1024).filter(|call| !listed(*call) && !looked_into.contains(call)) {
             assert_eq!(native(call, [u64::MAX; 6]), ALLOW, "{call}");
         }
+    }
+
+    #[test]
+    fn a_descriptor_is_asked_for_no_more_than_it_was_opened_for() {
+        for &request in REFUSED_REQUESTS {
+            assert_eq!(
+                native(libc::SYS_ioctl, [3, request.into(), 0, 0, 0, 0]),
+                fails(libc::EPERM)
+            );
+        }
+        let size = libc::TIOCGWINSZ;
+        assert_eq!(native(libc::SYS_ioctl, [3, size, 0, 0, 0, 0]), ALLOW);
+    }
+
+    #[test]
+    fn limits_are_a_processs_own_to_set() {
+        assert_eq!(native(libc::SYS_prlimit64, [0, 7, 1, 0, 0, 0]), ALLOW);
+        assert_eq!(native(libc::SYS_prlimit64, [81, 7, 1, 0, 0, 0]), fails(libc::EPERM));
     }
 
     #[test]

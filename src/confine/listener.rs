@@ -1,5 +1,5 @@
 //! The supervisor's end of a filter: takes the calls that the kernel stopped, and answers them.
-//! seccomp_unotify(2) is the reference.
+//! `seccomp_unotify(2)` is the reference.
 
 #![allow(unsafe_code)]
 

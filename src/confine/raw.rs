@@ -83,6 +83,14 @@ pub(super) fn connect(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
     Errno::result(done).map(drop)
 }
 
+/// The number of the terminal that this is the upper end of.
+pub(super) fn terminal_number(upper: &OwnedFd) -> Result<u32, Errno> {
+    let mut number: libc::c_uint = 0;
+    // SAFETY: the request writes one number.
+    let done = unsafe { libc::ioctl(upper.as_raw_fd(), libc::TIOCGPTN, &raw mut number) };
+    Errno::result(done).map(|_| number)
+}
+
 fn descriptor(number: libc::c_long) -> Result<i32, Errno> {
     i32::try_from(number).map_err(|_| Errno::EBADF)
 }

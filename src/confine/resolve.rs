@@ -112,11 +112,9 @@ impl Spoken {
             return Err(Errno::ENOENT);
         }
         // In a root of its own, an absolute path starts there too.
-        let base =
-            match self.path.has_root() && !ways.resolve.contains(ResolveFlag::RESOLVE_IN_ROOT) {
-                true => None,
-                false => Some(caller.base(self.folder)?),
-            };
+        let is_absolute =
+            self.path.has_root() && !ways.resolve.contains(ResolveFlag::RESOLVE_IN_ROOT);
+        let base = if is_absolute { None } else { Some(caller.base(self.folder)?) };
         match look(base.as_ref(), &self.path, ways) {
             Ok(handle) => {
                 let found = Found::new(handle)?;
@@ -280,6 +278,7 @@ fn present(real: PathBuf, stat: &FileStat) -> PathBuf {
     }
 }
 
-fn by_handle(handle: impl AsFd) -> String {
+/// A path that leads to what a descriptor stands for.
+pub(super) fn by_handle(handle: impl AsFd) -> String {
     format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
 }

@@ -170,6 +170,11 @@ impl Bounds {
         self.zone.is_above(real, &self.zone.place(real))
     }
 
+    /// Whether a denied pattern, or `$EISEN_DIR`, holds a real path, whatever else allows it.
+    pub fn is_denied(&self, real: &Path) -> bool {
+        self.is_eisen(real) || self.denies(real)
+    }
+
     /// Whether a socket at this real path may be connected to: what answers there acts outside
     /// the bounds. One that the process itself may have made is its own.
     pub fn may_connect(&self, real: &Path) -> bool {

@@ -5,6 +5,7 @@
 mod attach;
 mod check;
 mod cli;
+mod confinement;
 mod confining;
 mod demo;
 mod deny;

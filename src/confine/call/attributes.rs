@@ -29,6 +29,7 @@ struct Subject {
 
 impl Call<'_> {
     /// None: it is no call of this kind.
+    #[expect(clippy::many_single_char_names, reason = "registers have no better names")]
     pub(super) fn handle_attributes(&self) -> Option<Step<Outcome>> {
         let [a, b, c, d, e, _] = self.caller.notice.args;
         Some(match self.caller.notice.call {

@@ -3,21 +3,15 @@
 //! onto it. A draft is a new file (or an allowed one that was renamed) under a name that looks
 //! temporary; it is known by its inode, and its maker may do with it as with a file of the zone.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Mutex, PoisonError};
-
-use nix::errno::Errno;
-use nix::sys::stat::fstat;
 
 use super::Call;
-use crate::confine::resolve::{Found, Slot};
+use crate::confine::resolve::Slot;
 use crate::model::Action;
 
-/// Drafts of one agent; past that no further one is made.
-const MAX: usize = 4096;
+/// Entries of a folder that are looked at for the file that a draft may be of.
+const LOOKED_AT: usize = 4096;
 
 /// What tells a draft behind the name of the file it is of.
 const MARKS: [&str; 10] =
@@ -27,26 +21,6 @@ const MARKS: [&str; 10] =
 const STARTS: [&str; 5] = ["sed", "tmp", ".tmp", "tmp.", "4913"];
 const RANDOM_MAX: usize = 12;
 
-/// The drafts of one agent, by device and inode.
-#[derive(Debug, Default)]
-pub(in crate::confine) struct Drafts(Mutex<HashSet<(u64, u64)>>);
-
-impl Drafts {
-    pub(in crate::confine) fn hold(&self, found: &Found) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(&found.identity())
-    }
-
-    pub(super) fn add(&self, file: impl AsFd) -> Result<(), Errno> {
-        let stat = fstat(file)?;
-        let mut drafts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if drafts.len() >= MAX {
-            return Err(Errno::EACCES);
-        }
-        drafts.insert((stat.st_dev, stat.st_ino));
-        Ok(())
-    }
-}
-
 impl Call<'_> {
     /// Whether a name that the bounds deny may be a draft's: it looks temporary, and in its folder
     /// is a file that it can be of.
@@ -54,7 +28,9 @@ impl Call<'_> {
         let Some(name) = slot.name.to_str() else { return false };
         let may_write =
             |name: &OsStr| self.bounds.judge(&slot.folder.real.join(name), Action::Write).is_ok();
-        if !self.bounds.is_inside(&slot.folder.real) {
+        // What is denied by name stays so; and only beside single files is there need of drafts.
+        let real = slot.real();
+        if !self.bounds.is_inside(&real) || self.bounds.is_denied(&real) {
             return false;
         }
         if originals(name).any(|of| may_write(OsStr::from_bytes(of.as_bytes()))) {
@@ -62,7 +38,7 @@ impl Call<'_> {
         }
         looks_random(name)
             && std::fs::read_dir(&slot.folder.real).is_ok_and(|entries| {
-                entries.flatten().take(MAX).any(|entry| may_write(&entry.file_name()))
+                entries.flatten().take(LOOKED_AT).any(|entry| may_write(&entry.file_name()))
             })
     }
 }
@@ -75,7 +51,8 @@ fn originals(name: &str) -> impl Iterator<Item = &str> {
     let ends: Vec<usize> = ends.map(|(at, _)| at).collect();
     starts.into_iter().flat_map(move |start| {
         let skipped = name.len() - start.len();
-        let whole = (skipped > 0).then_some(start);
+        // A dot in front makes a name hidden, not another file's.
+        let whole = name[..skipped].contains(['#', '~']).then_some(start);
         let cut = ends.clone().into_iter().filter(move |&at| at > skipped);
         let cut = cut.filter(move |&at| is_mark(&name[at..])).map(move |at| &name[skipped..at]);
         whole.into_iter().chain(cut)
@@ -119,9 +96,10 @@ mod tests {
         ] {
             assert!(of(name, "Cargo.toml"), "{name}");
         }
-        for name in ["build.rs", "buildings", "build-script"] {
+        for name in ["build.rs", "buildings", "build-script", ".build"] {
             assert!(!of(name, "build"), "{name}");
         }
+        assert!(!of(".env", "env"));
         assert!(looks_random("sedXk29ab") && looks_random("4913") && !looks_random("sedative.rs"));
     }
 }

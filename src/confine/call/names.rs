@@ -4,7 +4,8 @@
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, RenameFlags, renameat2};
@@ -12,41 +13,42 @@ use nix::libc;
 use nix::sys::stat::{Mode, SFlag, mkdirat, mknodat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
-use super::{Call, Outcome, Step};
+use super::{Call, Outcome, Step, Stop};
 use crate::confine::resolve::{Found, Slot, Spoken, Ways};
 use crate::model::Action;
+use crate::zone::Denied;
 
-/// Files in a folder that is moved; one with more is not.
+/// Entries of a folder that comes from outside; one with more is not looked through.
 const MOVED_MAX: usize = 200_000;
 
 impl Call<'_> {
-    pub(super) fn make_folder(&self, spoken: Spoken, mode: u64) -> Step<Outcome> {
+    pub(super) fn make_folder(&self, spoken: &Spoken, mode: u64) -> Step<Outcome> {
         let may_be = |real: &Path| self.bounds.is_above(real);
-        self.make_where(may_be, &spoken, |slot, umask| {
+        self.make_where(may_be, spoken, |slot, umask| {
             let mode = super::low_unsigned(mode) & !umask & 0o7777;
             mkdirat(&slot.folder.handle, &*slot.name, Mode::from_bits_truncate(mode))
         })
     }
 
     /// A file, a pipe or a socket; devices are not for an agent to make.
-    pub(super) fn make_node(&self, spoken: Spoken, mode: u64, device: u64) -> Step<Outcome> {
+    pub(super) fn make_node(&self, spoken: &Spoken, mode: u64, device: u64) -> Step<Outcome> {
         let mode = super::low_unsigned(mode);
         let kind = SFlag::from_bits_truncate(mode & SFlag::S_IFMT.bits());
         if matches!(kind, SFlag::S_IFBLK | SFlag::S_IFCHR) {
             return Err(Errno::EPERM.into());
         }
-        self.make(&spoken, |slot, umask| {
+        self.make(spoken, |slot, umask| {
             let mode = Mode::from_bits_truncate(mode & !umask & 0o7777);
             mknodat(&slot.folder.handle, &*slot.name, kind, mode, device)
         })
     }
 
-    pub(super) fn make_link(&self, target: u64, spoken: Spoken) -> Step<Outcome> {
+    pub(super) fn make_link(&self, target: u64, spoken: &Spoken) -> Step<Outcome> {
         let target = self.caller.path(target)?;
-        self.make(&spoken, |slot, _| symlinkat(&*target, &slot.folder.handle, &*slot.name))
+        self.make(spoken, |slot, _| symlinkat(&*target, &slot.folder.handle, &*slot.name))
     }
 
-    pub(super) fn link(&self, folder: u64, path: u64, to: Spoken, flags: u64) -> Step<Outcome> {
+    pub(super) fn link(&self, folder: u64, path: u64, to: &Spoken, flags: u64) -> Step<Outcome> {
         let flags = AtFlags::from_bits_retain(super::low(flags));
         let from = self.spoken(folder, path)?;
         let ways =
@@ -61,7 +63,14 @@ impl Call<'_> {
         }
         // Whoever has another name for a file has all of it.
         self.demand_write(&source, &from)?;
-        self.demand_name(&slot, &to)?;
+        self.demand_name(&slot, to)?;
+        let real = slot.real();
+        if source.kind() == SFlag::S_IFSOCK
+            && self.connects_to_all(&real)
+            && !self.connects_to_all(&source.real)
+        {
+            return Err(Errno::EACCES.into());
+        }
         // The wall sees to it that no link widens what it grants.
         if self.wall_leaves_names(&slot.folder) && !self.bounds.is_inside(&source.real) {
             return Ok(Outcome::GoOn);
@@ -73,10 +82,13 @@ impl Call<'_> {
         Ok(Outcome::Done)
     }
 
-    pub(super) fn remove(&self, spoken: Spoken, flags: u64) -> Step<Outcome> {
+    pub(super) fn remove(&self, spoken: &Spoken, flags: u64) -> Step<Outcome> {
         let Some(slot) = spoken.slot(&self.caller)? else { return Ok(Outcome::GoOn) };
         slot.occupant()?;
-        self.demand_name(&slot, &spoken)?;
+        if self.bounds.is_held(&slot.real()) {
+            return Err(Errno::EBUSY.into());
+        }
+        self.demand_name(&slot, spoken)?;
         if self.wall_leaves_names(&slot.folder) {
             return Ok(Outcome::GoOn);
         }
@@ -91,7 +103,7 @@ impl Call<'_> {
         Ok(Outcome::Done)
     }
 
-    pub(super) fn rename(&self, old: Spoken, new: Spoken, flags: u64) -> Step<Outcome> {
+    pub(super) fn rename(&self, old: &Spoken, new: &Spoken, flags: u64) -> Step<Outcome> {
         let flags = RenameFlags::from_bits(super::low_unsigned(flags)).ok_or(Errno::EINVAL)?;
         if flags.contains(RenameFlags::RENAME_WHITEOUT) {
             return Err(Errno::EPERM.into());
@@ -105,26 +117,35 @@ impl Call<'_> {
         if exchanges && replaced.is_none() {
             return Err(Errno::ENOENT.into());
         }
-        self.demand_name(&from, &old)?;
-        if self.demand_name(&to, &new).is_err() && self.may_be_draft(&to) {
-            // An editor keeps what it is about to replace under such a name.
-            self.confinement.drafts().add(&moved.handle)?;
-        } else {
-            self.demand_name(&to, &new)?;
+        if self.bounds.is_held(&from.real()) || self.bounds.is_held(&to.real()) {
+            return Err(Errno::EBUSY.into());
         }
-        if self.wall_leaves_names(&from.folder) && self.wall_leaves_names(&to.folder) {
+        self.demand_name(&from, old)?;
+        let demanded = self.demand_name(&to, new);
+        // An editor keeps what it is about to replace under such a name.
+        let keeps = demanded.is_err() && replaced.is_none() && self.may_be_draft(&to);
+        if !keeps {
+            demanded?;
+        }
+        let wall_leaves =
+            self.wall_leaves_names(&from.folder) && self.wall_leaves_names(&to.folder);
+        if wall_leaves && !keeps {
             return Ok(Outcome::GoOn);
         }
-        self.demand_below(&moved, &from, &to, &old)?;
+        self.demand_move(&moved, &from, &to)?;
         if let Some(replaced) = replaced.filter(|_| exchanges) {
-            self.demand_below(&replaced, &to, &from, &new)?;
+            self.demand_move(&replaced, &to, &from)?;
         }
         self.take_rights()?;
-        let (from, to) = (
-            (&from.folder.handle, with_slash(&from, &old)?),
-            (&to.folder.handle, with_slash(&to, &new)?),
-        );
-        renameat2(from.0, &*from.1, to.0, &*to.1, flags)?;
+        let (old_name, new_name) = (with_slash(&from, old)?, with_slash(&to, new)?);
+        let (old_folder, new_folder) = (&from.folder.handle, &to.folder.handle);
+        renameat2(old_folder, &*old_name, new_folder, &*new_name, flags)?;
+        if keeps {
+            self.confinement.drafts().add(&moved.handle)?;
+        } else if !exchanges {
+            // It is what it was the draft of.
+            self.confinement.drafts().remove(moved.identity());
+        }
         Ok(Outcome::Done)
     }
 
@@ -160,32 +181,29 @@ impl Call<'_> {
     }
 
     /// Demands all that a folder holds, where it is and where it is to be: under its new name what
-    /// was denied may be allowed.
-    fn demand_below(&self, moved: &Found, from: &Slot, to: &Slot, spoken: &Spoken) -> Step<()> {
+    /// was denied may be allowed. And no socket of somebody else's is to come where the caller may
+    /// connect to all.
+    fn demand_move(&self, moved: &Found, from: &Slot, to: &Slot) -> Step<()> {
+        let (from, to) = (from.real(), to.real());
+        if self.connects_to_all(&to) && !self.connects_to_all(&from) && holds_socket(moved)? {
+            return Err(Errno::EACCES.into());
+        }
         if moved.kind() != SFlag::S_IFDIR {
             return Ok(());
         }
-        let (from, to) = (from.real(), to.real());
-        let mut folders = vec![moved.path().into()];
-        let mut seen = 0;
-        while let Some(folder) = folders.pop() {
-            let folder: std::path::PathBuf = folder;
-            for entry in fs::read_dir(&folder).map_err(|error| errno(&error))? {
-                let entry = entry.map_err(|error| errno(&error))?;
-                let below = entry.path();
-                let below = below.strip_prefix(moved.path()).unwrap_or(Path::new(""));
-                self.demand(&from.join(below), Action::Write, spoken)?;
-                self.demand(&to.join(below), Action::Write, spoken)?;
-                seen += 1;
-                if seen > MOVED_MAX {
-                    return Err(Errno::EACCES.into());
-                }
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    folders.push(entry.path());
-                }
-            }
+        let folder = moved.path();
+        for at in [&from, &to] {
+            self.bounds.judge_tree(Path::new(&folder), at, Action::Write).map_err(|denied| {
+                // One grant would not do for all that is in it.
+                let denied = Denied { grantable: false, ..denied };
+                Stop::Outside { denied, real: from.clone(), spoken: from.clone() }
+            })?;
         }
         Ok(())
+    }
+
+    fn connects_to_all(&self, real: &Path) -> bool {
+        self.bounds.is_inside(real) || real.starts_with(&self.bounds.reach().private)
     }
 
     /// What a call with `AT_EMPTY_PATH` or a path is about.
@@ -204,6 +222,29 @@ fn with_slash(slot: &Slot, spoken: &Spoken) -> Result<CString, Errno> {
         name.push(b'/');
     }
     CString::new(name).map_err(|_| Errno::EINVAL)
+}
+
+/// Whether it is a socket, or a folder with one somewhere below.
+fn holds_socket(moved: &Found) -> Result<bool, Errno> {
+    if moved.kind() != SFlag::S_IFDIR {
+        return Ok(moved.kind() == SFlag::S_IFSOCK);
+    }
+    let mut folders = vec![PathBuf::from(moved.path())];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).map_err(|error| errno(&error))? {
+            let entry = entry.map_err(|error| errno(&error))?;
+            let kind = entry.file_type().map_err(|error| errno(&error))?;
+            seen += 1;
+            if kind.is_socket() || seen > MOVED_MAX {
+                return Ok(true);
+            }
+            if kind.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    Ok(false)
 }
 
 fn errno(error: &std::io::Error) -> Errno {

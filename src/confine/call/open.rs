@@ -3,11 +3,12 @@
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, ResolveFlag, open, openat};
+use nix::fcntl::{FcntlArg, OFlag, ResolveFlag, fcntl, open, openat};
 use nix::libc;
-use nix::sys::stat::{Mode, SFlag};
+use nix::sys::stat::{Mode, SFlag, makedev};
 
 use super::{Call, Outcome, Step};
+use crate::confine::raw;
 use crate::confine::resolve::{Found, Slot, Spoken, Target, Ways};
 use crate::model::Action;
 use crate::zone::Grant;
@@ -16,26 +17,29 @@ use crate::zone::Grant;
 const SAID: OFlag =
     OFlag::O_CREAT.union(OFlag::O_EXCL).union(OFlag::O_NOFOLLOW).union(OFlag::O_DIRECTORY);
 
+/// The other ends of all terminals.
+const TERMINALS: &str = "/dev/pts";
+
 /// How often a file may come and go between a look and an open.
 const TRIES: usize = 4;
 
 impl Call<'_> {
-    pub(super) fn open(&self, spoken: Spoken, flags: u64, mode: u64) -> Step<Outcome> {
+    pub(super) fn open(&self, spoken: &Spoken, flags: u64, mode: u64) -> Step<Outcome> {
         let flags = OFlag::from_bits_retain(super::low(flags));
-        self.open_resolving(&spoken, flags, super::low_unsigned(mode), ResolveFlag::empty())
+        self.open_resolving(spoken, flags, super::low_unsigned(mode), ResolveFlag::empty())
     }
 
     /// `openat2`: what the file is to be opened with is in memory.
-    pub(super) fn open_how(&self, spoken: Spoken, how: u64, size: u64) -> Step<Outcome> {
-        const SIZE: u64 = size_of::<libc::open_how>() as u64;
-        if size < SIZE {
+    pub(super) fn open_how(&self, spoken: &Spoken, how: u64, size: u64) -> Step<Outcome> {
+        const SIZE: usize = size_of::<libc::open_how>();
+        if size < SIZE as u64 {
             return Err(Errno::EINVAL.into());
         }
-        if size > SIZE {
+        if size > SIZE as u64 {
             // Of a later kernel; whoever asks for it is ready for this answer.
             return Err(Errno::E2BIG.into());
         }
-        let bytes: [u8; SIZE as usize] = self.caller.bytes(how)?;
+        let bytes: [u8; SIZE] = self.caller.bytes(how)?;
         let field = |at: usize| {
             let mut number = [0; 8];
             number.copy_from_slice(&bytes[at..at + 8]);
@@ -44,7 +48,7 @@ impl Call<'_> {
         let resolve = ResolveFlag::from_bits(field(16)).ok_or(Errno::EINVAL)?;
         let flags = i32::try_from(field(0)).map_err(|_| Errno::EINVAL)?;
         let mode = u32::try_from(field(8)).map_err(|_| Errno::EINVAL)?;
-        self.open_resolving(&spoken, OFlag::from_bits_retain(flags), mode, resolve)
+        self.open_resolving(spoken, OFlag::from_bits_retain(flags), mode, resolve)
     }
 
     fn open_resolving(
@@ -98,8 +102,13 @@ impl Call<'_> {
             return Ok(Outcome::GoOn);
         }
         let action = if writes { Action::Write } else { Action::Read };
-        if !self.confinement.drafts().hold(found) {
+        if !self.confinement.drafts().holds(found.identity()) {
             self.demand(&found.real, action, spoken)?;
+        }
+        if found.kind() == SFlag::S_IFCHR
+            && let Some(outcome) = self.open_terminal(found, flags)?
+        {
+            return Ok(outcome);
         }
         let is_regular = found.kind() == SFlag::S_IFREG;
         if is_regular {
@@ -118,6 +127,31 @@ impl Call<'_> {
         let flags_now = (flags - SAID) | OFlag::O_CLOEXEC;
         let file = open(&*found.path(), flags_now, Mode::empty())?;
         Ok(hand_in(file, flags))
+    }
+
+    /// Opens an end of a terminal: a new one, or the other end of one that the caller opened. At
+    /// all others somebody else types. None for what is no such device.
+    fn open_terminal(&self, found: &Found, flags: OFlag) -> Step<Option<Outcome>> {
+        let is_new = found.stat.st_rdev == makedev(5, 2);
+        if !is_new && !found.real.starts_with(TERMINALS) {
+            return Ok(None);
+        }
+        if !is_new && !self.confinement.terminals().holds(found.identity()) {
+            return Err(Errno::EACCES.into());
+        }
+        self.take_rights()?;
+        let ours = OFlag::O_CLOEXEC | OFlag::O_NOCTTY | OFlag::O_NONBLOCK;
+        let file = open(&*found.path(), (flags - SAID) | ours, Mode::empty())?;
+        if !flags.contains(OFlag::O_NONBLOCK) {
+            let now = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
+            fcntl(&file, FcntlArg::F_SETFL(now - OFlag::O_NONBLOCK))?;
+        }
+        if is_new {
+            let other = format!("{TERMINALS}/{}", raw::terminal_number(&file)?);
+            let handle = OFlag::O_PATH | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
+            self.confinement.terminals().add(open(&*other, handle, Mode::empty())?)?;
+        }
+        Ok(Some(hand_in(file, flags)))
     }
 
     /// Makes a file; None if somebody else did meanwhile.

@@ -19,7 +19,7 @@ impl Bench {
     }
 
     /// A call that the kernel stopped.
-    fn stopped(&self, session: &str, path: &str) -> Request {
+    fn stopped(session: &str, path: &str) -> Request {
         Request {
             key: SessionKey::new(AgentId::new("a"), SessionId::new(session)),
             path: path.into(),

@@ -8,13 +8,14 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::serve::run_file::Remains;
 use crate::serve::run_file::RunInfo;
 use crate::serve::tests::fake::Fake;
 use crate::serve::{Limits, RunFile, Server, Tokens};
 
 fn info(team: &str, address: &str) -> RunInfo {
     let address: SocketAddr = address.parse().unwrap();
-    let remains = Default::default();
+    let remains = Remains::default();
     let (name, port) = (team.to_owned(), address.port());
     RunInfo { team: name, pid: 1, port, address, token: team.to_owned(), remains }
 }

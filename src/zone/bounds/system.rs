@@ -28,20 +28,18 @@ const READABLE: &[&str] = &[
 /// Links of `/etc` that are read by all, and lead elsewhere on some systems.
 const LINKS: [&str; 3] = ["/etc/resolv.conf", "/etc/localtime", "/etc/machine-id"];
 
-/// Folders of devices that come and go, each no one's but the user's.
-const FOLDERS: [&str; 4] = ["pts", "shm", "mqueue", "hugepages"];
+/// Folders of devices and memory that come and go, each no one's but the user's.
+const FOLDERS: [&str; 3] = ["shm", "mqueue", "hugepages"];
+
+/// The lower ends of terminals: the doorbell tells whose each is, path rules could not.
+const TERMINALS: &str = "/dev/pts";
 
 /// What a program needs of `/dev` to be one.
 const BASIC: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "ptmx"];
 
-/// Devices by which memory, disks, or the user's own keyboard are reached past every path: each
-/// name that begins so. Block devices are left out whatever they are called.
-#[rustfmt::skip]
-const WITHHELD: &[&str] = &[
-    "mem", "kmem", "port", "sg", "bsg", "nvme", "ng", "raw", "mtd", "ubi", "dax", "loop-control",
-    "btrfs-control", "mapper", "snapshot", "nvram", "fuse", "cuse", "uinput", "uhid", "hidraw",
-    "vfio", "megaraid", "mpt",
-];
+/// What else a program may use as its user does: processors beside the processor, cameras, sound.
+/// All others reach memory, disks, networks or the user's own keyboard past every path.
+const USUAL: [&str; 9] = ["accel", "dri", "dxg", "kfd", "kvm", "nvidia", "snd", "video", "udmabuf"];
 
 /// What `/dev` holds that may be used.
 #[derive(Debug)]
@@ -54,26 +52,18 @@ pub(super) struct Devices {
 impl Devices {
     /// Lists `/dev` as it is now: what is plugged in later is not among them.
     pub(super) fn all() -> Self {
-        let mut devices = Self::folders();
-        let mut pending = vec![PathBuf::from(DEV)];
-        while let Some(folder) = pending.pop() {
-            let Ok(entries) = fs::read_dir(&folder) else { continue };
-            for entry in entries.flatten() {
-                let (name, path) = (entry.file_name(), entry.path());
-                let Ok(kind) = entry.file_type() else { continue };
-                let top = folder == Path::new(DEV);
-                let begins = |start: &&str| name.as_encoded_bytes().starts_with(start.as_bytes());
-                if kind.is_block_device() || kind.is_symlink() {
-                    continue;
-                }
-                if top && WITHHELD.iter().any(begins) {
-                    continue;
-                }
-                if !kind.is_dir() {
-                    devices.single.insert(path);
-                } else if !devices.folders.contains(&path) {
-                    pending.push(path);
-                }
+        let mut devices = Self::basic();
+        let mut pending: Vec<_> = fs::read_dir(DEV).into_iter().flatten().flatten().collect();
+        pending.retain(|entry| {
+            let name = entry.file_name();
+            USUAL.iter().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes()))
+        });
+        while let Some(entry) = pending.pop() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                pending.extend(fs::read_dir(entry.path()).into_iter().flatten().flatten());
+            } else if kind.is_char_device() {
+                devices.single.insert(entry.path());
             }
         }
         devices
@@ -81,19 +71,17 @@ impl Devices {
 
     /// Only what a program needs.
     pub(super) fn basic() -> Self {
-        let mut devices = Self::folders();
-        devices.folders.retain(|folder| folder.exists());
-        devices.single = BASIC.iter().map(|name| Path::new(DEV).join(name)).collect();
-        devices
-    }
-
-    fn folders() -> Self {
-        let folders = FOLDERS.iter().map(|name| Path::new(DEV).join(name)).collect();
-        Self { folders, single: BTreeSet::new() }
+        let folders = FOLDERS.iter().map(|name| Path::new(DEV).join(name));
+        Self {
+            folders: folders.filter(|folder| folder.exists()).collect(),
+            single: BASIC.iter().map(|name| Path::new(DEV).join(name)).collect(),
+        }
     }
 
     pub(super) fn hold(&self, real: &Path) -> bool {
-        self.single.contains(real) || self.folders.iter().any(|folder| real.starts_with(folder))
+        self.single.contains(real)
+            || real.starts_with(TERMINALS)
+            || self.folders.iter().any(|folder| real.starts_with(folder))
     }
 
     /// Each folder and each single device.

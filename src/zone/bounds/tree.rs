@@ -42,7 +42,7 @@ impl Bounds {
     /// of, what the bounds are told by: the workspace, `$EISEN_DIR`, the git folder, the private
     /// TMPDIR.
     pub fn is_held(&self, real: &Path) -> bool {
-        self.places().any(|place| place.starts_with(real)) || self.private.starts_with(real)
+        self.places().any(|place| place.starts_with(real))
     }
 
     fn subtree_of(&self, real: &Path, here: &Here, action: Action) -> Subtree {
@@ -178,7 +178,7 @@ impl Bounds {
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
         let eisen = self.zone.eisen.iter().map(std::path::PathBuf::as_path);
         let workspace = [self.zone.workspace()];
-        eisen.chain(workspace).chain(self.zone.git.places())
+        eisen.chain(workspace).chain([&*self.private]).chain(self.zone.git.places())
     }
 }
 

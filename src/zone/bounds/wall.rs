@@ -80,7 +80,8 @@ impl<'a> Builder<'a> {
         let bounds = self.bounds;
         let root = Path::new("/");
         self.rule(root, Grant::List, true);
-        self.rule(&bounds.private, Grant::Whole, true);
+        // What comes there is looked at: a socket from elsewhere does not.
+        self.rule(&bounds.private, Grant::Write, true);
         match bounds.reach.confine {
             Confine::Workspace => {
                 self.outside(root, Grant::Whole, &bounds.denied.to_found(root), true, 0);
@@ -141,7 +142,7 @@ impl<'a> Builder<'a> {
         depth: usize,
     ) {
         let bounds = self.bounds;
-        if bounds.is_eisen(path) || bounds.denied.matched(denied) {
+        if bounds.is_eisen(path) || bounds.denied.matched(denied) || *path == *bounds.private {
             return;
         }
         if path == bounds.zone.workspace() || bounds.zone.git.is_own(path) {

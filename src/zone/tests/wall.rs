@@ -47,7 +47,7 @@ fn a_folder_has_a_rule_if_all_in_it_is_granted() {
     spec.denied = bed.globs(&["**/.env", "src/ui/deep", "@/home/.ssh", "@/home/**/*.key"]);
     spec.git = GitAccess::Read;
     expect![[r#"
-        @/eisen/tmp/ui             Whole
+        @/eisen/tmp/ui             Write
         @/home/.bashrc             Whole
         @/ws/.git                  Read
         @/ws/README.md             Write
@@ -74,7 +74,7 @@ fn a_zone_of_everything_is_held_but_for_git() {
     let mut spec = bed.spec(&["**"]);
     spec.git = GitAccess::Commit;
     expect![[r#"
-        @/eisen/tmp/ui             Whole
+        @/eisen/tmp/ui             Write
         @/home                     Whole
         @/ws                       Read
         @/ws/.git/HEAD             Write
@@ -91,7 +91,7 @@ fn single_files_have_rules_of_their_own() {
     let bed = Bed::new(TREE);
     let spec = bed.spec(&["src/*.rs", "src/ui/*", "*/api/**"]);
     expect![[r#"
-        @/eisen/tmp/ui             Whole
+        @/eisen/tmp/ui             Write
         @/home                     Whole
         @/ws/src/api               Write
         @/ws/src/main.rs           Write
@@ -110,7 +110,7 @@ fn strict_bounds_grant_nothing_beside_the_workspace() {
     spec.readable = bed.globs(&["@/out/**"]);
     spec.denied = bed.globs(&["@/needs/write/w"]);
     expect![[r#"
-        @/eisen/tmp/ui             Whole
+        @/eisen/tmp/ui             Write
         @/logs/1/z                 Write
         @/needs/read               Read
         @/out                      Read

@@ -1,0 +1,58 @@
+# What is at hand in every shell.
+echo tried
+case "$1" in
+tool-cat) cat "$CLOSED/secret" ;;
+tool-redirection) read -r line < "$CLOSED/secret"; echo "$line" ;;
+tool-subshell) (cd "$CLOSED" && cat < secret) ;;
+tool-standard-input) cat /dev/stdin < "$CLOSED/secret" ;;
+tool-file-descriptor) exec 5< "$CLOSED/secret"; cat /dev/fd/5 ;;
+tool-background) sh -c 'cat "$CLOSED/secret" > late' & wait; cat late ;;
+tool-new-session) setsid -w cat "$CLOSED/secret" ;;
+tool-find) find "$CLOSED" -name secret -exec cat {} + ;;
+tool-grep) grep -r . "$CLOSED" ;;
+tool-tar) tar -C "$CLOSED" -c secret ;;
+tool-tar-unpacked) tar -C "$CLOSED" -c secret | tar -x && cat secret ;;
+tool-cp) cp -r "$CLOSED/inner" copy; cat copy/secret ;;
+tool-cp-linking) cp -l "$CLOSED/secret" copy; cat copy ;;
+tool-mv) mv "$CLOSED/secret" mine; cat mine ;;
+tool-dd) dd if="$CLOSED/secret" status=none ;;
+tool-install) install -m 644 "$CLOSED/secret" copy; cat copy ;;
+tool-ln) ln -s "$CLOSED" folder; cat folder/secret ;;
+tool-sed) sed -n p "$CLOSED/secret" ;;
+tool-diff) diff /dev/null "$CLOSED/secret" ;;
+tool-source) . "$CLOSED/script" ;;
+tool-git) git diff --no-index /dev/null "$CLOSED/secret" ;;
+tool-git-object) git init -q repository && cd repository && git cat-file -p "$(git hash-object -w "$CLOSED/secret")" ;;
+tool-git-clone) git clone -q "file://$CLOSED/repository" clone; cat clone/secret ;;
+tool-cc) printf '#include "%s"\n' "$CLOSED/secret" | cc -E - ;;
+tool-cc-assembler) printf '.incbin "%s"\n' "$CLOSED/secret" | cc -x assembler -c -o object - && cat object ;;
+tool-perl) perl -pe '' "$CLOSED/secret" ;;
+tool-vim) vim -es -u NONE -c '%print' -c 'q!' "$CLOSED/secret" ;;
+tool-gdb) gdb -q -batch -ex "dump binary memory taken $ADDRESS ${ADDRESS}+64" -p "$VICTIM"; cat taken ;;
+tool-strace) strace -o /dev/null cat "$CLOSED/secret" ;;
+tool-unshare) unshare --user --map-root-user cat "$CLOSED/secret" ;;
+tool-nsenter) nsenter --target "$VICTIM" --mount cat "$CLOSED/secret" ;;
+tool-chroot) chroot / cat "$CLOSED/secret" ;;
+tool-environment) env -i cat "$CLOSED/secret" ;;
+tool-write) echo changed > "$CLOSED/victim" ;;
+tool-append) echo changed >> "$DOCS/guide" ;;
+tool-tee) echo changed | tee "$CLOSED/victim" ;;
+tool-touch) touch "$CLOSED/victim" ;;
+tool-touch-new) touch "$CLOSED/new" ;;
+tool-sed-in-place) sed -i s/untouched/changed/ "$DOCS/guide" ;;
+tool-cp-over) cp own "$CLOSED/victim" ;;
+tool-cp-denied-name) cp own "$MIXED/.env" ;;
+tool-mv-over) mv own "$DOCS/guide" ;;
+tool-mv-denied-name) mv own "$MIXED/.env" ;;
+tool-rm) rm -f "$CLOSED/victim" ;;
+tool-rm-all) rm -rf "${CLOSED:?}" ;;
+tool-chmod) chmod -R go-rwx "${CLOSED:?}" ;;
+tool-setfattr) setfattr -n user.mark -v new "$CLOSED/victim" ;;
+tool-patch) printf -- '--- guide\n+++ guide\n@@ -1 +1 @@\n-untouched\n+changed\n' | patch -d "$DOCS" guide ;;
+tool-git-configured) cd "$CLOSED/repository" && git config user.name changed ;;
+tool-kill) kill -9 "$VICTIM" ;;
+tool-docker) DOCKER_HOST="unix://$OUTSIDE/stream" timeout 0.2 docker version ;;
+tool-curl) curl -m 0.2 --unix-socket "$OUTSIDE/stream" http://localhost/ ;;
+tool-dbus) DBUS_SESSION_BUS_ADDRESS="unix:path=$OUTSIDE/stream" timeout 0.2 dbus-send --session --dest=org.freedesktop.systemd1 / org.freedesktop.DBus.Peer.Ping ;;
+tool-ssh-agent) SSH_AUTH_SOCK="$OUTSIDE/stream" timeout 0.2 ssh-add -l ;;
+esac

@@ -1,0 +1,100 @@
+// A process outside, that escapes are after: it has the secret in its memory, its environment and
+// behind a descriptor, opens the file and makes another
+// again and again if told to, has terminals and sockets. What
+// reaches it, it tells. It ends with its standard input.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <termios.h>
+#include <unistd.h>
+
+static char secret[4096];
+
+static int listener(const char *folder, const char *name, int type) {
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    socklen_t length = sizeof at;
+    int fd = socket(AF_UNIX, type | SOCK_NONBLOCK, 0);
+    if (folder) {
+        if (chdir(folder)) exit(3);
+        strcpy(at.sun_path, name);
+    } else {
+        strcpy(at.sun_path + 1, name);
+        length = offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name);
+    }
+    if (bind(fd, (struct sockaddr *)&at, length)) { perror("bind"); exit(3); }
+    if (type != SOCK_DGRAM && listen(fd, 100)) exit(3);
+    return fd;
+}
+
+static int terminal(int *slave) {
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    grantpt(master);
+    unlockpt(master);
+    *slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    struct termios raw;
+    tcgetattr(*slave, &raw);
+    cfmakeraw(&raw);
+    tcsetattr(*slave, TCSANOW, &raw);
+    return master;
+}
+
+int main(int argc, char **argv) {
+    const char *closed = argv[1], *outside = argv[2], *abstract = argv[3];
+    char name[200], typed_at[100], pushed_at[100];
+    prctl(PR_SET_PDEATHSIG, 9);
+    struct pollfd reached[9];
+    reached[0].fd = listener(closed, "stream", SOCK_STREAM);
+    reached[1].fd = listener(closed, "packets", SOCK_SEQPACKET);
+    reached[2].fd = listener(closed, "datagrams", SOCK_DGRAM);
+    reached[3].fd = listener(outside, "stream", SOCK_STREAM);
+    reached[4].fd = listener(outside, "datagrams", SOCK_DGRAM);
+    snprintf(name, sizeof name, "%s-stream", abstract);
+    reached[5].fd = listener(NULL, name, SOCK_STREAM);
+    snprintf(name, sizeof name, "%s-datagrams", abstract);
+    reached[6].fd = listener(NULL, name, SOCK_DGRAM);
+    int typed, pushed, keyboard = terminal(&typed), screen = terminal(&pushed);
+    strcpy(typed_at, ptsname(keyboard));
+    strcpy(pushed_at, ptsname(screen));
+    reached[7].fd = pushed;
+    // What is written to the terminal comes out at its master.
+    reached[8].fd = screen;
+
+    if (chdir(closed)) return 3;
+    int fd = open("secret", O_RDONLY);
+    ssize_t length = read(fd, secret, sizeof secret - 1);
+    printf("%d %p %d %s %s\n", getpid(), (void *)secret, fd, typed_at, pushed_at);
+    fflush(stdout);
+    if (write(keyboard, secret, length) < 0) return 3;
+    for (;;) {
+        struct pollfd all[10];
+        memcpy(all, reached, sizeof reached);
+        all[9].fd = 0;
+        for (int i = 0; i < 10; i++) all[i].events = POLLIN;
+        poll(all, 10, argc > 4 ? 5 : -1);
+        if (all[9].revents) return 0;
+        for (int i = 0; i < 9; i++) {
+            // Those that listen got a connection, if one comes out.
+            if (!(all[i].revents & POLLIN)) continue;
+            char byte[64];
+            printf("reached %d\n", i);
+            fflush(stdout);
+            if (i < 7 && accept(all[i].fd, NULL, NULL) >= 0) continue;
+            if (read(all[i].fd, byte, sizeof byte) <= 0) continue;
+        }
+        int again = open("secret", O_RDONLY);
+        if (again >= 0) close(again);
+        if (argc > 4) {
+            unlink("empty/later");
+            again = open("empty/later", O_WRONLY | O_CREAT, 0644);
+            if (again >= 0 && write(again, secret, length) == length) close(again);
+        }
+    }
+}

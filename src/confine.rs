@@ -20,6 +20,8 @@ mod enter;
 mod filter;
 mod listener;
 mod own;
+#[cfg(test)]
+mod promises;
 mod raw;
 mod resolve;
 mod ruleset;

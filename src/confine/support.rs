@@ -8,6 +8,17 @@ use nix::libc;
 
 use super::filter;
 
+// Each feature as people are told of it.
+pub(super) const LANDLOCK: &str = "Landlock: Linux 5.13, built in and switched on (`lsm=`)";
+pub(super) const TRUNCATION: &str = "Landlock ABI 3 (Linux 6.2): truncation";
+pub(super) const PROCESSOR: &str = "a processor whose system calls are known: x86_64 or aarch64";
+pub(super) const NOTIFICATION: &str = "seccomp user notification: Linux 5.5, not itself forbidden";
+pub(super) const HAND_IN: &str = "descriptors handed in with the answer: Linux 5.14";
+pub(super) const DEVICES: &str = "Landlock ABI 5 (Linux 6.10): devices controlled by ioctl";
+pub(super) const SCOPES: &str =
+    "Landlock ABI 6 (Linux 6.12): signals and abstract sockets to processes outside";
+pub(super) const KILLABLE: &str = "calls that no signal interrupts while they wait: Linux 5.19";
+
 /// What the running kernel has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a feature of its own")]
@@ -42,12 +53,12 @@ impl Support {
     /// tier can be had.
     pub fn lacking(&self) -> Vec<&'static str> {
         let lacks = [
-            (self.landlock == 0, "Landlock: Linux 5.13, built in and switched on (`lsm=`)"),
+            (self.landlock == 0, LANDLOCK),
             // Else a file that may only be read could be emptied.
-            ((1..3).contains(&self.landlock), "Landlock ABI 3 (Linux 6.2): truncation"),
-            (!self.processor, "a processor whose system calls are known: x86_64 or aarch64"),
-            (!self.notification, "seccomp user notification: Linux 5.5, not itself forbidden"),
-            (!self.hand_in, "descriptors handed in with the answer: Linux 5.14"),
+            ((1..3).contains(&self.landlock), TRUNCATION),
+            (!self.processor, PROCESSOR),
+            (!self.notification, NOTIFICATION),
+            (!self.hand_in, HAND_IN),
         ];
         words(&lacks)
     }
@@ -57,12 +68,9 @@ impl Support {
         let mut missing = self.lacking();
         if missing.is_empty() {
             missing.extend(words(&[
-                (self.landlock < 5, "Landlock ABI 5 (Linux 6.10): devices controlled by ioctl"),
-                (
-                    self.landlock < 6,
-                    "Landlock ABI 6 (Linux 6.12): signals and abstract sockets to processes outside",
-                ),
-                (!self.killable, "calls that no signal interrupts while they wait: Linux 5.19"),
+                (self.landlock < 5, DEVICES),
+                (self.landlock < 6, SCOPES),
+                (!self.killable, KILLABLE),
             ]));
         }
         missing

@@ -2,7 +2,10 @@
 
 use std::process::{Command, Stdio};
 
-use crate::harness::{Stage, agent};
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use crate::harness::{Program, Stage, agent, run};
 
 #[test]
 fn the_subscriber_allows_what_it_was_told_to() {
@@ -30,4 +33,44 @@ fn the_subscriber_allows_what_it_was_told_to() {
 
     team.stop();
     assert!(subscriber.wait().unwrap().success());
+}
+
+/// The README shows what it did; what only depends on the run is left out of the comparison.
+#[test]
+#[cfg(target_os = "linux")]
+fn an_agent_that_is_a_shell_is_stopped_as_the_readme_has_it() {
+    let readme = include_str!("../../README.md");
+    let (_, section) = readme.split_once("## What a zone holds").unwrap();
+    let (section, _) = section.split_once("## Commands").unwrap();
+    let blocks: Vec<&str> = section.split("```text\n").skip(1).collect();
+    let [decisions, console, log] = blocks[..] else { panic!("{} blocks", blocks.len()) };
+    let lines = |block: &str| -> Vec<String> {
+        block.lines().take_while(|line| *line != "```").map(str::to_owned).collect()
+    };
+
+    let stage = Stage::new();
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/config/shell.toml");
+    let team = Program::start(&mut stage.eisen_core(&["up", "--port", "0", "-c", config]));
+    let mut port = team.connect();
+    for (id, said) in ["b1", "b2"].iter().zip(lines(decisions).chunks(2)) {
+        port.expect(&json!({"type": "blocked", "id": id, "status": "pending"}));
+        let words: Vec<&str> = said[0].strip_prefix("$ eisen-core ").unwrap().split(' ').collect();
+        assert_eq!(run(&mut stage.eisen_core(&words)).stdout.trim_end(), said[1]);
+    }
+    port.expect(&json!({"type": "blocked", "path": "src/api", "sweep": 3}));
+    let mut logged: Vec<String> =
+        run(&mut stage.eisen_core(&["logs", "ui"])).stdout.lines().map(str::to_owned).collect();
+    team.signal(Signal::SIGINT);
+    let ended = team.wait();
+
+    let event = |line: &String| line.split_once("s  ").map(|(_, event)| event.to_owned());
+    let mut shown: Vec<_> = ended.stdout.lines().map(str::to_owned).collect();
+    shown.retain(|line| lines(console).iter().any(|told| event(told) == event(line)));
+    let events = |lines: &[String]| lines.iter().map(event).collect::<Vec<_>>();
+    assert_eq!(events(&shown), events(&lines(console)), "{}", ended.stdout);
+    // Folders have their entries in any order.
+    let mut told = lines(log);
+    logged.sort();
+    told.sort();
+    assert_eq!(logged, told);
 }

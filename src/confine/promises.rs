@@ -1,0 +1,228 @@
+//! What is promised of each tier, and what is not, as `docs/confinement.md` tells it. A row is
+//! there to be held by a test of `tests/it/confinement`, or to say that nothing holds it.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write as _;
+
+use expect_test::expect_file;
+
+use super::Support;
+use super::support::{self, DEVICES, KILLABLE, SCOPES};
+
+/// Who holds a promise.
+struct Promise {
+    what: &'static str,
+    /// At the tier `protocol`.
+    protocol: &'static str,
+    /// At the tier `kernel`.
+    wall: &'static str,
+    doorbell: &'static str,
+    from: Since,
+}
+
+/// The kernel that it takes.
+enum Since {
+    /// Any with a kernel tier.
+    Tier,
+    /// One that has this, too.
+    Feature(&'static str),
+    /// Each that this program runs on.
+    Any,
+    /// There is none.
+    Never,
+}
+
+const YES: &str = "yes";
+const NO: &str = "–";
+/// Only what goes over the protocol.
+const ASKED: &str = "what it asks its client for";
+const AT_START: &str = "what is there at its start";
+
+#[rustfmt::skip]
+const PROMISES: &[Promise] = &[
+    Promise {
+        what: "No program of the agent reads the contents of a file outside its zone",
+        protocol: ASKED, wall: AT_START, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "… or writes, empties or replaces one",
+        protocol: ASKED, wall: AT_START, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "… or executes one",
+        protocol: NO, wall: AT_START, doorbell: NO, from: Since::Tier,
+    },
+    Promise {
+        what: "… or changes its mode, owner, times or extended attributes",
+        protocol: NO, wall: NO, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "No name of the workspace outside the zone is made, moved, linked or removed",
+        protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "A file that is made later and that a `denied` pattern matches is denied too",
+        protocol: ASKED, wall: NO, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "A path that is swapped between the look at it and its use gains nothing",
+        protocol: YES, wall: AT_START, doorbell: "what it does itself", from: Since::Tier,
+    },
+    Promise {
+        what: "`$EISEN_DIR`, with the control token, is neither read nor written",
+        protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "Hooks, config and info of the repository are not written",
+        protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "Sockets by path: only those that the agent's programs made, and listed ones",
+        protocol: NO, wall: NO, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "Abstract sockets of processes outside are not connected to",
+        protocol: NO, wall: YES, doorbell: YES, from: Since::Feature(SCOPES),
+    },
+    Promise {
+        what: "Processes outside are not looked into (ptrace, memory, descriptors)",
+        protocol: NO, wall: YES, doorbell: NO, from: Since::Tier,
+    },
+    Promise {
+        what: "… and get no signals",
+        protocol: NO, wall: YES, doorbell: NO, from: Since::Feature(SCOPES),
+    },
+    Promise {
+        what: "Disks and the machine's memory are not opened",
+        protocol: NO, wall: YES, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "Devices outside are not controlled (ioctl)",
+        protocol: NO, wall: YES, doorbell: NO, from: Since::Feature(DEVICES),
+    },
+    Promise {
+        what: "Nothing is mounted, no other root or namespace is entered, `io_uring` is absent",
+        protocol: NO, wall: "mounts", doorbell: "its filter", from: Since::Tier,
+    },
+    Promise {
+        what: "A blocked access is put before the orchestrator, and can be held and let through",
+        protocol: ASKED, wall: NO, doorbell: "what was meant", from: Since::Tier,
+    },
+    Promise {
+        what: "A signal to a program does not break off its call that is held",
+        protocol: NO, wall: NO, doorbell: YES, from: Since::Feature(KILLABLE),
+    },
+    Promise {
+        what: "No process outlives its agent or the team",
+        protocol: "wardens", wall: "wardens", doorbell: "wardens", from: Since::Any,
+    },
+    Promise {
+        what: "Names in folders, sizes, times",
+        protocol: NO, wall: NO, doorbell: NO, from: Since::Never,
+    },
+    Promise {
+        what: "The network (TCP, UDP), and what listens there",
+        protocol: NO, wall: NO, doorbell: NO, from: Since::Never,
+    },
+    Promise {
+        what: "What git's objects remember of a denied file",
+        protocol: NO, wall: "with `git = \"none\"`", doorbell: "with `git = \"none\"`", from: Since::Tier,
+    },
+    Promise {
+        what: "Side channels: timing, load, caches",
+        protocol: NO, wall: NO, doorbell: NO, from: Since::Never,
+    },
+];
+
+/// All that a kernel can lack: what there is no tier without, and what leaves a gap.
+fn features() -> (Vec<&'static str>, Vec<&'static str>) {
+    let nothing = Support {
+        landlock: 0,
+        processor: false,
+        notification: false,
+        hand_in: false,
+        killable: false,
+    };
+    let old = Support { landlock: 1, ..nothing };
+    let gaps = Support {
+        landlock: 3,
+        processor: true,
+        notification: true,
+        hand_in: true,
+        killable: false,
+    };
+    let mut needed = nothing.lacking();
+    needed.extend(old.lacking().into_iter().filter(|words| !nothing.lacking().contains(words)));
+    (needed, gaps.missing())
+}
+
+fn tables() -> String {
+    let mut text = String::new();
+    let (needed, gaps) = features();
+    let tier = needed.iter().copied().filter_map(linux).max().unwrap();
+    text += "| promise | `protocol` | `kernel`: wall | `kernel`: doorbell | from |\n";
+    text += "| --- | --- | --- | --- | --- |\n";
+    for Promise { what, protocol, wall, doorbell, from } in PROMISES {
+        let from = match from {
+            Since::Tier => shown(tier),
+            Since::Feature(words) => shown(linux(words).unwrap().max(tier)),
+            Since::Any => "any".to_owned(),
+            Since::Never => NO.to_owned(),
+        };
+        writeln!(text, "| {what} | {protocol} | {wall} | {doorbell} | {from} |").unwrap();
+    }
+    text += "\n| what a kernel may lack | without it |\n| --- | --- |\n";
+    for words in needed {
+        writeln!(text, "| {words} | there is no kernel tier |").unwrap();
+    }
+    for words in gaps {
+        writeln!(text, "| {words} | a gap, which is named |").unwrap();
+    }
+    text
+}
+
+/// The version that a feature's words name.
+fn linux(words: &str) -> Option<(u32, u32)> {
+    let (_, version) = words.split_once("Linux ")?;
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn shown((major, minor): (u32, u32)) -> String {
+    format!("Linux {major}.{minor}")
+}
+
+const BEGIN: &str =
+    "<!-- Printed by src/confine/promises.rs; UPDATE_EXPECT=1 writes it anew. -->\n";
+const END: &str = "<!-- Until here. -->\n";
+
+#[test]
+fn the_document_has_what_is_promised() {
+    // Not as it was when this was built.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/confinement.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = document.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let wanted = format!("{before}{BEGIN}{}{END}{after}", tables());
+    expect_file!["../../docs/confinement.md"].assert_eq(&wanted);
+}
+
+#[test]
+fn each_feature_is_told_of_once() {
+    let (needed, gaps) = features();
+    let mut all = [needed, gaps].concat();
+    all.sort_unstable();
+    let mut known = [
+        support::LANDLOCK,
+        support::TRUNCATION,
+        support::PROCESSOR,
+        support::NOTIFICATION,
+        support::HAND_IN,
+        DEVICES,
+        SCOPES,
+        KILLABLE,
+    ];
+    known.sort_unstable();
+    assert_eq!(all, known);
+}

@@ -1,7 +1,6 @@
 //! The process that made a call, as `/proc` and its memory show it. What is read is the caller's
 //! own only while its call waits, which every reading ends with asking.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{IoSliceMut, Read};
@@ -152,15 +151,16 @@ fn words(argument: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn parse_identity(status: &str) -> Option<Identity> {
-    let fields: HashMap<&str, &str> =
-        status.lines().filter_map(|line| line.split_once(":\t")).collect();
+    // They stand near the beginning; the kernel escapes line ends in the name before them.
+    let field =
+        |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(":\t"));
     // Real, effective, saved, and that of the file system.
-    let of_files = |key: &str| fields.get(key)?.split_whitespace().nth(3)?.parse().ok();
+    let of_files = |key: &str| field(key)?.split_whitespace().nth(3)?.parse().ok();
     Some(Identity {
-        process: fields.get("Tgid")?.parse().ok()?,
+        process: field("Tgid")?.parse().ok()?,
         user: of_files("Uid")?,
         group: of_files("Gid")?,
-        groups: fields.get("Groups")?.split_whitespace().map_while(|id| id.parse().ok()).collect(),
-        umask: u32::from_str_radix(fields.get("Umask")?, 8).ok()?,
+        groups: field("Groups")?.split_whitespace().map_while(|id| id.parse().ok()).collect(),
+        umask: u32::from_str_radix(field("Umask")?, 8).ok()?,
     })
 }

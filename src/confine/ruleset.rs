@@ -2,8 +2,10 @@
 //! covers a path.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +30,11 @@ pub(super) struct Ruleset {
 /// The rules by their paths. A rule belongs to what was there when the ruleset was made, and not
 /// to what took its place: identities tell them apart. The ruleset keeps what it names from being
 /// forgotten, so that no other file gets the same number.
+///
+/// Real paths have one spelling, so that their bytes tell them apart; to take them to pieces for
+/// each lookup is what a call would wait for longest.
 #[derive(Debug, Default)]
-struct Covers(HashMap<PathBuf, (Grant, Identity)>);
+struct Covers(HashMap<OsString, (Grant, Identity)>);
 
 /// Device and inode.
 type Identity = (u64, u64);
@@ -80,23 +85,36 @@ const NEWEST: ABI = ABI::V7;
 
 impl Covers {
     fn insert(&mut self, rule: &Rule, identity: Identity) {
-        let entry = self.0.entry(rule.path.clone()).or_insert((rule.grant, identity));
+        let path: PathBuf = rule.path.components().collect();
+        let entry = self.0.entry(path.into()).or_insert((rule.grant, identity));
         // Rules for the same place add up.
         *entry = (entry.0.max(rule.grant), identity);
     }
 
     fn cover(&self, real: &Path, grant: Grant, identity: Identity) -> bool {
-        let granted = |path| self.0.get(path).filter(|(granted, _)| *granted >= grant);
+        let granted = |path: &[u8]| {
+            let found = self.0.get(OsStr::from_bytes(path));
+            found.filter(|(granted, _)| *granted >= grant)
+        };
+        let real = real.as_os_str().as_bytes();
         if granted(real).is_some_and(|(_, of_rule)| *of_rule == identity) {
             return true;
         }
-        real.ancestors().skip(1).any(|folder| {
+        folders_above(real).any(|folder| {
             granted(folder).is_some_and(|(_, of_rule)| {
                 // One that was moved away took its rule along; a mount hides it.
+                let folder = Path::new(OsStr::from_bytes(folder));
                 folder.metadata().is_ok_and(|now| (now.dev(), now.ino()) == *of_rule)
             })
         })
     }
+}
+
+/// The folders that an absolute path lies in, from the innermost to the root.
+fn folders_above(real: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let above = memchr::memrchr_iter(b'/', real).map(|at| &real[..at.max(1)]);
+    // The root lies in none.
+    above.filter(move |folder| *folder != real)
 }
 
 fn rights(grant: Grant, abi: ABI) -> BitFlags<AccessFs> {

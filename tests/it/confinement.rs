@@ -97,7 +97,9 @@ fn tools(stage: &Stage) {
         ("say.so", &["say.c", "-shared", "-fPIC", "-DLIBRARY"]),
     ] {
         let mut cc = Command::new("cc");
-        let done = run(cc.args(["-O1", "-o", program]).args(args).current_dir(&tools));
+        let rounds = std::env::var("EISEN_ROUNDS").map(|rounds| format!("-DROUNDS={rounds}"));
+        let cc = cc.args(["-O1", "-o", program]).args(rounds).args(args).current_dir(&tools);
+        let done = run(cc);
         assert_eq!(done.code, 0, "these tests need a C compiler:\n{}", done.stderr);
     }
 }

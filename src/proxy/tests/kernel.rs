@@ -33,7 +33,7 @@ impl Bench {
     }
 
     async fn passes(&self, session: &str, path: &str) -> bool {
-        let settled = self.routing.request(self.stopped(session, path)).await;
+        let settled = self.routing.request(Self::stopped(session, path)).await;
         settled == Some(Settlement::Allowed)
     }
 }

@@ -188,7 +188,9 @@ impl<'a> Scene<'a> {
             let (before, after) = (&before[trial.name], &after[trial.name]);
             for path in before.keys().chain(after.keys()) {
                 let (was, is) = (before.get(path), after.get(path));
-                if was != is {
+                // A busy process outside writes there all the time.
+                let is_busy = trial.needs.contains(&Need::BusyVictim) && path.contains("/empty");
+                if was != is && !is_busy {
                     seen.push((Shows::Changed, format!("{path} was {was:?}, is {is:?}")));
                 }
             }
@@ -208,7 +210,7 @@ impl<'a> Scene<'a> {
                 command
                     .arg(self.folder("shop/closed", trial.name))
                     .arg(self.folder("outside", trial.name))
-                    .arg(&trial.secret.replace("sesame:0g", "eisen-trial-"))
+                    .arg(trial.secret.replace("sesame:0g", "eisen-trial-"))
                     .args((trial.needs.contains(&Need::BusyVictim)).then_some("busy"))
                     .env("SECRET", &trial.secret);
                 (trial.name, Victim::start(&mut command))

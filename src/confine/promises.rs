@@ -78,7 +78,7 @@ const PROMISES: &[Promise] = &[
         protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
     },
     Promise {
-        what: "Sockets by path: only those that the agent's programs made, and listed ones",
+        what: "Sockets by path: only those in the zone and the private TMPDIR, where none is brought from outside, and listed ones",
         protocol: NO, wall: NO, doorbell: YES, from: Since::Tier,
     },
     Promise {

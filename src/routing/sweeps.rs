@@ -179,7 +179,7 @@ mod tests {
             ("core/a", ".env", "."),
             ("a/b/c/d", "a/b/x", "a/b"),
             ("/etc/shadow", "/etc/ssl/key", "/etc"),
-            ("/etc/shadow", "/root/x", "/"),
+            ("/etc/shadow", "/srv/x", "/"),
             ("/etc/shadow", "core/a", "/"),
             ("core/a", "/etc/shadow", "/"),
             // One of them is the folder of the other.

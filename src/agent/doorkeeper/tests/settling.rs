@@ -39,8 +39,8 @@ async fn what_may_not_wait_is_denied_at_once() {
     let mut bench = bench(true);
     assert!(!bench.rings(Attempt { may_wait: false, ..named("core/x.ts") }).await);
     assert_eq!(bench.blocked().await, "b1 - denied read core/x.ts");
-    assert!(!bench.rings(Attempt { grantable: false, ..named("/root/.eisen/x") }).await);
-    assert_eq!(bench.blocked().await, "b2 - denied read /root/.eisen/x");
+    assert!(!bench.rings(Attempt { grantable: false, ..named("/home/u/.eisen/x") }).await);
+    assert_eq!(bench.blocked().await, "b2 - denied read /home/u/.eisen/x");
 }
 
 #[tokio::test(start_paused = true)]

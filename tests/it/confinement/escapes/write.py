@@ -33,7 +33,7 @@ def readable_by_reopening():
 
 def mapped():
     fd = os.open(VICTIM_FILE, os.O_RDWR)
-    mmap.mmap(fd, 0)[0:3] = b"XXX"
+    mmap.mmap(fd, 0)[0:3] = b"new"
 
 
 def new_file():

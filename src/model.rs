@@ -16,7 +16,7 @@ pub use agent::{AgentState, AgentStatus};
 pub use event::{Delta, Event, Snapshot, TurnEnd, UsageReport};
 pub use id::{AgentId, BlockedId, SessionId, SessionKey};
 pub use map::{Cost, FileNode, SessionMode, Usage};
-pub use path::{fold, wire_path};
+pub use path::{fold, wire_path, wire_real, within};
 
 /// Milliseconds since the Unix epoch.
 pub type TimestampMs = u64;

@@ -36,7 +36,7 @@ use self::open::Root;
 pub use self::patterns::Subtree;
 use self::patterns::{Patterns, Place, Workspace};
 use self::real::{PATH_MAX, real};
-use crate::model::{Action, fold, wire_path};
+use crate::model::{Action, fold, wire_path, wire_real, within};
 
 /// What a zone is compiled from. Patterns are globs relative to the workspace, or absolute.
 #[derive(Clone, Debug)]
@@ -249,7 +249,7 @@ impl Zone {
     }
 
     fn judge(&self, real: &Path, place: &Place, action: Action) -> Verdict {
-        if !place.is_text() || self.eisen.iter().any(|eisen| real.starts_with(eisen)) {
+        if !place.is_text() || self.eisen.iter().any(|eisen| within(eisen, real).is_some()) {
             return Verdict::Never;
         }
         let allowed = match self.git.judge(real, action) {
@@ -284,7 +284,7 @@ impl Zone {
     }
 
     fn wire(&self, real: &Path) -> Arc<str> {
-        wire_path(&self.workspace.real, &self.workspace.real, real).into()
+        wire_real(&self.workspace.real, real).into()
     }
 
     /// The denial of a path that leads nowhere: it is shown by name, and cut where it is too long.
@@ -292,7 +292,7 @@ impl Zone {
         let bytes = path.as_os_str().as_bytes();
         let path = match bytes.len() {
             0 => Arc::from(""),
-            1..PATH_MAX => self.wire(path),
+            1..PATH_MAX => wire_path(&self.workspace.real, &self.workspace.real, path).into(),
             _ => {
                 let start = String::from_utf8_lossy(&bytes[..PATH_MAX]).into_owned();
                 format!("{start}…").into()

@@ -16,6 +16,7 @@ use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
 use super::listener::{Listener, Notice};
+use super::raw;
 
 /// The kernel's limit to a path, with the final NUL.
 const PATH_MAX: usize = 4096;
@@ -23,6 +24,9 @@ const PATH_MAX: usize = 4096;
 const USUAL: usize = 256;
 /// Pages are this, or a multiple of it.
 const PAGE: usize = 4096;
+
+/// The kernel's mark of what was unlinked.
+pub(super) const DELETED: &str = " (deleted)";
 
 /// How much of a process's arguments is looked at.
 const ARGUMENTS: u64 = 128 * 1024;
@@ -94,6 +98,20 @@ impl Caller<'_> {
         }
     }
 
+    /// Where [`Caller::base`] is; None if no path leads there, or perhaps none.
+    pub(super) fn base_path(&self, descriptor: u64) -> Result<Option<PathBuf>, Errno> {
+        let tid = self.notice.tid;
+        let link = match descriptor_number(descriptor) {
+            libc::AT_FDCWD => format!("/proc/{tid}/cwd"),
+            number => format!("/proc/{tid}/fd/{number}"),
+        };
+        let Ok(place) = fs::read_link(link) else { return Ok(None) };
+        let place = self.confirm(place)?;
+        let is_there =
+            place.has_root() && !place.as_os_str().as_bytes().ends_with(DELETED.as_bytes());
+        Ok(is_there.then_some(place))
+    }
+
     /// What a descriptor stands for.
     pub(super) fn descriptor(&self, number: i32) -> Result<OwnedFd, Errno> {
         let opened = self.open(&format!("/proc/{}/fd/{number}", self.notice.tid));
@@ -104,6 +122,13 @@ impl Caller<'_> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.notice.tid));
         let status = self.confirm(status.map_err(|_| Errno::EACCES)?)?;
         parse_identity(&status).ok_or(Errno::EACCES)
+    }
+
+    /// Whether the call is made with all the superuser's rights to files, in this group; false also
+    /// where that takes longer to find out.
+    pub(super) fn is_superuser_of(&self, group: u32) -> Result<bool, Errno> {
+        let rights = raw::file_rights(self.notice.tid);
+        self.confirm(rights.is_ok_and(|rights| rights == (0, group)))
     }
 
     /// Whether the arguments of the caller's process name a path: `real`, or the words that it

@@ -10,12 +10,18 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::support::receiving_ends;
+
 /// Wakes handler and caller on the same processor, one after the other, since Linux 6.6.
 const SYNC_WAKE_UP: u64 = 1;
 
 /// The listener of one filter; every process under that filter rings it.
 #[derive(Debug)]
-pub(super) struct Listener(OwnedFd);
+pub(super) struct Listener {
+    fd: OwnedFd,
+    /// Receiving ends when no process is left.
+    ends: bool,
+}
 
 /// A call that waits in the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -34,25 +40,22 @@ impl Listener {
         unsafe {
             libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP);
         }
-        Self(listener)
+        Self { fd: listener, ends: receiving_ends() }
     }
 
     /// Waits for the next call; None when no process is left under the filter.
     pub(super) fn receive(&self) -> io::Result<Option<Notice>> {
         loop {
-            let mut waiting = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut waiting, PollTimeout::NONE) {
-                Err(Errno::EINTR) => continue,
-                other => other?,
-            };
-            let seen = waiting[0].revents().unwrap_or(PollFlags::empty());
-            if !seen.contains(PollFlags::POLLIN) {
+            if !self.ends && self.poll(PollTimeout::NONE) == PollFlags::POLLHUP {
                 return Ok(None);
             }
             // SAFETY: zeroes are a valid value, and the kernel asks for them.
             let mut notice: libc::seccomp_notif = unsafe { std::mem::zeroed() };
             match self.control(libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notice) {
                 Ok(_) => {}
+                Err(Errno::ENOENT) if self.poll(PollTimeout::ZERO) == PollFlags::POLLHUP => {
+                    return Ok(None);
+                }
                 // The caller was killed before it was heard.
                 Err(Errno::ENOENT | Errno::EINTR) => continue,
                 Err(errno) => return Err(errno.into()),
@@ -98,6 +101,13 @@ impl Listener {
         }
     }
 
+    /// `POLLIN`: a call is there. `POLLHUP`: no process is left.
+    fn poll(&self, timeout: PollTimeout) -> PollFlags {
+        let mut waiting = [PollFd::new(self.fd.as_fd(), PollFlags::POLLIN)];
+        while poll(&mut waiting, timeout) == Err(Errno::EINTR) {}
+        waiting[0].revents().unwrap_or(PollFlags::empty())
+    }
+
     fn respond(&self, id: u64, error: i32, flags: libc::c_ulong) {
         let mut response = libc::seccomp_notif_resp { id, val: 0, error, flags: flag(flags) };
         // An error says that the caller is gone.
@@ -107,7 +117,7 @@ impl Listener {
     fn control<T>(&self, request: libc::Ioctl, argument: *mut T) -> nix::Result<libc::c_int> {
         // SAFETY: each request above is given a pointer to the structure that it is defined with,
         // valid for reading and writing for the length of the call.
-        Errno::result(unsafe { libc::ioctl(self.0.as_raw_fd(), request, argument) })
+        Errno::result(unsafe { libc::ioctl(self.fd.as_raw_fd(), request, argument) })
     }
 }
 

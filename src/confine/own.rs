@@ -21,7 +21,8 @@ type Identity = (u64, u64);
 impl Own {
     pub(super) fn holds(&self, identity: Identity) -> bool {
         let mut own = self.own();
-        let is_there = own.get(&identity).is_some_and(is_there);
+        let Some(handle) = own.get(&identity) else { return false };
+        let is_there = is_there(handle);
         if !is_there {
             own.remove(&identity);
         }

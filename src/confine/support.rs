@@ -112,6 +112,11 @@ fn knows_flag(flag: libc::c_ulong) -> bool {
 }
 
 /// Returns the first two numbers of the kernel's version.
+/// Whether who waits for a call to be stopped is told when no process is left that could be.
+pub(super) fn receiving_ends() -> bool {
+    kernel_version().is_some_and(|version| version >= (6, 11))
+}
+
 fn kernel_version() -> Option<(u32, u32)> {
     let name = nix::sys::utsname::uname().ok()?;
     let mut numbers = name.release().to_str()?.split(|c: char| !c.is_ascii_digit());

@@ -1,15 +1,30 @@
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Returns the path as the wire shows it: relative to the workspace with forward slashes (`.` for
 /// the workspace itself), absolute if outside. A relative `path` is taken against `cwd`, and `.`
 /// and `..` are folded by name alone. Bytes that are no UTF-8 become U+FFFD.
 pub fn wire_path(workspace: &Path, cwd: &Path, path: &Path) -> String {
-    let folded = fold(&cwd.join(path));
-    match folded.strip_prefix(workspace) {
-        Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
-        Ok(inside) => inside.to_string_lossy().into_owned(),
-        Err(_) => folded.to_string_lossy().into_owned(),
+    wire_real(workspace, &fold(&cwd.join(path)))
+}
+
+/// [`wire_path`] of what is absolute and folded.
+pub fn wire_real(workspace: &Path, real: &Path) -> String {
+    match within(workspace, real) {
+        Some(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
+        Some(inside) => inside.to_string_lossy().into_owned(),
+        None => real.to_string_lossy().into_owned(),
     }
+}
+
+/// What of a path lies below a folder: nothing of the folder itself, None of what is elsewhere.
+/// Both are absolute and folded, which makes bytes tell, many times faster than names do.
+pub fn within<'a>(folder: &Path, path: &'a Path) -> Option<&'a Path> {
+    let folder = folder.as_os_str().as_bytes();
+    let rest = path.as_os_str().as_bytes().strip_prefix(folder)?;
+    let inside = if rest.is_empty() || folder == b"/" { rest } else { rest.strip_prefix(b"/")? };
+    Some(Path::new(OsStr::from_bytes(inside)))
 }
 
 /// Folds `.` and `..` by name, as an editor would, without asking the disk.
@@ -41,5 +56,19 @@ mod tests {
         assert_eq!(wire("/w", "/w"), ".");
         assert_eq!(wire("/w", "../x"), "/x");
         assert_eq!(wire("/w", "/../../etc/passwd"), "/etc/passwd");
+        assert_eq!(wire("/w", "/www"), "/www");
+    }
+
+    #[test]
+    fn what_is_below_a_folder_is_told_by_whole_names() {
+        let within = |folder: &str, path: &str| {
+            within(Path::new(folder), Path::new(path)).map(|inside| inside.display().to_string())
+        };
+        assert_eq!(within("/a/b", "/a/b/c/d").as_deref(), Some("c/d"));
+        assert_eq!(within("/a/b", "/a/b").as_deref(), Some(""));
+        assert_eq!(within("/a/b", "/a/bc"), None);
+        assert_eq!(within("/a/b", "/a"), None);
+        assert_eq!(within("/", "/a").as_deref(), Some("a"));
+        assert_eq!(within("/", "/").as_deref(), Some(""));
     }
 }

@@ -202,6 +202,6 @@ fn first_path(ask: &Ask, permits: &[Permit], workspace: &std::path::Path) -> Den
         Target::File(action) => action,
         Target::Cwd => Action::Read,
     };
-    let path = crate::model::wire_path(workspace, workspace, &permit.real).into();
+    let path = crate::model::wire_real(workspace, &permit.real).into();
     Denied { path, action, grantable: true }
 }

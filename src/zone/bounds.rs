@@ -25,7 +25,7 @@ use super::git::Say;
 use super::patterns::{Patterns, Subtree, Trails};
 use super::real::real;
 use super::{Denied, Verdict, Zone};
-use crate::model::Action;
+use crate::model::{Action, fold, within};
 
 /// What a confined process may reach beside its zone.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ impl Bounds {
         let mut system = if strict { system::readable() } else { Vec::new() };
         system.extend(real_places(&reach.readable));
         Ok(Self {
-            private: real(&reach.private).unwrap_or_else(|| reach.private.clone()),
+            private: real(&reach.private).unwrap_or_else(|| fold(&reach.private)),
             sockets: Patterns::granting(workspace, &reach.sockets)?,
             devices: if strict { Devices::basic() } else { Devices::all() },
             readable: system::outermost(system.into_iter()),
@@ -161,7 +161,7 @@ impl Bounds {
 
     /// Whether a real path lies in the workspace (or is it).
     pub fn is_inside(&self, real: &Path) -> bool {
-        real.starts_with(self.zone.workspace())
+        within(self.zone.workspace(), real).is_some()
     }
 
     /// Whether a real path is that of a folder above something of the workspace that the zone
@@ -210,7 +210,8 @@ impl Bounds {
         if let Some(may) = system::may(action, real) {
             return if may { self.unless_denied(real) } else { Verdict::Never };
         }
-        if real.starts_with(system::DEV) && real != Path::new(system::DEV) {
+        if within(Path::new(system::DEV), real).is_some_and(|device| !device.as_os_str().is_empty())
+        {
             return if self.devices.hold(real) { self.unless_denied(real) } else { Verdict::Never };
         }
         match (self.zone.git.judge(real, action), self.reach.confine) {
@@ -235,7 +236,7 @@ impl Bounds {
     }
 
     fn verdict_strict(&self, real: &Path, action: Action) -> Verdict {
-        let below = |places: &[PathBuf]| places.iter().any(|place| real.starts_with(place));
+        let below = |places: &[PathBuf]| places.iter().any(|place| within(place, real).is_some());
         let needed = below(&self.writable) || action == Action::Read && below(&self.readable);
         if needed || self.allows(real, action) { self.unless_denied(real) } else { Verdict::Denied }
     }
@@ -262,12 +263,12 @@ impl Bounds {
     }
 
     fn is_private(&self, real: &Path) -> bool {
-        real.starts_with(&self.private)
+        within(&self.private, real).is_some()
             && !(self.is_eisen(real)
                 && self.zone.eisen.iter().any(|eisen| eisen.starts_with(&self.private)))
     }
 
     fn is_eisen(&self, real: &Path) -> bool {
-        self.zone.eisen.iter().any(|eisen| real.starts_with(eisen))
+        self.zone.eisen.iter().any(|eisen| within(eisen, real).is_some())
     }
 }

@@ -7,16 +7,18 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
 use nix::libc::O_NONBLOCK;
 use nix::unistd::geteuid;
 
 use super::GitAccess;
 use super::patterns::Subtree;
 use super::real::{PATH_MAX, real};
-use crate::model::Action;
+use crate::model::{Action, within};
 
 /// What in a git folder decides which commands git runs, and on what.
 const SEALED: [&str; 4] = ["hooks", "info", "config", "config.worktree"];
@@ -93,7 +95,7 @@ impl Git {
 
     /// Whether nobody who is told that something may be written can mean this place.
     pub(super) fn is_sealed(&self, real: &Path) -> bool {
-        self.sealed.iter().any(|sealed| real.starts_with(sealed))
+        self.sealed.iter().any(|sealed| within(sealed, real).is_some())
     }
 
     pub(super) fn access(&self) -> GitAccess {
@@ -103,11 +105,11 @@ impl Git {
     /// The path relative to the git folder that it lies in, and what is to be said of it if
     /// [`GitAccess`] allows it.
     fn within<'a>(&self, real: &'a Path) -> Option<(&'a Path, Say)> {
-        let inside = real.strip_prefix(&self.workspace).ok();
+        let inside = within(&self.workspace, real);
         // A worktree may itself lie in the git folder: the workspace is no part of it.
-        let around = |own: &Path| inside.is_some() && self.workspace.starts_with(own);
+        let around = |own: &Path| inside.is_some() && within(own, &self.workspace).is_some();
         let mut own = self.own.iter().filter(|own| !around(own));
-        match own.find_map(|own| real.strip_prefix(own).ok()) {
+        match own.find_map(|own| within(own, real)) {
             Some(within) => Some((within, Say::Allowed)),
             None => Some((inside.and_then(nested)?, Say::Unopposed)),
         }
@@ -167,6 +169,7 @@ fn is_record_file(name: &str) -> bool {
 
 /// What stands behind the first `.git` of a path.
 fn nested(inside: &Path) -> Option<&Path> {
+    memmem::find(inside.as_os_str().as_bytes(), b".git")?;
     let mut names = inside.iter();
     names.find(|name| *name == ".git")?;
     Some(names.as_path())

@@ -13,6 +13,7 @@ use self::glob::Glob;
 pub use self::trail::Subtree;
 pub(super) use self::trail::{Start, Trail, Trails};
 use super::real::real;
+use crate::model::within;
 
 /// The workspace, as it really is and as it was spelled: an absolute pattern may use either.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl Place {
     /// `real` must be free of links, `.` and `..`.
     pub(super) fn new(workspace: &Workspace, real: &Path) -> Self {
         let mut slashed = real.as_os_str().as_bytes().to_vec();
-        let inside = real.strip_prefix(&workspace.real).ok();
+        let inside = within(&workspace.real, real);
         let relative = inside.map(|inside| slashed.len() - inside.as_os_str().len());
         if !slashed.ends_with(b"/") {
             slashed.push(b'/');

@@ -14,7 +14,7 @@ use nix::sys::stat::SFlag;
 use super::{Call, HERE, Outcome, Step, Stop};
 use crate::confine::raw;
 use crate::confine::resolve::{Found, Spoken, Ways};
-use crate::model::{Action, wire_path};
+use crate::model::{Action, wire_real};
 use crate::zone::Denied;
 
 /// No address is longer.
@@ -69,7 +69,7 @@ impl Call<'_> {
             return Ok(());
         }
         let workspace = self.bounds.zone().workspace();
-        let path = wire_path(workspace, workspace, &found.real).into();
+        let path = wire_real(workspace, &found.real).into();
         let denied = Denied { path, action: Action::Write, grantable: true };
         if self.granted.contains(&denied) {
             return Ok(());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::wall::Found;
 use super::{Bounds, Grant, Held, How};
-use crate::model::wire_path;
+use crate::model::wire_real;
 use crate::zone::patterns::Start;
 
 /// Folders that are named; more are counted.
@@ -100,5 +100,5 @@ fn shown_start(bounds: &Bounds, start: &Start) -> String {
 
 fn shown(bounds: &Bounds, path: &Path) -> String {
     let workspace = bounds.zone.workspace();
-    format!("`{}`", wire_path(workspace, workspace, path))
+    format!("`{}`", wire_real(workspace, path))
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use crate::model::Action;
+use crate::model::{Action, within};
 use crate::zone::real::real;
 
 /// The folders of the kernel: what it shows there it guards itself, by who asks. So they may be
@@ -98,7 +98,7 @@ pub(super) fn readable() -> Vec<PathBuf> {
 
 /// What the kernel's own folders allow.
 pub(super) fn may(action: Action, real: &Path) -> Option<bool> {
-    let is_kernels = KERNEL.iter().any(|folder| real.starts_with(folder));
+    let is_kernels = KERNEL.iter().any(|folder| within(Path::new(folder), real).is_some());
     is_kernels.then_some(action == Action::Read)
 }
 

@@ -68,7 +68,8 @@ impl Gate {
         live: impl Iterator<Item = &'a SessionKey>,
     ) -> Vec<Snapshot> {
         let live: HashSet<_> = live.collect();
-        self.sessions
+        let forgotten = self
+            .sessions
             .extract_if(|key, shown| filter.covers(key, shown.mode) && !live.contains(key))
             // What stands for a session that is not there yet has nothing to be forgotten.
             .filter(|(key, shown)| !key.session.as_str().is_empty() || shown.seq > 0)
@@ -78,7 +79,12 @@ impl Gate {
                 seq: shown.seq,
                 nodes: Vec::new(),
             })
-            .collect()
+            .collect();
+        // What is kept from the client may have been in another mode since, which is covered.
+        for shown in self.sessions.values_mut() {
+            shown.as_of = shown.as_of.max(self.as_of);
+        }
+        forgotten
     }
 
     /// Notes a line about `subject` that the client is sent out of line.

@@ -123,6 +123,33 @@ proptest! {
     }
 }
 
+/// What a filter hides while it is in another mode, it does not show by halves afterwards.
+#[test]
+fn a_hidden_session_that_showed_the_view_in_between() {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+    let touched =
+        || ActivityKind::Touched { path: "w".into(), touch: Touch::Read, source: Source::Tool };
+    runtime.unwrap().block_on(async {
+        let mut stage = Stage::new(OrchestratorView::Agent(AgentId::new("lead")), 6);
+        stage.join(64, false).await;
+        for step in [
+            Step::Tell("lead/m", touched()),
+            Step::Tick,
+            Step::Filter(Filter::Session(SessionId::new("s"))),
+            Step::Tell("lead/m", ActivityKind::Closed),
+            Step::Tell("a/s", touched()),
+            Step::Orchestrate("lead/m"),
+            Step::Read(4),
+            Step::Filter(Filter::Mode(SessionMode::Orchestrator)),
+            Step::Orchestrate("lead/l"),
+            Step::Tick,
+        ] {
+            stage.take(step).await;
+        }
+        stage.compare().await;
+    });
+}
+
 /// A tracker that is watched by one client.
 struct Stage {
     bus: Bus,

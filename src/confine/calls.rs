@@ -75,6 +75,9 @@ pub(super) const REFUSED_REQUESTS: &[u32] = &[
     0x541c,      // TIOCLINUX
 ];
 
+/// Commands of `fcntl` that fail with EPERM: who has a lease makes others wait who open the file.
+pub(super) const REFUSED_COMMANDS: &[u32] = &[libc::F_SETLEASE.cast_unsigned()];
+
 // Newer than the crate; the numbers are those of every architecture.
 pub(super) const SYS_FCHMODAT2: libc::c_long = 452;
 pub(super) const SYS_QUOTACTL_FD: libc::c_long = 443;

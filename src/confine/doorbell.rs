@@ -24,7 +24,11 @@ use crate::zone::Denied;
 const HELD_MAX: usize = 2;
 
 /// Calls of all processes behind one listener that are put aside; past that they fail.
-const ASIDE_MAX: usize = 4096;
+const ASIDE_MAX: usize = 1024;
+
+/// Of those, the ones that are done on a thread of their own: each takes descriptors too, of which
+/// all agents share what the supervisor may have.
+const LATER_MAX: usize = 64;
 
 /// How often is looked whether a call that waits was abandoned.
 const STILL_THERE: Duration = Duration::from_millis(500);
@@ -40,6 +44,8 @@ pub struct Doorbell {
     runtime: Handle,
     /// Calls that were put aside, of each process.
     aside: Mutex<HashMap<u32, usize>>,
+    /// One for each call that is done later.
+    later: Arc<()>,
 }
 
 impl Doorbell {
@@ -50,6 +56,7 @@ impl Doorbell {
             confinement,
             runtime: Handle::current(),
             aside: Mutex::new(HashMap::new()),
+            later: Arc::new(()),
         });
         thread::Builder::new().name("doorbell".to_owned()).spawn(move || doorbell.run())?;
         Ok(())
@@ -103,14 +110,16 @@ impl Doorbell {
 
     fn later(self: &Arc<Self>, notice: Notice, act: Box<dyn FnOnce() -> Result<(), Errno> + Send>) {
         let caller = Caller { notice, listener: &self.listener };
-        let place = caller.identity().ok().and_then(|of| self.put_aside(of.process));
-        let Some(place) = place else {
+        let count = Arc::clone(&self.later);
+        let has_room = Arc::strong_count(&count) <= LATER_MAX + 1;
+        let process = caller.identity().ok().filter(|_| has_room).map(|of| of.process);
+        let Some(place) = process.and_then(|process| self.put_aside(process)) else {
             return self.answer(notice, Err(Errno::EAGAIN));
         };
         let doorbell = Arc::clone(self);
         let spawned = thread::Builder::new().spawn(move || {
             doorbell.answer(notice, act().map(|()| Outcome::Done));
-            drop(place);
+            drop((place, count));
         });
         if spawned.is_err() {
             self.answer(notice, Err(Errno::EAGAIN));

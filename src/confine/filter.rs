@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 use nix::libc::{self, seccomp_data, sock_filter};
 
-use super::calls::{ABSENT, NOTIFIED, REFUSED, REFUSED_REQUESTS};
+use super::calls::{ABSENT, NOTIFIED, REFUSED, REFUSED_COMMANDS, REFUSED_REQUESTS};
 
 /// What the kernel calls the processor that this program is built for; None where the numbers of
 /// the calls were never looked at.
@@ -47,7 +47,8 @@ pub(super) fn program(native: u32) -> Vec<sock_filter> {
         }
     }
     program.extend(datagrams_to_paths(fails(libc::EACCES)));
-    program.extend(requests(fails(libc::EPERM)));
+    program.extend(requests(libc::SYS_ioctl, REFUSED_REQUESTS, fails(libc::EPERM)));
+    program.extend(requests(libc::SYS_fcntl, REFUSED_COMMANDS, fails(libc::EPERM)));
     program.extend(limits_of_others(fails(libc::EPERM)));
     program.push(end(libc::SECCOMP_RET_ALLOW));
     program
@@ -71,13 +72,12 @@ fn datagrams_to_paths(refused: u32) -> Vec<sock_filter> {
 }
 
 /// Requests to a descriptor that reach past what it was opened for: attributes of a file that may
-/// only be read, and what somebody types at a terminal. Falls through for all others.
-fn requests(refused: u32) -> Vec<sock_filter> {
-    let checks: Vec<_> =
-        REFUSED_REQUESTS.iter().flat_map(|&request| if_equal(request, refused)).collect();
+/// only be read, what somebody types at a terminal, others who open a file. Falls through for all
+/// others.
+fn requests(call: libc::c_long, requests: &[u32], refused: u32) -> Vec<sock_filter> {
+    let checks: Vec<_> = requests.iter().flat_map(|&request| if_equal(request, refused)).collect();
     let length = u8::try_from(checks.len() + 2).unwrap_or(u8::MAX);
-    let mut program =
-        vec![jump(libc::BPF_JEQ, number(libc::SYS_ioctl), 0, length), load(argument(1))];
+    let mut program = vec![jump(libc::BPF_JEQ, number(call), 0, length), load(argument(1))];
     program.extend(checks);
     // Later checks look at the number again.
     program.push(load(offset_of!(seccomp_data, nr)));
@@ -215,6 +215,14 @@ mod tests {
                 fails(libc::EPERM)
             );
         }
+        for &command in REFUSED_COMMANDS {
+            assert_eq!(
+                native(libc::SYS_fcntl, [3, command.into(), 0, 0, 0, 0]),
+                fails(libc::EPERM)
+            );
+        }
+        let own = libc::F_SETFL.cast_unsigned().into();
+        assert_eq!(native(libc::SYS_fcntl, [3, own, 0, 0, 0, 0]), ALLOW);
         let size = libc::TIOCGWINSZ;
         assert_eq!(native(libc::SYS_ioctl, [3, size, 0, 0, 0, 0]), ALLOW);
     }

@@ -11,12 +11,14 @@ use nix::errno::Errno;
 use nix::fcntl::{
     AT_FDCWD, OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlink, readlinkat,
 };
-use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat, lstat};
 use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
 
 use super::caller::{Caller, DELETED};
 use crate::model::within;
 
+/// Where each process finds itself.
+const PROC: &str = "/proc";
 const HANDLE: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
 /// What forbids a path to go where links and `..` lead.
 const SCOPED: ResolveFlag = ResolveFlag::RESOLVE_BENEATH
@@ -34,6 +36,9 @@ pub(super) struct Found {
     /// Where it is: absolute and free of links; no path for what lies in no folder (`pipe:[7]`).
     pub(super) real: PathBuf,
     pub(super) stat: FileStat,
+    /// It was reached through another process, which we may look into and the caller perhaps not:
+    /// the kernel alone is to open it, and nothing is done with it here.
+    pub(super) is_foreign: bool,
 }
 
 /// Where a name is, or would be made.
@@ -75,7 +80,7 @@ impl Found {
     pub(super) fn new(handle: OwnedFd) -> Result<Self, Errno> {
         let stat = fstat(&handle)?;
         let real = PathBuf::from(readlink(&*by_handle(&handle))?);
-        Ok(Self { handle, real: present(real, &stat), stat })
+        Ok(Self { handle, real: present(real, &stat), stat, is_foreign: false })
     }
 
     pub(super) fn kind(&self) -> SFlag {
@@ -84,7 +89,13 @@ impl Found {
 
     /// Tells it from every other file, whatever it is called.
     pub(super) fn identity(&self) -> (u64, u64) {
-        (self.stat.st_dev, self.stat.st_ino)
+        identity(&self.stat)
+    }
+
+    /// Whether it lies in no folder: a pipe, a socket, memory.
+    pub(super) fn is_nowhere(&self) -> bool {
+        let is_memory = || self.stat.st_nlink == 0 && bytes(&self.real).starts_with(b"/memfd:");
+        !self.real.has_root() || is_memory()
     }
 
     /// A path that leads to it whatever becomes of its name.
@@ -103,7 +114,7 @@ impl Slot {
         let handle =
             openat(&self.folder.handle, &*self.name, HANDLE | OFlag::O_NOFOLLOW, Mode::empty())?;
         let stat = fstat(&handle)?;
-        Ok(Found { handle, real: self.real(), stat })
+        Ok(Found { handle, real: self.real(), stat, is_foreign: self.folder.is_foreign })
     }
 }
 
@@ -124,7 +135,7 @@ impl Spoken {
             Ok(handle) => {
                 let found = Found::new(handle)?;
                 // `/proc/self` led to this process: it means the caller.
-                if !found.real.starts_with("/proc") {
+                if within(Path::new(PROC), &found.real).is_none() {
                     return Ok(Target::Found(found));
                 }
             }
@@ -150,18 +161,18 @@ impl Spoken {
         }
         spelled.push(&self.path);
         // What is above a folder is another one when the folder is moved.
-        if memmem::find(spelled.as_os_str().as_bytes(), b"..").is_some() {
+        if memmem::find(bytes(&spelled), b"..").is_some() {
             return Ok(None);
         }
         let straight = Ways { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..ways };
         let Ok(handle) = look(None, &spelled, straight) else { return Ok(None) };
         let real: PathBuf = spelled.components().collect();
         // There each process finds something else.
-        if within(Path::new("/proc"), &real).is_some() {
+        if within(Path::new(PROC), &real).is_some() {
             return Ok(None);
         }
         let stat = fstat(&handle)?;
-        Ok(Some(Found { handle, real, stat }))
+        Ok(Some(Found { handle, real, stat, is_foreign: false }))
     }
 
     /// Finds the place of what is not there, by ways that are the kernel's alone.
@@ -176,9 +187,10 @@ impl Spoken {
         if slot.occupant().is_ok() { Err(Errno::EXDEV) } else { Ok(Target::Missing(slot)) }
     }
 
-    /// Finds what must be there.
+    /// Finds what must be there, for something to be done with it.
     pub(super) fn find_present(&self, caller: &Caller, ways: Ways) -> Result<Found, Errno> {
         match self.find(caller, ways)? {
+            Target::Found(found) if found.is_foreign => Err(Errno::EACCES),
             Target::Found(found) => Ok(found),
             Target::Missing(_) => Err(Errno::ENOENT),
         }
@@ -235,8 +247,8 @@ fn walk(
     let mut ahead = Vec::new();
     queue(&mut ahead, path);
     // `link/` is what the link leads to, and a folder.
-    let must_be_folder = path.as_os_str().as_bytes().ends_with(b"/");
-    let mut links = 0;
+    let must_be_folder = bytes(path).ends_with(b"/");
+    let (mut links, mut is_foreign) = (0, false);
     while let Some(name) = ahead.pop() {
         if name == ".." {
             here = openat(&here, "..", HANDLE | OFlag::O_DIRECTORY, Mode::empty())?;
@@ -244,7 +256,8 @@ fn walk(
         }
         let next = match openat(&here, &*name, HANDLE | OFlag::O_NOFOLLOW, Mode::empty()) {
             Err(Errno::ENOENT) if ahead.is_empty() => {
-                return Ok(Target::Missing(Slot { folder: Found::new(here)?, name }));
+                let folder = Found { is_foreign, ..Found::new(here)? };
+                return Ok(Target::Missing(Slot { folder, name }));
             }
             next => next?,
         };
@@ -260,8 +273,9 @@ fn walk(
         if fstatfs(&here)?.filesystem_type() == PROC_SUPER_MAGIC {
             let folder = PathBuf::from(readlink(&*by_handle(&here))?);
             let notice = caller.notice;
-            if folder != Path::new("/proc") {
+            if folder != Path::new(PROC) {
                 // It leads to a file without naming it.
+                is_foreign |= !is_of(caller, &folder)?;
                 here = openat(&here, &*name, HANDLE, Mode::empty())?;
                 continue;
             }
@@ -281,11 +295,18 @@ fn walk(
         }
         queue(&mut ahead, &target);
     }
-    let found = Found::new(here)?;
+    let found = Found { is_foreign, ..Found::new(here)? };
     if must_be_folder && found.kind() != SFlag::S_IFDIR {
         return Err(Errno::ENOTDIR);
     }
     Ok(Target::Found(found))
+}
+
+/// Whether a folder below that of all processes is the caller's own.
+fn is_of(caller: &Caller, folder: &Path) -> Result<bool, Errno> {
+    let names = within(Path::new(PROC), folder).and_then(|names| names.iter().next()?.to_str());
+    let Some(process) = names.and_then(|name| name.parse::<u32>().ok()) else { return Ok(false) };
+    Ok(caller.notice.tid.cast_unsigned() == process || caller.identity()?.process == process)
 }
 
 fn root() -> Result<OwnedFd, Errno> {
@@ -301,16 +322,53 @@ fn queue(ahead: &mut Vec<OsString>, path: &Path) {
     ahead.extend(names);
 }
 
-/// The kernel marks what was unlinked; its place is where it was.
+/// The kernel marks what is not at its place any more, though it may have others; it is judged by
+/// where it was.
 fn present(real: PathBuf, stat: &FileStat) -> PathBuf {
-    let bytes = real.as_os_str().as_bytes();
-    match bytes.strip_suffix(DELETED.as_bytes()) {
-        Some(place) if stat.st_nlink == 0 => PathBuf::from(OsStr::from_bytes(place)),
-        _ => real,
-    }
+    let Some(place) = bytes(&real).strip_suffix(DELETED.as_bytes()) else { return real };
+    let is_there = || lstat(&real).is_ok_and(|there| identity(&there) == identity(stat));
+    if stat.st_nlink > 0 && is_there() { real } else { PathBuf::from(OsStr::from_bytes(place)) }
+}
+
+fn identity(stat: &FileStat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+fn bytes(path: &Path) -> &[u8] {
+    path.as_os_str().as_bytes()
 }
 
 /// A path that leads to what a descriptor stands for.
 pub(super) fn by_handle(handle: impl AsFd) -> String {
     format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_was_replaced_is_judged_by_where_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let place = |name: &str| root.join(name);
+        let held = |name: &str| open(&place(name), HANDLE, Mode::empty()).unwrap();
+        fs::write(place(".env"), "secret").unwrap();
+        let handle = held(".env");
+        // It lives on under another name, which the kernel does not tell.
+        fs::hard_link(place(".env"), place("kept")).unwrap();
+        fs::write(place("new"), "").unwrap();
+        fs::rename(place("new"), place(".env")).unwrap();
+        assert_eq!(Found::new(handle).unwrap().real, place(".env"));
+
+        fs::write(place("odd (deleted)"), "").unwrap();
+        assert_eq!(Found::new(held("odd (deleted)")).unwrap().real, place("odd (deleted)"));
+        let handle = held("odd (deleted)");
+        fs::remove_file(place("odd (deleted)")).unwrap();
+        assert_eq!(Found::new(handle).unwrap().real, place("odd (deleted)"));
+    }
 }

@@ -4,7 +4,8 @@
 //! How a real path is judged, whoever asks for it:
 //!
 //! 1. The private TMPDIR is the process's own.
-//! 2. `$EISEN_DIR` is denied.
+//! 2. `$EISEN_DIR` is denied, and so is every other path to what lies in it, in the workspace or in
+//!    the git folder: where those are mounted a second time.
 //! 3. In the workspace the zone decides.
 //! 4. `/proc` and `/sys` may be read, as far as the kernel itself shows them to the process; nothing
 //!    there may be written. Of `/dev` what [`Confine`] says may be used, never a disk or the
@@ -13,6 +14,7 @@
 //!    judged as in the workspace where it lies outside.
 
 mod held;
+mod mounts;
 mod system;
 mod tree;
 mod wall;
@@ -57,6 +59,8 @@ pub struct Bounds {
     reach: Reach,
     /// The real place of [`Reach::private`].
     private: PathBuf,
+    /// Denied whatever else is said.
+    sealed: Vec<PathBuf>,
     sockets: Patterns,
     devices: Devices,
     /// Real places outside that [`Confine::Strict`] lets be read and written.
@@ -124,7 +128,13 @@ impl Bounds {
         let strict = reach.confine == Confine::Strict;
         let mut system = if strict { system::readable() } else { Vec::new() };
         system.extend(real_places(&reach.readable));
+        let mounts = mounts::mounts();
+        let own = [workspace.real.as_path()].into_iter().chain(zone.git.places());
+        let held = own.chain(zone.eisen.iter().map(PathBuf::as_path));
+        let aliases = held.flat_map(|place| mounts::aliases(place, &mounts));
+        let sealed: Vec<PathBuf> = zone.eisen.iter().cloned().chain(aliases).collect();
         Ok(Self {
+            sealed,
             private: real(&reach.private).unwrap_or_else(|| fold(&reach.private)),
             sockets: Patterns::granting(workspace, &reach.sockets)?,
             devices: if strict { Devices::basic() } else { Devices::all() },
@@ -172,7 +182,7 @@ impl Bounds {
 
     /// Whether a denied pattern, or `$EISEN_DIR`, holds a real path, whatever else allows it.
     pub fn is_denied(&self, real: &Path) -> bool {
-        self.is_eisen(real) || self.denies(real)
+        self.is_sealed(real) || self.denies(real)
     }
 
     /// Whether a socket at this real path may be connected to: what answers there acts outside
@@ -181,7 +191,7 @@ impl Bounds {
         if self.is_private(real) {
             return true;
         }
-        if self.is_eisen(real) {
+        if self.is_sealed(real) {
             return false;
         }
         let place = self.zone.place(real);
@@ -201,7 +211,7 @@ impl Bounds {
         if self.is_private(real) {
             return Verdict::Allowed;
         }
-        if self.is_eisen(real) {
+        if self.is_sealed(real) {
             return Verdict::Never;
         }
         if self.is_inside(real) {
@@ -264,11 +274,11 @@ impl Bounds {
 
     fn is_private(&self, real: &Path) -> bool {
         within(&self.private, real).is_some()
-            && !(self.is_eisen(real)
+            && !(self.is_sealed(real)
                 && self.zone.eisen.iter().any(|eisen| eisen.starts_with(&self.private)))
     }
 
-    fn is_eisen(&self, real: &Path) -> bool {
-        self.zone.eisen.iter().any(|eisen| within(eisen, real).is_some())
+    fn is_sealed(&self, real: &Path) -> bool {
+        self.sealed.iter().any(|eisen| within(eisen, real).is_some())
     }
 }

@@ -49,7 +49,7 @@ impl Bounds {
         if self.is_private(real) {
             return Subtree::All;
         }
-        if self.is_eisen(real) || self.denied.matched(&here.denied) {
+        if self.is_sealed(real) || self.denied.matched(&here.denied) {
             return Subtree::None;
         }
         match self.granted_below(real, here, action) {
@@ -176,9 +176,9 @@ impl Bounds {
 
     /// The real places that are judged otherwise than what is around them, the system's aside.
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
-        let eisen = self.zone.eisen.iter().map(std::path::PathBuf::as_path);
+        let sealed = self.sealed.iter().map(std::path::PathBuf::as_path);
         let workspace = [self.zone.workspace()];
-        eisen.chain(workspace).chain([&*self.private]).chain(self.zone.git.places())
+        sealed.chain(workspace).chain([&*self.private]).chain(self.zone.git.places())
     }
 }
 

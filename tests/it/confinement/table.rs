@@ -172,6 +172,11 @@ pub(super) const ESCAPES: &[Escapes] = &[
         "process-memory", "process-memory-read-by-call", "process-traced", "process-descriptor-taken",
         "process-descriptor-reopened", "process-root-of-another", "process-folder-of-another",
         "process-environment-of-another", "process-terminal-read",
+        "process-memory-file-reopened", "process-nameless-file-reopened", "process-view-of-another",
+    ] },
+    Escapes { shows: Changed, needs: &[Victim], names: &[
+        "process-view-of-another-written", "process-view-of-another-filled",
+        "process-view-of-another-changed",
     ] },
     Escapes { shows: Says, needs: &[Victim], names: &["process-memory-written-by-call", "process-seized"] },
     Escapes { shows: Says, needs: &[], names: &[

@@ -32,7 +32,16 @@ impl Victim {
     /// How an escape finds it.
     pub(super) fn exports(&self) -> String {
         let mut words = self.itself.split(' ');
-        let names = ["VICTIM", "ADDRESS", "DESCRIPTOR", "TYPED_AT", "PUSHED_AT"];
+        let names = [
+            "VICTIM",
+            "ADDRESS",
+            "DESCRIPTOR",
+            "TYPED_AT",
+            "PUSHED_AT",
+            "MEMORY",
+            "NAMELESS",
+            "VIEWER",
+        ];
         let pairs = names.map(|name| format!("{name}={}", words.next().unwrap()));
         format!("export {}", pairs.join(" "))
     }

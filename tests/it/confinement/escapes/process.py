@@ -74,6 +74,39 @@ def folder_of_another():
     show(f"/proc/{victim()[0]}/cwd/secret")
 
 
+def memory_file_reopened():
+    show(f"/proc/{victim()[0]}/fd/{os.environ['MEMORY']}")
+
+
+def nameless_file_reopened():
+    show(f"/proc/{victim()[0]}/fd/{os.environ['NAMELESS']}")
+
+
+def in_the_view_of_another(name):
+    """The place of the secret, as one sees it who has it mounted elsewhere."""
+    viewer = int(os.environ["VIEWER"])
+    if not viewer:
+        missing("nothing can be mounted here")
+    return f"/proc/{viewer}/root{OUTSIDE}/{name}"
+
+
+def view_of_another():
+    show(in_the_view_of_another("secret"))
+
+
+def view_of_another_written():
+    with open(in_the_view_of_another("victim"), "w") as file:
+        file.write("changed")
+
+
+def view_of_another_filled():
+    os.mkdir(in_the_view_of_another("new"))
+
+
+def view_of_another_changed():
+    os.chmod(in_the_view_of_another("victim"), 0o777)
+
+
 def environment_of_another():
     show(f"/proc/{victim()[0]}/environ")
 

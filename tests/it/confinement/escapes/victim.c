@@ -1,15 +1,20 @@
 // A process outside, that escapes are after: it has the secret in its memory, its environment and
-// behind a descriptor, opens the file and makes another
-// again and again if told to, has terminals and sockets. What
-// reaches it, it tells. It ends with its standard input.
+// behind descriptors of a file, of one that has no name any more, and of memory; a child of it
+// sees the folder of the secret mounted at another place, as in a container. It opens the file and
+// makes another again and again if told to, has terminals and sockets. What reaches it, it tells.
+// It ends with its standard input.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -46,6 +51,31 @@ static int terminal(int *slave) {
     return master;
 }
 
+// Starts one who finds `folder` at the place of `outside`; 0 where that is not to be had.
+static pid_t viewer(const char *folder, const char *outside) {
+    int ready[2];
+    char is_ready = 0;
+    if (pipe(ready)) exit(3);
+    pid_t pid = fork();
+    if (pid == 0) {
+        is_ready = !unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWNS : CLONE_NEWNS)
+            && !mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL)
+            && !mount(folder, outside, NULL, MS_BIND | MS_REC, NULL);
+        // Whoever took on other rights is nobody's to look into.
+        prctl(PR_SET_DUMPABLE, 1);
+        prctl(PR_SET_PDEATHSIG, 9);
+        if (write(ready[1], &is_ready, 1) != 1) _exit(3);
+        close(1);
+        for (;;) pause();
+    }
+    if (read(ready[0], &is_ready, 1) != 1) exit(3);
+    close(ready[0]);
+    close(ready[1]);
+    if (is_ready) return pid;
+    kill(pid, 9);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     const char *closed = argv[1], *outside = argv[2], *abstract = argv[3];
     char name[200], typed_at[100], pushed_at[100];
@@ -70,7 +100,11 @@ int main(int argc, char **argv) {
     if (chdir(closed)) return 3;
     int fd = open("secret", O_RDONLY);
     ssize_t length = read(fd, secret, sizeof secret - 1);
-    printf("%d %p %d %s %s\n", getpid(), (void *)secret, fd, typed_at, pushed_at);
+    int memory = memfd_create("secret", 0), nameless = open(outside, O_TMPFILE | O_RDWR, 0644);
+    if (write(memory, secret, length) < 0 || write(nameless, secret, length) < 0) return 3;
+    pid_t viewing = viewer(closed, outside);
+    printf("%d %p %d %s %s %d %d %d\n", getpid(), (void *)secret, fd, typed_at, pushed_at, memory,
+        nameless, viewing);
     fflush(stdout);
     if (write(keyboard, secret, length) < 0) return 3;
     for (;;) {

@@ -1,0 +1,120 @@
+//! Other places of the same files: what is mounted twice has two real paths, and Linux tells which.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// One line of `/proc/self/mountinfo`, `proc_pid_mountinfo(5)`.
+#[derive(Debug)]
+pub(super) struct Mount {
+    device: String,
+    /// The folder of the file system that is mounted.
+    root: PathBuf,
+    point: PathBuf,
+}
+
+/// All that is mounted now; nothing where the kernel does not tell.
+pub(super) fn mounts() -> Vec<Mount> {
+    let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    text.split(|&byte| byte == b'\n').filter_map(parse).collect()
+}
+
+/// The places outside a real one at which it, or something that lies in it, can be reached too.
+pub(super) fn aliases(place: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
+    let around = mounts.iter().filter(|mount| place.starts_with(&mount.point));
+    // Of those at one point the last hides the others.
+    let Some(home) = around.max_by_key(|mount| mount.point.as_os_str().len()) else {
+        return Vec::new();
+    };
+    let Ok(within) = place.strip_prefix(&home.point) else { return Vec::new() };
+    let inner = joined(&home.root, within);
+    let same = mounts.iter().filter(|mount| mount.device == home.device);
+    same.filter_map(|mount| {
+        let (alias, of) = match (inner.strip_prefix(&mount.root), mount.root.strip_prefix(&inner)) {
+            (Ok(rest), _) => (joined(&mount.point, rest), place.to_owned()),
+            (_, Ok(part)) => (mount.point.clone(), joined(place, part)),
+            _ => return None,
+        };
+        // What lies in the place itself is judged there; other mounts may hide either.
+        let is_apart = !alias.starts_with(place) && !place.starts_with(&alias);
+        (is_apart && is_same(&alias, &of)).then_some(alias)
+    })
+    .collect()
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| {
+        let found = fs::symlink_metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    identity(one).is_some_and(|found| Some(found) == identity(other))
+}
+
+/// Joins without the slash that an empty rest would leave.
+fn joined(folder: &Path, rest: &Path) -> PathBuf {
+    folder.join(rest).components().collect()
+}
+
+fn parse(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|&byte| byte == b' ').skip(2);
+    let device = String::from_utf8(fields.next()?.to_vec()).ok()?;
+    Some(Mount { device, root: unescaped(fields.next()?), point: unescaped(fields.next()?) })
+}
+
+/// The kernel writes blanks, line ends and backslashes as octal numbers.
+fn unescaped(field: &[u8]) -> PathBuf {
+    let mut bytes = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, behind)) = rest.split_first() {
+        let octal = (byte == b'\\').then(|| behind.first_chunk::<3>()).flatten();
+        let code =
+            octal.and_then(|digits| u8::from_str_radix(str::from_utf8(digits).ok()?, 8).ok());
+        bytes.push(code.unwrap_or(byte));
+        rest = if code.is_some() { &behind[3..] } else { behind };
+    }
+    OsString::from_vec(bytes).into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_kernel_is_read() {
+        let line = b"36 35 98:0 /mnt1/a\\040b /mnt2\\134 rw,noatime master:1 - ext3 /dev/root rw";
+        let mount = parse(line).unwrap();
+        assert_eq!((mount.device.as_str(), &*mount.root), ("98:0", Path::new("/mnt1/a b")));
+        assert_eq!(mount.point, Path::new("/mnt2\\"));
+        assert!(parse(b"").is_none());
+    }
+
+    #[test]
+    fn a_place_is_found_again_wherever_it_is_mounted() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("ws/part")).unwrap();
+        // Stands for what mounting would show: the same folder under another path.
+        let mount = |device: &str, inner: &str, point: &Path| Mount {
+            device: device.to_owned(),
+            root: inner.into(),
+            point: point.to_owned(),
+        };
+        let shown = |mounts: &[Mount]| aliases(&root.join("ws"), mounts);
+        let home = || mount("8:1", "/home", &root);
+        let again = Path::new("/proc/self/root").join(root.strip_prefix("/").unwrap());
+        let (whole, part) = (mount("8:1", "/home", &again), again.join("ws/part"));
+        assert_eq!(shown(&[home(), whole]), [again.join("ws")]);
+        assert_eq!(shown(&[home(), mount("8:1", "/home/ws/part", &part)]), [part]);
+        assert!(shown(&[home()]).is_empty());
+        // Hidden, or not there: nothing has the place's identity.
+        assert!(shown(&[home(), mount("8:1", "/home", &root.join("elsewhere"))]).is_empty());
+        // Another file system.
+        assert!(shown(&[home(), mount("8:2", "/home/ws", &root)]).is_empty());
+        // In the place itself.
+        assert!(shown(&[home(), mount("8:1", "/home/ws/part", &root.join("ws/part"))]).is_empty());
+    }
+}

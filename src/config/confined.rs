@@ -60,11 +60,13 @@ impl Confined {
         };
         let needs = profile.map(|profile| &profile.needs);
         let mut readable: Vec<PathBuf> = all(needs.map(|needs| &needs.readable), &base.readable);
-        // What runs it is often installed beside its libraries, which only its own folder names.
         let program = program.map(Path::new).filter(|program| program.is_absolute());
-        readable.extend(program.and_then(Path::parent).map(Path::to_owned));
+        let own = program.and_then(Path::parent).map(Path::to_owned);
         let search = variable("PATH").unwrap_or_default();
-        readable.extend(std::env::split_paths(&search).filter(|folder| is_place(folder)));
+        let searched = std::env::split_paths(&search).filter(|folder| is_place(folder));
+        let home = variable("HOME").map(PathBuf::from);
+        let programs = own.into_iter().chain(searched);
+        readable.extend(programs.flat_map(|folder| installed(&folder, home.as_deref())));
         Self {
             args: profile.map(|profile| profile.confined_args.clone()).unwrap_or_default(),
             env: profile.map(|profile| profile.confined_env.clone()).unwrap_or_default(),
@@ -72,6 +74,18 @@ impl Confined {
             writable: all(needs.map(|needs| &needs.writable), &base.writable),
         }
     }
+}
+
+/// A folder of programs, with the libraries that are installed beside it. What else lies in the
+/// home is the user's own.
+fn installed(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut places = vec![programs.to_owned()];
+    let is_home = programs.parent() == home;
+    if !is_home && programs.file_name().is_some_and(|name| name == "bin") {
+        places.extend(["lib", "lib64", "libexec"].map(|name| programs.with_file_name(name)));
+    }
+    places.retain(|place| is_place(place));
+    places
 }
 
 /// The places that a profile means: `~/…` and `$NAME`, nothing where they are not set.

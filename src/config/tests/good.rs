@@ -227,6 +227,9 @@ fn a_profile_knows_what_its_agent_needs_outside() {
     assert!(reach.writable.contains(&"/cache/opencode".into()));
     assert!(reach.writable.contains(&"/home/u/.local/state/opencode".into()));
     assert!(reach.readable.contains(&"/opt/oc/bin".into()));
+    // Where its libraries are, as of a Python's own installation.
+    assert!(reach.readable.contains(&"/opt/oc/lib".into()));
+    assert!(!reach.readable.contains(&"/home/u/lib".into()));
     assert!(reach.sockets.contains(&"/run/postgresql/*".to_owned()));
     assert_eq!(named.confined_launch().0, named.command);
     assert_eq!(other.reach(Path::new("/tmp/private")).writable, [""; 0].map(PathBuf::from));

@@ -65,6 +65,8 @@ pub struct AgentSettings {
     pub restarts: Restarts,
     /// Of the agent with its terminals.
     pub limits: Limits,
+    /// Whether it can be expected to end when its standard input does.
+    pub ends_on_eof: bool,
     /// After its standard input is closed, and again after SIGTERM.
     pub stop_grace: Duration,
 }

@@ -5,6 +5,7 @@ mod attach;
 mod blocked;
 mod format;
 mod help;
+mod init;
 mod logs;
 mod output;
 mod packaging;
@@ -72,6 +73,7 @@ enum Command {
     /// Validate a configuration and show what it means; starts nothing
     #[command(after_help = help::CHECK)]
     Check(ConfigFile),
+    Init(init::Init),
     Ps(ps::Ps),
     Logs(logs::Logs),
     Blocked(blocked::BlockedArgs),
@@ -159,6 +161,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             deny: observe.deny,
         })),
         Command::Check(file) => check(&in_folder(global.cwd, &file.config)),
+        Command::Init(init) => init.run(global.cwd).map(|()| 0),
         Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),
         Command::Logs(logs) => logs.run(&global).map(|()| 0),
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),

@@ -13,6 +13,7 @@ mod defaults;
 mod diff;
 mod errors;
 mod expand;
+mod launch;
 mod mcp;
 mod near;
 mod overlay;
@@ -20,6 +21,7 @@ mod profiles;
 mod read;
 mod references;
 mod source;
+mod starter;
 mod syntax;
 mod team;
 #[cfg(test)]
@@ -40,8 +42,9 @@ use self::errors::Fault;
 pub use self::errors::{ConfigError, ConfigErrors};
 use self::overlay::Layer;
 pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
-pub use self::profiles::base_patterns;
+pub use self::profiles::{ClientFs, Profile, base_patterns};
 use self::read::{Known, Reader, Table, Text};
+pub use self::starter::{Known as KnownAgent, Proposed, Starter, known_agents};
 pub use self::value::is_name;
 use crate::model::AgentId;
 pub use crate::zone::Confine;
@@ -135,8 +138,10 @@ pub struct Port {
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub id: AgentId,
-    /// Program and arguments; never empty.
+    /// Program and arguments; never empty. [`Agent::launch`] has what is started.
     pub command: Vec<String>,
+    /// What is known of the agent: the profile it names, else that of its program.
+    pub profile: Profile,
     /// Absolute, inside the workspace.
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
@@ -150,6 +155,8 @@ pub struct Agent {
     /// ACP's `McpServer` objects as JSON.
     pub mcp_servers: Vec<serde_json::Value>,
     pub permissions: Permissions,
+    /// It is kept from asking for permission.
+    pub unattended: bool,
     pub on_violation: OnViolation,
     pub depends_on: Vec<AgentId>,
     pub initialize_timeout: Duration,
@@ -297,7 +304,9 @@ impl Config {
             graph.inert("enabled");
             graph.flag("enabled", true)
         });
-        let profiles = root.section("profiles", "profiles", profiles::profiles);
+        let profiles = root.section("profiles", "profiles", |profiles| {
+            profiles::profiles(profiles, &team.workspace)
+        });
         let zones = root.section("zones", "zones", |zones| {
             zones::zones(zones, &team.workspace, &surroundings.eisen_dir)
         });

@@ -163,15 +163,15 @@ impl Process {
         exit.borrow().unwrap_or(Exit::KILLED)
     }
 
-    /// The orderly end, to be called after stdin was closed: waits `grace`, sends SIGTERM to the
-    /// group, waits `grace`, kills. What the child leaves behind is killed in any case. Says how
+    /// The orderly end, to be called after stdin was closed: waits `for_eof`, sends SIGTERM to the
+    /// group, waits `for_term`, kills. What the child leaves behind is killed in any case. Says how
     /// far it had to go.
-    pub async fn stop(self, grace: Duration) -> Stopped {
-        let stopped = if let Ok(exit) = timeout(grace, self.wait()).await {
+    pub async fn stop(self, for_eof: Duration, for_term: Duration) -> Stopped {
+        let stopped = if let Ok(exit) = timeout(for_eof, self.wait()).await {
             Stopped::OnEof(exit)
         } else {
             self.signal(Signal::SIGTERM).await;
-            match timeout(grace, self.wait()).await {
+            match timeout(for_term, self.wait()).await {
                 Ok(exit) => Stopped::OnTerm(exit),
                 Err(_) => Stopped::Killed,
             }

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -142,11 +143,16 @@ impl Run {
             }
         };
         let (agent, grace) = (settings.id.clone(), settings.stop_grace);
+        // Waiting for what is known not to come would hold everybody up.
+        let ends_on_eof = settings.ends_on_eof;
+        let for_eof = if ends_on_eof { grace } else { Duration::ZERO };
         self.process = Ending::Stopping(Box::pin(async move {
-            match process.stop(grace).await {
+            match process.stop(for_eof, grace).await {
                 Stopped::OnEof(exit) => exit,
                 Stopped::OnTerm(exit) => {
-                    tracing::info!(%agent, "did not end with its input: needed SIGTERM");
+                    if ends_on_eof {
+                        tracing::info!(%agent, "did not end with its input: needed SIGTERM");
+                    }
                     exit
                 }
                 Stopped::Killed => {

@@ -61,10 +61,7 @@ impl Conditions {
     ) -> anyhow::Result<Member> {
         let is_orchestrator = config.orchestrator.agent.as_ref() == Some(&agent.id);
         let bounds = self.bounds(agent, &zone)?;
-        let (command, own) = match &bounds {
-            Some(_) => agent.confined_launch(),
-            None => (agent.command.clone(), agent.env.clone()),
-        };
+        let (command, own) = agent.launch(bounds.is_some());
         let mut environment = self.environment(agent, own, is_orchestrator);
         if let Some(bounds) = &bounds {
             let private = bounds.reach().private.to_string_lossy();
@@ -97,8 +94,8 @@ impl Conditions {
                 terminals: agent.zone.spec.terminals,
                 mcp_servers: agent.mcp_servers.clone(),
                 auth_method: agent.auth_method.clone(),
-                model: agent.model.clone(),
-                mode: agent.mode.clone(),
+                model: agent.session_model().map(str::to_owned),
+                mode: agent.session_mode().map(str::to_owned),
                 env: environment,
                 initialize_timeout: agent.initialize_timeout,
             },
@@ -108,6 +105,7 @@ impl Conditions {
             is_orchestrator,
             restarts: restarts(agent.restart),
             limits: limits(agent),
+            ends_on_eof: agent.ends_on_eof(),
             stop_grace: config.team.stop_grace,
         };
         let (depends_on, autostart) = (agent.depends_on.clone(), agent.autostart);

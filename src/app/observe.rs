@@ -220,7 +220,7 @@ fn unrouted() -> routing::Settings {
 }
 
 async fn stop(process: Process) -> Exit {
-    match process.stop(STOP_GRACE).await {
+    match process.stop(STOP_GRACE, STOP_GRACE).await {
         Stopped::OnEof(exit) | Stopped::OnTerm(exit) => exit,
         Stopped::Killed => Exit::KILLED,
     }

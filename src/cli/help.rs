@@ -10,7 +10,7 @@ use super::Cli;
 
 /// Every command, by what one is about to do.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Run", &["up", "observe", "check"]),
+    ("Run", &["init", "check", "up", "observe"]),
     ("See what a running team does", &["ps", "logs", "blocked"]),
     ("Steer it", &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart", "reload"]),
     ("Beside", &["scripted-agent", "schema", "completions", "man", "help"]),
@@ -18,6 +18,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
 
 const EXAMPLES: &str = "\
 Examples:
+  eisen-core init                            a file to begin with, with the agents found here
   eisen-core check -c eisen.toml             what the configuration says, and what it lacks
   eisen-core up -c eisen.toml                run the team until Ctrl-C
   eisen-core ps --watch                      see how it does

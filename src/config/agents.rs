@@ -8,7 +8,8 @@ use std::time::Duration;
 use toml::de::DeValue;
 
 use super::errors::{Fault, code, quoted};
-use super::profiles::{Profile, Profiles};
+use super::launch::find_program;
+use super::profiles::{Profile, Profiles, of_program};
 use super::read::{Table, Text, unknown_value};
 use super::source::{plain, read_bytes};
 use super::value::{bad_name, is_name};
@@ -41,7 +42,8 @@ pub(super) fn agent(table: &Table<'_>, profiles: &Profiles, zones: &TeamZones) -
     protocol(table);
     let (command, env, profile) = launch(table, profiles);
     let lookup = &table.reader.surroundings.variable;
-    let confined = Confined::new(profile.as_ref(), &command, &env, lookup);
+    let confined = Confined::new(&profile, &command, &env, lookup);
+    let unattended = unattended(table, &profile);
     let session = table.flag("session", true);
     table.inert("on_violation");
     let (memory_mb, processes) = table.section("limits", "agents.limits", |limits| {
@@ -70,6 +72,7 @@ pub(super) fn agent(table: &Table<'_>, profiles: &Profiles, zones: &TeamZones) -
                     ("orchestrator", Permissions::Orchestrator),
                 ],
             ),
+            unattended,
             on_violation: table.choice(
                 "on_violation",
                 &[
@@ -80,8 +83,9 @@ pub(super) fn agent(table: &Table<'_>, profiles: &Profiles, zones: &TeamZones) -
             ),
             depends_on: Vec::new(),
             initialize_timeout: table.seconds("initialize_timeout_s", 1..=DAY, 60),
-            zone: agent_zone(table, zones),
+            zone: agent_zone(table, zones, &profile.rule_files),
             confined,
+            profile,
             restart: table.section("restart", "agents.restart", restart),
             memory_mb,
             processes,
@@ -117,14 +121,15 @@ fn protocol(table: &Table<'_>) {
     );
 }
 
-/// Command and environment, by `command` or by `profile`, and the profile.
+/// Command and environment, by `command` or by `profile`, and the profile. One that names no
+/// profile is known by its program.
 fn launch(
     table: &Table<'_>,
     profiles: &Profiles,
-) -> (Vec<String>, BTreeMap<String, String>, Option<Profile>) {
+) -> (Vec<String>, BTreeMap<String, String>, Profile) {
     let own = command(table);
     let profile = table.word("profile");
-    let env = environment(table);
+    let mut env = environment(table, "env");
     let set = (table.place_of("command"), table.place_of("profile"));
     match set {
         (Some(_), Some(place)) => {
@@ -139,13 +144,41 @@ fn launch(
         _ => {}
     }
     let profile = profile.and_then(|name| profiles.get(table, &name));
-    match (own, profile) {
-        (None, Some(mut profile)) => {
-            profile.env.extend(env);
-            (profile.command.clone(), profile.env.clone(), Some(profile))
+    if let (None, Some(profile)) = (&own, profile) {
+        for (name, value) in &profile.env {
+            env.entry(name.clone()).or_insert_with(|| value.clone());
         }
-        (own, _) => (own.unwrap_or_default(), env, None),
+        let lookup = &table.reader.surroundings.variable;
+        let path = env.get("PATH").cloned().or_else(|| lookup("PATH")).unwrap_or_default();
+        let command = profile.command_of(|program| find_program(program, &path).is_some());
+        return (command, env, profile);
     }
+    let command = own.unwrap_or_default();
+    let known = command.first().and_then(|program| of_program(program)).cloned();
+    (command, env, known.unwrap_or_default())
+}
+
+/// Reads `unattended`, which only makes sense where something asks, and may be let through.
+fn unattended(table: &Table<'_>, profile: &Profile) -> bool {
+    let unattended = table.flag("unattended", false);
+    let Some(span) = table.place_of("unattended").filter(|_| unattended) else { return false };
+    if !profile.can_be_unattended() {
+        table.fault(
+            Fault::new(span.clone(), "it is not known how this agent runs unattended").help(
+                "set its own `mode`, arguments or variables, or say how in `[profiles.NAME]` with \
+                 `unattended_mode`, `unattended_args` or `unattended_env`",
+            ),
+        );
+    }
+    let asked = table.verbatim("permissions").filter(|text| text.value != "allow");
+    if let Some(asked) = asked {
+        let message = format!(
+            "an agent that asks for nothing leaves nothing to decide by `permissions = {}`",
+            quoted(&asked.value)
+        );
+        table.fault(Fault::new(span, message).help("leave out one of the two"));
+    }
+    unattended
 }
 
 /// Reads `command`: a program, resolved against the file's folder if it is a path, and arguments.
@@ -190,11 +223,12 @@ pub(super) fn command(table: &Table<'_>) -> Option<Vec<String>> {
     Some(std::iter::once(path).chain(args.iter().map(|arg| arg.value.clone())).collect())
 }
 
-/// Reads `env`: names to strings.
-pub(super) fn environment(table: &Table<'_>) -> BTreeMap<String, String> {
-    let Some(item) = table.get("env") else { return BTreeMap::new() };
+/// Reads variables: names to strings.
+pub(super) fn environment(table: &Table<'_>, key: &'static str) -> BTreeMap<String, String> {
+    let Some(item) = table.get(key) else { return BTreeMap::new() };
     let DeValue::Table(entries) = item.get_ref() else {
-        table.wrong("`env`", item, "a table", "write `env = { NAME = \"value\" }`");
+        let help = format!("write `{key} = {{ NAME = \"value\" }}`");
+        table.wrong(&code(key), item, "a table", &help);
         return BTreeMap::new();
     };
     let mut env = BTreeMap::new();

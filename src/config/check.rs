@@ -4,15 +4,17 @@
 //! walk follows no symbolic link; what an access really reaches is judged when it comes.
 
 mod holding;
+mod manners;
 mod patterns;
-mod programs;
 mod report;
 mod survey;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::holding::{Holding, Tier};
+pub(super) use self::manners::install;
 use self::survey::Survey;
+use super::launch::find_program;
 use super::{Agent, Config, Enforce, Layered};
 
 /// What the running kernel can hold a zone with.
@@ -81,6 +83,7 @@ pub fn check(
         warnings.extend(program(agent));
         warnings.extend(relations(config, agent));
         warnings.extend(kernel.warning(agent));
+        warnings.extend(manners::warnings(agent, kernel.tier(agent)));
         warnings.extend(share(config, agent));
     }
     let holding: Vec<_> = config.agents.iter().map(|agent| Holding::of(agent, kernel)).collect();
@@ -95,14 +98,15 @@ pub fn check(
 
 fn program(agent: &Agent) -> Option<String> {
     let (id, program) = (&agent.id, agent.command.first()?);
-    if programs::find(program, agent.env.get("PATH").map(String::as_str)).is_some() {
+    if found(program, agent).is_some() {
         return None;
     }
-    Some(if program.contains('/') {
-        format!("{id}: there is no program {program}")
-    } else {
-        format!("{id}: there is no program `{program}` on PATH")
-    })
+    if program.contains('/') {
+        return Some(format!("{id}: there is no program {program}"));
+    }
+    let install = install(&agent.profile).map(|how| format!("; {how}"));
+    let install = install.unwrap_or_default();
+    Some(format!("{id}: there is no program `{program}` on PATH{install}"))
 }
 
 fn relations(config: &Config, agent: &Agent) -> Vec<String> {
@@ -166,6 +170,12 @@ impl Kernel {
             missing => format!("this kernel lacks {}", missing.join(", ")),
         }
     }
+}
+
+/// The file that `program` starts as this agent.
+fn found(program: &str, agent: &Agent) -> Option<PathBuf> {
+    let path = agent.env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok());
+    find_program(program, &path.unwrap_or_default())
 }
 
 /// The path as the report shows it: relative to the workspace.

@@ -1,5 +1,4 @@
-//! What the kernel tier needs to know of an agent: how it is started there, and what it reaches
-//! outside the workspace.
+//! What the kernel tier needs to know of an agent: what it reaches outside the workspace.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,14 +7,9 @@ use super::profiles::{self, Profile};
 use super::{Agent, Lookup};
 use crate::zone::Reach;
 
-/// How an agent is confined by the kernel.
+/// The absolute places that an agent needs with `confine = "strict"`.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Confined {
-    /// Put behind the command: what turns the agent's own sandbox off.
-    pub args: Vec<String>,
-    /// Laid beneath the agent's environment.
-    pub env: BTreeMap<String, String>,
-    /// Absolute places that it needs with `confine = "strict"`.
     pub readable: Vec<PathBuf>,
     pub writable: Vec<PathBuf>,
 }
@@ -31,35 +25,24 @@ impl Agent {
             sockets: [profiles::base_sockets(), &self.zone.sockets].concat(),
         }
     }
-
-    /// Command and environment of the agent where the kernel holds its zone. What the
-    /// configuration sets wins.
-    pub fn confined_launch(&self) -> (Vec<String>, BTreeMap<String, String>) {
-        let mut env = self.confined.env.clone();
-        env.extend(self.env.clone());
-        ([&self.command[..], &self.confined.args].concat(), env)
-    }
 }
 
 impl Confined {
-    /// Of an agent with this command and environment. One that names no profile is known by its
-    /// program.
+    /// Of an agent with this command and environment.
     pub(super) fn new(
-        profile: Option<&Profile>,
+        profile: &Profile,
         command: &[String],
         env: &BTreeMap<String, String>,
         lookup: &Lookup,
     ) -> Self {
         let program = command.first();
-        let profile = profile.or_else(|| program.and_then(|program| profiles::of_program(program)));
         let variable = |name: &str| env.get(name).cloned().or_else(|| lookup(name));
         let base = profiles::base_needs();
-        let all = |of_profile: Option<&Vec<String>>, base: &[String]| {
-            let places = base.iter().chain(of_profile.into_iter().flatten());
+        let all = |of_profile: &[String], base: &[String]| {
+            let places = base.iter().chain(of_profile);
             places.flat_map(|place| expand(place, &variable)).collect()
         };
-        let needs = profile.map(|profile| &profile.needs);
-        let mut readable: Vec<PathBuf> = all(needs.map(|needs| &needs.readable), &base.readable);
+        let mut readable: Vec<PathBuf> = all(&profile.readable, &base.readable);
         let program = program.map(Path::new).filter(|program| program.is_absolute());
         let own = program.and_then(Path::parent).map(Path::to_owned);
         let search = variable("PATH").unwrap_or_default();
@@ -67,12 +50,7 @@ impl Confined {
         let home = variable("HOME").map(PathBuf::from);
         let programs = own.into_iter().chain(searched);
         readable.extend(programs.flat_map(|folder| installed(&folder, home.as_deref())));
-        Self {
-            args: profile.map(|profile| profile.confined_args.clone()).unwrap_or_default(),
-            env: profile.map(|profile| profile.confined_env.clone()).unwrap_or_default(),
-            readable,
-            writable: all(needs.map(|needs| &needs.writable), &base.writable),
-        }
+        Self { readable, writable: all(&profile.writable, &base.writable) }
     }
 }
 
@@ -88,7 +66,8 @@ fn installed(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     places
 }
 
-/// The places that a profile means: `~/…` and `$NAME`, nothing where they are not set.
+/// The places that a profile means: `~/…` and `$NAME`, nothing where they are not set, and
+/// absolute ones.
 fn expand(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     if let Some(name) = place.strip_prefix('$') {
         return variable(name)
@@ -97,7 +76,7 @@ fn expand(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf
             .into_iter()
             .collect();
     }
-    let mut places = Vec::new();
+    let mut places = vec![PathBuf::from(place)];
     for (name, usual) in [
         ("XDG_CONFIG_HOME", "~/.config/"),
         ("XDG_DATA_HOME", "~/.local/share/"),

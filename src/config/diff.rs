@@ -207,6 +207,10 @@ const TERMINALS: &str = "zone.terminals";
 /// But for [`TERMINALS`].
 const AGENT: &Keys<Agent> = &[
     ("command", Takes::AtAgentStart, |a, b| a.command != b.command),
+    // But for what its command and environment say already.
+    ("profile", Takes::AtAgentStart, |a, b| {
+        a.command == b.command && a.env == b.env && a.profile != b.profile
+    }),
     ("cwd", Takes::AtAgentStart, |a, b| a.cwd != b.cwd),
     ("env", Takes::AtAgentStart, |a, b| a.env != b.env),
     // Says what the team's next start is to do; there is nothing to restart for it.
@@ -218,6 +222,7 @@ const AGENT: &Keys<Agent> = &[
     ("auth_method", Takes::AtAgentStart, |a, b| a.auth_method != b.auth_method),
     ("mcp_servers", Takes::AtAgentStart, |a, b| a.mcp_servers != b.mcp_servers),
     ("permissions", Takes::AtOnce, |a, b| a.permissions != b.permissions),
+    ("unattended", Takes::AtAgentStart, |a, b| a.unattended != b.unattended),
     ("on_violation", Takes::AtOnce, |a, b| a.on_violation != b.on_violation),
     // Whom it waits for when it starts; one that runs has nothing to wait for.
     ("depends_on", Takes::AtOnce, |a, b| a.depends_on != b.depends_on),

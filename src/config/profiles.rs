@@ -1,92 +1,28 @@
 //! Launch profiles: those of `[profiles]` in the file, and the built-in ones they are based on.
 
+mod built_in;
+#[cfg(test)]
+mod document;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::LazyLock;
-
-use serde::Deserialize;
 
 use super::agents::{command, environment};
 use super::errors::{Fault, code, quoted};
 use super::near::nearest;
 use super::read::{Table, Text};
 use super::value::{bad_name, is_name};
+use super::zones::patterns;
+
+pub use self::built_in::{ClientFs, Profile, base_patterns};
+pub(super) use self::built_in::{base_needs, base_sockets, built_in, of_program};
+
+/// Stands for the model in `model_args`.
+pub(super) const MODEL: &str = "{model}";
 
 /// Longer chains of bases are refused: nobody writes them, and each costs stack.
 const MAX_BASES: usize = 32;
-
-/// How to launch an agent.
-#[derive(Clone, Default, Deserialize, Debug)]
-pub(super) struct Profile {
-    #[serde(default)]
-    pub(super) command: Vec<String>,
-    #[serde(default)]
-    pub(super) env: BTreeMap<String, String>,
-    /// Patterns of the files that tell the agent how to behave in a workspace.
-    #[serde(default)]
-    rule_files: Vec<String>,
-    #[serde(flatten)]
-    pub(super) needs: Needs,
-    /// What turns the agent's own sandbox off.
-    #[serde(default)]
-    pub(super) confined_args: Vec<String>,
-    #[serde(default)]
-    pub(super) confined_env: BTreeMap<String, String>,
-}
-
-/// Places outside the workspace, as the profiles spell them.
-#[derive(Clone, Default, Deserialize, Debug)]
-pub(super) struct Needs {
-    #[serde(default)]
-    pub(super) readable: Vec<String>,
-    #[serde(default)]
-    pub(super) writable: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct BuiltIn {
-    /// Patterns of what tools read to find their way, whatever the agent.
-    base: Vec<String>,
-    sockets: Vec<String>,
-    /// Whatever the agent.
-    needs: Needs,
-    profiles: BTreeMap<String, Profile>,
-}
-
-#[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
-static BUILT_IN: LazyLock<BuiltIn> = LazyLock::new(|| {
-    toml::from_str(include_str!("../../config/profiles.toml")).expect("profiles.toml is valid")
-});
-
-/// What every zoned agent may read when `[zones] base` is on: each pattern once.
-pub fn base_patterns() -> Vec<&'static str> {
-    let rule_files = BUILT_IN.profiles.values().flat_map(|profile| &profile.rule_files);
-    let mut patterns: Vec<&str> = Vec::new();
-    for pattern in BUILT_IN.base.iter().chain(rule_files) {
-        if !patterns.contains(&pattern.as_str()) {
-            patterns.push(pattern);
-        }
-    }
-    patterns
-}
-
-/// Patterns of the sockets outside that every confined agent may connect to.
-pub(super) fn base_sockets() -> &'static [String] {
-    &BUILT_IN.sockets
-}
-
-/// What every confined agent needs outside, whatever its profile.
-pub(super) fn base_needs() -> &'static Needs {
-    &BUILT_IN.needs
-}
-
-/// The built-in profile of an agent that is run by its own command.
-pub(super) fn of_program(program: &str) -> Option<&'static Profile> {
-    let name = Path::new(program).file_name()?.to_str()?;
-    let mut profiles = BUILT_IN.profiles.values();
-    profiles.find(|profile| profile.command.first().is_some_and(|command| command == name))
-}
 
 /// All profiles that agents can name.
 pub(super) struct Profiles {
@@ -100,15 +36,15 @@ impl Profiles {
         if let Some(own) = self.own.get(&name.value) {
             return own.clone();
         }
-        if let Some(built_in) = BUILT_IN.profiles.get(&name.value) {
-            return Some(built_in.clone());
+        if let Some(known) = built_in().get(&name.value) {
+            return Some(known.clone());
         }
         agent.fault(unknown(name, self.own.keys().map(String::as_str)));
         None
     }
 }
 
-pub(super) fn profiles(profiles: &Table<'_>) -> Profiles {
+pub(super) fn profiles(profiles: &Table<'_>, workspace: &Path) -> Profiles {
     let mut layers = BTreeMap::new();
     for (name, item) in profiles.entries() {
         if !is_name(&name.value) {
@@ -120,7 +56,8 @@ pub(super) fn profiles(profiles: &Table<'_>) -> Profiles {
             has_command: profile.place_of("command").is_some(),
             command: command(profile),
             args: profile.texts("args").unwrap_or_default(),
-            env: environment(profile),
+            env: environment(profile, "env"),
+            edits: edits(profile, workspace),
             name: name.span.clone(),
         });
         layers.insert(name.value, layer);
@@ -140,8 +77,105 @@ struct Layer {
     command: Option<Vec<String>>,
     args: Vec<Text>,
     env: BTreeMap<String, String>,
+    /// What its other keys change.
+    edits: Vec<Edit>,
     /// Where its name stands.
     name: Range<usize>,
+}
+
+type Edit = Box<dyn Fn(&mut Profile)>;
+
+/// Keys of one type, each with where its value goes.
+type Keys<T> = [(&'static str, fn(&mut Profile) -> &mut T)];
+
+/// The keys whose values take the place of the base's, as the table of built-in profiles has them.
+fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
+    let words: &Keys<String> = &[
+        ("title", |profile| &mut profile.title),
+        ("install", |profile| &mut profile.install),
+        ("login", |profile| &mut profile.login),
+        ("model_env", |profile| &mut profile.model_env),
+        ("unattended_mode", |profile| &mut profile.unattended_mode),
+        ("compact", |profile| &mut profile.compact),
+    ];
+    let lists: &Keys<Vec<String>> = &[
+        ("other_programs", |profile| &mut profile.other_programs),
+        ("login_env", |profile| &mut profile.login_env),
+        ("auth_methods", |profile| &mut profile.auth_methods),
+        ("model_args", |profile| &mut profile.model_args),
+        ("unattended_args", |profile| &mut profile.unattended_args),
+        ("readable", |profile| &mut profile.readable),
+        ("writable", |profile| &mut profile.writable),
+        ("confined_args", |profile| &mut profile.confined_args),
+    ];
+    let tables: &Keys<BTreeMap<String, String>> = &[
+        ("unattended_env", |profile| &mut profile.unattended_env),
+        ("confined_env", |profile| &mut profile.confined_env),
+    ];
+    let flags: &Keys<Option<bool>> = &[
+        ("ends_on_eof", |profile| &mut profile.ends_on_eof),
+        ("leaves_children", |profile| &mut profile.leaves_children),
+    ];
+    let mut edits: Vec<Edit> = Vec::new();
+    for &(key, field) in words {
+        if let Some(word) = table.word(key) {
+            edits.push(Box::new(move |profile| field(profile).clone_from(&word.value)));
+        }
+    }
+    for &(key, field) in lists {
+        if let Some(texts) = table.texts(key) {
+            check_list(table, key, &texts);
+            let values: Vec<String> = texts.into_iter().map(|text| text.value).collect();
+            edits.push(Box::new(move |profile| field(profile).clone_from(&values)));
+        }
+    }
+    for &(key, field) in tables {
+        let values = environment(table, key);
+        if table.place_of(key).is_some() {
+            edits.push(Box::new(move |profile| field(profile).clone_from(&values)));
+        }
+    }
+    for &(key, field) in flags {
+        let value = table.flag(key, true);
+        if table.place_of(key).is_some() {
+            edits.push(Box::new(move |profile| *field(profile) = Some(value)));
+        }
+    }
+    let client_fs = table.choice(
+        "client_fs",
+        &[("yes", ClientFs::Yes), ("edits", ClientFs::Edits), ("no", ClientFs::No)],
+    );
+    if table.place_of("client_fs").is_some() {
+        edits.push(Box::new(move |profile| profile.client_fs = Some(client_fs)));
+    }
+    if let Some(patterns) = patterns(table, "rule_files", workspace) {
+        edits.push(Box::new(move |profile| profile.rule_files.clone_from(&patterns)));
+    }
+    edits
+}
+
+/// What a list must hold to mean anything.
+fn check_list(table: &Table<'_>, key: &'static str, texts: &[Text]) {
+    match key {
+        "model_args" if !texts.is_empty() && !texts.iter().any(|arg| arg.value.contains(MODEL)) => {
+            let span = texts[0].span.start..texts[texts.len() - 1].span.end;
+            table.fault(
+                Fault::new(span, format!("{} don't say where the model goes", code(key)))
+                    .help(format!("write `model_args = [\"--model\", \"{MODEL}\"]`")),
+            );
+        }
+        "readable" | "writable" => {
+            for place in texts.iter().filter(|place| !place.value.starts_with(['~', '$', '/'])) {
+                let message = format!("the place {} has no absolute path", quoted(&place.value));
+                table.fault(
+                    Fault::new(place.span.clone(), message).help(
+                        "write one such as \"~/.config/mine\", \"$MINE_HOME\" or \"/opt/mine\"",
+                    ),
+                );
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Looks up each profile's base.
@@ -182,17 +216,18 @@ impl Resolver<'_> {
         }
         profile.command.extend(layer.args.iter().map(|arg| arg.value.clone()));
         profile.env.extend(layer.env.clone());
+        layer.edits.iter().for_each(|edit| edit(&mut profile));
         Some(profile)
     }
 
     fn base(&mut self, name: &str, base: &Text) -> Option<Profile> {
         // A profile that bears the name of a built-in one can be based on it.
         if base.value == name || !self.layers.contains_key(&base.value) {
-            let built_in = BUILT_IN.profiles.get(&base.value).cloned();
-            if built_in.is_none() {
+            let known = built_in().get(&base.value).cloned();
+            if known.is_none() {
                 self.table.fault(unknown(base, self.layers.keys().map(String::as_str)));
             }
-            return built_in;
+            return known;
         }
         let circle = self.path.iter().position(|other| *other == base.value);
         if circle.is_none() && self.path.len() < MAX_BASES {
@@ -215,8 +250,8 @@ impl Resolver<'_> {
 }
 
 fn unknown<'a>(name: &Text, own: impl Iterator<Item = &'a str>) -> Fault {
-    let mut known: Vec<&str> = BUILT_IN.profiles.keys().map(String::as_str).collect();
-    known.extend(own.filter(|own| !BUILT_IN.profiles.contains_key(*own)));
+    let mut known: Vec<&str> = built_in().keys().map(String::as_str).collect();
+    known.extend(own.filter(|own| !built_in().contains_key(*own)));
     let fault =
         Fault::new(name.span.clone(), format!("there is no profile {}", quoted(&name.value)));
     match nearest(&name.value, &known) {

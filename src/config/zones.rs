@@ -43,13 +43,19 @@ pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> Te
 }
 
 /// Reads `[agents.zone]`; without one an agent may touch the whole workspace, and owns nothing.
-pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones) -> AgentZone {
+/// `rule_files` are those of its profile.
+pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[String]) -> AgentZone {
     let own = agent.place_of("zone").is_some();
     agent.section("zone", "agents.zone", |zone| {
         let list = |key| patterns(zone, key, &team.workspace);
         let allowed = list("allowed").unwrap_or_else(|| vec!["**".to_owned()]);
         let denied = list("denied").unwrap_or_default();
         let readable = list("readable").unwrap_or_default();
+        let mut all_readable = [&team.readable[..], &readable].concat();
+        if team.written.base {
+            let further = rule_files.iter().filter(|file| !team.readable.contains(file));
+            all_readable.extend(further.cloned());
+        }
         AgentZone {
             own,
             spec: ZoneSpec {
@@ -57,7 +63,7 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones) -> AgentZone {
                 allowed,
                 shared: team.written.shared.clone(),
                 denied: [&team.written.denied[..], &denied].concat(),
-                readable: [&team.readable[..], &readable].concat(),
+                readable: all_readable,
                 git: team.written.git,
                 terminals: zone.choice("terminals", &[("allow", true), ("deny", false)]),
                 eisen_dir: team.eisen_dir.clone(),
@@ -110,7 +116,11 @@ fn sockets(zone: &Table<'_>, workspace: &Path) -> Vec<String> {
 
 /// The patterns of a list, each checked; None if the list is not there. A list with a mistake
 /// never comes out wider than it was meant: the file is refused.
-fn patterns(table: &Table<'_>, key: &'static str, workspace: &Path) -> Option<Vec<String>> {
+pub(super) fn patterns(
+    table: &Table<'_>,
+    key: &'static str,
+    workspace: &Path,
+) -> Option<Vec<String>> {
     checked(table, key, |written| pattern(written, workspace))
 }
 

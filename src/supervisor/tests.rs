@@ -95,6 +95,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 backoff: [Duration::from_millis(1); 2],
             },
             limits: crate::process::Limits::default(),
+            ends_on_eof: true,
             stop_grace: Duration::from_secs(1),
         },
         depends_on: depends_on.iter().map(|id| AgentId::new(*id)).collect(),

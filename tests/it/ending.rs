@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use crate::harness::{Held, Program, Stage, agent};
+use crate::harness::{EISEN_CORE, Held, Program, Stage, agent};
 
 /// What makes an agent outlast every polite request.
 const DEAF: &str = "{ ignore_eof = true }, { ignore_term = true }";
@@ -85,6 +85,29 @@ fn an_agent_that_ignores_its_end_is_killed_in_time() {
     let named = ended.stderr.lines().any(|line| line.contains("deaf") && line.contains("killed"));
     assert!(named, "who was late is not named: {ended:?}");
     held.end();
+}
+
+/// With the whole grace this would take ten minutes.
+#[test]
+fn an_agent_that_is_known_not_to_end_with_its_input_is_not_waited_for() {
+    let stage = Stage::new();
+    stage.file("script.toml", "[agent]\nname = \"stays\"\n");
+    let line = "\"$@\"; exec sleep 100000";
+    stage.file(
+        "eisen.toml",
+        &format!(
+            "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\nstop_grace_s = 600\n\
+             [profiles.stays]\ncommand = [\"sh\", \"-c\", {line:?}, \"sh\", {EISEN_CORE:?}, \"scripted-agent\", {:?}]\n\
+             ends_on_eof = false\n[[agents]]\nid = \"ui\"\nprofile = \"stays\"\n",
+            stage.path("script.toml")
+        ),
+    );
+    let team = stage.start(&["up", "-c", "eisen.toml"]);
+    let mut port = team.connect();
+    port.agent_is("ui", "ready");
+    team.signal(Signal::SIGINT);
+    let ended = team.wait();
+    assert!(ended.code == 0 && !ended.stderr.contains("killed"), "{ended:?}");
 }
 
 #[test]

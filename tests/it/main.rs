@@ -13,6 +13,7 @@ mod ending;
 mod examples;
 mod harness;
 mod hold;
+mod init;
 mod lifecycle;
 mod limits;
 mod observe;

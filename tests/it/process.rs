@@ -281,11 +281,11 @@ async fn an_orderly_stop_goes_only_as_far_as_it_must() {
         (process, (stdout, stdio.stderr))
     };
     let (process, _open) = ready("echo ready; cat; exit 4").await;
-    assert_eq!(process.stop(PATIENT).await, Stopped::OnEof(Exit::Code(4)));
+    assert_eq!(process.stop(PATIENT, PATIENT).await, Stopped::OnEof(Exit::Code(4)));
 
     let (process, _open) =
         ready("trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done").await;
-    let mut stop = pin!(process.stop(PATIENT));
+    let mut stop = pin!(process.stop(PATIENT, PATIENT));
     assert!(timeout(Duration::ZERO, stop.as_mut()).await.is_err());
     // The first grace is over at once, the second is as long as it must be on a busy machine.
     tokio::time::pause();
@@ -294,5 +294,5 @@ async fn an_orderly_stop_goes_only_as_far_as_it_must() {
     assert_eq!(stop.await, Stopped::OnTerm(Exit::Code(5)));
 
     let (process, _open) = ready("trap '' TERM; echo ready; while :; do sleep 1000; done").await;
-    assert_eq!(process.stop(GRACE).await, Stopped::Killed);
+    assert_eq!(process.stop(GRACE, GRACE).await, Stopped::Killed);
 }

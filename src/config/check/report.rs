@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::holding::{Holding, Tier};
 use super::survey::{Claim, Survey};
-use super::{counted, programs, shown};
+use super::{counted, found, manners, shown};
 use crate::config::errors::printable;
 use crate::config::{Agent, Config, Confine, OnBlock, Restart, RestartPolicy, profiles};
 use crate::model::AgentId;
@@ -114,6 +114,7 @@ fn write_agent(
     let workspace = &config.team.workspace;
     writeln!(text, "agent {}", agent.id)?;
     writeln!(text, "  command       {}", command(agent))?;
+    write_profile(text, agent)?;
     writeln!(text, "  cwd           {}", shown(&agent.cwd, workspace))?;
     if !agent.depends_on.is_empty() {
         let others: Vec<&str> = agent.depends_on.iter().map(AgentId::as_str).collect();
@@ -148,6 +149,21 @@ fn write_agent(
         write_confinement(text, agent)?;
     }
     writeln!(text, "  restart       {}", restart(&agent.restart))
+}
+
+fn write_profile(text: &mut String, agent: &Agent) -> std::fmt::Result {
+    let profile = &agent.profile;
+    if !profile.title.is_empty() {
+        let unattended = if agent.unattended { ", unattended" } else { "" };
+        writeln!(text, "  profile       {}{unattended}", profile.title)?;
+    }
+    if let Some(login) = manners::login(agent) {
+        writeln!(text, "  login         {login}")?;
+    }
+    if !profile.compact.is_empty() {
+        writeln!(text, "  compress      by the prompt `{}`", profile.compact)?;
+    }
+    Ok(())
 }
 
 fn write_confinement(text: &mut String, agent: &Agent) -> std::fmt::Result {
@@ -215,7 +231,7 @@ fn command(agent: &Agent) -> String {
     let (program, place) = if this {
         ("eisen-core", "this program".to_owned())
     } else {
-        let found = programs::find(program, agent.env.get("PATH").map(String::as_str));
+        let found = found(program, agent);
         let place = found.map_or("not found".to_owned(), |found| found.display().to_string());
         (program.as_str(), place)
     };

@@ -2,6 +2,8 @@
 // Tables of texts read better so, and `expect!` writes its own literals.
 #![allow(clippy::format_collect, clippy::format_push_string, clippy::needless_raw_string_hashes)]
 
+mod manners;
+
 use expect_test::expect;
 
 use super::*;
@@ -79,7 +81,7 @@ fn a_report_shows_what_was_understood() {
         processes = 3
         "#,
     );
-    let sh = programs::find("sh", None).unwrap();
+    let sh = find_program("sh", &std::env::var("PATH").unwrap()).unwrap();
     let text = text.replace(sh.to_str().unwrap(), "SH");
     expect![[r#"
         team shop
@@ -93,7 +95,7 @@ fn a_report_shows_what_was_understood() {
           allowed       **
           shared        types/**
           denied        **/.env, **/*.pem
-          readable      docs, and 30 built-in patterns (`base`)
+          readable      docs, and 46 built-in patterns (`base`)
           git folder    read
           terminals     offered
           tier          protocol: this system has no such kernel
@@ -106,7 +108,7 @@ fn a_report_shows_what_was_understood() {
           allowed       src/ui/**, dist/**, /tmp/out/**
           shared        types/**
           denied        **/.env, **/*.pem, src/ui/old/**
-          readable      docs, and 30 built-in patterns (`base`)
+          readable      docs, and 46 built-in patterns (`base`)
           git folder    read
           terminals     offered
           tier          protocol: this system has no such kernel
@@ -118,7 +120,7 @@ fn a_report_shows_what_was_understood() {
           allowed       src/**, app/**
           shared        types/**
           denied        **/.env, **/*.pem
-          readable      docs, and 30 built-in patterns (`base`)
+          readable      docs, and 46 built-in patterns (`base`)
           git folder    read
           terminals     refused
           tier          protocol: this system has no such kernel
@@ -302,14 +304,14 @@ fn each_tier_is_told_with_what_it_holds() {
           agent's stead. By the doorbell: what comes later is held by judging alone.
           ui            shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
-                        allowed `Makefile`, 19 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
-                        allowed `new/**`, 11 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
+                        allowed `Makefile`, 28 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        allowed `new/**`, 18 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
           api           shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
-                        19 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
-                        11 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
+                        28 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        18 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
 
           tier          kernel, as far as it goes: this kernel lacks scopes for signals (Linux 6.12)
           tier          kernel, so it will not start: this kernel lacks scopes for signals (Linux 6.12)
@@ -327,14 +329,14 @@ fn each_tier_is_told_with_what_it_holds() {
           agent's stead. By the doorbell: what comes later is held by judging alone.
           ui            shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
-                        allowed `Makefile`, 19 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
-                        allowed `new/**`, 11 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
+                        allowed `Makefile`, 28 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        allowed `new/**`, 18 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
           api           shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
-                        19 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
-                        11 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
+                        28 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        18 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
 
           tier          protocol: this kernel lacks Landlock
           tier          kernel, so it will not start: this kernel lacks Landlock
@@ -352,8 +354,8 @@ fn each_tier_is_told_with_what_it_holds() {
           api           shared `types/**`, readable `docs/**`: exact
                         allowed `src/**`: narrowed: what is made later, or replaced in one step, right in `src/api`, `src` is opened by the doorbell, and can't be executed
                         denied `**/.env`: by the doorbell: what matches it now is held by rules; a file made later that matches is held by the doorbell only
-                        19 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
-                        11 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
+                        28 built-in (`base`): narrowed: a file that is made later, or replaced in one step, is opened by the doorbell, and can't be executed
+                        18 built-in (`base`): narrowed: there is no such folder: what is made in it later is opened by the doorbell, and can't be executed
 
     "#]].assert_eq(&texts);
 }

@@ -207,8 +207,7 @@ fn another_workspace_takes_all_with_it() {
 fn every_key_is_compared() {
     let compared: BTreeSet<String> = diff::keys().collect();
     // Read as what they come to: a command, an environment, a prompt.
-    let others =
-        ["agents.id", "agents.profile", "agents.prompt_file", "agents.protocol"].map(str::to_owned);
+    let others = ["agents.id", "agents.prompt_file", "agents.protocol"].map(str::to_owned);
     let known: BTreeSet<String> = reference::known()
         .into_iter()
         .filter(|key| !key.starts_with("profiles.") && !others.contains(key))

@@ -175,6 +175,105 @@ fn profiles_are_laid_upon_each_other() {
 }
 
 #[test]
+fn a_model_goes_the_way_that_the_agent_knows() {
+    let text = r#"
+        [profiles.mine]
+        base = "copilot"
+        model_args = ["--use={model}", "--only"]
+        model_env = "MY_MODEL"
+        unattended_args = ["--yes"]
+        [[agents]]
+        id = "by-session"
+        profile = "opencode"
+        model = "big"
+        [[agents]]
+        id = "by-argument"
+        command = ["/opt/bin/copilot", "--acp"]
+        model = "big"
+        [[agents]]
+        id = "mine"
+        profile = "mine"
+        model = "big"
+        unattended = true
+        [[agents]]
+        id = "none"
+        profile = "mine"
+    "#;
+    let config = config(text);
+    let told: Vec<_> = config
+        .agents
+        .iter()
+        .map(|agent| (agent.launch(false), agent.session_model().map(str::to_owned)))
+        .map(|((command, env), session)| (command[1..].join(" "), format!("{env:?}"), session))
+        .collect();
+    let wanted = [
+        ("acp", "{}", Some("big")),
+        ("--acp --model big", "{}", None),
+        ("--acp --use=big --only --yes", r#"{"MY_MODEL": "big"}"#, None),
+        ("--acp", "{}", None),
+    ];
+    let wanted = wanted
+        .map(|(args, env, session)| (args.to_owned(), env.to_owned(), session.map(str::to_owned)));
+    assert_eq!(told, wanted);
+}
+
+#[test]
+fn an_agent_is_kept_from_asking_where_that_was_asked_for() {
+    let text = r#"
+        [[agents]]
+        id = "gemini"
+        profile = "gemini"
+        unattended = true
+        [[agents]]
+        id = "own-mode"
+        profile = "gemini"
+        unattended = true
+        mode = "autoEdit"
+        [[agents]]
+        id = "asks"
+        profile = "gemini"
+        [[agents]]
+        id = "opencode"
+        profile = "opencode"
+        unattended = true
+        env = { OPENCODE_PERMISSION = "{}" }
+    "#;
+    let config = config(text);
+    let modes: Vec<_> = config.agents.iter().map(|agent| agent.session_mode()).collect();
+    assert_eq!(modes, [Some("yolo"), Some("autoEdit"), None, None]);
+    // What the configuration sets wins.
+    assert_eq!(config.agents[3].launch(false).1["OPENCODE_PERMISSION"], "{}");
+}
+
+#[test]
+fn a_profile_of_ones_own_can_say_all_that_a_built_in_one_can() {
+    let text = r#"
+        [profiles.mine]
+        base = "codex"
+        ends_on_eof = true
+        rule_files = ["MINE.md"]
+        writable = ["/var/mine"]
+        confined_args = []
+        confined_env = {}
+        [[agents]]
+        id = "mine"
+        profile = "mine"
+        env = { HOME = "/home/u", PATH = "" }
+        [[agents]]
+        id = "codex"
+        profile = "codex"
+    "#;
+    let config = config(text);
+    let [mine, codex] = &config.agents[..] else { panic!() };
+    assert!(mine.ends_on_eof() && !codex.ends_on_eof());
+    assert!(mine.zone.spec.readable.contains(&"MINE.md".to_owned()));
+    assert!(!codex.zone.spec.readable.contains(&"MINE.md".to_owned()));
+    assert_eq!(mine.reach(Path::new("/tmp/private")).writable, [Path::new("/var/mine")]);
+    assert_eq!(mine.launch(true).0, ["codex-acp"]);
+    assert_eq!(mine.profile.compact, "/compact");
+}
+
+#[test]
 fn the_built_in_profiles_are_sound() {
     let names = "opencode claude-code codex gemini copilot kimi vibe";
     for name in names.split(' ') {
@@ -219,7 +318,7 @@ fn a_profile_knows_what_its_agent_needs_outside() {
     assert!(reach.readable.contains(&"/home/u/bin".into()));
     assert!(!reach.readable.contains(&"/".into()) && !reach.readable.contains(&"rel".into()));
     assert!(reach.sockets.contains(&"/run/nscd/socket".to_owned()));
-    let (command, env) = mine.confined_launch();
+    let (command, env) = mine.launch(true);
     assert_eq!(command, ["codex-acp", "-c", "sandbox_mode=\"danger-full-access\""]);
     assert_eq!(env["INITIAL_AGENT_MODE"], "agent-full-access");
     let reach = named.reach(Path::new("/tmp/private"));
@@ -231,9 +330,9 @@ fn a_profile_knows_what_its_agent_needs_outside() {
     assert!(reach.readable.contains(&"/opt/oc/lib".into()));
     assert!(!reach.readable.contains(&"/home/u/lib".into()));
     assert!(reach.sockets.contains(&"/run/postgresql/*".to_owned()));
-    assert_eq!(named.confined_launch().0, named.command);
+    assert_eq!(named.launch(true).0, named.command);
     assert_eq!(other.reach(Path::new("/tmp/private")).writable, [""; 0].map(PathBuf::from));
-    assert_eq!(other.confined_launch().1["GEMINI_SANDBOX"], "docker");
+    assert_eq!(other.launch(true).1["GEMINI_SANDBOX"], "docker");
 }
 
 #[test]

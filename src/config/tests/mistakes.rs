@@ -137,6 +137,10 @@ fn each_mistake_says_what_to_write() {
         "[profiles.a]\nbase = \"b\"\n[profiles.b]\nbase = \"a\"\n[profiles.c]\nbase = \"c\"\n[profiles.d]\nargs = []",
         "[profiles.\"x y\"]\n[profiles.a]\nbase = \"opencod\"\nbass = 1\n[profiles.b]\ncommand = []",
         "[profiles]\na = 1",
+        "[profiles.a]\nbase = \"codex\"\nmodel_args = [\"--model\"]\nclient_fs = \"never\"\nlogin_evn = [\"KEY\"]\n\
+         readable = [\"etc\"]\nrule_files = [\"a/\"]\nunattended_env = [\"A\"]\nends_on_eof = \"no\"",
+        "+unattended = true",
+        "[[agents]]\nid = \"a\"\nprofile = \"gemini\"\nunattended = true\npermissions = \"orchestrator\"",
     ];
     let told: String = texts
         .iter()
@@ -278,7 +282,7 @@ fn each_mistake_says_what_to_write() {
         5:13 `autostart` must be a boolean, not a string | write `true` or `false`, without quotes
         ── [profiles.a]⏎base = "b"⏎[profiles.b]⏎base = "a"⏎[profiles.c]⏎base = "c"⏎[profiles.d]⏎args = []
         4:8 profiles are based on each other: a → b → a | base one of them on a built-in profile, or give it a `command`
-        6:8 there is no profile "c" | there are claude-code, codex, copilot, gemini, kimi, opencode, vibe, a, b, c, d
+        6:8 there is no profile "c" | there are auggie, claude-code, cline, codex, copilot, cursor, droid, gemini, goose, kimi, kiro, opencode, qoder, qwen-code, vibe, a, b, c, d
         7:11 the profile `d` runs nothing | give it a `base` or a `command`
         ── [profiles."x y"]⏎[profiles.a]⏎base = "opencod"⏎bass = 1⏎[profiles.b]⏎command = []
         1:11 a profile's name can't be "x y" | write "x-y": up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first
@@ -287,5 +291,17 @@ fn each_mistake_says_what_to_write() {
         6:11 the command is empty | write `command = ["PROGRAM", "ARG"]`
         ── [profiles]⏎a = 1
         2:5 `profiles.NAME` must be a table, not an integer | write `[profiles.NAME]`, and its keys below
+        ── [profiles.a]⏎base = "codex"⏎model_args = ["--model"]⏎client_fs = "never"⏎login_evn = ["KEY"]⏎readable = ["etc"]⏎rule_files = ["a/"]⏎unattended_env = ["A"]⏎ends_on_eof = "no"
+        3:15 `model_args` don't say where the model goes | write `model_args = ["--model", "{model}"]`
+        4:13 `client_fs` can't be "never" | it can be "yes", "edits", "no"
+        5:1 unknown key `login_evn` in `[profiles.NAME]` | did you mean `login_env`?
+        6:13 the place "etc" has no absolute path | write one such as "~/.config/mine", "$MINE_HOME" or "/opt/mine"
+        7:15 the pattern "a/" ends with `/`, so it matches no file | write "a/**" for all that is in the folder
+        8:18 `unattended_env` must be a table, not an array | write `unattended_env = { NAME = "value" }`
+        9:15 `ends_on_eof` must be a boolean, not a string | write `true` or `false`, without quotes
+        ── unattended = true
+        4:14 it is not known how this agent runs unattended | set its own `mode`, arguments or variables, or say how in `[profiles.NAME]` with `unattended_mode`, `unattended_args` or `unattended_env`
+        ── [[agents]]⏎id = "a"⏎profile = "gemini"⏎unattended = true⏎permissions = "orchestrator"
+        4:14 an agent that asks for nothing leaves nothing to decide by `permissions = "orchestrator"` | leave out one of the two
     "#]].assert_eq(&told);
 }

@@ -51,7 +51,7 @@ async fn the_child_alone_decides_when_it_has_ended() {
     stdio.stdin.write_all(b"end\n").await.unwrap();
     // The pipe is still held by the others.
     assert_eq!(process.wait().await, Exit::Code(6));
-    assert_eq!(process.stop(PATIENT).await, Stopped::OnEof(Exit::Code(6)));
+    assert_eq!(process.stop(PATIENT, PATIENT).await, Stopped::OnEof(Exit::Code(6)));
     assert_eq!(read_all(stdout).await, "");
 }
 

@@ -1,0 +1,109 @@
+//! `init`: writes a starter `eisen.toml`.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+
+use super::output::{note, plain, print, write};
+use crate::app::Failure;
+use crate::config::{Starter, known_agents};
+
+/// Write a commented starter eisen.toml, with the agents found on PATH
+///
+/// Each of them gets a zone, made of the folders beside the file, where there are enough. Read it,
+/// change it, and let `check` say what it means.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core init                        writes ./eisen.toml, unless there is one
+  eisen-core init --force                in the place of the one there is
+  eisen-core init --stdout | less        only shows it
+  eisen-core init -c shop/eisen.toml     for the folder shop
+
+Exit codes: 0 written, 1 could not be written, 2 there is one already.")]
+pub(super) struct Init {
+    /// The file to write; `-` prints it
+    #[arg(short, long, value_name = "FILE", default_value = "eisen.toml")]
+    config: PathBuf,
+    /// Replace the file if there is one
+    #[arg(long)]
+    force: bool,
+    /// Print it, and write nothing
+    #[arg(long, conflicts_with = "force")]
+    stdout: bool,
+}
+
+impl Init {
+    pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
+        let print_only = self.stdout || self.config == Path::new("-");
+        let named =
+            if self.config == Path::new("-") { Path::new("eisen.toml") } else { &self.config };
+        let file = super::in_folder(folder, named);
+        let workspace = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let path = std::env::var("PATH").unwrap_or_default();
+        let starter = Starter::look(workspace.unwrap_or(Path::new(".")), &path);
+        if print_only {
+            write(starter.text().as_bytes())?;
+        } else {
+            self.save(&file, &starter.text())?;
+            print(format_args!("wrote {}", plain(&file.display().to_string())))?;
+            for agent in &starter.agents {
+                let zone = match &agent.allowed[..] {
+                    [] => "no zone yet".to_owned(),
+                    allowed => format!("zone {}", allowed.join(", ")),
+                };
+                print(format_args!(
+                    "  {:<12} {}: {}",
+                    agent.name,
+                    agent.profile.title,
+                    plain(&zone)
+                ))?;
+            }
+        }
+        if starter.agents.is_empty() {
+            tell_of_none();
+        } else if !print_only {
+            print("next: `eisen-core check` says what it means, `eisen-core up` runs it")?;
+        }
+        Ok(())
+    }
+
+    fn save(&self, file: &Path, text: &str) -> Result<(), Failure> {
+        let mut options = std::fs::OpenOptions::new();
+        if self.force {
+            options.write(true).create(true).truncate(true);
+        } else {
+            // Whoever makes one at the same time keeps it.
+            options.write(true).create_new(true);
+        }
+        match options.open(file) {
+            Ok(mut open) => open
+                .write_all(text.as_bytes())
+                .with_context(|| format!("cannot write {}", file.display()))
+                .map_err(Failure::Run),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                Err(Failure::Usage(anyhow!(
+                    "there is {} already; --force replaces it, --stdout only shows what would be \
+                     written",
+                    file.display()
+                )))
+            }
+            Err(error) => Err(Failure::Run(
+                anyhow::Error::new(error).context(format!("cannot write {}", file.display())),
+            )),
+        }
+    }
+}
+
+fn tell_of_none() {
+    note("no agent was found on PATH; these are looked for:");
+    for known in known_agents() {
+        note(format_args!("  {:<20} {:<36} {}", known.title, known.programs, known.install));
+    }
+    note(
+        "any other that speaks ACP will do, by its `command`; `eisen-core scripted-agent` is one \
+         that needs no account",
+    );
+}

@@ -1,0 +1,65 @@
+//! What of an agent's profile goes into its start and its sessions.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::Agent;
+use super::profiles::MODEL;
+
+impl Agent {
+    /// Command and environment of the agent, `confined` where the kernel holds its zone. What the
+    /// configuration sets wins.
+    pub fn launch(&self, confined: bool) -> (Vec<String>, BTreeMap<String, String>) {
+        let profile = &self.profile;
+        let (mut command, mut env) = (self.command.clone(), BTreeMap::new());
+        if let Some(model) = &self.model {
+            command.extend(profile.model_args.iter().map(|arg| arg.replace(MODEL, model)));
+            if !profile.model_env.is_empty() {
+                env.insert(profile.model_env.clone(), model.clone());
+            }
+        }
+        if self.unattended {
+            command.extend(profile.unattended_args.iter().cloned());
+            env.extend(profile.unattended_env.clone());
+        }
+        if confined {
+            command.extend(profile.confined_args.iter().cloned());
+            env.extend(profile.confined_env.clone());
+        }
+        env.extend(self.env.clone());
+        (command, env)
+    }
+
+    /// The model that a session is asked to set; None if it was given at the start.
+    pub fn session_model(&self) -> Option<&str> {
+        self.model.as_deref().filter(|_| !self.profile.takes_model_at_start())
+    }
+
+    /// The mode that a session is asked to set.
+    pub fn session_mode(&self) -> Option<&str> {
+        let unattended = Some(self.profile.unattended_mode.as_str())
+            .filter(|mode| self.unattended && !mode.is_empty());
+        self.mode.as_deref().or(unattended)
+    }
+
+    /// Whether it can be expected to end when its standard input does.
+    pub fn ends_on_eof(&self) -> bool {
+        self.profile.ends_on_eof != Some(false)
+    }
+}
+
+/// The file that `program` starts, looked up in the folders of `path` as a spawn would; None if
+/// there is none.
+pub(super) fn find_program(program: &str, path: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return is_program(Path::new(program)).then(|| PathBuf::from(program));
+    }
+    // Without a PATH there is no folder to look in, not even the current one.
+    let folders = std::env::split_paths(path).filter(|_| !path.is_empty());
+    folders.map(|folder| folder.join(program)).find(|file| is_program(file))
+}
+
+fn is_program(file: &Path) -> bool {
+    file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}

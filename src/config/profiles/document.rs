@@ -1,0 +1,150 @@
+//! Prints `docs/profiles.md` from the table of built-in profiles, and holds the table to its keys.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use expect_test::expect_file;
+
+use super::{ClientFs, MODEL, Profile, built_in};
+
+const BEGIN: &str =
+    "<!-- Printed from config/profiles.toml by a test; UPDATE_EXPECT=1 writes it anew. -->\n";
+const END: &str = "<!-- Until here. -->\n";
+
+#[test]
+fn the_document_has_what_is_known() {
+    // Not as it was when this was built.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/profiles.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let (before, rest) = document.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let wanted = format!("{before}{BEGIN}{}{END}{after}", printed());
+    expect_file!["../../../docs/profiles.md"].assert_eq(&wanted);
+}
+
+fn printed() -> String {
+    let mut text = "| profile | agent | command | opens files by its client | ends with its input | leaves children |\n\
+                    | --- | --- | --- | --- | --- | --- |\n"
+        .to_owned();
+    for (name, profile) in built_in() {
+        let client_fs = match profile.client_fs {
+            Some(ClientFs::Yes) => "yes",
+            Some(ClientFs::Edits) => "when it edits",
+            Some(ClientFs::No) => "no",
+            None => "?",
+        };
+        let (ends, leaves) = (known(profile.ends_on_eof), known(profile.leaves_children));
+        let command = words(&profile.command);
+        let title = &profile.title;
+        writeln!(text, "| `{name}` | {title} | {command} | {client_fs} | {ends} | {leaves} |")
+            .unwrap();
+    }
+    for (name, profile) in built_in() {
+        writeln!(text, "\n### `{name}`\n").unwrap();
+        for (what, value) in told(profile) {
+            if !value.is_empty() {
+                writeln!(text, "- {what}: {value}").unwrap();
+            }
+        }
+    }
+    text
+}
+
+/// What is told of an agent, empty where it is not known.
+fn told(profile: &Profile) -> Vec<(&'static str, String)> {
+    let install = if profile.install.starts_with("https://") {
+        format!("<{}>", profile.install)
+    } else {
+        one(&profile.install)
+    };
+    let login = [one(&profile.login), variables(&profile.login_env)];
+    let model = if profile.takes_model_at_start() {
+        [words(&profile.model_args), one(&profile.model_env)]
+    } else {
+        ["by its sessions".to_owned(), String::new()]
+    };
+    let mode = match profile.unattended_mode.as_str() {
+        "" => String::new(),
+        mode => format!("mode `{mode}`"),
+    };
+    let unattended = [mode, words(&profile.unattended_args), assigned(&profile.unattended_env)];
+    let confined = [words(&profile.confined_args), assigned(&profile.confined_env)];
+    vec![
+        ("install", install),
+        ("started by", words(&profile.command)),
+        ("or by", list(&profile.other_programs)),
+        ("with", assigned(&profile.env)),
+        ("logs in by", joined(&login, " or ")),
+        ("`auth_method`", list(&profile.auth_methods)),
+        ("takes a model", joined(&model, " and ")),
+        ("unattended", joined(&unattended, ", ")),
+        ("compresses its context by", one(&profile.compact)),
+        ("is told what to do by", list(&profile.rule_files)),
+        ("reads outside", list(&profile.readable)),
+        ("writes outside", list(&profile.writable)),
+        ("its own sandbox is turned off by", joined(&confined, ", ")),
+    ]
+}
+
+fn known(fact: Option<bool>) -> &'static str {
+    fact.map_or("?", |fact| if fact { "yes" } else { "no" })
+}
+
+fn one(word: &str) -> String {
+    if word.is_empty() { String::new() } else { format!("`{word}`") }
+}
+
+fn words(words: &[String]) -> String {
+    one(&words.join(" "))
+}
+
+fn list(items: &[String]) -> String {
+    items.iter().map(|item| one(item)).collect::<Vec<_>>().join(", ")
+}
+
+fn variables(names: &[String]) -> String {
+    names.iter().map(|name| format!("`${name}`")).collect::<Vec<_>>().join(" or ")
+}
+
+fn assigned(env: &BTreeMap<String, String>) -> String {
+    env.iter().map(|(name, value)| format!("`{name}={value}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn joined(parts: &[String], by: &str) -> String {
+    let parts: Vec<&str> =
+        parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    parts.join(by)
+}
+
+#[test]
+fn every_profile_has_what_its_keys_promise() {
+    let mut programs: Vec<&str> = Vec::new();
+    for (name, profile) in built_in() {
+        assert!(crate::config::is_name(name), "{name}");
+        for given in [&profile.title, &profile.install] {
+            assert!(!given.is_empty() && given.trim() == given, "{name}");
+        }
+        assert!(!profile.command.is_empty() && !profile.rule_files.is_empty(), "{name}");
+        // By its program an agent is known, so that no two can have the same.
+        for program in profile.programs() {
+            assert!(!program.contains('/') && !programs.contains(&program), "{name}: {program}");
+            programs.push(program);
+        }
+        let places: Vec<bool> = profile.model_args.iter().map(|arg| arg.contains(MODEL)).collect();
+        assert!(places.is_empty() || places.contains(&true), "{name}");
+        assert!(profile.compact.is_empty() || profile.compact.starts_with('/'), "{name}");
+        let places = profile.readable.iter().chain(&profile.writable);
+        assert!(
+            places.clone().all(|place| place.starts_with("~/") || place.starts_with('$')),
+            "{name}"
+        );
+        assert!(places.count() > 0, "{name} keeps its state somewhere");
+        let variable = |name: &&String| {
+            name.bytes()
+                .all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit())
+        };
+        assert!(profile.login_env.iter().all(|name| variable(&name)), "{name}");
+    }
+}

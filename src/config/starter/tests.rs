@@ -1,0 +1,112 @@
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+use crate::config::check::{Kernel, check};
+use crate::config::{Config, Surroundings};
+
+/// Writes these files, and these programs on a PATH; returns the text of the starter, and what
+/// `check` warns of in it.
+fn started(files: &[&str], programs: &[&str]) -> (String, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let (workspace, bin) = (folder.path().join("shop"), folder.path().join("bin"));
+    for file in files {
+        let path = workspace.join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, if file.ends_with("ignore") { "dist\n" } else { "" }).unwrap();
+    }
+    std::fs::create_dir_all(&workspace).unwrap();
+    std::fs::create_dir(&bin).unwrap();
+    for program in programs {
+        std::fs::write(bin.join(program), "").unwrap();
+        std::fs::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755))
+            .unwrap();
+    }
+    let text = Starter::look(&workspace, bin.to_str().unwrap()).text();
+    let file = workspace.join("eisen.toml");
+    std::fs::write(&file, &text).unwrap();
+    let path = bin.to_str().unwrap().to_owned();
+    let surroundings = Surroundings {
+        variable: Box::new(move |name| (name == "PATH").then(|| path.clone())),
+        program: "eisen-core".into(),
+        eisen_dir: folder.path().join("dir"),
+    };
+    let config = Config::compile(&file, text.clone(), &surroundings).0;
+    let mut config = config.unwrap_or_else(|errors| panic!("{errors}\n{text}"));
+    // The programs are not on the PATH of this process.
+    for agent in &mut config.agents {
+        agent.env.insert("PATH".to_owned(), bin.to_str().unwrap().to_owned());
+    }
+    let kernel = Kernel { holds: true, missing: Vec::new() };
+    let report = check(&config, &kernel, "by looking", &mut |_| {});
+    (text, report.warnings().to_vec())
+}
+
+fn allowed(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.strip_prefix("allowed = ")).collect()
+}
+
+#[test]
+fn nobody_found_is_a_file_that_can_be_filled_in() {
+    let (text, warnings) = started(&["src/a.rs"], &[]);
+    assert!(text.contains("#profile = \"opencode\""), "{text}");
+    assert_eq!(warnings, ["there is no agent: add `[[agents]]`"]);
+    // With the `#` taken away the proposal is a whole agent.
+    let (_, agent) = text.split_once("`command` of your own.\n").unwrap();
+    let agent: Vec<&str> = agent.lines().map(|line| line.trim_start_matches('#')).collect();
+    let parsed: toml::Table = agent.join("\n").parse().unwrap();
+    assert!(built_in().contains_key(parsed["agents"][0]["profile"].as_str().unwrap()));
+}
+
+#[test]
+fn one_agent_has_the_whole_workspace() {
+    let (text, warnings) = started(&["src/a.rs", "docs/b.md"], &["opencode"]);
+    assert!(text.contains("profile = \"opencode\"") && text.contains("opencode auth login"));
+    assert_eq!(allowed(&text), [r#"["**"]"#]);
+    assert_eq!(warnings, [""; 0]);
+}
+
+#[test]
+fn folders_are_divided_among_agents() {
+    let files =
+        ["Cargo.toml", ".gitignore", "dist/x", ".git/config", "api/a", "docs/b", "ui/c", "web/d"];
+    let (text, warnings) = started(&files, &["opencode", "gemini", "claude-code-acp"]);
+    assert_eq!(allowed(&text), [r#"["api/**"]"#, r#"["docs/**"]"#, r#"["ui/**", "web/**"]"#]);
+    assert!(text.contains("\nreadable = [\"[!.]*\"]\n"), "{text}");
+    assert_eq!(warnings, [""; 0]);
+    let ids: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("id = ")).collect();
+    assert_eq!(ids, ["\"claude-code\"", "\"gemini\"", "\"opencode\""]);
+}
+
+#[test]
+fn what_lies_in_a_folder_of_parts_is_divided_where_the_top_does_not_go_round() {
+    let (text, warnings) =
+        started(&["src/ui/a", "src/api/b", "docs/c"], &["opencode", "goose", "kimi"]);
+    assert_eq!(allowed(&text), [r#"["docs/**"]"#, r#"["src/api/**"]"#, r#"["src/ui/**"]"#]);
+    assert_eq!(warnings, [""; 0]);
+}
+
+#[test]
+fn where_nothing_can_be_divided_zones_are_left_to_write() {
+    let (text, warnings) = started(&["main.py"], &["opencode", "goose"]);
+    assert_eq!(allowed(&text), [""; 0]);
+    assert!(text.contains("#allowed = ["), "{text}");
+    assert!(warnings.iter().all(|warning| warning.contains("has no zone")), "{warnings:?}");
+}
+
+#[test]
+fn folders_with_any_name_come_out_as_themselves() {
+    let files = [r#"a "b"/x"#, "c[d]*/y", "e${HOME}/z", "empty/.gitkeep"];
+    let (text, warnings) = started(&files, &["opencode", "goose", "kimi"]);
+    assert_eq!(allowed(&text).len(), 3, "{text}");
+    assert_eq!(warnings, [""; 0], "{text}");
+}
+
+#[test]
+fn every_agent_that_is_looked_for_says_how_it_is_had() {
+    for known in known_agents() {
+        assert!(!known.title.is_empty() && !known.programs.is_empty(), "{known:?}");
+        assert!(!known.install.is_empty(), "{known:?}");
+    }
+}

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::doorkeeper::{Door, Keeper};
 use super::{AgentSettings, Surroundings};
 use crate::confine::Confinement;
-use crate::process::Launcher;
+use crate::process::{Launcher, remove_folder};
 use crate::proxy::{Rules, Running};
 
 /// The private TMPDIR of a run; goes with the value, which takes its time.
@@ -58,7 +58,7 @@ pub(super) async fn confine(
 impl Private {
     fn create(folder: &Path) -> io::Result<Self> {
         // What a run left that was killed with its supervisor.
-        match std::fs::remove_dir_all(folder) {
+        match remove_folder(folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
@@ -69,7 +69,7 @@ impl Private {
 
 impl Drop for Private {
     fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+        if let Err(error) = remove_folder(&self.0) {
             let folder = self.0.display();
             tracing::warn!(%folder, %error, "cannot remove an agent's temporary folder");
         }

@@ -10,7 +10,7 @@ pub fn kernel() -> Kernel {
     let trial = || -> std::io::Result<Kernel> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let launcher = Launcher::this_program()?;
-        Ok(runtime.block_on(trial::of_kernel(&launcher)))
+        Ok(runtime.block_on(trial::of_kernel(&launcher, &std::env::temp_dir())))
     };
     trial().unwrap_or_else(|error| Kernel { holds: false, missing: vec![error.to_string()] })
 }

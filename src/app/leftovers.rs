@@ -62,7 +62,7 @@ fn remove(folder: &Path) -> bool {
     if !is_ours || !name.is_some_and(|name| name.starts_with(PREFIX)) {
         return false;
     }
-    std::fs::remove_dir_all(folder)
+    process::remove_folder(folder)
         .inspect_err(|error| {
             tracing::warn!(folder = %folder.display(), %error, "cannot remove what a run left");
         })

@@ -1,5 +1,6 @@
 //! Tries what the kernel enforces: one small command is confined, and looks from inside.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +16,11 @@ use crate::zone::{Bounds, Confine, GitAccess, Grant, Reach, Rule, Zone, ZoneSpec
 /// A trial that takes longer has failed: nobody answers at the doorbell.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Returns what the kernel enforces, as seen from inside.
-pub(super) async fn of_kernel(launcher: &Launcher) -> Kernel {
+/// Returns what the kernel enforces, as seen from inside. What that takes is made in the folder
+/// `within`, and removed.
+pub(super) async fn of_kernel(launcher: &Launcher, within: &Path) -> Kernel {
     let support = Support::of_this_kernel();
-    let holds = if support.lacking().is_empty() { run(launcher).await } else { Ok(()) };
+    let holds = if support.lacking().is_empty() { run(launcher, within).await } else { Ok(()) };
     match holds {
         Ok(()) => Kernel {
             holds: support.lacking().is_empty(),
@@ -28,8 +30,8 @@ pub(super) async fn of_kernel(launcher: &Launcher) -> Kernel {
     }
 }
 
-async fn run(launcher: &Launcher) -> anyhow::Result<()> {
-    let folder = tempfile::Builder::new().prefix(super::leftovers::PREFIX).tempdir()?;
+async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
+    let folder = tempfile::Builder::new().prefix(super::leftovers::PREFIX).tempdir_in(within)?;
     let place = folder.path().canonicalize()?;
     for name in ["workspace", "private", "eisen"] {
         std::fs::create_dir(place.join(name))?;

@@ -89,7 +89,7 @@ async fn run(
     let private = scratch::private(&ledger)?;
     crate::process::become_subreaper().context("cannot adopt what agents leave behind")?;
     let ungranted = eisen_dir.join("run");
-    let kernel = trial::of_kernel(&launcher).await;
+    let kernel = trial::of_kernel(&launcher, private.path()).await;
 
     let cancel = CancellationToken::new();
     let mut rooms = JoinSet::new();

@@ -33,9 +33,13 @@ pub(super) enum Outcome {
         file: OwnedFd,
         close_on_exec: bool,
     },
-    /// It may take its time: it is done on a thread of its own.
-    Later(Box<dyn FnOnce() -> Result<(), Errno> + Send>),
+    /// It may take its time: it is done on a thread of its own, which is interrupted when nobody
+    /// waits for it any more.
+    Later(Later),
 }
+
+/// What is done on a thread of its own; what comes of it is not another.
+pub(super) type Later = Box<dyn FnOnce() -> Result<Outcome, Errno> + Send>;
 
 /// Why a call is not done.
 pub(super) enum Stop {
@@ -113,6 +117,7 @@ impl<'a> Call<'a> {
             libc::SYS_renameat => self.rename(&self.spoken(a, b)?, &self.spoken(c, d)?, 0),
             libc::SYS_renameat2 => self.rename(&self.spoken(a, b)?, &self.spoken(c, d)?, e),
             libc::SYS_connect => self.connect(a, b, c),
+            libc::SYS_bind => self.bind(a, b, c),
             _ => self.handle_attributes().unwrap_or_else(|| self.handle_old()),
         }
     }
@@ -209,9 +214,11 @@ impl<'a> Call<'a> {
         Ok(self.identity.get_or_init(|| identity))
     }
 
-    /// Tells of a file of the workspace that is opened by the zone's leave.
+    /// Tells of a file of the workspace that is opened, or comes to its name, by the zone's leave.
+    /// What is written as a draft is told of under the name that it is moved to.
     fn passed(&self, real: &Path, action: Action) {
-        if self.granted.is_empty() && self.bounds.is_inside(real) {
+        let told = action == Action::Read || !drafts::looks_like_one(real);
+        if told && self.granted.is_empty() && self.bounds.is_inside(real) {
             let workspace = self.bounds.zone().workspace();
             let path = wire_real(workspace, real).into();
             self.confinement.keeper().passed(path, action);

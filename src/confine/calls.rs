@@ -15,7 +15,7 @@ pub(super) const NOTIFIED: &[libc::c_long] = &[
     libc::SYS_utimensat,
     libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_fsetxattr,
     libc::SYS_removexattr, libc::SYS_lremovexattr, libc::SYS_fremovexattr,
-    libc::SYS_connect,
+    libc::SYS_connect, libc::SYS_bind,
     #[cfg(target_arch = "x86_64")] libc::SYS_open,
     #[cfg(target_arch = "x86_64")] libc::SYS_creat,
     #[cfg(target_arch = "x86_64")] libc::SYS_mkdir,
@@ -61,16 +61,36 @@ pub(super) const REFUSED: &[libc::c_long] = &[
 pub(super) const ABSENT: &[libc::c_long] = &[
     libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register,
     SYS_SETXATTRAT, SYS_REMOVEXATTRAT, SYS_FILE_SETATTR,
+    // It may put a child into another group of processes, which no filter sees: what it is asked
+    // for is in memory. The C libraries then take `clone`.
+    libc::SYS_clone3,
 ];
 
-/// Requests of `ioctl` that fail with EPERM: flags, project and version of a file, by a descriptor
-/// that may be for reading only, and input put into a terminal or its console.
+/// Requests of `ioctl` that fail with EPERM: flags, project, version and the like of a file, and
+/// copies of whole folders, by a descriptor that may be for reading only; and input put into a
+/// terminal or its console.
 pub(super) const REFUSED_REQUESTS: &[u32] = &[
     0x4008_6602, // FS_IOC_SETFLAGS
     0x4004_6602, // FS_IOC32_SETFLAGS
     0x401c_5820, // FS_IOC_FSSETXATTR
     0x4008_7602, // FS_IOC_SETVERSION
     0x4004_7602, // FS_IOC32_SETVERSION
+    0x4008_6604, // EXT4_IOC_SETVERSION
+    0x4004_6604, // EXT4_IOC32_SETVERSION
+    0x4080_6685, // FS_IOC_ENABLE_VERITY
+    0x800c_6613, // FS_IOC_SET_ENCRYPTION_POLICY
+    0x4004_7211, // FAT_IOCTL_SET_ATTRIBUTES
+    0x5000_9401, // BTRFS_IOC_SNAP_CREATE
+    0x5000_9417, // BTRFS_IOC_SNAP_CREATE_V2
+    0x5000_940e, // BTRFS_IOC_SUBVOL_CREATE
+    0x5000_9418, // BTRFS_IOC_SUBVOL_CREATE_V2
+    0x5000_940f, // BTRFS_IOC_SNAP_DESTROY
+    0x5000_943f, // BTRFS_IOC_SNAP_DESTROY_V2
+    0x4008_941a, // BTRFS_IOC_SUBVOL_SETFLAGS
+    0xc0c8_9425, // BTRFS_IOC_SET_RECEIVED_SUBVOL
+    0x4020_bc10, // BCH_IOCTL_SUBVOLUME_CREATE
+    0x4020_bc11, // BCH_IOCTL_SUBVOLUME_DESTROY
+    0x4018_6f04, // OCFS2_IOC_REFLINK
     0x5412,      // TIOCSTI
     0x541c,      // TIOCLINUX
 ];

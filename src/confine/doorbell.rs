@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -14,10 +14,10 @@ use nix::sys::stat::{Mode, umask};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::call::{Call, Outcome, Stop};
+use super::call::{Call, Later, Outcome, Stop};
 use super::caller::{Caller, Identity};
 use super::listener::{Listener, Notice};
-use super::{Attempt, Confinement};
+use super::{Attempt, Confinement, raw};
 use crate::zone::Denied;
 
 /// Calls of one process that may wait for a decision; a further one may not.
@@ -29,6 +29,9 @@ const ASIDE_MAX: usize = 1024;
 /// Of those, the ones that are done on a thread of their own: each takes descriptors too, of which
 /// all agents share what the supervisor may have.
 const LATER_MAX: usize = 64;
+
+/// What threads are called that do what takes its time.
+const ASIDE: &str = "aside";
 
 /// How often is looked whether a call that waits was abandoned.
 const STILL_THERE: Duration = Duration::from_millis(500);
@@ -51,6 +54,7 @@ pub struct Doorbell {
 impl Doorbell {
     /// Attends a listener until no process is left that could ring. To be called in a runtime.
     pub fn attend(listener: OwnedFd, confinement: Arc<Confinement>) -> io::Result<()> {
+        raw::may_be_interrupted()?;
         let doorbell = Arc::new(Self {
             listener: Listener::new(listener),
             confinement,
@@ -108,7 +112,7 @@ impl Doorbell {
         }
     }
 
-    fn later(self: &Arc<Self>, notice: Notice, act: Box<dyn FnOnce() -> Result<(), Errno> + Send>) {
+    fn later(self: &Arc<Self>, notice: Notice, act: Later) {
         let caller = Caller { notice, listener: &self.listener };
         let count = Arc::clone(&self.later);
         let has_room = Arc::strong_count(&count) <= LATER_MAX + 1;
@@ -117,12 +121,34 @@ impl Doorbell {
             return self.answer(notice, Err(Errno::EAGAIN));
         };
         let doorbell = Arc::clone(self);
-        let spawned = thread::Builder::new().spawn(move || {
-            doorbell.answer(notice, act().map(|()| Outcome::Done));
-            drop((place, count));
+        let (done, ended) = oneshot::channel();
+        let spawned = thread::Builder::new().name(ASIDE.to_owned()).spawn(move || {
+            doorbell.answer(notice, act());
+            drop((place, count, done));
         });
-        if spawned.is_err() {
-            self.answer(notice, Err(Errno::EAGAIN));
+        match spawned {
+            Ok(thread) => {
+                drop(self.runtime.spawn(Arc::clone(self).attended(notice, thread, ended)))
+            }
+            Err(_) => self.answer(notice, Err(Errno::EAGAIN)),
+        }
+    }
+
+    /// Breaks off what a thread waits for when its caller is gone.
+    async fn attended(
+        self: Arc<Self>,
+        notice: Notice,
+        thread: JoinHandle<()>,
+        mut ended: oneshot::Receiver<()>,
+    ) {
+        loop {
+            tokio::select! {
+                _ = &mut ended => return,
+                // It may not have begun to wait: then the next one meets it.
+                () = tokio::time::sleep(STILL_THERE) => if !self.listener.waits(notice.id) {
+                    raw::interrupt(&thread);
+                },
+            }
         }
     }
 

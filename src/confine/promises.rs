@@ -74,7 +74,7 @@ const PROMISES: &[Promise] = &[
         protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
     },
     Promise {
-        what: "Hooks, config and info of the repository are not written",
+        what: "Hooks, config and info of the git folder are not written, and no link is made in it",
         protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
     },
     Promise {

@@ -4,9 +4,12 @@
 
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::thread::JoinHandleExt;
+use std::thread::JoinHandle;
 
 use nix::errno::Errno;
 use nix::libc;
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 
 use super::caller::Identity;
@@ -95,6 +98,23 @@ pub(super) fn connect(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
     // SAFETY: `address` is valid for reading its length; the kernel takes it for bytes.
     let done = unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) };
     Errno::result(done).map(drop)
+}
+
+/// What breaks off a call that one of our threads waits in. Nobody else sends it.
+const INTERRUPT: Signal = Signal::SIGURG;
+
+/// Lets calls of our threads be broken off; elsewhere the signal means nothing, as before.
+pub(super) fn may_be_interrupted() -> Result<(), Errno> {
+    extern "C" fn nothing(_: libc::c_int) {}
+    let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handler does nothing, and takes the place of the default, which does nothing.
+    unsafe { sigaction(INTERRUPT, &action) }.map(drop)
+}
+
+/// Breaks off the call that a thread waits in, if it does.
+pub(super) fn interrupt(thread: &JoinHandle<()>) {
+    // SAFETY: the thread's id is valid as long as it was not joined or detached.
+    unsafe { libc::pthread_kill(thread.as_pthread_t(), INTERRUPT as libc::c_int) };
 }
 
 /// The number of the terminal that this is the upper end of.

@@ -180,6 +180,12 @@ impl Bounds {
         self.zone.is_above(real, &self.zone.place(real))
     }
 
+    /// Whether a real path is, or is in, a git folder: git follows what it finds there, with its
+    /// user's rights.
+    pub fn is_git(&self, real: &Path) -> bool {
+        self.zone.git.holds(real)
+    }
+
     /// Whether a denied pattern, or `$EISEN_DIR`, holds a real path, whatever else allows it.
     pub fn is_denied(&self, real: &Path) -> bool {
         self.is_sealed(real) || self.denies(real)

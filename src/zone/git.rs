@@ -23,6 +23,9 @@ use crate::model::{Action, within};
 /// What in a git folder decides which commands git runs, and on what.
 const SEALED: [&str; 4] = ["hooks", "info", "config", "config.worktree"];
 
+/// What makes a repository of its own of a folder among objects, refs or logs.
+const NESTED: [&str; 3] = [".git", "objects", "commondir"];
+
 #[derive(Debug)]
 pub(super) struct Git {
     access: GitAccess,
@@ -88,6 +91,11 @@ impl Git {
         self.own.iter().chain(&self.sealed).map(PathBuf::as_path)
     }
 
+    /// Whether a real place is, or is in, a git folder.
+    pub(super) fn holds(&self, real: &Path) -> bool {
+        self.within(real).is_some()
+    }
+
     /// Whether a real place is, or is in, the repository's git folder.
     pub(super) fn is_own(&self, real: &Path) -> bool {
         self.within(real).is_some_and(|(_, say)| say == Say::Allowed)
@@ -132,7 +140,9 @@ fn is_record(within: &Path) -> bool {
                 }
                 names = behind;
             }
-            ["objects" | "refs" | "logs", _, ..] => return !names.contains(&".git"),
+            ["objects" | "refs" | "logs", behind @ ..] if !behind.is_empty() => {
+                return !behind.iter().any(|name| NESTED.contains(name));
+            }
             // Made with the first commit of a repository or a worktree.
             ["refs" | "logs"] => return true,
             [name] => return is_record_file(name),
@@ -152,7 +162,11 @@ fn records_below(within: &Path) -> Subtree {
     }
     match names {
         [] | ["worktrees" | "modules"] => Subtree::Mixed,
-        ["objects" | "refs" | "logs", ..] if !names.contains(&".git") => Subtree::Mixed,
+        ["objects" | "refs" | "logs", behind @ ..]
+            if !behind.iter().any(|name| NESTED.contains(name)) =>
+        {
+            Subtree::Mixed
+        }
         _ => Subtree::None,
     }
 }

@@ -108,7 +108,7 @@ fn tools(stage: &Stage) {
 /// of them is to have.
 fn up(stage: &Stage, user: User, child: &Scene) -> (Team, Puppet) {
     let mut text = "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n\
-                    [zones]\ndenied = [\"**/.env\"]\n"
+                    [zones]\ndenied = [\"**/.env\"]\ngit = \"commit\"\n"
         .to_owned();
     let terminal = stage.puppet("terminal");
     for end in ["terminal.in", "terminal.out"] {

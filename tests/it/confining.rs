@@ -1,5 +1,8 @@
 //! Zones that the kernel enforces, as a team with real programs sees them.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use serde_json::json;
 
 use crate::harness::{EISEN_CORE, Stage, agent};
@@ -38,6 +41,59 @@ fn an_agent_has_a_temporary_folder_of_its_own_until_its_run_ends() {
     port.call("start_agent", &json!({"agent_id": "ui"})).unwrap();
     port.expect(&json!({"type": "agent", "agent_id": "ui", "state": "ready"}));
     assert!(folder.exists());
+}
+
+#[test]
+fn a_save_by_a_draft_is_the_files_that_is_meant() {
+    let stage = Stage::new();
+    let save = "import os, sys\npath = sys.argv[1]\ndraft = path + '.tmp.81.c3c2a9'\n\
+                open(draft, 'w').write('saved\\n')\nos.replace(draft, path)\n\
+                open('src/ui/last', 'w')\n";
+    stage.file("shop/src/ui/save.py", save);
+    let ui = agent("ui").zone("src/ui/**").with("enforce = \"kernel\"");
+    let team = stage.team("[orchestrator]\non_block = \"hold\"", vec![ui]);
+    let mut port = team.steer_when_ready(&["ui"]);
+
+    assert_eq!(port.prompt("ui", "run python3 src/ui/save.py src/ui/app.ts"), "");
+    let written = RefCell::new(BTreeSet::new());
+    port.expect_that("what was saved", |line| {
+        let nodes = line["updates"].as_array().into_iter().flatten();
+        let nodes = nodes.filter(|node| node["last_action"] == "write");
+        written.borrow_mut().extend(nodes.map(|node| node["path"].to_string()));
+        written.borrow().contains("\"src/ui/last\"")
+    });
+    let told = written.into_inner().into_iter().collect::<Vec<_>>();
+    assert_eq!(told, ["\"src/ui/app.ts\"", "\"src/ui/last\""]);
+
+    let prompt = port.begin("ui", "run python3 src/ui/save.py src/api/cart.rs");
+    let blocked = port.blocked("pending");
+    let asked = (&blocked["path"], &blocked["action"], &blocked["via"]);
+    assert_eq!(asked, (&json!("src/api/cart.rs"), &json!("write"), &json!("kernel")));
+    port.resolve(&blocked, &json!({"decision": "allow", "scope": "session"})).unwrap();
+    port.said(prompt);
+    assert_eq!(stage.read("shop/src/api/cart.rs"), "saved\n");
+    assert_eq!(port.count(&json!({"type": "blocked", "status": "pending"})), 1);
+}
+
+#[test]
+fn a_pipe_is_waited_at_as_long_as_its_opener_does() {
+    let stage = Stage::new();
+    // No rule lets pipes be opened there.
+    stage.file("shop/src/ui/.env", "denied\n");
+    let ui = agent("ui").zone("src/ui/**").with("enforce = \"kernel\"");
+    let team = stage.team("[zones]\ndenied = [\"**/.env\"]", vec![ui]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let supervisor = team.program.id();
+    let waiting = || {
+        let tasks = std::fs::read_dir(format!("/proc/{supervisor}/task")).unwrap().flatten();
+        tasks
+            .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
+            .any(|name| name == "aside\n")
+    };
+    port.begin("ui", "run mkfifo src/ui/pipe && cat src/ui/pipe");
+    while !waiting() {}
+    port.call("stop_agent", &json!({"agent_id": "ui"})).unwrap();
+    while waiting() {}
 }
 
 #[test]

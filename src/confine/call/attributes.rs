@@ -21,6 +21,9 @@ use crate::zone::Grant;
 /// The kernel's limits to an extended attribute.
 const VALUE_MAX: u64 = 64 * 1024;
 
+/// Attributes that say what a program may do, and what the system notes down.
+const PRIVILEGED: [&[u8]; 2] = [b"trusted.", b"security."];
+
 /// A file whose attributes are to be changed.
 struct Subject {
     found: Found,
@@ -188,6 +191,10 @@ impl Call<'_> {
 
     fn attribute(&self, name: u64) -> Result<CString, Errno> {
         let name = self.caller.path(name)?.into_os_string().into_vec();
+        // The kernel gives these to rights that the caller gave up, and we may still have.
+        if PRIVILEGED.iter().any(|space| name.starts_with(space)) {
+            return Err(Errno::EPERM);
+        }
         CString::new(name).map_err(|_| Errno::EINVAL)
     }
 

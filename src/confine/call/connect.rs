@@ -1,21 +1,24 @@
-//! `connect`. It is always done here, on a copy of the address: between a look at the caller's
-//! memory and the kernel's, a harmless address could become a container engine's socket.
+//! `connect` and `bind`. Connecting is always done here, on a copy of the address: between a look
+//! at the caller's memory and the kernel's, a harmless address could become a container engine's
+//! socket.
 
 use std::ffi::OsStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::libc;
-use nix::sys::stat::SFlag;
+use nix::sys::socket::{self, UnixAddr};
+use nix::sys::stat::{Mode, SFlag, umask};
+use nix::unistd::{chdir, fchdir};
 
 use super::{Call, HERE, Outcome, Step, Stop};
 use crate::confine::raw;
-use crate::confine::resolve::{Found, Spoken, Ways};
+use crate::confine::resolve::{Found, Slot, Spoken, Ways};
 use crate::model::{Action, wire_real};
-use crate::zone::Denied;
+use crate::zone::{Denied, Grant};
 
 /// No address is longer.
 const ADDRESS_MAX: u64 = 128;
@@ -24,18 +27,10 @@ const FAMILY: usize = size_of::<libc::sa_family_t>();
 
 impl Call<'_> {
     pub(super) fn connect(&self, socket: u64, address: u64, length: u64) -> Step<Outcome> {
-        let length = u64::from(super::low_unsigned(length));
-        if length > ADDRESS_MAX || length < FAMILY as u64 {
-            return Err(Errno::EINVAL.into());
-        }
-        let length = usize::try_from(length).map_err(|_| Errno::EINVAL)?;
-        let address = self.caller.memory(address, length)?;
-        let Some((family, rest)) = address.split_first_chunk().filter(|_| address.len() == length)
-        else {
-            return Err(Errno::EFAULT.into());
-        };
+        let address = self.address(address, length)?;
+        let (family, rest) = address.split_at(FAMILY);
         let number = super::low(socket);
-        if i32::from(libc::sa_family_t::from_ne_bytes(*family)) != libc::AF_UNIX {
+        if !is_unix(family) {
             let socket = self.socket(number)?;
             return connect(socket, address, None);
         }
@@ -57,6 +52,44 @@ impl Call<'_> {
         address.extend_from_slice(found.path().as_bytes());
         address.push(0);
         connect(self.socket(number)?, address, Some(found))
+    }
+
+    /// Makes a name in the wall's stead where no rule lets one be made. The socket's own address is
+    /// then the bare name: to look up more of the path once again could lead elsewhere.
+    pub(super) fn bind(&self, socket: u64, address: u64, length: u64) -> Step<Outcome> {
+        let address = self.address(address, length)?;
+        let (family, rest) = address.split_at(FAMILY);
+        // Of a port or an abstract name no folder knows.
+        if !is_unix(family) || rest.first().is_none_or(|&first| first == 0) {
+            return Ok(Outcome::GoOn);
+        }
+        let path = PathBuf::from(OsStr::from_bytes(until_nul(rest)));
+        let spoken = Spoken { folder: HERE, path };
+        let Some(slot) = spoken.slot(&self.caller)? else { return Err(Errno::EADDRINUSE.into()) };
+        if slot.occupant().is_ok() {
+            return Err(Errno::EADDRINUSE.into());
+        }
+        self.demand_name(&slot, &spoken)?;
+        self.demand_kind(SFlag::S_IFSOCK, &slot, &spoken)?;
+        let Found { real, .. } = &slot.folder;
+        let by_rule = self.confinement.covers(real, Grant::Write, slot.folder.identity());
+        if self.granted.is_empty() && by_rule {
+            return Ok(Outcome::GoOn);
+        }
+        self.take_rights()?;
+        let (socket, mask) = (self.socket(super::low(socket))?, self.identity()?.umask);
+        bind(&socket, &slot, Mode::from_bits_truncate(mask))?;
+        Ok(Outcome::Done)
+    }
+
+    fn address(&self, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
+        let length = u64::from(super::low_unsigned(length));
+        if length > ADDRESS_MAX || length < FAMILY as u64 {
+            return Err(Errno::EINVAL);
+        }
+        let length = usize::try_from(length).map_err(|_| Errno::EINVAL)?;
+        let address = self.caller.memory(address, length)?;
+        if address.len() == length { Ok(address) } else { Err(Errno::EFAULT) }
     }
 
     /// Demands a socket: in the workspace one that may be written, outside one that is listed.
@@ -98,8 +131,24 @@ fn connect(socket: OwnedFd, address: Vec<u8>, found: Option<Found>) -> Step<Outc
     Ok(Outcome::Later(Box::new(move || {
         let connected = raw::connect(&socket, &address);
         drop(found);
-        connected
+        connected.map(|()| Outcome::Done)
     })))
+}
+
+/// Binds a socket to a name in the folder that was judged. This thread has a working directory and
+/// a mask of its own.
+fn bind(socket: &OwnedFd, slot: &Slot, mask: Mode) -> Result<(), Errno> {
+    let address = UnixAddr::new(&*slot.name)?;
+    fchdir(&slot.folder.handle)?;
+    let own = umask(mask);
+    let bound = socket::bind(socket.as_raw_fd(), &address);
+    umask(own);
+    chdir("/")?;
+    bound
+}
+
+fn is_unix(family: &[u8]) -> bool {
+    libc::sa_family_t::try_from(libc::AF_UNIX).is_ok_and(|unix| *family == unix.to_ne_bytes())
 }
 
 fn until_nul(bytes: &[u8]) -> &[u8] {

@@ -2,93 +2,228 @@
 //! allows `Cargo.toml` and nothing beside it still lets `Cargo.toml.tmp.81` be written and renamed
 //! onto it. A draft is a new file (or an allowed one that was renamed) under a name that looks
 //! temporary; it is known by its inode, and its maker may do with it as with a file of the zone.
+//!
+//! Of a file outside the zone a draft is demanded as that file: who may write `x.md` may save it so.
 
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::fs;
+use std::path::Path;
 
-use super::Call;
-use crate::confine::resolve::Slot;
+use super::{Call, Step};
+use crate::confine::resolve::{Slot, Spoken};
 use crate::model::Action;
 
 /// Entries of a folder that are looked at for the file that a draft may be of.
 const LOOKED_AT: usize = 4096;
 
-/// What tells a draft behind the name of the file it is of.
-const MARKS: [&str; 10] =
-    ["tmp", "temp", "new", "bak", "backup", "orig", "part", "lock", "jb_", "sw"];
+/// What stands behind the name of a file that is about to be replaced, or was.
+const BESIDE: [&str; 6] = ["new", "bak", "backup", "orig", "part", "lock"];
 
-/// Names that tools give to drafts whatever the file: `sed -i`, `mktemp`, and vim's trial.
-const STARTS: [&str; 5] = ["sed", "tmp", ".tmp", "tmp.", "4913"];
-const RANDOM_MAX: usize = 12;
+/// What JetBrains' editors put behind a file's name.
+const JETBRAINS: [&str; 3] = ["___jb_tmp___", "___jb_old___", "___jb_bak___"];
+
+/// Names that tools give to drafts whatever the file is, with how many random letters: `sed -i`,
+/// Python, `mktemp`, Rust and `GLib`. vim's trial has none.
+const STARTS: [(&str, usize); 6] =
+    [("sed", 6), ("tmp", 8), ("tmp.", 10), (".tmp", 6), (".goutputstream-", 6), ("4913", 0)];
+
+/// How sure a name tells a draft.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mark {
+    /// Only if the file it would be of is there.
+    Beside,
+    /// Nobody calls anything else so.
+    Temporary,
+}
 
 impl Call<'_> {
+    /// Demands to make a name, or says that it is a draft's: of a file of the zone, or of one
+    /// outside that is then demanded in its place, since it is what the caller means.
+    pub(super) fn demand_new(&self, slot: &Slot, spoken: &Spoken) -> Step<bool> {
+        let Err(denied) = self.demand(&slot.real(), Action::Write, spoken) else {
+            return Ok(false);
+        };
+        if self.may_be_draft(slot) {
+            return Ok(true);
+        }
+        let Some(of) = self.meant_by(slot) else { return Err(denied) };
+        let path = spoken.path.with_file_name(of);
+        let meant = Spoken { folder: spoken.folder, path };
+        self.demand(&slot.folder.real.join(of), Action::Write, &meant)?;
+        Ok(true)
+    }
+
+    /// The file outside the zone that a new name is to be a draft of.
+    fn meant_by<'s>(&self, slot: &'s Slot) -> Option<&'s str> {
+        let of = original(Path::new(&slot.folder.path()), &slot.name)?;
+        let is_outside = self.bounds.judge(&slot.folder.real.join(of), Action::Write).is_err();
+        (is_outside && self.may_have_draft(slot)).then_some(of)
+    }
+
     /// Whether a name that the bounds deny may be a draft's: it looks temporary, and in its folder
-    /// is a file that it can be of.
-    pub(super) fn may_be_draft(&self, slot: &Slot) -> bool {
-        let Some(name) = slot.name.to_str() else { return false };
-        let may_write =
-            |name: &OsStr| self.bounds.judge(&slot.folder.real.join(name), Action::Write).is_ok();
-        // What is denied by name stays so; and only beside single files is there need of drafts.
-        let real = slot.real();
-        if !self.bounds.is_inside(&real) || self.bounds.is_denied(&real) {
+    /// is a file that it can be of, and that is allowed. (A folder has no drafts.)
+    fn may_be_draft(&self, slot: &Slot) -> bool {
+        if !self.may_have_draft(slot) {
             return false;
         }
-        if originals(name).any(|of| may_write(OsStr::from_bytes(of.as_bytes()))) {
-            return true;
+        let folder = slot.folder.path();
+        let folder = Path::new(&folder);
+        let may_write = |real: &Path| self.bounds.judge(real, Action::Write).is_ok();
+        if let Some(of) = original(folder, &slot.name) {
+            let real = slot.folder.real.join(of);
+            // A file that is not there yet must be one that is allowed alone, not a folder's name.
+            let is_file = is_file(&folder.join(of)) || !may_write(&real.join("below"));
+            return is_file && may_write(&real);
         }
-        looks_random(name)
-            && std::fs::read_dir(&slot.folder.real).is_ok_and(|entries| {
-                entries.flatten().take(LOOKED_AT).any(|entry| may_write(&entry.file_name()))
+        looks_random(&slot.name)
+            && fs::read_dir(folder).is_ok_and(|entries| {
+                entries.flatten().take(LOOKED_AT).any(|entry| {
+                    entry.file_type().is_ok_and(|kind| kind.is_file())
+                        && may_write(&slot.folder.real.join(entry.file_name()))
+                })
             })
+    }
+
+    /// What is denied by name stays so.
+    fn may_have_draft(&self, slot: &Slot) -> bool {
+        let real = slot.real();
+        self.bounds.is_inside(&real) && !self.bounds.is_denied(&real)
     }
 }
 
-/// The files that `name` may be a draft of.
-fn originals(name: &str) -> impl Iterator<Item = &str> {
-    let bare = name.trim_start_matches(['.', '#', '~']);
-    let starts = [name, bare];
-    let ends = name.char_indices().filter(|(_, letter)| "~#.-_".contains(*letter));
-    let ends: Vec<usize> = ends.map(|(at, _)| at).collect();
-    starts.into_iter().flat_map(move |start| {
-        let skipped = name.len() - start.len();
-        // A dot in front makes a name hidden, not another file's.
-        let whole = name[..skipped].contains(['#', '~']).then_some(start);
-        let cut = ends.clone().into_iter().filter(move |&at| at > skipped);
-        let cut = cut.filter(move |&at| is_mark(&name[at..])).map(move |at| &name[skipped..at]);
-        whole.into_iter().chain(cut)
+/// Whether a name of the zone is only a draft's.
+pub(super) fn looks_like_one(real: &Path) -> bool {
+    let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else { return false };
+    looks_random(name) || original(folder, name).is_some()
+}
+
+/// The file in `folder` that something called `name` is a draft of.
+fn original<'a>(folder: &Path, name: &'a OsStr) -> Option<&'a str> {
+    originals(name.to_str()?).find_map(|(of, mark)| {
+        let found = fs::symlink_metadata(folder.join(of));
+        let is_of = match found {
+            Ok(found) => found.is_file(),
+            Err(_) => mark == Mark::Temporary,
+        };
+        is_of.then_some(of)
     })
 }
 
-/// Whether what stands behind a file's name makes it a draft's.
-fn is_mark(rest: &str) -> bool {
-    let text = rest.trim_start_matches(['~', '#', '.', '-', '_']);
-    text.is_empty()
-        || MARKS.iter().any(|mark| text.starts_with(mark))
-        || text.len() >= 4 && text.bytes().any(|byte| byte.is_ascii_digit())
+fn is_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
 }
 
-fn looks_random(name: &str) -> bool {
-    STARTS.iter().any(|start| {
-        name.strip_prefix(start).is_some_and(|rest| {
-            rest.len() <= RANDOM_MAX
-                && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+/// The names that `name` may be a draft of.
+fn originals(name: &str) -> impl Iterator<Item = (&str, Mark)> {
+    let bare = name.trim_start_matches(['.', '#', '~']);
+    let starts = [name, bare].into_iter().take(if bare == name { 1 } else { 2 });
+    starts.flat_map(move |start| {
+        let skipped = name.len() - start.len();
+        let before = &name[..skipped];
+        // A dot in front makes a name hidden, not another file's.
+        let whole = before.contains(['#', '~']).then_some((start, Mark::Beside));
+        let cuts = name.char_indices().filter(move |&(at, letter)| {
+            at > skipped && (matches!(letter, '.' | '~' | '#') || name[at..].starts_with("___"))
+        });
+        let marked = cuts.filter_map(move |(at, _)| {
+            Some((&name[skipped..at], mark(&name[at..], before.starts_with('.'))?))
+        });
+        whole.into_iter().chain(marked)
+    })
+}
+
+/// What it says of a file that this stands behind its name.
+fn mark(rest: &str, hidden: bool) -> Option<Mark> {
+    if JETBRAINS.contains(&rest) {
+        return Some(Mark::Temporary);
+    }
+    if matches!(rest, "~" | "#") || is_numbered(rest) {
+        return Some(Mark::Beside);
+    }
+    let text = rest.strip_prefix('.')?;
+    let words = || text.split(['.', '-']);
+    if words().any(is_temporary) && words().all(|word| is_temporary(word) || is_random(word)) {
+        return Some(Mark::Temporary);
+    }
+    if hidden && is_swap(text) {
+        return Some(Mark::Temporary);
+    }
+    let is_beside = BESIDE.iter().any(|mark| text.strip_prefix(mark).is_some_and(is_digits))
+        || text.len() >= 4 && is_digits(text)
+        || hidden && (6..=12).contains(&text.len()) && has_digit(text) && is_random(text);
+    is_beside.then_some(Mark::Beside)
+}
+
+/// As emacs numbers backups: `.~12~`.
+fn is_numbered(rest: &str) -> bool {
+    let number = rest.strip_prefix(".~").and_then(|rest| rest.strip_suffix('~'));
+    number.is_some_and(|number| !number.is_empty() && is_digits(number))
+}
+
+/// vim's, the first or one of the next.
+fn is_swap(text: &str) -> bool {
+    text == "swpx"
+        || text.strip_prefix("sw").is_some_and(|letter| {
+            letter.len() == 1 && letter.bytes().all(|letter| letter.is_ascii_lowercase())
+        })
+}
+
+fn is_temporary(word: &str) -> bool {
+    let random = |rest: &str| is_digits(rest) || rest.len() >= 6 && is_word(rest);
+    word.strip_prefix("tmp").is_some_and(random) || word.strip_prefix("temp").is_some_and(is_digits)
+}
+
+/// Whether it may be made of random letters: not of three or four, as most endings are.
+fn is_random(word: &str) -> bool {
+    let is_hex = word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    !word.is_empty() && is_word(word) && (has_digit(word) || word.len() >= 8 || is_hex)
+}
+
+fn is_word(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// Nothing else, if anything.
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn has_digit(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+fn looks_random(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| {
+        STARTS.iter().any(|(start, random)| {
+            name.strip_prefix(start).is_some_and(|rest| rest.len() == *random && is_word(rest))
         })
     })
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
     fn drafts_are_told_by_their_names() {
-        let of = |name: &str, file: &str| originals(name).any(|of| of == file);
+        let of = |name: &str, file: &str| originals(name).any(|(of, _)| of == file);
         for name in [
             "Cargo.toml~",
+            "Cargo.toml.~3~",
             "Cargo.toml.tmp",
             "Cargo.toml.tmp.8812.1700000000",
+            "Cargo.toml.tmp.7317.c3c2a9f01b44",
+            "Cargo.toml.tmpa8Kd0x",
+            "Cargo.toml.temp1",
             "Cargo.toml.3425235",
+            "Cargo.toml.new",
+            "Cargo.toml.bak2",
             ".Cargo.toml.swp",
+            ".Cargo.toml.fk0p7i0j.tmp",
+            ".Cargo.toml.a_bcdefg.tmp",
+            ".Cargo.toml.Xk29ab",
             "#Cargo.toml#",
             ".#Cargo.toml",
             "Cargo.toml.lock",
@@ -96,10 +231,51 @@ mod tests {
         ] {
             assert!(of(name, "Cargo.toml"), "{name}");
         }
-        for name in ["build.rs", "buildings", "build-script", ".build"] {
+        for name in [
+            "build.rs",
+            "buildings",
+            "build-script",
+            ".build",
+            "build_template.rs",
+            "build-v2.rs",
+            "build_test2.c",
+            "build.v2.rs",
+            "build.template",
+            "build.tmpl",
+            "build.switch",
+            "build.newer",
+            "build.tmp.rs",
+            "build.python3",
+            "build.swp",
+            "build.",
+            "build-",
+            "build_",
+            "build.12",
+        ] {
             assert!(!of(name, "build"), "{name}");
         }
         assert!(!of(".env", "env"));
-        assert!(looks_random("sedXk29ab") && looks_random("4913") && !looks_random("sedative.rs"));
+        let looks_random = |name: &str| looks_random(OsStr::new(name));
+        for name in ["sedXk29ab", "4913", "tmpa8kd0x_1", "tmp.Yx81kKqLmN", ".tmpAbCd12"] {
+            assert!(looks_random(name), "{name}");
+        }
+        for name in ["sedative.rs", "sed", "sedan", "tmpl", "tmp", "49132", "temperature"] {
+            assert!(!looks_random(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_draft_is_of_is_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("ui")).unwrap();
+        fs::write(folder.path().join("one.txt"), "").unwrap();
+        let of = |name: &'static str| original(folder.path(), OsStr::new(name));
+        assert_eq!(of("one.txt.lock"), Some("one.txt"));
+        assert_eq!(of("one.txt.tmp.81"), Some("one.txt"));
+        // One that is to be made, by a name that nobody else gives.
+        assert_eq!(of("two.txt.tmp.81"), Some("two.txt"));
+        assert_eq!(of("two.lock"), None);
+        assert_eq!(of("ui.tmp"), None);
+        assert_eq!(of("ui.new"), None);
     }
 }

@@ -15,7 +15,7 @@ use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::{Call, Outcome, Step, Stop};
 use crate::confine::resolve::{Found, Slot, Spoken, Ways};
-use crate::model::Action;
+use crate::model::{Action, wire_real};
 use crate::zone::Denied;
 
 /// Entries of a folder that comes from outside; one with more is not looked through.
@@ -24,7 +24,7 @@ const MOVED_MAX: usize = 200_000;
 impl Call<'_> {
     pub(super) fn make_folder(&self, spoken: &Spoken, mode: u64) -> Step<Outcome> {
         let may_be = |real: &Path| self.bounds.is_above(real);
-        self.make_where(may_be, spoken, |slot, umask| {
+        self.make_where(may_be, SFlag::S_IFDIR, spoken, |slot, umask| {
             let mode = super::low_unsigned(mode) & !umask & 0o7777;
             mkdirat(&slot.folder.handle, &*slot.name, Mode::from_bits_truncate(mode))
         })
@@ -37,7 +37,7 @@ impl Call<'_> {
         if matches!(kind, SFlag::S_IFBLK | SFlag::S_IFCHR) {
             return Err(Errno::EPERM.into());
         }
-        self.make(spoken, |slot, umask| {
+        self.make(kind, spoken, |slot, umask| {
             let mode = Mode::from_bits_truncate(mode & !umask & 0o7777);
             mknodat(&slot.folder.handle, &*slot.name, kind, mode, device)
         })
@@ -45,7 +45,9 @@ impl Call<'_> {
 
     pub(super) fn make_link(&self, target: u64, spoken: &Spoken) -> Step<Outcome> {
         let target = self.caller.path(target)?;
-        self.make(spoken, |slot, _| symlinkat(&*target, &slot.folder.handle, &*slot.name))
+        self.make(SFlag::S_IFLNK, spoken, |slot, _| {
+            symlinkat(&*target, &slot.folder.handle, &*slot.name)
+        })
     }
 
     pub(super) fn link(&self, folder: u64, path: u64, to: &Spoken, flags: u64) -> Step<Outcome> {
@@ -64,6 +66,7 @@ impl Call<'_> {
         // Whoever has another name for a file has all of it.
         self.demand_write(&source, &from)?;
         self.demand_name(&slot, to)?;
+        self.demand_kind(source.kind(), &slot, to)?;
         let real = slot.real();
         if source.kind() == SFlag::S_IFSOCK
             && self.connects_to_all(&real)
@@ -76,9 +79,10 @@ impl Call<'_> {
             return Ok(Outcome::GoOn);
         }
         self.take_rights()?;
-        let source = source.path();
+        let path = source.path();
         let follow = AtFlags::AT_SYMLINK_FOLLOW;
-        linkat(AT_FDCWD, source.as_str(), &slot.folder.handle, &*slot.name, follow)?;
+        linkat(AT_FDCWD, path.as_str(), &slot.folder.handle, &*slot.name, follow)?;
+        self.came(&source, &slot);
         Ok(Outcome::Done)
     }
 
@@ -121,11 +125,14 @@ impl Call<'_> {
             return Err(Errno::EBUSY.into());
         }
         self.demand_name(&from, old)?;
-        let demanded = self.demand_name(&to, new);
         // An editor keeps what it is about to replace under such a name.
-        let keeps = demanded.is_err() && replaced.is_none() && self.may_be_draft(&to);
-        if !keeps {
-            demanded?;
+        let keeps = replaced.is_none() && self.demand_new(&to, new)?;
+        if replaced.is_some() {
+            self.demand_name(&to, new)?;
+        }
+        self.demand_kind(moved.kind(), &to, new)?;
+        if let Some(replaced) = replaced.as_ref().filter(|_| exchanges) {
+            self.demand_kind(replaced.kind(), &from, old)?;
         }
         let wall_leaves =
             self.wall_leaves_names(&from.folder) && self.wall_leaves_names(&to.folder);
@@ -133,13 +140,17 @@ impl Call<'_> {
             return Ok(Outcome::GoOn);
         }
         self.demand_move(&moved, &from, &to)?;
-        if let Some(replaced) = replaced.filter(|_| exchanges) {
-            self.demand_move(&replaced, &to, &from)?;
+        if let Some(replaced) = replaced.as_ref().filter(|_| exchanges) {
+            self.demand_move(replaced, &to, &from)?;
         }
         self.take_rights()?;
         let (old_name, new_name) = (with_slash(&from, old)?, with_slash(&to, new)?);
         let (old_folder, new_folder) = (&from.folder.handle, &to.folder.handle);
         renameat2(old_folder, &*old_name, new_folder, &*new_name, flags)?;
+        self.came(&moved, &to);
+        if let Some(replaced) = replaced.as_ref().filter(|_| exchanges) {
+            self.came(replaced, &from);
+        }
         if keeps {
             self.confinement.drafts().add(&moved.handle)?;
         } else if !exchanges {
@@ -149,19 +160,28 @@ impl Call<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Tells of what has a name now, and perhaps took the place of another.
+    fn came(&self, file: &Found, to: &Slot) {
+        if file.kind() == SFlag::S_IFREG {
+            self.passed(&to.real(), Action::Write);
+        }
+    }
+
     /// Makes a name that nothing has yet.
     fn make(
         &self,
+        kind: SFlag,
         spoken: &Spoken,
         make: impl FnOnce(&Slot, u32) -> Result<(), Errno>,
     ) -> Step<Outcome> {
-        self.make_where(|_| false, spoken, make)
+        self.make_where(|_| false, kind, spoken, make)
     }
 
     /// Makes a name that `is_free` to be made, or that the bounds allow.
     fn make_where(
         &self,
         is_free: impl FnOnce(&Path) -> bool,
+        kind: SFlag,
         spoken: &Spoken,
         make: impl FnOnce(&Slot, u32) -> Result<(), Errno>,
     ) -> Step<Outcome> {
@@ -172,6 +192,7 @@ impl Call<'_> {
         if !is_free(&slot.real()) {
             self.demand_name(&slot, spoken)?;
         }
+        self.demand_kind(kind, &slot, spoken)?;
         if self.wall_leaves_names(&slot.folder) {
             return Ok(Outcome::GoOn);
         }
@@ -180,12 +201,32 @@ impl Call<'_> {
         Ok(Outcome::Done)
     }
 
+    /// Demands that a name in a git folder be a file's or a folder's. Through a link git would
+    /// write, as its user, to what the link leads to; at a pipe it would wait.
+    pub(super) fn demand_kind(&self, kind: SFlag, slot: &Slot, spoken: &Spoken) -> Step<()> {
+        let real = slot.real();
+        if matches!(kind, SFlag::S_IFREG | SFlag::S_IFDIR) || !self.bounds.is_git(&real) {
+            return Ok(());
+        }
+        let path = wire_real(self.bounds.zone().workspace(), &real).into();
+        // A grant would be for what is written there, not for where a link leads.
+        let denied = Denied { path, action: Action::Write, grantable: false };
+        Err(Stop::Outside { denied, real, spoken: spoken.path.clone() })
+    }
+
     /// Demands all that a folder holds, where it is and where it is to be: under its new name what
     /// was denied may be allowed. And no socket of somebody else's is to come where the caller may
     /// connect to all.
     fn demand_move(&self, moved: &Found, from: &Slot, to: &Slot) -> Step<()> {
         let (from, to) = (from.real(), to.real());
-        if self.connects_to_all(&to) && !self.connects_to_all(&from) && holds_socket(moved)? {
+        if self.connects_to_all(&to)
+            && !self.connects_to_all(&from)
+            && holds(moved, |kind| kind == SFlag::S_IFSOCK)?
+        {
+            return Err(Errno::EACCES.into());
+        }
+        let is_plain = |kind| matches!(kind, SFlag::S_IFREG | SFlag::S_IFDIR);
+        if self.bounds.is_git(&to) && holds(moved, |kind| !is_plain(kind))? {
             return Err(Errno::EACCES.into());
         }
         if moved.kind() != SFlag::S_IFDIR {
@@ -224,27 +265,40 @@ fn with_slash(slot: &Slot, spoken: &Spoken) -> Result<CString, Errno> {
     CString::new(name).map_err(|_| Errno::EINVAL)
 }
 
-/// Whether it is a socket, or a folder with one somewhere below.
-fn holds_socket(moved: &Found) -> Result<bool, Errno> {
+/// Whether it is of such a kind, or a folder with something of that kind somewhere below. One with
+/// too much to look through is.
+fn holds(moved: &Found, is_such: impl Fn(SFlag) -> bool) -> Result<bool, Errno> {
     if moved.kind() != SFlag::S_IFDIR {
-        return Ok(moved.kind() == SFlag::S_IFSOCK);
+        return Ok(is_such(moved.kind()));
     }
     let mut folders = vec![PathBuf::from(moved.path())];
     let mut seen = 0;
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).map_err(|error| errno(&error))? {
             let entry = entry.map_err(|error| errno(&error))?;
-            let kind = entry.file_type().map_err(|error| errno(&error))?;
+            let kind = kind(entry.file_type().map_err(|error| errno(&error))?);
             seen += 1;
-            if kind.is_socket() || seen > MOVED_MAX {
+            if is_such(kind) || seen > MOVED_MAX {
                 return Ok(true);
             }
-            if kind.is_dir() {
+            if kind == SFlag::S_IFDIR {
                 folders.push(entry.path());
             }
         }
     }
     Ok(false)
+}
+
+fn kind(of: fs::FileType) -> SFlag {
+    match of {
+        of if of.is_file() => SFlag::S_IFREG,
+        of if of.is_dir() => SFlag::S_IFDIR,
+        of if of.is_symlink() => SFlag::S_IFLNK,
+        of if of.is_fifo() => SFlag::S_IFIFO,
+        of if of.is_socket() => SFlag::S_IFSOCK,
+        of if of.is_block_device() => SFlag::S_IFBLK,
+        _ => SFlag::S_IFCHR,
+    }
 }
 
 fn errno(error: &std::io::Error) -> Errno {

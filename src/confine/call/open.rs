@@ -1,6 +1,7 @@
 //! The open family.
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, ResolveFlag, fcntl, open, openat};
@@ -9,7 +10,7 @@ use nix::sys::stat::{Mode, SFlag, makedev};
 
 use super::{Call, Outcome, Step};
 use crate::confine::raw;
-use crate::confine::resolve::{Found, Slot, Spoken, Target, Ways};
+use crate::confine::resolve::{Found, Slot, Spoken, Target, Ways, by_handle};
 use crate::model::Action;
 use crate::zone::Grant;
 
@@ -45,6 +46,10 @@ impl Call<'_> {
             number.copy_from_slice(&bytes[at..at + 8]);
             u64::from_ne_bytes(number)
         };
+        // What is at hand without looking: whoever asks for that is ready to look.
+        if field(16) & libc::RESOLVE_CACHED != 0 {
+            return Err(Errno::EAGAIN.into());
+        }
         let resolve = ResolveFlag::from_bits(field(16)).ok_or(Errno::EINVAL)?;
         let flags = i32::try_from(field(0)).map_err(|_| Errno::EINVAL)?;
         let mode = u32::try_from(field(8)).map_err(|_| Errno::EINVAL)?;
@@ -104,6 +109,9 @@ impl Call<'_> {
         if found.is_nowhere() {
             return Ok(Outcome::GoOn);
         }
+        if let Some(outcome) = self.open_thread_name(found, flags)? {
+            return Ok(outcome);
+        }
         let action = if writes { Action::Write } else { Action::Read };
         if !self.confinement.drafts().holds(found.identity()) {
             self.demand(&found.real, action, spoken)?;
@@ -125,7 +133,10 @@ impl Call<'_> {
         {
             return Ok(Outcome::GoOn);
         }
-        // The kernel knows whose process files are; a device or pipe may make the opener wait.
+        if found.kind() == SFlag::S_IFIFO {
+            return self.open_pipe(found, flags);
+        }
+        // The kernel knows whose process files are; a device may make the opener wait.
         if !is_regular || found.real.starts_with("/proc") || found.real.starts_with("/sys") {
             return Ok(Outcome::GoOn);
         }
@@ -164,6 +175,42 @@ impl Call<'_> {
         Ok(Some(hand_in(file, flags)))
     }
 
+    /// Opens the name of a thread of the caller's process for writing, as `pthread_setname_np`
+    /// does; none but the process itself can write there. None for all else.
+    fn open_thread_name(&self, found: &Found, flags: OFlag) -> Step<Option<Outcome>> {
+        let writes = flags.intersects(OFlag::O_ACCMODE);
+        if !writes || !found.real.starts_with("/proc") || !found.real.ends_with("comm") {
+            return Ok(None);
+        }
+        let own = PathBuf::from(format!("/proc/{}/task", self.identity()?.process));
+        let Ok(within) = found.real.strip_prefix(own) else { return Ok(None) };
+        if within.components().count() != 2 {
+            return Ok(None);
+        }
+        self.take_rights()?;
+        let file = open(&*found.path(), (flags - SAID) | OFlag::O_CLOEXEC, Mode::empty())?;
+        Ok(Some(hand_in(file, flags)))
+    }
+
+    /// Opens a pipe with a name that no rule grants. Whoever opens one end waits for the other.
+    fn open_pipe(&self, found: &Found, flags: OFlag) -> Step<Outcome> {
+        self.take_rights()?;
+        let handle = found.handle.try_clone().map_err(|_| Errno::EMFILE)?;
+        let identity = if self.has_rights { Some(self.identity()?.clone()) } else { None };
+        let open = move || {
+            let rights = identity.as_ref().map(raw::borrow_rights).transpose()?;
+            let flags_now = (flags - SAID) | OFlag::O_CLOEXEC;
+            let file = open(&*by_handle(&handle), flags_now, Mode::empty());
+            drop(rights);
+            Ok(hand_in(file?, flags))
+        };
+        let is_one_end = flags & OFlag::O_ACCMODE != OFlag::O_RDWR;
+        if is_one_end && !flags.contains(OFlag::O_NONBLOCK) {
+            return Ok(Outcome::Later(Box::new(open)));
+        }
+        Ok(open()?)
+    }
+
     /// Makes a file; None if somebody else did meanwhile.
     fn create(
         &self,
@@ -180,10 +227,8 @@ impl Call<'_> {
             return Err(Errno::EINVAL.into());
         }
         let real = slot.real();
-        let demanded = self.demand(&real, Action::Write, spoken);
-        let is_draft = demanded.is_err() && self.may_be_draft(slot);
+        let is_draft = self.demand_new(slot, spoken)?;
         if !is_draft {
-            demanded?;
             self.passed(&real, Action::Write);
         }
         if !is_draft && self.wall_leaves_names(&slot.folder) {

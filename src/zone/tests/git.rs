@@ -126,6 +126,11 @@ fn a_commit_writes_records_and_nothing_that_git_obeys() {
         "modules/a/refs/hooks/pre-commit",
         "modules/a/modules/b/hooks/x",
         "refs/heads/.git/config",
+        "refs/evil/objects",
+        "refs/evil/objects/ab/cdef",
+        "refs/evil/commondir",
+        "objects/evil/commondir",
+        "logs/evil/objects",
         "objects/../config",
         "HEAD/../hooks/x",
     ];

@@ -53,7 +53,11 @@ const TASKS: &[Task] = &[
     task("redirections", &[], "three\nmore\nHERE\nx\ny\nthree"),
     task("pipes-with-names", &[], "through\nthrough"),
     task("sockets", &["python3"], "b'hello'\nb'hello'\nb'pair'\nb'tcp'\nb'udp'"),
+    task("beside-denied-sockets", &["python3"], "b'hello' 0o700\nb'hello' 0o700\n98\n[7, 8]"),
+    task("beside-denied-pipes", &["python3"], "through\nand back\nat once"),
     task("terminals", &["python3"], "terminal"),
+    task("threads-with-names", &["python3"], "worker"),
+    task("calls-of-new-kernels", &["python3"], "EAGAIN"),
     task("own-children", &[], "trapped"),
     task("own-children-traced", &["strace"], ""),
     task("temporary-folder", &[], "x"),
@@ -89,6 +93,10 @@ fn live(user: User, confine: &str) {
         for way in ["bare", "zoned"] {
             std::fs::create_dir_all(stage.path(&format!("shop/life/{way}/{}", task.name))).unwrap();
             stage.file(&format!("shop/single-{way}-{}.txt", task.name), "first line\n");
+            if task.name.starts_with("beside-denied") {
+                // No rule lets names be made in such a folder.
+                stage.file(&format!("shop/life/{way}/{}/.env", task.name), "denied\n");
+            }
         }
     }
     repository(&stage);
@@ -183,7 +191,7 @@ fn up(stage: &Stage, user: User, confine: &str) -> Team {
         "eisen.toml",
         &format!(
             "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n\
-             [zones]\ngit = \"commit\"\nreadable = [\"single.txt\"]\n\
+             [zones]\ngit = \"commit\"\ndenied = [\"**/.env\"]\nreadable = [\"single.txt\"]\n\
              [[agents]]\nid = \"ui\"\ncommand = {command:?}\n[agents.zone]\n\
              allowed = [\"life/**\", \"single-*.txt\"]\nconfine = {confine:?}\n"
         ),

@@ -132,7 +132,17 @@ pub(super) const ESCAPES: &[Escapes] = &[
         "write-owner", "write-owner-of-link", "write-owner-by-empty-path",
         "write-owner-by-descriptor", "write-owner-of-folder-by-descriptor",
     ] },
-    Escapes { shows: Says, needs: &[], names: &["write-run-file-times"] },
+    Escapes { shows: Says, needs: &[], names: &[
+        "write-run-file-times", "write-named-like-a-folder", "write-version-of-readable",
+    ] },
+    Escapes { shows: Says, needs: &[Root], names: &[
+        "write-attribute-of-the-system", "kernel-group-entered-by-a-child",
+    ] },
+    Escapes { shows: Says, needs: &[Program("git")], names: &[
+        "write-git-link-made", "write-git-link-moved", "write-git-link-exchanged",
+        "write-git-link-linked", "write-git-link-in-a-folder", "write-git-pipe-made",
+        "write-git-repository-within",
+    ] },
 
     // What a name means is swapped between the look at it and its use.
     Escapes { shows: Secret, needs: &[], names: &[

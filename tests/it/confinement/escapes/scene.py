@@ -63,7 +63,10 @@ def make(name, secret, opened, mixed, closed, docs, outside, vault):
     if "odd-names" in name:
         for odd in (b"new\nline", b"\xff\xfe", b"n" * 255, b" ", b"-"):
             put(os.fsencode(closed) + b"/" + odd, secret + "\n")
-    if "git" in name:
+    if "write-git" in name:
+        # In the zone, where commits may be made.
+        subprocess.run(["git", "init", "-q", opened], check=True)
+    elif "git" in name:
         folder = closed + "/repository"
         git = lambda *args: subprocess.run(
             ["git", "-C", folder, "-c", "user.name=u", "-c", "user.email=e", *args], check=True

@@ -1,6 +1,7 @@
 """Ways to change what the zone forbids to change: contents, names, modes, owners, times,
 attributes."""
 
+import errno
 import fcntl
 import mmap
 import os
@@ -341,6 +342,24 @@ def attribute_removed_by_new_call():
     syscall(466, AT_FDCWD, VICTIM_FILE, 0, b"user.mark")
 
 
+def version_of_readable():
+    """Another request than the one that all file systems share."""
+    fd = os.open(GUIDE, os.O_RDONLY)
+    try:
+        fcntl.ioctl(fd, 0x40086604, struct.pack("L", 4711))
+    except OSError as error:
+        if error.errno in (errno.ENOTTY, errno.EOPNOTSUPP):
+            missing(error)
+        raise
+    through()
+
+
+def attribute_of_the_system():
+    """Of the superuser alone, and only with a right that is given up."""
+    os.setxattr("own", "trusted.mark", b"new")
+    through()
+
+
 FS_IOC_GETFLAGS, FS_IOC_SETFLAGS = 0x80086601, 0x40086602
 FS_NODUMP = 0x40
 
@@ -373,6 +392,49 @@ def flags_by_new_call():
     changed = bytearray(attributes.raw)
     changed[0] |= 0x80
     syscall(469, fd, b"", bytes(changed), 24, AT_EMPTY_PATH)
+
+
+def git_link_made():
+    os.symlink("config", ".git/COMMIT_EDITMSG")
+    through()
+
+
+def git_link_moved():
+    os.symlink("config", "link")
+    os.rename("link", ".git/FETCH_HEAD")
+    through()
+
+
+def git_link_exchanged():
+    os.symlink("config", "link")
+    open(".git/FETCH_HEAD", "w").close()
+    syscall(316, AT_FDCWD, "link", AT_FDCWD, ".git/FETCH_HEAD", 2)
+    through()
+
+
+def git_link_linked():
+    os.symlink("config", "link")
+    os.link("link", ".git/MERGE_MSG", follow_symlinks=False)
+    through()
+
+
+def git_link_in_a_folder():
+    os.makedirs("folder/within")
+    os.symlink("../../../config", "folder/within/HEAD")
+    os.rename("folder", ".git/logs")
+    through()
+
+
+def git_pipe_made():
+    os.mkfifo(".git/SQUASH_MSG")
+    through()
+
+
+def git_repository_within():
+    """A folder that git takes for a repository, with a config of its own."""
+    subprocess.run(["git", "init", "-q", "--bare", "evil"], check=True)
+    os.rename("evil", ".git/refs/evil")
+    through()
 
 
 def core_dump():
@@ -410,6 +472,19 @@ def draft_removed():
 
 def draft_mode():
     os.chmod(CLOSED + "/single.txt.bak", 0o600)
+
+
+def named_like_a_folder():
+    """Beside a folder that is allowed with all in it."""
+    for name in ("_template.rs", "-v2.rs", "_test2.c", ".tmp", ".tmp.81", ".new", "~"):
+        beside = os.environ["WORKSPACE"] + "/open" + name
+        try:
+            open(beside, "w").close()
+        except OSError as error:
+            print(error)
+        else:
+            os.unlink(beside)
+            through()
 
 
 def vault():

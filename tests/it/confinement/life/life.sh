@@ -209,6 +209,51 @@ client = socket.create_connection(server.getsockname()); end, _ = server.accept(
 one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); one.bind(("127.0.0.1", 0)); one.sendto(b"udp", one.getsockname()); print(one.recv(9))
 END
     ;;
+beside-denied-sockets)
+    python3 - <<'END' > out
+import multiprocessing.connection, os, socket
+os.umask(0o077)
+for path in ("socket", os.getcwd() + "/other"):
+    server = socket.socket(socket.AF_UNIX); server.bind(path); server.listen()
+    client = socket.socket(socket.AF_UNIX); client.connect(path)
+    end, _ = server.accept(); client.sendall(b"hello")
+    print(end.recv(10), oct(os.stat(path).st_mode & 0o777))
+try: socket.socket(socket.AF_UNIX).bind("socket")
+except OSError as error: print(error.errno)
+from multiprocessing.managers import SyncManager
+if __name__ == "__main__":
+    with multiprocessing.Manager() as manager:
+        numbers = manager.list([7]); numbers.append(8); print(list(numbers))
+END
+    ;;
+beside-denied-pipes)
+    mkfifo one other && (echo through > one; cat other) > answer &
+    while ! test -p other; do :; done
+    cat one > out && echo 'and back' > other && wait && cat answer >> out
+    python3 - <<'END' >> out
+import os
+end = os.open("one", os.O_RDONLY | os.O_NONBLOCK); both = os.open("one", os.O_RDWR)
+os.write(os.open("one", os.O_WRONLY), b"at once"); print(os.read(end, 9).decode())
+END
+    ;;
+threads-with-names)
+    python3 - <<'END' > out
+import threading
+done = threading.Event(); thread = threading.Thread(target=done.wait); thread.start()
+name = f"/proc/self/task/{thread.native_id}/comm"
+open(name, "w").write("worker"); print(open(name).read().strip()); done.set()
+END
+    ;;
+calls-of-new-kernels)
+    python3 - <<'END' > out
+import ctypes, errno, struct
+libc = ctypes.CDLL(None, use_errno=True)
+# Whoever asks for what is at hand already (RESOLVE_CACHED) goes another way where it is not.
+how = struct.pack("QQQ", 0, 0, 0x20)
+fd = libc.syscall(437, -100, b"/etc/passwd", how, len(how))
+print("EAGAIN" if fd >= 0 or ctypes.get_errno() == errno.EAGAIN else errno.errorcode[ctypes.get_errno()])
+END
+    ;;
 terminals)
     python3 - <<'END' > out
 import os, pty

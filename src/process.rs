@@ -71,7 +71,7 @@ pub use folder::remove_folder;
 pub use launcher::Launcher;
 pub use limits::{Limits, Peak, Usage};
 pub use log::StderrLog;
-pub use mark::{boot, end_run, own_mark, start_of};
+pub use mark::{age_of, boot, end_run, own_mark, start_of};
 pub use orphans::become_subreaper;
 pub use sweeper::Sweeper;
 pub use warden::warden_main;

@@ -3,6 +3,7 @@
 
 mod gatekeeper;
 mod handle;
+mod hearsay;
 mod outlet;
 mod permits;
 mod relay;
@@ -23,7 +24,7 @@ use crate::zone::{Bounds, Zone};
 
 pub use handle::RelayHandle;
 pub use permits::Permits;
-pub use running::{Moment, Place, Running};
+pub use running::{Moment, Place, Running, Said};
 
 /// What stands between one agent and its client.
 pub struct Proxy {

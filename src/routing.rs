@@ -161,6 +161,11 @@ impl RoutingHandle {
         self.ask(|reply| RoutingMsg::Swept { request, turn, reply }).await.unwrap_or(false)
     }
 
+    /// Tells of an access that was counted as swept: it was denied, but a call names it.
+    pub async fn meant(&self, request: Request) {
+        let _ = self.mailbox.send(RoutingMsg::Meant(request)).await;
+    }
+
     /// Says that a turn of the session ended, in the order of what was observed. Never waits.
     pub fn turn_over(&self, key: SessionKey) {
         if let Err(mpsc::error::TrySendError::Full(message)) =

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::doorkeeper::{Door, Keeper};
 use super::{AgentSettings, Surroundings};
 use crate::confine::Confinement;
-use crate::process::{Launcher, remove_folder};
+use crate::process::{self, Launcher, remove_folder};
 use crate::proxy::{Rules, Running};
 
 /// The private TMPDIR of a run; goes with the value, which takes its time.
@@ -40,6 +40,7 @@ pub(super) async fn confine(
         running,
         workspace: team.workspace.clone(),
         observe_files: settings.observe_files,
+        age: process::age_of,
         handle: Handle::current(),
     });
     let outside = team.ungranted.clone();

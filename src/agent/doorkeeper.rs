@@ -2,30 +2,30 @@
 //! a blocked access. Knows what the agent does at the moment, and tells what was asked for by name
 //! from what was only swept along.
 
+mod late;
 mod passing;
+mod patience;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
+use self::late::Late;
 use self::passing::Passing;
+use self::patience::Patience;
 use crate::confine::{Attempt, Doorkeeper};
 use crate::extract::Workspace;
-use crate::model::{Action, AgentId, SessionKey, Via};
-use crate::proxy::{Moment, Place, Rules, Running};
+use crate::model::{Action, Activity, ActivityKind, AgentId, SessionKey, Source, Touch, Via};
+use crate::proxy::{Moment, Place, Rules, Running, Said};
 use crate::routing::{Request, RoutingHandle, Settlement};
 use crate::tracker::TrackerHandle;
 use crate::zone::Bounds;
-
-/// The line of a tool call may come a little after what the call does: how long what nobody named
-/// waits for it, and how often at most.
-const LATE: Duration = Duration::from_millis(25);
-const LATE_EVERY: Duration = Duration::from_secs(1);
 
 /// What a doorkeeper is made of.
 pub struct Door {
@@ -42,6 +42,8 @@ pub struct Door {
     pub workspace: Arc<dyn Workspace>,
     /// Report what the agent opens.
     pub observe_files: bool,
+    /// For how long a process has been there.
+    pub age: fn(u32) -> Option<Duration>,
     /// The doorbell's threads know no runtime.
     pub handle: Handle,
 }
@@ -59,20 +61,35 @@ struct Desk {
     rules: watch::Receiver<Rules>,
     routing: RoutingHandle,
     running: Arc<Running>,
-    /// When a late line was last waited for.
-    waited: Mutex<Option<Instant>>,
+    tracker: TrackerHandle,
+    workspace: Arc<dyn Workspace>,
+    patience: Patience,
+    late: Late,
 }
 
 impl Keeper {
     pub fn new(door: Door) -> Arc<Self> {
         let Door { agent, bounds, rules, routing, tracker, running, workspace, .. } = door;
         let passing = door.observe_files.then(|| {
+            let (tracker, workspace) = (tracker.clone(), workspace.clone());
             let (passing, task) = Passing::new(agent.clone(), tracker, running.clone(), workspace);
             door.handle.spawn(task);
             passing
         });
-        let desk = Desk { agent, bounds, rules, routing, running, waited: Mutex::default() };
-        Arc::new(Self { desk: Arc::new(desk), passing, handle: door.handle })
+        let news = running.news();
+        let desk = Arc::new(Desk {
+            agent,
+            bounds,
+            rules,
+            routing,
+            running,
+            tracker,
+            workspace,
+            patience: Patience::new(door.age),
+            late: Late::default(),
+        });
+        door.handle.spawn(tell_late(Arc::downgrade(&desk), news));
+        Arc::new(Self { desk, passing, handle: door.handle })
     }
 }
 
@@ -105,7 +122,7 @@ impl Desk {
         moment: Moment,
         mut reply: oneshot::Sender<bool>,
     ) {
-        let meant = attempt.named || self.is_named(&attempt, &moment, &mut reply).await;
+        let is_meant = attempt.named || self.is_named(&attempt, &moment, &mut reply).await;
         let request = Request {
             key: SessionKey::new(self.agent.clone(), moment.session.clone()),
             path: attempt.path,
@@ -116,12 +133,40 @@ impl Desk {
             grantable: attempt.grantable,
             caller: Some(attempt.pid),
         };
-        let allowed = if meant {
-            self.ask(request, &moment, &mut reply).await
-        } else {
-            self.routing.swept(request, moment.turn).await
-        };
+        if is_meant {
+            let allowed = self.ask(request.clone(), &moment, &mut reply).await;
+            if allowed {
+                self.tell(&request, Source::Tool);
+            }
+            let _ = reply.send(allowed);
+            return;
+        }
+        let allowed = self.routing.swept(request.clone(), moment.turn).await;
         let _ = reply.send(allowed);
+        if allowed {
+            self.tell(&request, Source::Kernel);
+        } else if moment.began.is_some() {
+            // It may have been said meanwhile.
+            if self.is_said(None, &request.path) {
+                self.routing.meant(request).await;
+            } else {
+                self.late.note(request);
+            }
+        }
+    }
+
+    /// Tells of an access that was let through; only here it is known to happen.
+    fn tell(&self, request: &Request, source: Source) {
+        if self.workspace.is_ignored(&self.workspace.root().join(&*request.path)) {
+            return;
+        }
+        let touch = match request.action {
+            Action::Read => Touch::Read,
+            Action::Write => Touch::Write,
+        };
+        let kind = ActivityKind::Touched { path: Arc::clone(&request.path), touch, source };
+        let session = request.key.session.clone();
+        self.tracker.record(&self.agent, Activity { session, kind });
     }
 
     /// Whether a running tool call names what was tried, or does so in a moment.
@@ -132,42 +177,44 @@ impl Desk {
         reply: &mut oneshot::Sender<bool>,
     ) -> bool {
         let mut news = self.running.news();
-        let names = || {
-            let bounds = self.bounds();
-            let workspace = bounds.zone().workspace();
-            self.running.names(Place { wire: &attempt.path, workspace })
-        };
-        if names() {
+        if self.is_said(None, &attempt.path) {
             return true;
         }
         // Without a turn there are no calls to wait for.
-        if !moment.is_busy() || !self.may_wait_for_news() {
-            return false;
-        }
-        let deadline = Instant::now() + LATE;
+        let wait = moment.began.and_then(|began| self.patience.wait(attempt.pid, began));
+        let Some(wait) = wait else { return false };
+        let deadline = Instant::now() + wait;
         loop {
-            tokio::select! {
-                changed = news.changed() => match changed {
-                    Ok(()) if names() => return true,
-                    Ok(()) => {}
-                    Err(_) => return false,
-                },
+            let said = tokio::select! {
+                said = news.recv() => said,
                 () = tokio::time::sleep_until(deadline) => return false,
-                () = moment.over() => return false,
-                () = reply.closed() => return false,
+                () = let_go(moment, reply) => return false,
+            };
+            let is_named = match said {
+                Ok(said) => self.is_said(Some(&said), &attempt.path),
+                Err(RecvError::Lagged(_)) => self.is_said(None, &attempt.path),
+                Err(RecvError::Closed) => return false,
+            };
+            if is_named {
+                self.patience.reward(attempt.pid);
+                return true;
             }
         }
     }
 
-    /// A sweep is many accesses: only the first of them waits.
-    fn may_wait_for_news(&self) -> bool {
-        let now = Instant::now();
-        let mut waited = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
-        let may = waited.is_none_or(|last| now.duration_since(last) >= LATE_EVERY);
-        if may {
-            *waited = Some(now);
+    /// Whether a path is named by what one call says, or by all that run.
+    fn is_said(&self, said: Option<&Said>, wire: &str) -> bool {
+        let bounds = self.bounds();
+        let place = Place { wire, workspace: bounds.zone().workspace() };
+        said.map_or_else(|| self.running.names(place), |said| said.names(place))
+    }
+
+    /// Tells of what was taken for swept and is named now: it was denied, and the next try like it
+    /// may be granted.
+    async fn tell_late(&self, said: Option<&Said>) {
+        for request in self.late.take(|path| self.is_said(said, path)) {
+            self.routing.meant(request).await;
         }
-        may
     }
 
     /// Has an access decided, for as long as anybody waits for it.
@@ -191,6 +238,18 @@ impl Desk {
             }
         };
         settled == Some(Settlement::Allowed)
+    }
+}
+
+async fn tell_late(desk: Weak<Desk>, mut news: broadcast::Receiver<Arc<Said>>) {
+    loop {
+        let said = match news.recv().await {
+            Ok(said) => Some(said),
+            Err(RecvError::Lagged(_)) => None,
+            Err(RecvError::Closed) => return,
+        };
+        let Some(desk) = desk.upgrade() else { return };
+        desk.tell_late(said.as_deref()).await;
     }
 }
 

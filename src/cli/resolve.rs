@@ -42,7 +42,7 @@ pub(super) struct Resolve {
 enum Decision {
     /// Let it through; one that was denied already may be tried again
     Allow {
-        /// How long it holds: for this access, or for the path until the session ends
+        /// How long it holds: for this tool call, or for the path until the session ends
         #[arg(long, default_value = "once")]
         scope: Scope,
         /// Seconds after which it no longer holds

@@ -38,6 +38,20 @@ pub fn start_of(pid: u32) -> Option<u64> {
     tree::process(i32::try_from(pid).ok()?).map(|process| process.started)
 }
 
+/// For how long a process has been there, to a hundredth of a second; None where that is not known.
+pub fn age_of(pid: u32) -> Option<Duration> {
+    up()?.checked_sub(tree::since_boot(start_of(pid)?))
+}
+
+/// For how long the machine is up.
+fn up() -> Option<Duration> {
+    #[cfg(target_os = "linux")]
+    let up = nix::time::ClockId::CLOCK_BOOTTIME.now().ok().map(Duration::from);
+    #[cfg(not(target_os = "linux"))]
+    let up = None;
+    up
+}
+
 /// Names the time since the machine came up: pids and starts mean nothing beyond it.
 pub fn boot() -> Option<String> {
     Some(std::fs::read_to_string(BOOT).ok()?.trim().to_owned())

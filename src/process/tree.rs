@@ -1,6 +1,7 @@
 //! The descendants of this process, as `/proc` shows them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, SysconfVar, getpgrp, getpid, sysconf};
@@ -139,6 +140,11 @@ pub(super) fn share(pid: i32) -> Option<u64> {
     let share = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
     let kilobytes: u64 = share.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
+}
+
+/// A time since the machine came up, of clock ticks.
+pub(super) fn since_boot(ticks: u64) -> Duration {
+    Duration::from_millis(ticks.saturating_mul(1000) / units().0)
 }
 
 /// Clock ticks a second, and bytes a page.

@@ -304,7 +304,7 @@ where
 
     /// Reads along with a line that was relayed.
     fn observe(&mut self, direction: Direction, line: &[u8]) {
-        self.proxy.extractor.observe(direction, content(line), &mut self.told);
+        self.proxy.observe(direction, content(line), &mut self.told);
         self.tell();
     }
 

@@ -8,24 +8,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
-use tokio::sync::watch;
+use tokio::sync::broadcast;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use self::said::Said;
+pub use self::said::Said;
 use crate::model::{Activity, ActivityKind, SessionId};
 
 /// Calls and terminals that are remembered at once, and the bytes of what they say; past either
 /// the oldest is forgotten, and what only it named counts as not asked for.
 const MOST_CALLS: usize = 256;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// News that wait for who is slow to hear them; past that it has to ask for all that is said.
+const NEWS: usize = 64;
 
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct Running {
     now: Mutex<Now>,
     /// Counts the turns that began and ended.
     changes: AtomicU64,
-    /// Changes whenever more is said.
-    news: watch::Sender<()>,
+    news: broadcast::Sender<Arc<Said>>,
     stopped: CancellationToken,
 }
 
@@ -36,6 +38,8 @@ pub struct Moment {
     pub session: SessionId,
     /// Tells the turns of one run of the agent apart; 0 without `session`.
     pub turn: u64,
+    /// When the first of the turns that run began.
+    pub began: Option<Instant>,
     /// Cancelled when their turns end or are cancelled; one for each turn that ran.
     over: Vec<CancellationToken>,
     stopped: CancellationToken,
@@ -59,12 +63,24 @@ struct Now {
     bytes: usize,
 }
 
-#[derive(Default, Debug)]
+#[derive(Debug)]
 struct Turn {
     /// Prompts of the session that overlap.
     prompts: usize,
     number: u64,
+    began: Instant,
     over: CancellationToken,
+}
+
+impl Default for Running {
+    fn default() -> Self {
+        Self {
+            now: Mutex::default(),
+            changes: AtomicU64::default(),
+            news: broadcast::channel(NEWS).0,
+            stopped: CancellationToken::default(),
+        }
+    }
 }
 
 impl Running {
@@ -83,8 +99,10 @@ impl Running {
                 }
             }
             ActivityKind::Runs { call, cwd, said } => {
-                self.lock().runs(session, call, cwd, said);
-                self.news.send_replace(());
+                if let Some(said) = self.lock().runs(session, call, cwd, said) {
+                    // Nobody may listen.
+                    let _ = self.news.send(said);
+                }
             }
             ActivityKind::Ran { call } => self.lock().forget(session, call),
             _ => {}
@@ -105,13 +123,13 @@ impl Running {
     pub fn moment(&self) -> Moment {
         let now = self.lock();
         let over = now.turns.values().map(|turn| turn.over.clone()).collect();
+        let began = now.turns.values().map(|turn| turn.began).min();
         let stopped = self.stopped.clone();
-        match now.turns.iter().next() {
-            Some((session, turn)) if now.turns.len() == 1 => {
-                Moment { session: session.clone(), turn: turn.number, over, stopped }
-            }
-            _ => Moment { session: SessionId::new(""), turn: 0, over, stopped },
-        }
+        let (session, turn) = match now.turns.iter().next() {
+            Some((session, turn)) if now.turns.len() == 1 => (session.clone(), turn.number),
+            _ => (SessionId::new(""), 0),
+        };
+        Moment { session, turn, began, over, stopped }
     }
 
     /// Whether a tool call or terminal that runs names the path. May ask the disk where links
@@ -121,8 +139,8 @@ impl Running {
         calls.iter().any(|said| said.names(place))
     }
 
-    /// Changes whenever a tool call says more.
-    pub fn news(&self) -> watch::Receiver<()> {
+    /// Tells each time that a tool call or terminal says more, all that it said so far.
+    pub fn news(&self) -> broadcast::Receiver<Arc<Said>> {
         self.news.subscribe()
     }
 
@@ -133,11 +151,6 @@ impl Running {
 }
 
 impl Moment {
-    /// Whether a turn ran.
-    pub fn is_busy(&self) -> bool {
-        !self.over.is_empty()
-    }
-
     /// Waits until every turn that ran has ended or was cancelled, or the agent stops. What was
     /// done while no turn ran waits for the latter only.
     pub async fn over(&self) {
@@ -160,11 +173,13 @@ impl Now {
     fn began(&mut self, session: &SessionId) {
         self.last_turn += 1;
         let number = self.last_turn;
-        let turn = self.turns.entry(session.clone()).or_default();
+        let turn = self.turns.entry(session.clone()).or_insert_with(|| Turn {
+            prompts: 0,
+            number,
+            began: Instant::now(),
+            over: CancellationToken::new(),
+        });
         turn.prompts += 1;
-        if turn.prompts == 1 {
-            turn.number = number;
-        }
     }
 
     fn ended(&mut self, session: &SessionId) {
@@ -187,22 +202,28 @@ impl Now {
         self.bytes -= freed;
     }
 
-    fn runs(&mut self, session: &SessionId, call: &Arc<str>, cwd: &Arc<Path>, said: &[Arc<str>]) {
+    /// Returns what the call said so far, if this is more.
+    fn runs(
+        &mut self,
+        session: &SessionId,
+        call: &Arc<str>,
+        cwd: &Arc<Path>,
+        said: &[Arc<str>],
+    ) -> Option<Arc<Said>> {
         let key = (session.clone(), Arc::clone(call));
-        let known = self.calls.get(&key);
-        let more = match known {
-            Some(known) => known.with(cwd, said),
-            None => Some(Said::new(Arc::clone(cwd), said)),
-        };
-        let Some(more) = more else { return };
+        let more = Arc::new(match self.calls.get(&key) {
+            Some(known) => known.with(cwd, said)?,
+            None => Said::new(Arc::clone(cwd), said),
+        });
         self.bytes += more.bytes();
-        if let Some(before) = self.calls.insert(key, Arc::new(more)) {
+        if let Some(before) = self.calls.insert(key, Arc::clone(&more)) {
             self.bytes -= before.bytes();
         }
         while self.calls.len() > MOST_CALLS || self.bytes > MOST_BYTES {
             let Some((_, oldest)) = self.calls.shift_remove_index(0) else { break };
             self.bytes -= oldest.bytes();
         }
+        Some(more)
     }
 
     fn forget(&mut self, session: &SessionId, call: &Arc<str>) {

@@ -1,9 +1,13 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{Request, Settlement};
 use crate::model::{Action, AgentId, BlockedAccess, SessionId, SessionKey, Via};
+
+/// How long a tool call that got what it asked for may ask for it again.
+const SAME_CALL: Duration = Duration::from_secs(10);
 
 /// What the orchestrator allowed ahead: exactly one path and action of one agent.
 #[derive(PartialEq, Debug)]
@@ -21,6 +25,9 @@ enum Good {
     Once,
     /// For any number, in this session.
     Session(SessionId),
+    /// For the rest of the tool call that got it in one of these ways: what the kernel stops, any
+    /// number, and once each other way.
+    Call(SessionId, Vec<Via>),
     /// For what the kernel stops, any number, until a turn of this session ends.
     Turn(SessionId),
 }
@@ -33,7 +40,7 @@ pub(super) struct Grants(Vec<Grant>);
 const CAPACITY: usize = 10_000;
 
 impl Grants {
-    /// Grants the next access like `access`; in its `session` any number, else one.
+    /// Grants the next access like `access`; in its `session` any number, else those of one call.
     pub(super) fn add(
         &mut self,
         access: &BlockedAccess,
@@ -48,6 +55,27 @@ impl Grants {
             good: session.map_or(Good::Once, Good::Session),
             settlement,
             expires,
+        });
+    }
+
+    /// Lets a tool call go on with what it was just allowed once: agents open a file twice to read
+    /// it, and ask for permission before they open it. `expires`: at the latest.
+    pub(super) fn go_on(
+        &mut self,
+        key: &SessionKey,
+        path: &Arc<str>,
+        action: Action,
+        via: Via,
+        expires: Option<Instant>,
+    ) {
+        let until = Instant::now() + SAME_CALL;
+        self.push(Grant {
+            agent: key.agent.clone(),
+            path: Arc::clone(path),
+            action,
+            good: Good::Call(key.session.clone(), vec![via]),
+            settlement: Settlement::Allowed,
+            expires: Some(expires.map_or(until, |expires| expires.min(until))),
         });
     }
 
@@ -74,7 +102,11 @@ impl Grants {
     pub(super) fn turn_over(&mut self, key: &SessionKey) {
         self.0.retain(|grant| {
             grant.agent != key.agent
-                || !matches!(&grant.good, Good::Turn(session) if *session == key.session)
+                || match &grant.good {
+                    Good::Turn(session) => *session != key.session,
+                    Good::Call(session, _) => *session != key.session && !is_nobodys(session),
+                    Good::Once | Good::Session(_) => true,
+                }
         });
     }
 
@@ -90,16 +122,27 @@ impl Grants {
         self.0.retain(|grant| grant.agent != *agent);
     }
 
-    /// Returns what was granted for `request`; a grant that is good once is used up by it.
+    /// Returns what was granted for `request`; a grant that is good once is used up by its call.
     pub(super) fn take(&mut self, request: &Request) -> Option<Settlement> {
         let covers = |grant: &Grant| grant.covers(request);
         // What is good for more comes first: it is not used up.
         let lasting = self.0.iter().position(|it| it.good != Good::Once && covers(it));
         let at = lasting.or_else(|| self.0.iter().position(covers))?;
         if self.0[at].good == Good::Once {
-            return Some(self.0.remove(at).settlement);
+            let Grant { settlement, expires, .. } = self.0.remove(at);
+            if settlement == Settlement::Allowed {
+                let Request { key, path, action, via, .. } = request;
+                self.go_on(key, path, *action, *via, expires);
+            }
+            return Some(settlement);
         }
-        Some(self.0[at].settlement.clone())
+        let grant = &mut self.0[at];
+        if let Good::Call(_, by) = &mut grant.good
+            && request.via != Via::Kernel
+        {
+            by.push(request.via);
+        }
+        Some(grant.settlement.clone())
     }
 }
 
@@ -121,7 +164,13 @@ impl Grant {
             Good::Session(own) => own == session,
             // Where several turns run, what the kernel stops belongs to none of them.
             Good::Turn(own) => {
-                request.via == Via::Kernel && (own == session || session.as_str().is_empty())
+                request.via == Via::Kernel && (own == session || is_nobodys(session))
+            }
+            Good::Call(own, _) if request.via == Via::Kernel => {
+                own == session || is_nobodys(own) || is_nobodys(session)
+            }
+            Good::Call(own, by) => {
+                (own == session || is_nobodys(own)) && !by.contains(&request.via)
             }
         }
     }
@@ -129,4 +178,8 @@ impl Grant {
     fn is_over(&self) -> bool {
         self.expires.is_some_and(|expires| expires <= Instant::now())
     }
+}
+
+fn is_nobodys(session: &SessionId) -> bool {
+    session.as_str().is_empty()
 }

@@ -34,6 +34,7 @@ pub(super) enum RoutingMsg {
         turn: u64,
         reply: oneshot::Sender<bool>,
     },
+    Meant(Request),
     TurnOver(SessionKey),
     Resolve {
         id: BlockedId,
@@ -130,6 +131,11 @@ impl Task {
             RoutingMsg::Swept { request, turn, reply } => {
                 let _ = reply.send(self.swept(request, turn));
             }
+            RoutingMsg::Meant(request) => {
+                if self.tried_before(&request).is_none() {
+                    self.deny(request);
+                }
+            }
             RoutingMsg::TurnOver(key) => self.turn_over(&key),
             RoutingMsg::Resolve { id, decision, reply } => {
                 let _ = reply.send(self.resolve(&id, &decision));
@@ -179,10 +185,9 @@ impl Task {
         // Whoever decides waits for these agents: holding them would hold both for ever.
         let deadlocks = self.is_orchestrator(agent) || self.orchestrated.contains_key(agent);
         let hold = (request.hold || self.settings.rules.hold) && request.may_wait;
-        let stopped = (request.via == Via::Kernel).then(|| request.clone());
         if hold && request.grantable && !deadlocks {
-            if let Some(stopped) = stopped {
-                self.stopped.note(&stopped, None);
+            if request.via == Via::Kernel {
+                self.stopped.note(&request, None);
             }
             let (settle, decision) = oneshot::channel();
             let id = self.block(request, BlockedStatus::Pending, Some(settle));
@@ -192,17 +197,24 @@ impl Task {
             self.route(&id);
             return;
         }
-        let collected = agent.clone();
+        let id = self.deny(request);
+        let _ = reply.send(self.denial(&id, None));
+    }
+
+    /// Records an access that is denied at once.
+    fn deny(&mut self, request: Request) -> BlockedId {
+        let agent = request.key.agent.clone();
+        let stopped = (request.via == Via::Kernel).then(|| request.clone());
         let id = self.block(request, BlockedStatus::Denied, None);
         if let Some(stopped) = stopped {
             self.stopped.note(&stopped, Some(id.clone()));
         }
-        if let Some((_, ids)) = self.orchestrated.get_mut(&collected) {
+        if let Some((_, ids)) = self.orchestrated.get_mut(&agent) {
             ids.push(id.clone());
         } else {
             self.route(&id);
         }
-        let _ = reply.send(self.denial(&id, None));
+        id
     }
 
     fn denial(&self, id: &BlockedId, message: Option<String>) -> Settlement {

@@ -275,3 +275,63 @@ async fn content_answers_reads_and_leaves_what_else_waits_for_the_path() {
     bench.routing.resolve(id("b2"), ALLOW).await.unwrap();
     assert_eq!(may_read.await.unwrap(), Some(Settlement::Allowed));
 }
+
+#[tokio::test(start_paused = true)]
+async fn allowed_once_is_for_one_tool_call_however_it_asks() {
+    let via = |via, path| Request { via, ..read("a", "s", path) };
+    for first in [Via::Permission, Via::Terminal, Via::Fs, Via::Kernel] {
+        for held in [true, false] {
+            let mut bench = bench(held, external());
+            let ask = bench.ask(via(first, "p"));
+            bench.blocked().await;
+            if !held {
+                assert_eq!(ask.await.unwrap(), denied("b1"));
+                bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+                assert_eq!(bench.routing.request(via(first, "p")).await, Some(Settlement::Allowed));
+            } else {
+                bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+                assert_eq!(ask.await.unwrap(), Some(Settlement::Allowed));
+            }
+            let asked_anew = async |request: Request| {
+                let before = bench.routing.list(None).await.len();
+                let ask = bench.ask(Request { may_wait: false, ..request });
+                let allowed = ask.await.unwrap() == Some(Settlement::Allowed);
+                assert_eq!(allowed, bench.routing.list(None).await.len() == before);
+                !allowed
+            };
+            // Every other way once, the kernel's as often as it likes.
+            for next in [Via::Permission, Via::Terminal, Via::Fs] {
+                assert_eq!(asked_anew(via(next, "p")).await, next == first, "{first:?} {next:?}");
+                assert!(asked_anew(via(next, "p")).await, "{first:?} {next:?}");
+            }
+            assert!(!asked_anew(via(Via::Kernel, "p")).await, "{first:?}");
+            assert!(!asked_anew(via(Via::Kernel, "p")).await, "{first:?}");
+            // Nothing else.
+            assert!(asked_anew(via(Via::Kernel, "q")).await);
+            assert!(asked_anew(Request { action: Action::Write, ..via(Via::Kernel, "p") }).await);
+            assert!(
+                asked_anew(Request { key: read("a", "t", "p").key, ..via(Via::Kernel, "p") }).await
+            );
+            bench.routing.turn_over(read("a", "s", "p").key);
+            assert!(asked_anew(via(Via::Kernel, "p")).await);
+            bench.cancel.cancel();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_of_one_tool_call_ends_by_itself() {
+    let bench = bench(false, external());
+    let kernel = || Request { via: Via::Kernel, ..read("a", "s", "p") };
+    for (ttl, lasts) in [(None, 10), (Some(Duration::from_secs(3)), 3)] {
+        let denied = bench.routing.request(kernel()).await;
+        let Some(Settlement::Denied { id, .. }) = denied else { panic!("{denied:?}") };
+        bench.routing.resolve(id, Decision::Allow { scope: Scope::Once, ttl }).await.unwrap();
+        assert_eq!(bench.routing.request(kernel()).await, Some(Settlement::Allowed));
+        tokio::time::sleep(Duration::from_millis(lasts * 1000 - 1)).await;
+        assert_eq!(bench.routing.request(kernel()).await, Some(Settlement::Allowed));
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_ne!(bench.routing.request(kernel()).await, Some(Settlement::Allowed));
+    bench.cancel.cancel();
+}

@@ -16,9 +16,13 @@ use crate::tracker::{self, OrchestratorView};
 use crate::zone::{Confine, GitAccess, Reach, Zone, ZoneSpec};
 
 mod intent;
+mod late;
 mod passed;
 mod settling;
 mod sweeping;
+
+/// The process that is older than any turn.
+const OWN: u32 = 1;
 
 /// The door of the agent `a`, with whatever stands behind it.
 struct Bench {
@@ -70,6 +74,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
         running: running.clone(),
         workspace: Arc::new(crate::extract::DiskWorkspace::new(workspace.clone())),
         observe_files: true,
+        age: |pid| (pid == OWN).then_some(Duration::from_hours(1)),
         handle: Handle::current(),
     });
     Bench { keeper, running, routing, tracker, events, workspace, _folder: folder }
@@ -200,7 +205,10 @@ async fn the_rules_bind_as_they_are_now() {
         rules: seen,
         routing: bench.routing.clone(),
         running: bench.running.clone(),
-        waited: Mutex::default(),
+        tracker: bench.tracker.clone(),
+        workspace: Arc::new(crate::extract::DiskWorkspace::new(bench.workspace.clone())),
+        patience: Patience::new(|_| None),
+        late: Late::default(),
     };
     assert!(Arc::ptr_eq(&desk.bounds(), &first));
     change.send_replace(rules(Some(second.clone())));

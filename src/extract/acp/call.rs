@@ -175,7 +175,7 @@ impl Call {
             }
         };
         let resolve = |path: &String| uri::path_of(path).map(|path| fold(&cwd.join(path)));
-        for path in self.written.iter().filter_map(resolve) {
+        for path in self.written().filter_map(resolve) {
             add(path, Touch::Write);
         }
         let touch = self.touch().unwrap_or(if self.shape.writes {
@@ -219,7 +219,7 @@ impl Call {
             let is_folder = action == Action::Read && workspace.is_dir(&path);
             ask(path, if is_folder { Target::Cwd } else { Target::File(action) });
         }
-        for path in &self.written {
+        for path in self.written() {
             ask(resolve(path)?, Target::File(Action::Write));
         }
         let title = self.title_command(cwd, workspace);
@@ -294,6 +294,16 @@ impl Call {
             }
             _ => Action::Write,
         }
+    }
+
+    /// What is written. Some makers' diffs have the bare name of a file that is named whole beside.
+    fn written(&self) -> impl Iterator<Item = &String> {
+        let whole = |path: &String| {
+            let mut named = self.locations.iter().chain(&self.paths);
+            let is_it = |named: &&String| named.rsplit('/').next() == Some(path);
+            if path.contains('/') { None } else { named.find(is_it) }
+        };
+        self.written.iter().map(move |path| whole(path).unwrap_or(path))
     }
 
     /// Where its commands run.

@@ -125,15 +125,38 @@ fn sort_operands(
             let skipped = usize::from(!first_given);
             uses.extend(operands.iter().skip(skipped).map(|arg| taken(arg, role)));
         }
-        Operands::Into(role) => {
-            let Some(target) = operands.pop() else { return };
-            let names =
-                operands.iter().filter_map(|arg| arg.text.trim_end_matches('/').rsplit('/').next());
-            let names = names.map(str::to_owned).collect();
-            uses.extend(operands.iter().map(|arg| taken(arg, role)));
-            uses.push(Use { argument: target.clone(), role: Role::Write, into: Some(names) });
+        Operands::Into(role) => into(&operands, role, uses),
+        Operands::Link if !in_place => into(&operands, Role::Read, uses),
+        Operands::Link => {
+            let (begun, here) = (uses.len(), Argument::plain("./"));
+            let mut operands = operands;
+            if operands.len() == 1 {
+                operands.push(&here);
+            }
+            into(&operands, Role::Argument, uses);
+            let folder = operands.last().map_or("", |link| link_folder(&link.text));
+            for link in uses[begun..].iter_mut().filter(|link| link.into.is_none()) {
+                if !link.argument.text.starts_with('/') {
+                    link.argument.text.insert_str(0, folder);
+                }
+            }
         }
     }
+}
+
+/// All but the last in a role, and that as what is written.
+fn into(operands: &[&Argument], role: Role, uses: &mut Vec<Use>) {
+    let Some((target, sources)) = operands.split_last() else { return };
+    let names = sources.iter().filter_map(|arg| arg.text.trim_end_matches('/').rsplit('/').next());
+    let names = names.map(str::to_owned).collect();
+    let sources = sources.iter().map(|arg| (*arg).clone());
+    uses.extend(sources.map(|argument| Use { argument, role, into: None }));
+    uses.push(Use { argument: (*target).clone(), role: Role::Write, into: Some(names) });
+}
+
+/// The folder in which a link is made, with its slash.
+fn link_folder(link: &str) -> &str {
+    &link[..link.rfind('/').map_or(0, |slash| slash + 1)]
 }
 
 /// Returns the command behind a prefix like `env` or `sudo`, and a text that is to be split into

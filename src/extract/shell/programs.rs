@@ -15,6 +15,9 @@ pub(super) enum Operands {
     AllButFirst(Role, &'static str),
     /// From all but the last into the last; the first ones in this role.
     Into(Role),
+    /// As the former, read; but with an option of `in_place` the first ones are texts of links,
+    /// which lead from where the last lies.
+    Link,
     /// The operands are no files.
     None,
 }
@@ -25,13 +28,13 @@ pub(super) struct Program {
     pub(super) valued: &'static str,
     /// Of those, the ones whose value is a file, and what is done with it.
     pub(super) files: &'static [(char, Role)],
-    /// Short options, and long ones, that make the operands be written.
+    /// Short options, and long ones, that make the operands be written, or be texts of links.
     pub(super) in_place: &'static [&'static str],
 }
 
 /// Returns what is known of a program by its name, without folders.
 pub(super) fn program(name: &str) -> Option<Program> {
-    use Operands::{All, AllButFirst, Into, None as NoFiles};
+    use Operands::{All, AllButFirst, Into, Link, None as NoFiles};
     use Role::{Argument, Read, Search, Write};
 
     let plain = |operands, valued| Program { operands, valued, files: &[], in_place: &[] };
@@ -98,7 +101,9 @@ pub(super) fn program(name: &str) -> Option<Program> {
             in_place: &[],
         },
         "mv" => plain(Into(Write), "S"),
-        "cp" | "ln" | "install" | "rsync" => plain(Into(Read), "Sgmoef"),
+        "ln" => Program { operands: Link, valued: "S", files: &[], in_place: &["s", "--symbolic"] },
+        "cp" => plain(Into(Read), "S"),
+        "install" | "rsync" => plain(Into(Read), "Sgmoef"),
         "echo" | "printf" | "true" | "false" | ":" | "exit" | "return" | "export" | "readonly"
         | "set" | "unset" | "shift" | "kill" | "sleep" | "date" | "pwd" | "type" | "which"
         | "alias" | "read" | "declare" | "local" | "typeset" | "seq" | "expr" | "trap"

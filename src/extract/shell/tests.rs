@@ -59,6 +59,13 @@ fn readers_writers_and_redirections_name_files() {
         "dd if=a of=b bs=1; awk -F, '{print $1}' c; jq .x d.json; diff -u e f",
         &expect!["Read a; Write b; Read c; Read d.json; Read e; Read f"],
     );
+    check(
+        "ln -s ../core/x ui/link; ln -sf /w/core/y ui/; ln --symbolic z link; ln core/hard ui/name; ln -s ../up",
+        &expect![
+            "Argument ui/../core/x; Write ui/link; Argument core/y; Write ui/y; Write link; Read core/hard; Write ui/name; Argument ../up; Write up"
+        ],
+    );
+    check("cp -f core/a ui/b", &expect!["Read core/a; Write ui/b"]);
     check("ls -la ui core; exit 3", &expect![""]);
     check("for i in $(seq 45); do sleep 1; done; echo done", &expect![""]);
 }

@@ -18,8 +18,9 @@ const MOST_WORDS: usize = 256;
 /// Bytes of the longest word that may be a path.
 const LONGEST_PATH: usize = 4096;
 
+/// What one tool call or terminal said of itself so far.
 #[derive(Debug)]
-pub(super) struct Said {
+pub struct Said {
     cwd: Arc<Path>,
     texts: Vec<Arc<str>>,
     /// What the texts say, JSON decoded. Most calls are never asked: read when first needed.
@@ -53,7 +54,7 @@ impl Said {
     }
 
     /// By its relative or absolute path, or by one that leads there.
-    pub(super) fn names(&self, place: Place<'_>) -> bool {
+    pub fn names(&self, place: Place<'_>) -> bool {
         let real = place.workspace.join(place.wire);
         let spelled = [Some(place.wire), real.to_str(), self.beside_cwd(&real)];
         let strings = self.strings.get_or_init(|| strings(&self.texts));

@@ -18,7 +18,7 @@ use crate::model::{
 use crate::proxy::*;
 use crate::routing::{self, Decision, Orchestrator, Scope};
 use crate::tracker::{self, OrchestratorView};
-use crate::zone::{GitAccess, ZoneSpec};
+use crate::zone::{Confine, GitAccess, Reach, ZoneSpec};
 
 /// `read ID SESSION PATH`, `run …`, `may …`, `ambiguous ID`, `drop ID SESSION`, `did SESSION PATH`,
 /// `call SESSION TEXT`, `done SESSION`; to the agent `prompt SESSION`, `cancel SESSION`; all else is talk, and told as a
@@ -122,6 +122,8 @@ pub(super) struct Options {
     pub(super) hold: bool,
     pub(super) terminals: bool,
     pub(super) orchestrator_permits: bool,
+    /// The kernel holds the zone.
+    pub(super) kernel: bool,
     pub(super) buffer: usize,
 }
 
@@ -130,6 +132,7 @@ pub(super) const ZONED: Options = Options {
     hold: false,
     terminals: true,
     orchestrator_permits: false,
+    kernel: false,
     buffer: 1 << 16,
 };
 
@@ -168,10 +171,19 @@ pub(super) fn bench(options: &Options) -> Bench {
         eisen_dir: "/nonexistent/eisen".into(),
     };
     let permits = Arc::new(Permits::default());
+    let zone = Arc::new(Zone::compile(&spec).unwrap());
+    let reach = Reach {
+        confine: Confine::Workspace,
+        private: "/nonexistent/tmp".into(),
+        readable: Vec::new(),
+        writable: Vec::new(),
+        sockets: Vec::new(),
+    };
+    let bounds = options.kernel.then(|| Arc::new(Bounds::new(zone.clone(), reach).unwrap()));
     let gate = options.zoned.then(|| Gatekeeping {
         rules: watch::channel(Rules {
-            zone: Arc::new(Zone::compile(&spec).unwrap()),
-            bounds: None,
+            zone,
+            bounds,
             orchestrator_permits: options.orchestrator_permits,
         })
         .1,

@@ -78,8 +78,8 @@ async fn what_a_terminal_was_allowed_it_may_open_until_its_turn_ends() {
     assert!(bench.passes("", "out/a").await);
     assert!(!bench.passes("s", "out/b").await);
     assert!(!bench.passes("other", "out/a").await);
-    // A request of the protocol is asked for anew.
-    bench.agent_says("read 2 s out/a\n").await;
+    // A further command, and one of another path, is asked for anew.
+    bench.agent_says("run 2 s out/a\n").await;
     let pending = (BlockedId::new("b4"), BlockedStatus::Pending);
     while bench.blocked().await != pending {}
     bench.agent_said("done s\n").await;
@@ -87,11 +87,49 @@ async fn what_a_terminal_was_allowed_it_may_open_until_its_turn_ends() {
 }
 
 #[tokio::test]
-async fn a_read_that_was_allowed_is_the_clients_to_do() {
+async fn a_read_that_was_allowed_may_be_done_by_the_agent_itself() {
     let mut bench = bench(&Options { hold: true, ..ZONED });
+    bench.client_says("prompt s\n").await;
     bench.agent_says("read 1 s out/a\n").await;
     bench.blocked().await;
     bench.allow("b1").await;
     assert_eq!(line(&mut bench.client).await, "read 1 s out/a\n");
+    assert!(bench.passes("s", "out/a").await);
+    bench.agent_said("done s\n").await;
     assert!(!bench.passes("s", "out/a").await);
+}
+
+#[tokio::test]
+async fn what_the_kernel_prevents_is_neither_reported_nor_on_the_map() {
+    // Where only the protocol holds the zone, all of it may have happened.
+    for (kernel, reported, on_map) in [
+        (true, &["/etc/hostname"][..], &["/etc/hostname", "in/a"][..]),
+        (
+            false,
+            &["out/a", "out/b", "/etc/hostname"],
+            &["/etc/hostname", "in/a", "in/link", "out/a"],
+        ),
+    ] {
+        let mut bench = bench(&Options { kernel, ..ZONED });
+        let at = |path: &str| bench._folder.path().join(path);
+        for folder in ["in", "out"] {
+            std::fs::create_dir(at(folder)).unwrap();
+        }
+        std::fs::write(at("out/b"), "").unwrap();
+        std::os::unix::fs::symlink("../out/b", at("in/link")).unwrap();
+        for path in ["out/a", "in/a", "in/link", "/etc/hostname"] {
+            // Told as read, and then as done.
+            bench.agent_said(&format!("{path}\n")).await;
+            bench.agent_said(&format!("did s {path}\n")).await;
+        }
+        let observed = bench.routing.list(None).await;
+        let observed: Vec<_> = observed.iter().map(|it| &*it.path).collect();
+        assert_eq!(observed, reported);
+        let snapshots = bench.tracker.snapshots().await.sessions;
+        let nodes = snapshots.iter().flat_map(|it| it.nodes.iter());
+        let mut nodes: Vec<_> = nodes.map(|node| node.path.to_string()).collect();
+        nodes.retain(|path| path != "out/b");
+        nodes.sort();
+        assert_eq!(nodes, on_map);
+    }
 }

@@ -45,8 +45,14 @@ impl Task {
             let (key, via) = (entry.access.key.clone(), entry.access.via);
             let used_it = settle(entry, decision, &self.bus);
             used |= used_it;
-            if used_it && matches!(decision, Decision::Allow { .. }) {
+            if let Decision::Allow { scope, ttl } = decision
+                && used_it
+            {
                 self.grants.follow(&key, &access.path, access.action, via);
+                if *scope == Scope::Once {
+                    let expires = ttl.map(|ttl| Instant::now() + ttl);
+                    self.grants.go_on(&key, &access.path, access.action, via, expires);
+                }
             }
         }
         self.grant(&access, decision, used, sessions);

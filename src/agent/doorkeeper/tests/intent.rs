@@ -123,30 +123,6 @@ async fn what_ended_names_nothing_any_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_whose_line_comes_a_little_late_names_it_all_the_same() {
-    let mut bench = bench(false);
-    bench.begins("s");
-    let first = bench.ring(read("core/x.ts"));
-    tokio::time::sleep(Duration::from_millis(10)).await;
-    bench.says("s", "1", &["Grep for x"]);
-    tokio::time::sleep(Duration::from_millis(10)).await;
-    bench.says("s", "1", &["Read core/x.ts"]);
-    assert!(!first.await.unwrap());
-    assert_eq!(bench.blocked().await, "b1 s denied read core/x.ts");
-    // The rest of a sweep does not wait, and none where no call can come.
-    let began = Instant::now();
-    for number in 0..100 {
-        bench.rings(read(&format!("core/{number}"))).await;
-    }
-    assert_eq!(began.elapsed(), Duration::ZERO);
-    bench.ends("s");
-    tokio::time::advance(LATE_EVERY).await;
-    let idle = Instant::now();
-    bench.rings(read("core/x.ts")).await;
-    assert_eq!(idle.elapsed(), Duration::ZERO);
-}
-
-#[tokio::test(start_paused = true)]
 async fn what_an_agent_says_costs_bounded_memory() {
     let mut bench = bench(false);
     bench.begins("s");

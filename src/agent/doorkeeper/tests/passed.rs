@@ -63,3 +63,22 @@ async fn a_flood_is_bounded() {
     bench.passed("ui/19999", Action::Read);
     assert_eq!(bench.nodes("").await.len(), 4097);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_let_through_is_in_context_if_it_was_meant() {
+    let bench = bench(false);
+    bench.begins("s");
+    for path in ["core/meant.ts", "core/swept.ts", "core/denied.ts"] {
+        bench.rings(named(path)).await;
+    }
+    bench.resolve("b1", ALLOW).await;
+    bench.resolve("b2", ALLOW).await;
+    assert!(bench.rings(named("core/meant.ts")).await);
+    assert!(bench.rings(read("core/swept.ts")).await);
+    let mut lines = lines(&bench.nodes("s").await);
+    lines.sort();
+    assert_eq!(
+        lines,
+        ["blocked core/denied.ts out", "read core/meant.ts in", "read core/swept.ts out"]
+    );
+}

@@ -211,6 +211,12 @@ fn a_permission_asks_for_what_its_call_names() {
         &expect!["1: write /w/core/a"],
     );
     check(
+        &permission(
+            r#""kind":"edit","rawInput":{"file_path":"/w/core/a"},"content":[{"type":"diff","path":"a","newText":"x"}]"#,
+        ),
+        &expect!["1: write /w/core/a"],
+    );
+    check(
         &permission(r#""kind":"read","rawInput":{"filePath":"/o/x","limit":3}"#),
         &expect!["1: read /o/x"],
     );

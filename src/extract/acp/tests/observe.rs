@@ -137,6 +137,18 @@ fn tool_calls_are_pieced_together() {
             s performed write ui/app.tsx
         "#]],
     );
+    // A diff that has no more than the name of what is named whole beside it.
+    check_updates(
+        &[
+            r#"{"sessionUpdate":"tool_call","toolCallId":"1","kind":"edit","status":"completed","locations":[{"path":"/w/sub/new.txt"}],"content":[{"type":"diff","path":"new.txt","newText":""},{"type":"diff","path":"n","newText":""}]}"#,
+        ],
+        &expect![[r#"
+            s write sub/new.txt (Tool)
+            s write n (Tool)
+            s performed write sub/new.txt
+            s performed write n
+        "#]],
+    );
     check_updates(
         &[
             r#"{"sessionUpdate":"tool_call","toolCallId":"1","title":"t","kind":"warp","rawInput":{"target_file":"a","code_edit":"x"}}"#,

@@ -1,0 +1,114 @@
+//! How long an access that no call names waits for the line of one. That line comes beside what the
+//! call does, and may come a little after it.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What is older than the turn is the agent itself, which does what its calls say.
+const OWN: Duration = Duration::from_millis(200);
+/// What began later was started for a call, mostly, whose line is known then.
+const OTHERS: Duration = Duration::from_millis(25);
+
+/// A sweep is many accesses: so many times is waited in vain, and then once in so long. What is
+/// tried while one waits, as by calls that run side by side, waits with it.
+const MOST: u64 = 3;
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Processes that are remembered; when full, all are forgotten.
+const MOST_PROCESSES: usize = 256;
+
+pub(super) struct Patience {
+    /// For how long a process has been there.
+    age: fn(u32) -> Option<Duration>,
+    accounts: Mutex<Accounts>,
+}
+
+#[derive(Default)]
+struct Accounts {
+    processes: HashMap<u32, Process>,
+    /// Of all that are not the agent's own: a build starts thousands.
+    others: Account,
+}
+
+struct Process {
+    /// When the turn began that it was compared with.
+    turn: Instant,
+    /// None: it began later than that.
+    own: Option<Account>,
+}
+
+#[derive(Default)]
+struct Account {
+    in_vain: u64,
+    /// Since when nothing of that was forgiven.
+    since: Option<Instant>,
+    until: Option<Instant>,
+}
+
+impl Patience {
+    pub(super) fn new(age: fn(u32) -> Option<Duration>) -> Self {
+        Self { age, accounts: Mutex::default() }
+    }
+
+    /// How long an access of this process waits, in turns of which the first began at `turn`.
+    pub(super) fn wait(&self, process: u32, turn: Instant) -> Option<Duration> {
+        let now = Instant::now();
+        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let accounts = &mut *accounts;
+        if accounts.processes.get(&process).is_none_or(|known| known.turn != turn) {
+            let is_own = (self.age)(process).is_some_and(|age| age > now.duration_since(turn));
+            accounts.know(process, turn, is_own);
+        }
+        let (account, wait) = accounts.of(process);
+        account.begin(now, wait).then_some(wait)
+    }
+
+    /// What was waited for came: the process is waited for as at first.
+    pub(super) fn reward(&self, process: u32) {
+        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        *accounts.of(process).0 = Account::default();
+    }
+}
+
+impl Accounts {
+    fn know(&mut self, process: u32, turn: Instant, is_own: bool) {
+        if self.processes.len() >= MOST_PROCESSES {
+            self.processes.clear();
+        }
+        let known = self.processes.entry(process).or_insert(Process { turn, own: None });
+        known.turn = turn;
+        known.own = is_own.then(|| known.own.take().unwrap_or_default());
+    }
+
+    fn of(&mut self, process: u32) -> (&mut Account, Duration) {
+        match self.processes.get_mut(&process).and_then(|known| known.own.as_mut()) {
+            Some(own) => (own, OWN),
+            None => (&mut self.others, OTHERS),
+        }
+    }
+}
+
+impl Account {
+    fn begin(&mut self, now: Instant, wait: Duration) -> bool {
+        if self.until.is_some_and(|until| until > now) {
+            return true;
+        }
+        let since = self.since.get_or_insert(now);
+        while self.in_vain > 0 && now.duration_since(*since) >= AGAIN {
+            self.in_vain -= 1;
+            *since += AGAIN;
+        }
+        if self.in_vain >= MOST {
+            return false;
+        }
+        if self.in_vain == 0 {
+            *since = now;
+        }
+        self.in_vain += 1;
+        self.until = Some(now + wait);
+        true
+    }
+}

@@ -8,6 +8,7 @@ mod doorkeeper;
 mod lifecycle;
 mod prompting;
 mod run;
+mod stalls;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::client_host::{
 };
 use crate::model::{AgentId, AgentState, AgentStatus, SessionId, now_ms};
 use crate::process::{Command, Family, Launcher, Limits};
+use crate::proxy::OnViolation;
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
@@ -32,6 +34,7 @@ use prompting::RunHandle;
 pub use admission::{Admission, Capacity};
 pub use doorkeeper::{Door, Keeper};
 pub use lifecycle::{Policy, Restarts};
+pub use stalls::{STALL_AFTER, watch_over};
 
 /// Orders that wait for an agent; past that whoever orders waits.
 const MAILBOX: usize = 64;
@@ -60,9 +63,13 @@ pub struct AgentSettings {
     pub prompt: Option<String>,
     /// Its permissions are the orchestrator's to give.
     pub orchestrator_permits: bool,
+    pub on_violation: OnViolation,
     /// It is the one that blocked accesses are put before.
     pub is_orchestrator: bool,
     pub restarts: Restarts,
+    /// How long it may be silent in a turn, and use no CPU, before it counts as stalled; zero: for
+    /// ever.
+    pub stall_after: Duration,
     /// Of the agent with its terminals.
     pub limits: Limits,
     /// Whether it can be expected to end when its standard input does.

@@ -20,6 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::bus::Backlog;
 use crate::{config, serve, tracker};
 
+pub use crate::proxy::OnViolation;
 pub use environment::{DepthError, eisen_dir};
 pub use kernel::kernel;
 pub use limiting::how_limits_are_held;

@@ -121,9 +121,23 @@ struct Observe {
     /// What it may not, whatever --zone says (repeatable)
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<String>,
+    /// What follows an access outside the zone that the agent made past its client
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    on_violation: OnViolation,
     /// The agent's command and arguments
     #[arg(last = true, required = true, value_name = "CMD ARGS")]
     command: Vec<OsString>,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Default, Debug)]
+enum OnViolation {
+    /// It is reported as blocked, with status `observed`
+    #[default]
+    Report,
+    /// Its turn is cancelled, too
+    Cancel,
+    /// The agent is stopped, too
+    Stop,
 }
 
 /// Runs the command line; returns the exit code.
@@ -159,6 +173,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             cwd: global.cwd,
             zone: observe.zone,
             deny: observe.deny,
+            on_violation: observe.on_violation.into(),
         })),
         Command::Check(file) => check(&in_folder(global.cwd, &file.config)),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
@@ -177,6 +192,16 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::ScriptedAgent { script } => scripted_agent(&in_folder(global.cwd, &script)),
         Command::Completions(completions) => completions.run().map(|()| 0),
         Command::Man(man) => man.run(global.cwd).map(|()| 0),
+    }
+}
+
+impl From<OnViolation> for app::OnViolation {
+    fn from(this: OnViolation) -> Self {
+        match this {
+            OnViolation::Report => Self::Report,
+            OnViolation::Cancel => Self::Cancel,
+            OnViolation::Stop => Self::Stop,
+        }
     }
 }
 

@@ -160,6 +160,8 @@ pub struct Agent {
     pub on_violation: OnViolation,
     pub depends_on: Vec<AgentId>,
     pub initialize_timeout: Duration,
+    /// Zero: never.
+    pub stall_after: Duration,
     pub zone: AgentZone,
     pub confined: Confined,
     pub restart: Restart,

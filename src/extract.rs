@@ -8,6 +8,7 @@ mod disk;
 mod json;
 mod output;
 mod shell;
+mod trouble;
 mod uri;
 
 #[cfg(test)]
@@ -47,6 +48,12 @@ pub trait Extractor: Send {
 
     /// The line that answers a read with `content`.
     fn answer(&self, ask: &Ask, content: &str) -> Option<Bytes>;
+
+    /// The line by which a client cancels what the session does.
+    fn cancel(&self, session: &SessionId) -> Bytes;
+
+    /// Whether the agent waits for its client: for an answer, or for a terminal that runs.
+    fn awaits(&self) -> bool;
 
     /// Ends every running turn: the agent is gone.
     fn end(&mut self, reason: &str, told: &mut Vec<Activity>);

@@ -10,6 +10,7 @@ mod relay;
 mod running;
 #[cfg(test)]
 mod tests;
+mod vitals;
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 
 use crate::extract::Extractor;
-use crate::model::AgentId;
+use crate::model::{AgentId, BlockedId};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
@@ -25,6 +26,7 @@ use crate::zone::{Bounds, Zone};
 pub use handle::RelayHandle;
 pub use permits::Permits;
 pub use running::{Moment, Place, Running, Said};
+pub use vitals::{State, Vitals, Waits};
 
 /// What stands between one agent and its client.
 pub struct Proxy {
@@ -35,6 +37,7 @@ pub struct Proxy {
     pub gate: Option<Gatekeeping>,
     /// Where what the agent does at the moment is noted, for whoever stands at its doorbell.
     pub running: Option<Arc<Running>>,
+    pub vitals: Arc<Vitals>,
 }
 
 /// What a zoned agent's requests are judged by.
@@ -55,6 +58,19 @@ pub struct Rules {
     pub bounds: Option<Arc<Bounds>>,
     /// Every permission inside the zone is the orchestrator's to give.
     pub orchestrator_permits: bool,
+    pub on_violation: OnViolation,
+}
+
+/// What follows an access outside the zone that a tool call told of after the fact, beside the
+/// report.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum OnViolation {
+    #[default]
+    Report,
+    /// The end of the turn, as its client would cancel it.
+    Cancel,
+    /// The end of the agent.
+    Stop,
 }
 
 /// The four streams of a relay.
@@ -75,6 +91,8 @@ pub enum ProxyError {
     Stuffed { queued: usize },
     #[error("the agent closed its output, and lives")]
     Mute,
+    #[error("{did} `{path}`, outside its zone ({id}), and is stopped for it")]
+    Violation { did: &'static str, path: Arc<str>, id: BlockedId },
     #[error("reading from {side} failed: {source}")]
     Read { side: &'static str, source: std::io::Error },
 }

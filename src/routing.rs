@@ -146,12 +146,18 @@ impl RoutingHandle {
         self.ask(|reply| RoutingMsg::Request { request, reply }).await
     }
 
-    /// Reports an access that was seen after the fact, unless it had been allowed. Never waits:
-    /// with a full mailbox the report is only logged.
-    pub fn observed(&self, request: Request) {
-        if let Err(error) = self.mailbox.try_send(RoutingMsg::Observed(request)) {
+    /// Reports that a tool call was done with an access, whose line it becomes unless the access
+    /// had been allowed, or never came to be. Answers with the line's id, if there is one. Never
+    /// waits to report: with a full mailbox that is only logged.
+    pub fn observed(
+        &self,
+        request: Request,
+    ) -> impl Future<Output = Option<BlockedId>> + Send + use<> {
+        let (reply, answer) = oneshot::channel();
+        if let Err(error) = self.mailbox.try_send(RoutingMsg::Observed { request, reply }) {
             tracing::error!(%error, "could not report an access outside a zone");
         }
+        async move { answer.await.ok() }
     }
 
     /// Counts an access that nobody asked for by name: it is denied at once, unless just this was

@@ -14,7 +14,7 @@ use super::run::{Fresh, Run, RunEvent, next_of_run};
 use super::{AgentSettings, Held, Order, Surroundings, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, SessionId, now_ms};
 use crate::process::{Family, Peak};
-use crate::proxy::{Rules, Running};
+use crate::proxy::{Rules, Running, Vitals};
 
 #[derive(Debug)]
 pub(super) enum AgentMsg {
@@ -43,6 +43,8 @@ pub(super) struct Actor {
     status: watch::Sender<AgentStatus>,
     handle: watch::Sender<Option<RunHandle>>,
     run: Option<Run>,
+    /// What is wrong with an agent that is ready.
+    concern: Option<String>,
     /// The processes of the run, or of the last one.
     family: watch::Sender<Option<Family>>,
     /// Ends when the agents that it depends on are ready.
@@ -75,6 +77,7 @@ impl Actor {
             status,
             handle,
             run: None,
+            concern: None,
             family,
             clearance: None,
             place: None,
@@ -132,7 +135,10 @@ impl Actor {
                     self.backoff = None;
                     Event::BackoffOver
                 }
-                event = next_of_run(&mut self.run) => self.of_run(event).await,
+                event = next_of_run(&mut self.run) => match self.of_run(event).await {
+                    Some(event) => event,
+                    None => continue,
+                },
             };
             self.on(event).await;
         }
@@ -203,6 +209,8 @@ impl Actor {
     }
 
     fn publish(&self, reason: Option<String>) {
+        let is_ready = self.lifecycle.state() == AgentState::Ready;
+        let reason = reason.or_else(|| self.concern.clone().filter(|_| is_ready));
         let status = AgentStatus {
             agent: self.settings.id.clone(),
             state: self.lifecycle.state(),
@@ -215,6 +223,9 @@ impl Actor {
             (AgentState::Error, reason) => {
                 let reason = reason.as_deref().unwrap_or_default();
                 tracing::error!(agent = %status.agent, reason, "agent in error");
+            }
+            (AgentState::Ready, Some(reason)) => {
+                tracing::warn!(agent = %status.agent, reason, "agent in trouble");
             }
             (AgentState::Restarting, reason) => {
                 let reason = reason.as_deref().unwrap_or_default();
@@ -276,10 +287,11 @@ impl Actor {
     async fn spawn(&mut self) -> Event {
         let family = self.team.launcher.family(self.settings.limits);
         let launcher = self.team.launcher.within(&family);
-        let running = Arc::new(Running::default());
+        let (running, vitals) = (Arc::new(Running::default()), Vitals::new());
         let rules = self.rules.subscribe();
+        let (noted, minded) = (running.clone(), vitals.clone());
         let confined =
-            confine(launcher, &self.settings, &self.team, rules.clone(), running.clone()).await;
+            confine(launcher, &self.settings, &self.team, rules.clone(), noted, minded).await;
         let (launcher, private) = match confined {
             Ok(confined) => confined,
             Err(why) => return Event::NotSpawned(why),
@@ -291,8 +303,8 @@ impl Actor {
         if let Some(place) = &self.place {
             place.is_taken_by(&family);
         }
-        self.family.send_replace(Some(family));
-        let fresh = Fresh { process, stdio, launcher, running, private };
+        self.family.send_replace(Some(family.clone()));
+        let fresh = Fresh { process, stdio, launcher, family, running, vitals, private };
         let run = Run::start(fresh, &self.settings, rules, &self.team, self.session.clone());
         self.held.send_replace(held(&self.settings));
         self.handle.send_replace(Some(run.handle.clone()));
@@ -307,9 +319,9 @@ impl Actor {
         }
     }
 
-    /// Takes in what the run told.
-    async fn of_run(&mut self, event: RunEvent) -> Event {
-        match event {
+    /// Takes in what the run told; None if that changes no state.
+    async fn of_run(&mut self, event: RunEvent) -> Option<Event> {
+        Some(match event {
             RunEvent::Opened(session) => {
                 self.session.clone_from(&session);
                 if let Some(run) = &mut self.run {
@@ -320,7 +332,15 @@ impl Actor {
                 Event::Opened
             }
             RunEvent::Failed(why) => Event::Failed(why),
+            RunEvent::Concern(concern) => {
+                self.concern = concern;
+                if self.lifecycle.state() == AgentState::Ready {
+                    self.publish(None);
+                }
+                return None;
+            }
             RunEvent::Exited(exit) => {
+                self.concern = None;
                 let offence = self.family.borrow().as_ref().and_then(Family::offence);
                 let why = match self.run.take() {
                     Some(run) => run.finish(exit, offence).await,
@@ -332,7 +352,7 @@ impl Actor {
                 self.team.tracker.settled().await;
                 Event::Exited { exit, why }
             }
-        }
+        })
     }
 }
 
@@ -341,11 +361,12 @@ fn held(settings: &AgentSettings) -> Held {
 }
 
 fn rules(settings: &AgentSettings) -> Rules {
-    let AgentSettings { zone, bounds, orchestrator_permits, .. } = settings;
+    let AgentSettings { zone, bounds, orchestrator_permits, on_violation, .. } = settings;
     Rules {
         zone: zone.clone(),
         bounds: bounds.clone(),
         orchestrator_permits: *orchestrator_permits,
+        on_violation: *on_violation,
     }
 }
 

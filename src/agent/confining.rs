@@ -13,7 +13,7 @@ use super::doorkeeper::{Door, Keeper};
 use super::{AgentSettings, Surroundings};
 use crate::confine::Confinement;
 use crate::process::{self, Launcher, remove_folder};
-use crate::proxy::{Rules, Running};
+use crate::proxy::{Rules, Running, Vitals};
 
 /// The private TMPDIR of a run; goes with the value, which takes its time.
 #[derive(Debug)]
@@ -29,6 +29,7 @@ pub(super) async fn confine(
     team: &Surroundings,
     rules: watch::Receiver<Rules>,
     running: Arc<Running>,
+    vitals: Arc<Vitals>,
 ) -> Result<(Launcher, Option<Private>), String> {
     let Some(bounds) = settings.bounds.clone() else { return Ok((launcher, None)) };
     let keeper = Keeper::new(Door {
@@ -38,6 +39,7 @@ pub(super) async fn confine(
         routing: team.routing.clone(),
         tracker: team.tracker.clone(),
         running,
+        vitals,
         workspace: team.workspace.clone(),
         observe_files: settings.observe_files,
         age: process::age_of,

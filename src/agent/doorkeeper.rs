@@ -22,7 +22,7 @@ use self::patience::Patience;
 use crate::confine::{Attempt, Doorkeeper};
 use crate::extract::Workspace;
 use crate::model::{Action, Activity, ActivityKind, AgentId, SessionKey, Source, Touch, Via};
-use crate::proxy::{Moment, Place, Rules, Running, Said};
+use crate::proxy::{Moment, Place, Rules, Running, Said, Vitals};
 use crate::routing::{Request, RoutingHandle, Settlement};
 use crate::tracker::TrackerHandle;
 use crate::zone::Bounds;
@@ -38,6 +38,7 @@ pub struct Door {
     pub tracker: TrackerHandle,
     /// The same that the agent's relay was given.
     pub running: Arc<Running>,
+    pub vitals: Arc<Vitals>,
     /// Which files are kept out of the map.
     pub workspace: Arc<dyn Workspace>,
     /// Report what the agent opens.
@@ -65,11 +66,12 @@ struct Desk {
     workspace: Arc<dyn Workspace>,
     patience: Patience,
     late: Late,
+    vitals: Arc<Vitals>,
 }
 
 impl Keeper {
     pub fn new(door: Door) -> Arc<Self> {
-        let Door { agent, bounds, rules, routing, tracker, running, workspace, .. } = door;
+        let Door { agent, bounds, rules, routing, tracker, running, vitals, workspace, .. } = door;
         let passing = door.observe_files.then(|| {
             let (tracker, workspace) = (tracker.clone(), workspace.clone());
             let (passing, task) = Passing::new(agent.clone(), tracker, running.clone(), workspace);
@@ -83,6 +85,7 @@ impl Keeper {
             rules,
             routing,
             running,
+            vitals,
             tracker,
             workspace,
             patience: Patience::new(door.age),
@@ -224,6 +227,7 @@ impl Desk {
         moment: &Moment,
         reply: &mut oneshot::Sender<bool>,
     ) -> bool {
+        let _waits = self.vitals.wait();
         let settlement = self.routing.request(request);
         tokio::pin!(settlement);
         let settled = tokio::select! {

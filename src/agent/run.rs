@@ -9,12 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::confining::Private;
 use super::prompting::RunHandle;
-use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks};
+use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
 use crate::client_host::{Content, HostError, HostHandle, Urgency};
 use crate::extract::Acp;
 use crate::model::{SessionId, SessionKey};
-use crate::process::{Exit, Launcher, Process, StderrLog, Stdio, Stopped};
-use crate::proxy::{Gatekeeping, Permits, Proxy, Rules, Running, Streams};
+use crate::process::{Exit, Family, Launcher, Process, StderrLog, Stdio, Stopped};
+use crate::proxy::{Gatekeeping, Permits, Proxy, Rules, Running, Streams, Vitals};
 
 /// Bytes on their way between relay and client host, each way; past that the writer waits.
 const DUPLEX: usize = 256 * 1024;
@@ -39,8 +39,10 @@ pub(super) struct Run {
     ordered: bool,
     /// Why the relay broke off, if it did.
     broken: watch::Receiver<Option<String>>,
-    /// Prompts and briefings under way.
-    prompts: JoinSet<()>,
+    /// What is wrong with it, as far as that is seen from outside.
+    concern: watch::Receiver<Option<String>>,
+    /// Prompts and briefings under way, and who watches over it.
+    beside: JoinSet<()>,
     private: Option<Private>,
 }
 
@@ -50,7 +52,9 @@ pub(super) struct Fresh {
     pub(super) stdio: Stdio,
     /// Of its terminals.
     pub(super) launcher: Launcher,
+    pub(super) family: Family,
     pub(super) running: Arc<Running>,
+    pub(super) vitals: Arc<Vitals>,
     /// Kept as long as it lasts.
     pub(super) private: Option<Private>,
 }
@@ -64,6 +68,7 @@ enum Ending {
 pub(super) enum RunEvent {
     Opened(Option<SessionId>),
     Failed(String),
+    Concern(Option<String>),
     Exited(Exit),
 }
 
@@ -75,7 +80,7 @@ impl Run {
         team: &Surroundings,
         last: Option<SessionId>,
     ) -> Self {
-        let Fresh { process, stdio, launcher, running, private } = fresh;
+        let Fresh { process, stdio, launcher, family, running, vitals, private } = fresh;
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
@@ -90,6 +95,7 @@ impl Run {
                 permits: Some(permits.clone()),
             }),
             running: Some(running),
+            vitals: vitals.clone(),
         };
         let streams =
             Streams { from_agent: stdio.stdout, to_agent: stdio.stdin, from_client, to_client };
@@ -112,6 +118,10 @@ impl Run {
             CancellationToken::new(),
         );
         wires.spawn(hosting);
+        let (telling, concern) = watch::channel(None);
+        let mut beside = JoinSet::new();
+        let cpu_ms = move || family.usage().cpu_ms;
+        beside.spawn(watch_over(vitals, settings.stall_after, cpu_ms, telling));
         let handshake = handshake(host.clone(), settings.session, last).boxed();
         Self {
             pid: process.pid(),
@@ -123,7 +133,8 @@ impl Run {
             wires,
             ordered: false,
             broken,
-            prompts: JoinSet::new(),
+            concern,
+            beside,
             private,
         }
     }
@@ -176,12 +187,12 @@ impl Run {
             let key = SessionKey::new(settings.id.clone(), session.clone());
             team.tracker.set_orchestrator_session(key);
             team.routing.set_orchestrator_session(session.clone()).await;
-            self.prompts.spawn(brief_on_demand(self.handle.clone(), team.clone()));
+            self.beside.spawn(brief_on_demand(self.handle.clone(), team.clone()));
         }
         if let Some(prompt) = settings.prompt.clone().filter(|_| !*prompted.borrow()) {
             let (run, prompted) = (self.handle.clone(), prompted.clone());
             let agent = settings.id.clone();
-            self.prompts.spawn(async move {
+            self.beside.spawn(async move {
                 let content = Content::Now(text_blocks(&prompt));
                 match run.host.prompt(Some(session), content, Urgency::Normal).await {
                     Err(error @ HostError::Gone(_)) => {
@@ -227,7 +238,7 @@ impl Run {
 /// Waits for what happens next in a run; for ever without one.
 pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
     let Some(run) = run else { return std::future::pending().await };
-    let Run { process, handshake, broken, .. } = run;
+    let Run { process, handshake, broken, concern, .. } = run;
     let stopping = matches!(process, Ending::Stopping(_));
     tokio::select! {
         biased;
@@ -242,6 +253,7 @@ pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
             }
         }
         why = broken_off(broken), if !stopping => RunEvent::Failed(why),
+        Ok(()) = concern.changed() => RunEvent::Concern(concern.borrow_and_update().clone()),
     }
 }
 

@@ -82,8 +82,9 @@ impl Console {
             Some(count) => format!(" (swept: {count})"),
             None => String::new(),
         };
+        let completed = if access.completed { ", completed all the same" } else { "" };
         let text = format!(
-            "{} {}: {} {}{sweep}{to}",
+            "{} {}: {} {}{sweep}{to}{completed}",
             access.status.as_str(),
             access.id,
             access.action,

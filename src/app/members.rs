@@ -11,6 +11,7 @@ use crate::config::check::Kernel;
 use crate::config::{self, Config, Enforce, Permissions, RestartPolicy};
 use crate::model::AgentId;
 use crate::process::{Command, Limits};
+use crate::proxy::OnViolation;
 use crate::routing;
 use crate::supervisor::Member;
 use crate::zone::{Bounds, Zone};
@@ -102,8 +103,14 @@ impl Conditions {
             session: agent.session,
             prompt: agent.prompt.clone(),
             orchestrator_permits: agent.permissions == Permissions::Orchestrator,
+            on_violation: match agent.on_violation {
+                config::OnViolation::Report => OnViolation::Report,
+                config::OnViolation::Cancel => OnViolation::Cancel,
+                config::OnViolation::Stop => OnViolation::Stop,
+            },
             is_orchestrator,
             restarts: restarts(agent.restart),
+            stall_after: agent.stall_after,
             limits: limits(agent),
             ends_on_eof: agent.ends_on_eof(),
             stop_grace: config.team.stop_grace,

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -16,12 +17,13 @@ use super::team::Observed;
 use super::{
     Failure, StopSignals, announce_port, backlog, drained, leftovers, limits, tracker_settings,
 };
+use crate::agent::{STALL_AFTER, watch_over};
 use crate::bus::Bus;
 use crate::config;
 use crate::extract::{Acp, DiskWorkspace};
 use crate::model::{AgentId, AgentState, AgentStatus, Event, SessionId, SessionKey, now_ms};
 use crate::process::{Command, Exit, Family, Launcher, Limits, Process, Stopped, Sweeper};
-use crate::proxy::{Gatekeeping, Proxy, Rules, Streams};
+use crate::proxy::{Gatekeeping, OnViolation, Proxy, Rules, Streams, Vitals};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
 use crate::session::RegistryHandle;
@@ -50,6 +52,7 @@ pub struct ObserveOptions {
     pub cwd: Option<PathBuf>,
     pub zone: Vec<String>,
     pub deny: Vec<String>,
+    pub on_violation: OnViolation,
 }
 
 /// Runs one agent between the editor on standard input and output, until either ends; returns
@@ -64,14 +67,17 @@ pub async fn observe(options: ObserveOptions) -> Result<u8, Failure> {
     let agent = agent_id(&options).map_err(Failure::Usage)?;
     let zone = zone(&options, &workspace, &eisen_dir).map_err(Failure::Usage)?;
     let listener = bind(options.port, &eisen_dir).await.map_err(Failure::Run)?;
-    run(options, agent, workspace, zone, listener, &eisen_dir, depth).await.map_err(Failure::Run)
+    let on_violation = options.on_violation;
+    let rules =
+        zone.map(|zone| Rules { zone, bounds: None, orchestrator_permits: false, on_violation });
+    run(options, agent, workspace, rules, listener, &eisen_dir, depth).await.map_err(Failure::Run)
 }
 
 async fn run(
     options: ObserveOptions,
     agent: AgentId,
     workspace: PathBuf,
-    zone: Option<Arc<Zone>>,
+    rules: Option<Rules>,
     listener: TcpListener,
     eisen_dir: &Path,
     depth: u32,
@@ -88,7 +94,7 @@ async fn run(
     let mut rooms = JoinSet::new();
     let port_limits = config::Port::default();
     let bus = Bus::encoding(backlog(port_limits), serve::encode);
-    let tier = if zone.is_some() { Tier::Protocol } else { Tier::None };
+    let tier = if rules.is_some() { Tier::Protocol } else { Tier::None };
     let first = SessionId::new(options.session_id.unwrap_or_default());
     let view = OrchestratorView::None(SessionKey::new(agent.clone(), first));
     let (tracker, tracking) = TrackerHandle::spawn(
@@ -106,19 +112,15 @@ async fn run(
     rooms.spawn(keeping);
 
     let environment = TeamEnvironment { team: name, address, depth };
-    let mut command = options.command.into_iter();
-    let command = Command {
-        program: command.next().unwrap_or_default(),
-        args: command.collect(),
-        cwd: workspace.clone(),
-        env: environment.of(&agent),
-    };
+    let command = command(options.command, workspace.clone(), environment.of(&agent));
     let limits = limits(port_limits);
     let launcher = Launcher::this_program()?;
     let sweeper = Sweeper::start(&launcher)?;
     let family = launcher.family(Limits::default());
     let (process, stdio) = launcher.within(&family).spawn(&command).await?;
     let status = Status::new(&agent, process.pid(), bus.clone());
+    let vitals = Vitals::new();
+    rooms.spawn(status.clone().tell_concerns(vitals.clone(), family.clone(), cancel.clone()));
     let server = Server::new(
         listener,
         bus,
@@ -134,12 +136,13 @@ async fn run(
         agent,
         extractor: Box::new(Acp::new(Arc::new(DiskWorkspace::new(workspace.clone())), workspace)),
         tracker: tracker.clone(),
-        gate: zone.map(|zone| Gatekeeping {
-            rules: watch::channel(Rules { zone, bounds: None, orchestrator_permits: false }).1,
+        gate: rules.map(|rules| Gatekeeping {
+            rules: watch::channel(rules).1,
             routing,
             permits: None,
         }),
         running: None,
+        vitals,
     };
     let streams = Streams {
         from_agent: stdio.stdout,
@@ -180,6 +183,11 @@ async fn run(
     let _ = tokio::time::timeout(LAST_LINES, rooms.join_all()).await;
     drop((run_file, sweeper));
     Ok(exit_code(exit))
+}
+
+fn command(words: Vec<OsString>, cwd: PathBuf, env: BTreeMap<String, String>) -> Command {
+    let mut words = words.into_iter();
+    Command { program: words.next().unwrap_or_default(), args: words.collect(), cwd, env }
 }
 
 /// Cleans up after runs that were killed, and announces this one.
@@ -235,6 +243,7 @@ fn exit_code(exit: Exit) -> u8 {
 }
 
 /// What the port shows of the agent.
+#[derive(Clone)]
 struct Status(watch::Sender<AgentStatus>, Bus);
 
 impl Status {
@@ -249,6 +258,39 @@ impl Status {
         };
         bus.publish(Event::Agent(status.clone()));
         Self(watch::Sender::new(status), bus)
+    }
+
+    /// Shows what is wrong with the agent while it runs.
+    async fn tell_concerns(self, vitals: Arc<Vitals>, family: Family, cancel: CancellationToken) {
+        let (tell, mut concern) = watch::channel(None);
+        let cpu_ms = move || family.usage().cpu_ms;
+        let watching = watch_over(vitals, STALL_AFTER, cpu_ms, tell);
+        let telling = async {
+            while concern.changed().await.is_ok() {
+                let reason: Option<String> = concern.borrow_and_update().clone();
+                if let Some(reason) = &reason {
+                    tracing::warn!(reason, "agent in trouble");
+                }
+                self.show(reason);
+            }
+        };
+        tokio::select! {
+            () = cancel.cancelled() => {}
+            ((), ()) = async { tokio::join!(watching, telling) } => {}
+        }
+    }
+
+    fn show(&self, reason: Option<String>) {
+        let runs = self.0.send_if_modified(|status| {
+            if status.pid.is_some() {
+                status.reason = reason;
+                status.timestamp_ms = now_ms();
+            }
+            status.pid.is_some()
+        });
+        if runs {
+            self.1.publish(Event::Agent(self.0.borrow().clone()));
+        }
     }
 
     fn ended(&self, exit: Exit) {

@@ -72,6 +72,9 @@ pub(super) struct Blocked {
     via: String,
     /// How many accesses it stands for, if nobody asked for them by name.
     pub(super) sweep: Option<u64>,
+    /// It was denied, and the tool call that wanted it reports that it completed all the same.
+    #[serde(default)]
+    completed: bool,
     #[serde(default)]
     timestamp_ms: u64,
 }
@@ -144,11 +147,11 @@ enum Ended {
 
 /// How far the life of each access has come, as far as it was shown.
 #[derive(Default)]
-pub(super) struct Seen(HashMap<String, (u8, u64)>);
+pub(super) struct Seen(HashMap<String, (u8, u64, bool)>);
 
 impl Seen {
-    /// Whether an access has come further than was known, or a sweep grown. Around a join, and between list and
-    /// stream, the same may be told twice, and older after newer.
+    /// Whether an access has come further than was known, or a sweep grown. Around a join, and
+    /// between list and stream, the same may be told twice, and older after newer.
     pub(super) fn is_news(&mut self, access: &Blocked) -> bool {
         let stage = match access.status.as_str() {
             "pending" => 1,
@@ -156,10 +159,11 @@ impl Seen {
             _ => 3,
         };
         let swept = access.sweep.unwrap_or(0);
-        let (known, counted) = self.0.entry(access.id.clone()).or_default();
-        let is_news = *known < stage || *counted < swept;
+        let (known, counted, completed) = self.0.entry(access.id.clone()).or_default();
+        let is_news = *known < stage || *counted < swept || !*completed && access.completed;
         *known = stage.max(*known);
         *counted = swept.max(*counted);
+        *completed |= access.completed;
         is_news
     }
 
@@ -173,6 +177,11 @@ impl Seen {
 }
 
 impl Blocked {
+    fn status(&self) -> String {
+        let completed = if self.completed { ", completed all the same" } else { "" };
+        format!("{}{completed}", plain(&self.status))
+    }
+
     /// Returns e.g. `b3: pending: read core/app.ts by ui (via fs, owned by core)`.
     pub(super) fn describe(&self) -> String {
         let color = style(&self.status);
@@ -187,7 +196,7 @@ impl Blocked {
         format!(
             "{}: {color}{}{color:#}: {} {}{sweep} by {} (via {}{owners})",
             plain(&self.id),
-            plain(&self.status),
+            self.status(),
             plain(&self.action),
             plain(&self.path),
             plain(&self.agent_id),
@@ -213,7 +222,7 @@ fn print_table(list: &Value) -> Result<(), Failure> {
             format::duration(age).into(),
             plain(&access.agent_id).into(),
             plain(&access.action).into(),
-            Cell::styled(&plain(&access.status), style(&access.status)),
+            Cell::styled(&access.status(), style(&access.status)),
             plain(&access.via).into(),
             plain(&owners).into(),
             path.into(),
@@ -280,6 +289,16 @@ mod tests {
             let access = Blocked { sweep: Some(count), ..access("b1", "denied") };
             assert_eq!(seen.is_news(&access), is_news, "{count}");
         }
+    }
+
+    #[test]
+    fn a_denied_call_that_completed_is_news_and_is_called_so() {
+        let mut seen = Seen::default();
+        assert!(seen.is_news(&access("b1", "denied")));
+        let completed = Blocked { completed: true, ..access("b1", "denied") };
+        assert!(seen.is_news(&completed) && !seen.is_news(&completed));
+        let line = anstream::adapter::strip_str(&completed.describe()).to_string();
+        assert!(line.starts_with("b1: denied, completed all the same: read a b by ui"), "{line}");
     }
 
     #[test]

@@ -45,7 +45,6 @@ pub(super) fn agent(table: &Table<'_>, profiles: &Profiles, zones: &TeamZones) -
     let confined = Confined::new(&profile, &command, &env, lookup);
     let unattended = unattended(table, &profile);
     let session = table.flag("session", true);
-    table.inert("on_violation");
     let (memory_mb, processes) = table.section("limits", "agents.limits", |limits| {
         (limit(limits, "memory_mb"), limit(limits, "processes"))
     });
@@ -83,6 +82,7 @@ pub(super) fn agent(table: &Table<'_>, profiles: &Profiles, zones: &TeamZones) -
             ),
             depends_on: Vec::new(),
             initialize_timeout: table.seconds("initialize_timeout_s", 1..=DAY, 60),
+            stall_after: table.seconds("stall_after_s", 0..=DAY, 300),
             zone: agent_zone(table, zones, &profile.rule_files),
             confined,
             profile,

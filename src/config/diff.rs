@@ -229,6 +229,7 @@ const AGENT: &Keys<Agent> = &[
     ("initialize_timeout_s", Takes::AtAgentStart, |a, b| {
         a.initialize_timeout != b.initialize_timeout
     }),
+    ("stall_after_s", Takes::AtAgentStart, |a, b| a.stall_after != b.stall_after),
     // Whether there is the table at all: only then does it own what it is allowed.
     ("zone", Takes::AtOnce, |a, b| a.zone.own != b.zone.own),
     ("zone.allowed", Takes::AtOnce, |a, b| a.zone.spec.allowed != b.zone.spec.allowed),

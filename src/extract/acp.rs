@@ -4,6 +4,7 @@
 //! terminals), all of it bounded. Knows neither the zone that judges nor the tracker that counts.
 
 mod call;
+mod failure;
 mod frame;
 mod gate;
 mod input;
@@ -30,7 +31,7 @@ use super::json::{Members, elements, text};
 use super::shell::Command;
 use super::{Ask, Extractor, Gate, Refusal, Workspace};
 use crate::line::Direction;
-use crate::model::Activity;
+use crate::model::{Activity, SessionId};
 
 /// Reads along with one ACP agent.
 pub struct Acp {
@@ -38,6 +39,8 @@ pub struct Acp {
     sessions: sessions::Sessions,
     of_client: pending::Pending<pending::OfClient>,
     of_agent: pending::Pending<pending::OfAgent>,
+    /// All that the agent asked of its client, by the sessions that it named.
+    asked: pending::Pending<Option<SessionId>>,
     terminals: terminals::Terminals,
     models: models::Models,
 }
@@ -50,6 +53,7 @@ impl Acp {
             sessions: sessions::Sessions::new(default_cwd),
             of_client: pending::Pending::default(),
             of_agent: pending::Pending::default(),
+            asked: pending::Pending::default(),
             terminals: terminals::Terminals::default(),
             models: models::Models::default(),
         }
@@ -77,10 +81,19 @@ impl Extractor for Acp {
         replies::answer(ask, content)
     }
 
+    fn cancel(&self, session: &SessionId) -> Bytes {
+        replies::cancel(session)
+    }
+
+    fn awaits(&self) -> bool {
+        !self.asked.is_empty() || self.terminals.any_runs()
+    }
+
     fn end(&mut self, reason: &str, told: &mut Vec<Activity>) {
         let running: Vec<_> = self.of_client.take_all().collect();
         self.give_up(running, reason, told);
         self.of_agent.take_all().for_each(drop);
+        self.asked.take_all().for_each(drop);
         self.terminals.clear();
     }
 }

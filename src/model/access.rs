@@ -108,6 +108,8 @@ pub struct BlockedAccess {
     /// How many accesses it stands for, if nobody asked for them by name: `path` is what they have
     /// in common.
     pub sweep: Option<u64>,
+    /// It was denied, and the tool call that wanted it reports that it completed all the same.
+    pub completed: bool,
     pub timestamp_ms: TimestampMs,
 }
 

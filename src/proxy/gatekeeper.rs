@@ -157,6 +157,10 @@ impl Waiting {
         Some(held)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// Returns what a session holds.
     pub(super) fn of_session(&self, session: &SessionId) -> Vec<u64> {
         self.numbers(|held| held.ask.session == *session)

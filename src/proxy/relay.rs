@@ -1,23 +1,26 @@
+mod holding;
+mod violations;
+
 use std::collections::HashSet;
-use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use futures_util::future::{Abortable, BoxFuture};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::gatekeeper::{Held, Verdict, Waiting, orphaned};
+use self::violations::{Turns, Violation};
+use super::gatekeeper::{Verdict, Waiting};
 use super::handle::{RelayHandle, RelayMsg};
 use super::outlet::Outlet;
-use super::{Proxy, ProxyError, Streams};
+use super::{Proxy, ProxyError, Streams, Waits};
 use crate::extract::{Gate, Refusal};
 use crate::line::{Direction, Framer, MAX_LINE, content, lines};
-use crate::model::{Action, Activity, ActivityKind, SessionId, SessionKey, Via};
-use crate::routing::{Request, Settlement};
+use crate::model::{Activity, ActivityKind, SessionId, SessionKey};
+use crate::routing::Settlement;
 
 /// Bytes of replies that may wait for an agent that does not read; past that the relay breaks off.
 const MAX_STUFFED: usize = 64 * 1024 * 1024;
@@ -48,6 +51,8 @@ where
         waiting: Waiting::default(),
         decisions: FuturesUnordered::new(),
         cancelled: HashSet::new(),
+        turns: Turns::default(),
+        waits: None,
         told: Vec::new(),
     };
     (RelayHandle { mailbox }, relay.run(streams.from_agent, streams.from_client, messages, ended))
@@ -63,6 +68,9 @@ struct Relay<AW, CW> {
     decisions: FuturesUnordered<Abortable<BoxFuture<'static, Decided>>>,
     /// Sessions whose turn the client cancelled: what they still ask for is not held.
     cancelled: HashSet<SessionId>,
+    turns: Turns,
+    /// While the agent waits for a decision, or for its client.
+    waits: Option<Waits>,
     /// Reused between lines.
     told: Vec<Activity>,
 }
@@ -72,6 +80,8 @@ enum Decided {
     Settled(u64, Settlement),
     /// Nobody awaits these any more; those that were denied at once are not among them by now.
     LetGo(Vec<u64>),
+    /// What a tool call reported to have done; None if it may have.
+    Observed(Option<Violation>),
 }
 
 impl<AW, CW> Relay<AW, CW>
@@ -105,6 +115,9 @@ where
                     if agent_open && self.to_client.has_room() =>
                 {
                     agent_open = read.as_ref().is_ok_and(|read| *read > 0);
+                    if agent_open {
+                        self.proxy.vitals.heard();
+                    }
                     match whole_lines("the agent", read, &mut agent) {
                         Ok(block) => self.relay_to_client(block),
                         Err(error) => break Err(error),
@@ -128,8 +141,10 @@ where
                 () = self.to_client.flush(), if self.to_client.has_work() => {}
                 () = self.to_agent.flush(), if self.to_agent.has_work() => {}
                 Some(decision) = self.decisions.next(), if !self.decisions.is_empty() => {
-                    if let Ok(decided) = decision {
-                        self.decided(decided);
+                    if let Ok(decided) = decision
+                        && let Err(error) = self.decided(decided)
+                    {
+                        break Err(error);
                     }
                 }
                 Some(message) = messages.recv() => match message {
@@ -151,6 +166,10 @@ where
                 () = &mut drained, if gone.is_some() || !agent_open => {
                     break if gone.is_some() { Ok(()) } else { Err(ProxyError::Mute) };
                 }
+            }
+            let waits = !self.waiting.is_empty() || self.proxy.extractor.awaits();
+            if waits != self.waits.is_some() {
+                self.waits = waits.then(|| self.proxy.vitals.wait());
             }
             if !agent_open && gone.is_none() && !waits_for_exit {
                 waits_for_exit = true;
@@ -224,35 +243,19 @@ where
         }
     }
 
-    fn decided(&mut self, decided: Decided) {
+    fn decided(&mut self, decided: Decided) -> Result<(), ProxyError> {
         match decided {
             Decided::LetGo(numbers) => self.let_go(&numbers),
+            Decided::Observed(violation) => {
+                return violation.map_or(Ok(()), |it| self.violated(it));
+            }
             Decided::Settled(number, settlement) => {
                 if let Some(held) = self.waiting.take(number) {
                     self.settled(held, settlement);
                 }
             }
         }
-    }
-
-    fn settled(&mut self, held: Held, settlement: Settlement) {
-        let Some(gatekeeping) = &self.proxy.gate else { return };
-        match settlement {
-            Settlement::Allowed => {
-                let verdict = gatekeeping.allowed(held);
-                self.follow(verdict);
-            }
-            Settlement::Answered(content) => {
-                match self.proxy.extractor.answer(&held.ask, &content) {
-                    Some(reply) => self.to_agent.push(reply),
-                    None => self.refuse(&held.ask, &Refusal::Cancelled),
-                }
-            }
-            Settlement::Denied { id, owners, message } => {
-                let path = held.path();
-                self.refuse(&held.ask, &Refusal::Outside { blocked: id, path, owners, message });
-            }
-        }
+        Ok(())
     }
 
     fn follow(&mut self, verdict: Verdict) {
@@ -263,36 +266,6 @@ where
             }
             Verdict::Refuse(ask) => self.refuse(&ask, &Refusal::NoTerminals),
             Verdict::Hold(held) => self.hold(held),
-        }
-    }
-
-    /// Asks routing, and goes on reading meanwhile.
-    fn hold(&mut self, held: Held) {
-        let Some(gatekeeping) = &self.proxy.gate else { return };
-        let request = held.request(&self.proxy.agent);
-        let routing = gatekeeping.routing.clone();
-        let cancelled = self.cancelled.contains(&held.ask.session);
-        match self.waiting.keep(held) {
-            Ok((number, registration)) => {
-                let decision: BoxFuture<'static, _> = Box::pin(async move {
-                    let settlement = routing.request(request).await.unwrap_or_else(orphaned);
-                    Decided::Settled(number, settlement)
-                });
-                self.decisions.push(Abortable::new(decision, registration));
-                if cancelled {
-                    self.let_go_soon(vec![number]);
-                }
-            }
-            Err(held) => {
-                tracing::warn!(agent = %self.proxy.agent, "too many requests wait for a decision");
-                self.refuse(&held.ask, &Refusal::Cancelled);
-            }
-        }
-    }
-
-    fn refuse(&mut self, ask: &crate::extract::Ask, refusal: &Refusal) {
-        if let Some(reply) = self.proxy.extractor.refuse(ask, refusal) {
-            self.to_agent.push(reply);
         }
     }
 
@@ -314,11 +287,14 @@ where
             if let Some(running) = &self.proxy.running {
                 running.tell(&activity);
             }
+            self.proxy.vitals.tell(&activity);
             match &activity.kind {
                 ActivityKind::TurnBegan => {
+                    self.turns.began(&activity.session);
                     self.cancelled.remove(&activity.session);
                 }
                 ActivityKind::TurnEnded { .. } => {
+                    self.turns.ended(&activity.session);
                     self.cancelled.remove(&activity.session);
                     self.let_go_soon(self.waiting.of_session(&activity.session));
                     if let Some(gatekeeping) = &self.proxy.gate {
@@ -341,48 +317,6 @@ where
             self.proxy.tracker.record(&self.proxy.agent, activity);
         }
         self.told = told;
-    }
-
-    /// Lets go of requests once routing has taken them in, so that what is denied at once is.
-    fn let_go_soon(&mut self, numbers: Vec<u64>) {
-        let Some(gatekeeping) = &self.proxy.gate else { return };
-        if numbers.is_empty() {
-            return;
-        }
-        let routing = gatekeeping.routing.clone();
-        let (_, registration) = AbortHandle::new_pair();
-        let taken_in: BoxFuture<'static, _> = Box::pin(async move {
-            routing.settled().await;
-            Decided::LetGo(numbers)
-        });
-        self.decisions.push(Abortable::new(taken_in, registration));
-    }
-
-    /// Answers requests whose decision nobody awaits any more.
-    fn let_go(&mut self, numbers: &[u64]) {
-        for number in numbers {
-            if let Some(held) = self.waiting.take(*number) {
-                self.refuse(&held.ask, &Refusal::Cancelled);
-            }
-        }
-    }
-
-    /// Reports a tool call that reached outside the zone past the gate.
-    fn performed(&self, session: &SessionId, path: &str, action: Action) {
-        let Some(gatekeeping) = &self.proxy.gate else { return };
-        let zone = gatekeeping.rules.borrow().zone.clone();
-        if let Err(denied) = zone.check(Path::new(path), action) {
-            gatekeeping.routing.observed(Request {
-                key: SessionKey::new(self.proxy.agent.clone(), session.clone()),
-                path: denied.path,
-                action,
-                via: Via::Tool,
-                hold: false,
-                may_wait: true,
-                grantable: denied.grantable,
-                caller: None,
-            });
-        }
     }
 }
 

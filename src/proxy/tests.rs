@@ -207,3 +207,68 @@ async fn settled_means_that_what_was_relayed_is_with_the_tracker() {
         |event: &Event| matches!(event, Event::Delta(delta) if &*delta.updates[0].path == "talk");
     assert!(told.any(|received| matches!(received, Received::Event(_, event) if is_talk(&event))));
 }
+
+#[tokio::test]
+async fn an_access_past_the_gate_ends_its_turn_once_if_it_is_to() {
+    let mut bench = bench(&Options { on_violation: OnViolation::Cancel, ..ZONED });
+    // Outside of turns there is nothing to end.
+    bench.agent_says("did s out/a\n").await;
+    bench.blocked().await;
+    for turn in ["first", "second"] {
+        bench.client.write_all(b"prompt s\nprompt other\n").await.unwrap();
+        assert_eq!(line(&mut bench.agent).await, "prompt s\n", "{turn}");
+        assert_eq!(line(&mut bench.agent).await, "prompt other\n");
+        bench.agent_says("did s in/a\ndid s out/b\ndid s out/c\n").await;
+        assert_eq!(line(&mut bench.agent).await, "cancel s\n");
+        bench.blocked().await;
+        bench.blocked().await;
+        bench.agent_says("done s\ndone other\n").await;
+        for _ in 0..5 {
+            line(&mut bench.client).await;
+        }
+    }
+    // What was reported right before the end of its turn cancels no later one.
+    bench.client.write_all(b"prompt s\n").await.unwrap();
+    assert_eq!(line(&mut bench.agent).await, "prompt s\n");
+    bench.agent_says("did s out/d\ndone s\n").await;
+    bench.blocked().await;
+    bench.client.write_all(b"prompt s\n").await.unwrap();
+    bench.handle.settled().await;
+    assert_eq!(line(&mut bench.agent).await, "prompt s\n");
+    bench.client.write_all(b"the end\n").await.unwrap();
+    assert_eq!(line(&mut bench.agent).await, "the end\n");
+}
+
+#[tokio::test]
+async fn an_access_past_the_gate_ends_the_agent_if_it_is_to() {
+    let mut bench = bench(&Options { on_violation: OnViolation::Stop, ..ZONED });
+    bench.client.write_all(b"prompt s\n").await.unwrap();
+    bench.agent_says("did s in/a\ndid s out/a\n").await;
+    let why = "it read `out/a`, outside its zone (b1), and is stopped for it";
+    assert_eq!(bench.relay.await.unwrap().unwrap_err().to_string(), why);
+    loop {
+        if let Event::Turn(turn) = &**bench.events.event().await {
+            assert_eq!(turn.reason.as_deref(), Some(why));
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_agent_waits_while_a_request_of_its_is_held() {
+    let mut bench = bench(&Options { hold: true, ..ZONED });
+    let mut state = bench.vitals.watch();
+    bench.client.write_all(b"prompt s\n").await.unwrap();
+    state.wait_for(State::is_at_work).await.unwrap();
+    bench.agent_says("read 1 s out/a\nread 2 s out/b\n").await;
+    state.wait_for(|state| !state.is_at_work()).await.unwrap();
+    bench.blocked().await;
+    bench.blocked().await;
+    bench.allow("b1").await;
+    assert_eq!(line(&mut bench.client).await, "read 1 s out/a\n");
+    assert!(!state.borrow().is_at_work());
+    bench.allow("b2").await;
+    state.wait_for(State::is_at_work).await.unwrap();
+    bench.agent_says("done s\n").await;
+    state.wait_for(|state| state.turns == 0).await.unwrap();
+}

@@ -104,6 +104,18 @@ impl Board {
         })
     }
 
+    /// Notes that a tool call completed that was denied this path and action; returns the denial.
+    pub(super) fn completed(&mut self, request: &Request) -> Option<&BlockedAccess> {
+        let denied = self.entries.values_mut().map(|entry| &mut entry.access).rfind(|access| {
+            access.status == BlockedStatus::Denied
+                && access.sweep.is_none()
+                && access.key.agent == request.key.agent
+                && access.path == request.path
+                && access.action == request.action
+        })?;
+        (!std::mem::replace(&mut denied.completed, true)).then_some(denied)
+    }
+
     pub(super) fn list(&self, status: Option<BlockedStatus>) -> Vec<BlockedAccess> {
         self.entries
             .values()

@@ -28,7 +28,11 @@ pub(super) enum RoutingMsg {
         request: Request,
         reply: oneshot::Sender<Settlement>,
     },
-    Observed(Request),
+    /// The reply is dropped if it makes no line.
+    Observed {
+        request: Request,
+        reply: oneshot::Sender<BlockedId>,
+    },
     Swept {
         request: Request,
         turn: u64,
@@ -122,10 +126,9 @@ impl Task {
         // A reply that nobody awaits any more is no error.
         match message {
             RoutingMsg::Request { request, reply } => self.request(request, reply),
-            RoutingMsg::Observed(request) => {
-                if !self.board.was_allowed(&request) && !self.was_stopped(&request) {
-                    let id = self.block(request, BlockedStatus::Observed, None);
-                    self.route(&id);
+            RoutingMsg::Observed { request, reply } => {
+                if let Some(id) = self.observed(request) {
+                    let _ = reply.send(id);
                 }
             }
             RoutingMsg::Swept { request, turn, reply } => {
@@ -217,6 +220,27 @@ impl Task {
         id
     }
 
+    /// Takes in that a tool call reports to be done with an access outside its zone.
+    fn observed(&mut self, request: Request) -> Option<BlockedId> {
+        if self.board.was_allowed(&request) {
+            return None;
+        }
+        if let Some(access) = self.board.completed(&request) {
+            let BlockedAccess { id, path, .. } = access;
+            tracing::warn!(
+                agent = %request.key.agent, %id, %path,
+                "a tool call that was denied reports that it completed"
+            );
+            self.bus.publish(Event::Blocked(access.clone()));
+        }
+        if self.was_stopped(&request) {
+            return None;
+        }
+        let id = self.block(request, BlockedStatus::Observed, None);
+        self.route(&id);
+        Some(id)
+    }
+
     fn denial(&self, id: &BlockedId, message: Option<String>) -> Settlement {
         let owners = self.board.get(id).map(|entry| entry.access.owners.clone());
         Settlement::Denied { id: id.clone(), owners: owners.unwrap_or_default(), message }
@@ -241,6 +265,7 @@ impl Task {
             via: request.via,
             status,
             sweep: None,
+            completed: false,
             timestamp_ms: now_ms(),
         };
         self.tracker.blocked(&access.key, access.path.clone());

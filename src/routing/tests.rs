@@ -71,13 +71,19 @@ impl Bench {
         tokio::spawn(async move { routing.request(request).await })
     }
 
-    /// Returns the next `blocked` event as `id status`.
-    async fn blocked(&mut self) -> String {
+    /// Returns the next `blocked` event.
+    async fn access(&mut self) -> BlockedAccess {
         loop {
             if let Event::Blocked(access) = &**self.events.event().await {
-                return format!("{} {}", access.id, access.status.as_str());
+                return access.clone();
             }
         }
+    }
+
+    /// Returns the next `blocked` event as `id status`.
+    async fn blocked(&mut self) -> String {
+        let access = self.access().await;
+        format!("{} {}", access.id, access.status.as_str())
     }
 
     async fn statuses(&self) -> Vec<String> {
@@ -230,11 +236,11 @@ async fn whoever_the_orchestrator_waits_for_is_never_held() {
 async fn what_was_seen_after_the_fact_is_reported_unless_it_was_allowed() {
     let mut bench = bench(false, external());
     let seen = Request { via: Via::Tool, ..read("a", "s", "p") };
-    bench.routing.observed(seen.clone());
+    drop(bench.routing.observed(seen.clone()));
     assert_eq!(bench.blocked().await, "b1 observed");
     bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
-    bench.routing.observed(seen);
-    bench.routing.observed(Request { path: "q".into(), ..read("a", "s", "q") });
+    drop(bench.routing.observed(seen));
+    drop(bench.routing.observed(Request { path: "q".into(), ..read("a", "s", "q") }));
     assert_eq!(bench.blocked().await, "b1 allowed");
     assert_eq!(bench.blocked().await, "b2 observed");
 }
@@ -334,4 +340,38 @@ async fn what_is_left_of_one_tool_call_ends_by_itself() {
     }
     assert_ne!(bench.routing.request(kernel()).await, Some(Settlement::Allowed));
     bench.cancel.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_denied_access_that_completes_all_the_same_is_named_once() {
+    let mut bench = bench(false, external());
+    let done = |path: &str| Request { via: Via::Tool, ..read("a", "s", path) };
+    assert_eq!(bench.routing.observed(done("p")).await, Some(id("b1")));
+    assert_eq!(bench.routing.request(read("a", "s", "p")).await, denied("b2"));
+    assert_eq!(bench.routing.observed(done("p")).await, Some(id("b3")));
+    assert_eq!(bench.routing.observed(done("p")).await, Some(id("b4")));
+    for (status, completed) in [
+        ("b1 observed", false),
+        ("b2 denied", false),
+        ("b2 denied", true),
+        ("b3 observed", false),
+        ("b4 observed", false),
+    ] {
+        let access = bench.access().await;
+        let seen = format!("{} {}", access.id, access.status.as_str());
+        assert_eq!((seen.as_str(), access.completed), (status, completed));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_kernel_stopped_was_not_done_whatever_its_call_reports() {
+    let mut bench = bench(false, external());
+    let stopped = Request { via: Via::Kernel, caller: Some(7), ..read("a", "s", "p") };
+    assert_eq!(bench.routing.request(stopped).await, denied("b1"));
+    let done = Request { via: Via::Tool, ..read("a", "s", "p") };
+    assert_eq!(bench.routing.observed(done).await, None);
+    assert!(!bench.access().await.completed);
+    let named = bench.access().await;
+    assert_eq!((named.id, named.completed), (id("b1"), true));
+    assert_eq!(bench.statuses().await, ["b1 denied"]);
 }

@@ -286,6 +286,10 @@ pub(super) struct Blocked<'a> {
     /// common. Comes again with the same id as it grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<u64>,
+    /// Only after `denied`, and only if so: the tool call that wanted it reports that it completed
+    /// all the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    completed: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -310,6 +314,7 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
             }),
             via: access.via.as_str(),
             sweep: access.sweep,
+            completed: access.completed,
         }
     }
 }

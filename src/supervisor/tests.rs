@@ -11,6 +11,7 @@ use crate::client_host::{HostSettings, PermissionPolicy};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentState, SessionId, SessionKey};
 use crate::process::{Command, Launcher};
+use crate::proxy::OnViolation;
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::tracker::{self, OrchestratorView, TrackerHandle};
 use crate::zone::{GitAccess, Zone, ZoneSpec};
@@ -87,6 +88,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
             session: true,
             prompt: None,
             orchestrator_permits: false,
+            on_violation: OnViolation::Report,
             is_orchestrator: false,
             restarts: Restarts {
                 policy: Policy::Never,
@@ -94,6 +96,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 within: Duration::from_secs(60),
                 backoff: [Duration::from_millis(1); 2],
             },
+            stall_after: Duration::ZERO,
             limits: crate::process::Limits::default(),
             ends_on_eof: true,
             stop_grace: Duration::from_secs(1),

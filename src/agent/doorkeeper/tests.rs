@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::bus::{Backlog, Bus, Subscriber};
 use crate::model::{Activity, ActivityKind, BlockedAccess, BlockedId, Event, SessionId};
+use crate::proxy::OnViolation;
 use crate::routing::{self, Decision, Orchestrator, Scope};
 use crate::tracker::{self, OrchestratorView};
 use crate::zone::{Confine, GitAccess, Reach, Zone, ZoneSpec};
@@ -63,7 +64,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
     tokio::spawn(task);
     let bounds = bounds(workspace.clone());
-    let rules = Rules { zone: bounds.zone().clone(), bounds: None, orchestrator_permits: false };
+    let rules = rules_of(bounds.zone(), None);
     let running = Arc::new(Running::default());
     let keeper = Keeper::new(Door {
         agent: AgentId::new("a"),
@@ -72,6 +73,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
         routing: routing.clone(),
         tracker: tracker.clone(),
         running: running.clone(),
+        vitals: Vitals::new(),
         workspace: Arc::new(crate::extract::DiskWorkspace::new(workspace.clone())),
         observe_files: true,
         age: |pid| (pid == OWN).then_some(Duration::from_hours(1)),
@@ -197,7 +199,7 @@ fn shown(access: &BlockedAccess) -> String {
 async fn the_rules_bind_as_they_are_now() {
     let bench = bench(false);
     let (first, second) = (bench.keeper.bounds(), bounds(bench.workspace.clone()));
-    let rules = |bounds| Rules { zone: first.zone().clone(), bounds, orchestrator_permits: false };
+    let rules = |bounds| rules_of(first.zone(), bounds);
     let (change, seen) = watch::channel(rules(None));
     let desk = Desk {
         agent: AgentId::new("a"),
@@ -209,8 +211,14 @@ async fn the_rules_bind_as_they_are_now() {
         workspace: Arc::new(crate::extract::DiskWorkspace::new(bench.workspace.clone())),
         patience: Patience::new(|_| None),
         late: Late::default(),
+        vitals: Vitals::new(),
     };
     assert!(Arc::ptr_eq(&desk.bounds(), &first));
     change.send_replace(rules(Some(second.clone())));
     assert!(Arc::ptr_eq(&desk.bounds(), &second));
+}
+
+fn rules_of(zone: &Arc<Zone>, bounds: Option<Arc<Bounds>>) -> Rules {
+    let on_violation = OnViolation::Report;
+    Rules { zone: zone.clone(), bounds, orchestrator_permits: false, on_violation }
 }

@@ -9,7 +9,6 @@ use agent_client_protocol_schema::v1::{CompactionStatus, CompactionUpdate};
 
 use serde_json::value::RawValue;
 
-use super::Acp;
 use super::frame::Frame;
 use super::models::Choice;
 use super::pending::{OfAgent, OfClient};
@@ -17,7 +16,8 @@ use super::running::runs;
 use super::sessions::LONGEST_ID;
 use super::update::{Fields, Origin, typed};
 use super::usage::usage;
-use crate::extract::json::{Members, elements, text};
+use super::{Acp, failure};
+use crate::extract::json::{Members, elements};
 use crate::extract::uri;
 use crate::line::Direction;
 use crate::model::{Activity, ActivityKind, SessionId, Source, Touch, fold, wire_path};
@@ -27,7 +27,10 @@ impl Acp {
         let Some(frame) = Frame::of(raw) else { return };
         match (direction, frame.method()) {
             (Direction::ToAgent, Some(method)) => self.client_asks(&method, &frame, told),
-            (Direction::ToAgent, None) => self.client_answers(&frame, told),
+            (Direction::ToAgent, None) => {
+                let _ = frame.id.and_then(|id| self.asked.answered(id));
+                self.client_answers(&frame, told);
+            }
             (Direction::ToClient, Some(method)) => self.agent_asks(&method, &frame, told),
             (Direction::ToClient, None) => self.agent_answers(&frame, told),
         }
@@ -101,19 +104,22 @@ impl Acp {
         let result = frame.result.and_then(|result| Members::of(result.get()));
         match request {
             OfClient::Prompt(session) => {
-                if let Some(known) = self.sessions.get_mut(&session) {
-                    known.turn_ended();
-                }
-                let stop_reason = result.and_then(|result| result.text("stopReason"));
+                self.turn_over(&session);
+                let stop_reason = result.as_ref().and_then(|result| result.text("stopReason"));
                 if failure.is_none() && stop_reason.as_deref() == Some("end_turn") {
                     self.perform_unsaid(&session, told);
                 }
                 let kind = match (failure, stop_reason) {
                     (None, Some(stop_reason)) => {
-                        ActivityKind::TurnEnded { stop_reason: stop_reason.into(), reason: None }
+                        let meta = result.as_ref().and_then(|result| result.get("_meta"));
+                        let said = self.sessions.get(&session).map(|session| &session.said);
+                        let reason =
+                            said.and_then(|said| failure::of_answer(&stop_reason, meta, said));
+                        let reason = reason.map(Into::into);
+                        ActivityKind::TurnEnded { stop_reason: stop_reason.into(), reason }
                     }
                     (None, None) => failed("the agent's answer has no stop reason"),
-                    (Some(error), _) => failed(&error_message(error)),
+                    (Some(error), _) => failed(&failure::of_error(error)),
                 };
                 told.push(Activity { session, kind });
             }
@@ -168,7 +174,11 @@ impl Acp {
             }
             return;
         }
-        let Some(session) = session_of(&params) else { return };
+        let session = session_of(&params);
+        if let Some(id) = frame.id {
+            self.asked.ask(id, session.clone());
+        }
+        let Some(session) = session else { return };
         match method {
             "session/update" => self.update(&session, &params, told),
             "session/request_permission" => {
@@ -187,11 +197,16 @@ impl Acp {
             }
             "terminal/create" => self.terminal(session, &params, frame, told),
             "terminal/release" | "terminal/kill" => self.terminal_ended(session, &params, told),
-            "terminal/output" => {
+            "terminal/output" | "terminal/wait_for_exit" => {
                 let terminal = params.text("terminalId").filter(|id| id.len() <= LONGEST_ID);
                 if let (Some(id), Some(terminal)) = (frame.id, terminal) {
                     let terminal = terminal.into_owned();
-                    self.of_agent.ask(id, OfAgent::Output { session, terminal });
+                    let request = if method == "terminal/output" {
+                        OfAgent::Output { session, terminal }
+                    } else {
+                        OfAgent::Exit { session, terminal }
+                    };
+                    self.of_agent.ask(id, request);
                 }
             }
             _ => {}
@@ -207,6 +222,7 @@ impl Acp {
         tell(ActivityKind::Update(raw.into()));
         let Some(update) = Members::of(raw) else { return };
         let origin = match update.text("sessionUpdate").as_deref() {
+            Some("agent_message_chunk") => return self.hear(session, &update),
             Some("tool_call") => Origin::Call,
             Some("tool_call_update") => Origin::Update,
             Some("usage_update") => {
@@ -236,6 +252,26 @@ impl Acp {
         if let Some(fields) = Fields::of(&update, origin) {
             self.call(session, &fields, told);
         }
+    }
+
+    /// Keeps the beginning of what the agent says.
+    fn hear(&mut self, session: &SessionId, update: &Members<'_>) {
+        let known = self.sessions.get_mut(session).filter(|session| session.hears());
+        let content = known.as_ref().and_then(|_| Members::of(update.get("content")?));
+        let text = content.as_ref().and_then(|content| content.text("text"));
+        if let (Some(known), Some(text)) = (known, text) {
+            known.said.add(&text);
+        }
+    }
+
+    /// Lets go of what the turn waited for.
+    fn turn_over(&mut self, session: &SessionId) {
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.turn_ended();
+        }
+        // What named no session was waited for by this one as well as any.
+        self.asked.retain(|of| of.as_ref().is_some_and(|of| of != session));
+        self.terminals.turn_over(session);
     }
 
     fn call(&mut self, id: &SessionId, fields: &Fields<'_>, told: &mut Vec<Activity>) {
@@ -312,9 +348,7 @@ impl Acp {
         for request in request {
             match request {
                 OfClient::Prompt(session) => {
-                    if let Some(known) = self.sessions.get_mut(&session) {
-                        known.turn_ended();
-                    }
+                    self.turn_over(&session);
                     told.push(Activity { session, kind: failed(reason) });
                 }
                 OfClient::Load(session) => {
@@ -338,10 +372,4 @@ fn session_of(members: &Members<'_>) -> Option<SessionId> {
 
 fn failed(reason: &str) -> ActivityKind {
     ActivityKind::TurnEnded { stop_reason: "error".into(), reason: Some(reason.into()) }
-}
-
-/// The message of an error object; the error itself if it has none.
-fn error_message(error: &str) -> String {
-    let message = Members::of(error).and_then(|error| Some(error.text("message")?.into_owned()));
-    message.or_else(|| text(error).map(Into::into)).unwrap_or_else(|| error.to_owned())
 }

@@ -42,6 +42,11 @@ pub(crate) enum OfAgent {
         session: SessionId,
         terminal: String,
     },
+    /// That the terminal ends.
+    Exit {
+        session: SessionId,
+        terminal: String,
+    },
 }
 
 #[derive(Debug)]
@@ -63,6 +68,15 @@ impl<T> Pending<T> {
         let oldest = (self.0.len() >= MOST_PENDING).then(|| self.0.shift_remove_index(0));
         self.0.insert(key, request);
         same.or_else(|| oldest.flatten().map(|(_, request)| request))
+    }
+
+    /// Forgets those that `stays` does not want.
+    pub(crate) fn retain(&mut self, stays: impl Fn(&T) -> bool) {
+        self.0.retain(|_, request| stays(request));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     pub(crate) fn answered(&mut self, id: &RawValue) -> Option<T> {

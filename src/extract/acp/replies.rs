@@ -1,11 +1,11 @@
-//! The lines that answer an agent in its client's place: contract shapes, as JSON-RPC has them.
+//! The lines that an agent gets in its client's place: contract shapes, as JSON-RPC has them.
 
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::extract::{Ask, PermissionOption, Refusal, Target};
-use crate::model::{Action, Via};
+use crate::model::{Action, SessionId, Via};
 
 const OUTSIDE_ZONE: i64 = -32001;
 const INVALID_REQUEST: i64 = -32600;
@@ -104,6 +104,23 @@ pub(crate) fn invalid(id: &RawValue, why: &str) -> Bytes {
     plain_error(id, INVALID_REQUEST, &format!("Invalid request: {why}"))
 }
 
+/// Returns the notification that cancels what the session does.
+pub(crate) fn cancel(session: &SessionId) -> Bytes {
+    #[derive(Serialize)]
+    struct Notification<'a> {
+        jsonrpc: &'static str,
+        method: &'static str,
+        params: Params<'a>,
+    }
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        session_id: &'a str,
+    }
+    let params = Params { session_id: session.as_str() };
+    line(&Notification { jsonrpc: "2.0", method: "session/cancel", params })
+}
+
 /// A reject option that was offered, once before always.
 fn rejection(options: &[PermissionOption]) -> PermissionOutcome<'_> {
     ["reject_once", "reject_always"]
@@ -131,8 +148,8 @@ fn error<D: Serialize>(id: &RawValue, code: i64, message: String, data: Option<D
 }
 
 #[expect(clippy::expect_used, reason = "plain structs with string keys always serialise")]
-fn line(response: &impl Serialize) -> Bytes {
-    let mut line = serde_json::to_vec(response).expect("a response serialises");
+fn line(message: &impl Serialize) -> Bytes {
+    let mut line = serde_json::to_vec(message).expect("a message serialises");
     line.push(b'\n');
     line.into()
 }
@@ -222,6 +239,12 @@ mod tests {
             answer(&ask("1", Via::Fs, &[]), "a\nb"),
             &expect![[r#"
                 {"jsonrpc":"2.0","id":1,"result":{"content":"a\nb"}}
+            "#]],
+        );
+        check(
+            Some(cancel(&SessionId::new("a\"b"))),
+            &expect![[r#"
+                {"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"a\"b"}}
             "#]],
         );
         assert!(answer(&ask("1", Via::Terminal, &[]), "x").is_none());

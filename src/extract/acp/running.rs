@@ -59,10 +59,15 @@ impl Acp {
                 None => told.push(Activity { session, kind: ActivityKind::Ran { call } }),
             },
             OfAgent::Output { session, terminal } => {
+                let status = result.as_ref().and_then(|result| result.get("exitStatus"));
+                if status.is_some_and(|status| status != "null") {
+                    self.terminal_exited(&session, &terminal);
+                }
                 if let Some(output) = text("output") {
                     self.output(&session, terminal, &output, told);
                 }
             }
+            OfAgent::Exit { session, terminal } => self.terminal_exited(&session, &terminal),
         }
     }
 
@@ -74,8 +79,16 @@ impl Acp {
     ) {
         let id = params.text("terminalId").map(std::borrow::Cow::into_owned);
         let terminal = id.and_then(|id| self.terminals.get_mut(session.clone(), id));
-        if let Some(call) = terminal.map(|terminal| Arc::clone(&terminal.call)) {
+        if let Some(terminal) = terminal {
+            terminal.runs = false;
+            let call = Arc::clone(&terminal.call);
             told.push(Activity { session, kind: ActivityKind::Ran { call } });
+        }
+    }
+
+    fn terminal_exited(&mut self, session: &SessionId, id: &str) {
+        if let Some(terminal) = self.terminals.get_mut(session.clone(), id.to_owned()) {
+            terminal.runs = false;
         }
     }
 

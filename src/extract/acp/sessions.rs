@@ -18,6 +18,8 @@ const MOST_SESSIONS: usize = 256;
 const MOST_CALLS: usize = 1024;
 /// Compactions of one session that are remembered; when full, the oldest is forgotten.
 const MOST_COMPACTIONS: usize = 16;
+/// Bytes of what an agent says in a turn that are kept: enough for an error in an answer's stead.
+const MOST_SAID: usize = 512;
 /// Bytes of the longest id; a longer one is nobody's.
 pub(crate) const LONGEST_ID: usize = 1024;
 
@@ -37,12 +39,40 @@ pub(crate) struct Session {
     only_loaded: bool,
     calls: IndexMap<String, Call>,
     compactions: VecDeque<String>,
+    /// In the turn that runs, or the last.
+    pub(crate) said: Said,
+}
+
+/// The beginning of what the agent said to its user.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    text: String,
+    /// There was more.
+    is_cut: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Sessions {
     default_cwd: PathBuf,
     known: IndexMap<SessionId, Session>,
+}
+
+impl Said {
+    pub(crate) fn add(&mut self, text: &str) {
+        let room = MOST_SAID - self.text.len();
+        let fits = text.floor_char_boundary(room);
+        self.text.push_str(&text[..fits]);
+        self.is_cut |= fits < text.len();
+    }
+
+    pub(crate) fn beginning(&self) -> &str {
+        &self.text
+    }
+
+    /// None if there was more than is kept.
+    pub(crate) fn whole(&self) -> Option<&str> {
+        (!self.is_cut).then_some(&self.text)
+    }
 }
 
 impl Sessions {
@@ -81,6 +111,7 @@ impl Sessions {
             only_loaded: false,
             calls: IndexMap::new(),
             compactions: VecDeque::new(),
+            said: Said::default(),
         })
     }
 
@@ -122,6 +153,12 @@ impl Session {
     pub(crate) fn turn_began(&mut self) {
         self.running += 1;
         self.only_loaded = false;
+        self.said = Said::default();
+    }
+
+    /// Whether more of what the agent says is wanted.
+    pub(crate) fn hears(&self) -> bool {
+        self.running > 0 && !self.said.is_cut
     }
 
     pub(crate) fn turn_ended(&mut self) {

@@ -26,6 +26,8 @@ pub(crate) struct Terminal {
     length: usize,
     tail: String,
     told: HashSet<Arc<str>>,
+    /// Its end was not seen, nor that of the turn in which it began.
+    pub(crate) runs: bool,
 }
 
 #[derive(Debug, Default)]
@@ -48,12 +50,24 @@ impl Terminals {
             length: 0,
             tail: String::new(),
             told: HashSet::new(),
+            runs: true,
         };
         self.0.insert(key, terminal);
     }
 
     pub(crate) fn get_mut(&mut self, session: SessionId, id: String) -> Option<&mut Terminal> {
         self.0.get_mut(&(session, id))
+    }
+
+    pub(crate) fn any_runs(&self) -> bool {
+        self.0.values().any(|terminal| terminal.runs)
+    }
+
+    /// What a turn left running is waited for by none.
+    pub(crate) fn turn_over(&mut self, session: &SessionId) {
+        for (_, terminal) in self.0.iter_mut().filter(|((of, _), _)| of == session) {
+            terminal.runs = false;
+        }
     }
 
     pub(crate) fn clear(&mut self) {

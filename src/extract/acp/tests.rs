@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::needless_raw_string_hashes)]
 
 mod corpus;
+mod failing;
 mod gate;
 mod models;
 mod observe;
 mod properties;
 mod running;
+mod waiting;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -94,6 +94,14 @@ impl Extractor for Words {
         Some(Bytes::from(format!("content {} {content}\n", ask.id.as_ref()?)))
     }
 
+    fn cancel(&self, session: &SessionId) -> Bytes {
+        Bytes::from(format!("cancel {session}\n"))
+    }
+
+    fn awaits(&self) -> bool {
+        false
+    }
+
     fn end(&mut self, reason: &str, told: &mut Vec<Activity>) {
         let kind =
             ActivityKind::TurnEnded { stop_reason: "error".into(), reason: Some(reason.into()) };
@@ -112,6 +120,7 @@ pub(super) struct Bench {
     pub(super) events: Subscriber,
     pub(super) permits: Arc<Permits>,
     pub(super) running: Arc<Running>,
+    pub(super) vitals: Arc<Vitals>,
     pub(super) tracker: TrackerHandle,
     pub(super) _folder: TempDir,
 }
@@ -124,6 +133,7 @@ pub(super) struct Options {
     pub(super) orchestrator_permits: bool,
     /// The kernel holds the zone.
     pub(super) kernel: bool,
+    pub(super) on_violation: OnViolation,
     pub(super) buffer: usize,
 }
 
@@ -133,6 +143,7 @@ pub(super) const ZONED: Options = Options {
     terminals: true,
     orchestrator_permits: false,
     kernel: false,
+    on_violation: OnViolation::Report,
     buffer: 1 << 16,
 };
 
@@ -185,18 +196,20 @@ pub(super) fn bench(options: &Options) -> Bench {
             zone,
             bounds,
             orchestrator_permits: options.orchestrator_permits,
+            on_violation: options.on_violation,
         })
         .1,
         routing: routing.clone(),
         permits: Some(permits.clone()),
     });
-    let running = Arc::new(Running::default());
+    let (running, vitals) = (Arc::new(Running::default()), Vitals::new());
     let proxy = Proxy {
         agent: AgentId::new("a"),
         extractor: Box::new(Words),
         tracker: tracker.clone(),
         gate,
         running: Some(running.clone()),
+        vitals: vitals.clone(),
     };
     let (agent, ours) = tokio::io::duplex(options.buffer);
     let (from_agent, to_agent) = tokio::io::split(ours);
@@ -215,6 +228,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         events,
         permits,
         running,
+        vitals,
         tracker,
         _folder: folder,
     }

@@ -76,6 +76,7 @@ impl Task {
             via: Via::Kernel,
             status: BlockedStatus::Denied,
             sweep: Some(1),
+            completed: false,
             timestamp_ms: now_ms(),
         };
         self.bus.publish(Event::Blocked(access.clone()));

@@ -75,6 +75,7 @@ pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
         owners: vec![AgentId::new("api")],
         orchestrator: Some(key("lead", "s-lead")),
         sweep: None,
+        completed: false,
         timestamp_ms: NOW,
     }
 }
@@ -190,6 +191,7 @@ pub(in crate::serve) fn lines() -> Vec<String> {
             sweep: Some(12),
             ..blocked(BlockedStatus::Denied)
         }),
+        Event::Blocked(BlockedAccess { completed: true, ..blocked(BlockedStatus::Denied) }),
         Event::Agent(agent("ui")),
         Event::Agent(failed_agent()),
         Event::Turn(turn(None)),
@@ -211,6 +213,7 @@ fn each_line_is_exactly_that() {
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"pending","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs"}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"write","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":[],"orchestrator":null,"via":"terminal"}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":["api"],"orchestrator":null,"via":"kernel","sweep":12}
+        {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs","completed":true}
         {"type":"agent","agent_id":"ui","state":"ready","pid":4711,"reason":null,"restarts":0,"timestamp_ms":1760000000000}
         {"type":"agent","agent_id":"api","state":"error","pid":null,"reason":"exit status 1: no such model","restarts":5,"timestamp_ms":1760000000000}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn"}

@@ -70,7 +70,7 @@ async fn a_tool_call_does_not_report_what_the_kernel_stopped() {
     let bench = bench(false);
     let observe = async |session: &str, path: &str| {
         let before = bench.routing.list(None).await.len();
-        bench.routing.observed(Request {
+        drop(bench.routing.observed(Request {
             key: key("a", session),
             path: path.into(),
             action: Action::Read,
@@ -79,7 +79,7 @@ async fn a_tool_call_does_not_report_what_the_kernel_stopped() {
             may_wait: true,
             grantable: true,
             caller: None,
-        });
+        }));
         bench.routing.list(None).await.len() > before
     };
     bench.begins("s");

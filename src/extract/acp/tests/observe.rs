@@ -101,7 +101,7 @@ fn a_prompt_is_a_turn_with_what_it_embeds() {
             s user_referenced ui/a b (Prompt)
             s user_provided core/auth.rs (Prompt)
             s TurnBegan
-            s ended error: overloaded
+            s ended error: overloaded (transient): overloaded
             s ended max_tokens
         "#]],
     );

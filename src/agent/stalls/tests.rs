@@ -1,0 +1,121 @@
+#![allow(clippy::unwrap_used)]
+//! On paused time: what an agent does, and when that is told.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+use crate::model::{Activity, ActivityKind, SessionId};
+
+struct Bench {
+    vitals: Arc<Vitals>,
+    cpu_ms: Arc<AtomicU64>,
+    told: watch::Receiver<Option<String>>,
+}
+
+fn bench(after: u64) -> Bench {
+    let (vitals, cpu_ms) = (Vitals::new(), Arc::new(AtomicU64::new(7000)));
+    let (tell, told) = watch::channel(None);
+    let used = cpu_ms.clone();
+    let cpu = move || used.load(Ordering::Relaxed);
+    tokio::spawn(watch_over(vitals.clone(), Duration::from_secs(after), cpu, tell));
+    Bench { vitals, cpu_ms, told }
+}
+
+impl Bench {
+    fn tell(&self, kind: ActivityKind) {
+        self.vitals.tell(&Activity { session: SessionId::new("s"), kind });
+    }
+
+    fn turn_begins(&self) {
+        self.tell(ActivityKind::TurnBegan);
+    }
+
+    fn turn_ends(&self, reason: Option<&str>) {
+        let reason = reason.map(Into::into);
+        self.tell(ActivityKind::TurnEnded { stop_reason: "x".into(), reason });
+    }
+
+    /// What is told after so many more seconds, the first word of it.
+    async fn after(&self, seconds: u64) -> String {
+        sleep(Duration::from_secs(seconds)).await;
+        let told = self.told.borrow().clone().unwrap_or_default();
+        told.split(' ').next().unwrap_or_default().to_owned()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_without_cpu_in_a_turn_is_a_stall_until_something_is_said() {
+    let mut bench = bench(300);
+    // Between turns it may be silent for ever.
+    assert_eq!(bench.after(10_000).await, "");
+    bench.turn_begins();
+    assert_eq!(bench.after(200).await, "");
+    bench.vitals.heard();
+    assert_eq!(bench.after(290).await, "");
+    assert_eq!(bench.after(45).await, "stalled:");
+    bench.told.mark_unchanged();
+    assert_eq!(bench.after(10_000).await, "stalled:");
+    assert!(!bench.told.has_changed().unwrap(), "it is told once");
+    bench.vitals.heard();
+    assert_eq!(bench.after(2).await, "");
+    assert_eq!(bench.after(335).await, "stalled:");
+    bench.turn_ends(None);
+    assert_eq!(bench.after(1).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_is_no_stall_and_housekeeping_no_work() {
+    let bench = bench(100);
+    bench.turn_begins();
+    for _ in 0..100 {
+        bench.cpu_ms.fetch_add(1000, Ordering::Relaxed);
+        assert_eq!(bench.after(10).await, "");
+    }
+    // A thousandth of a core.
+    for _ in 0..13 {
+        bench.cpu_ms.fetch_add(10, Ordering::Relaxed);
+        bench.after(10).await;
+    }
+    assert_eq!(bench.after(0).await, "stalled:");
+    bench.cpu_ms.fetch_add(9000, Ordering::Relaxed);
+    assert_eq!(bench.after(20).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_somebody_else_does_not_stall() {
+    let bench = bench(60);
+    bench.turn_begins();
+    bench.after(50).await;
+    let (held, asked) = (bench.vitals.wait(), bench.vitals.wait());
+    assert_eq!(bench.after(10_000).await, "");
+    drop(held);
+    assert_eq!(bench.after(10_000).await, "");
+    drop(asked);
+    assert_eq!(bench.after(50).await, "");
+    assert_eq!(bench.after(20).await, "stalled:");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_turn_is_told_until_one_goes_well() {
+    let bench = bench(60);
+    bench.turn_begins();
+    bench.turn_ends(Some(&"overloaded (transient): x".repeat(100)));
+    bench.after(1).await;
+    let told = bench.told.borrow().clone().unwrap();
+    assert!(told.starts_with("its last turn failed: overloaded (transient)"), "{told}");
+    assert!(told.ends_with('…') && told.len() < 400, "{told}");
+    bench.turn_begins();
+    assert_eq!(bench.after(1).await, "its");
+    assert_eq!(bench.after(70).await, "stalled:");
+    bench.turn_ends(None);
+    assert_eq!(bench.after(1).await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn zero_is_for_ever() {
+    let bench = bench(0);
+    bench.turn_begins();
+    assert_eq!(bench.after(1_000_000).await, "");
+    bench.turn_ends(Some("x"));
+    assert_eq!(bench.after(1).await, "its");
+}

@@ -1,0 +1,90 @@
+//! Requests that left the stream until they are decided, and those that are answered in the client's
+//! place.
+
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use tokio::io::AsyncWrite;
+
+use super::{Decided, Relay};
+use crate::extract::{Ask, Refusal};
+use crate::proxy::gatekeeper::{Held, orphaned};
+use crate::routing::Settlement;
+
+impl<AW, CW> Relay<AW, CW>
+where
+    AW: AsyncWrite + Unpin + Send,
+    CW: AsyncWrite + Unpin + Send,
+{
+    pub(super) fn settled(&mut self, held: Held, settlement: Settlement) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        match settlement {
+            Settlement::Allowed => {
+                let verdict = gatekeeping.allowed(held);
+                self.follow(verdict);
+            }
+            Settlement::Answered(content) => {
+                match self.proxy.extractor.answer(&held.ask, &content) {
+                    Some(reply) => self.to_agent.push(reply),
+                    None => self.refuse(&held.ask, &Refusal::Cancelled),
+                }
+            }
+            Settlement::Denied { id, owners, message } => {
+                let path = held.path();
+                self.refuse(&held.ask, &Refusal::Outside { blocked: id, path, owners, message });
+            }
+        }
+    }
+
+    /// Asks routing, and goes on reading meanwhile.
+    pub(super) fn hold(&mut self, held: Held) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        let request = held.request(&self.proxy.agent);
+        let routing = gatekeeping.routing.clone();
+        let cancelled = self.cancelled.contains(&held.ask.session);
+        match self.waiting.keep(held) {
+            Ok((number, registration)) => {
+                let decision: BoxFuture<'static, _> = Box::pin(async move {
+                    let settlement = routing.request(request).await.unwrap_or_else(orphaned);
+                    Decided::Settled(number, settlement)
+                });
+                self.decisions.push(Abortable::new(decision, registration));
+                if cancelled {
+                    self.let_go_soon(vec![number]);
+                }
+            }
+            Err(held) => {
+                tracing::warn!(agent = %self.proxy.agent, "too many requests wait for a decision");
+                self.refuse(&held.ask, &Refusal::Cancelled);
+            }
+        }
+    }
+
+    pub(super) fn refuse(&mut self, ask: &Ask, refusal: &Refusal) {
+        if let Some(reply) = self.proxy.extractor.refuse(ask, refusal) {
+            self.to_agent.push(reply);
+        }
+    }
+
+    /// Lets go of requests once routing has taken them in, so that what is denied at once is.
+    pub(super) fn let_go_soon(&mut self, numbers: Vec<u64>) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        if numbers.is_empty() {
+            return;
+        }
+        let routing = gatekeeping.routing.clone();
+        let (_, registration) = AbortHandle::new_pair();
+        let taken_in: BoxFuture<'static, _> = Box::pin(async move {
+            routing.settled().await;
+            Decided::LetGo(numbers)
+        });
+        self.decisions.push(Abortable::new(taken_in, registration));
+    }
+
+    /// Answers requests whose decision nobody awaits any more.
+    pub(super) fn let_go(&mut self, numbers: &[u64]) {
+        for number in numbers {
+            if let Some(held) = self.waiting.take(*number) {
+                self.refuse(&held.ask, &Refusal::Cancelled);
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What follows an access outside the zone that a tool call told of: there was nothing to hold back,
+//! but what goes on can be ended.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::{AbortHandle, Abortable, BoxFuture};
+use tokio::io::AsyncWrite;
+
+use super::{Decided, Relay};
+use crate::line::Direction;
+use crate::model::{Action, BlockedId, SessionId, SessionKey, Via};
+use crate::proxy::{OnViolation, ProxyError};
+use crate::routing::Request;
+
+/// The turns that run.
+#[derive(Default)]
+pub(super) struct Turns {
+    running: HashMap<SessionId, Turn>,
+    last: u64,
+}
+
+struct Turn {
+    /// No other turn of this relay has it.
+    number: u64,
+    /// Prompts of the session that overlap.
+    prompts: usize,
+}
+
+/// An access that nothing had allowed.
+pub(super) struct Violation {
+    id: BlockedId,
+    session: SessionId,
+    /// In which it was reported; None if none ran.
+    turn: Option<u64>,
+    path: Arc<str>,
+    action: Action,
+}
+
+impl<AW, CW> Relay<AW, CW>
+where
+    AW: AsyncWrite + Unpin + Send,
+    CW: AsyncWrite + Unpin + Send,
+{
+    /// Reports a tool call that reached outside the zone past the gate.
+    pub(super) fn performed(&mut self, session: &SessionId, path: &str, action: Action) {
+        let Some(gatekeeping) = &self.proxy.gate else { return };
+        let zone = gatekeeping.rules.borrow().zone.clone();
+        let Err(denied) = zone.check(Path::new(path), action) else { return };
+        let reported = gatekeeping.routing.observed(Request {
+            key: SessionKey::new(self.proxy.agent.clone(), session.clone()),
+            path: denied.path.clone(),
+            action,
+            via: Via::Tool,
+            hold: false,
+            may_wait: true,
+            grantable: denied.grantable,
+            caller: None,
+        });
+        let (session, turn) = (session.clone(), self.turns.number(session));
+        let (_, registration) = AbortHandle::new_pair();
+        let reported: BoxFuture<'static, _> = Box::pin(async move {
+            let violation = |id| Violation { id, session, turn, path: denied.path, action };
+            Decided::Observed(reported.await.map(violation))
+        });
+        self.decisions.push(Abortable::new(reported, registration));
+    }
+
+    /// Does what the agent's rules say of it; an error ends the agent.
+    pub(super) fn violated(&mut self, violation: Violation) -> Result<(), ProxyError> {
+        let Some(gatekeeping) = &self.proxy.gate else { return Ok(()) };
+        let on_violation = gatekeeping.rules.borrow().on_violation;
+        let Violation { id, session, turn, path, action } = violation;
+        match on_violation {
+            OnViolation::Report => {}
+            OnViolation::Cancel => {
+                let runs = turn.is_some() && self.turns.number(&session) == turn;
+                if runs && !self.cancelled.contains(&session) {
+                    let agent = &self.proxy.agent;
+                    tracing::warn!(%agent, %session, %id, %path, "cancels a turn for what it did");
+                    let line = self.proxy.extractor.cancel(&session);
+                    self.to_agent.push(line.clone());
+                    self.observe(Direction::ToAgent, &line);
+                }
+            }
+            OnViolation::Stop => {
+                let did = match action {
+                    Action::Read => "it read",
+                    Action::Write => "it wrote",
+                };
+                return Err(ProxyError::Violation { did, path, id });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Turns {
+    pub(super) fn began(&mut self, session: &SessionId) {
+        self.last += 1;
+        let new = Turn { number: self.last, prompts: 0 };
+        self.running.entry(session.clone()).or_insert(new).prompts += 1;
+    }
+
+    pub(super) fn ended(&mut self, session: &SessionId) {
+        if let Some(turn) = self.running.get_mut(session) {
+            turn.prompts -= 1;
+            if turn.prompts == 0 {
+                self.running.remove(session);
+            }
+        }
+    }
+
+    fn number(&self, session: &SessionId) -> Option<u64> {
+        self.running.get(session).map(|turn| turn.number)
+    }
+}

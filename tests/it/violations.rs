@@ -1,0 +1,109 @@
+//! What follows an access outside the zone that an agent made past its client.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Port, Puppet, Stage, Team, agent};
+
+/// A team whose agent `ui`, inside `src/ui`, is played by the test; its session is `own`.
+fn team(stage: &Stage, on_violation: &str) -> (Team, Puppet, Port) {
+    let mut ui = stage.puppet("ui");
+    let keys = format!("on_violation = {on_violation:?}\n[agents.zone]\nallowed = [\"src/ui/**\"]");
+    let team = stage.team("", vec![agent("ui").puppet().with(&keys)]);
+    ui.connect("own");
+    let port = team.steer_when_ready(&["ui"]);
+    (team, ui, port)
+}
+
+/// Has the agent say that it is done with reading a file past its client.
+fn done(ui: &mut Puppet, stage: &Stage, session: &str, path: &str) {
+    let update = json!({
+        "sessionUpdate": "tool_call", "toolCallId": path, "title": "Read", "kind": "read",
+        "status": "completed", "locations": [{"path": stage.in_shop(path)}],
+    });
+    let params = json!({"sessionId": session, "update": update});
+    ui.send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+}
+
+/// Ends a turn as agents do that were cancelled.
+fn end_cancelled(ui: &mut Puppet, prompt: &Value) {
+    let result = json!({"stopReason": "cancelled"});
+    ui.send(&json!({"jsonrpc": "2.0", "id": prompt, "result": result}));
+}
+
+#[test]
+fn a_violation_can_end_its_turn() {
+    let stage = Stage::new();
+    let (_team, mut ui, mut port) = team(&stage, "cancel");
+    let turn = port.begin("ui", "look around");
+    let (prompt, _) = ui.prompted();
+    done(&mut ui, &stage, "own", "src/ui/app.ts");
+    done(&mut ui, &stage, "own", "src/api/cart.rs");
+    done(&mut ui, &stage, "own", "src/api/order.rs");
+    let cancel = json!({"method": "session/cancel", "params": {"sessionId": "own"}});
+    ui.expect(&cancel);
+    assert_eq!(port.blocked("observed")["path"], "src/api/cart.rs");
+    assert_eq!(port.blocked("observed")["path"], "src/api/order.rs");
+    end_cancelled(&mut ui, &prompt);
+    assert_eq!(port.answer(turn).unwrap()["stop_reason"], "cancelled");
+    // The next turn runs as any other.
+    let turn = port.begin("ui", "go on");
+    let (prompt, _) = ui.prompted();
+    ui.end_turn(&prompt);
+    assert_eq!(port.answer(turn).unwrap()["stop_reason"], "end_turn");
+    assert_eq!(ui.count(&cancel), 1);
+}
+
+#[test]
+fn the_turn_of_an_attached_editor_is_ended_likewise() {
+    let stage = Stage::new();
+    let (_team, mut ui, mut port) = team(&stage, "cancel");
+    let mut editor = stage.attach("ui");
+    editor.initialize(&json!({}));
+    let opening = editor.ask("session/new", &json!({"cwd": stage.in_shop(""), "mcpServers": []}));
+    ui.serve("session/new", &json!({"sessionId": "e"}));
+    editor.answer(&opening);
+    let turn = editor.begin("e", "look");
+    let (prompt, _) = ui.prompted();
+    done(&mut ui, &stage, "e", "src/api/cart.rs");
+    ui.expect(&json!({"method": "session/cancel", "params": {"sessionId": "e"}}));
+    assert_eq!(port.blocked("observed")["session_id"], "e");
+    end_cancelled(&mut ui, &prompt);
+    assert_eq!(editor.answer(&turn)["result"]["stopReason"], "cancelled");
+}
+
+#[test]
+fn a_violation_can_end_the_agent_until_somebody_has_looked() {
+    let stage = Stage::new();
+    let (_team, mut ui, mut port) = team(&stage, "stop");
+    let turn = port.begin("ui", "look around");
+    ui.prompted();
+    done(&mut ui, &stage, "own", "src/api/cart.rs");
+    let id = port.blocked("observed")["id"].as_str().unwrap().to_owned();
+    let why = format!("it read `src/api/cart.rs`, outside its zone ({id}), and is stopped for it");
+    let stopped = port.agent_is("ui", "error");
+    assert_eq!((&stopped["reason"], &stopped["restarts"]), (&json!(why), &json!(0)));
+    let ended = port.expect(&json!({"type": "turn", "agent_id": "ui"}));
+    assert_eq!((&ended["stop_reason"], &ended["reason"]), (&json!("error"), &json!(why)));
+    assert_eq!(port.answer(turn).unwrap_err()["code"], 500);
+    // `reason` tells whoever looks later, too.
+    let listed = port.call("list_agents", &json!({})).unwrap();
+    assert_eq!(listed[0]["reason"], json!(why));
+    assert_eq!(ui.count(&json!({"method": "session/cancel"})), 0);
+}
+
+#[test]
+fn a_denied_call_that_completes_all_the_same_is_named() {
+    let stage = Stage::new();
+    let (team, mut ui, mut port) = team(&stage, "report");
+    let path = stage.in_shop("src/api/cart.rs");
+    let denied = ui.call("fs/read_text_file", &json!({"sessionId": "own", "path": path}));
+    let id = &denied["error"]["data"]["blocked_id"];
+    done(&mut ui, &stage, "own", "src/api/cart.rs");
+    let named = port.expect(&json!({"type": "blocked", "id": id, "completed": true}));
+    assert_eq!((&named["status"], &named["via"]), (&json!("denied"), &json!("fs")));
+    assert_eq!(port.blocked("observed")["path"], "src/api/cart.rs");
+    let listed = stage.run(&["blocked"]);
+    assert!(listed.stdout.contains("denied, completed all the same"), "{}", listed.stdout);
+    let ended = team.stop();
+    assert!(ended.stderr.contains("a tool call that was denied reports that it completed"));
+}

@@ -128,7 +128,7 @@ impl Doorbell {
         });
         match spawned {
             Ok(thread) => {
-                drop(self.runtime.spawn(Arc::clone(self).attended(notice, thread, ended)))
+                drop(self.runtime.spawn(Arc::clone(self).attended(notice, thread, ended)));
             }
             Err(_) => self.answer(notice, Err(Errno::EAGAIN)),
         }

@@ -278,6 +278,8 @@ where
     /// Reads along with a line that was relayed.
     fn observe(&mut self, direction: Direction, line: &[u8]) {
         self.proxy.observe(direction, content(line), &mut self.told);
+        // Not what the agent's end tells: that is no turn that it failed.
+        self.told.iter().for_each(|activity| self.proxy.vitals.tell(activity));
         self.tell();
     }
 
@@ -287,7 +289,6 @@ where
             if let Some(running) = &self.proxy.running {
                 running.tell(&activity);
             }
-            self.proxy.vitals.tell(&activity);
             match &activity.kind {
                 ActivityKind::TurnBegan => {
                     self.turns.began(&activity.session);

@@ -290,13 +290,13 @@ async fn allowed_once_is_for_one_tool_call_however_it_asks() {
             let mut bench = bench(held, external());
             let ask = bench.ask(via(first, "p"));
             bench.blocked().await;
-            if !held {
+            if held {
+                bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+                assert_eq!(ask.await.unwrap(), Some(Settlement::Allowed));
+            } else {
                 assert_eq!(ask.await.unwrap(), denied("b1"));
                 bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
                 assert_eq!(bench.routing.request(via(first, "p")).await, Some(Settlement::Allowed));
-            } else {
-                bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
-                assert_eq!(ask.await.unwrap(), Some(Settlement::Allowed));
             }
             let asked_anew = async |request: Request| {
                 let before = bench.routing.list(None).await.len();

@@ -19,7 +19,7 @@ const LOOKED_AT: usize = 4096;
 /// What stands behind the name of a file that is about to be replaced, or was.
 const BESIDE: [&str; 6] = ["new", "bak", "backup", "orig", "part", "lock"];
 
-/// What JetBrains' editors put behind a file's name.
+/// What `JetBrains` editors put behind a file's name.
 const JETBRAINS: [&str; 3] = ["___jb_tmp___", "___jb_old___", "___jb_bak___"];
 
 /// Names that tools give to drafts whatever the file is, with how many random letters: `sed -i`,

@@ -122,7 +122,7 @@ pub(super) struct Bench {
     pub(super) running: Arc<Running>,
     pub(super) vitals: Arc<Vitals>,
     pub(super) tracker: TrackerHandle,
-    pub(super) _folder: TempDir,
+    pub(super) folder: TempDir,
 }
 
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of the bench")]
@@ -230,7 +230,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         running,
         vitals,
         tracker,
-        _folder: folder,
+        folder,
     }
 }
 

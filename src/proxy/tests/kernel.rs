@@ -111,7 +111,7 @@ async fn what_the_kernel_prevents_is_neither_reported_nor_on_the_map() {
         ),
     ] {
         let mut bench = bench(&Options { kernel, ..ZONED });
-        let at = |path: &str| bench._folder.path().join(path);
+        let at = |path: &str| bench.folder.path().join(path);
         for folder in ["in", "out"] {
             std::fs::create_dir(at(folder)).unwrap();
         }

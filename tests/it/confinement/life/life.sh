@@ -239,7 +239,7 @@ END
 threads-with-names)
     python3 - <<'END' > out
 import threading
-done = threading.Event(); thread = threading.Thread(target=done.wait); thread.start()
+done = threading.Event(); thread = threading.Thread(target=done.wait, daemon=True); thread.start()
 name = f"/proc/self/task/{thread.native_id}/comm"
 open(name, "w").write("worker"); print(open(name).read().strip()); done.set()
 END

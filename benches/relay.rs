@@ -1,106 +1,101 @@
-//! What a relay costs, against plain copying in the same run: `observe` between a client and an
-//! agent that echoes, beside `cat | cat | cat`, where the outer two copy and the middle one is the
-//! agent. Ratios, so that the machine cancels out.
+//! What a relay costs: `observe` between a client and an agent, against a child that only copies
+//! blocks between the same pipes. All processes share one core, and the three relays take turns,
+//! so that the machine cancels out of the ratios.
 
-#![expect(clippy::expect_used, reason = "a bench that cannot run is to say so")]
+#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+mod relay {
+    pub(crate) mod child;
+    pub(crate) mod mix;
+    pub(crate) mod peer;
+}
 
-const ROUND_TRIPS: usize = 5_000;
-const STREAMED: usize = 64 * 1024 * 1024;
+use std::path::Path;
 
-/// A line of the size that updates have, and one of a file's.
-const SIZES: [usize; 2] = [300, 16 * 1024];
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::Pid;
+use relay::peer::Peer;
+use relay::{child, mix};
+
+/// Turns of each relay, the first of which warms up.
+const TURNS: usize = 60;
+
+/// Round trips in a turn.
+const TRIPS: usize = 200;
+
+const ANSWER: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
 
 fn main() {
-    let line = |size: usize| {
-        let text = "x".repeat(size);
-        format!(
-            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}}}}}"#
-        ) + "\n"
-    };
-    println!("{:<34} {:>10} {:>10}", "against cat | cat | cat", "observe", "zoned");
-    for size in SIZES {
-        let line = line(size);
-        let base = median(round_trips(copying(), &line));
-        let ratio = |child| median(round_trips(child, &line)).as_secs_f64() / base.as_secs_f64();
-        let (open, zoned) = (ratio(observing(&[])), ratio(observing(&["--zone", "**"])));
-        println!("{:<34} {open:>10.2} {zoned:>10.2}", format!("round trip of {size} B, median"));
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, rest @ ..] = &args[..]
+        && first == "child"
+    {
+        return child::run(rest);
     }
-    for size in SIZES {
-        let line = line(size);
-        let base = throughput(copying(), &line);
-        let ratio = |child| throughput(child, &line) / base;
-        let (open, zoned) = (ratio(observing(&[])), ratio(observing(&["--zone", "**"])));
-        println!("{:<34} {open:>10.2} {zoned:>10.2}", format!("throughput of {size} B lines"));
-    }
+    stay_on_one_core();
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = folder.path().canonicalize().unwrap().join("workspace");
+    std::fs::create_dir(&workspace).unwrap();
+    round_trips(&workspace);
+    streams(&workspace);
 }
 
-fn copying() -> Child {
-    start(Command::new("sh").args(["-c", "cat | cat | cat"]))
+fn round_trips(workspace: &Path) {
+    let peers = measure(workspace, ANSWER, TRIPS, false);
+    println!("{:<34} {:>10} {:>10} {:>10}", "against copying", "copying", "observe", "zoned");
+    row("round trip, median, µs", peers.each_ref().map(|peer| peer.time(0.5) / 1e3));
+    row("round trip, p99, µs", peers.each_ref().map(|peer| peer.time(0.99) / 1e3));
+    row("round trip, CPU time, µs", peers.each_ref().map(|peer| peer.processor() / 1e3));
 }
 
-fn observing(zone: &[&str]) -> Child {
-    let dir = std::env::temp_dir().join(format!("eisen-bench-{}", std::process::id()));
-    let mut command = Command::new(env!("CARGO_BIN_EXE_eisen-core"));
-    command.env("EISEN_DIR", dir).args(["observe", "--port", "0"]).args(zone).args(["--", "cat"]);
-    start(&mut command)
+#[expect(clippy::cast_precision_loss, reason = "millions")]
+fn streams(workspace: &Path) {
+    let (source, mix) = mix::mix(workspace);
+    let (lines, bytes) = (mix.lines().count(), mix.len());
+    println!("\n{source}: {lines} lines of {} B", bytes / lines);
+    let usual = measure(workspace, &mix, 1, false);
+    let wide = measure(workspace, &mix, 1, true);
+    let speed = |peer: &Peer| bytes as f64 * 1e3 / peer.time(0.5);
+    let [copying, ..] = usual.each_ref().map(speed);
+    let [_, open, zoned] = wide.each_ref().map(speed);
+    row("throughput, MB/s", usual.each_ref().map(speed));
+    row("both with enlarged pipes", wide.each_ref().map(speed));
+    row("enlarged pipes against usual ones", [copying, open, zoned]);
+    let processor = |peer: &Peer| peer.processor() / lines as f64;
+    row("CPU time a line, ns", usual.each_ref().map(processor));
 }
 
-fn start(command: &mut Command) -> Child {
-    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    piped.spawn().expect("the child starts")
-}
-
-fn round_trips(mut child: Child, line: &str) -> Vec<Duration> {
-    let mut stdin = child.stdin.take().expect("it is piped");
-    let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
-    let mut heard = String::new();
-    let times = (0..ROUND_TRIPS + ROUND_TRIPS / 10).map(|_| {
-        heard.clear();
-        let start = Instant::now();
-        stdin.write_all(line.as_bytes()).expect("it reads");
-        stdout.read_line(&mut heard).expect("it answers");
-        start.elapsed()
-    });
-    // The first tenth warms up.
-    let times = times.skip(ROUND_TRIPS / 10).collect();
-    drop(stdin);
-    child.wait().expect("it ends");
-    times
-}
-
-/// Bytes a second.
-#[expect(clippy::cast_precision_loss, reason = "a ratio of sizes far below 2^52")]
-fn throughput(mut child: Child, line: &str) -> f64 {
-    let mut stdin = child.stdin.take().expect("it is piped");
-    let mut stdout = child.stdout.take().expect("it is piped");
-    let block = line.repeat(64 * 1024 / line.len() + 1);
-    let rounds = STREAMED / block.len();
-    let start = Instant::now();
-    let writer = std::thread::spawn(move || {
-        for _ in 0..rounds {
-            stdin.write_all(block.as_bytes()).expect("it reads");
-        }
-        rounds * block.len()
-    });
-    let mut chunk = vec![0; 64 * 1024];
-    let mut heard = 0;
-    loop {
-        match stdout.read(&mut chunk).expect("it writes") {
-            0 => break,
-            read => heard += read,
+/// Lets one that copies, `observe`, and `observe` with a zone take turns.
+fn measure(workspace: &Path, answer: &str, asks: usize, wide: bool) -> [Peer; 3] {
+    let file = workspace.join("answer");
+    std::fs::write(&file, answer).unwrap();
+    let mut peers = [
+        Peer::copying(&file, wide),
+        Peer::observing(&file, wide, &[]),
+        Peer::observing(&file, wide, &["--zone", "**"]),
+    ];
+    for turn in 0..TURNS {
+        for peer in &mut peers {
+            peer.ask(asks, answer.len());
+            if turn == 0 {
+                peer.reset();
+            }
         }
     }
-    let written = writer.join().expect("the writer ends");
-    assert_eq!(heard, written, "nothing is lost");
-    child.wait().expect("it ends");
-    heard as f64 / start.elapsed().as_secs_f64()
+    peers
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
+fn row(name: &str, [copying, open, zoned]: [f64; 3]) {
+    let (open, zoned) = (open / copying, zoned / copying);
+    println!("{name:<34} {copying:>10.1} {open:>10.2} {zoned:>10.2}");
+}
+
+/// With all that is started from now on.
+fn stay_on_one_core() {
+    let here = Pid::from_raw(0);
+    let allowed = sched_getaffinity(here).unwrap();
+    let last = (0..CpuSet::count()).rfind(|core| allowed.is_set(*core).unwrap()).unwrap();
+    let mut one = CpuSet::new();
+    one.set(last).unwrap();
+    sched_setaffinity(here, &one).unwrap();
 }

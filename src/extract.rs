@@ -21,6 +21,8 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 
 use crate::line::Direction;
+#[cfg(doc)]
+use crate::model::ActivityKind;
 use crate::model::{Action, Activity, AgentId, BlockedId, SessionId, Via};
 
 pub use acp::Acp;
@@ -41,6 +43,20 @@ pub trait Extractor: Send {
     /// Reads what a zoned agent's line asks its client for. Called before `observe`, for lines
     /// of the agent only.
     fn gate(&mut self, line: &[u8]) -> Gate;
+
+    /// Gates a line, and observes it if it asks for nothing: the same as one after the other, for
+    /// those who can do both at one reading.
+    fn gate_and_observe(&mut self, line: &[u8], told: &mut Vec<Activity>) -> Gate {
+        let gate = self.gate(line);
+        if matches!(gate, Gate::Pass) {
+            self.observe(Direction::ToClient, line, told);
+        }
+        gate
+    }
+
+    /// Whether updates are to be told as they came ([`ActivityKind::Update`]), which is a copy of
+    /// most of what an agent says. They are until this says otherwise.
+    fn tell_updates(&mut self, _wanted: bool) {}
 
     /// The line that refuses `ask` in the agent's own protocol, newline included; None for a
     /// notification, which has nobody to be told.

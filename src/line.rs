@@ -54,7 +54,9 @@ impl Framer {
         };
         let block = self.buffer.split_to(self.scanned + last + 1).freeze();
         self.scanned = self.buffer.len();
-        lines(&block).try_for_each(|line| self.check_length(&line))?;
+        if block.len() > self.limit {
+            lines(&block).try_for_each(|line| self.check_length(line))?;
+        }
         Ok(Some(block))
     }
 
@@ -69,15 +71,14 @@ impl Framer {
     }
 }
 
-/// Returns the lines of a block, each with its newline if it has one, sharing the block's memory.
-pub fn lines(block: &Bytes) -> impl Iterator<Item = Bytes> + '_ {
-    let mut start = 0;
+/// Returns the lines of a block, each with its newline if it has one.
+pub fn lines(block: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = block;
     std::iter::from_fn(move || {
-        let rest = block.get(start..).filter(|rest| !rest.is_empty())?;
-        let end = memchr::memchr(b'\n', rest).map_or(block.len(), |at| start + at + 1);
-        let line = block.slice(start..end);
-        start = end;
-        Some(line)
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |at| at + 1);
+        let (line, behind) = rest.split_at(end);
+        rest = behind;
+        (!line.is_empty()).then_some(line)
     })
 }
 
@@ -138,8 +139,8 @@ mod tests {
                 if let Some(block) = read(&mut framer, chunk).unwrap() {
                     prop_assert_eq!(block.last(), Some(&b'\n'));
                     for line in lines(&block) {
-                        prop_assert_eq!(memchr::memchr(b'\n', &line), Some(line.len() - 1));
-                        framed.extend_from_slice(&line);
+                        prop_assert_eq!(memchr::memchr(b'\n', line), Some(line.len() - 1));
+                        framed.extend_from_slice(line);
                     }
                 }
             }

@@ -121,13 +121,18 @@ impl TrackerHandle {
     /// Hands in what a line told. Never waits, and costs bounded memory. Updates are left out
     /// while nobody wants them.
     pub fn record(&self, agent: &AgentId, activity: Activity) {
-        if matches!(activity.kind, ActivityKind::Update(_)) && !self.demand.is_there() {
+        if matches!(activity.kind, ActivityKind::Update(_)) && !self.wants_updates() {
             return;
         }
         if let Some(told) = Told::from_activity(activity.kind) {
             let key = SessionKey::new(agent.clone(), activity.session);
             self.inbox.tell(key, told, (self.clock)());
         }
+    }
+
+    /// Whether anybody wants updates as they came; those that are told meanwhile are dropped.
+    pub fn wants_updates(&self) -> bool {
+        self.demand.is_there()
     }
 
     /// Heats a path that was blocked.

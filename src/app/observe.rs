@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
+use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +25,9 @@ use crate::config;
 use crate::extract::{Acp, DiskWorkspace};
 use crate::model::{AgentId, AgentState, AgentStatus, Event, SessionId, SessionKey, now_ms};
 use crate::process::{Command, Exit, Family, Launcher, Limits, Process, Stopped, Sweeper};
-use crate::proxy::{Gatekeeping, OnViolation, Proxy, Rules, Streams, Vitals};
+use crate::proxy::{
+    Gatekeeping, OnViolation, Proxy, ProxyError, RelayHandle, Rules, Streams, Vitals,
+};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
 use crate::session::RegistryHandle;
@@ -144,15 +148,9 @@ async fn run(
         running: None,
         vitals,
     };
-    let streams = Streams {
-        from_agent: stdio.stdout,
-        to_agent: stdio.stdin,
-        from_client: stdin(),
-        to_client: stdout(),
-    };
     let (tell_end, ended) = oneshot::channel();
-    let (relay, relaying) = proxy.start(streams, ended);
-    let relaying = tokio::spawn(relaying);
+    let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)
+        .context("cannot pass on between the editor and the agent")?;
 
     let (exit, asked) = tokio::select! {
         exit = process.exit() => {
@@ -169,7 +167,7 @@ async fn run(
     // An editor that does not read is waited for, until somebody wants us to stop.
     let patience = if asked { LAST_LINES } else { Duration::MAX };
     tokio::select! {
-        relayed = relaying => if let Ok(Err(error)) = relayed {
+        relayed = relayed => if let Ok(Err(error)) = relayed {
             tracing::error!(%error, "the relay broke off");
         },
         () = tokio::time::sleep(patience) => {}
@@ -188,6 +186,35 @@ async fn run(
 fn command(words: Vec<OsString>, cwd: PathBuf, env: BTreeMap<String, String>) -> Command {
     let mut words = words.into_iter();
     Command { program: words.next().unwrap_or_default(), args: words.collect(), cwd, env }
+}
+
+/// Relays in a thread that does nothing else: no client on the port can slow it, and each line
+/// wakes one thread with the few streams it waits for, instead of one that looks for other work.
+fn relay(
+    proxy: Proxy,
+    from_agent: pipe::Receiver,
+    to_agent: pipe::Sender,
+    ended: oneshot::Receiver<String>,
+) -> io::Result<(RelayHandle, oneshot::Receiver<Result<(), ProxyError>>)> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let streams = {
+        let _those_that_it_waits_for = runtime.enter();
+        Streams {
+            from_agent: pipe::Receiver::from_owned_fd(from_agent.into_nonblocking_fd()?)?,
+            to_agent: pipe::Sender::from_owned_fd(to_agent.into_nonblocking_fd()?)?,
+            from_client: stdin(),
+            to_client: stdout(),
+        }
+    };
+    let (relay, relaying) = proxy.start(streams, ended);
+    let (tell_relayed, relayed) = oneshot::channel();
+    std::thread::Builder::new().name("relay".to_owned()).spawn(move || {
+        // Nobody waits for it any more once somebody wants us to stop.
+        let _ = tell_relayed.send(runtime.block_on(relaying));
+        // A read of standard input that is no pipe may never end.
+        runtime.shutdown_background();
+    })?;
+    Ok((relay, relayed))
 }
 
 /// Cleans up after runs that were killed, and announces this one.
@@ -356,7 +383,7 @@ async fn bind(port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<TcpListener
 /// that stand in elsewhere cost a thread and twice the time.
 fn stdin() -> Box<dyn AsyncRead + Unpin + Send> {
     // Opened anew, so that no other holder of the pipe finds it non-blocking.
-    match tokio::net::unix::pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
+    match pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
         Ok(pipe) => Box::new(pipe),
         Err(_) => Box::new(tokio::io::stdin()),
     }
@@ -364,12 +391,12 @@ fn stdin() -> Box<dyn AsyncRead + Unpin + Send> {
 
 /// Returns standard output, in the same way.
 fn stdout() -> Box<dyn AsyncWrite + Unpin + Send> {
-    match tokio::net::unix::pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
+    match pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
         Ok(pipe) => Box::new(pipe),
         Err(_) => Box::new(tokio::io::stdout()),
     }
 }
 
-async fn pass_on_stderr(mut stderr: tokio::net::unix::pipe::Receiver) {
+async fn pass_on_stderr(mut stderr: pipe::Receiver) {
     let _ = tokio::io::copy(&mut stderr, &mut tokio::io::stderr()).await;
 }

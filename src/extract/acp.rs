@@ -4,6 +4,7 @@
 //! terminals), all of it bounded. Knows neither the zone that judges nor the tracker that counts.
 
 mod call;
+mod chunks;
 mod failure;
 mod frame;
 mod gate;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::json::{Members, elements, text};
+use super::json::{Members, elements, is_json, text};
 use super::shell::Command;
 use super::{Ask, Extractor, Gate, Refusal, Workspace};
 use crate::line::Direction;
@@ -43,6 +44,8 @@ pub struct Acp {
     asked: pending::Pending<Option<SessionId>>,
     terminals: terminals::Terminals,
     models: models::Models,
+    chunks: chunks::Chunks,
+    tells_updates: bool,
 }
 
 impl Acp {
@@ -56,21 +59,41 @@ impl Acp {
             asked: pending::Pending::default(),
             terminals: terminals::Terminals::default(),
             models: models::Models::default(),
+            chunks: chunks::Chunks::default(),
+            tells_updates: true,
         }
     }
 }
 
 impl Extractor for Acp {
     fn observe(&mut self, direction: Direction, line: &[u8], told: &mut Vec<Activity>) {
-        let Ok(line) = std::str::from_utf8(line) else { return };
-        match elements(line) {
+        if direction == Direction::ToClient && self.observe_chunk(line, told) {
+            return;
+        }
+        let Ok(line) = std::str::from_utf8(line.trim_ascii()) else { return };
+        match elements(line).filter(|_| is_json(line)) {
             Some(batch) => batch.iter().for_each(|one| self.message(direction, one, told)),
             None => self.message(direction, line, told),
         }
     }
 
     fn gate(&mut self, line: &[u8]) -> Gate {
-        self.judge(line)
+        self.judge(line).0
+    }
+
+    fn gate_and_observe(&mut self, line: &[u8], told: &mut Vec<Activity>) -> Gate {
+        if self.observe_chunk(line, told) {
+            return Gate::Pass;
+        }
+        let (gate, frame) = self.judge(line);
+        if let (Gate::Pass, Some(frame)) = (&gate, frame) {
+            self.framed(Direction::ToClient, &frame, told);
+        }
+        gate
+    }
+
+    fn tell_updates(&mut self, wanted: bool) {
+        self.tells_updates = wanted;
     }
 
     fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes> {

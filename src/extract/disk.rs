@@ -85,18 +85,18 @@ impl DiskWorkspace {
         folders.insert(folder.to_path_buf(), Remembered { states, matcher: Arc::clone(&matcher) });
         matcher
     }
+}
 
-    /// Whether the ignore files between the root and `path` name exactly it; the nearest decides.
-    fn is_named(&self, path: &Path, is_dir: bool) -> bool {
-        for folder in path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.root)) {
-            match self.matcher(folder).matched(path, is_dir) {
-                Match::Ignore(_) => return true,
-                Match::Whitelist(_) => return false,
-                Match::None => {}
-            }
+/// Whether the ignore files of the folders above `path` name exactly it; the last decides.
+fn is_named(matchers: &[Arc<Gitignore>], path: &Path, is_dir: bool) -> bool {
+    for matcher in matchers.iter().rev() {
+        match matcher.matched(path, is_dir) {
+            Match::Ignore(_) => return true,
+            Match::Whitelist(_) => return false,
+            Match::None => {}
         }
-        false
     }
+    false
 }
 
 impl Workspace for DiskWorkspace {
@@ -116,12 +116,14 @@ impl Workspace for DiskWorkspace {
         let Ok(inside) = path.strip_prefix(&self.root) else { return false };
         let mut at = self.root.clone();
         let mut components = inside.components().peekable();
+        let mut matchers = Vec::new();
         // What lies in an ignored folder is ignored with it.
         while let Some(component) = components.next() {
+            matchers.push(self.matcher(&at));
             at.push(component);
             let is_dir = components.peek().is_some() || at.is_dir();
             let never = || NEVER_SHOWN.iter().any(|name| component.as_os_str() == *name);
-            if (is_dir && never()) || self.is_named(&at, is_dir) {
+            if (is_dir && never()) || is_named(&matchers, &at, is_dir) {
                 return true;
             }
         }

@@ -6,23 +6,25 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
 /// The members of an object in their order, doubled ones included.
-pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Members<'a> {
-    /// Returns None if the text is no object.
+    /// Returns None if the text, which is to be JSON, is no object.
     pub(crate) fn of(raw: &'a str) -> Option<Self> {
-        // Most texts are strings: saves the attempt.
-        raw.trim_start().starts_with('{').then_some(())?;
-        serde_json::from_str(raw).ok()
+        let mut walk = Walk::into(raw, b'{')?;
+        let mut members = Vec::new();
+        while let Some(name) = walk.value() {
+            members.push((key(name)?, walk.value()?));
+        }
+        Some(Self(members))
     }
 
     /// The first member of that name.
     pub(crate) fn get(&self, key: &str) -> Option<&'a str> {
-        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.get())
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
 
     /// The text of the first member of that name, if it is a string.
@@ -31,24 +33,112 @@ impl<'a> Members<'a> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.0.iter().map(|(name, value)| (name.as_ref(), value.get()))
+        self.0.iter().map(|(name, value)| (name.as_ref(), *value))
     }
 }
 
-/// Returns the elements of an array, None if the text is none.
+/// Returns the elements of an array, None if the text, which is to be JSON, is none.
 pub(crate) fn elements(raw: &str) -> Option<Vec<&str>> {
-    raw.trim_start().starts_with('[').then_some(())?;
-    let elements: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
-    Some(elements.into_iter().map(RawValue::get).collect())
+    let mut walk = Walk::into(raw, b'[')?;
+    Some(std::iter::from_fn(|| walk.value()).collect())
+}
+
+/// Whether a text is JSON, which all else here takes for granted: of what is none it may make
+/// anything.
+pub(crate) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// Returns the text of a string; None for anything else and for text that is no Unicode.
 pub(crate) fn text(raw: &str) -> Option<Cow<'_, str>> {
-    /// `Cow` alone would always copy.
-    #[derive(serde::Deserialize)]
-    struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-    raw.trim_start().starts_with('"').then_some(())?;
-    serde_json::from_str::<Text<'_>>(raw).ok().map(|text| text.0)
+    if let Some(plain) = plain(raw) {
+        return Some(Cow::Borrowed(plain));
+    }
+    raw.starts_with('"').then_some(())?;
+    serde_json::from_str(raw).ok().map(Cow::Owned)
+}
+
+/// Returns the index behind the closing quote of the string that begins at `start`.
+pub(crate) fn string_end(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at.min(bytes.len())..]) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+/// Goes from value to value of an object or array, over what lies in them. What it goes over was
+/// found to be JSON before: a line is read once for that, however deep it is looked into.
+struct Walk<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Returns None if the text does not begin with the bracket.
+    fn into(text: &'a str, bracket: u8) -> Option<Self> {
+        let text = text.trim_start();
+        text.as_bytes().first().filter(|first| **first == bracket)?;
+        Some(Self { text, at: 1 })
+    }
+
+    /// The next value, or the name of a member; None behind the last.
+    fn value(&mut self) -> Option<&'a str> {
+        let bytes = self.text.as_bytes();
+        let between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':');
+        let start = self.at + bytes[self.at..].iter().position(|byte| !between(byte))?;
+        self.at = match bytes[start] {
+            b'"' => string_end(bytes, start),
+            open @ b'{' => nested_end(bytes, start, open, b'}'),
+            open @ b'[' => nested_end(bytes, start, open, b']'),
+            b'}' | b']' => return None,
+            _ => {
+                let ends = |byte: &u8| between(byte) || matches!(byte, b'}' | b']');
+                let length = bytes[start..].iter().position(ends);
+                length.map_or(bytes.len(), |length| start + length)
+            }
+        };
+        self.text.get(start..self.at)
+    }
+}
+
+/// Returns the index behind the bracket that closes the one at `start`.
+fn nested_end(bytes: &[u8], start: usize, open: u8, close: u8) -> usize {
+    let (mut at, mut depth) = (start, 0_usize);
+    // Between brackets of one sort those of the other close by themselves.
+    while let Some(found) = memchr::memchr3(b'"', open, close, &bytes[at..]) {
+        at += found;
+        match bytes[at] {
+            b'"' => {
+                at = string_end(bytes, at);
+                continue;
+            }
+            byte if byte == open => depth += 1,
+            _ => depth -= 1,
+        }
+        at += 1;
+        if depth == 0 {
+            return at;
+        }
+    }
+    bytes.len()
+}
+
+/// The text of a string that has nothing escaped.
+fn plain(raw: &str) -> Option<&str> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    memchr::memchr2(b'"', b'\\', inner.as_bytes()).is_none().then_some(inner)
+}
+
+fn key(raw: &str) -> Option<Cow<'_, str>> {
+    match plain(raw) {
+        Some(plain) => Some(Cow::Borrowed(plain)),
+        None => serde_json::from_str(raw).ok().map(|Key(key)| key),
+    }
 }
 
 /// The name of a member. Lone surrogates in it become U+FFFD.
@@ -66,7 +156,9 @@ impl<'de> Deserialize<'de> for Key<'de> {
             }
 
             fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
-                Ok(Key(String::from_utf8_lossy(bytes)))
+                // Nearly all are Unicode, which is sooner told than mended.
+                let name = std::str::from_utf8(bytes);
+                Ok(Key(name.map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)))
             }
 
             fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
@@ -79,33 +171,15 @@ impl<'de> Deserialize<'de> for Key<'de> {
     }
 }
 
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(Key(name)) = map.next_key()? {
-                    members.push((name, map.next_value()?));
-                }
-                Ok(Members(members))
-            }
-        }
-
-        deserializer.deserialize_map(MembersVisitor)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+    use serde_json::Value;
+    use serde_json::value::RawValue;
+
     use super::*;
 
     #[test]
@@ -131,10 +205,59 @@ mod tests {
     #[test]
     fn other_values_are_told_apart() {
         assert!(Members::of("[1]").is_none());
-        assert!(Members::of(r#"{"a":1"#).is_none());
         assert_eq!(elements("[1, {}]").unwrap(), ["1", "{}"]);
         assert!(elements("{}").is_none());
         assert!(text("1").is_none());
         assert!(matches!(text(r#""plain""#).unwrap(), Cow::Borrowed("plain")));
+    }
+
+    /// JSON with white space in odd places.
+    fn json() -> impl Strategy<Value = String> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            r#"[a-zé"\\{}\[\],: \n]{0,8}"#.prop_map(Value::from),
+        ];
+        let value = leaf.prop_recursive(4, 32, 5, |inner| {
+            let name = r#"[a-c"\\{\]\n]{0,2}"#;
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+                prop::collection::hash_map(name, inner, 0..5)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        });
+        (value, any::<bool>()).prop_map(|(value, pretty)| {
+            if pretty { format!(" {value:#}\t") } else { value.to_string() }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_it_goes_over_is_what_serde_reads(json in json()) {
+            prop_assert!(is_json(&json));
+            let members: Option<HashMap<String, &RawValue>> = serde_json::from_str(&json).ok();
+            let members: Option<HashMap<_, _>> = members.map(|members| {
+                members.into_iter().map(|(name, value)| (name, value.get().to_owned())).collect()
+            });
+            let walked = Members::of(&json);
+            let walked = walked.map(|walked| {
+                walked.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+            });
+            prop_assert_eq!(walked, members);
+            let items: Option<Vec<&RawValue>> = serde_json::from_str(&json).ok();
+            let items: Option<Vec<_>> =
+                items.map(|items| items.into_iter().map(RawValue::get).collect());
+            prop_assert_eq!(elements(&json), items);
+            prop_assert_eq!(text(json.trim()).map(Cow::into_owned), serde_json::from_str(&json).ok());
+        }
+
+        #[test]
+        fn what_is_no_json_does_no_harm(text in r#"[a{}\[\]"\\:, é]{0,16}"#) {
+            Members::of(&text);
+            elements(&text);
+            super::text(&text);
+        }
     }
 }

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -198,7 +199,7 @@ pub(super) fn orphaned() -> Settlement {
 }
 
 /// Returns what a permission that names no denied path is about.
-fn first_path(ask: &Ask, permits: &[Permit], workspace: &std::path::Path) -> Denied {
+fn first_path(ask: &Ask, permits: &[Permit], workspace: &Path) -> Denied {
     let Some((access, permit)) = ask.accesses.iter().zip(permits).next() else {
         return Denied { path: "".into(), action: Action::Write, grantable: true };
     };

@@ -202,28 +202,35 @@ where
         }
         self.to_agent.push(block.clone());
         for line in lines(&block) {
-            self.observe(Direction::ToAgent, &line);
+            self.observe(Direction::ToAgent, line);
         }
     }
 
     /// Relays what the agent said, save what the gate keeps back.
     fn relay_to_client(&mut self, block: Option<Bytes>) {
         let Some(block) = block else { return };
+        self.proxy.extractor.tell_updates(self.proxy.tracker.wants_updates());
         if self.proxy.gate.is_none() {
             self.to_client.push(block.clone());
             self.observe_all(&block);
             return;
         }
+        // Those that pass one after the other are written as one.
+        let (mut passed, mut end) = (0, 0);
         for line in lines(&block) {
-            match self.proxy.extractor.gate(content(&line)) {
-                // Line by line, since what one tells is what the next is judged by.
-                Gate::Pass => {
-                    self.to_client.push(line.clone());
-                    self.observe(Direction::ToClient, &line);
+            let start = end;
+            end += line.len();
+            // Line by line, since what one tells is what the next is judged by.
+            match self.proxy.extractor.gate_and_observe(content(line), &mut self.told) {
+                Gate::Pass => self.tell(),
+                gate => {
+                    self.to_client.push(block.slice(passed..start));
+                    self.gated(block.slice(start..end), gate);
+                    passed = end;
                 }
-                gate => self.gated(line, gate),
             }
         }
+        self.to_client.push(block.slice(passed..));
     }
 
     fn gated(&mut self, line: Bytes, gate: Gate) {
@@ -269,9 +276,9 @@ where
         }
     }
 
-    fn observe_all(&mut self, block: &Bytes) {
+    fn observe_all(&mut self, block: &[u8]) {
         for line in lines(block) {
-            self.observe(Direction::ToClient, &line);
+            self.observe(Direction::ToClient, line);
         }
     }
 
@@ -284,6 +291,9 @@ where
     }
 
     fn tell(&mut self) {
+        if self.told.is_empty() {
+            return;
+        }
         let mut told = std::mem::take(&mut self.told);
         for activity in told.drain(..) {
             if let Some(running) = &self.proxy.running {

@@ -8,7 +8,9 @@ use crate::harness::{Port, Puppet, Stage, Team, agent};
 /// wall there is nothing to be seen after the fact.)
 fn team(stage: &Stage, on_violation: &str) -> (Team, Puppet, Port) {
     let mut ui = stage.puppet("ui");
-    let keys = format!("on_violation = {on_violation:?}\n[agents.zone]\nallowed = [\"src/ui/**\"]\nenforce = \"protocol\"");
+    let keys = format!(
+        "on_violation = {on_violation:?}\n[agents.zone]\nallowed = [\"src/ui/**\"]\nenforce = \"protocol\""
+    );
     let team = stage.team("", vec![agent("ui").puppet().with(&keys)]);
     ui.connect("own");
     let port = team.steer_when_ready(&["ui"]);

@@ -3,6 +3,7 @@
 //! Messages come in any order, repeat themselves, and leave out what was said before; what was
 //! named stays named. Knows nothing of turns and of the wire.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +13,7 @@ use agent_client_protocol_schema::v1::{ToolCallStatus, ToolKind};
 
 use super::input::{self, Shape};
 use super::update::{Fields, Origin};
-use crate::extract::json::Members;
+use crate::extract::json::{is_json, text};
 use crate::extract::shell::{self, Command, Role};
 use crate::extract::{Access, Target, Workspace, output, uri};
 use crate::model::{Action, ActivityKind, Touch, fold, wire_path};
@@ -56,6 +57,8 @@ pub(crate) struct Call {
     last_input: Option<u64>,
     /// Something it names could not be read for certain.
     unreadable: bool,
+    /// What the last message changed may be a new touch.
+    has_news: bool,
     told: HashSet<(Arc<str>, Touch)>,
     performed: HashSet<(Arc<str>, Action)>,
 }
@@ -63,6 +66,7 @@ pub(crate) struct Call {
 impl Call {
     /// Takes over what a message says of the call, in a session that works in `cwd`.
     pub(crate) fn absorb(&mut self, fields: &Fields<'_>, cwd: &Path, workspace: &dyn Workspace) {
+        let before = self.tells();
         self.stage = self.stage.max(match fields.origin {
             Origin::Permission => Stage::Asked,
             Origin::Update => Stage::Updated,
@@ -72,6 +76,7 @@ impl Call {
         self.unreadable |= fields.unreadable;
         self.kind = fields.kind.or(self.kind);
         self.status = fields.status.or(self.status);
+        self.has_news = fields.title.is_some() && fields.title.as_deref() != self.title.as_deref();
         if let Some(title) = &fields.title {
             self.long_title = title.len() > LONGEST_TITLE;
             self.title = (!self.long_title).then(|| title.clone().into_owned());
@@ -94,6 +99,14 @@ impl Call {
             self.absorb_input(raw, cwd, workspace);
         }
         self.absorb_texts(fields, cwd, workspace);
+        self.has_news |= before != self.tells();
+    }
+
+    /// What its touches depend on beside its title. What it names only grows.
+    fn tells(&self) -> impl PartialEq + use<> {
+        let named = [&self.locations, &self.written, &self.paths, &self.folders].map(Vec::len);
+        let commands = (self.commands.len(), self.has_command);
+        (self.stage, self.kind, self.ended(), named, commands, self.shape)
     }
 
     fn absorb_input(&mut self, raw: &str, cwd: &Path, workspace: &dyn Workspace) {
@@ -135,21 +148,29 @@ impl Call {
     fn absorb_texts(&mut self, fields: &Fields<'_>, cwd: &Path, workspace: &dyn Workspace) {
         if self.kind.is_none() && fields.input.is_none() && !self.ended() {
             // Some agents stream the input as text; it is one once it is whole.
-            for text in fields.texts.iter().filter(|text| Members::of(text).is_some()) {
-                self.absorb_input(text, cwd, workspace);
+            let is_input =
+                |text: &Cow<'_, str>| text.trim_start().starts_with('{') && is_json(text);
+            for input in fields.texts.iter().filter_map(|raw| text(raw)).filter(is_input) {
+                self.absorb_input(&input, cwd, workspace);
             }
         }
         let names_none =
             self.locations.is_empty() && self.paths.is_empty() && self.written.is_empty();
         if self.is(ToolCallStatus::Failed) && names_none && self.touch().is_some() {
             // All that is left of what was tried is the error's text.
-            for text in &fields.texts {
-                let tried = output::quoted(text).into_iter().filter(|path| path.starts_with('/'));
+            for text in fields.texts.iter().filter_map(|raw| text(raw)) {
+                let tried = output::quoted(&text).into_iter().filter(|path| path.starts_with('/'));
                 for path in tried {
                     keep(&mut self.paths, path);
                 }
             }
         }
+    }
+
+    /// Whether the last message may have changed what it touches: each look at the disk costs more
+    /// than the rest of a line, and makers repeat themselves.
+    pub(crate) fn has_news(&self) -> bool {
+        self.has_news
     }
 
     pub(crate) fn is_completed(&self) -> bool {
@@ -229,6 +250,10 @@ impl Call {
         let only_title = self.kind == Some(ToolKind::Execute) && !self.has_command;
         let cut = self.unreadable || only_title && self.long_title;
         (!cut).then_some(accesses)
+    }
+
+    pub(crate) fn was_told(&self, path: &Arc<str>, touch: Touch) -> bool {
+        self.told.contains(&(Arc::clone(path), touch))
     }
 
     /// Whether this is told for the first time.

@@ -17,6 +17,8 @@ const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "erro
 /// The members of the envelope, each the text it came as; of doubled ones the first.
 #[derive(Default)]
 pub(crate) struct Frame<'a> {
+    /// All of it.
+    pub(crate) text: &'a str,
     pub(crate) id: Option<&'a RawValue>,
     pub(crate) method: Option<&'a RawValue>,
     pub(crate) params: Option<&'a RawValue>,
@@ -34,7 +36,8 @@ pub(crate) struct Frame<'a> {
 impl<'a> Frame<'a> {
     /// Returns None if the line is no JSON object.
     pub(crate) fn of(line: &'a str) -> Option<Self> {
-        serde_json::from_str(line).ok()
+        let frame: Self = serde_json::from_str(line).ok()?;
+        Some(Self { text: line, ..frame })
     }
 
     /// Returns what can be told of a line that need not be JSON to its end.

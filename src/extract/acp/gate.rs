@@ -6,7 +6,6 @@
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::call::{Call, judged};
@@ -15,7 +14,7 @@ use super::sessions::LONGEST_ID;
 use super::strict::{fold, has_doubles, mimics};
 use super::update::{Fields, Origin};
 use super::{Acp, replies, terminal_command};
-use crate::extract::json::{Members, elements, text};
+use crate::extract::json::{Members, elements, is_json, text};
 use crate::extract::{Access, Ask, Gate, PermissionOption, Target, shell, uri};
 use crate::model::{Action, SessionId, Via};
 
@@ -50,35 +49,33 @@ const MOST_REPLIES: usize = 1000;
 type Unclear = &'static str;
 
 impl Acp {
-    pub(super) fn judge(&self, line: &[u8]) -> Gate {
+    /// Judges a line; also returns its frame, if it is a message that can be read.
+    pub(super) fn judge<'a>(&self, line: &'a [u8]) -> (Gate, Option<Frame<'a>>) {
         let line = line.trim_ascii();
         if line.is_empty() {
-            return Gate::Pass;
+            return (Gate::Pass, None);
         }
         let Ok(line) = std::str::from_utf8(line) else {
             let readable = String::from_utf8_lossy(line);
-            return ambiguous("it is no UTF-8", &readable);
+            return (ambiguous("it is no UTF-8", &readable), None);
         };
-        let whole = self.message_gate(line);
-        if matches!(whole, Gate::Ambiguous { .. }) {
-            return whole;
-        }
-        for piece in pieces(line).filter(|piece| serde_json::from_str::<IgnoredAny>(piece).is_ok())
-        {
-            if !matches!(self.message_gate(piece), Gate::Pass) {
-                return ambiguous(
-                    "a part of it would be a request to readers that split lines",
-                    line,
-                );
+        let frame = Frame::of(line);
+        let whole = self.message_gate(line, frame.as_ref());
+        if !matches!(whole, Gate::Ambiguous { .. }) && may_split(line) {
+            for piece in pieces(line) {
+                if !matches!(self.message_gate(piece, Frame::of(piece).as_ref()), Gate::Pass) {
+                    let why = "a part of it would be a request to readers that split lines";
+                    return (ambiguous(why, line), None);
+                }
             }
         }
-        whole
+        (whole, frame)
     }
 
-    /// Judges one JSON text.
-    fn message_gate(&self, line: &str) -> Gate {
-        let Some(frame) = Frame::of(line) else {
-            if serde_json::from_str::<IgnoredAny>(line).is_err() {
+    /// Judges one JSON text, which has that frame.
+    fn message_gate(&self, line: &str, frame: Option<&Frame<'_>>) -> Gate {
+        let Some(frame) = frame else {
+            if !is_json(line) {
                 return ambiguous("it is no JSON", line);
             }
             if line.starts_with('[') {
@@ -215,22 +212,28 @@ fn misspells(members: &Members<'_>, known: &[&str]) -> bool {
     members.iter().any(|(name, _)| known.iter().any(|known| mimics(name, known)))
 }
 
-/// The parts of a line that some reader would take for lines, if it holds any. A part without
-/// a quote holds no request.
-fn pieces(line: &str) -> impl Iterator<Item = &str> {
-    const ENDS: [char; 4] = ['\r', '\u{85}', '\u{2028}', '\u{2029}'];
+/// What some reader would take for the end of a line.
+const ENDS: [char; 4] = ['\r', '\u{85}', '\u{2028}', '\u{2029}'];
+
+/// Whether some reader would take a line for several.
+pub(super) fn may_split(line: &str) -> bool {
     // Most lines hold none of their first bytes.
-    let splits =
-        memchr::memchr3(b'\r', 0xc2, 0xe2, line.as_bytes()).is_some() && line.contains(ENDS);
+    memchr::memchr3(b'\r', 0xc2, 0xe2, line.as_bytes()).is_some() && line.contains(ENDS)
+}
+
+/// The parts of a line that some reader would take for lines of JSON. A part without a quote
+/// holds no request.
+fn pieces(line: &str) -> impl Iterator<Item = &str> {
     line.split(ENDS)
-        .filter(move |_| splits)
         .map(str::trim)
         .filter(|piece| piece.starts_with(['{', '[']) && piece.contains('"'))
+        .filter(|piece| is_json(piece))
 }
 
 /// Refuses a line, with an answer to each request in it that can be told.
 fn ambiguous(why: &'static str, line: &str) -> Gate {
-    let texts = elements(line).unwrap_or_else(|| vec![line.trim_start_matches('\u{feff}')]);
+    let batch = elements(line).filter(|_| is_json(line));
+    let texts = batch.unwrap_or_else(|| vec![line.trim_start_matches('\u{feff}')]);
     let mut replies: Vec<Bytes> = Vec::new();
     for text in texts.into_iter().take(MOST_REPLIES) {
         let frame = Frame::beginning(text);

@@ -9,11 +9,12 @@ use agent_client_protocol_schema::v1::{CompactionStatus, CompactionUpdate};
 
 use serde_json::value::RawValue;
 
+use super::chunks::Chunk;
 use super::frame::Frame;
 use super::models::Choice;
 use super::pending::{OfAgent, OfClient};
 use super::running::runs;
-use super::sessions::LONGEST_ID;
+use super::sessions::{LONGEST_ID, Session};
 use super::update::{Fields, Origin, typed};
 use super::usage::usage;
 use super::{Acp, failure};
@@ -24,16 +25,44 @@ use crate::model::{Activity, ActivityKind, SessionId, Source, Touch, fold, wire_
 
 impl Acp {
     pub(super) fn message(&mut self, direction: Direction, raw: &str, told: &mut Vec<Activity>) {
-        let Some(frame) = Frame::of(raw) else { return };
+        if let Some(frame) = Frame::of(raw) {
+            self.framed(direction, &frame, told);
+        }
+    }
+
+    pub(super) fn framed(
+        &mut self,
+        direction: Direction,
+        frame: &Frame<'_>,
+        told: &mut Vec<Activity>,
+    ) {
         match (direction, frame.method()) {
-            (Direction::ToAgent, Some(method)) => self.client_asks(&method, &frame, told),
+            (Direction::ToAgent, Some(method)) => self.client_asks(&method, frame, told),
             (Direction::ToAgent, None) => {
                 let _ = frame.id.and_then(|id| self.asked.answered(id));
-                self.client_answers(&frame, told);
+                self.client_answers(frame, told);
             }
-            (Direction::ToClient, Some(method)) => self.agent_asks(&method, &frame, told),
-            (Direction::ToClient, None) => self.agent_answers(&frame, told),
+            (Direction::ToClient, Some(method)) => self.agent_asks(&method, frame, told),
+            (Direction::ToClient, None) => self.agent_answers(frame, told),
         }
+    }
+
+    /// Observes a line that is a chunk like one before; false if it is none.
+    pub(super) fn observe_chunk(&self, line: &[u8], told: &mut Vec<Activity>) -> bool {
+        let Some(shape) = self.chunks.like(line) else { return false };
+        if self.sessions.get(&shape.session).is_some_and(Session::hears) {
+            return false;
+        }
+        if self.tells_updates && !self.is_closed(&shape.session) {
+            let update = String::from_utf8_lossy(shape.update(line)).into();
+            let session = shape.session.clone();
+            told.push(Activity { session, kind: ActivityKind::Update(update) });
+        }
+        true
+    }
+
+    fn is_closed(&self, session: &SessionId) -> bool {
+        self.sessions.get(session).is_some_and(|session| session.closed)
     }
 
     fn client_asks(&mut self, method: &str, frame: &Frame<'_>, told: &mut Vec<Activity>) {
@@ -180,7 +209,7 @@ impl Acp {
         }
         let Some(session) = session else { return };
         match method {
-            "session/update" => self.update(&session, &params, told),
+            "session/update" => self.update(&session, &params, frame, told),
             "session/request_permission" => {
                 let call = params.get("toolCall").and_then(Members::of);
                 let fields = call.and_then(|call| Fields::of(&call, Origin::Permission));
@@ -213,16 +242,23 @@ impl Acp {
         }
     }
 
-    fn update(&mut self, session: &SessionId, params: &Members<'_>, told: &mut Vec<Activity>) {
+    fn update(
+        &mut self,
+        session: &SessionId,
+        params: &Members<'_>,
+        frame: &Frame<'_>,
+        told: &mut Vec<Activity>,
+    ) {
         let Some(raw) = params.get("update") else { return };
-        if self.sessions.get(session).is_some_and(|session| session.closed) {
+        if self.is_closed(session) {
             return;
         }
         let mut tell = |kind| told.push(Activity { session: session.clone(), kind });
-        tell(ActivityKind::Update(raw.into()));
+        if self.tells_updates {
+            tell(ActivityKind::Update(raw.into()));
+        }
         let Some(update) = Members::of(raw) else { return };
         let origin = match update.text("sessionUpdate").as_deref() {
-            Some("agent_message_chunk") => return self.hear(session, &update),
             Some("tool_call") => Origin::Call,
             Some("tool_call_update") => Origin::Update,
             Some("usage_update") => {
@@ -247,6 +283,17 @@ impl Acp {
                 return;
             }
             Some("config_option_update") => return self.tell_model(session, Some(&update), told),
+            Some(kind @ ("agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk")) => {
+                if kind == "agent_message_chunk" {
+                    self.hear(session, &update);
+                }
+                let content = update.get("content").and_then(Members::of);
+                let text = content.and_then(|content| content.get("text"));
+                if let Some(text) = text.filter(|text| !frame.unclear && text.starts_with('"')) {
+                    self.chunks.learn(&Chunk { line: frame.text, text, update: raw }, session);
+                }
+                return;
+            }
             _ => return,
         };
         if let Some(fields) = Fields::of(&update, origin) {
@@ -285,10 +332,12 @@ impl Acp {
         let call = session.remember_call(&fields.id);
         call.absorb(fields, &cwd, workspace);
         let completed = call.is_completed();
-        for (path, touch) in call.touches(&cwd, workspace) {
+        let touches = if call.has_news() { call.touches(&cwd, workspace) } else { Vec::new() };
+        for (path, touch) in touches {
             let wire: Arc<str> = wire_path(workspace.root(), &cwd, &path).into();
-            let kept_out = &*wire == "." || workspace.is_ignored(&path);
-            if !kept_out && call.tell(&wire, touch) && !replayed {
+            let is_new =
+                &*wire != "." && !call.was_told(&wire, touch) && !workspace.is_ignored(&path);
+            if is_new && call.tell(&wire, touch) && !replayed {
                 let path = Arc::clone(&wire);
                 let kind = ActivityKind::Touched { path, touch, source: Source::Tool };
                 told.push(Activity { session: id.clone(), kind });

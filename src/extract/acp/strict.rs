@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
-use crate::extract::json::Key;
+use crate::extract::json::{Key, string_end};
 
 /// Folds a name as the most forgiving reader would: by Unicode case, and cut at a NUL, where
 /// a C string ends. What folds alike may be taken for the same name.
@@ -72,19 +72,6 @@ pub(crate) fn has_doubles(value: &RawValue) -> bool {
         at += 1;
     }
     false
-}
-
-/// The index behind the closing quote of the string that begins at `start`.
-fn string_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at.min(bytes.len())..]) {
-        at += found;
-        if bytes[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    bytes.len()
 }
 
 #[cfg(test)]

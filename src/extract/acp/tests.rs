@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Acp;
-use crate::extract::Extractor;
 use crate::extract::testing::Sample;
+use crate::extract::{Extractor, Gate};
 use crate::line::Direction;
 use crate::model::Activity;
 
@@ -24,6 +24,24 @@ use crate::model::Activity;
 fn acp() -> Acp {
     let files = ["ui/app.tsx", "core/auth.rs", "core/db.py", "README.md", "sub/x.rs"];
     Acp::new(Arc::new(Sample::new(&files)), PathBuf::from("/w"))
+}
+
+/// Gates and observes a line of the agent, and says what came of it.
+fn take_in(acp: &mut Acp, line: &[u8]) -> String {
+    let mut told = Vec::new();
+    let gate = acp.gate_and_observe(line, &mut told);
+    format!("{gate:?} {told:?}")
+}
+
+/// The same, one after the other and with nothing known by sight.
+fn take_in_slowly(acp: &mut Acp, line: &[u8]) -> String {
+    let mut told = Vec::new();
+    acp.chunks = Default::default();
+    let gate = acp.gate(line);
+    if matches!(gate, Gate::Pass) {
+        acp.observe(Direction::ToClient, line, &mut told);
+    }
+    format!("{gate:?} {told:?}")
 }
 
 /// Observes lines, those that begin with `>` on their way to the agent.

@@ -29,8 +29,8 @@ pub(crate) struct Fields<'a> {
     pub(crate) locations: Vec<Location>,
     /// Paths of the diffs in its content.
     pub(crate) diffs: Vec<String>,
-    /// Texts of its content.
-    pub(crate) texts: Vec<Cow<'a, str>>,
+    /// Texts of its content, as the JSON they came as: they are long, and rarely looked at.
+    pub(crate) texts: Vec<&'a str>,
     pub(crate) input: Option<&'a str>,
     /// A path is there but cannot be read for certain.
     pub(crate) unreadable: bool,
@@ -80,7 +80,7 @@ impl<'a> Fields<'a> {
             }
             Some("content") => {
                 let block = item.get("content").and_then(Members::of);
-                self.texts.extend(block.and_then(|block| block.text("text")));
+                self.texts.extend(block.and_then(|block| block.get("text")));
             }
             _ => {}
         }

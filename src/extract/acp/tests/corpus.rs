@@ -43,16 +43,29 @@ fn differences(recording: &Path) -> Vec<String> {
         .collect();
     let workspace =
         Sample::at(truth.workspace.to_str().unwrap(), &files.into_iter().collect::<Vec<_>>());
-    let mut acp = Acp::new(Arc::new(workspace), truth.workspace.clone());
+    let workspace = Arc::new(workspace);
+    let mut acp = Acp::new(Arc::clone(&workspace) as Arc<dyn Workspace>, truth.workspace.clone());
+    let mut slow = Acp::new(workspace, truth.workspace.clone());
     let mut told = Vec::new();
     for line in std::fs::read_to_string(recording).unwrap().lines() {
         let Recorded { dir, line } = serde_json::from_str(line).unwrap();
         let direction = if dir == "up" { Direction::ToAgent } else { Direction::ToClient };
+        let (line, before) = (line.as_bytes(), told.len());
+        let mut told_slowly = Vec::new();
+        slow.chunks = chunks::Chunks::default();
         if direction == Direction::ToClient {
-            let gate = acp.gate(line.as_bytes());
-            assert!(!matches!(gate, Gate::Ambiguous { .. }), "{recording:?}: {gate:?} {line:.300}");
+            let gate = acp.gate_and_observe(line, &mut told);
+            assert_eq!(format!("{gate:?}"), format!("{:?}", slow.gate(line)));
+            match gate {
+                Gate::Pass => {}
+                Gate::Ask(_) => acp.observe(direction, line, &mut told),
+                Gate::Ambiguous { .. } => panic!("{recording:?}: {gate:?} {told:?}"),
+            }
+        } else {
+            acp.observe(direction, line, &mut told);
         }
-        acp.observe(direction, line.as_bytes(), &mut told);
+        slow.observe(direction, line, &mut told_slowly);
+        assert_eq!(told[before..], told_slowly);
     }
     compare(&truth, &told)
 }

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::acp;
-use crate::extract::json::{Members, elements, text};
+use super::{acp, take_in, take_in_slowly};
+use crate::extract::json::{Members, elements, is_json, text};
 use crate::extract::{Extractor, Gate};
 use crate::line::Direction;
 
@@ -44,7 +44,8 @@ impl Habits {
         let ends: &[char] = if self.splits_lines { &['\r', '\u{2028}', '\u{2029}'] } else { &[] };
         let mut opened = Vec::new();
         for piece in line.split(ends) {
-            for message in elements(piece).unwrap_or_else(|| vec![piece]) {
+            let batch = elements(piece).filter(|_| is_json(piece));
+            for message in batch.unwrap_or_else(|| vec![piece]) {
                 opened.extend(self.open(message));
             }
         }
@@ -52,7 +53,7 @@ impl Habits {
     }
 
     fn open(self, message: &str) -> Option<String> {
-        let message = Members::of(message)?;
+        let message = Members::of(message).filter(|_| is_json(message))?;
         let method = text(self.get(&message, "method")?)?;
         matches!(&*method, "fs/read_text_file" | "fs/write_text_file").then_some(())?;
         let params = Members::of(self.get(&message, "params")?)?;
@@ -184,6 +185,22 @@ proptest! {
     }
 
     #[test]
+    fn what_is_known_by_sight_means_what_it_says(lines in prop::collection::vec(chunk(), 2..8)) {
+        let (mut quick, mut slow) = (acp(), acp());
+        for line in lines {
+            let (quick, slow) = (take_in(&mut quick, &line), take_in_slowly(&mut slow, &line));
+            prop_assert_eq!(quick, slow, "{}", String::from_utf8_lossy(&line));
+        }
+    }
+
+    #[test]
+    fn one_reading_tells_what_two_tell(
+        line in prop_oneof![message().prop_map(String::into_bytes), line_bytes()],
+    ) {
+        prop_assert_eq!(take_in(&mut acp(), &line), take_in_slowly(&mut acp(), &line));
+    }
+
+    #[test]
     fn any_bytes_are_taken(lines in prop::collection::vec((any::<bool>(), line_bytes()), 0..8)) {
         let mut acp = acp();
         let mut told = Vec::new();
@@ -196,6 +213,61 @@ proptest! {
         let count = |name: &str| told.iter().filter(|it| format!("{:?}", it.kind).starts_with(name)).count();
         prop_assert_eq!(count("TurnBegan"), count("TurnEnded"));
     }
+}
+
+/// Chunks of few shapes, whose texts need not end where they should.
+fn chunk() -> impl Strategy<Value = Vec<u8>> {
+    let message = |update: &str, beside: &str| {
+        format!(
+            r#"{{"method":"session/update"{beside},"params":{{"sessionId":"s","update":{{{update}}}}}}}"#
+        )
+    };
+    let said = r#""sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"@"}"#;
+    let thought = r#""content":{"text":"@","type":"text"},"sessionUpdate":"agent_thought_chunk""#;
+    let torn = "\"sessionUpdate\":\"agent_message_chunk\",\r\"content\":{\"text\":\r\"@\"}";
+    let call = r#""sessionUpdate":"tool_call","toolCallId":"1","content":{"text":"@"},"rawInput":{"path":"/w/ui/app.tsx"}"#;
+    let shape = prop::sample::select(vec![
+        message(said, ""),
+        message(thought, r#","id":1"#),
+        message(torn, ""),
+        message(said, ",\"x\":\"a\u{2028}b\""),
+        message(said, r#","Method":"x""#),
+        message(said, r#","params":{}"#),
+        message(call, ""),
+        format!("[{}]", message(said, "")),
+        format!(" {}\x0c", message(said, "")),
+    ]);
+    let part = prop::sample::select(vec![
+        &b"a"[..],
+        b"word ",
+        "é–".as_bytes(),
+        "\u{2028}".as_bytes(),
+        "\u{85}".as_bytes(),
+        br#"""#,
+        br"\",
+        br"\\",
+        br#"\""#,
+        br"\n",
+        br"\u00e9",
+        br"\ud800",
+        br"\u00",
+        br"\x",
+        b"\t",
+        b"\r",
+        b"\xff",
+        br#""}}}}"#,
+        br#"","text":"b"#,
+        br#""}}},"method":"fs/read_text_file","x":{"y":{"z":{"u":""#,
+        br#""}}},"params":{"path":"/w/core/auth.rs"},"x":{"y":{"z":{"u":""#,
+    ]);
+    let text = prop_oneof![
+        3 => Just(b"some words".to_vec()),
+        4 => prop::collection::vec(part, 0..4).prop_map(|parts| parts.concat()),
+    ];
+    (shape, text).prop_map(|(shape, text)| {
+        let (before, after) = shape.split_once('@').unwrap();
+        [before.as_bytes(), &text, after.as_bytes()].concat()
+    })
 }
 
 /// Bytes without sense, and messages with their fields mixed up.

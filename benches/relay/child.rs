@@ -1,0 +1,61 @@
+//! What the bench starts beside the relay: the copying child, and the agent behind either.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Command, Stdio};
+
+use super::peer::widen;
+
+/// What is read and written at once.
+pub(crate) const BLOCK: usize = 64 * 1024;
+
+pub(crate) fn run(args: &[String]) {
+    match args {
+        [mode, file] if mode == "copy" => copy(file, false),
+        [mode, file] if mode == "copy-wide" => copy(file, true),
+        [mode, file] if mode == "answer" => answer(file),
+        _ => panic!("no child of this bench: {args:?}"),
+    }
+}
+
+/// Copies between its own streams and those of an agent, as cheaply as can be without splicing.
+fn copy(file: &str, wide: bool) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["child", "answer", file]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut agent = command.spawn().unwrap();
+    let (to_agent, from_agent) = (agent.stdin.take().unwrap(), agent.stdout.take().unwrap());
+    if wide {
+        widen(&to_agent);
+        widen(&from_agent);
+    }
+    let (stdin, stdout) = (unbuffered(io::stdin().as_fd()), unbuffered(io::stdout().as_fd()));
+    let there = std::thread::spawn(move || pass_on(stdin, to_agent));
+    pass_on(from_agent, stdout);
+    agent.wait().unwrap();
+    there.join().unwrap();
+}
+
+fn pass_on(mut from: impl Read, mut to: impl Write) {
+    let mut block = vec![0; BLOCK];
+    loop {
+        match from.read(&mut block).unwrap() {
+            0 => return,
+            read => to.write_all(&block[..read]).unwrap(),
+        }
+    }
+}
+
+/// Answers each line with all that stands in a file.
+fn answer(file: &str) {
+    let answer = std::fs::read(file).unwrap();
+    let mut stdout = unbuffered(io::stdout().as_fd());
+    for line in BufReader::new(io::stdin()).split(b'\n') {
+        line.unwrap();
+        answer.chunks(BLOCK).for_each(|block| stdout.write_all(block).unwrap());
+    }
+}
+
+fn unbuffered(stream: BorrowedFd<'_>) -> File {
+    stream.try_clone_to_owned().unwrap().into()
+}

@@ -1,0 +1,133 @@
+//! Recognises the chunks of a stream by sight: lines that differ from one that was read before
+//! in nothing but their text. Most of what an agent says is that.
+//!
+//! Between the same bytes as before, a text that ends where it ended then changes nothing of what
+//! a line means to any reader, so that neither the gate nor observation has to read it again.
+
+use std::ops::Range;
+
+use super::gate::may_split;
+use crate::model::SessionId;
+
+/// Shapes that are remembered; a new one takes the place of the oldest. One stream has one, and
+/// agents rarely mix more than their messages and their thoughts.
+const MOST_SHAPES: usize = 4;
+/// Bytes of the largest shape, its text not counted.
+const LARGEST: usize = 4096;
+
+#[derive(Default, Debug)]
+pub(super) struct Chunks {
+    shapes: Vec<Shape>,
+    /// Whose place the next one takes.
+    oldest: usize,
+}
+
+/// A line without its text.
+#[derive(Debug)]
+pub(super) struct Shape {
+    before: Box<str>,
+    after: Box<str>,
+    pub(super) session: SessionId,
+    /// Bytes before its update, and behind it.
+    around_update: (usize, usize),
+}
+
+/// A chunk that was read.
+pub(super) struct Chunk<'a> {
+    pub(super) line: &'a str,
+    /// These are parts of the line: the text with its quotes.
+    pub(super) text: &'a str,
+    pub(super) update: &'a str,
+}
+
+impl Chunks {
+    /// Returns the shape of a chunk that looks like one before. The gate passes it, and all that
+    /// it tells is its update.
+    pub(super) fn like(&self, line: &[u8]) -> Option<&Shape> {
+        self.shapes.iter().find(|shape| shape.text(line).is_some_and(is_plain))
+    }
+
+    /// Remembers what a chunk looks like. To be called for lines that the gate passes, and that
+    /// tell nothing but their update.
+    pub(super) fn learn(&mut self, chunk: &Chunk<'_>, session: &SessionId) {
+        let (line, text) = (chunk.line, chunk.text);
+        if line.len() - text.len() > LARGEST || may_split(line) {
+            return;
+        }
+        let (text, update) = (place(line, text), place(line, chunk.update));
+        let shape = Shape {
+            before: line[..=text.start].into(),
+            after: line[text.end - 1..].into(),
+            session: session.clone(),
+            around_update: (update.start, line.len() - update.end),
+        };
+        if self.shapes.len() < MOST_SHAPES {
+            self.shapes.push(shape);
+        } else {
+            self.shapes[self.oldest] = shape;
+            self.oldest = (self.oldest + 1) % MOST_SHAPES;
+        }
+    }
+}
+
+impl Shape {
+    /// The update of a line of this shape.
+    pub(super) fn update<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        &line[self.around_update.0..line.len() - self.around_update.1]
+    }
+
+    /// What a line has where the shape has its text.
+    fn text<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
+        line.strip_prefix(self.before.as_bytes())?.strip_suffix(self.after.as_bytes())
+    }
+}
+
+/// Whether this may stand between the quotes of a string, and is nothing but text to any reader.
+fn is_plain(text: &[u8]) -> bool {
+    // All of it is looked at, since that is faster than stopping at the first.
+    let has_controls = text.iter().fold(false, |has, byte| has | (*byte < b' '));
+    if has_controls || !has_plain_escapes(text) {
+        return false;
+    }
+    text.is_ascii() || std::str::from_utf8(text).is_ok_and(|text| !may_split(text))
+}
+
+/// Whether all that is escaped is so by the rules, and no quote is left as it is.
+fn has_plain_escapes(text: &[u8]) -> bool {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        rest = match &rest[at..] {
+            [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', rest @ ..] => rest,
+            [b'\\', b'u', a, b, c, d, rest @ ..]
+                if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) =>
+            {
+                rest
+            }
+            _ => return false,
+        };
+    }
+    true
+}
+
+/// Where a part of a text stands in it.
+fn place(text: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - text.as_ptr().addr();
+    start..start + part.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_ends_where_the_string_ends_is_plain() {
+        for text in ["", "a", "é–", r"\n\u00e9\\", r#"say \"x\""#, r"\ud800", "\u{7f}"] {
+            assert!(is_plain(text.as_bytes()), "{text}");
+        }
+        for text in ["\"", "a\tb", "a\rb", "\\", r"\\\", r"\x", r"\u12g4", r"\u123", "a\u{2028}b"] {
+            assert!(!is_plain(text.as_bytes()), "{text}");
+        }
+        assert!(!is_plain(b"\xff"));
+        assert!(!is_plain(b"\xc2\x85"));
+    }
+}

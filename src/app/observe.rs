@@ -1,19 +1,20 @@
+mod relaying;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use self::relaying::relay;
 use super::environment::{self, TeamEnvironment};
 use super::team::Observed;
 use super::{
@@ -25,9 +26,7 @@ use crate::config;
 use crate::extract::{Acp, DiskWorkspace};
 use crate::model::{AgentId, AgentState, AgentStatus, Event, SessionId, SessionKey, now_ms};
 use crate::process::{Command, Exit, Family, Launcher, Limits, Process, Stopped, Sweeper};
-use crate::proxy::{
-    Gatekeeping, OnViolation, Proxy, ProxyError, RelayHandle, Rules, Streams, Vitals,
-};
+use crate::proxy::{Gatekeeping, OnViolation, Proxy, Rules, Vitals};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
 use crate::session::RegistryHandle;
@@ -186,35 +185,6 @@ async fn run(
 fn command(words: Vec<OsString>, cwd: PathBuf, env: BTreeMap<String, String>) -> Command {
     let mut words = words.into_iter();
     Command { program: words.next().unwrap_or_default(), args: words.collect(), cwd, env }
-}
-
-/// Relays in a thread that does nothing else: no client on the port can slow it, and each line
-/// wakes one thread with the few streams it waits for, instead of one that looks for other work.
-fn relay(
-    proxy: Proxy,
-    from_agent: pipe::Receiver,
-    to_agent: pipe::Sender,
-    ended: oneshot::Receiver<String>,
-) -> io::Result<(RelayHandle, oneshot::Receiver<Result<(), ProxyError>>)> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let streams = {
-        let _those_that_it_waits_for = runtime.enter();
-        Streams {
-            from_agent: pipe::Receiver::from_owned_fd(from_agent.into_nonblocking_fd()?)?,
-            to_agent: pipe::Sender::from_owned_fd(to_agent.into_nonblocking_fd()?)?,
-            from_client: stdin(),
-            to_client: stdout(),
-        }
-    };
-    let (relay, relaying) = proxy.start(streams, ended);
-    let (tell_relayed, relayed) = oneshot::channel();
-    std::thread::Builder::new().name("relay".to_owned()).spawn(move || {
-        // Nobody waits for it any more once somebody wants us to stop.
-        let _ = tell_relayed.send(runtime.block_on(relaying));
-        // A read of standard input that is no pipe may never end.
-        runtime.shutdown_background();
-    })?;
-    Ok((relay, relayed))
 }
 
 /// Cleans up after runs that were killed, and announces this one.
@@ -376,24 +346,6 @@ async fn bind(port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<TcpListener
             Ok(listener) => Ok(listener),
             Err(_) => Ok(serve::bind(at(0), eisen_dir).await?),
         },
-    }
-}
-
-/// Returns standard input, through the reactor where it is a pipe of its own: the blocking reads
-/// that stand in elsewhere cost a thread and twice the time.
-fn stdin() -> Box<dyn AsyncRead + Unpin + Send> {
-    // Opened anew, so that no other holder of the pipe finds it non-blocking.
-    match pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
-        Ok(pipe) => Box::new(pipe),
-        Err(_) => Box::new(tokio::io::stdin()),
-    }
-}
-
-/// Returns standard output, in the same way.
-fn stdout() -> Box<dyn AsyncWrite + Unpin + Send> {
-    match pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
-        Ok(pipe) => Box::new(pipe),
-        Err(_) => Box::new(tokio::io::stdout()),
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct Entry {
     pub(super) grantable: bool,
     /// Nobody may decide it again.
     pub(super) decided: bool,
+    /// Which process the kernel stopped.
+    pub(super) caller: Option<u32>,
     /// How far it came on its way to the orchestrator agent.
     pub(super) briefing: Briefing,
     /// Settles the request that waits, while it is pending.

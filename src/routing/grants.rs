@@ -25,9 +25,9 @@ enum Good {
     Once,
     /// For any number, in this session.
     Session(SessionId),
-    /// For the rest of the tool call that got it in one of these ways: what the kernel stops, any
-    /// number, and once each other way.
-    Call(SessionId, Vec<Via>),
+    /// For the rest of the tool call that got it in one of these ways: once each other way, and
+    /// what the kernel stops of one process, any number. Until that is known, it is the next.
+    Call(SessionId, Vec<Via>, Option<u32>),
     /// For what the kernel stops, any number, until a turn of this session ends.
     Turn(SessionId),
 }
@@ -65,7 +65,7 @@ impl Grants {
         key: &SessionKey,
         path: &Arc<str>,
         action: Action,
-        via: Via,
+        (via, caller): (Via, Option<u32>),
         expires: Option<Instant>,
     ) {
         let until = Instant::now() + SAME_CALL;
@@ -73,7 +73,7 @@ impl Grants {
             agent: key.agent.clone(),
             path: Arc::clone(path),
             action,
-            good: Good::Call(key.session.clone(), vec![via]),
+            good: Good::Call(key.session.clone(), vec![via], caller),
             settlement: Settlement::Allowed,
             expires: Some(expires.map_or(until, |expires| expires.min(until))),
         });
@@ -104,7 +104,7 @@ impl Grants {
             grant.agent != key.agent
                 || match &grant.good {
                     Good::Turn(session) => *session != key.session,
-                    Good::Call(session, _) => *session != key.session && !is_nobodys(session),
+                    Good::Call(session, ..) => *session != key.session && !is_nobodys(session),
                     Good::Once | Good::Session(_) => true,
                 }
         });
@@ -131,16 +131,17 @@ impl Grants {
         if self.0[at].good == Good::Once {
             let Grant { settlement, expires, .. } = self.0.remove(at);
             if settlement == Settlement::Allowed {
-                let Request { key, path, action, via, .. } = request;
-                self.go_on(key, path, *action, *via, expires);
+                let Request { key, path, action, via, caller, .. } = request;
+                self.go_on(key, path, *action, (*via, *caller), expires);
             }
             return Some(settlement);
         }
         let grant = &mut self.0[at];
-        if let Good::Call(_, by) = &mut grant.good
-            && request.via != Via::Kernel
-        {
-            by.push(request.via);
+        if let Good::Call(_, by, caller) = &mut grant.good {
+            match request.via {
+                Via::Kernel => *caller = request.caller,
+                other => by.push(other),
+            }
         }
         Some(grant.settlement.clone())
     }
@@ -166,10 +167,11 @@ impl Grant {
             Good::Turn(own) => {
                 request.via == Via::Kernel && (own == session || is_nobodys(session))
             }
-            Good::Call(own, _) if request.via == Via::Kernel => {
-                own == session || is_nobodys(own) || is_nobodys(session)
+            Good::Call(own, _, caller) if request.via == Via::Kernel => {
+                (own == session || is_nobodys(own) || is_nobodys(session))
+                    && (caller.is_none() || *caller == request.caller)
             }
-            Good::Call(own, by) => {
+            Good::Call(own, by, _) => {
                 (own == session || is_nobodys(own)) && !by.contains(&request.via)
             }
         }

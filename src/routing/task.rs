@@ -274,6 +274,7 @@ impl Task {
             access,
             grantable: request.grantable,
             decided: false,
+            caller: request.caller,
             briefing: Briefing::None,
             settle,
         });

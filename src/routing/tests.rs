@@ -284,7 +284,11 @@ async fn content_answers_reads_and_leaves_what_else_waits_for_the_path() {
 
 #[tokio::test(start_paused = true)]
 async fn allowed_once_is_for_one_tool_call_however_it_asks() {
-    let via = |via, path| Request { via, ..read("a", "s", path) };
+    let via = |via, path| Request {
+        via,
+        caller: (via == Via::Kernel).then_some(1),
+        ..read("a", "s", path)
+    };
     for first in [Via::Permission, Via::Terminal, Via::Fs, Via::Kernel] {
         for held in [true, false] {
             let mut bench = bench(held, external());
@@ -305,7 +309,7 @@ async fn allowed_once_is_for_one_tool_call_however_it_asks() {
                 assert_eq!(allowed, bench.routing.list(None).await.len() == before);
                 !allowed
             };
-            // Every other way once, the kernel's as often as it likes.
+            // Every other way once, and what one process opens as often as it likes.
             for next in [Via::Permission, Via::Terminal, Via::Fs] {
                 assert_eq!(asked_anew(via(next, "p")).await, next == first, "{first:?} {next:?}");
                 assert!(asked_anew(via(next, "p")).await, "{first:?} {next:?}");
@@ -313,6 +317,7 @@ async fn allowed_once_is_for_one_tool_call_however_it_asks() {
             assert!(!asked_anew(via(Via::Kernel, "p")).await, "{first:?}");
             assert!(!asked_anew(via(Via::Kernel, "p")).await, "{first:?}");
             // Nothing else.
+            assert!(asked_anew(Request { caller: Some(2), ..via(Via::Kernel, "p") }).await);
             assert!(asked_anew(via(Via::Kernel, "q")).await);
             assert!(asked_anew(Request { action: Action::Write, ..via(Via::Kernel, "p") }).await);
             assert!(

@@ -6,8 +6,11 @@
 
 use std::ops::Range;
 
+use super::Acp;
 use super::gate::may_split;
-use crate::model::SessionId;
+use super::sessions::Session;
+use crate::extract::json::Members;
+use crate::model::{Activity, ActivityKind, SessionId};
 
 /// Shapes that are remembered; a new one takes the place of the oldest. One stream has one, and
 /// agents rarely mix more than their messages and their thoughts.
@@ -38,6 +41,36 @@ pub(super) struct Chunk<'a> {
     /// These are parts of the line: the text with its quotes.
     pub(super) text: &'a str,
     pub(super) update: &'a str,
+}
+
+impl Acp {
+    /// Observes a line that is a chunk like one before; false if it is none.
+    pub(super) fn observe_chunk(&self, line: &[u8], told: &mut Vec<Activity>) -> bool {
+        let Some(shape) = self.chunks.like(line) else { return false };
+        if self.sessions.get(&shape.session).is_some_and(Session::hears) {
+            return false;
+        }
+        if self.tells_updates && !self.is_closed(&shape.session) {
+            let update = String::from_utf8_lossy(shape.update(line)).into();
+            let session = shape.session.clone();
+            told.push(Activity { session, kind: ActivityKind::Update(update) });
+        }
+        true
+    }
+
+    pub(super) fn is_closed(&self, session: &SessionId) -> bool {
+        self.sessions.get(session).is_some_and(|session| session.closed)
+    }
+
+    /// Keeps the beginning of what the agent says.
+    pub(super) fn hear(&mut self, session: &SessionId, update: &Members<'_>) {
+        let known = self.sessions.get_mut(session).filter(|session| session.hears());
+        let content = known.as_ref().and_then(|_| Members::of(update.get("content")?));
+        let text = content.as_ref().and_then(|content| content.text("text"));
+        if let (Some(known), Some(text)) = (known, text) {
+            known.said.add(&text);
+        }
+    }
 }
 
 impl Chunks {

@@ -14,7 +14,7 @@ use super::frame::Frame;
 use super::models::Choice;
 use super::pending::{OfAgent, OfClient};
 use super::running::runs;
-use super::sessions::{LONGEST_ID, Session};
+use super::sessions::LONGEST_ID;
 use super::update::{Fields, Origin, typed};
 use super::usage::usage;
 use super::{Acp, failure};
@@ -45,24 +45,6 @@ impl Acp {
             (Direction::ToClient, Some(method)) => self.agent_asks(&method, frame, told),
             (Direction::ToClient, None) => self.agent_answers(frame, told),
         }
-    }
-
-    /// Observes a line that is a chunk like one before; false if it is none.
-    pub(super) fn observe_chunk(&self, line: &[u8], told: &mut Vec<Activity>) -> bool {
-        let Some(shape) = self.chunks.like(line) else { return false };
-        if self.sessions.get(&shape.session).is_some_and(Session::hears) {
-            return false;
-        }
-        if self.tells_updates && !self.is_closed(&shape.session) {
-            let update = String::from_utf8_lossy(shape.update(line)).into();
-            let session = shape.session.clone();
-            told.push(Activity { session, kind: ActivityKind::Update(update) });
-        }
-        true
-    }
-
-    fn is_closed(&self, session: &SessionId) -> bool {
-        self.sessions.get(session).is_some_and(|session| session.closed)
     }
 
     fn client_asks(&mut self, method: &str, frame: &Frame<'_>, told: &mut Vec<Activity>) {
@@ -298,16 +280,6 @@ impl Acp {
         };
         if let Some(fields) = Fields::of(&update, origin) {
             self.call(session, &fields, told);
-        }
-    }
-
-    /// Keeps the beginning of what the agent says.
-    fn hear(&mut self, session: &SessionId, update: &Members<'_>) {
-        let known = self.sessions.get_mut(session).filter(|session| session.hears());
-        let content = known.as_ref().and_then(|_| Members::of(update.get("content")?));
-        let text = content.as_ref().and_then(|content| content.text("text"));
-        if let (Some(known), Some(text)) = (known, text) {
-            known.said.add(&text);
         }
     }
 

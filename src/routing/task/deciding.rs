@@ -43,6 +43,7 @@ impl Task {
             let Some(entry) = self.board.get_mut(id) else { continue };
             sessions.push(entry.access.key.session.clone());
             let (key, via) = (entry.access.key.clone(), entry.access.via);
+            let caller = entry.caller;
             let used_it = settle(entry, decision, &self.bus);
             used |= used_it;
             if let Decision::Allow { scope, ttl } = decision
@@ -51,7 +52,8 @@ impl Task {
                 self.grants.follow(&key, &access.path, access.action, via);
                 if *scope == Scope::Once {
                     let expires = ttl.map(|ttl| Instant::now() + ttl);
-                    self.grants.go_on(&key, &access.path, access.action, via, expires);
+                    let asked = (via, caller);
+                    self.grants.go_on(&key, &access.path, access.action, asked, expires);
                 }
             }
         }

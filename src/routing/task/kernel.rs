@@ -84,6 +84,7 @@ impl Task {
             access,
             grantable: false,
             decided: false,
+            caller: None,
             briefing: Briefing::None,
             settle: None,
         });

@@ -2,16 +2,14 @@
 //! before it is stopped, and many never say that they were.
 
 use super::{Gatekeeping, Proxy};
-use crate::line::Direction;
 use crate::model::{Action, Activity, ActivityKind, Source, Touch};
 
 impl Proxy {
-    /// Reads along with a line that was relayed; leaves out what can't have happened.
+    /// Leaves out what a line tells and what can't have happened.
     ///
     /// What was allowed after all is told by who let it through: a request by its own line, a call
     /// that the kernel had stopped by the doorkeeper.
-    pub(super) fn observe(&mut self, from: Direction, line: &[u8], told: &mut Vec<Activity>) {
-        self.extractor.observe(from, line, told);
+    pub(super) fn sift(&self, told: &mut Vec<Activity>) {
         if let Some(gate) = &self.gate {
             told.retain(|activity| !gate.is_prevented(&activity.kind));
         }

@@ -222,7 +222,7 @@ where
             end += line.len();
             // Line by line, since what one tells is what the next is judged by.
             match self.proxy.extractor.gate_and_observe(content(line), &mut self.told) {
-                Gate::Pass => self.tell(),
+                Gate::Pass => self.heed(),
                 gate => {
                     self.to_client.push(block.slice(passed..start));
                     self.gated(block.slice(start..end), gate);
@@ -284,16 +284,22 @@ where
 
     /// Reads along with a line that was relayed.
     fn observe(&mut self, direction: Direction, line: &[u8]) {
-        self.proxy.observe(direction, content(line), &mut self.told);
+        self.proxy.extractor.observe(direction, content(line), &mut self.told);
+        self.heed();
+    }
+
+    /// Takes in what a line told.
+    fn heed(&mut self) {
+        if self.told.is_empty() {
+            return;
+        }
+        self.proxy.sift(&mut self.told);
         // Not what the agent's end tells: that is no turn that it failed.
         self.told.iter().for_each(|activity| self.proxy.vitals.tell(activity));
         self.tell();
     }
 
     fn tell(&mut self) {
-        if self.told.is_empty() {
-            return;
-        }
         let mut told = std::mem::take(&mut self.told);
         for activity in told.drain(..) {
             if let Some(running) = &self.proxy.running {

@@ -46,13 +46,12 @@ impl Team {
         std::fs::create_dir(at("workspace")).unwrap();
         let script = at("workspace/script.toml");
         std::fs::write(script, "[[on]]\nsteps = [{ say = \"Hello.\" }]\n").unwrap();
-        let mut team = "[team]\nworkspace = \"workspace\"\nlisten = \"127.0.0.1:0\"\n".to_owned();
-        for number in 0..agents {
-            let command = [env!("CARGO_BIN_EXE_eisen-core"), "scripted-agent", "script.toml"];
-            team += &format!(
-                "[[agents]]\nid = \"a{number}\"\nprompt = \"Hi.\"\ncommand = {command:?}\n"
-            );
-        }
+        let command = [env!("CARGO_BIN_EXE_eisen-core"), "scripted-agent", "script.toml"];
+        let agent = |number| {
+            format!("[[agents]]\nid = \"a{number}\"\nprompt = \"Hi.\"\ncommand = {command:?}\n")
+        };
+        let team = "[team]\nworkspace = \"workspace\"\nlisten = \"127.0.0.1:0\"\n".to_owned();
+        let team = (0..agents).fold(team, |team, number| team + &agent(number));
         std::fs::write(at("eisen.toml"), team).unwrap();
         let supervisor = program(folder.path()).args(["up", "-c", "eisen.toml"]).spawn().unwrap();
         let team = Self { supervisor, folder };
@@ -71,7 +70,7 @@ impl Team {
         std::thread::sleep(SETTLES);
         let (since, before) = (Instant::now(), self.clock());
         std::thread::sleep(IDLES);
-        let used = self.clock() - before;
+        let used = self.clock().saturating_sub(before);
         let percent = used.as_secs_f64() / since.elapsed().as_secs_f64() * 100.0;
         Needs { percent, kilobytes: self.kilobytes() }
     }

@@ -4,6 +4,7 @@
 mod gatekeeper;
 mod handle;
 mod hearsay;
+mod inlet;
 mod outlet;
 mod permits;
 mod relay;

@@ -121,12 +121,20 @@ impl TrackerHandle {
     /// Hands in what a line told. Never waits, and costs bounded memory. Updates are left out
     /// while nobody wants them.
     pub fn record(&self, agent: &AgentId, activity: Activity) {
-        if matches!(activity.kind, ActivityKind::Update(_)) && !self.wants_updates() {
-            return;
-        }
-        if let Some(told) = Told::from_activity(activity.kind) {
-            let key = SessionKey::new(agent.clone(), activity.session);
-            self.inbox.tell(key, told, (self.clock)());
+        self.record_all(agent, std::iter::once(activity));
+    }
+
+    /// The same for what lines told that came together.
+    pub fn record_all(&self, agent: &AgentId, activities: impl Iterator<Item = Activity>) {
+        let wants_updates = self.wants_updates();
+        let left_out = |kind: &_| matches!(kind, ActivityKind::Update(_)) && !wants_updates;
+        let told = activities.filter(|activity| !left_out(&activity.kind)).filter_map(|activity| {
+            let told = Told::from_activity(activity.kind)?;
+            Some((SessionKey::new(agent.clone(), activity.session), told))
+        });
+        let mut told = told.peekable();
+        if told.peek().is_some() {
+            self.inbox.tell_all(told, (self.clock)());
         }
     }
 

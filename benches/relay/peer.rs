@@ -74,7 +74,7 @@ impl Peer {
             assert_eq!(heard, bytes, "nothing is lost or added");
             self.times.push(start.elapsed());
         }
-        self.processor += self.clock() - before;
+        self.processor += self.clock().saturating_sub(before);
     }
 
     /// Forgets what was measured so far.

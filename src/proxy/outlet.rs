@@ -4,10 +4,6 @@ use bytes::{Buf, Bytes};
 use futures_util::FutureExt;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-/// Past this the other side is no longer read, so that a slow reader slows its writer as a pipe
-/// would.
-const HIGH_WATER: usize = 1024 * 1024;
-
 /// The writing end of one direction: writes at once what the stream takes, keeps the rest. Bytes
 /// for a stream that is closed are dropped; whoever reads the other end has gone.
 pub(super) struct Outlet<W> {
@@ -63,8 +59,11 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         self.writer.is_none()
     }
 
-    pub(super) fn has_room(&self) -> bool {
-        self.queued < HIGH_WATER
+    /// Whether the other side is to be read, where so much may wait here. Mostly nothing may: a slow
+    /// reader slows its writer then as a pipe would, and what is read finds the memory of what was
+    /// read before free again.
+    pub(super) fn has_room(&self, may_wait: usize) -> bool {
+        self.queued <= may_wait
     }
 
     /// Writes some of what waits, flushes, or closes the stream. Cancel safe.

@@ -15,15 +15,19 @@ use tokio::time::Instant;
 use self::violations::{Turns, Violation};
 use super::gatekeeper::{Verdict, Waiting};
 use super::handle::{RelayHandle, RelayMsg};
+use super::inlet::Inlet;
 use super::outlet::Outlet;
 use super::{Proxy, ProxyError, Streams, Waits};
 use crate::extract::{Gate, Refusal};
-use crate::line::{Direction, Framer, MAX_LINE, content, lines};
+use crate::line::{Direction, content, lines};
 use crate::model::{Activity, ActivityKind, SessionId, SessionKey};
 use crate::routing::Settlement;
 
 /// Bytes of replies that may wait for an agent that does not read; past that the relay breaks off.
 const MAX_STUFFED: usize = 64 * 1024 * 1024;
+
+/// What a dead agent left and its client has not read: as much as its pipe may have held.
+const LAST_WORDS: usize = 1024 * 1024;
 
 /// How long what a dead agent left in its pipe is read. Its end is there as soon as all that it
 /// started is dead too, unless a process that is not its descendant holds the pipe.
@@ -54,6 +58,7 @@ where
         turns: Turns::default(),
         waits: None,
         told: Vec::new(),
+        news: Vec::new(),
     };
     (RelayHandle { mailbox }, relay.run(streams.from_agent, streams.from_client, messages, ended))
 }
@@ -73,6 +78,8 @@ struct Relay<AW, CW> {
     waits: Option<Waits>,
     /// Reused between lines.
     told: Vec<Activity>,
+    /// What the tracker is to hear once all lines that came together are read.
+    news: Vec<Activity>,
 }
 
 /// What a relay waits for beside its streams.
@@ -100,25 +107,25 @@ where
         AR: AsyncRead + Unpin + Send,
         CR: AsyncRead + Unpin + Send,
     {
-        let (mut agent, mut client) = (Framer::new(MAX_LINE), Framer::new(MAX_LINE));
-        let (mut agent_open, mut client_open, mut waits_for_exit) = (true, true, false);
+        let (mut agent, mut client) = (Inlet::new("the agent"), Inlet::new("the client"));
+        let mut waits_for_exit = false;
         let mut gone: Option<String> = None;
         let drained = tokio::time::sleep(Duration::MAX);
         tokio::pin!(drained);
         let result = loop {
             // Either the agent is dead and all it said is read, or nobody is left to hear it.
-            if !agent_open && gone.is_some() || !client_open && self.to_client.is_broken() {
+            if !agent.is_open() && gone.is_some() || !client.is_open() && self.to_client.is_broken()
+            {
                 break Ok(());
             }
             tokio::select! {
                 read = from_agent.read_buf(agent.space()),
-                    if agent_open && self.to_client.has_room() =>
+                    if agent.is_open() && self.to_client.has_room(if gone.is_some() { LAST_WORDS } else { 0 }) =>
                 {
-                    agent_open = read.as_ref().is_ok_and(|read| *read > 0);
-                    if agent_open {
+                    if read.as_ref().is_ok_and(|read| *read > 0) {
                         self.proxy.vitals.heard();
                     }
-                    match whole_lines("the agent", read, &mut agent) {
+                    match agent.whole_lines(read) {
                         Ok(block) => self.relay_to_client(block),
                         Err(error) => break Err(error),
                     }
@@ -127,14 +134,13 @@ where
                     }
                 }
                 read = from_client.read_buf(client.space()),
-                    if client_open && self.to_agent.has_room() =>
+                    if client.is_open() && self.to_agent.has_room(0) =>
                 {
-                    client_open = read.as_ref().is_ok_and(|read| *read > 0);
-                    match whole_lines("the client", read, &mut client) {
+                    match client.whole_lines(read) {
                         Ok(block) => self.relay_to_agent(block),
                         Err(error) => break Err(error),
                     }
-                    if !client_open {
+                    if !client.is_open() {
                         self.to_agent.close();
                     }
                 }
@@ -163,7 +169,7 @@ where
                     gone = Some(reason.unwrap_or_else(|_| "the agent ended".to_owned()));
                     drained.as_mut().reset(Instant::now() + DRAIN);
                 }
-                () = &mut drained, if gone.is_some() || !agent_open => {
+                () = &mut drained, if gone.is_some() || !agent.is_open() => {
                     break if gone.is_some() { Ok(()) } else { Err(ProxyError::Mute) };
                 }
             }
@@ -171,7 +177,8 @@ where
             if waits != self.waits.is_some() {
                 self.waits = waits.then(|| self.proxy.vitals.wait());
             }
-            if !agent_open && gone.is_none() && !waits_for_exit {
+            self.tell_tracker();
+            if !agent.is_open() && gone.is_none() && !waits_for_exit {
                 waits_for_exit = true;
                 drained.as_mut().reset(Instant::now() + LAST_BREATH);
             }
@@ -187,6 +194,7 @@ where
         };
         self.proxy.extractor.end(&reason, &mut self.told);
         self.tell();
+        self.tell_tracker();
         if let Some(running) = &self.proxy.running {
             running.stop();
         }
@@ -234,6 +242,7 @@ where
     }
 
     fn gated(&mut self, line: Bytes, gate: Gate) {
+        self.tell_tracker();
         let Some(gatekeeping) = &self.proxy.gate else { return };
         match gate {
             Gate::Pass => {}
@@ -327,25 +336,20 @@ where
                     self.let_go_soon(self.waiting.of_request(id));
                 }
                 ActivityKind::Performed { path, action } => {
+                    // Routing tells it that the path was blocked, which comes after.
+                    self.tell_tracker();
                     self.performed(&activity.session, path, *action);
                 }
                 _ => {}
             }
-            self.proxy.tracker.record(&self.proxy.agent, activity);
+            self.news.push(activity);
         }
         self.told = told;
     }
-}
 
-/// Returns the whole lines after a read; at the end of the stream also what has no newline.
-fn whole_lines(
-    side: &'static str,
-    read: std::io::Result<usize>,
-    framer: &mut Framer,
-) -> Result<Option<Bytes>, ProxyError> {
-    match read {
-        Ok(0) => Ok(framer.rest()),
-        Ok(_) => framer.block().map_err(|source| ProxyError::Line { side, source }),
-        Err(source) => Err(ProxyError::Read { side, source }),
+    fn tell_tracker(&mut self) {
+        if !self.news.is_empty() {
+            self.proxy.tracker.record_all(&self.proxy.agent, self.news.drain(..));
+        }
     }
 }

@@ -74,9 +74,18 @@ struct Load {
 
 impl Inbox {
     pub(super) fn tell(&self, key: SessionKey, told: Told, at: TimestampMs) {
+        self.tell_all(std::iter::once((key, told)), at);
+    }
+
+    /// Tells what came together, and wakes whoever takes it out once.
+    pub(super) fn tell_all(
+        &self,
+        all: impl IntoIterator<Item = (SessionKey, Told)>,
+        at: TimestampMs,
+    ) {
         let mut waiting = self.lock();
         if !waiting.is_closed {
-            waiting.tell(key, told, at);
+            all.into_iter().for_each(|(key, told)| waiting.tell(key, told, at));
             drop(waiting);
             self.filled.notify_one();
         }

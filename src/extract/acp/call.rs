@@ -106,7 +106,8 @@ impl Call {
     fn tells(&self) -> impl PartialEq + use<> {
         let named = [&self.locations, &self.written, &self.paths, &self.folders].map(Vec::len);
         let commands = (self.commands.len(), self.has_command);
-        (self.stage, self.kind, self.ended(), named, commands, self.shape)
+        let ended = (self.is_completed(), self.ended());
+        (self.stage, self.kind, ended, named, commands, self.shape)
     }
 
     fn absorb_input(&mut self, raw: &str, cwd: &Path, workspace: &dyn Workspace) {
@@ -262,9 +263,14 @@ impl Call {
     }
 
     /// What the call, now that it is done, accessed and was not told before.
-    pub(crate) fn perform(&mut self, cwd: &Path, workspace: &dyn Workspace) -> Vec<ActivityKind> {
+    pub(crate) fn perform(
+        &mut self,
+        touches: Vec<(PathBuf, Touch)>,
+        cwd: &Path,
+        workspace: &dyn Workspace,
+    ) -> Vec<ActivityKind> {
         let mut performed = Vec::new();
-        for (path, touch) in self.touches(cwd, workspace) {
+        for (path, touch) in touches {
             // The names in a folder are nobody's secret.
             if touch != Touch::Write && workspace.is_dir(&path) {
                 continue;

@@ -217,8 +217,10 @@ const ENDS: [char; 4] = ['\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// Whether some reader would take a line for several.
 pub(super) fn may_split(line: &str) -> bool {
-    // Most lines hold none of their first bytes.
-    memchr::memchr3(b'\r', 0xc2, 0xe2, line.as_bytes()).is_some() && line.contains(ENDS)
+    let bytes = line.as_bytes();
+    let is_end =
+        |at: usize| matches!(bytes[at..], [0xc2, 0x85, ..] | [0xe2, 0x80, 0xa8 | 0xa9, ..]);
+    memchr::memchr(b'\r', bytes).is_some() || memchr::memchr2_iter(0xc2, 0xe2, bytes).any(is_end)
 }
 
 /// The parts of a line that some reader would take for lines of JSON. A part without a quote

@@ -305,10 +305,11 @@ impl Acp {
         call.absorb(fields, &cwd, workspace);
         let completed = call.is_completed();
         let touches = if call.has_news() { call.touches(&cwd, workspace) } else { Vec::new() };
-        for (path, touch) in touches {
-            let wire: Arc<str> = wire_path(workspace.root(), &cwd, &path).into();
+        for (path, touch) in &touches {
+            let (wire, touch): (Arc<str>, _) =
+                (wire_path(workspace.root(), &cwd, path).into(), *touch);
             let is_new =
-                &*wire != "." && !call.was_told(&wire, touch) && !workspace.is_ignored(&path);
+                &*wire != "." && !call.was_told(&wire, touch) && !workspace.is_ignored(path);
             if is_new && call.tell(&wire, touch) && !replayed {
                 let path = Arc::clone(&wire);
                 let kind = ActivityKind::Touched { path, touch, source: Source::Tool };
@@ -320,7 +321,7 @@ impl Acp {
             told.extend(kind.map(|kind| Activity { session: id.clone(), kind }));
         }
         if completed {
-            let performed = call.perform(&cwd, workspace);
+            let performed = call.perform(touches, &cwd, workspace);
             if !replayed {
                 told.extend(
                     performed.into_iter().map(|kind| Activity { session: id.clone(), kind }),
@@ -336,7 +337,8 @@ impl Acp {
         };
         let cwd = session.cwd.clone();
         for call in session.calls_mut().filter(|call| call.is_unsaid()) {
-            let performed = call.perform(&cwd, &*self.workspace);
+            let touches = call.touches(&cwd, &*self.workspace);
+            let performed = call.perform(touches, &cwd, &*self.workspace);
             told.extend(performed.into_iter().map(|kind| Activity { session: id.clone(), kind }));
         }
     }

@@ -36,7 +36,7 @@ fn take_in(acp: &mut Acp, line: &[u8]) -> String {
 /// The same, one after the other and with nothing known by sight.
 fn take_in_slowly(acp: &mut Acp, line: &[u8]) -> String {
     let mut told = Vec::new();
-    acp.chunks = Default::default();
+    acp.chunks = super::chunks::Chunks::default();
     let gate = acp.gate(line);
     if matches!(gate, Gate::Pass) {
         acp.observe(Direction::ToClient, line, &mut told);

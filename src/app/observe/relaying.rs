@@ -1,0 +1,57 @@
+//! The relay of `observe`: between the agent's pipes and this program's own standard streams.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
+
+use crate::proxy::{Proxy, ProxyError, RelayHandle, Streams};
+
+/// Relays in a thread that does nothing else: no client on the port can slow it, and each line
+/// wakes one thread with the few streams it waits for, instead of one that looks for other work.
+pub(super) fn relay(
+    proxy: Proxy,
+    from_agent: pipe::Receiver,
+    to_agent: pipe::Sender,
+    ended: oneshot::Receiver<String>,
+) -> io::Result<(RelayHandle, oneshot::Receiver<Result<(), ProxyError>>)> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let streams = {
+        let _those_that_it_waits_for = runtime.enter();
+        Streams {
+            from_agent: pipe::Receiver::from_owned_fd(from_agent.into_nonblocking_fd()?)?,
+            to_agent: pipe::Sender::from_owned_fd(to_agent.into_nonblocking_fd()?)?,
+            from_client: stdin(),
+            to_client: stdout(),
+        }
+    };
+    let (relay, relaying) = proxy.start(streams, ended);
+    let (tell_relayed, relayed) = oneshot::channel();
+    std::thread::Builder::new().name("relay".to_owned()).spawn(move || {
+        // Nobody waits for it any more once somebody wants us to stop.
+        let _ = tell_relayed.send(runtime.block_on(relaying));
+        // A read of standard input that is no pipe may never end.
+        runtime.shutdown_background();
+    })?;
+    Ok((relay, relayed))
+}
+
+/// Returns standard input, through the reactor where it is a pipe of its own: the blocking reads
+/// that stand in elsewhere cost a thread and twice the time.
+fn stdin() -> Box<dyn AsyncRead + Unpin + Send> {
+    // Opened anew, so that no other holder of the pipe finds it non-blocking.
+    match pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
+        Ok(pipe) => Box::new(pipe),
+        Err(_) => Box::new(tokio::io::stdin()),
+    }
+}
+
+/// Returns standard output, in the same way.
+fn stdout() -> Box<dyn AsyncWrite + Unpin + Send> {
+    match pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
+        Ok(pipe) => Box::new(pipe),
+        Err(_) => Box::new(tokio::io::stdout()),
+    }
+}

@@ -12,7 +12,7 @@ use nix::fcntl::{
     AT_FDCWD, OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlink, readlinkat,
 };
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, lstat};
-use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
+use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
 use super::caller::{Caller, DELETED};
 use crate::model::within;
@@ -98,6 +98,12 @@ impl Found {
         !self.real.has_root() || is_memory()
     }
 
+    /// Whether the kernel makes it up for whoever opens it.
+    pub(super) fn is_the_kernels(&self) -> Result<bool, Errno> {
+        let filesystem = fstatfs(&self.handle)?.filesystem_type();
+        Ok(filesystem == PROC_SUPER_MAGIC || filesystem == SYSFS_MAGIC)
+    }
+
     /// A path that leads to it whatever becomes of its name.
     pub(super) fn path(&self) -> String {
         by_handle(&self.handle)
@@ -124,8 +130,8 @@ impl Spoken {
         if self.path.as_os_str().is_empty() {
             return Err(Errno::ENOENT);
         }
-        if let Some(found) = self.straight(caller, ways)? {
-            return Ok(Target::Found(found));
+        if let Some(target) = self.straight(caller, ways)? {
+            return Ok(target);
         }
         // In a root of its own, an absolute path starts there too.
         let is_absolute =
@@ -148,9 +154,9 @@ impl Spoken {
         walk(caller, base, &self.path, ways.last)
     }
 
-    /// Finds what no link is on the way to: where it is, its words tell. Most paths are such, and
-    /// this is the fastest way; None leaves them to the others.
-    fn straight(&self, caller: &Caller, ways: Ways) -> Result<Option<Found>, Errno> {
+    /// Finds what no link is on the way to: where it is, or would be, its words tell. Most paths are
+    /// such, and this is the fastest way; None leaves them to the others.
+    fn straight(&self, caller: &Caller, ways: Ways) -> Result<Option<Target>, Errno> {
         if !ways.resolve.is_empty() {
             return Ok(None);
         }
@@ -164,15 +170,30 @@ impl Spoken {
         if memmem::find(bytes(&spelled), b"..").is_some() {
             return Ok(None);
         }
-        let straight = Ways { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..ways };
-        let Ok(handle) = look(None, &spelled, straight) else { return Ok(None) };
         let real: PathBuf = spelled.components().collect();
         // There each process finds something else.
         if within(Path::new(PROC), &real).is_some() {
             return Ok(None);
         }
-        let stat = fstat(&handle)?;
-        Ok(Some(Found { handle, real, stat, is_foreign: false }))
+        let found = |handle: OwnedFd, real: PathBuf| -> Result<Found, Errno> {
+            let stat = fstat(&handle)?;
+            Ok(Found { handle, real, stat, is_foreign: false })
+        };
+        let straight = Ways { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..ways };
+        match look(None, &spelled, straight) {
+            Ok(handle) => Ok(Some(Target::Found(found(handle, real)?))),
+            Err(Errno::ENOENT) => {
+                let (Some(above), Some(name)) = (real.parent(), real.file_name()) else {
+                    return Ok(None);
+                };
+                let Ok(handle) = look(None, above, Ways { last: true, ..straight }) else {
+                    return Ok(None);
+                };
+                let folder = found(handle, above.to_owned())?;
+                Ok(Some(Target::Missing(Slot { folder, name: name.to_owned() })))
+            }
+            Err(_) => Ok(None),
+        }
     }
 
     /// Finds the place of what is not there, by ways that are the kernel's alone.

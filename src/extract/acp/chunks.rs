@@ -118,7 +118,7 @@ impl Shape {
 /// Whether this may stand between the quotes of a string, and is nothing but text to any reader.
 fn is_plain(text: &[u8]) -> bool {
     // All of it is looked at, since that is faster than stopping at the first.
-    let has_controls = text.iter().fold(false, |has, byte| has | (*byte < b' '));
+    let has_controls = text.iter().min().is_some_and(|least| *least < b' ');
     if has_controls || !has_plain_escapes(text) {
         return false;
     }

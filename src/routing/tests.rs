@@ -317,7 +317,6 @@ async fn allowed_once_is_for_one_tool_call_however_it_asks() {
             assert!(!asked_anew(via(Via::Kernel, "p")).await, "{first:?}");
             assert!(!asked_anew(via(Via::Kernel, "p")).await, "{first:?}");
             // Nothing else.
-            assert!(asked_anew(Request { caller: Some(2), ..via(Via::Kernel, "p") }).await);
             assert!(asked_anew(via(Via::Kernel, "q")).await);
             assert!(asked_anew(Request { action: Action::Write, ..via(Via::Kernel, "p") }).await);
             assert!(
@@ -328,6 +327,18 @@ async fn allowed_once_is_for_one_tool_call_however_it_asks() {
             bench.cancel.cancel();
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_process_was_allowed_once_no_other_opens() {
+    let bench = bench(false, external());
+    let of = |caller| Request { via: Via::Kernel, caller: Some(caller), ..read("a", "s", "p") };
+    assert_eq!(bench.routing.request(of(1)).await, denied("b1"));
+    bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+    assert_eq!(bench.routing.request(of(1)).await, Some(Settlement::Allowed));
+    assert_eq!(bench.routing.request(of(1)).await, Some(Settlement::Allowed));
+    assert_eq!(bench.routing.request(of(2)).await, denied("b2"));
+    bench.cancel.cancel();
 }
 
 #[tokio::test(start_paused = true)]

@@ -18,7 +18,7 @@ async fn a_held_call_waits_for_its_decision() {
     assert_eq!(bench.blocked().await, "b1 s allowed read core/x.ts");
     // Once is for one call, which may open it again.
     tokio::time::sleep(Duration::from_secs(9)).await;
-    assert!(bench.rings(Attempt { pid: 8, ..named("core/x.ts") }).await);
+    assert!(bench.rings(named("core/x.ts")).await);
     assert!(bench.rings(read("core/x.ts")).await);
     tokio::time::sleep(Duration::from_secs(1)).await;
     let second = bench.ring(named("core/x.ts"));
@@ -102,7 +102,7 @@ async fn a_denied_try_that_is_allowed_lets_the_next_through_swept_or_meant() {
     assert!(!bench.rings(named("core/x.ts")).await);
     bench.resolve("b1", ALLOW).await;
     assert!(bench.rings(read("core/x.ts")).await);
-    assert!(bench.rings(Attempt { pid: 8, ..named("core/x.ts") }).await);
+    assert!(bench.rings(named("core/x.ts")).await);
     // It lasts no longer than the turn.
     bench.ends("s");
     bench.begins("s");

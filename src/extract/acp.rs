@@ -10,6 +10,7 @@ mod frame;
 mod gate;
 mod input;
 mod models;
+mod named;
 mod observe;
 mod pending;
 mod replies;

@@ -6,15 +6,16 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{ToolCallStatus, ToolKind};
 
 use super::input::{self, Shape};
+use super::named::{judged, plain_touch};
 use super::update::{Fields, Origin};
 use crate::extract::json::{is_json, text};
-use crate::extract::shell::{self, Command, Role};
+use crate::extract::shell::{self, Command};
 use crate::extract::{Access, Target, Workspace, output, uri};
 use crate::model::{Action, ActivityKind, Touch, fold, wire_path};
 
@@ -364,40 +365,4 @@ fn keep(paths: &mut Vec<String>, path: &str) -> bool {
         paths.push(path.to_owned());
     }
     has_room
-}
-
-/// What a command plainly did with a file; None where it is a guess.
-pub(crate) fn plain_touch(named: &shell::Named) -> Option<(PathBuf, Touch)> {
-    let touch = match named.role {
-        Role::Read => Touch::Read,
-        Role::Write => Touch::Write,
-        Role::Search => Touch::Search,
-        Role::Argument => return None,
-    };
-    named.plain.then(|| (fold(&named.path), touch))
-}
-
-/// The access that a zone judges; None for reading what the system keeps for all.
-pub(crate) fn judged(named: &shell::Named) -> Option<Access> {
-    const SYSTEM: [&str; 13] = [
-        "/usr",
-        "/bin",
-        "/sbin",
-        "/lib",
-        "/lib32",
-        "/lib64",
-        "/libx32",
-        "/opt",
-        "/etc",
-        "/nix",
-        "/run/current-system",
-        "/System",
-        "/Library",
-    ];
-    let action = if named.role == Role::Write { Action::Write } else { Action::Read };
-    // Behind a link, `..` leads elsewhere than its text says.
-    let goes_up = named.path.components().any(|part| part == Component::ParentDir);
-    let of_system = !goes_up && SYSTEM.iter().any(|folder| named.path.starts_with(folder));
-    (action == Action::Write || !of_system)
-        .then(|| Access { path: named.path.clone(), target: Target::File(action) })
 }

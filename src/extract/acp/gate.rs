@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::call::{Call, judged};
+use super::call::Call;
 use super::frame::Frame;
+use super::named::judged;
 use super::sessions::LONGEST_ID;
 use super::strict::{fold, has_doubles, mimics};
 use super::update::{Fields, Origin};

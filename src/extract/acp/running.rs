@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::call::plain_touch;
 use super::frame::Frame;
+use super::named::plain_touch;
 use super::pending::OfAgent;
 use super::update::Fields;
 use super::{Acp, terminal_command};

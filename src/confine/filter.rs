@@ -23,6 +23,13 @@ pub(super) const NATIVE: Option<u32> = if cfg!(target_arch = "x86_64") {
 /// Marks calls of the x32 kind, which have other numbers under the same architecture.
 const X32: u32 = 0x4000_0000;
 
+/// Calls that open, and which of their arguments says how.
+const OPENS: &[(libc::c_long, usize)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+
 /// The bits of a socket's type beside its flags.
 const TYPE: u32 = 0xf;
 
@@ -37,6 +44,9 @@ pub(super) fn program(native: u32) -> Vec<sock_filter> {
         program.push(end(kill));
     }
     let fails = |errno: i32| libc::SECCOMP_RET_ERRNO | errno.cast_unsigned();
+    for (call, flags) in OPENS {
+        program.extend(names_alone(*call, *flags));
+    }
     for (calls, action) in [
         (NOTIFIED, libc::SECCOMP_RET_USER_NOTIF),
         (REFUSED, fails(libc::EPERM)),
@@ -52,6 +62,24 @@ pub(super) fn program(native: u32) -> Vec<sock_filter> {
     program.extend(limits_of_others(fails(libc::EPERM)));
     program.push(end(libc::SECCOMP_RET_ALLOW));
     program
+}
+
+/// Opens that reach no contents: of a folder, to list it, and of a handle, whose every use is judged
+/// for itself. They are many, and names are not protected. Falls through for all others.
+fn names_alone(call: libc::c_long, flags: usize) -> [sock_filter; 7] {
+    let [path, folder] = [libc::O_PATH, libc::O_DIRECTORY].map(bits);
+    // What makes a file, or writes one, is no listing; on old kernels not even with O_DIRECTORY.
+    let more = bits(libc::O_TMPFILE | libc::O_CREAT | libc::O_TRUNC | libc::O_ACCMODE);
+    [
+        jump(libc::BPF_JEQ, number(call), 0, 6),
+        load(argument(flags)),
+        jump(libc::BPF_JSET, path, 2, 0),
+        statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, more),
+        jump(libc::BPF_JEQ, folder, 0, 1),
+        end(libc::SECCOMP_RET_ALLOW),
+        // Later checks look at the number again.
+        load(offset_of!(seccomp_data, nr)),
+    ]
 }
 
 /// A datagram reaches a path without a `connect` that could be judged. Falls through for all other
@@ -173,6 +201,7 @@ mod tests {
                 }
                 0x06 => return k,
                 0x15 => accumulator == k,
+                0x45 => accumulator & k != 0,
                 0x35 => accumulator >= k,
                 other => panic!("{other:#x}"),
             };
@@ -191,9 +220,40 @@ mod tests {
             [(NOTIFIED, RING), (REFUSED, fails(libc::EPERM)), (ABSENT, fails(libc::ENOSYS))]
         {
             for &call in calls {
-                assert_eq!(native(call, [0; 6]), fate, "{call}");
-                assert_eq!(native(call, [u64::MAX; 6]), fate, "{call}");
+                let zeroes = [0; 6];
+                // But for the flag by which nothing is opened.
+                let ones = [u64::MAX ^ u64::from(bits(libc::O_PATH)); 6];
+                assert_eq!(native(call, zeroes), fate, "{call}");
+                assert_eq!(native(call, ones), fate, "{call}");
             }
+        }
+    }
+
+    #[test]
+    fn what_opens_no_contents_goes_on() {
+        let upper = u64::MAX << 32;
+        for (call, at) in OPENS {
+            let fate = |flags: i32| {
+                let fates = [0, upper].map(|upper| {
+                    let mut args = [0; 6];
+                    args[*at] = upper | u64::from(bits(flags));
+                    native(*call, args)
+                });
+                assert_eq!(fates[0], fates[1]);
+                fates[0]
+            };
+            let usual = libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_LARGEFILE;
+            for flags in [libc::O_DIRECTORY, libc::O_PATH, libc::O_PATH | libc::O_DIRECTORY] {
+                assert_eq!(fate(flags), ALLOW);
+                assert_eq!(fate(flags | usual), ALLOW);
+            }
+            for flags in
+                [libc::O_CREAT, libc::O_TRUNC, libc::O_WRONLY, libc::O_RDWR, libc::O_TMPFILE]
+            {
+                assert_eq!(fate(flags), RING);
+                assert_eq!(fate(flags | libc::O_DIRECTORY), RING);
+            }
+            assert_eq!(fate(libc::O_RDONLY | usual), RING);
         }
     }
 

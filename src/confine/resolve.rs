@@ -67,13 +67,16 @@ pub(super) struct Spoken {
 pub(super) struct Ways {
     /// A link at the end is followed.
     pub(super) last: bool,
+    /// What is not there yet is of no use.
+    pub(super) present: bool,
     /// Of `openat2`.
     pub(super) resolve: ResolveFlag,
 }
 
 impl Ways {
-    pub(super) const FOLLOW: Self = Self { last: true, resolve: ResolveFlag::empty() };
-    pub(super) const STAY: Self = Self { last: false, resolve: ResolveFlag::empty() };
+    pub(super) const FOLLOW: Self =
+        Self { last: true, present: false, resolve: ResolveFlag::empty() };
+    pub(super) const STAY: Self = Self { last: false, ..Self::FOLLOW };
 }
 
 impl Found {
@@ -182,6 +185,7 @@ impl Spoken {
         let straight = Ways { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..ways };
         match look(None, &spelled, straight) {
             Ok(handle) => Ok(Some(Target::Found(found(handle, real)?))),
+            Err(Errno::ENOENT) if ways.present => Err(Errno::ENOENT),
             Err(Errno::ENOENT) => {
                 let (Some(above), Some(name)) = (real.parent(), real.file_name()) else {
                     return Ok(None);
@@ -210,7 +214,7 @@ impl Spoken {
 
     /// Finds what must be there, for something to be done with it.
     pub(super) fn find_present(&self, caller: &Caller, ways: Ways) -> Result<Found, Errno> {
-        match self.find(caller, ways)? {
+        match self.find(caller, Ways { present: true, ..ways })? {
             Target::Found(found) if found.is_foreign => Err(Errno::EACCES),
             Target::Found(found) => Ok(found),
             Target::Missing(_) => Err(Errno::ENOENT),

@@ -132,7 +132,8 @@ impl Bounds {
         let own = [workspace.real.as_path()].into_iter().chain(zone.git.places());
         let held = own.chain(zone.eisen.iter().map(PathBuf::as_path));
         let aliases = held.flat_map(|place| mounts::aliases(place, &mounts));
-        let sealed: Vec<PathBuf> = zone.eisen.iter().cloned().chain(aliases).collect();
+        let watching = mounts::watching(&mounts);
+        let sealed = zone.eisen.iter().cloned().chain(aliases).chain(watching).collect();
         Ok(Self {
             sealed,
             private: real(&reach.private).unwrap_or_else(|| fold(&reach.private)),

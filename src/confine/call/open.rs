@@ -72,7 +72,8 @@ impl Call<'_> {
             return self.open_unnamed(spoken, flags, mode, resolve);
         }
         let alone = creates && flags.contains(OFlag::O_EXCL);
-        let ways = Ways { last: !alone && !flags.contains(OFlag::O_NOFOLLOW), resolve };
+        let last = !alone && !flags.contains(OFlag::O_NOFOLLOW);
+        let ways = Ways { last, present: !creates, resolve };
         for _ in 0..TRIES {
             match spoken.find(&self.caller, ways)? {
                 Target::Found(_) if alone => return Err(Errno::EEXIST.into()),
@@ -256,7 +257,8 @@ impl Call<'_> {
         mode: u32,
         resolve: ResolveFlag,
     ) -> Step<Outcome> {
-        let folder = spoken.find_present(&self.caller, Ways { last: true, resolve })?;
+        let folder =
+            spoken.find_present(&self.caller, Ways { last: true, present: true, resolve })?;
         if folder.kind() != SFlag::S_IFDIR {
             return Err(Errno::ENOTDIR.into());
         }

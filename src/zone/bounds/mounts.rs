@@ -1,10 +1,13 @@
-//! Other places of the same files: what is mounted twice has two real paths, and Linux tells which.
+//! What is mounted where: what is mounted twice has two real paths, and Linux tells which.
 
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// File systems by which the kernel is watched at its work, and with it what other processes do.
+const WATCHING: [&str; 2] = ["tracefs", "debugfs"];
 
 /// One line of `/proc/self/mountinfo`, `proc_pid_mountinfo(5)`.
 #[derive(Debug)]
@@ -13,12 +16,18 @@ pub(super) struct Mount {
     /// The folder of the file system that is mounted.
     root: PathBuf,
     point: PathBuf,
+    kind: String,
 }
 
 /// All that is mounted now; nothing where the kernel does not tell.
 pub(super) fn mounts() -> Vec<Mount> {
     let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
     text.split(|&byte| byte == b'\n').filter_map(parse).collect()
+}
+
+/// The places at which the kernel shows what other processes do.
+pub(super) fn watching(mounts: &[Mount]) -> impl Iterator<Item = PathBuf> {
+    mounts.iter().filter(|mount| WATCHING.contains(&&*mount.kind)).map(|mount| mount.point.clone())
 }
 
 /// The places outside a real one at which it, or something that lies in it, can be reached too.
@@ -58,9 +67,13 @@ fn joined(folder: &Path, rest: &Path) -> PathBuf {
 }
 
 fn parse(line: &[u8]) -> Option<Mount> {
+    let text = |field: &[u8]| String::from_utf8(field.to_vec()).ok();
     let mut fields = line.split(|&byte| byte == b' ').skip(2);
-    let device = String::from_utf8(fields.next()?.to_vec()).ok()?;
-    Some(Mount { device, root: unescaped(fields.next()?), point: unescaped(fields.next()?) })
+    let device = text(fields.next()?)?;
+    let (root, point) = (unescaped(fields.next()?), unescaped(fields.next()?));
+    // Any number of fields may stand before the one that ends them.
+    let kind = text(fields.skip_while(|field| *field != b"-").nth(1)?)?;
+    Some(Mount { device, root, point, kind })
 }
 
 /// The kernel writes blanks, line ends and backslashes as octal numbers.
@@ -88,8 +101,20 @@ mod tests {
         let line = b"36 35 98:0 /mnt1/a\\040b /mnt2\\134 rw,noatime master:1 - ext3 /dev/root rw";
         let mount = parse(line).unwrap();
         assert_eq!((mount.device.as_str(), &*mount.root), ("98:0", Path::new("/mnt1/a b")));
-        assert_eq!(mount.point, Path::new("/mnt2\\"));
+        assert_eq!((&*mount.point, &*mount.kind), (Path::new("/mnt2\\"), "ext3"));
         assert!(parse(b"").is_none());
+    }
+
+    #[test]
+    fn where_the_kernel_is_watched_is_known_wherever_that_is() {
+        let lines = [
+            &b"31 24 0:7 / /sys/kernel/debug rw,nosuid shared:14 - debugfs debugfs rw"[..],
+            b"32 24 0:12 / /mnt/t rw - tracefs none rw",
+            b"33 24 8:1 / /mnt/- rw - ext4 tracefs rw",
+        ];
+        let mounts: Vec<_> = lines.map(|line| parse(line).unwrap()).into();
+        let found: Vec<_> = watching(&mounts).collect();
+        assert_eq!(found, ["/sys/kernel/debug", "/mnt/t"].map(PathBuf::from));
     }
 
     #[test]
@@ -102,6 +127,7 @@ mod tests {
             device: device.to_owned(),
             root: inner.into(),
             point: point.to_owned(),
+            kind: "ext4".to_owned(),
         };
         let shown = |mounts: &[Mount]| aliases(&root.join("ws"), mounts);
         let home = || mount("8:1", "/home", &root);

@@ -60,7 +60,7 @@ pub struct Bounds {
     /// The real place of [`Reach::private`].
     private: PathBuf,
     /// Denied whatever else is said.
-    sealed: Vec<PathBuf>,
+    barred: Vec<PathBuf>,
     sockets: Patterns,
     devices: Devices,
     /// Real places outside that [`Confine::Strict`] lets be read and written.
@@ -133,9 +133,9 @@ impl Bounds {
         let held = own.chain(zone.eisen.iter().map(PathBuf::as_path));
         let aliases = held.flat_map(|place| mounts::aliases(place, &mounts));
         let watching = mounts::watching(&mounts);
-        let sealed = zone.eisen.iter().cloned().chain(aliases).chain(watching).collect();
+        let barred = zone.eisen.iter().cloned().chain(aliases).chain(watching).collect();
         Ok(Self {
-            sealed,
+            barred,
             private: real(&reach.private).unwrap_or_else(|| fold(&reach.private)),
             sockets: Patterns::granting(workspace, &reach.sockets)?,
             devices: if strict { Devices::basic() } else { Devices::all() },
@@ -189,7 +189,7 @@ impl Bounds {
 
     /// Whether a denied pattern, or `$EISEN_DIR`, holds a real path, whatever else allows it.
     pub fn is_denied(&self, real: &Path) -> bool {
-        self.is_sealed(real) || self.denies(real)
+        self.is_barred(real) || self.denies(real)
     }
 
     /// Whether a socket at this real path may be connected to: what answers there acts outside
@@ -198,7 +198,7 @@ impl Bounds {
         if self.is_private(real) {
             return true;
         }
-        if self.is_sealed(real) {
+        if self.is_barred(real) {
             return false;
         }
         let place = self.zone.place(real);
@@ -218,7 +218,7 @@ impl Bounds {
         if self.is_private(real) {
             return Verdict::Allowed;
         }
-        if self.is_sealed(real) {
+        if self.is_barred(real) {
             return Verdict::Never;
         }
         if self.is_inside(real) {
@@ -281,11 +281,11 @@ impl Bounds {
 
     fn is_private(&self, real: &Path) -> bool {
         within(&self.private, real).is_some()
-            && !(self.is_sealed(real)
+            && !(self.is_barred(real)
                 && self.zone.eisen.iter().any(|eisen| eisen.starts_with(&self.private)))
     }
 
-    fn is_sealed(&self, real: &Path) -> bool {
-        self.sealed.iter().any(|eisen| within(eisen, real).is_some())
+    fn is_barred(&self, real: &Path) -> bool {
+        self.barred.iter().any(|barred| within(barred, real).is_some())
     }
 }

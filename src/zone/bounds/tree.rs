@@ -49,7 +49,7 @@ impl Bounds {
         if self.is_private(real) {
             return Subtree::All;
         }
-        if self.is_sealed(real) || self.denied.matched(&here.denied) {
+        if self.is_barred(real) || self.denied.matched(&here.denied) {
             return Subtree::None;
         }
         match self.granted_below(real, here, action) {
@@ -176,9 +176,9 @@ impl Bounds {
 
     /// The real places that are judged otherwise than what is around them, the system's aside.
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
-        let sealed = self.sealed.iter().map(std::path::PathBuf::as_path);
+        let barred = self.barred.iter().map(std::path::PathBuf::as_path);
         let workspace = [self.zone.workspace()];
-        sealed.chain(workspace).chain([&*self.private]).chain(self.zone.git.places())
+        barred.chain(workspace).chain([&*self.private]).chain(self.zone.git.places())
     }
 }
 

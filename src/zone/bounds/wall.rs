@@ -124,7 +124,7 @@ impl<'a> Builder<'a> {
         let bounds = self.bounds;
         let Ok(found) = fs::symlink_metadata(place) else { return };
         let here = bounds.here(place);
-        if found.is_symlink() || bounds.is_sealed(place) || bounds.denied.matched(&here.denied) {
+        if found.is_symlink() || bounds.is_barred(place) || bounds.denied.matched(&here.denied) {
             return;
         }
         let full = if found.is_dir() { self.walk(place, &here, 0) } else { self.judge(place) };
@@ -142,7 +142,7 @@ impl<'a> Builder<'a> {
         depth: usize,
     ) {
         let bounds = self.bounds;
-        if bounds.is_sealed(path) || bounds.denied.matched(denied) || *path == *bounds.private {
+        if bounds.is_barred(path) || bounds.denied.matched(denied) || *path == *bounds.private {
             return;
         }
         if path == bounds.zone.workspace() || bounds.zone.git.is_own(path) {
@@ -213,7 +213,7 @@ impl<'a> Builder<'a> {
             let path = folder.join(&name);
             let child = if is_folder {
                 let here = bounds.step(here, &name);
-                if bounds.is_sealed(&path) || bounds.denied.matched(&here.denied) {
+                if bounds.is_barred(&path) || bounds.denied.matched(&here.denied) {
                     (name, Full::NOTHING, Some(here.denied))
                 } else {
                     let full = self.walk(&path, &here, depth + 1);

@@ -202,9 +202,9 @@ where
     }
 
     fn on_response(&mut self, id: &RawValue, outcome: Outcome<'_>) {
-        let pending = id.get().parse().ok().and_then(|id: u64| self.pending.remove(&id));
+        let pending = rpc::number(id).and_then(|id| self.pending.remove(&id));
         match pending {
-            None => tracing::debug!(%id, "the agent answered what was not asked"),
+            None => tracing::warn!(%id, "the agent answered what was not asked"),
             Some(Pending::Call { method, reply }) => {
                 let result = outcome.map(|result| result.unwrap_or(RawValue::NULL).to_owned());
                 if let ("initialize", Ok(result)) = (method, &result) {

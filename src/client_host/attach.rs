@@ -177,6 +177,12 @@ impl Guests {
         }
     }
 
+    fn send_all(&mut self, line: &bytes::Bytes) {
+        for editor in self.editors.keys().copied().collect::<Vec<_>>() {
+            self.send(editor, line.clone());
+        }
+    }
+
     fn answer(&mut self, editor: EditorId, id: &RawValue, outcome: Result<&RawValue, &Error>) {
         self.send(editor, rpc::response(id, outcome));
     }

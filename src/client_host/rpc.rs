@@ -90,6 +90,12 @@ pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, String> {
     }
 }
 
+/// Returns the number that a request of ours had as its id, from what names it. `"3"` is not 3: an
+/// answer has the very id that was asked with (JSON-RPC 2.0, section 5).
+pub(super) fn number(id: &RawValue) -> Option<u64> {
+    id.get().parse().ok()
+}
+
 /// Decodes what a request came with.
 pub(super) fn decode<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Error> {
     let text = params.map_or("null", RawValue::get);

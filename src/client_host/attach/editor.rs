@@ -27,7 +27,8 @@ pub(super) struct Editor {
 pub(super) struct Asked {
     /// The agent's, as the JSON it came as.
     pub(super) id: Box<RawValue>,
-    pub(super) session: SessionId,
+    /// None: it is about a request of the editor.
+    pub(super) session: Option<SessionId>,
     pub(super) is_permission: bool,
 }
 

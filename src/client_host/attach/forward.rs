@@ -221,8 +221,10 @@ where
     fn on_editor_answer(&mut self, editor: EditorId, id: &RawValue, outcome: Outcome<'_>) {
         if let Some(asked) = self.guests.answered(editor, id) {
             self.out.push(rpc::passed_back(&asked.id, outcome), None);
+        } else if rpc::number(id).is_none() {
+            tracing::warn!(%id, "an editor answered what was not asked");
         } else {
-            tracing::debug!(%id, "an editor answered what was not asked");
+            tracing::debug!(%id, "an editor answered what it is not asked any more");
         }
     }
 }

@@ -1,12 +1,14 @@
 //! From the agent to an editor: what is about the editor's sessions, and what it serves itself.
 
+use std::collections::BTreeMap;
+
 use agent_client_protocol_schema::v1::Error;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::editor::Asked;
 use super::{EditorId, Guests, session_of};
-use crate::client_host::actor::Host;
+use crate::client_host::actor::{Host, Pending};
 use crate::client_host::rpc;
 use crate::model::SessionId;
 
@@ -15,7 +17,9 @@ where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
-    /// Passes a notification on if it is about an editor's session; says whether it is.
+    /// Passes a notification on if it is about an editor's session, and says whether it is. One
+    /// that names no session (`elicitation/complete`) every editor hears: who does not know what
+    /// it is about ignores it.
     pub(in crate::client_host) fn tell_editor(
         &mut self,
         method: &str,
@@ -24,7 +28,16 @@ where
         if self.guests.editors.is_empty() {
             return false;
         }
-        let Ok(Some(session)) = session_of(params) else { return false };
+        let session = match session_of(params) {
+            Ok(Some(session)) => session,
+            Ok(None) => {
+                if let Some(line) = rpc::passed_on(None, method, params) {
+                    self.guests.send_all(&line);
+                }
+                return false;
+            }
+            Err(_) => return false,
+        };
         let owner = self.guests.owner(&session);
         let is_early = owner.is_none() && !self.sessions.has(&session) && self.opens();
         if let Some(line) = rpc::passed_on(None, method, params) {
@@ -37,8 +50,8 @@ where
         owner.is_some()
     }
 
-    /// Puts a request before the editor whose session it is about, if it serves that; says whether
-    /// it does, or else the host is to answer. An error is the answer.
+    /// Puts a request before the editor whose session it is about, or whose request, if it serves
+    /// that; says whether it does, or else the host is to answer. An error is the answer.
     pub(in crate::client_host) fn ask_editor(
         &mut self,
         id: &RawValue,
@@ -48,8 +61,31 @@ where
         if self.guests.editors.is_empty() {
             return Ok(false);
         }
-        let Ok(Some(session)) = session_of(params) else { return Ok(false) };
-        self.guests.ask(session, id, method, params)
+        match session_of(params) {
+            Ok(Some(session)) => {
+                let Some(editor) = self.guests.owner(&session) else { return Ok(false) };
+                self.guests.ask(editor, Some(session), id, method, params)
+            }
+            Ok(None) => {
+                let Some((editor, params)) = self.caused(params) else { return Ok(false) };
+                self.guests.ask(editor, None, id, method, Some(&params))
+            }
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Returns the editor whose request params name by the id that the host gave it, and the params
+    /// with the id that the editor did: before a session is open, an elicitation has nothing else
+    /// to be tied to.
+    fn caused(&self, params: Option<&RawValue>) -> Option<(EditorId, Box<RawValue>)> {
+        let mut members: BTreeMap<String, Box<RawValue>> = rpc::decode(params).ok()?;
+        let named = members.get_mut("requestId")?;
+        let Some(Pending::Forwarded(request)) = self.pending.get(&rpc::number(named)?) else {
+            return None;
+        };
+        *named = request.id.clone();
+        let params = rpc::encode(&members).ok()?;
+        self.guests.listens(request.editor).then_some((request.editor, params))
     }
 }
 
@@ -73,12 +109,12 @@ impl Guests {
 
     fn ask(
         &mut self,
-        session: SessionId,
+        editor: EditorId,
+        session: Option<SessionId>,
         id: &RawValue,
         method: &str,
         params: Option<&RawValue>,
     ) -> Result<bool, Error> {
-        let Some(editor) = self.owner(&session) else { return Ok(false) };
         let Some(state) = self.editors.get_mut(&editor) else { return Ok(false) };
         if !state.serves(method) {
             return Ok(false);
@@ -97,7 +133,7 @@ impl Guests {
 
     /// Returns what an editor answered.
     pub(super) fn answered(&mut self, editor: EditorId, id: &RawValue) -> Option<Asked> {
-        let number = id.get().parse().ok()?;
+        let number = rpc::number(id)?;
         self.editors.get_mut(&editor)?.asked.remove(&number)
     }
 
@@ -117,7 +153,9 @@ impl Guests {
     pub(super) fn withdraw_permissions(&mut self, session: &SessionId) -> Vec<Asked> {
         let Some(editor) = self.owner(session) else { return Vec::new() };
         let Some(state) = self.editors.get_mut(&editor) else { return Vec::new() };
-        let of_turn = |_: &u64, asked: &mut Asked| asked.is_permission && asked.session == *session;
+        let of_turn = |_: &u64, asked: &mut Asked| {
+            asked.is_permission && asked.session.as_ref() == Some(session)
+        };
         let withdrawn: Vec<_> = state.asked.extract_if(.., of_turn).collect();
         for (number, _) in &withdrawn {
             self.tell_cancelled(editor, *number);

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use tokio::io::AsyncReadExt;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -101,22 +102,26 @@ impl Run {
             Streams { from_agent: stdio.stdout, to_agent: stdio.stdin, from_client, to_client };
         let (ended, death) = oneshot::channel();
         let (relay_handle, relaying) = proxy.start(streams, death);
-        let (breaking, broken) = watch::channel(None);
-        let mut wires = JoinSet::new();
-        wires.spawn(async move {
-            if let Err(error) = relaying.await {
-                breaking.send_replace(Some(error.to_string()));
-            }
-        });
-
+        // The host's stream ends with this one: it learns why the relay broke off before that.
+        let (end, open) = tokio::io::duplex(1);
         let (host, hosting) = HostHandle::spawn(
             settings.host.clone(),
             launcher,
             permits,
-            from_proxy,
+            from_proxy.chain(end),
             to_proxy,
             CancellationToken::new(),
         );
+        let (breaking, broken) = watch::channel(None);
+        let mut wires = JoinSet::new();
+        let told = host.clone();
+        wires.spawn(async move {
+            if let Err(error) = relaying.await {
+                told.died(&error.to_string());
+                breaking.send_replace(Some(error.to_string()));
+            }
+            drop(open);
+        });
         wires.spawn(hosting);
         let (telling, concern) = watch::channel(None);
         let mut beside = JoinSet::new();

@@ -210,11 +210,15 @@ where
             self.out.push(rpc::notification(method, &json!({ "requestId": number })), None);
             return Ok(());
         }
-        if let Some(session) = session_of(params)? {
-            self.claim(editor, &session)?;
+        let session = session_of(params)?;
+        if let Some(session) = &session {
+            self.claim(editor, session)?;
         }
         let line = rpc::passed_on(None, method, params).ok_or_else(too_long)?;
         self.out.push(line, None);
+        if let ("session/cancel", Some(session)) = (method, session) {
+            self.settle_permissions(&session);
+        }
         Ok(())
     }
 

@@ -135,10 +135,16 @@ where
             return false;
         }
         self.send_cancel(session);
+        self.settle_permissions(session);
+        true
+    }
+
+    /// Answers the permission requests of a turn that was cancelled, so that none keeps it from
+    /// ending.
+    pub(super) fn settle_permissions(&mut self, session: &SessionId) {
         for asked in self.guests.withdraw_permissions(session) {
             self.out.push(cancelled_permission(&asked.id), None);
         }
-        true
     }
 
     fn send_cancel(&mut self, session: &SessionId) {

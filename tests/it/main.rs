@@ -7,6 +7,7 @@ mod check;
 mod cli;
 mod confinement;
 mod confining;
+mod conformance;
 mod demo;
 mod deny;
 mod ending;

@@ -29,17 +29,23 @@ impl std::ops::DerefMut for Puppet {
     }
 }
 
-const SCRIPT: &str = r#"cat "$0.out" & exec cat > "$0.in""#;
+/// Ends with its input, and dies with whoever plays it.
+const SCRIPT: &str = r#"exec 3< "$0.out"; { cat <&3; kill $$; } & exec cat 3<&- > "$0.in""#;
 
 impl Puppet {
-    /// Makes the pipes of the puppet of this name.
+    /// Plays the process of this name.
     pub(crate) fn new(stage: &Stage, name: &str) -> Self {
-        let pipe = |end: &str| {
+        let [input, output] = Self::pipes(stage, name);
+        Self::on(input, output)
+    }
+
+    /// Makes the pipes to and from the process of this name, for whoever else plays it.
+    pub(crate) fn pipes(stage: &Stage, name: &str) -> [PathBuf; 2] {
+        ["in", "out"].map(|end| {
             let path = stage.path(&format!("{name}.{end}"));
             mkfifo(&path, Mode::S_IRWXU).unwrap();
             path
-        };
-        Self::on(pipe("in"), pipe("out"))
+        })
     }
 
     /// Plays the next process of the same name, once the one before is dead and its last lines

@@ -127,7 +127,9 @@ impl Stage {
 
     fn command(&self, agent: &AgentTable) -> Vec<String> {
         let Some(start) = &agent.script else {
-            return Puppet::command(&self.path(""), &agent.id);
+            let command = Puppet::command(&self.path(""), &agent.id);
+            // The configuration has variables of its own.
+            return command.into_iter().map(|word| word.replace("$$", "$$$$")).collect();
         };
         let script = format!("{}.toml", agent.id);
         self.file(&script, &format!("[agent]\nname = {:?}\n{start}{SCRIPT}", agent.id));

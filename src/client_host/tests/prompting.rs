@@ -233,3 +233,14 @@ async fn a_turn_is_read_along_from_its_beginning() {
     scene.agent.end_turn(&running).await;
     assert_eq!(second.await.unwrap().unwrap().text, "of the second");
 }
+
+#[tokio::test]
+async fn only_the_very_id_that_was_asked_with_is_answered() {
+    let mut scene = open(settings()).await;
+    let prompt = scene.prompt("hello", Urgency::Normal);
+    let (request, _) = scene.agent.prompted().await;
+    let text = json!({ "id": request["id"].to_string() });
+    scene.agent.answer(&text, json!({ "stopReason": "refusal" })).await;
+    scene.agent.end_turn(&request).await;
+    assert_eq!(prompt.await.unwrap().unwrap().stop_reason, "end_turn");
+}

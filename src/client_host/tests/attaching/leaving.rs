@@ -155,3 +155,25 @@ async fn requests_to_an_agent_that_closed_its_input_fail_at_once() {
     }
     scene.cancel.cancel();
 }
+
+#[tokio::test]
+async fn an_editor_that_cancels_owes_the_agent_no_answer() {
+    let mut scene = team().await;
+    let mut editor = Editor::attach(&scene).await;
+    editor.open(&mut scene.agent, "e").await;
+    let prompt = editor.prompt(&mut scene.agent, "e").await;
+    scene.agent.request(1, "session/request_permission", json!({ "sessionId": "e" })).await;
+    let asked = editor.expect("session/request_permission").await;
+    editor.send(json!({ "method": "session/cancel", "params": { "sessionId": "e" } })).await;
+    scene.agent.expect("session/cancel").await;
+    let cancelled = json!({ "outcome": { "outcome": "cancelled" } });
+    assert_eq!(scene.agent.answered(1).await, cancelled);
+    let withdrawn = editor.expect("$/cancel_request").await;
+    assert_eq!(withdrawn["params"], json!({ "requestId": asked["id"] }));
+    // One that answers as well is not passed on a second time.
+    editor.send(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": cancelled })).await;
+    editor.request("list", "session/list", json!({})).await;
+    scene.agent.expect("session/list").await;
+    scene.agent.answer(&prompt, json!({ "stopReason": "cancelled" })).await;
+    editor.answered("turn").await;
+}

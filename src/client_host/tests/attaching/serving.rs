@@ -156,3 +156,46 @@ async fn an_agent_that_does_not_read_slows_its_editor_and_not_the_host() {
     }
     filling.await.unwrap();
 }
+
+#[tokio::test]
+async fn what_is_about_a_request_goes_to_whose_request_it_is() {
+    let mut scene = team().await;
+    let mut one = Editor::attach(&scene).await;
+    let mut two = Editor::attach(&scene).await;
+    one.request("mine", "authenticate", json!({})).await;
+    let request = scene.agent.expect("authenticate").await;
+    let about = json!({ "mode": "url", "requestId": request["id"], "elicitationId": "e" });
+    scene.agent.request(9, "elicitation/create", about).await;
+    let asked = one.expect("elicitation/create").await;
+    let about = json!({ "mode": "url", "requestId": "mine", "elicitationId": "e" });
+    assert_eq!(asked["params"], about);
+    let accepted = json!({ "action": "accept" });
+    one.send(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": accepted })).await;
+    assert_eq!(scene.agent.answered(9).await, accepted);
+    // Nobody's, and a text that only looks like its id.
+    for id in [json!(4000), json!(request["id"].to_string())] {
+        let about = json!({ "mode": "url", "requestId": id, "elicitationId": "e" });
+        let refused = scene.agent.ask(10, "elicitation/create", about).await;
+        assert_eq!(refused["code"], -32601, "{refused}");
+    }
+    // Who was not asked ignores that it is over.
+    let over = json!({ "elicitationId": "e" });
+    scene.agent.send(json!({ "method": "elicitation/complete", "params": over })).await;
+    for editor in [&mut one, &mut two] {
+        assert_eq!(editor.expect("elicitation/complete").await["params"], over);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_under_another_id_answers_nothing() {
+    let mut scene = team().await;
+    let mut editor = Editor::initialized(&scene, all()).await;
+    editor.open(&mut scene.agent, "e").await;
+    scene.agent.request(9, "fs/read_text_file", json!({ "sessionId": "e", "path": "/a" })).await;
+    let asked = editor.expect("fs/read_text_file").await;
+    for (id, content) in [(json!(asked["id"].to_string()), "no"), (asked["id"].clone(), "yes")] {
+        let result = json!({ "content": content });
+        editor.send(json!({ "jsonrpc": "2.0", "id": id, "result": result })).await;
+    }
+    assert_eq!(scene.agent.answered(9).await["content"], "yes");
+}

@@ -12,6 +12,7 @@ use nix::sys::stat::{FchmodatFlags, Mode, SFlag, UtimensatFlags, fchmodat, utime
 use nix::sys::time::TimeSpec;
 use nix::unistd::{Gid, Uid, fchownat, ftruncate};
 
+use super::names::spare_device;
 use super::{Call, HERE, Outcome, Step, low, low_unsigned};
 use crate::confine::raw;
 use crate::confine::resolve::{Found, Spoken, Ways};
@@ -220,6 +221,7 @@ impl Call<'_> {
         file: &Subject,
         change: impl FnOnce(&str) -> Result<(), Errno>,
     ) -> Step<Outcome> {
+        spare_device(&file.found)?;
         // What is in no folder (a pipe, memory) is the caller's own.
         if file.found.real.has_root() {
             self.demand_write(&file.found, &file.spoken)?;

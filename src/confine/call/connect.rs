@@ -32,7 +32,7 @@ impl Call<'_> {
         let number = super::low(socket);
         if !is_unix(family) {
             let socket = self.socket(number)?;
-            return connect(socket, address, None);
+            return self.connected(socket, address, None);
         }
         let (Some(&first), path) = (rest.first(), until_nul(rest)) else {
             return Err(Errno::EINVAL.into());
@@ -51,7 +51,23 @@ impl Call<'_> {
         let mut address = family.to_vec();
         address.extend_from_slice(found.path().as_bytes());
         address.push(0);
-        connect(self.socket(number)?, address, Some(found))
+        self.connected(self.socket(number)?, address, Some(found))
+    }
+
+    /// Connects: at once if that cannot wait for the other side. `found` is kept for as long.
+    fn connected(&self, socket: OwnedFd, address: Vec<u8>, found: Option<Found>) -> Step<Outcome> {
+        let flags = OFlag::from_bits_retain(fcntl(&socket, FcntlArg::F_GETFL)?);
+        let identity = if self.has_rights { Some(self.identity()?.clone()) } else { None };
+        let connect = move || {
+            let rights = identity.as_ref().map(raw::borrow_rights).transpose()?;
+            let connected = raw::connect(&socket, &address);
+            drop((rights, found));
+            connected.map(|()| Outcome::Done)
+        };
+        if flags.contains(OFlag::O_NONBLOCK) {
+            return Ok(connect()?);
+        }
+        Ok(Outcome::Later(Box::new(connect)))
     }
 
     /// Makes a name in the wall's stead where no rule lets one be made. The socket's own address is
@@ -119,20 +135,6 @@ impl Call<'_> {
             Err(Errno::ESRCH)
         }
     }
-}
-
-/// Connects: at once if that cannot wait for the other side. `found` is kept for as long.
-fn connect(socket: OwnedFd, address: Vec<u8>, found: Option<Found>) -> Step<Outcome> {
-    let flags = OFlag::from_bits_retain(fcntl(&socket, FcntlArg::F_GETFL)?);
-    if flags.contains(OFlag::O_NONBLOCK) {
-        raw::connect(&socket, &address)?;
-        return Ok(Outcome::Done);
-    }
-    Ok(Outcome::Later(Box::new(move || {
-        let connected = raw::connect(&socket, &address);
-        drop(found);
-        connected.map(|()| Outcome::Done)
-    })))
 }
 
 /// Binds a socket to a name in the folder that was judged. This thread has a working directory and

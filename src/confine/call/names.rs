@@ -13,10 +13,18 @@ use nix::libc;
 use nix::sys::stat::{Mode, SFlag, mkdirat, mknodat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
+use super::open::TERMINALS;
 use super::{Call, Outcome, Step, Stop};
 use crate::confine::resolve::{Found, Slot, Spoken, Ways};
 use crate::model::{Action, wire_real};
 use crate::zone::Denied;
+
+/// Fails for a device, which the whole machine has. A terminal is its user's.
+pub(super) fn spare_device(found: &Found) -> Result<(), Errno> {
+    let is_device = matches!(found.kind(), SFlag::S_IFCHR | SFlag::S_IFBLK);
+    let is_terminal = found.real.starts_with(TERMINALS);
+    if is_device && !is_terminal { Err(Errno::EPERM) } else { Ok(()) }
+}
 
 /// Entries of a folder that comes from outside; one with more is not looked through.
 const MOVED_MAX: usize = 200_000;
@@ -88,7 +96,7 @@ impl Call<'_> {
 
     pub(super) fn remove(&self, spoken: &Spoken, flags: u64) -> Step<Outcome> {
         let Some(slot) = spoken.slot(&self.caller)? else { return Ok(Outcome::GoOn) };
-        slot.occupant()?;
+        spare_device(&slot.occupant()?)?;
         if self.bounds.is_held(&slot.real()) {
             return Err(Errno::EBUSY.into());
         }
@@ -118,6 +126,7 @@ impl Call<'_> {
         let moved = from.occupant()?;
         let exchanges = flags.contains(RenameFlags::RENAME_EXCHANGE);
         let replaced = to.occupant().ok();
+        [Some(&moved), replaced.as_ref()].into_iter().flatten().try_for_each(spare_device)?;
         if exchanges && replaced.is_none() {
             return Err(Errno::ENOENT.into());
         }

@@ -19,7 +19,7 @@ const SAID: OFlag =
     OFlag::O_CREAT.union(OFlag::O_EXCL).union(OFlag::O_NOFOLLOW).union(OFlag::O_DIRECTORY);
 
 /// The other ends of all terminals.
-const TERMINALS: &str = "/dev/pts";
+pub(super) const TERMINALS: &str = "/dev/pts";
 
 /// How often a file may come and go between a look and an open.
 const TRIES: usize = 4;

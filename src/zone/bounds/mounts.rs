@@ -34,16 +34,26 @@ pub(super) fn watching(mounts: &[Mount]) -> impl Iterator<Item = PathBuf> {
 pub(super) fn aliases(place: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
     let around = mounts.iter().filter(|mount| place.starts_with(&mount.point));
     // Of those at one point the last hides the others.
-    let Some(home) = around.max_by_key(|mount| mount.point.as_os_str().len()) else {
-        return Vec::new();
-    };
-    let Ok(within) = place.strip_prefix(&home.point) else { return Vec::new() };
+    let home = around.max_by_key(|mount| mount.point.as_os_str().len());
+    let below = mounts.iter().filter(|mount| mount.point.starts_with(place));
+    let parts = home.map(|home| (home, place)).into_iter();
+    let parts = parts.chain(below.map(|mount| (mount, mount.point.as_path())));
+    let mut found: Vec<_> =
+        parts.flat_map(|(home, part)| aliases_of(home, part, place, mounts)).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Where else a part of `place` is that `home` mounts.
+fn aliases_of(home: &Mount, part: &Path, place: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
+    let Ok(within) = part.strip_prefix(&home.point) else { return Vec::new() };
     let inner = joined(&home.root, within);
     let same = mounts.iter().filter(|mount| mount.device == home.device);
     same.filter_map(|mount| {
         let (alias, of) = match (inner.strip_prefix(&mount.root), mount.root.strip_prefix(&inner)) {
-            (Ok(rest), _) => (joined(&mount.point, rest), place.to_owned()),
-            (_, Ok(part)) => (mount.point.clone(), joined(place, part)),
+            (Ok(rest), _) => (joined(&mount.point, rest), part.to_owned()),
+            (_, Ok(rest)) => (mount.point.clone(), joined(part, rest)),
             _ => return None,
         };
         // What lies in the place itself is judged there; other mounts may hide either.
@@ -140,6 +150,10 @@ mod tests {
         assert!(shown(&[home(), mount("8:1", "/home", &root.join("elsewhere"))]).is_empty());
         // Another file system.
         assert!(shown(&[home(), mount("8:2", "/home/ws", &root)]).is_empty());
+        // Something from elsewhere that is mounted into it, at its origin.
+        let into = mount("8:3", "/srv/part", &root.join("ws/part"));
+        let origin = mount("8:3", "/srv", &again.join("ws"));
+        assert_eq!(shown(&[home(), into, origin]), [again.join("ws/part")]);
         // In the place itself.
         assert!(shown(&[home(), mount("8:1", "/home/ws/part", &root.join("ws/part"))]).is_empty());
     }

@@ -8,6 +8,7 @@ mod actor;
 mod attach;
 mod content;
 mod dispatch;
+mod elicitations;
 mod error;
 mod files;
 mod handshake;
@@ -62,11 +63,14 @@ pub struct HostSettings {
     pub initialize_timeout: Duration,
 }
 
-/// How a permission request inside the zone is answered.
+/// How a permission request inside the zone is answered, and a question to the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PermissionPolicy {
     Allow,
     Deny,
+    /// The orchestrator is asked before a permission request comes here, and is not asked what
+    /// only a user can know.
+    Orchestrator,
 }
 
 /// Which prompts go first.

@@ -90,7 +90,8 @@ impl Conditions {
                 cwd: agent.cwd.clone(),
                 permissions: match agent.permissions {
                     Permissions::Deny => PermissionPolicy::Deny,
-                    Permissions::Allow | Permissions::Orchestrator => PermissionPolicy::Allow,
+                    Permissions::Allow => PermissionPolicy::Allow,
+                    Permissions::Orchestrator => PermissionPolicy::Orchestrator,
                 },
                 terminals: agent.zone.spec.terminals,
                 mcp_servers: agent.mcp_servers.clone(),

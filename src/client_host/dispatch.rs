@@ -1,14 +1,18 @@
 //! What each request of the agent means: which permit it needs, and whose work it is.
 
-use agent_client_protocol_schema::v1::{CreateTerminalRequest, Error, ReadTextFileRequest};
+use agent_client_protocol_schema::v1::{
+    CreateElicitationResponse, CreateTerminalRequest, Error, ReadTextFileRequest, RequestId,
+};
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::actor::Host;
+use super::actor::{Host, Pending};
+use super::elicitations::{self, Question};
 use super::permissions::{self, PermissionRequest};
 use super::requests::{Done, Outcome};
-use super::{files, rpc};
+use super::{PermissionPolicy, files, rpc};
 use crate::model::Action;
 use crate::zone::Permit;
 
@@ -57,6 +61,11 @@ where
         if method == "session/request_permission" {
             let request = rpc::decode(params)?;
             self.answer(id, &self.permission(&request));
+            return Ok(());
+        }
+        if method == "elicitation/create" {
+            let answer = self.elicitation(&rpc::decode(params)?)?;
+            self.answer(id, &answer);
             return Ok(());
         }
         self.requests.admit()?;
@@ -124,7 +133,25 @@ where
         permissions::outcome(chosen)
     }
 
-    fn answer(&mut self, id: &RawValue, result: &Value) {
+    /// A question that belongs to a cancelled turn is cancelled, and one that an editor's request
+    /// led to is not the host's to accept.
+    fn elicitation(&self, question: &Question) -> Result<CreateElicitationResponse, Error> {
+        let is_cancelled = |session: &String| self.sessions.is_cancelled(session);
+        if question.session_id.as_ref().is_some_and(is_cancelled) {
+            return Ok(elicitations::cancelled());
+        }
+        let is_editors = question.request_id.as_ref().is_some_and(|id| self.is_forwarded(id));
+        let policy = *self.shared.permissions.borrow();
+        elicitations::answer(if is_editors { PermissionPolicy::Deny } else { policy }, question)
+    }
+
+    fn is_forwarded(&self, request: &RequestId) -> bool {
+        let RequestId::Number(number) = request else { return false };
+        let pending = u64::try_from(*number).ok().and_then(|number| self.pending.get(&number));
+        matches!(pending, Some(Pending::Forwarded(_)))
+    }
+
+    fn answer(&mut self, id: &RawValue, result: &impl Serialize) {
         let result = rpc::encode(result);
         self.out.push(rpc::response(id, result.as_deref()), None);
     }

@@ -37,6 +37,7 @@ impl HostHandle {
             "clientCapabilities": {
                 "fs": { "readTextFile": true, "writeTextFile": true },
                 "terminal": settings.terminals,
+                "elicitation": { "form": {} },
             },
             "clientInfo": { "name": "eisen-core", "version": env!("CARGO_PKG_VERSION") },
         });

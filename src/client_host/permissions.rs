@@ -27,7 +27,9 @@ pub(super) struct Offered {
 /// and the zone would not see what it does.
 pub(super) fn choose(policy: PermissionPolicy, options: &[Offered]) -> Option<&str> {
     let kinds: &[&str] = match policy {
-        PermissionPolicy::Allow => &["allow_once", "reject_once", "reject_always"],
+        PermissionPolicy::Allow | PermissionPolicy::Orchestrator => {
+            &["allow_once", "reject_once", "reject_always"]
+        }
         PermissionPolicy::Deny => &["reject_once", "reject_always"],
     };
     kinds

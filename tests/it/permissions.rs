@@ -76,3 +76,36 @@ fn permissions_can_be_the_orchestrators_to_give() {
         assert_eq!(port.said(prompt), said);
     }
 }
+
+#[test]
+fn questions_to_the_user_are_answered_by_the_same_policy() {
+    let question = |mode: &str, field: serde_json::Value| {
+        let schema =
+            json!({"type": "object", "properties": {"branch": field}, "required": ["branch"]});
+        json!({
+            "sessionId": "t", "message": "Which branch?", "mode": mode, "requestedSchema": schema,
+            "elicitationId": "e", "url": "https://example.com/branch",
+        })
+    };
+    for policy in ["allow", "deny", "orchestrator"] {
+        let stage = Stage::new();
+        let mut ui = stage.puppet("ui");
+        let keys = format!("permissions = \"{policy}\"");
+        let team = stage.team("", vec![agent("ui").puppet().with(&keys)]);
+        let offered = ui.serve("initialize", &json!({"protocolVersion": 1}));
+        assert_eq!(offered["clientCapabilities"]["elicitation"], json!({"form": {}}));
+        ui.serve("session/new", &json!({"sessionId": "t"}));
+        team.steer_when_ready(&["ui"]);
+        let filled = json!({"type": "string", "default": "main"});
+        let mut asked =
+            |mode, field| ui.call("elicitation/create", &question(mode, field))["result"].clone();
+        let declined = json!({"action": "decline"});
+        let accepted = json!({"action": "accept", "content": {"branch": "main"}});
+        let expected = if policy == "allow" { &accepted } else { &declined };
+        assert_eq!(asked("form", filled.clone()), *expected, "{policy}");
+        assert_eq!(asked("form", json!({"type": "string"})), declined, "{policy}");
+        assert_eq!(asked("url", filled), declined, "{policy}");
+        let malformed = ui.call("elicitation/create", &json!({"sessionId": "t", "mode": "form"}));
+        assert_eq!(malformed["error"]["code"], -32602, "{malformed}");
+    }
+}

@@ -11,6 +11,11 @@ fn permission() -> Value {
     json!({ "sessionId": "s", "toolCall": { "toolCallId": "c" }, "options": options })
 }
 
+fn question() -> Value {
+    let schema = json!({ "properties": { "x": { "type": "string", "default": "y" } } });
+    json!({ "sessionId": "s", "message": "?", "mode": "form", "requestedSchema": schema })
+}
+
 #[tokio::test]
 async fn a_cancelled_turn_ends_by_the_agents_own_answer() {
     let mut scene = open(settings()).await;
@@ -29,6 +34,8 @@ async fn a_cancelled_turn_ends_by_the_agents_own_answer() {
     assert!(!running.is_finished());
     let asked = scene.agent.ask(1, "session/request_permission", permission()).await;
     assert_eq!(asked, json!({ "outcome": { "outcome": "cancelled" } }));
+    let asked = scene.agent.ask(3, "elicitation/create", question()).await;
+    assert_eq!(asked, json!({ "action": "cancel" }));
     scene.agent.answer(&request, json!({ "stopReason": "cancelled" })).await;
     assert_eq!(running.await.unwrap().unwrap().stop_reason, "cancelled");
 
@@ -37,6 +44,11 @@ async fn a_cancelled_turn_ends_by_the_agents_own_answer() {
     let (request, _) = scene.agent.prompted().await;
     let asked = scene.agent.ask(2, "session/request_permission", permission()).await;
     assert_eq!(asked["outcome"]["optionId"], "once");
+    let asked = scene.agent.ask(4, "elicitation/create", question()).await;
+    assert_eq!(asked, json!({ "action": "accept", "content": { "x": "y" } }));
+    scene.host.set_permissions(PermissionPolicy::Deny);
+    let asked = scene.agent.ask(5, "elicitation/create", question()).await;
+    assert_eq!(asked, json!({ "action": "decline" }));
     scene.agent.end_turn(&request).await;
     next.await.unwrap().unwrap();
 }

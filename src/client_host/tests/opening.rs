@@ -203,6 +203,7 @@ async fn client_and_agent_say_who_they_are() {
                 "clientCapabilities": {
                     "fs": { "readTextFile": true, "writeTextFile": true },
                     "terminal": terminals,
+                    "elicitation": { "form": {} },
                 },
                 "clientInfo": { "name": "eisen-core", "version": env!("CARGO_PKG_VERSION") },
             });

@@ -98,7 +98,15 @@ async fn what_cannot_be_done_is_said() {
     check(
         "elicitation/create",
         json!({}),
-        expect![[r#"{"code":-32601,"message":"Method not found: elicitation/create"}"#]],
+        expect![[
+            r#"{"code":-32602,"message":"Invalid params: missing field `mode` at line 1 column 2"}"#
+        ]],
+    )
+    .await;
+    check(
+        "elicitation/create",
+        json!({ "sessionId": "s", "message": "?", "mode": "form", "requestedSchema": 7 }),
+        expect![[r#"{"code":-32602,"message":"Invalid params: invalid type: integer `7`, expected struct ElicitationSchema at line 1 column 1"}"#]],
     )
     .await;
     // Not offered, so it is not there.

@@ -71,6 +71,20 @@ async fn an_editor_that_offers_nothing_is_asked_only_for_what_is_its_alone() {
         scene.agent.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
         assert_eq!(editor.expect(method).await["params"], params);
     }
+    // What the agent needs to know for an editor's request is not the host's to say.
+    let params = json!({ "cwd": "/w", "mcpServers": [] });
+    editor
+        .send(json!({ "jsonrpc": "2.0", "id": 1, "method": "session/new", "params": params }))
+        .await;
+    let asked = scene.agent.expect("session/new").await;
+    let question = |request: Value| {
+        let schema = json!({ "properties": {} });
+        json!({ "requestId": request, "message": "?", "mode": "form", "requestedSchema": schema })
+    };
+    let answer = scene.agent.ask(7, "elicitation/create", question(asked["id"].clone())).await;
+    assert_eq!(answer, json!({ "action": "decline" }));
+    let answer = scene.agent.ask(8, "elicitation/create", question(json!("mine"))).await;
+    assert_eq!(answer, json!({ "action": "accept", "content": {} }));
     // What names no session is nobody's.
     assert_eq!(scene.agent.ask(6, "_vendor/ask", json!({})).await["code"], -32601);
 }

@@ -1,4 +1,4 @@
-//! The extractor of the Agent Client Protocol, version 1.
+//! The extractor of the Agent Client Protocol, version 1, and of version 2 as far as it is drafted.
 //!
 //! Keeps what one agent's lines left to remember (sessions, running requests, tool calls,
 //! terminals), all of it bounded. Knows neither the zone that judges nor the tracker that counts.
@@ -17,6 +17,7 @@ mod replies;
 mod running;
 mod sessions;
 mod strict;
+mod subject;
 mod terminals;
 mod update;
 mod usage;

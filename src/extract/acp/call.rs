@@ -50,6 +50,8 @@ pub(crate) struct Call {
     locations: Vec<String>,
     /// Diffs, and what its input says is written.
     written: Vec<String>,
+    /// What diffs copy from.
+    copied: Vec<String>,
     paths: Vec<String>,
     folders: Vec<String>,
     commands: Vec<shell::Named>,
@@ -96,6 +98,9 @@ impl Call {
         for path in &fields.diffs {
             self.unreadable |= !keep(&mut self.written, path);
         }
+        for path in &fields.copied {
+            self.unreadable |= !keep(&mut self.copied, path);
+        }
         if let Some(raw) = fields.input {
             self.absorb_input(raw, cwd, workspace);
         }
@@ -105,7 +110,8 @@ impl Call {
 
     /// What its touches depend on beside its title. What it names only grows.
     fn tells(&self) -> impl PartialEq + use<> {
-        let named = [&self.locations, &self.written, &self.paths, &self.folders].map(Vec::len);
+        let named = [&self.locations, &self.written, &self.copied, &self.paths, &self.folders];
+        let named = named.map(Vec::len);
         let commands = (self.commands.len(), self.has_command);
         let ended = (self.is_completed(), self.ended());
         (self.stage, self.kind, ended, named, commands, self.shape)
@@ -201,6 +207,9 @@ impl Call {
         for path in self.written().filter_map(resolve) {
             add(path, Touch::Write);
         }
+        for path in self.copied.iter().filter_map(resolve) {
+            add(path, Touch::Read);
+        }
         let touch = self.touch().unwrap_or(if self.shape.writes {
             Touch::Write
         } else if self.shape.searches {
@@ -244,6 +253,9 @@ impl Call {
         }
         for path in self.written() {
             ask(resolve(path)?, Target::File(Action::Write));
+        }
+        for path in &self.copied {
+            ask(resolve(path)?, Target::File(Action::Read));
         }
         let title = self.title_command(cwd, workspace);
         for access in self.commands.iter().chain(&title).filter_map(judged) {

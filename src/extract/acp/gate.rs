@@ -13,6 +13,7 @@ use super::frame::Frame;
 use super::named::judged;
 use super::sessions::LONGEST_ID;
 use super::strict::{fold, has_doubles, mimics};
+use super::subject::Subject;
 use super::update::{Fields, Origin};
 use super::{Acp, replies, terminal_command};
 use crate::extract::json::{Members, elements, is_json, text};
@@ -27,7 +28,7 @@ const GATED: [(&str, Via); 4] = [
     ("session/request_permission", Via::Permission),
 ];
 /// Members of their parameters that are read here or by the client.
-const PARAMETERS: [&str; 11] = [
+const PARAMETERS: [&str; 13] = [
     "sessionId",
     "path",
     "line",
@@ -38,11 +39,14 @@ const PARAMETERS: [&str; 11] = [
     "cwd",
     "env",
     "toolCall",
+    "subject",
+    "title",
     "options",
 ];
 const CALL: [&str; 7] =
     ["toolCallId", "kind", "status", "title", "content", "locations", "rawInput"];
-const PLACE: [&str; 2] = ["path", "type"];
+const PLACE: [&str; 3] = ["path", "type", "changes"];
+const CHANGE: [&str; 3] = ["operation", "path", "oldPath"];
 /// Requests of one batch that are answered; nobody sends more.
 const MOST_REPLIES: usize = 1000;
 
@@ -167,13 +171,12 @@ impl Acp {
         session: &SessionId,
         params: &Members<'_>,
     ) -> Result<Vec<Access>, Unclear> {
-        let call = params.get("toolCall").and_then(Members::of).ok_or("it names no tool call")?;
-        let places = ["locations", "content"].iter().filter_map(|key| call.get(key));
-        let misspelt = places
-            .flat_map(|places| elements(places).unwrap_or_default())
-            .filter_map(Members::of)
-            .any(|place| misspells(&place, &PLACE));
-        if misspelt || misspells(&call, &CALL) {
+        let call = match Subject::of(params)? {
+            Subject::Call(call) => call,
+            Subject::Command(command) => return self.terminal_accesses(session, &command),
+            Subject::Untold => return Ok(Vec::new()),
+        };
+        if misspells(&call, &CALL) || misspells_place(&call) {
             return Err("a member of its tool call is misspelt");
         }
         let fields = Fields::of(&call, Origin::Permission).ok_or("its tool call has no id")?;
@@ -207,6 +210,15 @@ fn permission_options(params: &Members<'_>) -> Result<Vec<PermissionOption>, Unc
         Some(PermissionOption { id, kind })
     };
     options.into_iter().map(|raw| option(raw).ok_or("an option of it has no id")).collect()
+}
+
+fn misspells_place(call: &Members<'_>) -> bool {
+    let objects = |raw| elements(raw).unwrap_or_default().into_iter().filter_map(Members::of);
+    let places = ["locations", "content"].iter().filter_map(|key| call.get(key)).flat_map(objects);
+    places.into_iter().any(|place| {
+        let mut changes = place.get("changes").into_iter().flat_map(objects);
+        misspells(&place, &PLACE) || changes.any(|change| misspells(&change, &CHANGE))
+    })
 }
 
 fn misspells(members: &Members<'_>, known: &[&str]) -> bool {

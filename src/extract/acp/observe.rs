@@ -15,6 +15,7 @@ use super::models::Choice;
 use super::pending::{OfAgent, OfClient};
 use super::running::runs;
 use super::sessions::LONGEST_ID;
+use super::subject::Subject;
 use super::update::{Fields, Origin, typed};
 use super::usage::usage;
 use super::{Acp, failure};
@@ -193,9 +194,9 @@ impl Acp {
         match method {
             "session/update" => self.update(&session, &params, frame, told),
             "session/request_permission" => {
-                let call = params.get("toolCall").and_then(Members::of);
-                let fields = call.and_then(|call| Fields::of(&call, Origin::Permission));
-                if let Some(fields) = fields {
+                if let Ok(Subject::Call(call)) = Subject::of(&params)
+                    && let Some(fields) = Fields::of(&call, Origin::Permission)
+                {
                     self.call(&session, &fields, told);
                 }
             }
@@ -242,7 +243,7 @@ impl Acp {
         let Some(update) = Members::of(raw) else { return };
         let origin = match update.text("sessionUpdate").as_deref() {
             Some("tool_call") => Origin::Call,
-            Some("tool_call_update") => Origin::Update,
+            Some("tool_call_update" | "tool_call_content_chunk") => Origin::Update,
             Some("usage_update") => {
                 let known = self.sessions.get_mut(session);
                 let news = usage(raw, &update).and_then(|usage| match known {

@@ -9,6 +9,7 @@ mod models;
 mod observe;
 mod properties;
 mod running;
+mod version_2;
 mod waiting;
 
 use std::path::PathBuf;

@@ -27,8 +27,10 @@ pub(crate) struct Fields<'a> {
     pub(crate) status: Option<ToolCallStatus>,
     pub(crate) title: Option<Cow<'a, str>>,
     pub(crate) locations: Vec<Location>,
-    /// Paths of the diffs in its content.
+    /// What the diffs in its content write.
     pub(crate) diffs: Vec<String>,
+    /// What they copy from.
+    pub(crate) copied: Vec<String>,
     /// Texts of its content, as the JSON they came as: they are long, and rarely looked at.
     pub(crate) texts: Vec<&'a str>,
     pub(crate) input: Option<&'a str>,
@@ -50,10 +52,11 @@ impl<'a> Fields<'a> {
             id: members.text("toolCallId")?.into_owned(),
             origin,
             kind: members.get("kind").and_then(typed),
-            status: members.get("status").and_then(typed),
+            status: members.get("status").and_then(status),
             title: members.text("title"),
             locations: Vec::new(),
             diffs: Vec::new(),
+            copied: Vec::new(),
             texts: Vec::new(),
             input: members.get("rawInput").filter(|raw| !matches!(*raw, "null" | "{}")),
             unreadable: false,
@@ -61,12 +64,15 @@ impl<'a> Fields<'a> {
         for location in members.get("locations").and_then(elements).unwrap_or_default() {
             let Some(location) = Members::of(location) else { continue };
             let has_line = location.get("line").is_some_and(|line| line != "null");
-            if let Some(path) = fields.path(&location) {
+            if let Some(path) = fields.path(&location, "path") {
                 fields.locations.push(Location { path, has_line });
             }
         }
-        for item in members.get("content").and_then(elements).unwrap_or_default() {
-            fields.content(item);
+        if let Some(content) = members.get("content") {
+            // One that is added by itself is no array.
+            elements(content).unwrap_or_else(|| vec![content]).into_iter().for_each(|item| {
+                fields.content(item);
+            });
         }
         Some(fields)
     }
@@ -75,8 +81,15 @@ impl<'a> Fields<'a> {
         let Some(item) = Members::of(item) else { return };
         match item.text("type").as_deref() {
             Some("diff") => {
-                let path = self.path(&item);
+                let known = self.diffs.len();
+                let path = self.path(&item, "path");
                 self.diffs.extend(path);
+                // As version 2 has them: many files in one diff.
+                let changes = item.get("changes").filter(|raw| *raw != "null");
+                for change in changes.and_then(elements).unwrap_or_default() {
+                    self.change(change);
+                }
+                self.unreadable |= self.diffs.len() == known;
             }
             Some("content") => {
                 let block = item.get("content").and_then(Members::of);
@@ -86,12 +99,33 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn path(&mut self, members: &Members<'_>) -> Option<String> {
-        let raw = members.get("path")?;
+    /// Takes a change of an operation that is not known for one that writes all it names.
+    fn change(&mut self, change: &str) {
+        let Some(change) = Members::of(change) else {
+            self.unreadable = true;
+            return;
+        };
+        let (old, path) = (self.path(&change, "oldPath"), self.path(&change, "path"));
+        self.unreadable |= path.is_none();
+        self.diffs.extend(path);
+        if change.text("operation").as_deref() == Some("copy") {
+            self.copied.extend(old);
+        } else {
+            self.diffs.extend(old);
+        }
+    }
+
+    fn path(&mut self, members: &Members<'_>, name: &str) -> Option<String> {
+        let raw = members.get(name)?;
         let path = text(raw);
         self.unreadable |= path.is_none();
         path.filter(|path| uri::path_of(path).is_some()).map(Cow::into_owned)
     }
+}
+
+fn status(raw: &str) -> Option<ToolCallStatus> {
+    // A call that was cancelled is over, in version 2.
+    if raw == "\"cancelled\"" { Some(ToolCallStatus::Failed) } else { typed(raw) }
 }
 
 /// Decodes a field by the protocol's type; one that it does not know is left out.

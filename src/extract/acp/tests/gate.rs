@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::{acp, observe};
 use crate::extract::{Extractor, Gate, Target};
 
-fn shown(gate: &Gate) -> String {
+pub(super) fn shown(gate: &Gate) -> String {
     match gate {
         Gate::Pass => "pass".to_owned(),
         Gate::Ask(ask) => {

@@ -8,7 +8,7 @@ use super::{acp, observe};
 use crate::extract::Extractor;
 use crate::model::{Activity, ActivityKind};
 
-fn shown(told: &[Activity]) -> String {
+pub(super) fn shown(told: &[Activity]) -> String {
     let mut shown = String::new();
     for Activity { session, kind } in told {
         let told = match kind {

@@ -22,6 +22,7 @@ mod orchestrator;
 mod permissions;
 mod port;
 mod process;
+mod recordings;
 mod registry;
 mod reload;
 mod restoring;

@@ -36,6 +36,9 @@ use super::{Ask, Extractor, Gate, Refusal, Workspace};
 use crate::line::Direction;
 use crate::model::{Activity, SessionId};
 
+/// The byte order mark, which some runtimes put before the first line.
+const MARK: char = '\u{feff}';
+
 /// Reads along with one ACP agent.
 pub struct Acp {
     workspace: Arc<dyn Workspace>,
@@ -73,6 +76,7 @@ impl Extractor for Acp {
             return;
         }
         let Ok(line) = std::str::from_utf8(line.trim_ascii()) else { return };
+        let line = line.trim_start_matches(MARK);
         match elements(line).filter(|_| is_json(line)) {
             Some(batch) => batch.iter().for_each(|one| self.message(direction, one, told)),
             None => self.message(direction, line, told),

@@ -266,6 +266,7 @@ fn a_zone_takes_out_what_is_outside_of_it_and_nothing_else() {
             opencode: session/request_permission, write core/injected.py: rejected
             opencode: fs/write_text_file, write core/injected.py: refused
             vibe: session/request_permission, read /outside/secret.txt: rejected
-        "#]].assert_eq(&taken_out);
+        "#]]
+        .assert_eq(&taken_out);
     }
 }

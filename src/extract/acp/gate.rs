@@ -15,7 +15,7 @@ use super::sessions::LONGEST_ID;
 use super::strict::{fold, has_doubles, mimics};
 use super::subject::Subject;
 use super::update::{Fields, Origin};
-use super::{Acp, replies, terminal_command};
+use super::{Acp, MARK, replies, terminal_command};
 use crate::extract::json::{Members, elements, is_json, text};
 use crate::extract::{Access, Ask, Gate, PermissionOption, Target, shell, uri};
 use crate::model::{Action, SessionId, Via};
@@ -64,8 +64,13 @@ impl Acp {
             let readable = String::from_utf8_lossy(line);
             return (ambiguous("it is no UTF-8", &readable), None);
         };
+        let (marked, line) = (line, line.trim_start_matches(MARK));
         let frame = Frame::of(line);
         let whole = self.message_gate(line, frame.as_ref());
+        // Not every reader takes what begins so for JSON: only what asks for nothing may pass.
+        if line.len() < marked.len() && !matches!(whole, Gate::Pass) {
+            return (ambiguous("it begins with a byte order mark", line), None);
+        }
         if !matches!(whole, Gate::Ambiguous { .. }) && may_split(line) {
             for piece in pieces(line) {
                 if !matches!(self.message_gate(piece, Frame::of(piece).as_ref()), Gate::Pass) {
@@ -248,7 +253,7 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
 /// Refuses a line, with an answer to each request in it that can be told.
 fn ambiguous(why: &'static str, line: &str) -> Gate {
     let batch = elements(line).filter(|_| is_json(line));
-    let texts = batch.unwrap_or_else(|| vec![line.trim_start_matches('\u{feff}')]);
+    let texts = batch.unwrap_or_else(|| vec![line.trim_start_matches(MARK)]);
     let mut replies: Vec<Bytes> = Vec::new();
     for text in texts.into_iter().take(MOST_REPLIES) {
         let frame = Frame::beginning(text);

@@ -26,6 +26,9 @@ pub(crate) struct Named {
     pub(crate) shape: Shape,
     /// A text under a key that names paths cannot be read for certain.
     pub(crate) unreadable: bool,
+    /// Files in the heads of diffs, which only count where nothing else says what is written: some
+    /// makers have bare names there, or names of their own.
+    headed: Vec<String>,
 }
 
 /// What the keys of an input say of its purpose.
@@ -59,6 +62,7 @@ enum Meaning {
     Commands,
     Arguments,
     Content,
+    Diff,
     Query,
     /// A range, a flag: what a read has beside its path.
     Detail,
@@ -81,6 +85,9 @@ pub(crate) fn read(raw: &str) -> Named {
             let inner = items.into_iter().take(budget).filter(|item| is_nested(item));
             todo.extend(inner.map(|item| (item, depth + 1)));
         }
+    }
+    if named.paths.is_empty() && named.written.is_empty() {
+        named.written = std::mem::take(&mut named.headed);
     }
     named
 }
@@ -105,7 +112,7 @@ impl Named {
                 continue;
             }
             let meaning = meaning(key);
-            self.shape.writes |= meaning == Meaning::Content;
+            self.shape.writes |= matches!(meaning, Meaning::Content | Meaning::Diff);
             self.shape.searches |= meaning == Meaning::Query;
             self.shape.more_than_reads |= meaning == Meaning::Other || meaning == Meaning::Target;
             match meaning {
@@ -120,7 +127,17 @@ impl Named {
                 Meaning::Commands => {
                     self.commands.extend(strings(value).into_iter().flatten().map(Command::Line));
                 }
-                Meaning::Arguments => arguments.extend(strings(value).into_iter().flatten()),
+                Meaning::Arguments => match text(value) {
+                    // Models write them as text, and some makers pass that on.
+                    Some(inner) => self.add(read(&inner)),
+                    None => arguments.extend(strings(value).into_iter().flatten()),
+                },
+                Meaning::Diff => {
+                    if let Some(body) = text(value) {
+                        self.patch(&body);
+                        self.headed.extend(patch::files(&body).into_iter().map(str::to_owned));
+                    }
+                }
                 Meaning::Content | Meaning::Query | Meaning::Detail | Meaning::Other => {
                     if let Some(body) = text(value) {
                         self.patch(&body);
@@ -162,6 +179,15 @@ impl Named {
         }
     }
 
+    fn add(&mut self, inner: Self) {
+        self.paths.extend(inner.paths);
+        self.written.extend(inner.written);
+        self.folders.extend(inner.folders);
+        self.commands.extend(inner.commands);
+        self.shape = self.shape.or(inner.shape);
+        self.unreadable |= inner.unreadable;
+    }
+
     fn patch(&mut self, body: &str) {
         if patch::is_patch(body) {
             self.shape.writes = true;
@@ -181,18 +207,17 @@ fn meaning(key: &str) -> Meaning {
         | "moveto" | "outputpath" => Meaning::Target,
         "cwd" | "workdir" | "workingdir" | "workingdirectory" | "dir" | "directory" | "folder"
         | "directories" | "dirs" => Meaning::Folder,
-        "command" | "cmd" | "script" | "commandline" | "shellcommand" | "bashcommand" | "argv" => {
-            Meaning::Command
-        }
+        "command" | "cmd" | "script" | "commandline" | "shellcommand" | "bashcommand" | "argv"
+        | "program" | "executable" => Meaning::Command,
         "commands" => Meaning::Commands,
-        "args" | "arguments" => Meaning::Arguments,
+        "args" | "arguments" | "params" | "parameters" => Meaning::Arguments,
+        "diff" | "unifieddiff" | "patch" => Meaning::Diff,
         "pattern" | "query" | "regex" | "regexp" | "glob" | "search" | "searchterm" | "needle"
         | "include" | "globpattern" | "searchpattern" => Meaning::Query,
         "content" | "contents" | "filetext" | "filecontent" | "newcontent" | "text" | "newtext"
-        | "oldtext" | "old" | "new" | "newstr" | "oldstr" | "newstring" | "oldstring" | "diff"
-        | "unifieddiff" | "patch" | "edit" | "edits" | "changes" | "replacement"
-        | "replacements" | "insert" | "inserttext" | "insertline" | "codeedit" | "newsource"
-        | "replace" | "replaceall" => Meaning::Content,
+        | "oldtext" | "old" | "new" | "newstr" | "oldstr" | "newstring" | "oldstring" | "edit"
+        | "edits" | "changes" | "replacement" | "replacements" | "insert" | "inserttext"
+        | "insertline" | "codeedit" | "newsource" | "replace" | "replaceall" => Meaning::Content,
         _ if ends_with(&[
             "path",
             "paths",

@@ -58,6 +58,10 @@ pub(super) fn uses(name: &str, args: &[Argument]) -> Vec<Use> {
     let mut operands: Vec<&Argument> = Vec::new();
     let mut in_place = false;
     let mut first_given = false;
+    // Where `cp -t` and the like put it all, in the last operand's stead.
+    let mut target: Option<Argument> = None;
+    let takes_target = matches!(program.operands, Operands::Into(_) | Operands::Link)
+        && program.valued.contains('t');
     let mut options = true;
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
@@ -70,6 +74,10 @@ pub(super) fn uses(name: &str, args: &[Argument]) -> Vec<Use> {
             let (option, value) = text.split_once('=').map_or((text, None), |(o, v)| (o, Some(v)));
             in_place |= program.in_place.contains(&option);
             first_given |= matches!(option, "--regexp" | "--expression" | "--file" | "--files");
+            if takes_target && option == "--target-directory" {
+                target = value.map(|value| arg.with_text(value)).or_else(|| rest.next().cloned());
+                continue;
+            }
             // Whatever the option means, its value may be a file.
             uses.extend(value.map(|value| guess(arg.with_text(value))));
         } else {
@@ -90,6 +98,10 @@ pub(super) fn uses(name: &str, args: &[Argument]) -> Vec<Use> {
                     } else {
                         Some(arg.with_text(attached))
                     };
+                    if takes_target && option == 't' {
+                        target = value;
+                        break;
+                    }
                     let role = program.files.iter().find(|(file, _)| *file == option);
                     if let (Some(argument), Some((_, role))) = (value, role) {
                         uses.push(Use { argument, role: *role, into: None });
@@ -99,6 +111,7 @@ pub(super) fn uses(name: &str, args: &[Argument]) -> Vec<Use> {
             }
         }
     }
+    operands.extend(&target);
     sort_operands(program.operands, operands, in_place, first_given, &mut uses);
     uses
 }

@@ -100,10 +100,13 @@ pub(super) fn program(name: &str) -> Option<Program> {
             files: &[('i', Read), ('o', Write)],
             in_place: &[],
         },
-        "mv" => plain(Into(Write), "S"),
-        "ln" => Program { operands: Link, valued: "S", files: &[], in_place: &["s", "--symbolic"] },
-        "cp" => plain(Into(Read), "S"),
-        "install" | "rsync" => plain(Into(Read), "Sgmoef"),
+        "mv" => plain(Into(Write), "St"),
+        "ln" => {
+            Program { operands: Link, valued: "St", files: &[], in_place: &["s", "--symbolic"] }
+        }
+        "cp" => plain(Into(Read), "St"),
+        "install" => plain(Into(Read), "Sgmot"),
+        "rsync" => plain(Into(Read), "ef"),
         "echo" | "printf" | "true" | "false" | ":" | "exit" | "return" | "export" | "readonly"
         | "set" | "unset" | "shift" | "kill" | "sleep" | "date" | "pwd" | "type" | "which"
         | "alias" | "read" | "declare" | "local" | "typeset" | "seq" | "expr" | "trap"

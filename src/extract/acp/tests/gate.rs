@@ -84,6 +84,7 @@ fn what_no_zone_judges_passes() {
         r#"{"id":1,"method":"terminal/output","params":{"sessionId":"s","terminalId":"t"}}"#,
         "{\"method\":\"session/update\",\"params\":{\"text\":\"a\u{2028}b\u{2029}{c\"}}\r\n",
         "{\"id\":1,\r\"result\":\r{}}",
+        "\u{feff}{\"id\":1,\"result\":{}}",
         &deep,
     ] {
         assert_eq!(shown(&acp().gate(line.as_bytes())), "pass", "{line:.200}");

@@ -143,7 +143,7 @@ fn inputs_of_any_maker_name_their_files() {
             "1: ",
         ),
         (
-            r#""kind":"execute","title":"t","rawInput":{"command":"git commit -m 'mention core/auth.rs'"}"#,
+            r#""kind":"execute","rawInput":{"command":"git commit -m 'mention core/auth.rs'"}"#,
             "",
             "1: ",
         ),
@@ -173,7 +173,7 @@ fn commands_tell_what_they_plainly_do() {
         ("awk '{print $1}' f", "read f"),
         ("awk -F: '/x/ {print}' f g", "read f, read g"),
         ("nl -ba f; wc -l g; less h; bat i", "read f, read g, read h, read i"),
-        ("tee -a f < g", "write f, read g"),
+        ("tee -a f < g", "read g, write f"),
         ("echo x | sudo tee f >/dev/null", "write f"),
         ("> f", "write f"),
         (": > f", "write f"),

@@ -123,7 +123,7 @@ mod tests {
         serde_json::to_value(answer(policy, &question).unwrap()).unwrap()
     }
 
-    fn form(properties: Value, required: Value) -> Value {
+    fn form(properties: &Value, required: &Value) -> Value {
         let schema = json!({ "type": "object", "properties": properties, "required": required });
         json!({ "mode": "form", "requestedSchema": schema })
     }
@@ -139,7 +139,7 @@ mod tests {
             "tags": { "type": "array", "items": { "anyOf": [{ "const": "x", "title": "X" }] }, "default": ["x"] },
             "note": { "type": "string" },
         });
-        let question = form(properties, json!(["name", "sure"]));
+        let question = form(&properties, &json!(["name", "sure"]));
         let expected = json!({ "action": "accept", "content": {
             "name": "main", "style": "b", "port": 80, "share": 0.5, "sure": false, "tags": ["x"],
         } });
@@ -149,13 +149,13 @@ mod tests {
         }
         let empty = json!({ "action": "accept", "content": {} });
         for required in [json!(null), json!([])] {
-            assert_eq!(answered(PermissionPolicy::Allow, form(json!({}), required)), empty);
+            assert_eq!(answered(PermissionPolicy::Allow, form(&json!({}), &required)), empty);
         }
     }
 
     #[test]
     fn nothing_is_invented() {
-        let field = |field: Value| form(json!({ "x": field }), json!(["x"]));
+        let field = |field: Value| form(&json!({ "x": field }), &json!(["x"]));
         let scope = json!({ "mode": "url", "elicitationId": "e", "url": "https://example.com" });
         for question in [
             field(json!({ "type": "string" })),
@@ -177,7 +177,7 @@ mod tests {
                 json!({ "type": "array", "items": { "type": "string", "enum": ["a"] }, "default": ["b"] }),
             ),
             field(json!({ "type": "colour", "default": "red" })),
-            form(json!({}), json!(["elsewhere"])),
+            form(&json!({}), &json!(["elsewhere"])),
             scope,
             json!({ "mode": "voice", "default": "yes" }),
         ] {

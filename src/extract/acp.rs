@@ -19,6 +19,7 @@ mod sessions;
 mod strict;
 mod subject;
 mod terminals;
+mod turns;
 mod update;
 mod usage;
 
@@ -119,8 +120,7 @@ impl Extractor for Acp {
     }
 
     fn end(&mut self, reason: &str, told: &mut Vec<Activity>) {
-        let running: Vec<_> = self.of_client.take_all().collect();
-        self.give_up(running, reason, told);
+        self.abandon(reason, told);
         self.of_agent.take_all().for_each(drop);
         self.asked.take_all().for_each(drop);
         self.terminals.clear();

@@ -174,6 +174,43 @@ fn with_a_zone_the_agent_gets_the_error_and_the_editor_nothing() {
 }
 
 #[test]
+fn version_2_passes_and_its_permissions_are_judged() {
+    for (zone, passes) in
+        [(&[][..], true), (&["--zone", "**"], true), (&["--zone", "src/ui/**"], false)]
+    {
+        let stage = Stage::new();
+        let mut observed = observed(&stage, zone);
+        let change = json!({"operation": "modify", "path": stage.in_shop("src/api/cart.rs")});
+        let content = json!([{"type": "diff", "changes": [change]}]);
+        let options = json!([
+            {"optionId": "y", "name": "Yes", "kind": "allow_once"},
+            {"optionId": "n", "name": "No", "kind": "reject_once"},
+        ]);
+        for subject in [
+            json!({"type": "tool_call", "toolCall": {"toolCallId": "c", "kind": "edit", "content": content}}),
+            json!({"type": "command", "command": "cat cart.rs", "cwd": stage.in_shop("src/api")}),
+        ] {
+            let params =
+                json!({"sessionId": "e1", "title": "?", "subject": subject, "options": options});
+            let id = observed.agent.ask("session/request_permission", &params);
+            if passes {
+                assert_eq!(observed.editor.expect(&json!({"id": id}))["params"], params);
+            } else {
+                let outcome = json!({"outcome": "selected", "optionId": "n"});
+                assert_eq!(observed.agent.answer(&id)["result"]["outcome"], outcome);
+            }
+        }
+        // What only drafts have is nobody's to judge.
+        for method in ["session/set_title", "tool_call/cancel", "providers/list"] {
+            let id = observed.agent.ask(method, &json!({"sessionId": "e1", "x": 1.0}));
+            observed.editor.expect(&json!({"id": id, "method": method}));
+        }
+        let asked = observed.editor.count(&json!({"method": "session/request_permission"}));
+        assert_eq!(asked, if passes { 2 } else { 0 });
+    }
+}
+
+#[test]
 fn flags_go_before_and_behind_the_command_and_its_name_is_the_default() {
     let stage = Stage::new();
     for (args, id) in [

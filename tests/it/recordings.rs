@@ -2,6 +2,7 @@
 //! a zone takes out, and what the port says of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use expect_test::expect;
@@ -122,9 +123,11 @@ impl Recording {
                 heard.push(line);
             }
         }
-        // What never came to the editor is answered, and that may come late.
-        let taken_out = played.by_agent.len() - played.to_editor.len();
-        while played.to_agent.len() < played.by_editor.len() + taken_out {
+        // A request that never came to the editor is answered, and that may come late.
+        let taken_out = missing(&played.by_agent, &played.to_editor);
+        let asks = |line: &&Value| line.get("method").is_some() && line.get("id").is_some();
+        let answers = taken_out.iter().filter(asks).count();
+        while played.to_agent.len() < played.by_editor.len() + answers {
             played.to_agent.push(agent.expect_raw(|_| true));
         }
         for stop_reason in &self.truth.stop_reasons {
@@ -166,7 +169,7 @@ impl Recording {
         if stops != self.truth.stop_reasons {
             differences.push(format!("stop reasons {stops:?}"));
         }
-        let usage = of("usage").last().map_or(
+        let usage = of("usage").next_back().map_or(
             Value::Null,
             |usage| json!({"used": usage["used"], "size": usage["size"], "cost": usage["cost"]}),
         );
@@ -175,6 +178,15 @@ impl Recording {
         }
         differences.into_iter().map(|it| format!("{}: {it}", self.name)).collect()
     }
+}
+
+/// The messages of `all` that are not among `some`, whose order is the same.
+fn missing(all: &[String], some: &[String]) -> Vec<Value> {
+    let mut some = some.iter().peekable();
+    let missing = all.iter().filter(|line| some.next_if_eq(line).is_none());
+    let missing = missing.map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(some.next(), None, "a line that nobody said, or not in this place");
+    missing
 }
 
 #[test]
@@ -197,38 +209,25 @@ fn a_zone_takes_out_what_is_outside_of_it_and_nothing_else() {
     let mut taken_out = String::new();
     for recording in &recordings {
         let played = recording.play(&["--zone", "**", "--deny", "core/**"]);
-        let mut passed = played.to_editor.iter().peekable();
-        let mut answers: Vec<Value> = Vec::new();
-        let mut said = played.by_editor.iter().peekable();
-        for line in &played.to_agent {
-            if said.next_if_eq(&line).is_none() {
-                answers.push(serde_json::from_str(line).unwrap());
-            }
-        }
-        assert_eq!(said.next(), None, "{}: a line of the editor is lost", recording.name);
+        let mut answers = missing(&played.to_agent, &played.by_editor);
         // One that is done all the same is told again.
         let mut ids = BTreeSet::new();
         let denied = played.port.iter().filter(|line| line["status"] == "denied");
         let mut denied = denied
             .filter(|line| ids.insert(line["id"].to_string()))
             .map(|line| format!("{} {}", line["action"], line["path"]));
-        for line in &played.by_agent {
-            if passed.next_if_eq(&line).is_some() {
-                continue;
-            }
-            let request: Value = serde_json::from_str(line).unwrap();
+        for request in missing(&played.by_agent, &played.to_editor) {
             let answer = answers.iter().position(|answer| answer["id"] == request["id"]);
-            let answer = answers.remove(answer.unwrap_or_else(|| panic!("no answer to {line}")));
+            let answer = answers.remove(answer.unwrap_or_else(|| panic!("no answer to {request}")));
             let refused = match answer["error"]["code"].as_i64() {
                 Some(-32001) => "refused",
                 None if answer["result"]["outcome"].is_object() => "rejected",
-                _ => panic!("{answer} to {line}"),
+                _ => panic!("{answer} to {request}"),
             };
             let what = denied.next().unwrap().replace('"', "");
             let method = request["method"].as_str().unwrap();
-            taken_out += &format!("{}: {method}, {what}: {refused}\n", recording.name);
+            writeln!(taken_out, "{}: {method}, {what}: {refused}", recording.name).unwrap();
         }
-        assert_eq!(passed.next(), None, "{}: a line is nobody's", recording.name);
         assert_eq!((answers.len(), denied.next()), (0, None), "{}", recording.name);
     }
     if !recordings.is_empty() {

@@ -9,6 +9,7 @@ use agent_client_protocol_schema::v1::{CompactionStatus, CompactionUpdate};
 
 use serde_json::value::RawValue;
 
+use super::Acp;
 use super::chunks::Chunk;
 use super::frame::Frame;
 use super::models::Choice;
@@ -18,7 +19,6 @@ use super::sessions::LONGEST_ID;
 use super::subject::Subject;
 use super::update::{Fields, Origin, typed};
 use super::usage::usage;
-use super::{Acp, failure};
 use crate::extract::json::{Members, elements};
 use crate::extract::uri;
 use crate::line::Direction;
@@ -116,24 +116,7 @@ impl Acp {
         let result = frame.result.and_then(|result| Members::of(result.get()));
         match request {
             OfClient::Prompt(session) => {
-                self.turn_over(&session);
-                let stop_reason = result.as_ref().and_then(|result| result.text("stopReason"));
-                if failure.is_none() && stop_reason.as_deref() == Some("end_turn") {
-                    self.perform_unsaid(&session, told);
-                }
-                let kind = match (failure, stop_reason) {
-                    (None, Some(stop_reason)) => {
-                        let meta = result.as_ref().and_then(|result| result.get("_meta"));
-                        let said = self.sessions.get(&session).map(|session| &session.said);
-                        let reason =
-                            said.and_then(|said| failure::of_answer(&stop_reason, meta, said));
-                        let reason = reason.map(Into::into);
-                        ActivityKind::TurnEnded { stop_reason: stop_reason.into(), reason }
-                    }
-                    (None, None) => failed("the agent's answer has no stop reason"),
-                    (Some(error), _) => failed(&failure::of_error(error)),
-                };
-                told.push(Activity { session, kind });
+                self.prompt_answered(&session, failure, result.as_ref(), told);
             }
             OfClient::New { cwd } => {
                 let session = result.as_ref().filter(|_| failure.is_none()).and_then(session_of);
@@ -157,6 +140,7 @@ impl Acp {
                 self.tell_choice(&session, choice, result.as_ref(), told);
             }
             OfClient::Close(session) if failure.is_none() => {
+                self.stopped(&session, told);
                 self.sessions.remember(&session).close();
                 told.push(Activity { session, kind: ActivityKind::Closed });
             }
@@ -265,6 +249,7 @@ impl Acp {
                 }
                 return;
             }
+            Some("state_update") => return self.state(session, &update, told),
             Some("config_option_update") => return self.tell_model(session, Some(&update), told),
             Some(kind @ ("agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk")) => {
                 if kind == "agent_message_chunk" {
@@ -282,16 +267,6 @@ impl Acp {
         if let Some(fields) = Fields::of(&update, origin) {
             self.call(session, &fields, told);
         }
-    }
-
-    /// Lets go of what the turn waited for.
-    fn turn_over(&mut self, session: &SessionId) {
-        if let Some(known) = self.sessions.get_mut(session) {
-            known.turn_ended();
-        }
-        // What named no session was waited for by this one as well as any.
-        self.asked.retain(|of| of.as_ref().is_some_and(|of| of != session));
-        self.terminals.turn_over(session);
     }
 
     fn call(&mut self, id: &SessionId, fields: &Fields<'_>, told: &mut Vec<Activity>) {
@@ -331,19 +306,6 @@ impl Acp {
         }
     }
 
-    /// Takes calls whose agent never says how they fare for done, at the good end of their turn.
-    fn perform_unsaid(&mut self, id: &SessionId, told: &mut Vec<Activity>) {
-        let Some(session) = self.sessions.get_mut(id).filter(|session| !session.replays()) else {
-            return;
-        };
-        let cwd = session.cwd.clone();
-        for call in session.calls_mut().filter(|call| call.is_unsaid()) {
-            let touches = call.touches(&cwd, &*self.workspace);
-            let performed = call.perform(touches, &cwd, &*self.workspace);
-            told.extend(performed.into_iter().map(|kind| Activity { session: id.clone(), kind }));
-        }
-    }
-
     /// Tells a touch outside of tool calls.
     pub(super) fn touched(
         &self,
@@ -361,39 +323,9 @@ impl Acp {
             told.push(Activity { session: session.clone(), kind });
         }
     }
-
-    /// Ends the turn of a prompt that nothing can answer any more.
-    pub(super) fn give_up(
-        &mut self,
-        request: impl IntoIterator<Item = OfClient>,
-        reason: &str,
-        told: &mut Vec<Activity>,
-    ) {
-        for request in request {
-            match request {
-                OfClient::Prompt(session) => {
-                    self.turn_over(&session);
-                    told.push(Activity { session, kind: failed(reason) });
-                }
-                OfClient::Load(session) => {
-                    if let Some(known) = self.sessions.get_mut(&session) {
-                        known.load_ended();
-                    }
-                }
-                OfClient::New { .. }
-                | OfClient::Resume(_)
-                | OfClient::Choose(..)
-                | OfClient::Close(_) => {}
-            }
-        }
-    }
 }
 
 fn session_of(members: &Members<'_>) -> Option<SessionId> {
     let id = members.text("sessionId")?;
     (id.len() <= LONGEST_ID).then(|| SessionId::new(&*id))
-}
-
-fn failed(reason: &str) -> ActivityKind {
-    ActivityKind::TurnEnded { stop_reason: "error".into(), reason: Some(reason.into()) }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::call::Call;
-use crate::model::{SessionId, Usage};
+use crate::model::{ActivityKind, SessionId, Usage};
 
 /// Sessions that are remembered. When full, one makes room: first one that only the agent spoke
 /// of, then a closed one, then the oldest.
@@ -35,12 +35,25 @@ pub(crate) struct Session {
     counted: Option<Usage>,
     /// Prompts that are not answered.
     running: usize,
+    /// Of those that were, the ones whose end the agent has yet to tell.
+    taken_in: usize,
+    work: Work,
     /// It was loaded, and nothing was asked of it since.
     only_loaded: bool,
     calls: IndexMap<String, Call>,
     compactions: VecDeque<String>,
     /// In the turn that runs, or the last.
     pub(crate) said: Said,
+}
+
+/// What a session of version 2 said of itself since the last prompt.
+#[derive(Debug, Default)]
+enum Work {
+    #[default]
+    Untold,
+    Goes,
+    /// So, and there are prompts that it has yet to answer.
+    Ended(ActivityKind),
 }
 
 /// The beginning of what the agent said to its user.
@@ -108,11 +121,22 @@ impl Sessions {
             loads: 0,
             counted: None,
             running: 0,
+            taken_in: 0,
+            work: Work::Untold,
             only_loaded: false,
             calls: IndexMap::new(),
             compactions: VecDeque::new(),
             said: Said::default(),
         })
+    }
+
+    /// A session for each prompt that was taken in, and will not be heard of again.
+    pub(crate) fn at_work(&mut self) -> Vec<SessionId> {
+        let mut all = Vec::new();
+        for (id, session) in &mut self.known {
+            all.extend(std::iter::repeat_n(id.clone(), std::mem::take(&mut session.taken_in)));
+        }
+        all
     }
 
     /// Notes that the client opened or named the session; `cwd` if it said where it works.
@@ -152,6 +176,7 @@ impl Session {
 
     pub(crate) fn turn_began(&mut self) {
         self.running += 1;
+        self.work = Work::Untold;
         self.only_loaded = false;
         self.said = Said::default();
     }
@@ -163,6 +188,28 @@ impl Session {
 
     pub(crate) fn turn_ended(&mut self) {
         self.running = self.running.saturating_sub(1);
+    }
+
+    pub(crate) fn works(&mut self) {
+        self.work = Work::Goes;
+    }
+
+    /// Notes a prompt that goes on behind its answer; returns how it ended, if it did before.
+    pub(crate) fn taken_in(&mut self) -> Option<ActivityKind> {
+        if let Work::Ended(ended) = &self.work {
+            return Some(ended.clone());
+        }
+        self.taken_in += 1;
+        None
+    }
+
+    /// Returns how many prompts ended so.
+    pub(crate) fn idles(&mut self, ended: &ActivityKind) -> usize {
+        // Else it is what a session that was resumed says of its past.
+        if matches!(self.work, Work::Goes) && self.running > self.taken_in {
+            self.work = Work::Ended(ended.clone());
+        }
+        std::mem::take(&mut self.taken_in)
     }
 
     /// Whether the tool calls that come are old ones. Some agents replay them only after they

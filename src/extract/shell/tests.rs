@@ -68,7 +68,9 @@ fn readers_writers_and_redirections_name_files() {
     check("cp -f core/a ui/b", &expect!["Read core/a; Write ui/b"]);
     check(
         "cp -t ui a b; mv --target-directory=core c; install --target-directory ui d; rsync -t e f",
-        &expect!["Read a; Read b; Write ui/a; Write ui/b; Write c; Write core/c; Read d; Write ui/d; Read e; Write f"],
+        &expect![
+            "Read a; Read b; Write ui/a; Write ui/b; Write c; Write core/c; Read d; Write ui/d; Read e; Write f"
+        ],
     );
     check("ls -la ui core; exit 3", &expect![""]);
     check("for i in $(seq 45); do sleep 1; done; echo done", &expect![""]);

@@ -33,123 +33,125 @@ fn call(fields: &str) -> (String, String) {
     (told(&[&begun]), asked(&acp().gate(permission.as_bytes())))
 }
 
+/// Fields of a call, what it tells when it is begun, and what a permission for it asks for.
+const INPUTS: &[(&str, &str, &str)] = &[
+    (
+        r#""kind":"read","rawInput":{"file_path":"core/auth.rs"}"#,
+        "read core/auth.rs",
+        "1: read /w/core/auth.rs",
+    ),
+    (
+        r#""kind":"read","rawInput":{"absolute_path":"/o/x","offset":3,"limit":9}"#,
+        "read /o/x",
+        "1: read /o/x",
+    ),
+    (r#""kind":"read","rawInput":{"AbsolutePath":"/o/x"}"#, "read /o/x", "1: read /o/x"),
+    (
+        r#""kind":"read","rawInput":{"paths":["README.md","/o/x"]}"#,
+        "read README.md, read /o/x",
+        "1: read /w/README.md, read /o/x",
+    ),
+    (
+        r#""kind":"read","rawInput":{"files":[{"path":"README.md"},{"path":"/o/x"}]}"#,
+        "read /o/x, read README.md",
+        "1: read /o/x, read /w/README.md",
+    ),
+    (r#""kind":"read","rawInput":{"uri":"file:///o/a%20b"}"#, "read /o/a b", "1: read /o/a b"),
+    (
+        r#""kind":"fetch","rawInput":{"url":"https://example.com/a.rs","uri":"https://example.com/b.rs"}"#,
+        "",
+        "1: ",
+    ),
+    (
+        r#""kind":"other","rawInput":{"tool":"Read","args":{"filename":"README.md"}}"#,
+        "read README.md",
+        "1: write /w/README.md",
+    ),
+    (
+        r#""kind":"read","rawInput":{"name":"read","arguments":"{\"filePath\":\"/o/x\"}"}"#,
+        "read /o/x",
+        "1: read /o/x",
+    ),
+    (
+        r#""kind":"edit","rawInput":{"notebook_path":"a.ipynb","new_source":"x"}"#,
+        "write a.ipynb",
+        "1: write /w/a.ipynb",
+    ),
+    (r#""rawInput":{"target_file":"a","code_edit":"x"}"#, "write a", "1: write /w/a"),
+    (r#""rawInput":{"path":"a","old_str":"x","new_str":"y"}"#, "write a", "1: write /w/a"),
+    (
+        r#""rawInput":{"source_path":"a","destination_path":"/o/b"},"kind":"move""#,
+        "write /o/b, write a",
+        "1: write /w/a, write /o/b",
+    ),
+    (
+        r#""kind":"search","rawInput":{"pattern":"x","path":"core"}"#,
+        "search core",
+        "1: cwd /w/core",
+    ),
+    (r#""kind":"search","rawInput":{"query":"x","directory":"/o"}"#, "", "1: cwd /o"),
+    (
+        r#""kind":"edit","rawInput":{"patch":"*** Begin Patch\n*** Update File: a.rs\n*** Move to: /o/b.rs\n*** End Patch"}"#,
+        "write a.rs, write /o/b.rs",
+        "1: write /w/a.rs, write /o/b.rs",
+    ),
+    (
+        r#""kind":"edit","rawInput":{"diff":"--- a/core/auth.rs\n+++ b/core/auth.rs\n@@ -1 +1 @@\n-x\n+y\n"}"#,
+        "write core/auth.rs",
+        "1: write /w/core/auth.rs",
+    ),
+    (
+        r#""kind":"edit","rawInput":{"diff":"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+y\n"}"#,
+        "write n",
+        "1: write /w/n",
+    ),
+    (
+        r#""kind":"edit","rawInput":"*** Begin Patch\n*** Delete File: core/db.py\n*** End Patch""#,
+        "write core/db.py",
+        "1: write /w/core/db.py",
+    ),
+    (
+        r#""kind":"edit","content":[{"type":"diff","path":"ui/app.tsx","oldText":null,"newText":"x"}]"#,
+        "write ui/app.tsx",
+        "1: write /w/ui/app.tsx",
+    ),
+    (
+        r#""kind":"execute","rawInput":{"command":"cat core/auth.rs README.md"}"#,
+        "read core/auth.rs, read README.md",
+        "1: read /w/core/auth.rs, read /w/README.md",
+    ),
+    (
+        r#""kind":"execute","rawInput":{"cmd":["bash","-lc","cd core && head -n5 auth.rs"]}"#,
+        "read core/auth.rs",
+        "1: read /w/core/auth.rs",
+    ),
+    (
+        r#""kind":"execute","rawInput":{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: n\n+x\n*** End Patch\nEOF"}"#,
+        "write n",
+        "1: write /w/n",
+    ),
+    (
+        r#""kind":"execute","rawInput":{"program":"cat","args":["README.md"]}"#,
+        "read README.md",
+        "1: read /w/README.md",
+    ),
+    (r#""kind":"think","rawInput":{"thought":"look at core/auth.rs"}"#, "", "1: "),
+    (
+        r#""kind":"other","rawInput":{"todos":[{"content":"edit core/auth.rs","status":"pending"}]}"#,
+        "",
+        "1: ",
+    ),
+    (
+        r#""kind":"execute","rawInput":{"command":"git commit -m 'mention core/auth.rs'"}"#,
+        "",
+        "1: ",
+    ),
+];
+
 #[test]
 fn inputs_of_any_maker_name_their_files() {
-    let cases: &[(&str, &str, &str)] = &[
-        (
-            r#""kind":"read","rawInput":{"file_path":"core/auth.rs"}"#,
-            "read core/auth.rs",
-            "1: read /w/core/auth.rs",
-        ),
-        (
-            r#""kind":"read","rawInput":{"absolute_path":"/o/x","offset":3,"limit":9}"#,
-            "read /o/x",
-            "1: read /o/x",
-        ),
-        (r#""kind":"read","rawInput":{"AbsolutePath":"/o/x"}"#, "read /o/x", "1: read /o/x"),
-        (
-            r#""kind":"read","rawInput":{"paths":["README.md","/o/x"]}"#,
-            "read README.md, read /o/x",
-            "1: read /w/README.md, read /o/x",
-        ),
-        (
-            r#""kind":"read","rawInput":{"files":[{"path":"README.md"},{"path":"/o/x"}]}"#,
-            "read /o/x, read README.md",
-            "1: read /o/x, read /w/README.md",
-        ),
-        (r#""kind":"read","rawInput":{"uri":"file:///o/a%20b"}"#, "read /o/a b", "1: read /o/a b"),
-        (
-            r#""kind":"fetch","rawInput":{"url":"https://example.com/a.rs","uri":"https://example.com/b.rs"}"#,
-            "",
-            "1: ",
-        ),
-        (
-            r#""kind":"other","rawInput":{"tool":"Read","args":{"filename":"README.md"}}"#,
-            "read README.md",
-            "1: write /w/README.md",
-        ),
-        (
-            r#""kind":"read","rawInput":{"name":"read","arguments":"{\"filePath\":\"/o/x\"}"}"#,
-            "read /o/x",
-            "1: read /o/x",
-        ),
-        (
-            r#""kind":"edit","rawInput":{"notebook_path":"a.ipynb","new_source":"x"}"#,
-            "write a.ipynb",
-            "1: write /w/a.ipynb",
-        ),
-        (r#""rawInput":{"target_file":"a","code_edit":"x"}"#, "write a", "1: write /w/a"),
-        (r#""rawInput":{"path":"a","old_str":"x","new_str":"y"}"#, "write a", "1: write /w/a"),
-        (
-            r#""rawInput":{"source_path":"a","destination_path":"/o/b"},"kind":"move""#,
-            "write /o/b, write a",
-            "1: write /w/a, write /o/b",
-        ),
-        (
-            r#""kind":"search","rawInput":{"pattern":"x","path":"core"}"#,
-            "search core",
-            "1: cwd /w/core",
-        ),
-        (r#""kind":"search","rawInput":{"query":"x","directory":"/o"}"#, "", "1: cwd /o"),
-        (
-            r#""kind":"edit","rawInput":{"patch":"*** Begin Patch\n*** Update File: a.rs\n*** Move to: /o/b.rs\n*** End Patch"}"#,
-            "write a.rs, write /o/b.rs",
-            "1: write /w/a.rs, write /o/b.rs",
-        ),
-        (
-            r#""kind":"edit","rawInput":{"diff":"--- a/core/auth.rs\n+++ b/core/auth.rs\n@@ -1 +1 @@\n-x\n+y\n"}"#,
-            "write core/auth.rs",
-            "1: write /w/core/auth.rs",
-        ),
-        (
-            r#""kind":"edit","rawInput":{"diff":"diff --git a/n b/n\nnew file mode 100644\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+y\n"}"#,
-            "write n",
-            "1: write /w/n",
-        ),
-        (
-            r#""kind":"edit","rawInput":"*** Begin Patch\n*** Delete File: core/db.py\n*** End Patch""#,
-            "write core/db.py",
-            "1: write /w/core/db.py",
-        ),
-        (
-            r#""kind":"edit","content":[{"type":"diff","path":"ui/app.tsx","oldText":null,"newText":"x"}]"#,
-            "write ui/app.tsx",
-            "1: write /w/ui/app.tsx",
-        ),
-        (
-            r#""kind":"execute","rawInput":{"command":"cat core/auth.rs README.md"}"#,
-            "read core/auth.rs, read README.md",
-            "1: read /w/core/auth.rs, read /w/README.md",
-        ),
-        (
-            r#""kind":"execute","rawInput":{"cmd":["bash","-lc","cd core && head -n5 auth.rs"]}"#,
-            "read core/auth.rs",
-            "1: read /w/core/auth.rs",
-        ),
-        (
-            r#""kind":"execute","rawInput":{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: n\n+x\n*** End Patch\nEOF"}"#,
-            "write n",
-            "1: write /w/n",
-        ),
-        (
-            r#""kind":"execute","rawInput":{"program":"cat","args":["README.md"]}"#,
-            "read README.md",
-            "1: read /w/README.md",
-        ),
-        (r#""kind":"think","rawInput":{"thought":"look at core/auth.rs"}"#, "", "1: "),
-        (
-            r#""kind":"other","rawInput":{"todos":[{"content":"edit core/auth.rs","status":"pending"}]}"#,
-            "",
-            "1: ",
-        ),
-        (
-            r#""kind":"execute","rawInput":{"command":"git commit -m 'mention core/auth.rs'"}"#,
-            "",
-            "1: ",
-        ),
-    ];
     let mut wrong = Vec::new();
-    for (fields, told, asked) in cases {
+    for (fields, told, asked) in INPUTS {
         let found = call(fields);
         if (found.0.as_str(), found.1.as_str()) != (*told, *asked) {
             wrong.push(format!("{fields}\n   told: {}\n  asked: {}", found.0, found.1));

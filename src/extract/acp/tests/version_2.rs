@@ -2,10 +2,11 @@
 //! tool calls tell.
 
 use agent_client_protocol_schema::v2::{
-    CommandPermissionSubject, Content, Diff, DiffChange, PermissionOption, PermissionOptionKind,
-    RequestPermissionRequest, RequestPermissionResponse, RequestPermissionSubject, SessionUpdate,
-    ToolCallContent, ToolCallContentChunk, ToolCallStatus, ToolCallUpdate, ToolKind,
-    UpdateSessionNotification,
+    CommandPermissionSubject, Content, Diff, DiffChange, IdleStateUpdate, PermissionOption,
+    PermissionOptionKind, PromptResponse, RequestPermissionRequest, RequestPermissionResponse,
+    RequestPermissionSubject, RequiresActionStateUpdate, RunningStateUpdate, SessionUpdate,
+    StateUpdate, StopReason, ToolCallContent, ToolCallContentChunk, ToolCallStatus, ToolCallUpdate,
+    ToolKind, UpdateSessionNotification,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -188,5 +189,75 @@ fn a_call_that_was_cancelled_performed_nothing() {
         &expect![[r#"
             s write x (Tool)
         "#]],
+    );
+}
+
+fn state(state: StateUpdate) -> String {
+    update(SessionUpdate::StateUpdate(state))
+}
+
+const PROMPT: &str =
+    r#">{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#;
+
+fn taken_in() -> String {
+    json!({ "jsonrpc": "2.0", "id": 1, "result": PromptResponse::new("m") }).to_string()
+}
+
+fn check_turns(lines: &[&str], expected: &Expect) {
+    let mut acp = acp();
+    let mut told = observe(&mut acp, lines);
+    acp.end("gone", &mut told);
+    expected.assert_eq(&shown(&told));
+}
+
+#[test]
+fn a_turn_ends_when_its_session_is_idle() {
+    let runs = state(StateUpdate::Running(RunningStateUpdate::new()));
+    let waits = state(StateUpdate::RequiresAction(RequiresActionStateUpdate::new()));
+    let idle = |reason| state(StateUpdate::Idle(IdleStateUpdate::new().stop_reason(reason)));
+    let (done, cancelled) = (idle(StopReason::EndTurn), idle(StopReason::Cancelled));
+    let answer = taken_in();
+    check_turns(
+        &[PROMPT, &answer, &runs, &waits, &runs, &cancelled, &cancelled],
+        &expect![[r#"
+        s TurnBegan
+        s ended cancelled
+    "#]],
+    );
+    // What ended before its prompt was answered, and what a resumed session says of its past.
+    check_turns(
+        &[PROMPT, &cancelled, &runs, &done, &answer],
+        &expect![[r#"
+        s TurnBegan
+        s ended end_turn
+    "#]],
+    );
+    check_turns(
+        &[PROMPT, &cancelled, &answer, &runs],
+        &expect![[r#"
+        s TurnBegan
+        s ended error: gone
+    "#]],
+    );
+    // Two prompts, one piece of work.
+    let second = PROMPT.replace("\"id\":1", "\"id\":2");
+    let taken_in = answer.replace("\"id\":1", "\"id\":2");
+    check_turns(
+        &[PROMPT, &answer, &runs, &second, &taken_in, &done],
+        &expect![[r#"
+        s TurnBegan
+        s TurnBegan
+        s ended end_turn
+        s ended end_turn
+    "#]],
+    );
+    let close = r#">{"id":3,"method":"session/close","params":{"sessionId":"s"}}"#;
+    check_turns(
+        &[PROMPT, &answer, close, r#"{"id":3,"result":{}}"#],
+        &expect![[r#"
+        s TurnBegan
+        s ended cancelled
+        s Closed
+    "#]],
     );
 }

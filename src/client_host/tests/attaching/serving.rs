@@ -71,19 +71,11 @@ async fn an_editor_that_offers_nothing_is_asked_only_for_what_is_its_alone() {
         scene.agent.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
         assert_eq!(editor.expect(method).await["params"], params);
     }
-    // What the agent needs to know for an editor's request is not the host's to say.
-    let params = json!({ "cwd": "/w", "mcpServers": [] });
-    editor
-        .send(json!({ "jsonrpc": "2.0", "id": 1, "method": "session/new", "params": params }))
-        .await;
-    let asked = scene.agent.expect("session/new").await;
-    let question = |request: Value| {
-        let schema = json!({ "properties": {} });
-        json!({ "requestId": request, "message": "?", "mode": "form", "requestedSchema": schema })
-    };
-    let answer = scene.agent.ask(7, "elicitation/create", question(asked["id"].clone())).await;
-    assert_eq!(answer, json!({ "action": "decline" }));
-    let answer = scene.agent.ask(8, "elicitation/create", question(json!("mine"))).await;
+    // One that names neither a session nor a request of the editor's is the host's.
+    let schema = json!({ "properties": {} });
+    let question =
+        json!({ "requestId": "mine", "message": "?", "mode": "form", "requestedSchema": schema });
+    let answer = scene.agent.ask(8, "elicitation/create", question).await;
     assert_eq!(answer, json!({ "action": "accept", "content": {} }));
     // What names no session is nobody's.
     assert_eq!(scene.agent.ask(6, "_vendor/ask", json!({})).await["code"], -32601);
@@ -188,9 +180,10 @@ async fn what_is_about_a_request_goes_to_whose_request_it_is() {
     assert_eq!(scene.agent.answered(9).await, accepted);
     // Nobody's, and a text that only looks like its id.
     for id in [json!(4000), json!(request["id"].to_string())] {
-        let about = json!({ "mode": "url", "requestId": id, "elicitationId": "e" });
-        let refused = scene.agent.ask(10, "elicitation/create", about).await;
-        assert_eq!(refused["code"], -32601, "{refused}");
+        let url = "https://example.org";
+        let about = json!({ "mode": "url", "requestId": id, "elicitationId": "e", "message": "?", "url": url });
+        scene.agent.request(10, "elicitation/create", about).await;
+        assert_eq!(scene.agent.answered(10).await, json!({ "action": "decline" }));
     }
     // Who was not asked ignores that it is over.
     let over = json!({ "elicitationId": "e" });

@@ -10,19 +10,25 @@ use super::peer::widen;
 /// What is read and written at once.
 pub(crate) const BLOCK: usize = 64 * 1024;
 
+/// How the agent writes: each message by itself.
+pub(crate) const LINES: &str = "lines";
+
+/// The same bytes in blocks of [`BLOCK`], as no agent does.
+pub(crate) const BLOCKS: &str = "blocks";
+
 pub(crate) fn run(args: &[String]) {
     match args {
-        [mode, file] if mode == "copy" => copy(file, false),
-        [mode, file] if mode == "copy-wide" => copy(file, true),
-        [mode, file] if mode == "answer" => answer(file),
+        [mode, writes, file] if mode == "copy" => copy(writes, file, false),
+        [mode, writes, file] if mode == "copy-wide" => copy(writes, file, true),
+        [mode, writes, file] if mode == "answer" => answer(writes, file),
         _ => panic!("no child of this bench: {args:?}"),
     }
 }
 
 /// Copies between its own streams and those of an agent, as cheaply as can be without splicing.
-fn copy(file: &str, wide: bool) {
+fn copy(writes: &str, file: &str, wide: bool) {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["child", "answer", file]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.args(["child", "answer", writes, file]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut agent = command.spawn().unwrap();
     let (to_agent, from_agent) = (agent.stdin.take().unwrap(), agent.stdout.take().unwrap());
     if wide {
@@ -47,12 +53,16 @@ fn pass_on(mut from: impl Read, mut to: impl Write) {
 }
 
 /// Answers each line with all that stands in a file.
-fn answer(file: &str) {
+fn answer(writes: &str, file: &str) {
     let answer = std::fs::read(file).unwrap();
+    let writes: Vec<&[u8]> = match writes {
+        LINES => answer.split_inclusive(|byte| *byte == b'\n').collect(),
+        _ => answer.chunks(BLOCK).collect(),
+    };
     let mut stdout = unbuffered(io::stdout().as_fd());
     for line in BufReader::new(io::stdin()).split(b'\n') {
         line.unwrap();
-        answer.chunks(BLOCK).for_each(|block| stdout.write_all(block).unwrap());
+        writes.iter().for_each(|bytes| stdout.write_all(bytes).unwrap());
     }
 }
 

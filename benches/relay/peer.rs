@@ -32,18 +32,19 @@ pub(crate) struct Peer {
 
 impl Peer {
     /// One that only copies.
-    pub(crate) fn copying(answer: &Path, wide: bool) -> Self {
+    pub(crate) fn copying(answer: &Path, writes: &str, wide: bool) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["child", if wide { "copy-wide" } else { "copy" }]).arg(answer);
+        command.args(["child", if wide { "copy-wide" } else { "copy" }, writes]).arg(answer);
         Self::start(&mut command, wide)
     }
 
-    pub(crate) fn observing(answer: &Path, wide: bool, zone: &[&str]) -> Self {
+    pub(crate) fn observing(answer: &Path, writes: &str, wide: bool, zone: &[&str]) -> Self {
         let workspace = answer.parent().unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_eisen-core"));
         command.env("EISEN_DIR", workspace.with_extension("eisen")).current_dir(workspace);
         command.args(["observe", "--port", "0"]).args(zone).arg("--");
-        command.arg(std::env::current_exe().unwrap()).args(["child", "answer"]).arg(answer);
+        let agent = std::env::current_exe().unwrap();
+        command.arg(agent).args(["child", "answer", writes]).arg(answer);
         Self::start(&mut command, wide)
     }
 

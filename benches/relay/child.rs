@@ -62,7 +62,9 @@ fn answer(writes: &str, file: &str) {
     let mut stdout = unbuffered(io::stdout().as_fd());
     for line in BufReader::new(io::stdin()).split(b'\n') {
         line.unwrap();
-        writes.iter().for_each(|bytes| stdout.write_all(bytes).unwrap());
+        for bytes in &writes {
+            stdout.write_all(bytes).unwrap();
+        }
     }
 }
 

@@ -66,6 +66,14 @@ pub(crate) struct Call {
     performed: HashSet<(Arc<str>, Action)>,
 }
 
+/// A file that a call touched.
+pub(crate) struct Touched {
+    pub(crate) path: PathBuf,
+    /// As the wire shows it.
+    pub(crate) wire: Arc<str>,
+    pub(crate) touch: Touch,
+}
+
 impl Call {
     /// Takes over what a message says of the call, in a session that works in `cwd`.
     pub(crate) fn absorb(&mut self, fields: &Fields<'_>, cwd: &Path, workspace: &dyn Workspace) {
@@ -186,7 +194,7 @@ impl Call {
     }
 
     /// The files that the call touched as far as is known, each once for each touch.
-    pub(crate) fn touches(&self, cwd: &Path, workspace: &dyn Workspace) -> Vec<(PathBuf, Touch)> {
+    pub(crate) fn touches(&self, cwd: &Path, workspace: &dyn Workspace) -> Vec<Touched> {
         let awaits_kind = self.stage < Stage::Begun && self.kind.is_none() && !self.ended();
         if self.stage == Stage::Asked || awaits_kind {
             return Vec::new();
@@ -194,13 +202,15 @@ impl Call {
         let mut touches = Vec::new();
         let mut add = |path: PathBuf, touch| {
             let moves_folders = matches!(self.kind, Some(ToolKind::Delete | ToolKind::Move));
+            let wire = wire_path(workspace.root(), cwd, &path).into();
             let on_map = match touch {
                 Touch::Search => true,
                 Touch::Write if moves_folders => true,
-                _ => !workspace.is_dir(&path),
+                // What was told was no folder then: the disk need not be asked again.
+                _ => self.was_told(&wire, touch) || !workspace.is_dir(&path),
             };
             if on_map {
-                touches.push((path, touch));
+                touches.push(Touched { path, wire, touch });
             }
         };
         let resolve = |path: &String| uri::path_of(path).map(|path| fold(&cwd.join(path)));
@@ -278,18 +288,17 @@ impl Call {
     /// What the call, now that it is done, accessed and was not told before.
     pub(crate) fn perform(
         &mut self,
-        touches: Vec<(PathBuf, Touch)>,
-        cwd: &Path,
+        touches: Vec<Touched>,
         workspace: &dyn Workspace,
     ) -> Vec<ActivityKind> {
         let mut performed = Vec::new();
-        for (path, touch) in touches {
-            // The names in a folder are nobody's secret.
-            if touch != Touch::Write && workspace.is_dir(&path) {
+        for Touched { path, wire, touch } in touches {
+            // The names in a folder are nobody's secret. Only a search may touch one.
+            if touch == Touch::Search && workspace.is_dir(&path) {
                 continue;
             }
             let action = if touch == Touch::Write { Action::Write } else { Action::Read };
-            let path: Arc<str> = wire_path(workspace.root(), cwd, &path).into();
+            let path = wire;
             let is_new = self.performed.len() < MOST_PATHS
                 && self.performed.insert((Arc::clone(&path), action));
             if is_new {

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::Acp;
+use super::frame::Frame;
 use super::gate::may_split;
 use super::sessions::Session;
 use crate::extract::json::Members;
@@ -36,26 +37,40 @@ pub(super) struct Shape {
 }
 
 /// A chunk that was read.
-pub(super) struct Chunk<'a> {
-    pub(super) line: &'a str,
+struct Chunk<'a> {
+    line: &'a str,
     /// These are parts of the line: the text with its quotes.
-    pub(super) text: &'a str,
-    pub(super) update: &'a str,
+    text: &'a str,
+    update: &'a str,
 }
 
 impl Acp {
     /// Observes a line that is a chunk like one before; false if it is none.
     pub(super) fn observe_chunk(&self, line: &[u8], told: &mut Vec<Activity>) -> bool {
         let Some(shape) = self.chunks.like(line) else { return false };
-        if self.sessions.get(&shape.session).is_some_and(Session::hears) {
-            return false;
-        }
-        if self.tells_updates && !self.is_closed(&shape.session) {
+        if self.tells_updates {
             let update = String::from_utf8_lossy(shape.update(line)).into();
             let session = shape.session.clone();
             told.push(Activity { session, kind: ActivityKind::Update(update) });
         }
         true
+    }
+
+    /// Takes a chunk that was observed, whose update is `raw`, for one to know others by.
+    pub(super) fn learn_chunk(
+        &mut self,
+        session: &SessionId,
+        update: &Members<'_>,
+        raw: &str,
+        frame: &Frame<'_>,
+    ) {
+        // What it says matters, too.
+        let hears = self.sessions.get(session).is_some_and(Session::hears);
+        let content = update.get("content").and_then(Members::of);
+        let text = content.and_then(|content| content.get("text"));
+        if let Some(text) = text.filter(|text| !hears && !frame.unclear && text.starts_with('"')) {
+            self.chunks.learn(&Chunk { line: frame.text, text, update: raw }, session);
+        }
     }
 
     pub(super) fn is_closed(&self, session: &SessionId) -> bool {
@@ -81,8 +96,8 @@ impl Chunks {
     }
 
     /// Remembers what a chunk looks like. To be called for lines that the gate passes, and that
-    /// tell nothing but their update.
-    pub(super) fn learn(&mut self, chunk: &Chunk<'_>, session: &SessionId) {
+    /// tell nothing but their update: of a session that is open, and not heard.
+    fn learn(&mut self, chunk: &Chunk<'_>, session: &SessionId) {
         let (line, text) = (chunk.line, chunk.text);
         if line.len() - text.len() > LARGEST || may_split(line) {
             return;
@@ -100,6 +115,11 @@ impl Chunks {
             self.shapes[self.oldest] = shape;
             self.oldest = (self.oldest + 1) % MOST_SHAPES;
         }
+    }
+
+    /// Forgets the chunks of a session whose lines mean something else from now on.
+    pub(super) fn forget(&mut self, session: &SessionId) {
+        self.shapes.retain(|shape| shape.session != *session);
     }
 }
 

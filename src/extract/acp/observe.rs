@@ -10,7 +10,7 @@ use agent_client_protocol_schema::v1::{CompactionStatus, CompactionUpdate};
 use serde_json::value::RawValue;
 
 use super::Acp;
-use super::chunks::Chunk;
+use super::call::Touched;
 use super::frame::Frame;
 use super::models::Choice;
 use super::pending::{OfAgent, OfClient};
@@ -75,6 +75,7 @@ impl Acp {
                 let known = self.sessions.announce(&session, None);
                 if frame.id.is_some() {
                     known.turn_began();
+                    self.chunks.forget(&session);
                     told.push(Activity { session: session.clone(), kind: ActivityKind::TurnBegan });
                 }
                 self.prompt(&session, &params, told);
@@ -142,6 +143,7 @@ impl Acp {
             OfClient::Close(session) if failure.is_none() => {
                 self.stopped(&session, told);
                 self.sessions.remember(&session).close();
+                self.chunks.forget(&session);
                 told.push(Activity { session, kind: ActivityKind::Closed });
             }
             OfClient::Resume(_) | OfClient::Choose(..) | OfClient::Close(_) => {}
@@ -255,11 +257,7 @@ impl Acp {
                 if kind == "agent_message_chunk" {
                     self.hear(session, &update);
                 }
-                let content = update.get("content").and_then(Members::of);
-                let text = content.and_then(|content| content.get("text"));
-                if let Some(text) = text.filter(|text| !frame.unclear && text.starts_with('"')) {
-                    self.chunks.learn(&Chunk { line: frame.text, text, update: raw }, session);
-                }
+                self.learn_chunk(session, &update, raw, frame);
                 return;
             }
             _ => return,
@@ -281,13 +279,12 @@ impl Acp {
         call.absorb(fields, &cwd, workspace);
         let completed = call.is_completed();
         let touches = if call.has_news() { call.touches(&cwd, workspace) } else { Vec::new() };
-        for (path, touch) in &touches {
-            let (wire, touch): (Arc<str>, _) =
-                (wire_path(workspace.root(), &cwd, path).into(), *touch);
+        for Touched { path, wire, touch } in &touches {
+            let touch = *touch;
             let is_new =
-                &*wire != "." && !call.was_told(&wire, touch) && !workspace.is_ignored(path);
-            if is_new && call.tell(&wire, touch) && !replayed {
-                let path = Arc::clone(&wire);
+                &**wire != "." && !call.was_told(wire, touch) && !workspace.is_ignored(path);
+            if is_new && call.tell(wire, touch) && !replayed {
+                let path = Arc::clone(wire);
                 let kind = ActivityKind::Touched { path, touch, source: Source::Tool };
                 told.push(Activity { session: id.clone(), kind });
             }
@@ -297,7 +294,7 @@ impl Acp {
             told.extend(kind.map(|kind| Activity { session: id.clone(), kind }));
         }
         if completed {
-            let performed = call.perform(touches, &cwd, workspace);
+            let performed = call.perform(touches, workspace);
             if !replayed {
                 told.extend(
                     performed.into_iter().map(|kind| Activity { session: id.clone(), kind }),

@@ -23,7 +23,12 @@ pub(crate) fn fold(name: &str) -> String {
 
 /// Whether some reader could take `name` for `known`, though it is another.
 pub(crate) fn mimics(name: &str, known: &str) -> bool {
-    name != known && fold(name) == fold(known)
+    let alike = if name.is_ascii() && known.is_ascii() && !name.contains('\0') {
+        name.eq_ignore_ascii_case(known)
+    } else {
+        fold(name) == fold(known)
+    };
+    name != known && alike
 }
 
 /// Whether any object of the value, at any depth, has two members whose names fold alike.
@@ -120,5 +125,7 @@ mod tests {
         assert!(mimics("path\0", "path"));
         assert!(!mimics("path", "path"));
         assert!(!mimics("paths", "path"));
+        assert!(mimics("\u{17f}essionId", "sessionId"));
+        assert!(mimics("PATH\0", "path"));
     }
 }

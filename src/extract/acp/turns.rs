@@ -102,7 +102,7 @@ impl Acp {
         let cwd = session.cwd.clone();
         for call in session.calls_mut().filter(|call| call.is_unsaid()) {
             let touches = call.touches(&cwd, &*self.workspace);
-            let performed = call.perform(touches, &cwd, &*self.workspace);
+            let performed = call.perform(touches, &*self.workspace);
             told.extend(performed.into_iter().map(|kind| Activity { session: id.clone(), kind }));
         }
     }

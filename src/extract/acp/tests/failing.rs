@@ -71,3 +71,24 @@ fn a_refusal_and_an_answer_may_be_errors_too() {
     let long = says(&"x".repeat(600));
     assert_eq!(turn(&[&outcry, &long, &end("end_turn", "")]), "end_turn: ");
 }
+
+#[test]
+fn what_looks_like_a_chunk_before_the_turn_is_heard_in_it() {
+    let mut acp = acp();
+    let end = r#"{"id":1,"result":{"stopReason":"end_turn"}}"#;
+    let (hello, outcry) = (says("hello"), says("Claude AI usage limit reached|1760000400"));
+    observe(&mut acp, &[&hello, &hello]);
+    let told = observe(&mut acp, &[PROMPT, &outcry, end]);
+    let ended = told.last().map(|activity| format!("{:?}", activity.kind));
+    assert!(ended.unwrap().contains("usage limit reached"));
+}
+
+#[test]
+fn what_looks_like_a_chunk_before_tells_nothing_once_its_session_is_closed() {
+    let mut acp = acp();
+    let close = r#">{"id":2,"method":"session/close","params":{"sessionId":"s"}}"#;
+    let hello = says("hello");
+    assert_eq!(observe(&mut acp, &[&hello, &hello]).len(), 2);
+    observe(&mut acp, &[close, r#"{"id":2,"result":{}}"#]);
+    assert!(observe(&mut acp, &[&hello]).is_empty());
+}

@@ -6,6 +6,7 @@ mod admission;
 mod confining;
 mod doorkeeper;
 mod lifecycle;
+mod plugged;
 mod prompting;
 mod run;
 mod stalls;
@@ -34,6 +35,7 @@ use prompting::RunHandle;
 pub use admission::{Admission, Capacity};
 pub use doorkeeper::{Door, Keeper};
 pub use lifecycle::{Policy, Restarts};
+pub use plugged::Plugin;
 pub use stalls::{STALL_AFTER, watch_over};
 
 /// Orders that wait for an agent; past that whoever orders waits.
@@ -56,6 +58,8 @@ pub struct AgentSettings {
     pub kernel_lacks: Arc<[String]>,
     /// Report what it opens, where the kernel holds it.
     pub observe_files: bool,
+    /// What reads its lines; None: it speaks ACP.
+    pub plugin: Option<Plugin>,
     pub host: HostSettings,
     /// Open a session once it is initialized.
     pub session: bool,

@@ -9,6 +9,7 @@ mod init;
 mod logs;
 mod output;
 mod packaging;
+mod plugin;
 mod prompt;
 mod ps;
 mod reload;
@@ -97,6 +98,7 @@ enum Command {
     #[command(after_help = help::SCHEMA)]
     Schema,
     Attach(attach::Attach),
+    Plugin(plugin::PluginArgs),
     /// Play a script as an ACP agent: for demos, rehearsals and tests
     ScriptedAgent {
         /// The script; see docs/scripted-agent.md
@@ -189,6 +191,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Restart(order) => block_on(order.run(&global, "restart_agent")),
         Command::Reload(reload) => block_on(reload.run(&global)).map(|()| 0),
         Command::Schema => output::print(format_args!("{:#}", serve::schema())).map(|()| 0),
+        Command::Plugin(plugin) => plugin.run(global.cwd),
         Command::ScriptedAgent { script } => scripted_agent(&in_folder(global.cwd, &script)),
         Command::Completions(completions) => completions.run().map(|()| 0),
         Command::Man(man) => man.run(global.cwd).map(|()| 0),

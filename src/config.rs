@@ -17,6 +17,7 @@ mod launch;
 mod mcp;
 mod near;
 mod overlay;
+mod plugins;
 mod profiles;
 mod read;
 mod references;
@@ -42,6 +43,7 @@ use self::errors::Fault;
 pub use self::errors::{ConfigError, ConfigErrors};
 use self::overlay::Layer;
 pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
+pub use self::plugins::plugin_folder;
 pub use self::profiles::{ClientFs, Profile, base_patterns};
 use self::read::{Known, Reader, Table, Text};
 pub use self::starter::{Known as KnownAgent, Proposed, Starter, known_agents};
@@ -60,6 +62,7 @@ pub struct Config {
     pub zones: Zones,
     /// In the file's order.
     pub agents: Vec<Agent>,
+    pub plugins: Vec<Plugin>,
     pub graph: bool,
     /// Keys of the file that have no effect in this version.
     pub inert: Vec<Inert>,
@@ -135,6 +138,25 @@ pub struct Port {
     pub write_deadline: Duration,
 }
 
+/// A library that reads what some agents speak.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plugin {
+    pub name: String,
+    pub path: PathBuf,
+    pub isolation: Isolation,
+    /// A JSON object.
+    pub config: String,
+}
+
+/// Where a plugin runs.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Isolation {
+    #[default]
+    InProcess,
+    /// In a child, one for each run of an agent.
+    Process,
+}
+
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub id: AgentId,
@@ -142,6 +164,8 @@ pub struct Agent {
     pub command: Vec<String>,
     /// What is known of the agent: the profile it names, else that of its program.
     pub profile: Profile,
+    /// What reads its lines; None: it speaks ACP.
+    pub plugin: Option<Plugin>,
     /// Absolute, inside the workspace.
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
@@ -312,17 +336,21 @@ impl Config {
         let zones = root.section("zones", "zones", |zones| {
             zones::zones(zones, &team.workspace, &surroundings.eisen_dir)
         });
+        let plugins = plugins::plugins(root);
+        let folder = plugin_folder(&surroundings.eisen_dir);
         let read = |table: &Table<'a>| {
-            table.sections("agents", |agent| agents::agent(agent, &profiles, &zones))
+            table.sections("agents", |agent| {
+                let plugin = plugins::protocol(agent, &plugins, &folder);
+                agents::agent(agent, plugin, &profiles, &zones)
+            })
         };
         let mut agents = read(root);
         let stays_away = |id: &Text| others.removed.contains(&id.value);
         agents.retain(|agent| !agent.id.as_ref().is_some_and(stays_away));
         agents.extend(root.reader.read(others.added, read));
-        refuse_plugins(root);
         let (agents, orchestrator) = references::link(root.reader, agents, &orchestrator);
         let zones = zones.written;
-        Self { team, orchestrator, tracker, port, zones, agents, graph, inert: Vec::new() }
+        Self { team, orchestrator, tracker, port, zones, agents, plugins, graph, inert: Vec::new() }
     }
 }
 
@@ -350,14 +378,5 @@ impl Surroundings {
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("eisen-core")),
             eisen_dir: std::path::absolute(eisen_dir).unwrap_or_else(|_| eisen_dir.to_owned()),
         }
-    }
-}
-
-fn refuse_plugins(root: &Table<'_>) {
-    if let Some(span) = root.place_of("plugins") {
-        root.fault(
-            Fault::new(span, "extractor plugins are not supported by this version")
-                .help("leave out `[[plugins]]`, and run agents that speak ACP themselves"),
-        );
     }
 }

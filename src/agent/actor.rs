@@ -11,7 +11,7 @@ use super::confining::confine;
 use super::lifecycle::{Effect, Event, Lifecycle};
 use super::prompting::RunHandle;
 use super::run::{Fresh, Run, RunEvent, next_of_run};
-use super::{AgentSettings, Held, Order, Surroundings, pending_or};
+use super::{AgentSettings, Held, Order, Plugin, Surroundings, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, SessionId, now_ms};
 use crate::process::{Family, Peak};
 use crate::proxy::{Rules, Running, Vitals};
@@ -296,6 +296,11 @@ impl Actor {
             Ok(confined) => confined,
             Err(why) => return Event::NotSpawned(why),
         };
+        let plug = |plugin: &Plugin| plugin.plug(self.team.launcher.within(&family));
+        let plugged = match self.settings.plugin.as_ref().map(plug).transpose() {
+            Ok(plugged) => plugged,
+            Err(why) => return Event::NotSpawned(why),
+        };
         let (process, stdio) = match launcher.spawn(&self.settings.command).await {
             Ok(spawned) => spawned,
             Err(error) => return Event::NotSpawned(error.to_string()),
@@ -304,7 +309,7 @@ impl Actor {
             place.is_taken_by(&family);
         }
         self.family.send_replace(Some(family.clone()));
-        let fresh = Fresh { process, stdio, launcher, family, running, vitals, private };
+        let fresh = Fresh { process, stdio, launcher, family, running, vitals, private, plugged };
         let run = Run::start(fresh, &self.settings, rules, &self.team, self.session.clone());
         self.held.send_replace(held(&self.settings));
         self.handle.send_replace(Some(run.handle.clone()));

@@ -3,12 +3,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::confining::Private;
+use super::plugged::Plugged;
 use super::prompting::RunHandle;
 use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
 use crate::client_host::{Content, HostError, HostHandle, Urgency};
@@ -22,6 +23,9 @@ const DUPLEX: usize = 256 * 1024;
 
 /// How long an orchestrator that answered a briefing with an error is left alone.
 const BRIEF_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// From an agent, and to it.
+type Wires = (Box<dyn AsyncRead + Unpin + Send>, Box<dyn AsyncWrite + Unpin + Send>);
 
 /// One life of the agent's process.
 pub(super) struct Run {
@@ -42,6 +46,8 @@ pub(super) struct Run {
     broken: watch::Receiver<Option<String>>,
     /// What is wrong with it, as far as that is seen from outside.
     concern: watch::Receiver<Option<String>>,
+    /// What is wrong with its plugin.
+    plugin_concern: watch::Receiver<Option<String>>,
     /// Prompts and briefings under way, and who watches over it.
     beside: JoinSet<()>,
     private: Option<Private>,
@@ -58,6 +64,8 @@ pub(super) struct Fresh {
     pub(super) vitals: Arc<Vitals>,
     /// Kept as long as it lasts.
     pub(super) private: Option<Private>,
+    /// If it is no ACP agent by itself.
+    pub(super) plugged: Option<Plugged>,
 }
 
 enum Ending {
@@ -81,7 +89,7 @@ impl Run {
         team: &Surroundings,
         last: Option<SessionId>,
     ) -> Self {
-        let Fresh { process, stdio, launcher, family, running, vitals, private } = fresh;
+        let Fresh { process, stdio, launcher, family, running, vitals, private, plugged } = fresh;
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
@@ -98,8 +106,17 @@ impl Run {
             running: Some(running),
             vitals: vitals.clone(),
         };
-        let streams =
-            Streams { from_agent: stdio.stdout, to_agent: stdio.stdin, from_client, to_client };
+        let (mut from_agent, mut to_agent): Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
+        let ((_, mut plugin_concern), mut translating) = (watch::channel(None), None);
+        if let Some((translator, concern)) = plugged {
+            plugin_concern = concern;
+            let (near, far) = tokio::io::duplex(DUPLEX);
+            let agent = (from_agent, to_agent);
+            let (from_translator, to_translator) = tokio::io::split(near);
+            (from_agent, to_agent) = (Box::new(from_translator), Box::new(to_translator));
+            translating = Some(translator.run(agent, tokio::io::split(far)));
+        }
+        let streams = Streams { from_agent, to_agent, from_client, to_client };
         let (ended, death) = oneshot::channel();
         let (relay_handle, relaying) = proxy.start(streams, death);
         // The host's stream ends with this one: it learns why the relay broke off before that.
@@ -115,11 +132,16 @@ impl Run {
         let (breaking, broken) = watch::channel(None);
         let mut wires = JoinSet::new();
         let told = host.clone();
+        let breaks = move |why: String| {
+            told.died(&why);
+            breaking.send_if_modified(|known| known.is_none() && known.replace(why).is_none());
+        };
+        if let Some(translating) = translating {
+            let breaks = breaks.clone();
+            wires.spawn(async move { translating.await.unwrap_or_else(breaks) });
+        }
         wires.spawn(async move {
-            if let Err(error) = relaying.await {
-                told.died(&error.to_string());
-                breaking.send_replace(Some(error.to_string()));
-            }
+            relaying.await.unwrap_or_else(|error| breaks(error.to_string()));
             drop(open);
         });
         wires.spawn(hosting);
@@ -139,6 +161,7 @@ impl Run {
             ordered: false,
             broken,
             concern,
+            plugin_concern,
             beside,
             private,
         }
@@ -243,7 +266,7 @@ impl Run {
 /// Waits for what happens next in a run; for ever without one.
 pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
     let Some(run) = run else { return std::future::pending().await };
-    let Run { process, handshake, broken, concern, .. } = run;
+    let Run { process, handshake, broken, concern, plugin_concern, .. } = run;
     let stopping = matches!(process, Ending::Stopping(_));
     tokio::select! {
         biased;
@@ -258,7 +281,8 @@ pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
             }
         }
         why = broken_off(broken), if !stopping => RunEvent::Failed(why),
-        Ok(()) = concern.changed() => RunEvent::Concern(concern.borrow_and_update().clone()),
+        Ok(()) = concern.changed() => RunEvent::Concern(either(concern, plugin_concern)),
+        Ok(()) = plugin_concern.changed() => RunEvent::Concern(either(concern, plugin_concern)),
     }
 }
 
@@ -277,6 +301,14 @@ impl Ending {
             Self::Running(_) => std::future::pending().await,
         }
     }
+}
+
+/// What is wrong, by either account.
+fn either(
+    one: &mut watch::Receiver<Option<String>>,
+    other: &mut watch::Receiver<Option<String>>,
+) -> Option<String> {
+    one.borrow_and_update().clone().or_else(|| other.borrow_and_update().clone())
 }
 
 /// Opens a session if there is to be one: the `last` again, if there was one.

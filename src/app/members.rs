@@ -5,11 +5,12 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::environment::TeamEnvironment;
-use crate::agent::{AgentSettings, Policy, Restarts};
+use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
 use crate::client_host::{HostSettings, PermissionPolicy};
 use crate::config::check::Kernel;
-use crate::config::{self, Config, Enforce, Permissions, RestartPolicy};
+use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy};
 use crate::model::AgentId;
+use crate::plugin::{Library, Place, Source};
 use crate::process::{Command, Limits};
 use crate::proxy::OnViolation;
 use crate::routing;
@@ -86,6 +87,7 @@ impl Conditions {
                 Enforce::Auto | Enforce::Kernel => self.kernel.missing.as_slice().into(),
             },
             observe_files: agent.zone.observe_files,
+            plugin: agent.plugin.as_ref().map(|plugin| self::plugin(agent, plugin)).transpose()?,
             host: HostSettings {
                 cwd: agent.cwd.clone(),
                 permissions: match agent.permissions {
@@ -96,7 +98,7 @@ impl Conditions {
                 terminals: agent.zone.spec.terminals,
                 mcp_servers: agent.mcp_servers.clone(),
                 auth_method: agent.auth_method.clone(),
-                model: agent.session_model().map(str::to_owned),
+                model: agent.session_model().filter(|_| agent.plugin.is_none()).map(str::to_owned),
                 mode: agent.session_mode().map(str::to_owned),
                 env: environment,
                 initialize_timeout: agent.initialize_timeout,
@@ -169,6 +171,20 @@ impl Conditions {
         });
         environment
     }
+}
+
+/// Loads the plugin that an agent's lines are read by, if it is to run in this very process.
+fn plugin(agent: &config::Agent, plugin: &config::Plugin) -> anyhow::Result<Plugin> {
+    let config::Plugin { name, path, isolation, config } = plugin.clone();
+    let place = match isolation {
+        Isolation::InProcess => {
+            let library = Library::load(&path);
+            let library = library.with_context(|| format!("plugin {name}, {}", path.display()))?;
+            Place::InProcess(Box::new(library))
+        }
+        Isolation::Process => Place::Child(path),
+    };
+    Ok(Plugin { source: Source { name, config, place }, model: agent.model.clone() })
 }
 
 fn compile_zones(config: &Config) -> anyhow::Result<Vec<Arc<Zone>>> {

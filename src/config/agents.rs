@@ -10,11 +10,11 @@ use toml::de::DeValue;
 use super::errors::{Fault, code, quoted};
 use super::launch::find_program;
 use super::profiles::{Profile, Profiles, of_program};
-use super::read::{Table, Text, unknown_value};
+use super::read::{Table, Text};
 use super::source::{plain, read_bytes};
 use super::value::{bad_name, is_name};
 use super::zones::{TeamZones, agent_zone};
-use super::{Agent, Confined, OnViolation, Permissions, Restart, RestartPolicy, mcp};
+use super::{Agent, Confined, OnViolation, Permissions, Plugin, Restart, RestartPolicy, mcp};
 use crate::model::AgentId;
 
 /// Names the orchestrator's own view on the wire, so no agent can have it.
@@ -37,9 +37,13 @@ pub(super) struct RawAgent {
     pub(super) agent: Agent,
 }
 
-pub(super) fn agent(table: &Table<'_>, profiles: &Profiles, zones: &TeamZones) -> RawAgent {
+pub(super) fn agent(
+    table: &Table<'_>,
+    plugin: Option<Plugin>,
+    profiles: &Profiles,
+    zones: &TeamZones,
+) -> RawAgent {
     let id = id(table);
-    protocol(table);
     let (command, env, profile) = launch(table, profiles);
     let lookup = &table.reader.surroundings.variable;
     let confined = Confined::new(&profile, &command, &env, lookup);
@@ -54,6 +58,7 @@ pub(super) fn agent(table: &Table<'_>, profiles: &Profiles, zones: &TeamZones) -
         agent: Agent {
             id: AgentId::new(id.as_ref().map_or("", |id| &id.value)),
             command,
+            plugin,
             cwd: cwd(table, &zones.workspace),
             env,
             autostart: table.flag("autostart", true),
@@ -111,14 +116,6 @@ fn id(table: &Table<'_>) -> Option<Text> {
         table.fault(bad_name("`id`", &id));
     }
     Some(id)
-}
-
-fn protocol(table: &Table<'_>) {
-    let Some(protocol) = table.text("protocol").filter(|text| text.value != "acp") else { return };
-    let fault = unknown_value("protocol", &protocol, &["acp"]);
-    table.fault(
-        fault.help("this version only knows \"acp\": extractor plugins are not supported yet"),
-    );
 }
 
 /// Command and environment, by `command` or by `profile`, and the profile. One that names no

@@ -131,6 +131,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         port: current.port,
         zones: new.zones.clone(),
         agents,
+        plugins: new.plugins.clone(),
         graph: current.graph,
         inert: new.inert.clone(),
     }
@@ -206,6 +207,7 @@ const TERMINALS: &str = "zone.terminals";
 
 /// But for [`TERMINALS`].
 const AGENT: &Keys<Agent> = &[
+    ("protocol", Takes::AtAgentStart, |a, b| a.plugin != b.plugin),
     ("command", Takes::AtAgentStart, |a, b| a.command != b.command),
     // But for what its command and environment say already.
     ("profile", Takes::AtAgentStart, |a, b| {

@@ -72,7 +72,7 @@ fn check<T: serde::de::DeserializeOwned>(server: &Map<String, Value>) -> Result<
 }
 
 /// TOML as JSON, with variables expanded; None if something in it was at fault.
-fn json(agent: &Table<'_>, item: &Spanned<DeValue<'_>>) -> Option<Value> {
+pub(super) fn json(agent: &Table<'_>, item: &Spanned<DeValue<'_>>) -> Option<Value> {
     match item.get_ref() {
         DeValue::String(raw) => Some(Value::String(agent.expanded(raw, item.span())?.value)),
         DeValue::Boolean(value) => Some(Value::Bool(*value)),

@@ -61,6 +61,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
     let (cwd, env) = (PathBuf::from("/"), std::collections::BTreeMap::new());
     Member {
         settings: AgentSettings {
+            plugin: None,
             id: AgentId::new(id),
             edition: 0,
             command: Command {

@@ -12,6 +12,7 @@ mod demo;
 mod deny;
 mod ending;
 mod examples;
+mod guide;
 mod harness;
 mod hold;
 mod init;

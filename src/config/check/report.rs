@@ -6,7 +6,9 @@ use super::holding::{Holding, Tier};
 use super::survey::{Claim, Survey};
 use super::{counted, found, manners, shown};
 use crate::config::errors::printable;
-use crate::config::{Agent, Config, Confine, OnBlock, Restart, RestartPolicy, profiles};
+use crate::config::{
+    Agent, Config, Confine, Isolation, OnBlock, Plugin, Restart, RestartPolicy, profiles,
+};
 use crate::model::AgentId;
 use crate::zone::GitAccess;
 
@@ -114,6 +116,13 @@ fn write_agent(
     let workspace = &config.team.workspace;
     writeln!(text, "agent {}", agent.id)?;
     writeln!(text, "  command       {}", command(agent))?;
+    if let Some(Plugin { name, path, isolation, .. }) = &agent.plugin {
+        let place = match isolation {
+            Isolation::InProcess => "",
+            Isolation::Process => ", in a process of its own",
+        };
+        writeln!(text, "  protocol      {name}, by {}{place}", shown(path, workspace))?;
+    }
     write_profile(text, agent)?;
     writeln!(text, "  cwd           {}", shown(&agent.cwd, workspace))?;
     if !agent.depends_on.is_empty() {

@@ -71,8 +71,7 @@ name = "claude-stream-json"
         34:1 unknown key `allow` in `[agents.zone]` | did you mean `allowed`?
         36:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
         37:6 there is another agent with the id "ui" | give each its own
-        38:12 `protocol` can't be "claude-stream-json" | this version only knows "acp": extractor plugins are not supported yet
-        40:1 extractor plugins are not supported by this version | leave out `[[plugins]]`, and run agents that speak ACP themselves
+        40:1 this plugin has no `path` | write where its library is
     "#]].assert_eq(&errors(text));
 }
 

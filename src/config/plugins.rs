@@ -1,0 +1,96 @@
+//! `[[plugins]]`, and the folder of those that need no table.
+
+use std::path::{Path, PathBuf};
+
+use super::errors::{Fault, quoted};
+use super::mcp::json;
+use super::read::{Table, Text, unknown_value};
+use super::value::{bad_name, is_name};
+use super::{Isolation, Plugin};
+
+/// The protocol that needs no plugin.
+pub(super) const ACP: &str = "acp";
+
+/// What libraries are called here.
+const SUFFIX: &str = std::env::consts::DLL_SUFFIX;
+
+/// The folder of plugins that every team of the user can name.
+pub fn plugin_folder(eisen_dir: &Path) -> PathBuf {
+    eisen_dir.join("plugins")
+}
+
+/// Reads all tables; a name that is there twice is a fault.
+pub(super) fn plugins(root: &Table<'_>) -> Vec<Plugin> {
+    let mut known: Vec<Plugin> = Vec::new();
+    for (plugin, name) in root.sections("plugins", plugin) {
+        match name {
+            Some(name) if known.iter().any(|other| other.name == name.value) => {
+                let message = format!("there is another plugin {}", quoted(&name.value));
+                root.fault(Fault::new(name.span, message).help("give each its own name"));
+            }
+            Some(_) => known.push(plugin),
+            None => {}
+        }
+    }
+    known
+}
+
+fn plugin(table: &Table<'_>) -> (Plugin, Option<Text>) {
+    if table.place_of("name").is_none() {
+        table.lacks("this plugin has no `name`", "name it as agents do in `protocol`");
+    }
+    let name = table.text("name");
+    if let Some(name) = &name
+        && (name.value == ACP || !is_name(&name.value))
+    {
+        table.fault(bad_name("`name`", name));
+    }
+    if table.place_of("path").is_none() {
+        table.lacks("this plugin has no `path`", "write where its library is");
+    }
+    let path = table.word("path").map(|path| table.reader.path(&path.value));
+    let config = table.get("config").and_then(|item| {
+        if !item.get_ref().is_table() {
+            table.wrong("`config`", item, "a table", "write `config = { KEY = VALUE }`");
+        }
+        json(table, item)
+    });
+    let plugin = Plugin {
+        name: name.as_ref().map_or_else(String::new, |name| name.value.clone()),
+        path: path.unwrap_or_default(),
+        isolation: table.choice(
+            "isolation",
+            &[("in-process", Isolation::InProcess), ("process", Isolation::Process)],
+        ),
+        config: config.map_or_else(|| "{}".to_owned(), |config| config.to_string()),
+    };
+    (plugin, name)
+}
+
+/// Reads an agent's `protocol`: the plugin that speaks it, None for ACP.
+pub(super) fn protocol(table: &Table<'_>, known: &[Plugin], folder: &Path) -> Option<Plugin> {
+    let protocol = table.text("protocol").filter(|text| text.value != ACP)?;
+    if let Some(plugin) = known.iter().find(|plugin| plugin.name == protocol.value) {
+        return Some(plugin.clone());
+    }
+    if let Some(path) = in_folder(folder, &protocol.value) {
+        let (name, config) = (protocol.value, "{}".to_owned());
+        return Some(Plugin { name, path, isolation: Isolation::default(), config });
+    }
+    let names: Vec<&str> =
+        [ACP].into_iter().chain(known.iter().map(|known| &*known.name)).collect();
+    let fault = unknown_value("protocol", &protocol, &names);
+    table.fault(fault.help(format!(
+        "name a plugin of `[[plugins]]`, or put its library into {}",
+        folder.display()
+    )));
+    None
+}
+
+fn in_folder(folder: &Path, name: &str) -> Option<PathBuf> {
+    if !is_name(name) {
+        return None;
+    }
+    let names = [format!("lib{}{SUFFIX}", name.replace('-', "_")), format!("{name}{SUFFIX}")];
+    names.map(|name| folder.join(name)).into_iter().find(|path| path.is_file())
+}

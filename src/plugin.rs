@@ -1,0 +1,22 @@
+//! Extractor plugins: agents that don't speak ACP join a team. Loads their shared libraries, bears
+//! what they do wrong, and makes an ACP agent of what they tell, so that everything behind it (the
+//! gate, extraction, the client host, attached editors) is the same for all agents. The interface
+//! is that of `eisen_plugin.h`.
+
+mod child;
+mod frame;
+mod host;
+mod library;
+mod reader;
+mod source;
+mod translation;
+mod translator;
+
+/// The version of the interface.
+pub const INTERFACE: u32 = eisen_plugin::abi::ABI;
+
+pub use host::serve_if_asked;
+pub use library::{Description, Library, LoadError};
+pub use reader::{Call, CallError, Reader};
+pub use source::{Place, Source};
+pub use translator::Translator;

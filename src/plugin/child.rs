@@ -1,0 +1,137 @@
+//! An instance in a child of its own: what it does wrong ends it, and nothing else.
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{sleep, timeout};
+
+use super::frame::{self, HEAD, LONGEST};
+use super::reader::{Call, CallError, Reader};
+use crate::process::{Command, Launcher, Process, Stdio};
+
+/// How long one call may take; past that the child is ended.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long is waited before a child that died is followed by the next, at first and at most.
+const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
+
+pub(super) struct Child {
+    launcher: Launcher,
+    library: PathBuf,
+    config: String,
+    running: Option<(Process, Stdio)>,
+    /// Before the next start; zero before the first.
+    wait: Duration,
+}
+
+impl Child {
+    pub(super) fn new(launcher: Launcher, library: PathBuf, config: String) -> Self {
+        Self { launcher, library, config, running: None, wait: Duration::ZERO }
+    }
+
+    async fn answer(&mut self, call: Call<'_>) -> Result<Vec<u8>, CallError> {
+        let mut running = match self.running.take() {
+            Some(running) => running,
+            None => self.start().await?,
+        };
+        let asked = async {
+            // Both at once: neither pipe holds a long line.
+            let request = frame::request(call);
+            let Stdio { stdin, stdout, stderr } = &mut running.1;
+            let asked = async { tokio::join!(stdin.write_all(&request), answer(stdout)) };
+            let (sent, answer) = tokio::select! {
+                asked = asked => asked,
+                never = log(stderr) => match never {},
+            };
+            sent.map_err(|error| error.to_string()).and(answer)
+        };
+        let answered = timeout(DEADLINE, asked).await;
+        match answered {
+            Ok(Ok(outcome)) => {
+                self.running = Some(running);
+                self.wait = Duration::ZERO;
+                outcome.map_err(CallError::Failed)
+            }
+            Ok(Err(_)) => {
+                let exit = running.0.kill().await;
+                Err(CallError::Lost(format!("its process died: {exit}")))
+            }
+            Err(_) => {
+                running.0.kill().await;
+                let seconds = DEADLINE.as_secs();
+                Err(CallError::Lost(format!("it said nothing for {seconds} s, and was ended")))
+            }
+        }
+    }
+
+    async fn start(&mut self) -> Result<(Process, Stdio), CallError> {
+        sleep(self.wait).await;
+        self.wait = (self.wait * 2).clamp(BACKOFF[0], BACKOFF[1]);
+        let command = Command {
+            program: self.launcher.program().into(),
+            args: [
+                super::host::COMMAND.into(),
+                self.library.clone().into(),
+                self.config.clone().into(),
+            ]
+            .into(),
+            cwd: "/".into(),
+            env: std::collections::BTreeMap::new(),
+        };
+        let lost = |why: String| CallError::Lost(why);
+        let spawned = self.launcher.spawn(&command).await;
+        let mut running = spawned.map_err(|error| lost(error.to_string()))?;
+        match timeout(DEADLINE, answer(&mut running.1.stdout)).await {
+            Ok(Ok(Ok(_))) => Ok(running),
+            Ok(Ok(Err(why))) => Err(CallError::Failed(why)),
+            _ => {
+                let exit = running.0.kill().await;
+                Err(lost(format!("its process did not begin: {exit}")))
+            }
+        }
+    }
+}
+
+impl Reader for Child {
+    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Vec<u8>, CallError>> {
+        self.answer(call).boxed()
+    }
+}
+
+/// Logs what a plugin says beside: who fills that pipe would wait for ever.
+async fn log(stderr: &mut (impl AsyncReadExt + Unpin)) -> Infallible {
+    let mut said = [0; 4096];
+    loop {
+        match stderr.read(&mut said).await {
+            Ok(read) if read > 0 => {
+                let said = String::from_utf8_lossy(&said[..read]);
+                tracing::warn!(said = %said.trim_end().escape_debug(), "a plugin");
+            }
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+/// Reads an answer: what the plugin put, or why it failed; an error if there is none.
+async fn answer(from: &mut (impl AsyncReadExt + Unpin)) -> Result<Result<Vec<u8>, String>, String> {
+    let mut head = [0; HEAD];
+    from.read_exact(&mut head).await.map_err(|error| error.to_string())?;
+    let length = u32::from_le_bytes(head) as usize;
+    if length > LONGEST {
+        return Err(format!("its answer has {length} bytes"));
+    }
+    let mut body = Vec::new();
+    let read = from.take(length as u64).read_to_end(&mut body).await;
+    if read.map_err(|error| error.to_string())? < length {
+        return Err("its answer is torn".to_owned());
+    }
+    match body.split_first() {
+        Some((&frame::DONE, told)) => Ok(Ok(told.to_vec())),
+        Some((_, why)) => Ok(Err(String::from_utf8_lossy(why).into_owned())),
+        None => Err("its answer is empty".to_owned()),
+    }
+}

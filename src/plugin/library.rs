@@ -1,0 +1,345 @@
+//! A shared library as the kernel loads it. It stays loaded until the program ends: what came of it
+//! is never used without it.
+
+#![allow(unsafe_code)]
+
+use std::ffi::c_void;
+use std::fs::File;
+use std::mem::{offset_of, size_of};
+use std::os::fd::{AsRawFd, IntoRawFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use eisen_plugin::abi::{self, Bytes, Output};
+use eisen_plugin::{Record, records};
+use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
+use nix::libc;
+
+/// Bytes of records that one call may put.
+pub(super) const MOST: usize = 16 * 1024 * 1024;
+
+/// A plugin whose table was checked.
+#[derive(Clone, Debug)]
+pub struct Library {
+    table: abi::Plugin,
+    description: Description,
+}
+
+/// What a plugin says of itself.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Description {
+    pub name: String,
+    pub version: String,
+    pub protocols: Vec<String>,
+    /// It can hold a zone.
+    pub gates: bool,
+    /// A team can prompt its agents.
+    pub drives: bool,
+}
+
+/// Why a file is no plugin that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("it can't be read: {0}")]
+    Unreadable(#[from] std::io::Error),
+    #[error("it is no file")]
+    NoFile,
+    #[error("user {0}, who owns it, could change it: it is to be your own, or root's")]
+    OthersOwn(u32),
+    #[error("others may write it (mode {:o}): take that from them with `chmod go-w`", .0 & 0o7777)]
+    OthersWrite(u32),
+    #[error("it is no library that can be loaded: {0}")]
+    NoLibrary(String),
+    #[error("it is no plugin: it does not export `{}`", abi::ENTRY)]
+    NoEntry,
+    #[error("its entry returned no table")]
+    NoTable,
+    #[error("it is made for version {theirs} of the plugin interface, and this program has version \
+             {}: it needs {}", abi::ABI, if *theirs < abi::ABI {
+                 "a plugin that was built with a newer eisen_plugin.h"
+             } else {
+                 "a newer eisen-core, or a plugin that was built with an older eisen_plugin.h"
+             })]
+    OtherVersion { theirs: u32 },
+    #[error("its table ends after {size} bytes, within what every plugin has to have")]
+    Truncated { size: u32 },
+    #[error("its table has no `{0}`")]
+    Lacks(&'static str),
+    #[error("it can't describe itself: {0}")]
+    NoDescription(String),
+}
+
+/// An instance behind its pointer. Destroyed when dropped.
+pub(super) struct Instance {
+    table: abi::Plugin,
+    pointer: *mut c_void,
+}
+
+// SAFETY: the interface lets the functions of an instance be called from any thread, one after the
+// other; `&mut self` holds them to that.
+unsafe impl Send for Instance {}
+
+impl Library {
+    /// Loads a plugin: only from a file that nobody but its user, or root, could have written.
+    pub fn load(path: &Path) -> Result<Self, LoadError> {
+        let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        trusted(&file)?;
+        let place = place(file, path);
+        // SAFETY: what initialises the library runs: its user trusts it, by having named it.
+        let loaded = unsafe { Loaded::open(Some(&place), RTLD_NOW | RTLD_LOCAL) };
+        let loaded = loaded.map_err(|error| LoadError::NoLibrary(said(&error)))?;
+        // SAFETY: a symbol of this name is of this type.
+        let entry = unsafe { loaded.get::<abi::Entry>(abi::ENTRY.as_bytes()) };
+        let entry = *entry.map_err(|_| LoadError::NoEntry)?;
+        std::mem::forget(loaded);
+        let table = table(entry)?;
+        let description = describe(&table)?;
+        Ok(Self { table, description })
+    }
+
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Lets the plugin try itself. None: it has no test.
+    pub fn self_test(&self) -> Option<Result<(), String>> {
+        let test = self.table.self_test?;
+        // SAFETY: the function came out of a checked table.
+        Some(collected(&mut Vec::new(), |output| unsafe { test(output) }))
+    }
+
+    /// Makes an instance; `config` is a JSON object.
+    pub(super) fn instance(&self, config: &str) -> Result<Instance, String> {
+        let mut pointer = std::ptr::null_mut();
+        let create = self.table.create.ok_or("it has no `create`")?;
+        // SAFETY: as above; the text lives as long as the call.
+        collected(&mut Vec::new(), |output| unsafe {
+            create(bytes(config.as_bytes()), &raw mut pointer, output)
+        })?;
+        Ok(Instance { table: self.table, pointer })
+    }
+}
+
+impl Instance {
+    pub(super) fn observe(
+        &mut self,
+        to_client: bool,
+        line: &[u8],
+        told: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        let act = self.table.observe.ok_or_else(|| lacks("observe"))?;
+        let direction = if to_client { abi::TO_CLIENT } else { abi::TO_AGENT };
+        // SAFETY: as for every function here: it came out of a checked table, the instance of its
+        // `create`, and each slice lives as long as the call that it is for.
+        collected(told, |output| unsafe { act(self.pointer, direction, bytes(line), output) })
+    }
+
+    pub(super) fn gate(&mut self, line: &[u8], told: &mut Vec<u8>) -> Result<(), String> {
+        self.take("gate", self.table.gate, line, told)
+    }
+
+    pub(super) fn deny(&mut self, id: &str, why: &str, told: &mut Vec<u8>) -> Result<(), String> {
+        let act = self.table.deny.ok_or_else(|| lacks("deny"))?;
+        let (id, why) = (bytes(id.as_bytes()), bytes(why.as_bytes()));
+        // SAFETY: see `observe`.
+        collected(told, |output| unsafe { act(self.pointer, id, why, output) })
+    }
+
+    pub(super) fn start(&mut self, settings: &str, told: &mut Vec<u8>) -> Result<(), String> {
+        self.take("start", self.table.start, settings.as_bytes(), told)
+    }
+
+    pub(super) fn prompt(&mut self, text: &str, told: &mut Vec<u8>) -> Result<(), String> {
+        self.take("prompt", self.table.prompt, text.as_bytes(), told)
+    }
+
+    pub(super) fn cancel(&mut self, told: &mut Vec<u8>) -> Result<(), String> {
+        let act = self.table.cancel.ok_or_else(|| lacks("cancel"))?;
+        // SAFETY: see `observe`.
+        collected(told, |output| unsafe { act(self.pointer, output) })
+    }
+
+    pub(super) fn allow(&mut self, id: &str, told: &mut Vec<u8>) -> Result<(), String> {
+        self.take("allow", self.table.allow, id.as_bytes(), told)
+    }
+
+    fn take(
+        &mut self,
+        name: &str,
+        act: Option<abi::Take>,
+        argument: &[u8],
+        told: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        let act = act.ok_or_else(|| lacks(name))?;
+        // SAFETY: see `observe`.
+        collected(told, |output| unsafe { act(self.pointer, bytes(argument), output) })
+    }
+}
+
+fn lacks(name: &str) -> String {
+    format!("the plugin has no `{name}`")
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let Some(destroy) = self.table.destroy {
+            // SAFETY: the instance is used no more.
+            unsafe { destroy(self.pointer) }
+        }
+    }
+}
+
+/// What a call puts.
+struct Collected<'a> {
+    told: &'a mut Vec<u8>,
+    start: usize,
+    wrong: Option<&'static str>,
+}
+
+/// Makes a call that puts records, which are appended; not those of one that fails.
+fn collected(told: &mut Vec<u8>, call: impl FnOnce(*const Output) -> i32) -> Result<(), String> {
+    let start = told.len();
+    let mut collected = Collected { told, start, wrong: None };
+    let output = Output { host: (&raw mut collected).cast(), put: Some(put) };
+    let status = call(&raw const output);
+    let Collected { told, wrong, .. } = collected;
+    if status == 0 && wrong.is_none() {
+        return Ok(());
+    }
+    let why = records(&told[start..]).filter_map(Result::ok).find_map(|record| match record {
+        Record::Error { body } => Some(body.into_owned()),
+        _ => None,
+    });
+    told.truncate(start);
+    let why = wrong.map(str::to_owned).or(why);
+    Err(why.unwrap_or_else(|| format!("it failed ({status}), and says nothing of why")))
+}
+
+unsafe extern "C" fn put(host: *mut c_void, data: *const u8, length: usize) -> i32 {
+    // SAFETY: `collected` passed it, and waits for the call; a plugin that makes something up, or
+    // keeps it for later, is as wrong as one that writes to any other address.
+    let Some(collected) = (unsafe { host.cast::<Collected<'_>>().as_mut() }) else { return 1 };
+    if length == 0 {
+        return 0;
+    }
+    if data.is_null() {
+        collected.wrong = Some("it put bytes that are nowhere (null)");
+        return 1;
+    }
+    if length > MOST - (collected.told.len() - collected.start).min(MOST) {
+        collected.wrong = Some("it put more than 16 MiB for one line");
+        return 1;
+    }
+    // SAFETY: the plugin passes so many bytes.
+    collected.told.extend(unsafe { std::slice::from_raw_parts(data, length) });
+    0
+}
+
+/// Refuses files that others could have written.
+fn trusted(file: &File) -> Result<(), LoadError> {
+    let found = file.metadata()?;
+    let own = nix::unistd::geteuid().as_raw();
+    if !found.is_file() {
+        return Err(LoadError::NoFile);
+    }
+    if found.uid() != own && found.uid() != 0 {
+        return Err(LoadError::OthersOwn(found.uid()));
+    }
+    if found.mode() & 0o022 != 0 {
+        return Err(LoadError::OthersWrite(found.mode()));
+    }
+    Ok(())
+}
+
+/// A path by which the very file is loaded that was looked at. It stays open: the loader knows
+/// libraries by their paths, and takes one that it has met for the one that it has.
+fn place(file: File, path: &Path) -> PathBuf {
+    if !cfg!(target_os = "linux") {
+        return path.to_owned();
+    }
+    let place = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let _ = file.into_raw_fd();
+    place
+}
+
+/// Asks for the table, and checks all of it that there is.
+fn table(entry: abi::Entry) -> Result<abi::Plugin, LoadError> {
+    #[expect(clippy::cast_possible_truncation, reason = "a few words")]
+    let host = abi::Host { size: size_of::<abi::Host>() as u32, abi: abi::ABI, features: 0 };
+    // SAFETY: the library exports it as an entry.
+    let found = unsafe { entry(&raw const host) };
+    if found.is_null() || !found.is_aligned() {
+        return Err(LoadError::NoTable);
+    }
+    // SAFETY: every version begins with size and version.
+    let (size, theirs) = unsafe { ((*found).size, (*found).abi) };
+    if theirs != abi::ABI {
+        return Err(LoadError::OtherVersion { theirs });
+    }
+    let there = usize::try_from(size).unwrap_or(usize::MAX).min(size_of::<abi::Plugin>());
+    if there < offset_of!(abi::Plugin, gate) {
+        return Err(LoadError::Truncated { size });
+    }
+    // SAFETY: zeroes are a table without functions, and so many bytes of it are there.
+    let table = unsafe {
+        let mut table: abi::Plugin = std::mem::zeroed();
+        std::ptr::copy_nonoverlapping(found.cast::<u8>(), (&raw mut table).cast(), there);
+        table
+    };
+    let gates = table.features & abi::GATES != 0;
+    let drives = table.features & abi::DRIVES != 0;
+    for (name, lacks) in [
+        ("describe", table.describe.is_none()),
+        ("create", table.create.is_none()),
+        ("destroy", table.destroy.is_none()),
+        ("observe", table.observe.is_none()),
+        ("gate", gates && table.gate.is_none()),
+        ("deny", gates && table.deny.is_none()),
+        ("start", drives && table.start.is_none()),
+        ("prompt", drives && table.prompt.is_none()),
+        ("cancel", drives && table.cancel.is_none()),
+        ("allow", drives && table.allow.is_none()),
+    ] {
+        if lacks {
+            return Err(LoadError::Lacks(name));
+        }
+    }
+    Ok(table)
+}
+
+fn describe(table: &abi::Plugin) -> Result<Description, LoadError> {
+    let describe = table.describe.ok_or(LoadError::Lacks("describe"))?;
+    let mut told = Vec::new();
+    // SAFETY: the function came out of a checked table.
+    collected(&mut told, |output| unsafe { describe(output) }).map_err(LoadError::NoDescription)?;
+    for record in records(&told) {
+        match record {
+            Ok(Record::Description { name, version, protocols }) if !name.is_empty() => {
+                return Ok(Description {
+                    name: name.into_owned(),
+                    version: version.into_owned(),
+                    protocols: protocols.into_iter().map(Into::into).collect(),
+                    gates: table.features & abi::GATES != 0,
+                    drives: table.features & abi::DRIVES != 0,
+                });
+            }
+            Ok(_) => {}
+            Err(malformed) => return Err(LoadError::NoDescription(malformed.to_string())),
+        }
+    }
+    Err(LoadError::NoDescription("it puts no description with a name".to_owned()))
+}
+
+fn bytes(bytes: &[u8]) -> Bytes {
+    Bytes { data: bytes.as_ptr(), length: bytes.len() }
+}
+
+/// What the loader says, without the place that it was given.
+fn said(error: &libloading::Error) -> String {
+    let source = std::error::Error::source(error).map(ToString::to_string);
+    let text = source.unwrap_or_else(|| error.to_string());
+    match text.split_once(": ") {
+        Some((place, rest)) if place.starts_with("/proc/self/fd/") => rest.to_owned(),
+        _ => text,
+    }
+}

@@ -1,0 +1,113 @@
+//! One instance of a plugin, wherever it runs.
+
+use eisen_plugin::{Record, records};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use super::library::{Description, Instance, Library};
+use crate::line::{content, lines};
+
+/// What is asked of an instance.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call<'a> {
+    /// Whole lines that the agent said, newlines included: each is gated, then observed. What went
+    /// wrong with one is a record of its own, and the next is read all the same.
+    Read {
+        block: &'a [u8],
+    },
+    /// A line that was sent to the agent.
+    Sent {
+        line: &'a [u8],
+    },
+    Deny {
+        id: &'a str,
+        why: &'a str,
+    },
+    Start {
+        settings: &'a str,
+    },
+    Prompt {
+        text: &'a str,
+    },
+    Cancel,
+    Allow {
+        id: &'a str,
+    },
+}
+
+/// Why a call came to nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum CallError {
+    /// What the plugin says of it.
+    #[error("{0}")]
+    Failed(String),
+    /// What became of the plugin: it may be called again, and has forgotten what was.
+    #[error("{0}")]
+    Lost(String),
+}
+
+/// An instance: bytes in, records out.
+pub trait Reader: Send {
+    /// Returns the records that the call puts.
+    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Vec<u8>, CallError>>;
+}
+
+/// An instance in this very process.
+pub(super) struct InProcess {
+    instance: Instance,
+    description: Description,
+}
+
+impl InProcess {
+    /// `config` is a JSON object.
+    pub(super) fn new(library: &Library, config: &str) -> Result<Self, String> {
+        let description = library.description().clone();
+        Ok(Self { instance: library.instance(config)?, description })
+    }
+
+    /// Makes the call; what it puts is returned at once.
+    pub(super) fn answer(&mut self, call: Call<'_>) -> Result<Vec<u8>, String> {
+        let (instance, mut told) = (&mut self.instance, Vec::new());
+        match call {
+            Call::Read { block } => {
+                for line in lines(block).map(content) {
+                    if self.description.gates {
+                        note(&mut told, |told| instance.gate(line, told));
+                    }
+                    note(&mut told, |told| instance.observe(true, line, told));
+                }
+                Ok(())
+            }
+            Call::Sent { line } => instance.observe(false, line, &mut told),
+            Call::Deny { id, why } => instance.deny(id, why, &mut told),
+            // An agent that nobody prompts has nothing to begin with.
+            Call::Start { .. } if !self.description.drives => Ok(()),
+            Call::Start { settings } => instance.start(settings, &mut told),
+            Call::Prompt { text } => instance.prompt(text, &mut told),
+            Call::Cancel => instance.cancel(&mut told),
+            Call::Allow { id } => instance.allow(id, &mut told),
+        }?;
+        Ok(told)
+    }
+}
+
+impl Reader for InProcess {
+    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Vec<u8>, CallError>> {
+        std::future::ready(self.answer(call).map_err(CallError::Failed)).boxed()
+    }
+}
+
+/// Puts what went wrong with one line among the records of all: what it put that is no record would
+/// take those of the lines behind it along.
+fn note(told: &mut Vec<u8>, call: impl FnOnce(&mut Vec<u8>) -> Result<(), String>) {
+    let start = told.len();
+    let mut outcome = call(told);
+    let malformed = records(&told[start..]).find_map(Result::err);
+    if let Some(malformed) = malformed {
+        told.truncate(start);
+        outcome = Err(malformed.to_string());
+    }
+    if let Err(why) = outcome {
+        Record::Error { body: why.into() }.write(told);
+    }
+}

@@ -1,0 +1,36 @@
+//! Where the instances of an agent's plugin come from, one for each run.
+
+use std::path::PathBuf;
+
+use super::child::Child;
+use super::library::Library;
+use super::reader::{InProcess, Reader};
+use crate::process::Launcher;
+
+/// An agent's plugin.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// As the configuration names it.
+    pub name: String,
+    /// A JSON object.
+    pub config: String,
+    pub place: Place,
+}
+
+/// Where it runs.
+#[derive(Clone, Debug)]
+pub enum Place {
+    InProcess(Box<Library>),
+    /// In a child; the library is not loaded here.
+    Child(PathBuf),
+}
+
+impl Source {
+    /// Makes an instance; a child starts with its first call, by the launcher.
+    pub fn instance(&self, launcher: Launcher) -> Result<Box<dyn Reader>, String> {
+        Ok(match &self.place {
+            Place::InProcess(library) => Box::new(InProcess::new(library, &self.config)?),
+            Place::Child(path) => Box::new(Child::new(launcher, path.clone(), self.config.clone())),
+        })
+    }
+}

@@ -1,0 +1,231 @@
+//! Stands between an agent's process and its relay: to the relay it is an ACP agent.
+
+use std::collections::VecDeque;
+
+use bytes::{Buf, Bytes, BytesMut};
+use eisen_plugin::{Record, records};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::watch;
+
+use super::reader::{Call, CallError, Reader};
+use super::translation::{Said, Translation, Wish};
+use crate::line::{Framer, MAX_LINE, content, lines};
+
+/// Errors of a plugin in a row after which it is called degraded, and after which it is given up.
+const DEGRADED: usize = 5;
+const DISABLED: usize = 10;
+
+/// Bytes that may wait for an agent that does not read; past that it is given up.
+const MOST_WAITING: usize = 64 * 1024 * 1024;
+
+/// One run of one agent.
+pub struct Translator {
+    reader: Box<dyn Reader>,
+    name: String,
+    translation: Translation,
+    /// What the agent has not read.
+    waiting: BytesMut,
+    /// What is wrong with the plugin, for whoever looks at the agent.
+    concern: watch::Sender<Option<String>>,
+    /// In a row.
+    errors: usize,
+}
+
+impl Translator {
+    /// `name` is that of the plugin, `model` what the agent is to run on.
+    pub fn new(
+        name: String,
+        model: Option<String>,
+        reader: Box<dyn Reader>,
+        concern: watch::Sender<Option<String>>,
+    ) -> Self {
+        Self {
+            reader,
+            translation: Translation::new(name.clone(), model),
+            name,
+            waiting: BytesMut::new(),
+            concern,
+            errors: 0,
+        }
+    }
+
+    /// Translates between an agent and its relay until the agent's output ends; an error says why
+    /// that can't go on.
+    pub async fn run<AR, AW, RR, RW>(
+        mut self,
+        (mut from_agent, to_agent): (AR, AW),
+        (mut from_relay, mut to_relay): (RR, RW),
+    ) -> Result<(), String>
+    where
+        AR: AsyncRead + Unpin + Send,
+        AW: AsyncWrite + Unpin + Send,
+        RR: AsyncRead + Unpin + Send,
+        RW: AsyncWrite + Unpin + Send,
+    {
+        let (mut agent, mut relay) = (Framer::new(MAX_LINE), Framer::new(MAX_LINE));
+        let (mut to_agent, mut is_open) = (Some(to_agent), true);
+        loop {
+            let mut said = Said::default();
+            tokio::select! {
+                read = from_agent.read_buf(agent.space()) => {
+                    let block = block(&mut agent, &read).map_err(|why| format!("its output {why}"))?;
+                    let ended = block.1;
+                    if let Some(block) = block.0 {
+                        self.read(&block, &mut said).await?;
+                    }
+                    if ended {
+                        self.deliver(said, &mut to_relay).await?;
+                        return Ok(());
+                    }
+                }
+                read = from_relay.read_buf(relay.space()), if is_open => {
+                    let (block, ended) = block(&mut relay, &read)?;
+                    for line in block.iter().flat_map(|block| lines(block)) {
+                        self.translation.hear(content(line), &mut said);
+                    }
+                    is_open = !ended;
+                }
+                wrote = write(&mut to_agent, &self.waiting), if !self.waiting.is_empty() => {
+                    match wrote {
+                        Ok(wrote) if wrote > 0 => self.waiting.advance(wrote),
+                        // It no longer reads; what it still says is heard.
+                        _ => (to_agent, self.waiting) = (None, BytesMut::new()),
+                    }
+                }
+            }
+            self.deliver(said, &mut to_relay).await?;
+            if !is_open && self.waiting.is_empty() {
+                to_agent = None;
+            }
+        }
+    }
+
+    /// Has the plugin read what the agent said.
+    async fn read(&mut self, block: &[u8], said: &mut Said) -> Result<(), String> {
+        loop {
+            let told = self.reader.call(Call::Read { block }).await;
+            let is_lost = matches!(told, Err(CallError::Lost(_)));
+            self.take(told, said)?;
+            // The agent's lines wait until there is a plugin again: what they ask for is not let
+            // by unread.
+            if !is_lost {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes on what came of something, and has the plugin fulfil what is wished.
+    async fn deliver(
+        &mut self,
+        mut said: Said,
+        to_relay: &mut (impl AsyncWrite + Unpin + Send),
+    ) -> Result<(), String> {
+        let mut wishes: VecDeque<_> = std::mem::take(&mut said.wishes).into();
+        loop {
+            self.send(&mut said).await?;
+            // An error says that the relay is gone, and with it this.
+            let _ = to_relay.write_all(&said.to_client).await;
+            said.to_client.clear();
+            let Some(wish) = wishes.pop_front() else { return Ok(()) };
+            self.fulfil(wish, &mut said).await?;
+            wishes.extend(said.wishes.drain(..));
+        }
+    }
+
+    async fn fulfil(&mut self, wish: Wish, said: &mut Said) -> Result<(), String> {
+        let call = match &wish {
+            Wish::Start { settings, .. } => Call::Start { settings },
+            Wish::Prompt { text } => Call::Prompt { text },
+            Wish::Cancel => Call::Cancel,
+            Wish::Deny { ask, why } => Call::Deny { id: ask, why },
+            Wish::Allow { ask } => Call::Allow { id: ask },
+        };
+        let told = self.reader.call(call).await;
+        let failed = told.as_ref().err().map(ToString::to_string);
+        self.take(told, said)?;
+        if wish == Wish::Cancel && said.to_agent.is_empty() {
+            return Err("its turn was cancelled, which it only understands by ending".to_owned());
+        }
+        // It waits for an answer that it will not get.
+        if let (Wish::Deny { .. } | Wish::Allow { .. }, Some(why)) = (&wish, &failed) {
+            let name = &self.name;
+            return Err(format!("its plugin {name} can't answer what it asked: {why}"));
+        }
+        self.translation.fulfilled(wish, failed.map_or(Ok(()), Err), said);
+        Ok(())
+    }
+
+    /// Puts lines before the agent, and lets the plugin see that they are sent.
+    async fn send(&mut self, said: &mut Said) -> Result<(), String> {
+        for line in std::mem::take(&mut said.to_agent) {
+            if self.waiting.len() + line.len() > MOST_WAITING {
+                return Err("it does not read what it is sent".to_owned());
+            }
+            self.waiting.extend_from_slice(&line);
+            self.waiting.extend_from_slice(b"\n");
+            let told = self.reader.call(Call::Sent { line: &line }).await;
+            self.take(told, said)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in what a call told, and counts what went wrong: in a row is what nothing was told in
+    /// between of, however many lines a call was about.
+    fn take(&mut self, told: Result<Vec<u8>, CallError>, said: &mut Said) -> Result<(), String> {
+        let told = match told {
+            Ok(told) => told,
+            Err(error) => return self.went_wrong(&error.to_string()),
+        };
+        for record in records(&told) {
+            match record {
+                Ok(Record::Error { body }) => self.went_wrong(&body)?,
+                Ok(record) => {
+                    self.went_right();
+                    self.translation.tell(record, said);
+                }
+                Err(malformed) => self.went_wrong(&malformed.to_string())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn went_right(&mut self) {
+        if std::mem::take(&mut self.errors) >= DEGRADED {
+            self.concern.send_replace(None);
+        }
+    }
+
+    fn went_wrong(&mut self, why: &str) -> Result<(), String> {
+        let name = &self.name;
+        tracing::warn!(plugin = name, why, "a plugin failed");
+        self.errors += 1;
+        if self.errors >= DISABLED {
+            return Err(format!("its plugin {name} failed {DISABLED} times in a row: {why}"));
+        }
+        if self.errors == DEGRADED {
+            let concern =
+                format!("its plugin {name} is degraded: it failed {DEGRADED} times: {why}");
+            self.concern.send_replace(Some(concern));
+        }
+        Ok(())
+    }
+}
+
+/// What was read, as whole lines, and whether that was the end.
+fn block(
+    framer: &mut Framer,
+    read: &std::io::Result<usize>,
+) -> Result<(Option<Bytes>, bool), String> {
+    match read {
+        Ok(0) | Err(_) => Ok((framer.rest(), true)),
+        Ok(_) => Ok((framer.block().map_err(|error| error.to_string())?, false)),
+    }
+}
+
+/// Writes some of what waits; nothing to an agent that is not there.
+async fn write(to: &mut Option<impl AsyncWrite + Unpin>, bytes: &[u8]) -> std::io::Result<usize> {
+    match to {
+        Some(to) => to.write(bytes).await,
+        None => Ok(0),
+    }
+}

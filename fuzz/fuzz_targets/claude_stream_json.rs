@@ -1,0 +1,9 @@
+//! Any lines, for the plugin: those of `tests/*.transcript` are a good corpus.
+
+#![no_main]
+
+use claude_stream_json::ClaudeStreamJson;
+use eisen_plugin::testing::feed;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| feed::<ClaudeStreamJson>("{}", bytes));

@@ -1,0 +1,253 @@
+//! Reads the lines of a tool that only prints text, by patterns of the configuration: what reads,
+//! what writes, what asks, what ends a turn. The README describes the configuration.
+//!
+//! Patterns are those of the regex crate, which takes time in proportion to a line whatever its
+//! pattern is: the tool's output is not to be trusted, nor is every pattern thought through.
+
+mod config;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use eisen_plugin::{Description, Direction, Extractor, Records, Usage, export_extractor};
+use regex::{Captures, Regex};
+
+use crate::config::{Action, Ask, Config, group};
+
+/// What is read of a line; the rest of a longer one is as if it were not there.
+const LONGEST_LINE: usize = 64 * 1024;
+/// Questions that may be open at once; past that, a further one is refused at once.
+const MOST_ASKS: usize = 256;
+
+/// One run of a tool.
+pub struct TextLog {
+    config: Config,
+    /// The answers to what was asked, by its ids: allowed, denied.
+    asks: HashMap<String, (String, String)>,
+    last_ask: u64,
+    is_cancelled: bool,
+    /// What colours a terminal.
+    colours: Option<Regex>,
+}
+
+impl Extractor for TextLog {
+    const DESCRIPTION: Description = Description {
+        name: "text-log",
+        version: env!("CARGO_PKG_VERSION"),
+        protocols: &["text-log"],
+    };
+    const GATES: bool = true;
+    const DRIVES: bool = true;
+
+    fn create(config: &str) -> Result<Self, String> {
+        Ok(Self {
+            config: Config::new(config)?,
+            asks: HashMap::new(),
+            last_ask: 0,
+            is_cancelled: false,
+            colours: Regex::new(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\))").ok(),
+        })
+    }
+
+    fn observe(
+        &mut self,
+        direction: Direction,
+        line: &[u8],
+        records: &mut Records<'_>,
+    ) -> Result<(), String> {
+        if direction == Direction::ToAgent {
+            return Ok(());
+        }
+        let line = self.plain(line);
+        let config = &self.config;
+        if any(&config.ignore, &line) {
+            return Ok(());
+        }
+        let mut is_known = config.asks.iter().any(|ask| ask.pattern.is_match(&line));
+        for (action, pattern) in &config.touches {
+            if let Some(path) = found(pattern, &line, "path") {
+                records.touched(action, path, "");
+                is_known = true;
+            }
+        }
+        if let Some(command) = first(&config.runs, &line, "command") {
+            records.runs(command, "");
+            is_known = true;
+        }
+        if let Some(id) = first(&config.session, &line, "id") {
+            records.session(id);
+            is_known = true;
+        }
+        if let Some(id) = first(&config.model, &line, "id") {
+            records.model(id, id);
+            is_known = true;
+        }
+        if let Some(captures) = config.usage.iter().find_map(|pattern| pattern.captures(&line)) {
+            let usage = usage(&captures);
+            if usage != Usage::default() {
+                records.usage(usage);
+            }
+            is_known = true;
+        }
+        let failed = config.fails.iter().find_map(|pattern| pattern.captures(&line));
+        let ended = failed.is_some() || any(&config.ends, &line);
+        if any(&config.thoughts, &line) {
+            records.thought(&format!("{line}\n"));
+        } else if match &config.text {
+            Some(text) => any(text, &line),
+            None => !is_known && !ended,
+        } {
+            records.text(&format!("{line}\n"));
+        }
+        if ended && std::mem::take(&mut self.is_cancelled) {
+            records.turn_ended("cancelled", "");
+        } else if let Some(failed) = failed {
+            records.turn_ended("error", group(&failed, "error").unwrap_or(&line));
+        } else if ended {
+            records.turn_ended("end_turn", "");
+        }
+        Ok(())
+    }
+
+    fn gate(&mut self, line: &[u8], records: &mut Records<'_>) -> Result<(), String> {
+        let line = self.plain(line);
+        let asked =
+            self.config.asks.iter().find_map(|ask| Some((ask, ask.pattern.captures(&line)?)));
+        let Some((ask, captures)) = asked else { return Ok(()) };
+        let answers = (filled(&ask.allow, &captures), filled(&ask.deny, &captures));
+        let path = group(&captures, "path");
+        let command = group(&captures, "command");
+        if self.asks.len() >= MOST_ASKS || (path.is_none() && command.is_none()) {
+            let why = "Nobody can answer this now.";
+            put(&answers.1.replace("{why}", why), records);
+            return Ok(());
+        }
+        let id = match group(&captures, "id") {
+            Some(id) if !self.asks.contains_key(id) => id.to_owned(),
+            _ => {
+                self.last_ask += 1;
+                format!("ask-{}", self.last_ask)
+            }
+        };
+        match (command, path) {
+            (Some(command), _) => records.ask_to_run(&id, &line, command),
+            (None, Some(path)) => records.ask(&id, &line, &[(action(ask, &captures), path)]),
+            (None, None) => {}
+        }
+        self.asks.insert(id, answers);
+        Ok(())
+    }
+
+    fn deny(&mut self, id: &str, why: &str, records: &mut Records<'_>) -> Result<(), String> {
+        let (_, denied) = self.answers(id)?;
+        put(&denied.replace("{why}", &why.replace(['\r', '\n'], " ")), records);
+        Ok(())
+    }
+
+    fn prompt(&mut self, text: &str, records: &mut Records<'_>) -> Result<(), String> {
+        self.is_cancelled = false;
+        let text = text.replace("\r\n", "\n").replace('\n', &self.config.newline);
+        records.turn_began();
+        put(&self.config.prompt.replace("{prompt}", &text), records);
+        Ok(())
+    }
+
+    fn cancel(&mut self, records: &mut Records<'_>) -> Result<(), String> {
+        if let Some(cancel) = &self.config.cancel {
+            self.is_cancelled = true;
+            put(cancel, records);
+        }
+        Ok(())
+    }
+
+    fn allow(&mut self, id: &str, records: &mut Records<'_>) -> Result<(), String> {
+        let (allowed, _) = self.answers(id)?;
+        put(&allowed, records);
+        Ok(())
+    }
+
+    fn self_test() -> Result<(), String> {
+        let (mut told, mut expected) = (Vec::new(), Vec::new());
+        let mut put = |bytes: &[u8]| {
+            told.extend_from_slice(bytes);
+            true
+        };
+        let mut plugin = Self::create(r#"{"reads": ["^read (?<path>.+)"]}"#)?;
+        let line = b"\x1b[32mread\x1b[0m a";
+        plugin.observe(Direction::ToClient, line, &mut Records::new(&mut put))?;
+        let mut put = |bytes: &[u8]| {
+            expected.extend_from_slice(bytes);
+            true
+        };
+        Records::new(&mut put).touched("read", "a", "");
+        if told == expected { Ok(()) } else { Err("a file that is read goes unseen".to_owned()) }
+    }
+}
+
+impl TextLog {
+    /// A line as a person sees it.
+    fn plain<'a>(&self, line: &'a [u8]) -> Cow<'a, str> {
+        let line = &line[..line.len().min(LONGEST_LINE)];
+        let line = String::from_utf8_lossy(line.trim_ascii_end());
+        match &self.colours {
+            Some(colours) if line.contains('\x1b') => {
+                colours.replace_all(&line, "").into_owned().into()
+            }
+            _ => line,
+        }
+    }
+
+    fn answers(&mut self, id: &str) -> Result<(String, String), String> {
+        self.asks.remove(id).ok_or_else(|| format!("nothing is asked under {id}"))
+    }
+}
+
+/// What a question is about: the line may say so.
+fn action(ask: &Ask, captures: &Captures<'_>) -> &'static str {
+    // A word that isn't known may be one for writing.
+    let reads = match group(captures, "action") {
+        Some(word) => word.eq_ignore_ascii_case("read"),
+        None => ask.action == Action::Read,
+    };
+    if reads { "read" } else { "write" }
+}
+
+fn usage<'a>(captures: &Captures<'a>) -> Usage<'a> {
+    let number = |name| group(captures, name)?.replace([',', '_', '\''], "").parse().ok();
+    let cost = group(captures, "cost").filter(|cost| cost.parse::<f64>().is_ok_and(f64::is_finite));
+    let currency = cost.map(|_| group(captures, "currency").unwrap_or("USD"));
+    Usage {
+        used: number("used"),
+        size: number("size"),
+        cost: cost.map(Into::into),
+        currency: currency.map(Into::into),
+    }
+}
+
+fn any(patterns: &[Regex], line: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.is_match(line))
+}
+
+fn found<'a>(pattern: &Regex, line: &'a str, name: &str) -> Option<&'a str> {
+    group(&pattern.captures(line)?, name)
+}
+
+fn first<'a>(patterns: &[Regex], line: &'a str, name: &str) -> Option<&'a str> {
+    patterns.iter().find_map(|pattern| found(pattern, line, name))
+}
+
+/// Puts what the line's groups found in the place of their names.
+fn filled(template: &str, captures: &Captures<'_>) -> String {
+    let mut filled = template.to_owned();
+    for name in ["id", "path", "command", "action"] {
+        filled = filled.replace(&format!("{{{name}}}"), group(captures, name).unwrap_or_default());
+    }
+    filled
+}
+
+/// Puts the lines that a text has.
+fn put(text: &str, records: &mut Records<'_>) {
+    text.split('\n').for_each(|line| records.line(line));
+}
+
+export_extractor!(TextLog);

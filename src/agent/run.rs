@@ -114,7 +114,7 @@ impl Run {
             let agent = (from_agent, to_agent);
             let (from_translator, to_translator) = tokio::io::split(near);
             (from_agent, to_agent) = (Box::new(from_translator), Box::new(to_translator));
-            translating = Some(translator.run(agent, tokio::io::split(far)));
+            translating = Some((translator, agent, far));
         }
         let streams = Streams { from_agent, to_agent, from_client, to_client };
         let (ended, death) = oneshot::channel();
@@ -136,9 +136,8 @@ impl Run {
             told.died(&why);
             breaking.send_if_modified(|known| known.is_none() && known.replace(why).is_none());
         };
-        if let Some(translating) = translating {
-            let breaks = breaks.clone();
-            wires.spawn(async move { translating.await.unwrap_or_else(breaks) });
+        if let Some((translator, agent, far)) = translating {
+            wires.spawn(translator.run(agent, tokio::io::split(far), breaks.clone()));
         }
         wires.spawn(async move {
             relaying.await.unwrap_or_else(|error| breaks(error.to_string()));
@@ -270,6 +269,8 @@ pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
     let stopping = matches!(process, Ending::Stopping(_));
     tokio::select! {
         biased;
+        // Before its exit, which may be what follows.
+        why = broken_off(broken), if !stopping => RunEvent::Failed(why),
         exit = process.exit() => RunEvent::Exited(exit),
         opened = pending_or(handshake.as_mut()) => {
             *handshake = None;
@@ -280,7 +281,6 @@ pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
                 Err(error) => RunEvent::Failed(error.to_string()),
             }
         }
-        why = broken_off(broken), if !stopping => RunEvent::Failed(why),
         Ok(()) = concern.changed() => RunEvent::Concern(either(concern, plugin_concern)),
         Ok(()) = plugin_concern.changed() => RunEvent::Concern(either(concern, plugin_concern)),
     }

@@ -49,12 +49,28 @@ impl Translator {
         }
     }
 
-    /// Translates between an agent and its relay until the agent's output ends; an error says why
-    /// that can't go on.
+    /// Translates between an agent and its relay until the agent's output ends; `breaks` hears why
+    /// that can't go on, before the agent can notice.
     pub async fn run<AR, AW, RR, RW>(
         mut self,
         (mut from_agent, to_agent): (AR, AW),
-        (mut from_relay, mut to_relay): (RR, RW),
+        mut relay: (RR, RW),
+        breaks: impl FnOnce(String),
+    ) where
+        AR: AsyncRead + Unpin + Send,
+        AW: AsyncWrite + Unpin + Send,
+        RR: AsyncRead + Unpin + Send,
+        RW: AsyncWrite + Unpin + Send,
+    {
+        let mut to_agent = Some(to_agent);
+        let translated = self.translate((&mut from_agent, &mut to_agent), &mut relay).await;
+        translated.unwrap_or_else(breaks);
+    }
+
+    async fn translate<AR, AW, RR, RW>(
+        &mut self,
+        (from_agent, to_agent): (&mut AR, &mut Option<AW>),
+        (from_relay, to_relay): &mut (RR, RW),
     ) -> Result<(), String>
     where
         AR: AsyncRead + Unpin + Send,
@@ -63,7 +79,7 @@ impl Translator {
         RW: AsyncWrite + Unpin + Send,
     {
         let (mut agent, mut relay) = (Framer::new(MAX_LINE), Framer::new(MAX_LINE));
-        let (mut to_agent, mut is_open) = (Some(to_agent), true);
+        let mut is_open = true;
         loop {
             let mut said = Said::default();
             tokio::select! {
@@ -74,7 +90,7 @@ impl Translator {
                         self.read(&block, &mut said).await?;
                     }
                     if ended {
-                        self.deliver(said, &mut to_relay).await?;
+                        self.deliver(said, to_relay).await?;
                         return Ok(());
                     }
                 }
@@ -85,17 +101,17 @@ impl Translator {
                     }
                     is_open = !ended;
                 }
-                wrote = write(&mut to_agent, &self.waiting), if !self.waiting.is_empty() => {
+                wrote = write(to_agent, &self.waiting), if !self.waiting.is_empty() => {
                     match wrote {
                         Ok(wrote) if wrote > 0 => self.waiting.advance(wrote),
                         // It no longer reads; what it still says is heard.
-                        _ => (to_agent, self.waiting) = (None, BytesMut::new()),
+                        _ => (*to_agent, self.waiting) = (None, BytesMut::new()),
                     }
                 }
             }
-            self.deliver(said, &mut to_relay).await?;
+            self.deliver(said, to_relay).await?;
             if !is_open && self.waiting.is_empty() {
-                to_agent = None;
+                *to_agent = None;
             }
         }
     }

@@ -21,6 +21,7 @@ mod limits;
 mod observe;
 mod orchestrator;
 mod permissions;
+mod plugins;
 mod port;
 mod process;
 mod recordings;

@@ -1,0 +1,186 @@
+//! What the border around a plugin costs. `claude-stream-json` reads lines of a real run: called
+//! directly, as a Rust type; through the C interface, as the program calls it in its own process;
+//! and in a child, the way of `isolation = "process"`. They take turns, and what is told are ratios
+//! of medians, so that the machine cancels out. All answer with what the plugin put, as bytes.
+//!
+//! A block is what is read of an agent at once: at best 64 KiB, at worst a line, whose answer is
+//! awaited before the next is read. In a child that is mostly waking it, and more so where it sleeps
+//! on another core (`taskset -c 0` keeps both on one). The stream is an agent that writes each line
+//! by itself, as fast as it is taken, read and translated as in a team: what it wrote meanwhile is
+//! the next block.
+//!
+//! The library is built along with the bench, and lies beside it.
+
+#![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use claude_stream_json::ClaudeStreamJson;
+use eisen_core::line::{content, lines};
+use eisen_core::plugin::{Call, Library, Place, Reader, Source, Translator};
+use eisen_core::process::Launcher;
+use eisen_plugin::{Direction, Extractor, Records};
+use tokio::io::{AsyncWriteExt, duplex, sink, split};
+use tokio::net::unix::pipe;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+/// Turns of each way, the first of which warms up.
+const TURNS: usize = 60;
+
+/// Bytes that are read in a turn, at least.
+const TURN: usize = 1024 * 1024;
+
+const BLOCK: usize = 64 * 1024;
+
+const TRANSCRIPT: &str = include_str!("../plugins/claude-stream-json/tests/partial.transcript");
+
+const NEW_SESSION: &str =
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/new\",\"params\":{\"cwd\":\"/shop\"}}\n";
+
+fn main() {
+    let launcher = Launcher::new(env!("CARGO_BIN_EXE_eisen-core"));
+    let bench = Bench { launcher, places: places(), said: said() };
+    // In a task, as in a team: what wakes it then runs on the same thread.
+    let runtime = Runtime::new().unwrap();
+    runtime.block_on(runtime.spawn(bench.run())).unwrap();
+}
+
+struct Bench {
+    launcher: Launcher,
+    /// This process, and a child.
+    places: [Place; 2],
+    /// Whole lines of an agent.
+    said: Vec<u8>,
+}
+
+impl Bench {
+    async fn run(self) {
+        let count = lines(&self.said).count();
+        println!("{count} lines of {} B", self.said.len() / count);
+        println!(
+            "{:<22} {:>12} {:>14} {:>22}",
+            "", "direct, ns", "in-process", "child / in-process"
+        );
+        for (name, size) in [("64 KiB at once, a line", BLOCK), ("a line at once", 0)] {
+            let [direct, inside, child] = self.blocks(size).await;
+            #[expect(clippy::cast_precision_loss, reason = "thousands")]
+            let each = direct / count as f64;
+            println!("{name:<22} {each:>12.0} {:>14.2} {:>22.2}", inside / direct, child / inside);
+        }
+        let [inside, child] = self.stream().await;
+        println!("{:<22} {:>12} {:>14} {:>22.2}", "as a stream, a line", "", "", child / inside);
+        self.launcher.drained().await;
+    }
+
+    /// Nanoseconds in which all is read, directly and in both places.
+    async fn blocks(&self, size: usize) -> [f64; 3] {
+        let blocks = blocks(&self.said, size);
+        let mut direct = ClaudeStreamJson::create("{}").unwrap();
+        let mut readers = self.instances();
+        let mut times = [const { Vec::new() }; 3];
+        for _ in 0..TURNS {
+            let begun = Instant::now();
+            let told: Vec<_> = blocks.iter().map(|block| read(&mut direct, block)).collect();
+            times[0].push(begun.elapsed());
+            for (reader, times) in readers.iter_mut().zip(&mut times[1..]) {
+                let (begun, mut same) = (Instant::now(), Vec::new());
+                for block in &blocks {
+                    same.push(reader.call(Call::Read { block }).await.unwrap());
+                }
+                times.push(begun.elapsed());
+                assert!(told == same, "the plugin tells something else");
+            }
+        }
+        times.map(median)
+    }
+
+    /// Nanoseconds until all is translated, in both places.
+    async fn stream(&self) -> [f64; 2] {
+        let mut times = [const { Vec::new() }; 2];
+        for _ in 0..TURNS {
+            for (mut reader, times) in self.instances().into_iter().zip(&mut times) {
+                // A child starts with its first call.
+                reader.call(Call::Read { block: b"" }).await.unwrap();
+                let concern = watch::Sender::new(None);
+                let translator = Translator::new("claude".to_owned(), None, reader, concern);
+                let (mut client, relay) = duplex(BLOCK);
+                client.write_all(NEW_SESSION.as_bytes()).await.unwrap();
+                let (requests, _answers) = split(relay);
+                let (from_agent, mut agent) = std::io::pipe().unwrap();
+                let from_agent = pipe::Receiver::from_owned_fd(from_agent.into()).unwrap();
+                let said = self.said.clone();
+                let begun = Instant::now();
+                let writer = std::thread::spawn(move || {
+                    lines(&said).for_each(|line| agent.write_all(line).unwrap());
+                });
+                translator
+                    .run((from_agent, sink()), (requests, sink()), |why| panic!("{why}"))
+                    .await;
+                times.push(begun.elapsed());
+                writer.join().unwrap();
+            }
+        }
+        times.map(median)
+    }
+
+    fn instances(&self) -> [Box<dyn Reader>; 2] {
+        self.places.clone().map(|place| {
+            let source = Source { name: "claude".to_owned(), config: "{}".to_owned(), place };
+            source.instance(self.launcher.clone()).unwrap()
+        })
+    }
+}
+
+/// What a place does with a block, without any border.
+fn read(plugin: &mut ClaudeStreamJson, block: &[u8]) -> Vec<u8> {
+    let mut told = Vec::new();
+    let mut put = |bytes: &[u8]| {
+        told.extend_from_slice(bytes);
+        true
+    };
+    let records = &mut Records::new(&mut put);
+    for line in lines(block).map(content) {
+        plugin.gate(line, records).unwrap();
+        plugin.observe(Direction::ToClient, line, records).unwrap();
+    }
+    told
+}
+
+fn places() -> [Place; 2] {
+    let beside = std::env::current_exe().unwrap();
+    let file = std::env::consts::DLL_PREFIX.to_owned() + "claude_stream_json";
+    let file = beside.with_file_name(file + std::env::consts::DLL_SUFFIX);
+    let library = Library::load(&file).unwrap_or_else(|error| {
+        let mend = "`cargo build --release -p eisen-plugin-claude-stream-json` builds it";
+        panic!("{}: {error}; {mend}", file.display())
+    });
+    [Place::InProcess(Box::new(library)), Place::Child(file)]
+}
+
+/// What the agent said in the transcript, over and over.
+fn said() -> Vec<u8> {
+    let said = TRANSCRIPT.lines().filter_map(|line| line.strip_prefix("< "));
+    let said: String = said.flat_map(|line| [line, "\n"]).collect();
+    said.repeat(TURN.div_ceil(said.len())).into_bytes()
+}
+
+/// Whole lines, a block as long as they fit; a line at least.
+fn blocks(said: &[u8], size: usize) -> Vec<Vec<u8>> {
+    let mut blocks: Vec<Vec<u8>> = Vec::new();
+    for line in lines(said) {
+        match blocks.last_mut() {
+            Some(block) if block.len() + line.len() <= size => block.extend(line),
+            _ => blocks.push(line.to_vec()),
+        }
+    }
+    blocks
+}
+
+#[expect(clippy::cast_precision_loss, reason = "below 2^52")]
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.remove(0);
+    times.sort();
+    times[times.len() / 2].as_nanos() as f64
+}

@@ -1,0 +1,7 @@
+//! Agents that don't speak ACP, by plugins: those that do what they should, and those that don't.
+
+mod hostile;
+mod loading;
+mod plain;
+mod scene;
+mod shipped;

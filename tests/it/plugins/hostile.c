@@ -1,0 +1,162 @@
+/* The plugin of examples/plugin-c, gone bad: macros say what is wrong with its table, lines of the
+ * agent what it does wrong when it reads them. */
+#include <eisen_plugin.h>
+#define eisen_plugin_entry plain_entry
+#include "../../../examples/plugin-c/plain.c"
+#undef eisen_plugin_entry
+
+#include <unistd.h>
+
+#ifndef MARKER
+#define MARKER ""
+#endif
+#ifndef ABI
+#define ABI EISEN_ABI
+#endif
+#ifndef SIZE
+#define SIZE sizeof(eisen_plugin)
+#endif
+
+static int32_t put(const eisen_output *output, const void *data, size_t length)
+{
+    return output->put(output->host, data, length);
+}
+
+static int32_t fails(const eisen_output *output)
+{
+    eisen_field why = eisen_text(EISEN_BODY, "it does not like that");
+    eisen_put(output, EISEN_ERROR, &why, 1);
+    return 1;
+}
+
+/* A marker is there for as long as it is to die: the plugin itself remembers nothing of having. */
+static int marked(void)
+{
+    return access(MARKER, F_OK) == 0;
+}
+
+static void segfaults(void)
+{
+    static int *volatile nowhere;
+    *nowhere = 1;
+}
+
+static int32_t misreads(void *instance, uint32_t direction, eisen_bytes line,
+                        const eisen_output *output)
+{
+    if (begins(&line, "fail")) {
+        return fails(output);
+    }
+    if (begins(&line, "mute")) {
+        return 7;
+    }
+    if (begins(&line, "null")) {
+        put(output, NULL, 16);
+        return 0;
+    }
+    if (begins(&line, "latin")) {
+        eisen_bytes text = {(const uint8_t *)"\xe9t\xe9", 3};
+        eisen_field body = eisen_data(EISEN_BODY, text);
+        return eisen_put(output, EISEN_TEXT, &body, 1);
+    }
+    if (begins(&line, "torn")) {
+        return put(output, "\x09\0\0\0\x63\0\0\0say", 11);
+    }
+    if (begins(&line, "huge")) {
+        static const char piece[1 << 16];
+        int i;
+        for (i = 0; i < 1 << 14; i++) {
+            put(output, piece, sizeof piece);
+        }
+        return 0;
+    }
+    if (begins(&line, "segfault") && marked()) {
+        segfaults();
+    }
+    if (begins(&line, "abort") && marked()) {
+        abort();
+    }
+    if (begins(&line, "loop") && marked()) {
+        for (;;) {
+            marked();
+        }
+    }
+    return observe(instance, direction, line, output);
+}
+
+static int32_t misgates(void *instance, eisen_bytes line, const eisen_output *output)
+{
+    eisen_bytes asked = line;
+    if (begins(&asked, "may ") && marked()) {
+        segfaults();
+    }
+    return gate(instance, line, output);
+}
+
+#ifdef NO_NAME
+static int32_t misdescribe(const eisen_output *output)
+{
+    return NO_NAME ? eisen_put(output, EISEN_DESCRIPTION, NULL, 0) : fails(output);
+}
+#endif
+
+#ifdef SPEECHLESS
+static int32_t misdenies(void *instance, eisen_bytes id, eisen_bytes why,
+                         const eisen_output *output)
+{
+    (void)instance;
+    (void)id;
+    (void)why;
+    return fails(output);
+}
+
+static int32_t misallows(void *instance, eisen_bytes id, const eisen_output *output)
+{
+    (void)instance;
+    (void)id;
+    return fails(output);
+}
+#endif
+
+#ifdef CREATE
+static int32_t miscreates(eisen_bytes config, void **instance, const eisen_output *output)
+{
+    (void)config;
+    (void)instance;
+    return fails(output);
+}
+#endif
+
+#ifdef NO_ENTRY
+#define eisen_plugin_entry other_entry
+const eisen_plugin *other_entry(const eisen_host *host);
+#endif
+const eisen_plugin *eisen_plugin_entry(const eisen_host *host)
+{
+    static eisen_plugin table;
+    table = *plain_entry(host);
+    table.abi = ABI;
+    table.size = SIZE;
+    table.observe = misreads;
+    table.gate = misgates;
+#ifdef NO_TABLE
+    return NULL;
+#endif
+#ifdef LACKS
+    table.LACKS = NULL;
+#endif
+#ifdef NO_NAME
+    table.describe = misdescribe;
+#endif
+#ifdef SELF_TEST
+    table.self_test = fails;
+#endif
+#ifdef SPEECHLESS
+    table.deny = misdenies;
+    table.allow = misallows;
+#endif
+#ifdef CREATE
+    table.create = miscreates;
+#endif
+    return &table;
+}

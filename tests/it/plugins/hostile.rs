@@ -1,0 +1,191 @@
+//! What a plugin does wrong is borne, told, and lets nothing pass.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::scene::{HOSTILE, compile, team};
+use crate::harness::{Port, Stage, Team};
+
+const HOLD: &str = "[orchestrator]\non_block = \"hold\"";
+const NEVER: &str = "[agents.restart]\npolicy = \"never\"";
+const BOTH: [&str; 2] = ["in-process", "process"];
+
+fn hostile(stage: &Stage, flags: &[&str]) -> PathBuf {
+    compile(stage, HOSTILE, "libhostile.so", flags)
+}
+
+/// Reads the log until a plugin failed in this way.
+fn failed(team: &Team, why: &str) {
+    loop {
+        let line = team.program.stderr.next().expect("the log ended");
+        if line.contains("a plugin failed") {
+            return assert!(line.contains(why), "{line}");
+        }
+    }
+}
+
+/// Waits until the agent has this to say for itself.
+fn reason(port: &mut Port, state: &str, why: &str) {
+    port.expect_that(why, |line| {
+        line["type"] == "agent"
+            && line["state"] == state
+            && line["reason"].as_str().is_some_and(|reason| reason.contains(why))
+    });
+}
+
+#[test]
+fn what_goes_wrong_with_one_line_is_told_and_the_next_is_read() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        let team = team(&stage, &hostile(&stage, &[]), isolation, "");
+        let mut port = team.steer_when_ready(&["ui"]);
+        for (line, why) in [
+            ("fail", "it does not like that"),
+            ("mute", "it failed (7), and says nothing of why"),
+            ("null", "it put bytes that are nowhere (null)"),
+            ("huge", "it put more than 16 MiB for one line"),
+        ] {
+            assert_eq!(port.prompt("ui", &format!("{line};say after;done")), "after", "{line}");
+            failed(&team, why);
+        }
+    }
+}
+
+#[test]
+fn records_that_are_none_cost_what_is_told_with_them() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        let team = team(&stage, &hostile(&stage, &[]), isolation, "");
+        let mut port = team.steer_when_ready(&["ui"]);
+        for (line, why) in [("latin", "a text in a record is not UTF-8"), ("torn", "a record ends")]
+        {
+            assert_eq!(port.prompt("ui", &format!("{line};say after;done")), "after", "{line}");
+            failed(&team, why);
+        }
+    }
+}
+
+#[test]
+fn errors_in_a_row_degrade_it_and_then_end_its_agent() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        let team = team(&stage, &hostile(&stage, &[]), isolation, NEVER);
+        let mut port = team.steer_when_ready(&["ui"]);
+        let fails = |times: usize| "fail;".repeat(times);
+        let prompt = port.begin("ui", &fails(5));
+        let degraded = "its plugin words is degraded: it failed 5 times: it does not like that";
+        reason(&mut port, "ready", degraded);
+        let ps = stage.run(&["ps"]);
+        assert!(ps.stdout.contains(degraded), "{}", ps.stdout);
+        // What goes well ends the row: the end of the turn is read.
+        port.call("cancel", &json!({"agent_id": "ui"})).unwrap();
+        assert_eq!(port.answer(prompt).unwrap()["stop_reason"], "cancelled");
+        port.expect_that("the agent without a concern", |line| {
+            line["type"] == "agent" && line["state"] == "ready" && line["reason"] == Value::Null
+        });
+        let prompt = port.begin("ui", &fails(10));
+        reason(&mut port, "error", "its plugin words failed 10 times in a row: it does not like");
+        port.answer(prompt).unwrap_err();
+    }
+}
+
+#[test]
+fn a_plugin_that_makes_no_instance_starts_no_agent() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        let team = team(&stage, &hostile(&stage, &["-DCREATE"]), isolation, NEVER);
+        reason(&mut team.watch(), "error", "it does not like that");
+    }
+}
+
+#[test]
+fn one_that_dies_is_replaced_and_nothing_goes_unread() {
+    let stage = Stage::new();
+    let marker = stage.path("marker");
+    let flag = format!("-DMARKER=\"{}\"", marker.display());
+    let team = team(&stage, &hostile(&stage, &[&flag]), "process", HOLD);
+    let mut port = team.steer_when_ready(&["ui"]);
+    for (line, signal) in [("segfault", "SIGSEGV"), ("abort", "SIGABRT")] {
+        stage.file("marker", "");
+        let prompt = port.begin("ui", &format!("say before;{line};say after;done"));
+        failed(&team, signal);
+        std::fs::remove_file(&marker).unwrap();
+        assert_eq!(port.said(prompt), "beforeafter");
+    }
+
+    stage.file("marker", "");
+    let prompt = port.begin("ui", "read src/ui/app.ts;may 7 write src/api/cart.rs");
+    failed(&team, "its process died");
+    assert_eq!(port.count(&json!({"type": "blocked"})), 0);
+    std::fs::remove_file(&marker).unwrap();
+    let blocked = port.blocked("pending");
+    assert_eq!(blocked["path"], "src/api/cart.rs");
+    port.resolve(&blocked, &json!({"decision": "deny"})).unwrap();
+    assert_eq!(port.said(prompt), "no 7");
+}
+
+/// Takes as long as the deadline.
+#[test]
+fn one_that_never_returns_is_ended() {
+    let stage = Stage::new();
+    let marker = stage.path("marker");
+    let flag = format!("-DMARKER=\"{}\"", marker.display());
+    let team = team(&stage, &hostile(&stage, &[&flag]), "process", "");
+    let mut port = team.steer_when_ready(&["ui"]);
+    stage.file("marker", "");
+    let prompt = port.begin("ui", "say before;loop;say after;done");
+    failed(&team, "it said nothing for 10 s, and was ended");
+    std::fs::remove_file(&marker).unwrap();
+    assert_eq!(port.said(prompt), "beforeafter");
+}
+
+/// An agent that waits for an answer that its plugin can't give would wait for good.
+#[test]
+fn one_that_can_answer_nothing_ends_its_agent() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        let team = team(&stage, &hostile(&stage, &["-DSPEECHLESS"]), isolation, NEVER);
+        let mut port = team.steer_when_ready(&["ui"]);
+        for file in ["src/ui/app.ts", "src/api/cart.rs"] {
+            let prompt = port.begin("ui", &format!("may 1 write {file}"));
+            let why = "its plugin words can't answer what it asked: it does not like that";
+            reason(&mut port, "error", why);
+            port.answer(prompt).unwrap_err();
+            port.call("start_agent", &json!({"agent_id": "ui"})).unwrap();
+            port.agent_is("ui", "ready");
+        }
+    }
+}
+
+#[test]
+fn paths_outside_are_reported_as_any_agents() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        stage.file("outside.txt", "outside\n");
+        let team = team(&stage, &hostile(&stage, &[]), isolation, "");
+        let mut port = team.steer_when_ready(&["ui"]);
+        let outside = stage.path("outside.txt").display().to_string();
+        for (told, seen) in [
+            ("../outside.txt", outside.as_str()),
+            ("/etc/hostname", "/etc/hostname"),
+            ("src/ui/../api/cart.rs", "src/api/cart.rs"),
+        ] {
+            port.prompt("ui", &format!("wrote {told};done"));
+            let blocked = port.blocked("observed");
+            let found = (&blocked["path"], &blocked["via"], &blocked["action"]);
+            assert_eq!(found, (&json!(seen), &json!("tool"), &json!("write")), "{isolation}");
+        }
+    }
+}
+
+#[test]
+fn a_path_outside_can_end_the_turn() {
+    let stage = Stage::new();
+    let keys = "on_violation = \"cancel\"";
+    let team = team(&stage, &hostile(&stage, &[]), "process", keys);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let prompt = port.begin("ui", "read src/api/cart.rs");
+    assert_eq!(port.blocked("observed")["path"], "src/api/cart.rs");
+    assert_eq!(port.answer(prompt).unwrap()["stop_reason"], "cancelled");
+}

@@ -1,0 +1,154 @@
+//! What is no plugin that can be used is said to be none, and why.
+
+use std::path::Path;
+
+use super::scene::{HOSTILE, PLAIN, chmod, compile, configure, configure_with};
+use crate::harness::Stage;
+
+/// Checks a file, and returns why it can't be used.
+fn refused(stage: &Stage, file: &Path) -> String {
+    let ended = stage.run(&["plugin", "check", &file.display().to_string()]);
+    assert_eq!((ended.code, ended.stdout.as_str()), (1, ""), "{}", ended.stderr);
+    let prefix = format!("error: {}: ", file.display());
+    let why = ended.stderr.strip_prefix(&prefix).unwrap_or_else(|| panic!("{}", ended.stderr));
+    why.trim_end().to_owned()
+}
+
+#[test]
+fn a_plugin_is_checked_and_listed() {
+    let stage = Stage::new();
+    let library = compile(&stage, PLAIN, "libwords.so", &[]);
+    let checked = stage.run(&["plugin", "check", &library.display().to_string()]);
+    assert_eq!(
+        (checked.code, checked.stdout.as_str(), checked.stderr.as_str()),
+        (
+            0,
+            "plain 1.0.0\n  reads      plain words\n  interface  1\n  \
+             holds zones by its protocol  yes\n  can be prompted              yes\n  \
+             self-test  it has none\n",
+            ""
+        )
+    );
+
+    let none = stage.run(&["plugin", "list"]);
+    let home = stage.path("home/plugins").display().to_string();
+    let listed = format!("no plugins: none in {home}, and no `[[plugins]]` in eisen.toml\n");
+    assert_eq!((none.code, none.stdout), (0, listed));
+
+    configure(&stage, &library, "process", "");
+    let other = compile(&stage, HOSTILE, "home/plugins/libodd.so", &["-DABI=0"]);
+    let listed = stage.run(&["plugin", "list"]);
+    let lines: Vec<_> = listed.stdout.lines().collect();
+    assert_eq!(lines[0], format!("{}  plain 1.0.0", library.display()));
+    assert!(
+        lines[1].starts_with(&format!("{}  can't be used: it is made for", other.display())),
+        "{lines:?}"
+    );
+    assert_eq!((listed.code, lines.len()), (0, 2));
+}
+
+#[test]
+fn a_failed_self_test_is_told() {
+    let stage = Stage::new();
+    let library = compile(&stage, HOSTILE, "libbad.so", &["-DSELF_TEST"]);
+    assert_eq!(refused(&stage, &library), "its self-test failed: it does not like that");
+}
+
+#[test]
+fn a_library_of_the_folder_needs_no_table() {
+    let stage = Stage::new();
+    compile(&stage, PLAIN, "home/plugins/libplain_words.so", &[]);
+    configure_with(&stage, "", "plain-words", "");
+    let team = stage.up();
+    let mut port = team.steer_when_ready(&["ui"]);
+    assert_eq!(port.prompt("ui", "say hello;done"), "hello");
+}
+
+#[test]
+fn a_protocol_that_nothing_speaks_is_an_error() {
+    let stage = Stage::new();
+    let library = compile(&stage, PLAIN, "libwords.so", &[]);
+    let plugin =
+        format!("[[plugins]]\nname = \"words\"\npath = {:?}", library.display().to_string());
+    configure_with(&stage, &plugin, "wrods", "");
+    let ended = stage.run(&["check", "-c", "eisen.toml"]);
+    assert_ne!(ended.code, 0);
+    for said in
+        ["`protocol` can't be \"wrods\"", "name a plugin of `[[plugins]]`, or put its library into"]
+    {
+        assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_library_that_others_may_write_is_refused() {
+    let stage = Stage::new();
+    let library = compile(&stage, PLAIN, "libwords.so", &[]);
+    for mode in [0o757, 0o775] {
+        chmod(&library, mode);
+        let expected =
+            format!("others may write it (mode {mode:o}): take that from them with `chmod go-w`");
+        assert_eq!(refused(&stage, &library), expected);
+    }
+    // Nor is it loaded for an agent, wherever it runs.
+    for isolation in ["in-process", "process"] {
+        configure(&stage, &library, isolation, "[agents.restart]\npolicy = \"never\"");
+        let said = if isolation == "process" {
+            let team = stage.up();
+            team.steer().agent_is("ui", "error")["reason"].to_string()
+        } else {
+            stage.run(&["up", "-c", "eisen.toml"]).stderr
+        };
+        assert!(said.contains("others may write it (mode 775)"), "{isolation}: {said}");
+    }
+}
+
+#[test]
+fn what_is_no_library_is_refused() {
+    let stage = Stage::new();
+    stage.file("text.so", "this is text");
+    chmod(&stage.path("text.so"), 0o755);
+    let why = refused(&stage, &stage.path("text.so"));
+    assert!(why.starts_with("it is no library that can be loaded: "), "{why}");
+    assert!(!why.contains("/proc/"), "{why}");
+    assert_eq!(refused(&stage, &stage.path("shop")), "it is no file");
+    let why = refused(&stage, &stage.path("missing.so"));
+    assert!(why.starts_with("it can't be read: No such file"), "{why}");
+    let fifo = stage.path("fifo.so");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(refused(&stage, &fifo), "it is no file");
+}
+
+#[test]
+fn a_table_that_is_wrong_is_refused() {
+    let stage = Stage::new();
+    let older = "it is made for version 0 of the plugin interface, and this program has version \
+                 1: it needs a plugin that was built with a newer eisen_plugin.h";
+    let newer = "it is made for version 2 of the plugin interface, and this program has version \
+                 1: it needs a newer eisen-core, or a plugin that was built with an older \
+                 eisen_plugin.h";
+    for (flag, why) in [
+        ("-DNO_ENTRY", "it is no plugin: it does not export `eisen_plugin_entry`"),
+        ("-DNO_TABLE", "its entry returned no table"),
+        ("-DABI=0", older),
+        ("-DABI=2", newer),
+        ("-DSIZE=0", "its table ends after 0 bytes, within what every plugin has to have"),
+        ("-DSIZE=24", "its table ends after 24 bytes, within what every plugin has to have"),
+        ("-DSIZE=offsetof(eisen_plugin,gate)", "its table has no `gate`"),
+        ("-DSIZE=offsetof(eisen_plugin,allow)", "its table has no `allow`"),
+        ("-DLACKS=describe", "its table has no `describe`"),
+        ("-DLACKS=create", "its table has no `create`"),
+        ("-DLACKS=destroy", "its table has no `destroy`"),
+        ("-DLACKS=observe", "its table has no `observe`"),
+        ("-DLACKS=deny", "its table has no `deny`"),
+        ("-DLACKS=cancel", "its table has no `cancel`"),
+        ("-DNO_NAME=0", "it can't describe itself: it does not like that"),
+        ("-DNO_NAME=1", "it can't describe itself: it puts no description with a name"),
+    ] {
+        let library = compile(&stage, HOSTILE, &format!("lib{}.so", &flag[2..]), &[flag]);
+        assert_eq!(refused(&stage, &library), why, "{flag}");
+    }
+    // A later version of this interface has a longer table.
+    let library = compile(&stage, HOSTILE, "liblong.so", &["-DSIZE=4096"]);
+    assert_eq!(stage.run(&["plugin", "check", &library.display().to_string()]).code, 0);
+}

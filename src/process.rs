@@ -76,6 +76,13 @@ pub use orphans::become_subreaper;
 pub use sweeper::Sweeper;
 pub use warden::warden_main;
 
+/// Has the calling thread take the processor from nobody when it is woken: it waits until a free
+/// one is there, or who runs has had its turn. For threads that read what others write bit by bit:
+/// they come when there is more, and don't break in at each bit.
+pub fn run_in_batches() {
+    sys::run_in_batches();
+}
+
 /// What to run. The environment is the supervisor's own plus `env`.
 #[derive(Clone, Debug)]
 pub struct Command {

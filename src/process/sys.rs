@@ -117,6 +117,17 @@ pub(super) fn guard_child(command: &mut std::process::Command, limit: Option<u64
     unsafe { command.pre_exec(between_fork_and_exec) };
 }
 
+/// Has the calling thread take the processor from nobody when it is woken.
+pub(super) fn run_in_batches() {
+    #[cfg(target_os = "linux")]
+    {
+        let no_priority = libc::sched_param { sched_priority: 0 };
+        // SAFETY: the parameter is valid for reading for the length of the call. It may fail, where
+        // a sandbox forbids it: all goes on as before then.
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const no_priority) };
+    }
+}
+
 /// Has a signal ignored, or at its default.
 pub(super) fn set_handler(signal: Signal, handler: SigHandler) -> io::Result<()> {
     // SAFETY: no code of this process runs as a handler; callers pass no function.

@@ -6,6 +6,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
+use crate::process::run_in_batches;
 use crate::proxy::{Proxy, ProxyError, RelayHandle, Streams};
 
 /// Relays in a thread that does nothing else: no client on the port can slow it, and each line
@@ -30,6 +31,9 @@ pub(super) fn relay(
     let (relay, relaying) = proxy.start(streams, ended);
     let (tell_relayed, relayed) = oneshot::channel();
     std::thread::Builder::new().name("relay".to_owned()).spawn(move || {
+        // Else an agent on the same processor is broken in upon at each line: it has a session of
+        // its own, and the scheduler is fair to sessions, not to how much each has to do.
+        run_in_batches();
         // Nobody waits for it any more once somebody wants us to stop.
         let _ = tell_relayed.send(runtime.block_on(relaying));
         // A read of standard input that is no pipe may never end.

@@ -18,7 +18,7 @@ use super::handle::{RelayHandle, RelayMsg};
 use super::inlet::Inlet;
 use super::outlet::Outlet;
 use super::{Proxy, ProxyError, Streams, Waits};
-use crate::extract::{Gate, Refusal};
+use crate::extract::{Ask, Gate, Refusal};
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, ActivityKind, SessionId, SessionKey};
 use crate::routing::Settlement;
@@ -231,32 +231,28 @@ where
             // Line by line, since what one tells is what the next is judged by.
             match self.proxy.extractor.gate_and_observe(content(line), &mut self.told) {
                 Gate::Pass => self.heed(),
-                gate => {
+                Gate::Ask(ask) => match self.judge(block.slice(start..end), ask) {
+                    Some(Verdict::Pass(line)) => self.observe(Direction::ToClient, &line),
+                    kept_back => {
+                        self.to_client.push(block.slice(passed..start));
+                        passed = end;
+                        self.tell_tracker();
+                        kept_back.into_iter().for_each(|verdict| self.follow(verdict));
+                    }
+                },
+                Gate::Ambiguous { why, replies } => {
                     self.to_client.push(block.slice(passed..start));
-                    self.gated(block.slice(start..end), gate);
                     passed = end;
+                    tracing::warn!(agent = %self.proxy.agent, why, "dropped a line");
+                    replies.into_iter().for_each(|reply| self.to_agent.push(reply));
                 }
             }
         }
         self.to_client.push(block.slice(passed..));
     }
 
-    fn gated(&mut self, line: Bytes, gate: Gate) {
-        self.tell_tracker();
-        let Some(gatekeeping) = &self.proxy.gate else { return };
-        match gate {
-            Gate::Pass => {}
-            Gate::Ambiguous { why, replies } => {
-                tracing::warn!(agent = %self.proxy.agent, why, "dropped a line");
-                for reply in replies {
-                    self.to_agent.push(reply);
-                }
-            }
-            Gate::Ask(ask) => {
-                let verdict = gatekeeping.judge(line, ask);
-                self.follow(verdict);
-            }
-        }
+    fn judge(&self, line: Bytes, ask: Ask) -> Option<Verdict> {
+        self.proxy.gate.as_ref().map(|gatekeeping| gatekeeping.judge(line, ask))
     }
 
     fn decided(&mut self, decided: Decided) -> Result<(), ProxyError> {

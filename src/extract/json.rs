@@ -137,7 +137,8 @@ fn plain(raw: &str) -> Option<&str> {
     memchr::memchr2(b'"', b'\\', inner.as_bytes()).is_none().then_some(inner)
 }
 
-fn key(raw: &str) -> Option<Cow<'_, str>> {
+/// The name of a member, which is to be JSON.
+pub(crate) fn key(raw: &str) -> Option<Cow<'_, str>> {
     match plain(raw) {
         Some(plain) => Some(Cow::Borrowed(plain)),
         None => serde_json::from_str(raw).ok().map(|Key(key)| key),

@@ -4,11 +4,11 @@
 //! Works on text that is JSON already, in one pass and without recursion, so that neither depth
 //! nor size can stop it. Knows no method.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::extract::json::{Key, string_end};
+use crate::extract::json::{key, string_end};
 
 /// Folds a name as the most forgiving reader would: by Unicode case, and cut at a NUL, where
 /// a C string ends. What folds alike may be taken for the same name.
@@ -35,14 +35,16 @@ pub(crate) fn mimics(name: &str, known: &str) -> bool {
 pub(crate) fn has_doubles(value: &RawValue) -> bool {
     let text = value.get();
     let bytes = text.as_bytes();
-    // One set for each object that is open; None for an array.
-    let mut open: Vec<Option<HashSet<String>>> = Vec::new();
+    // Those of all objects that are open.
+    let mut names: Vec<Cow<'_, str>> = Vec::new();
+    // Where the names of each object that is open begin; None for an array.
+    let mut open: Vec<Option<usize>> = Vec::new();
     let mut name_next = false;
     let mut at = 0;
     while at < bytes.len() {
         match bytes[at] {
             b'{' => {
-                open.push(Some(HashSet::new()));
+                open.push(Some(names.len()));
                 name_next = true;
             }
             b'[' => {
@@ -50,7 +52,14 @@ pub(crate) fn has_doubles(value: &RawValue) -> bool {
                 name_next = false;
             }
             b'}' | b']' => {
-                open.pop();
+                if let Some(Some(first)) = open.pop() {
+                    let own = &mut names[first..];
+                    own.sort_unstable();
+                    if own.windows(2).any(|two| two[0] == two[1]) {
+                        return true;
+                    }
+                    names.truncate(first);
+                }
                 name_next = false;
             }
             b',' => name_next = matches!(open.last(), Some(Some(_))),
@@ -58,15 +67,10 @@ pub(crate) fn has_doubles(value: &RawValue) -> bool {
                 let end = string_end(bytes, at);
                 if name_next {
                     name_next = false;
-                    let name: Key<'_> = match serde_json::from_str(&text[at..end]) {
-                        Ok(name) => name,
+                    match key(&text[at..end]) {
+                        Some(name) => names.push(folded(name)),
                         // Not JSON after all: nothing here can be relied on.
-                        Err(_) => return true,
-                    };
-                    if let Some(Some(names)) = open.last_mut()
-                        && !names.insert(fold(&name.0))
-                    {
-                        return true;
+                        None => return true,
                     }
                 }
                 at = end;
@@ -77,6 +81,11 @@ pub(crate) fn has_doubles(value: &RawValue) -> bool {
         at += 1;
     }
     false
+}
+
+fn folded(name: Cow<'_, str>) -> Cow<'_, str> {
+    let is_folded = name.bytes().all(|byte| matches!(byte, 1..=0x7f) && !byte.is_ascii_uppercase());
+    if is_folded { name } else { fold(&name).into() }
 }
 
 #[cfg(test)]

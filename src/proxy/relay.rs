@@ -237,14 +237,18 @@ where
                         self.to_client.push(block.slice(passed..start));
                         passed = end;
                         self.tell_tracker();
-                        kept_back.into_iter().for_each(|verdict| self.follow(verdict));
+                        if let Some(verdict) = kept_back {
+                            self.follow(verdict);
+                        }
                     }
                 },
                 Gate::Ambiguous { why, replies } => {
                     self.to_client.push(block.slice(passed..start));
                     passed = end;
                     tracing::warn!(agent = %self.proxy.agent, why, "dropped a line");
-                    replies.into_iter().for_each(|reply| self.to_agent.push(reply));
+                    for reply in replies {
+                        self.to_agent.push(reply);
+                    }
                 }
             }
         }

@@ -7,6 +7,10 @@
 //! by line, rarely more than ten in a millisecond. Whoever reads gets what is there by then. The
 //! last rows have the same stream in blocks of 64 KiB, the most that a pipe holds. That makes copying
 //! cost next to nothing a line, and shows what it costs to read what lines say.
+//!
+//! The agent behind `observe` has a session of its own, that of the copying child has not. Where the
+//! kernel schedules by sessions (`sched_autogroup_enabled`), a busy machine costs the former more, so
+//! that only figures from a quiet one tell of the relay.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
 

@@ -9,6 +9,7 @@ mod leftovers;
 mod limiting;
 mod members;
 mod observe;
+mod plugins;
 mod recorder;
 mod scratch;
 mod team;
@@ -25,7 +26,7 @@ pub use environment::{DepthError, eisen_dir};
 pub use kernel::kernel;
 pub use limiting::how_limits_are_held;
 pub use observe::{ObserveOptions, observe};
-pub use up::{UpOptions, load, up};
+pub use up::{UpOptions, load, read, up};
 
 /// Why a command ended without having done its work.
 #[derive(Debug)]

@@ -256,6 +256,9 @@ pub struct Source {
 
 type Lookup = dyn Fn(&str) -> Option<String>;
 
+/// Says what keeps a plugin from being used.
+pub type TryOut = dyn Fn(&Plugin) -> Result<(), String>;
+
 /// What a file's meaning depends on beside the file.
 pub(crate) struct Surroundings {
     /// The environment.
@@ -263,13 +266,16 @@ pub(crate) struct Surroundings {
     /// The running program, which a command `eisen-core` means.
     program: PathBuf,
     eisen_dir: PathBuf,
+    try_out: Box<TryOut>,
 }
 
 impl Config {
-    /// Reads, checks and compiles a file. `eisen_dir` is denied to every agent's zone.
+    /// Reads, checks and compiles a file, but tries no plugin. `eisen_dir` is denied to every
+    /// agent's zone.
     pub fn load(file: &Path, eisen_dir: &Path) -> Result<Self, ConfigErrors> {
         let source = Source::read(file)?;
-        Self::compile(file, source.text, &Surroundings::of_process(eisen_dir)).0
+        let surroundings = Surroundings::of_process(eisen_dir, Box::new(|_| Ok(())));
+        Self::compile(file, source.text, &surroundings).0
     }
 
     /// Compiles the text of a file. Says beside which keys are known.
@@ -371,8 +377,9 @@ struct Tables<'a> {
 }
 
 impl Surroundings {
-    fn of_process(eisen_dir: &Path) -> Self {
+    fn of_process(eisen_dir: &Path, try_out: Box<TryOut>) -> Self {
         Self {
+            try_out,
             variable: Box::new(|name| std::env::var(name).ok()),
             // Without /proc the name is looked up on PATH, as the shell did.
             program: std::env::current_exe().unwrap_or_else(|_| PathBuf::from("eisen-core")),

@@ -112,8 +112,10 @@ pub struct Access {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     File(Action),
-    /// A working directory.
+    /// A working directory, or a folder that is listed.
     Cwd,
+    /// Whatever can be read below a folder.
+    Search,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

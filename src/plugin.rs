@@ -11,12 +11,14 @@ mod reader;
 mod source;
 mod translation;
 mod translator;
+mod trial;
 
 /// The version of the interface.
 pub const INTERFACE: u32 = eisen_plugin::abi::ABI;
 
 pub use host::serve_if_asked;
 pub use library::{Description, Library, LoadError};
-pub use reader::{Call, CallError, Reader};
+pub use reader::{Answer, Call, CallError, Reader};
 pub use source::{Place, Source};
 pub use translator::Translator;
+pub use trial::try_out;

@@ -25,6 +25,7 @@ mod git;
 mod open;
 mod patterns;
 mod real;
+mod search;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -36,6 +37,7 @@ use self::open::Root;
 pub use self::patterns::Subtree;
 use self::patterns::{Patterns, Place, Workspace};
 use self::real::{PATH_MAX, real};
+use self::search::Below;
 use crate::model::{Action, fold, wire_path, wire_real, within};
 
 /// What a zone is compiled from. Patterns are globs relative to the workspace, or absolute.
@@ -80,6 +82,7 @@ pub struct Zone {
     readable: Patterns,
     /// Matches the folders above what the three before allow.
     above: Patterns,
+    below: Below,
     git: Git,
     terminals: bool,
 }
@@ -129,6 +132,7 @@ impl Zone {
         let workspace = Workspace { real: root, spelled };
         let eisen = workspace.real.join(&spec.eisen_dir);
         let writable = [&spec.allowed[..], &spec.shared].concat();
+        let readable = [&writable[..], &spec.readable].concat();
         Ok(Self {
             root: Arc::new(Root::open(&workspace.real)),
             eisen: real(&eisen).into_iter().chain([fold(&eisen)]).collect(),
@@ -137,6 +141,7 @@ impl Zone {
             shared: Patterns::granting(&workspace, &spec.shared)?,
             readable: Patterns::granting(&workspace, &spec.readable)?,
             above: Patterns::above(&workspace, &writable, &spec.readable)?,
+            below: Below::new(&workspace, &readable, &spec.denied)?,
             git: Git::find(&workspace.real, spec.git),
             terminals: spec.terminals,
             workspace,

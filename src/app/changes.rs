@@ -195,7 +195,11 @@ impl Changes {
 
     async fn compile(&self, source: Source, overlay: Overlay) -> Result<Layered, LayerError> {
         let conditions = Arc::clone(&self.conditions);
-        match blocking(move || Layered::compile(source, &conditions.eisen_dir, overlay)).await {
+        let compile = move || {
+            let try_out = super::plugins::try_out();
+            Layered::compile(source, &conditions.eisen_dir, overlay, try_out)
+        };
+        match blocking(compile).await {
             Ok(layered) => layered,
             Err(refused) => Err(LayerError::Unfit(vec![refused.message])),
         }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
-use crate::config::{Config, LayerError, Layered, Overlay};
+use crate::config::{Config, LayerError, Layered, Overlay, TryOut};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::Sweeper;
@@ -51,9 +51,19 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     run(options, layered, eisen_dir, depth).await.map_err(Failure::Run)
 }
 
-/// Reads a configuration with what its team keeps of what was added and removed over the port.
+/// Reads a configuration with what its team keeps of what was added and removed over the port, and
+/// tries its plugins.
 pub fn load(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
-    Layered::load(file, eisen_dir).map_err(|error| match error {
+    layered(file, eisen_dir, super::plugins::try_out())
+}
+
+/// Reads a configuration as [`load`] does, but tries no plugin.
+pub fn read(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
+    layered(file, eisen_dir, Box::new(|_| Ok(())))
+}
+
+fn layered(file: &Path, eisen_dir: &Path, try_out: Box<TryOut>) -> Result<Layered, Failure> {
+    Layered::load(file, eisen_dir, try_out).map_err(|error| match error {
         LayerError::File(errors) => super::config_errors(errors),
         error => Failure::Usage(error.into()),
     })

@@ -82,7 +82,7 @@ fn list(folder: Option<PathBuf>, config: Option<&Path>) -> Result<u8, Failure> {
     let file = super::in_folder(folder, config.unwrap_or(usual));
     let mut found: Vec<PathBuf> = Vec::new();
     if config.is_some() || file.exists() {
-        let layered = app::load(&file, &eisen_dir)?;
+        let layered = app::read(&file, &eisen_dir)?;
         found.extend(layered.config.plugins.into_iter().map(|plugin| plugin.path));
     }
     let folder = plugin_folder(&eisen_dir);

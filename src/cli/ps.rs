@@ -190,7 +190,12 @@ impl Agent {
         let told = open.filter_map(|session| Some((session.used?, session.size?)));
         let (used, size) =
             told.reduce(|a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1)))?;
-        Some(format!("{}/{}", format::tokens(used), format::tokens(size)))
+        // Nobody knows how many fit, or not even how many there are.
+        match (used, size) {
+            (0, 0) => None,
+            (_, 0) => Some(format::tokens(used)),
+            _ => Some(format!("{}/{}", format::tokens(used), format::tokens(size))),
+        }
     }
 
     /// Of all sessions that told, by currency.

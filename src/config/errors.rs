@@ -53,6 +53,12 @@ impl Fault {
         Self { span: None, message, help: Some(help) }
     }
 
+    /// Adds to what is to be written instead.
+    pub(super) fn further(mut self, help: &str) -> Self {
+        self.help.get_or_insert_default().push_str(help);
+        self
+    }
+
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self

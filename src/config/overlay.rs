@@ -13,7 +13,7 @@ use toml::de::DeTable;
 
 use super::errors::{code, printable};
 use super::source::read_bytes;
-use super::{Config, ConfigErrors, Source, Surroundings};
+use super::{Config, ConfigErrors, Source, Surroundings, TryOut};
 use crate::model::AgentId;
 
 /// The file that keeps an overlay may be as large as the user's own.
@@ -83,16 +83,18 @@ pub(super) struct Layer {
 }
 
 impl Layered {
-    /// Reads a file and what its team keeps, and lays that over it.
-    pub fn load(file: &Path, eisen_dir: &Path) -> Result<Self, LayerError> {
+    /// Reads a file and what its team keeps, and lays that over it. Each plugin is tried, and more
+    /// than once.
+    pub fn load(file: &Path, eisen_dir: &Path, try_out: Box<TryOut>) -> Result<Self, LayerError> {
         let source = Source::read(file)?;
-        let alone = Self::compile(source.clone(), eisen_dir, Overlay::default())?;
+        let surroundings = Surroundings::of_process(eisen_dir, try_out);
+        let alone = Self::compile_in(source.clone(), Overlay::default(), &surroundings)?;
         let kept = Overlay::path(eisen_dir, &alone.config.team.name);
         let overlay = Overlay::read(&kept)?;
         if overlay.is_empty() {
             return Ok(alone);
         }
-        Self::compile(source, eisen_dir, overlay).map_err(|error| match error {
+        Self::compile_in(source, overlay, &surroundings).map_err(|error| match error {
             LayerError::Unfit(mistakes) => {
                 let why = format!("does not fit the configuration: {}", mistakes.join("; "));
                 OverlayError::Unusable { path: kept, why }.into()
@@ -102,8 +104,13 @@ impl Layered {
     }
 
     /// Compiles a text, which must be right by itself, and lays the overlay over it.
-    pub fn compile(source: Source, eisen_dir: &Path, overlay: Overlay) -> Result<Self, LayerError> {
-        Self::compile_in(source, overlay, &Surroundings::of_process(eisen_dir))
+    pub fn compile(
+        source: Source,
+        eisen_dir: &Path,
+        overlay: Overlay,
+        try_out: Box<TryOut>,
+    ) -> Result<Self, LayerError> {
+        Self::compile_in(source, overlay, &Surroundings::of_process(eisen_dir, try_out))
     }
 
     pub(super) fn compile_in(

@@ -14,6 +14,9 @@ pub(super) const ACP: &str = "acp";
 /// What libraries are called here.
 const SUFFIX: &str = std::env::consts::DLL_SUFFIX;
 
+/// Libraries of the folder that are named where none is right.
+const MOST_NAMES: usize = 100;
+
 /// The folder of plugins that every team of the user can name.
 pub fn plugin_folder(eisen_dir: &Path) -> PathBuf {
     eisen_dir.join("plugins")
@@ -48,22 +51,27 @@ fn plugin(table: &Table<'_>) -> (Plugin, Option<Text>) {
     if table.place_of("path").is_none() {
         table.lacks("this plugin has no `path`", "write where its library is");
     }
-    let path = table.word("path").map(|path| table.reader.path(&path.value));
-    let config = table.get("config").and_then(|item| {
-        if !item.get_ref().is_table() {
+    let path = table.word("path");
+    let config = match table.get("config") {
+        None => Some("{}".to_owned()),
+        Some(item) if item.get_ref().is_table() => json(table, item).map(|json| json.to_string()),
+        Some(item) => {
             table.wrong("`config`", item, "a table", "write `config = { KEY = VALUE }`");
+            None
         }
-        json(table, item)
-    });
+    };
     let plugin = Plugin {
         name: name.as_ref().map_or_else(String::new, |name| name.value.clone()),
-        path: path.unwrap_or_default(),
+        path: path.as_ref().map(|path| table.reader.path(&path.value)).unwrap_or_default(),
         isolation: table.choice(
             "isolation",
             &[("in-process", Isolation::InProcess), ("process", Isolation::Process)],
         ),
-        config: config.map_or_else(|| "{}".to_owned(), |config| config.to_string()),
+        config: config.clone().unwrap_or_default(),
     };
+    if let (Some(path), Some(_)) = (path, config) {
+        table.reader.try_out(&plugin, path.span);
+    }
     (plugin, name)
 }
 
@@ -75,16 +83,35 @@ pub(super) fn protocol(table: &Table<'_>, known: &[Plugin], folder: &Path) -> Op
     }
     if let Some(path) = in_folder(folder, &protocol.value) {
         let (name, config) = (protocol.value, "{}".to_owned());
-        return Some(Plugin { name, path, isolation: Isolation::default(), config });
+        let plugin = Plugin { name, path, isolation: Isolation::default(), config };
+        table.reader.try_out(&plugin, protocol.span);
+        return Some(plugin);
     }
-    let names: Vec<&str> =
-        [ACP].into_iter().chain(known.iter().map(|known| &*known.name)).collect();
-    let fault = unknown_value("protocol", &protocol, &names);
-    table.fault(fault.help(format!(
-        "name a plugin of `[[plugins]]`, or put its library into {}",
-        folder.display()
-    )));
+    let there = of_folder(folder);
+    let names = known.iter().map(|known| &*known.name).chain(there.iter().map(|name| &**name));
+    let fault =
+        unknown_value("protocol", &protocol, &[ACP].into_iter().chain(names).collect::<Vec<_>>());
+    let folder = folder.display();
+    table.fault(
+        fault.further(&format!(
+            ". Name a plugin of `[[plugins]]`, or put its library into {folder}"
+        )),
+    );
     None
+}
+
+/// The names of what lies in the folder, in their order.
+fn of_folder(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let name = |entry: std::fs::DirEntry| {
+        let file = entry.file_name().into_string().ok()?;
+        let name = file.strip_suffix(SUFFIX)?;
+        let name = name.strip_prefix("lib").unwrap_or(name).replace('_', "-");
+        is_name(&name).then_some(name)
+    };
+    let mut names: Vec<_> = entries.filter_map(name).take(MOST_NAMES).collect();
+    names.sort();
+    names
 }
 
 fn in_folder(folder: &Path, name: &str) -> Option<PathBuf> {

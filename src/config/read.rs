@@ -11,15 +11,18 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::errors::{Fault, MAX_SHOWN, code, quoted};
+use super::errors::{Fault, MAX_SHOWN, code, printable, quoted};
 use super::expand::expand;
 use super::near::nearest;
 use super::source::position;
 use super::syntax::section_end;
-use super::{Inert, Surroundings};
+use super::{Inert, Plugin, Surroundings};
 
 /// The name under which strings find the folder of the file.
 const CONFIG_DIR: &str = "EISEN_CONFIG_DIR";
+
+/// Characters of what a plugin says of itself that are shown.
+const LONGEST_WHY: usize = 1000;
 
 /// What all tables of a file share.
 pub(super) struct Reader<'a> {
@@ -83,6 +86,16 @@ impl<'a> Reader<'a> {
 
     pub(super) fn fault(&self, fault: Fault) {
         self.log.borrow_mut().faults.push(fault);
+    }
+
+    /// Tries a plugin that stands at `span`.
+    pub(super) fn try_out(&self, plugin: &Plugin, span: Range<usize>) {
+        if let Err(why) = (self.surroundings.try_out)(plugin) {
+            let why = printable(&why, LONGEST_WHY);
+            let message = format!("the plugin {} can't be used: {why}", quoted(&plugin.name));
+            let file = printable(&plugin.path.to_string_lossy(), LONGEST_WHY);
+            self.fault(Fault::new(span, message).help(format!("its library is {file}")));
+        }
     }
 
     /// A path of the file, relative to the file's folder.

@@ -50,6 +50,10 @@ fn surroundings() -> Surroundings {
         }),
         program: PathBuf::from("/bin/this"),
         eisen_dir: PathBuf::from("/home/user/.eisen"),
+        try_out: Box::new(|plugin| match plugin.path.ends_with("bad.so") {
+            true => Err(format!("it is bad: {}\u{1b}[2J", plugin.config)),
+            false => Ok(()),
+        }),
     }
 }
 

@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
-use super::frame::{self, HEAD, LONGEST};
-use super::reader::{Call, CallError, Reader};
+use super::frame::{self, HEAD, LONGEST_ANSWER};
+use super::reader::{Answer, Call, CallError, Reader};
 use crate::process::{Command, Launcher, Process, Stdio};
 
 /// How long one call may take; past that the child is ended.
@@ -23,6 +23,7 @@ pub(super) struct Child {
     launcher: Launcher,
     library: PathBuf,
     config: String,
+    pub(super) confined: bool,
     running: Option<(Process, Stdio)>,
     /// Before the next start; zero before the first.
     wait: Duration,
@@ -30,10 +31,17 @@ pub(super) struct Child {
 
 impl Child {
     pub(super) fn new(launcher: Launcher, library: PathBuf, config: String) -> Self {
-        Self { launcher, library, config, running: None, wait: Duration::ZERO }
+        Self { launcher, library, config, confined: true, running: None, wait: Duration::ZERO }
     }
 
-    async fn answer(&mut self, call: Call<'_>) -> Result<Vec<u8>, CallError> {
+    /// Starts it once, and ends it.
+    pub(super) async fn try_out(&mut self) -> Result<(), CallError> {
+        let (process, _) = self.start().await?;
+        process.kill().await;
+        Ok(())
+    }
+
+    async fn answer(&mut self, call: Call<'_>) -> Result<Answer, CallError> {
         let mut running = match self.running.take() {
             Some(running) => running,
             None => self.start().await?,
@@ -78,26 +86,43 @@ impl Child {
                 self.library.clone().into(),
                 self.config.clone().into(),
             ]
-            .into(),
+            .into_iter()
+            .chain((!self.confined).then(|| super::host::UNCONFINED.into()))
+            .collect(),
             cwd: "/".into(),
             env: std::collections::BTreeMap::new(),
         };
         let lost = |why: String| CallError::Lost(why);
         let spawned = self.launcher.spawn(&command).await;
         let mut running = spawned.map_err(|error| lost(error.to_string()))?;
-        match timeout(DEADLINE, answer(&mut running.1.stdout)).await {
+        let Stdio { stdout, stderr, .. } = &mut running.1;
+        let began = timeout(DEADLINE, async {
+            tokio::select! {
+                began = answer(stdout) => began,
+                never = log(stderr) => match never {},
+            }
+        });
+        match began.await {
             Ok(Ok(Ok(_))) => Ok(running),
-            Ok(Ok(Err(why))) => Err(CallError::Failed(why)),
-            _ => {
+            Ok(Ok(Err(why))) => {
+                running.0.kill().await;
+                Err(CallError::Failed(why))
+            }
+            Ok(Err(_)) => {
                 let exit = running.0.kill().await;
-                Err(lost(format!("its process did not begin: {exit}")))
+                Err(lost(format!("its process died as it was loaded: {exit}")))
+            }
+            Err(_) => {
+                running.0.kill().await;
+                let seconds = DEADLINE.as_secs();
+                Err(lost(format!("it was not loaded within {seconds} s, and was ended")))
             }
         }
     }
 }
 
 impl Reader for Child {
-    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Vec<u8>, CallError>> {
+    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, CallError>> {
         self.answer(call).boxed()
     }
 }
@@ -117,11 +142,11 @@ async fn log(stderr: &mut (impl AsyncReadExt + Unpin)) -> Infallible {
 }
 
 /// Reads an answer: what the plugin put, or why it failed; an error if there is none.
-async fn answer(from: &mut (impl AsyncReadExt + Unpin)) -> Result<Result<Vec<u8>, String>, String> {
+async fn answer(from: &mut (impl AsyncReadExt + Unpin)) -> Result<Result<Answer, String>, String> {
     let mut head = [0; HEAD];
     from.read_exact(&mut head).await.map_err(|error| error.to_string())?;
     let length = u32::from_le_bytes(head) as usize;
-    if length > LONGEST {
+    if length > LONGEST_ANSWER {
         return Err(format!("its answer has {length} bytes"));
     }
     let mut body = Vec::new();
@@ -129,9 +154,5 @@ async fn answer(from: &mut (impl AsyncReadExt + Unpin)) -> Result<Result<Vec<u8>
     if read.map_err(|error| error.to_string())? < length {
         return Err("its answer is torn".to_owned());
     }
-    match body.split_first() {
-        Some((&frame::DONE, told)) => Ok(Ok(told.to_vec())),
-        Some((_, why)) => Ok(Err(String::from_utf8_lossy(why).into_owned())),
-        None => Err("its answer is empty".to_owned()),
-    }
+    frame::answered(body).ok_or_else(|| "its answer is torn".to_owned())
 }

@@ -1,13 +1,18 @@
 //! What goes between the program and a plugin in a child of its own: length-prefixed frames. A
-//! request is a call; an answer a status, and the records or why it failed.
+//! request is a call; an answer a status, and then how much was read and the records, or why it
+//! failed.
 
-use super::Call;
+use super::library::MOST;
+use super::{Answer, Call};
 
 /// Bytes of a frame's head: the length of what follows.
 pub(super) const HEAD: usize = 4;
 
-/// The longest answer that is taken; a call may be about many lines.
+/// The longest request that is taken: a line may be as long as a quarter of it.
 pub(super) const LONGEST: usize = 256 * 1024 * 1024;
+
+/// The longest answer: what was enough, and behind it a line that is gated and observed.
+pub(super) const LONGEST_ANSWER: usize = 3 * MOST;
 
 /// Statuses of answers.
 pub(super) const DONE: u8 = 0;
@@ -52,11 +57,12 @@ pub(super) fn call(body: &[u8]) -> Option<Call<'_>> {
 }
 
 /// An answer as bytes, head included.
-pub(super) fn answer(outcome: &Result<Vec<u8>, String>) -> Vec<u8> {
+pub(super) fn answer(outcome: &Result<Answer, String>) -> Vec<u8> {
     let mut frame = vec![0; HEAD];
     match outcome {
-        Ok(told) => {
+        Ok(Answer { told, read }) => {
             frame.push(DONE);
+            frame.extend(counted(*read));
             frame.extend_from_slice(told);
         }
         Err(why) => {
@@ -66,6 +72,17 @@ pub(super) fn answer(outcome: &Result<Vec<u8>, String>) -> Vec<u8> {
     }
     finish(&mut frame);
     frame
+}
+
+/// An answer from its bytes, without their head; None if they are none.
+pub(super) fn answered(mut body: Vec<u8>) -> Option<Result<Answer, String>> {
+    let (&status, rest) = body.split_first()?;
+    if status != DONE {
+        return Some(Err(String::from_utf8_lossy(rest).into_owned()));
+    }
+    let read = u32::from_le_bytes(*rest.first_chunk()?) as usize;
+    body.drain(..=HEAD);
+    Some(Ok(Answer { told: body, read }))
 }
 
 fn finish(frame: &mut [u8]) {
@@ -101,6 +118,21 @@ mod tests {
             let (head, body) = frame.split_first_chunk::<HEAD>().unwrap();
             assert_eq!(u32::from_le_bytes(*head) as usize, body.len());
             assert_eq!(call(body), Some(made));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_what_it_was() {
+        for made in [Ok(Answer { told: b"\xff".to_vec(), read: 70_000 }), Err("no".to_owned())] {
+            let frame = answer(&made);
+            assert_eq!(
+                u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize,
+                frame.len() - HEAD
+            );
+            assert_eq!(answered(frame[HEAD..].to_vec()), Some(made));
+        }
+        for torn in [&[][..], &[DONE], &[DONE, 0, 0, 0]] {
+            assert_eq!(answered(torn.to_vec()), None);
         }
     }
 

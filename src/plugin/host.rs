@@ -7,10 +7,13 @@ use std::path::Path;
 
 use super::frame::{self, HEAD};
 use super::reader::InProcess;
-use super::{Library, frame::LONGEST};
+use super::{Answer, Library, frame::LONGEST};
 
 /// The command by which this program is such a child.
 pub(super) const COMMAND: &str = "plugin-host";
+
+/// Behind its arguments: it may do whatever its user may.
+pub(super) const UNCONFINED: &str = "unconfined";
 
 /// Serves an instance and ends, if this program was started for that.
 pub fn serve_if_asked() {
@@ -19,13 +22,15 @@ pub fn serve_if_asked() {
         return;
     }
     let (library, config) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
-    let served = serve(Path::new(&library), &config.to_string_lossy());
+    let is_confined = args.next().is_none_or(|word| word != UNCONFINED);
+    let served = serve(Path::new(&library), &config.to_string_lossy(), is_confined);
     std::process::exit(i32::from(served.is_err()))
 }
 
 /// Serves one instance. The first answer says whether there is one.
-fn serve(library: &Path, config: &str) -> io::Result<()> {
-    let opened = confined(library).map_err(|why| why.to_string()).and_then(|()| {
+fn serve(library: &Path, config: &str, is_confined: bool) -> io::Result<()> {
+    let confining = if is_confined { confined(library) } else { Ok(()) };
+    let opened = confining.map_err(|why| why.to_string()).and_then(|()| {
         let library = Library::load(library).map_err(|error| error.to_string())?;
         InProcess::new(&library, config)
     });
@@ -37,7 +42,7 @@ fn serve(library: &Path, config: &str) -> io::Result<()> {
             return output.flush();
         }
     };
-    output.write_all(&frame::answer(&Ok(Vec::new())))?;
+    output.write_all(&frame::answer(&Ok(Answer::default())))?;
     output.flush()?;
     let mut body = Vec::new();
     loop {

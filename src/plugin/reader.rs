@@ -7,11 +7,16 @@ use futures_util::future::BoxFuture;
 use super::library::{Description, Instance, Library};
 use crate::line::{content, lines};
 
+/// Bytes of records after which the rest of a block waits for the next call: lines are short, and
+/// each may put as much as one call may.
+const ENOUGH: usize = 1024 * 1024;
+
 /// What is asked of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call<'a> {
     /// Whole lines that the agent said, newlines included: each is gated, then observed. What went
-    /// wrong with one is a record of its own, and the next is read all the same.
+    /// wrong with one is a record of its own, and the next is read all the same. Where they put
+    /// much, only the first of them are read: [`Answer::read`] says how far.
     Read {
         block: &'a [u8],
     },
@@ -35,6 +40,15 @@ pub enum Call<'a> {
     },
 }
 
+/// What comes of a call.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Answer {
+    /// Records.
+    pub told: Vec<u8>,
+    /// Bytes of the block that were read.
+    pub read: usize,
+}
+
 /// Why a call came to nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CallError {
@@ -48,8 +62,8 @@ pub enum CallError {
 
 /// An instance: bytes in, records out.
 pub trait Reader: Send {
-    /// Returns the records that the call puts.
-    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Vec<u8>, CallError>>;
+    /// Makes the call.
+    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, CallError>>;
 }
 
 /// An instance in this very process.
@@ -66,15 +80,20 @@ impl InProcess {
     }
 
     /// Makes the call; what it puts is returned at once.
-    pub(super) fn answer(&mut self, call: Call<'_>) -> Result<Vec<u8>, String> {
-        let (instance, mut told) = (&mut self.instance, Vec::new());
+    pub(super) fn answer(&mut self, call: Call<'_>) -> Result<Answer, String> {
+        let (instance, mut told, mut read) = (&mut self.instance, Vec::new(), 0);
         match call {
             Call::Read { block } => {
-                for line in lines(block).map(content) {
+                for whole in lines(block) {
+                    let line = content(whole);
                     if self.description.gates {
                         note(&mut told, |told| instance.gate(line, told));
                     }
                     note(&mut told, |told| instance.observe(true, line, told));
+                    read += whole.len();
+                    if told.len() >= ENOUGH {
+                        break;
+                    }
                 }
                 Ok(())
             }
@@ -87,12 +106,12 @@ impl InProcess {
             Call::Cancel => instance.cancel(&mut told),
             Call::Allow { id } => instance.allow(id, &mut told),
         }?;
-        Ok(told)
+        Ok(Answer { told, read })
     }
 }
 
 impl Reader for InProcess {
-    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Vec<u8>, CallError>> {
+    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, CallError>> {
         std::future::ready(self.answer(call).map_err(CallError::Failed)).boxed()
     }
 }

@@ -1,11 +1,16 @@
 //! ACP on one side, a plugin's records on the other: what a client says becomes a wish to the
 //! plugin, what the plugin tells becomes what an ACP agent would say. Pure.
 
+mod counted;
+
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use eisen_plugin::{Record, Usage};
+use eisen_plugin::Record;
 use serde_json::{Map, Value, json};
+
+use self::counted::Counted;
 
 /// Permissions that may be open at once; past that a further one is refused at once.
 const MOST_ASKS: usize = 256;
@@ -36,6 +41,7 @@ pub(super) struct Translation {
     /// What the agent asks its client, by our ids.
     asks: BTreeMap<u64, String>,
     last_id: u64,
+    counted: Counted,
 }
 
 /// What the plugin is asked to put into the agent's own words. The id is that of the request that
@@ -85,6 +91,7 @@ impl Translation {
             is_cancelled: false,
             asks: BTreeMap::new(),
             last_id: 0,
+            counted: Counted::default(),
         }
     }
 
@@ -208,6 +215,7 @@ impl Translation {
                 let content = json!({"type": "text", "text": body});
                 self.update(&json!({"sessionUpdate": kind, "content": content}), said);
             }
+            Record::Withdrawn { id } => self.withdrawn(&id, said),
             Record::Touched { action, path, call } => {
                 let (kind, verb) = match &*action {
                     "write" => ("edit", "Write"),
@@ -238,7 +246,9 @@ impl Translation {
                 });
                 self.update(&update, said);
             }
-            Record::Usage(usage) => self.usage(&usage, said),
+            Record::Usage(usage) => {
+                self.counted.take(usage).iter().for_each(|update| self.update(update, said));
+            }
             Record::Model { id, name } => {
                 let name = if name.is_empty() { &id } else { &name };
                 let update = json!({
@@ -263,20 +273,6 @@ impl Translation {
         format!("{}{}{}", of, if of.is_empty() { "" } else { "/" }, self.last_id)
     }
 
-    fn usage(&self, Usage { used, size, cost, currency }: &Usage<'_>, said: &mut Said) {
-        let mut update = json!({
-            "sessionUpdate": "usage_update",
-            "used": used.unwrap_or(0),
-            "size": size.unwrap_or(0),
-        });
-        let amount = cost.as_ref().and_then(|cost| cost.parse::<f64>().ok());
-        if let Some(amount) = amount.filter(|amount| amount.is_finite()) {
-            let currency = currency.as_deref().unwrap_or("USD");
-            update["cost"] = json!({"amount": amount, "currency": currency});
-        }
-        self.update(&update, said);
-    }
-
     fn turn_ended(&mut self, reason: &str, error: &str, said: &mut Said) {
         // Nobody waits for what the agent did by itself.
         let Some(id) = self.prompt.take() else { return };
@@ -298,7 +294,7 @@ impl Translation {
         &mut self,
         id: &str,
         title: &str,
-        accesses: &[(std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)],
+        accesses: &[(Cow<'_, str>, Cow<'_, str>)],
         command: &str,
         said: &mut Said,
     ) {
@@ -306,12 +302,13 @@ impl Translation {
             let why = "Nobody can answer this now.".to_owned();
             return said.wishes.push(Wish::Deny { ask: id.to_owned(), why });
         };
-        let writes = accesses.iter().any(|(action, _)| action != "read");
+        let is_all = |these: &[&str]| accesses.iter().all(|(action, _)| these.contains(&&**action));
         let kind = match () {
             () if !command.is_empty() => "execute",
             () if accesses.is_empty() => "other",
-            () if writes => "edit",
-            () => "read",
+            () if is_all(&["read"]) => "read",
+            () if is_all(&["read", "search"]) => "search",
+            () => "edit",
         };
         let paths = accesses.iter().map(|(_, path)| json!({"path": self.cwd.join(&**path)}));
         let mut call = json!({
@@ -339,6 +336,14 @@ impl Translation {
                 ],
             },
         }));
+    }
+
+    /// Takes back a permission that was asked for; its answer is awaited no more.
+    fn withdrawn(&mut self, ask: &str, said: &mut Said) {
+        for (id, _) in self.asks.extract_if(.., |_, open| open == ask) {
+            let params = json!({"requestId": id});
+            said.client(&json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params}));
+        }
     }
 
     fn update(&self, update: &Value, said: &mut Said) {

@@ -7,7 +7,7 @@ use eisen_plugin::{Record, records};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 
-use super::reader::{Call, CallError, Reader};
+use super::reader::{Answer, Call, CallError, Reader};
 use super::translation::{Said, Translation, Wish};
 use crate::line::{Framer, MAX_LINE, content, lines};
 
@@ -87,10 +87,9 @@ impl Translator {
                     let block = block(&mut agent, &read).map_err(|why| format!("its output {why}"))?;
                     let ended = block.1;
                     if let Some(block) = block.0 {
-                        self.read(&block, &mut said).await?;
+                        self.read(&block, to_relay).await?;
                     }
                     if ended {
-                        self.deliver(said, to_relay).await?;
                         return Ok(());
                     }
                 }
@@ -116,18 +115,30 @@ impl Translator {
         }
     }
 
-    /// Has the plugin read what the agent said.
-    async fn read(&mut self, block: &[u8], said: &mut Said) -> Result<(), String> {
-        loop {
-            let told = self.reader.call(Call::Read { block }).await;
-            let is_lost = matches!(told, Err(CallError::Lost(_)));
-            self.take(told, said)?;
-            // The agent's lines wait until there is a plugin again: what they ask for is not let
-            // by unread.
-            if !is_lost {
-                return Ok(());
-            }
+    /// Has the plugin read what the agent said, and passes on what comes of it.
+    async fn read(
+        &mut self,
+        mut block: &[u8],
+        to_relay: &mut (impl AsyncWrite + Unpin + Send),
+    ) -> Result<(), String> {
+        while !block.is_empty() {
+            let answer = self.reader.call(Call::Read { block }).await;
+            let answer = answer.and_then(|answer| match answer.read {
+                read if (1..=block.len()).contains(&read) => Ok(answer),
+                _ => Err(CallError::Failed("it read nothing of a line".to_owned())),
+            });
+            block = match &answer {
+                Ok(answer) => &block[answer.read..],
+                // The agent's lines wait until there is a plugin again: what they ask for is not
+                // let by unread.
+                Err(CallError::Lost(_)) => block,
+                Err(CallError::Failed(_)) => &[],
+            };
+            let mut said = Said::default();
+            self.take(answer, &mut said)?;
+            self.deliver(said, to_relay).await?;
         }
+        Ok(())
     }
 
     /// Passes on what came of something, and has the plugin fulfil what is wished.
@@ -187,9 +198,9 @@ impl Translator {
 
     /// Takes in what a call told, and counts what went wrong: in a row is what nothing was told in
     /// between of, however many lines a call was about.
-    fn take(&mut self, told: Result<Vec<u8>, CallError>, said: &mut Said) -> Result<(), String> {
-        let told = match told {
-            Ok(told) => told,
+    fn take(&mut self, answer: Result<Answer, CallError>, said: &mut Said) -> Result<(), String> {
+        let told = match answer {
+            Ok(answer) => answer.told,
             Err(error) => return self.went_wrong(&error.to_string()),
         };
         for record in records(&told) {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::{AbortHandle, AbortRegistration};
 
-use super::Gatekeeping;
+use super::{Gatekeeping, Rules};
 use crate::extract::{Access, Ask, Target};
 use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
 use crate::routing::{Request, Settlement};
-use crate::zone::{Denied, Permit, Zone};
+use crate::zone::{Denied, Permit};
 
 /// Requests that may wait for a decision at once, and the bytes of their lines; past either a
 /// further one is refused at once.
@@ -95,7 +95,7 @@ impl Gatekeeping {
         if held.ask.via == Via::Terminal && !rules.zone.terminals() {
             return Verdict::Refuse(held.ask);
         }
-        match permits(&rules.zone, &held) {
+        match permits(&rules, &held) {
             Err(denied) => {
                 (held.denied, held.covered) = (denied, false);
                 Verdict::Hold(held)
@@ -125,11 +125,14 @@ impl Gatekeeping {
 }
 
 /// Judges all that a request asks for.
-fn permits(zone: &Zone, held: &Held) -> Result<Vec<Permit>, Denied> {
+fn permits(rules: &Rules, held: &Held) -> Result<Vec<Permit>, Denied> {
+    let Rules { zone, bounds, .. } = rules;
     let granted = |denied: &Denied| held.granted.contains(denied);
     let judge = |access: &Access| match access.target {
         Target::File(action) => zone.check_granted(&access.path, action, &granted),
-        Target::Cwd => zone.check_cwd_granted(&access.path, &granted),
+        // Where the kernel holds the zone, a search finds what it may, and misses the rest.
+        Target::Search if bounds.is_none() => zone.check_search_granted(&access.path, &granted),
+        Target::Cwd | Target::Search => zone.check_cwd_granted(&access.path, &granted),
     };
     held.ask.accesses.iter().map(judge).collect()
 }
@@ -205,7 +208,7 @@ fn first_path(ask: &Ask, permits: &[Permit], workspace: &Path) -> Denied {
     };
     let action = match access.target {
         Target::File(action) => action,
-        Target::Cwd => Action::Read,
+        Target::Cwd | Target::Search => Action::Read,
     };
     let path = crate::model::wire_real(workspace, &permit.real).into();
     Denied { path, action, grantable: true }

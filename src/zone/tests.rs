@@ -7,6 +7,7 @@ mod git;
 mod open;
 mod patterns;
 mod properties;
+mod search;
 mod wall;
 mod wall_properties;
 

@@ -70,15 +70,16 @@ impl Asks {
         if let Some(command) = &tool.command {
             return records.ask_to_run(id, &title, command);
         }
-        let action = if tool.action == "write" { "write" } else { "read" };
-        let accesses: Vec<_> = tool.paths.iter().map(|path| (action, &**path)).collect();
+        let accesses: Vec<_> = tool.paths.iter().map(|path| (tool.asks(), &**path)).collect();
         records.ask(id, &title, &accesses);
     }
 
     /// Forgets a request that Claude took back.
-    pub(crate) fn withdrawn(&mut self, message: &Value) {
-        if let Some(id) = message["request_id"].as_str() {
-            self.0.remove(id);
+    pub(crate) fn withdrawn(&mut self, message: &Value, records: &mut Records<'_>) {
+        if let Some(id) = message["request_id"].as_str()
+            && self.0.remove(id).is_some()
+        {
+            records.withdrawn(id);
         }
     }
 

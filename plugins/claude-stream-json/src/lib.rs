@@ -10,7 +10,7 @@ mod tool;
 
 use std::collections::HashMap;
 
-use eisen_plugin::{Description, Direction, Extractor, Records, Usage, export_extractor};
+use eisen_plugin::{Description, Direction, Extractor, Records, Usage, export_extractor, testing};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ impl Extractor for ClaudeStreamJson {
             "stream_event" if is_main(&message) => self.streams(&message["event"], records),
             "user" => self.results(&message, records),
             "result" => self.ended(&message, records),
-            "control_cancel_request" => self.asks.withdrawn(&message),
+            "control_cancel_request" => self.asks.withdrawn(&message, records),
             "control_response" if message["response"]["subtype"] == "error" => {
                 let why = message["response"]["error"].as_str().unwrap_or("it does not say why");
                 return Err(format!("Claude refused a control request: {why}"));
@@ -157,25 +157,13 @@ impl Extractor for ClaudeStreamJson {
     }
 
     fn self_test() -> Result<(), String> {
-        let (mut told, mut expected) = (Vec::new(), Vec::new());
-        let mut put = |bytes: &[u8]| {
-            told.extend_from_slice(bytes);
-            true
-        };
-        let mut plugin = Self::create("{}")?;
-        let records = &mut Records::new(&mut put);
-        for line in [
-            r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"a"}}]}}"#,
-            r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t"}]}}"#,
-        ] {
-            plugin.observe(Direction::ToClient, line.as_bytes(), records)?;
-        }
-        let mut put = |bytes: &[u8]| {
-            expected.extend_from_slice(bytes);
-            true
-        };
-        Records::new(&mut put).touched("read", "a", "t");
-        if told == expected { Ok(()) } else { Err("a file that is read goes unseen".to_owned()) }
+        testing::check::<Self>(
+            "{}",
+            r#"< {"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"a"}}]}}
+< {"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t"}]}}
+touched read a t
+"#,
+        )
     }
 }
 

@@ -31,6 +31,14 @@ impl Tool {
         Self { name: name.to_owned(), action, paths, command }
     }
 
+    /// What it asks for, of each of its paths: the others that search list names.
+    pub(crate) fn asks(&self) -> &'static str {
+        match self.action {
+            "search" if self.name != "Grep" => "read",
+            action => action,
+        }
+    }
+
     /// Whether it is known to get at any file.
     pub(crate) fn touches(&self) -> bool {
         self.command.is_some() || !self.paths.is_empty()

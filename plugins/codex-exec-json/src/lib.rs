@@ -7,7 +7,7 @@
 //! `{"type":"exited","status":0}` when Codex is gone. Codex asks for nothing in this mode: a zone is
 //! the kernel's.
 
-use eisen_plugin::{Description, Direction, Extractor, Records, Usage, export_extractor};
+use eisen_plugin::{Description, Direction, Extractor, Records, Usage, export_extractor, testing};
 use serde_json::Value;
 
 /// One loop of turns.
@@ -96,19 +96,12 @@ impl Extractor for CodexExecJson {
     }
 
     fn self_test() -> Result<(), String> {
-        let (mut told, mut expected) = (Vec::new(), Vec::new());
-        let mut put = |bytes: &[u8]| {
-            told.extend_from_slice(bytes);
-            true
-        };
-        let line = br#"{"type":"item.completed","item":{"id":"i","type":"file_change","changes":[{"path":"a","kind":"add"}],"status":"completed"}}"#;
-        Self::default().observe(Direction::ToClient, line, &mut Records::new(&mut put))?;
-        let mut put = |bytes: &[u8]| {
-            expected.extend_from_slice(bytes);
-            true
-        };
-        Records::new(&mut put).touched("write", "a", "i");
-        if told == expected { Ok(()) } else { Err("a file that is written goes unseen".to_owned()) }
+        testing::check::<Self>(
+            "{}",
+            r#"< {"type":"item.completed","item":{"id":"i","type":"file_change","changes":[{"path":"a","kind":"add"}],"status":"completed"}}
+touched write a i
+"#,
+        )
     }
 }
 

@@ -74,7 +74,8 @@ typedef struct eisen_plugin {
     void (*destroy)(void *instance);
     /* Reads a line that the agent said, after gate did, or that was sent to it; without its line
      * end. Puts EISEN_SESSION, EISEN_TURN_BEGAN,
-     * EISEN_TURN_ENDED, EISEN_TOUCHED, EISEN_RUNS, EISEN_USAGE, EISEN_MODEL, EISEN_TEXT. */
+     * EISEN_TURN_ENDED, EISEN_TOUCHED, EISEN_RUNS, EISEN_USAGE, EISEN_MODEL, EISEN_TEXT,
+     * EISEN_WITHDRAWN. */
     int32_t (*observe)(void *instance, uint32_t direction, eisen_bytes line,
                        const eisen_output *output);
 
@@ -127,14 +128,17 @@ enum {
     /* What the agent says to its client: EISEN_BODY; EISEN_REASON is "thought" if it only thinks. */
     EISEN_TEXT = 9,
     /* The agent asks before it does something: EISEN_ID, by which it is answered; EISEN_TITLE, for
-     * people; for each path an EISEN_ACTION (read or write) and then its EISEN_PATH; EISEN_COMMAND
-     * if it wants to run a shell. */
+     * people; for each path an EISEN_ACTION and then its EISEN_PATH; EISEN_COMMAND if it wants to
+     * run a shell. The action is read, write, or search: of a folder, the contents of all that lies
+     * below it. To read a folder is to list its names. */
     EISEN_ASK = 10,
     /* A line for the agent: EISEN_BODY, without a line end. */
     EISEN_LINE = 11,
     /* The agent runs a shell: EISEN_COMMAND, a line as a shell reads it, EISEN_ID of the tool call if
      * there is one. What it plainly reads and writes is found by the host. */
     EISEN_RUNS = 12,
+    /* The agent took back what it asked for under EISEN_ID: nobody is to answer it any more. */
+    EISEN_WITHDRAWN = 13,
 };
 
 /* Fields. */

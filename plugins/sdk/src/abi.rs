@@ -109,6 +109,7 @@ pub mod kind {
     pub const ASK: u32 = 10;
     pub const LINE: u32 = 11;
     pub const RUNS: u32 = 12;
+    pub const WITHDRAWN: u32 = 13;
 }
 
 /// Fields of records.

@@ -75,7 +75,8 @@ pub trait Extractor: Sized + Send + 'static {
         Err("this plugin can't answer its agent".to_owned())
     }
 
-    /// Tries the plugin on examples of its own; `eisen-core plugin check` tells the outcome.
+    /// Tries the plugin on examples of its own, as [`testing::check`](crate::testing::check) plays
+    /// them; `eisen-core plugin check` tells the outcome.
     fn self_test() -> Result<(), String> {
         Ok(())
     }

@@ -46,7 +46,8 @@ pub enum Record<'a> {
         body: Text<'a>,
         reason: Text<'a>,
     },
-    /// The agent asks before it acts: `(action, path)` each.
+    /// The agent asks before it acts: `(action, path)` each. An action is `read`, `write`, or
+    /// `search`: the contents of all that lies below a folder.
     Ask {
         id: Text<'a>,
         title: Text<'a>,
@@ -61,6 +62,10 @@ pub enum Record<'a> {
     Runs {
         command: Text<'a>,
         call: Text<'a>,
+    },
+    /// The agent took back what it asked for.
+    Withdrawn {
+        id: Text<'a>,
     },
 }
 
@@ -200,6 +205,7 @@ fn read(kind: u32, mut rest: &[u8]) -> Result<Option<Record<'_>>, Malformed> {
         },
         kind::LINE => Record::Line { body: fields.body },
         kind::RUNS => Record::Runs { command: text(field::COMMAND), call: text(field::ID) },
+        kind::WITHDRAWN => Record::Withdrawn { id: text(field::ID) },
         _ => return Ok(None),
     }))
 }
@@ -218,7 +224,7 @@ impl Record<'_> {
             Self::Error { body } => {
                 record.text(field::BODY, body);
             }
-            Self::Session { id } => {
+            Self::Session { id } | Self::Withdrawn { id } => {
                 record.text(field::ID, id);
             }
             Self::TurnBegan => {}
@@ -272,6 +278,7 @@ impl Record<'_> {
             Self::Ask { .. } => kind::ASK,
             Self::Line { .. } => kind::LINE,
             Self::Runs { .. } => kind::RUNS,
+            Self::Withdrawn { .. } => kind::WITHDRAWN,
         }
     }
 }

@@ -60,7 +60,9 @@ impl<'a> Records<'a> {
         self.put(&Record::Text { body: body.into(), reason: "thought".into() });
     }
 
-    /// The agent asks, under `id`, before it does something to each `(action, path)`.
+    /// The agent asks, under `id`, before it does something to each `(action, path)`. An action is
+    /// `read`, `write`, or `search`: the contents of all that lies below a folder, whose names are
+    /// what a `read` of it gives.
     pub fn ask(&mut self, id: &str, title: &str, accesses: &[(&str, &str)]) {
         let accesses = accesses.iter().map(|&(action, path)| (action.into(), path.into()));
         let (id, title) = (id.into(), title.into());
@@ -71,6 +73,11 @@ impl<'a> Records<'a> {
     pub fn ask_to_run(&mut self, id: &str, title: &str, command: &str) {
         let (id, title, command) = (id.into(), title.into(), command.into());
         self.put(&Record::Ask { id, title, accesses: Vec::new(), command });
+    }
+
+    /// The agent took back what it asked for under `id`: nobody is to answer it any more.
+    pub fn withdrawn(&mut self, id: &str) {
+        self.put(&Record::Withdrawn { id: id.into() });
     }
 
     /// A line for the agent, without a line end.

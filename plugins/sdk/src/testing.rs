@@ -51,6 +51,21 @@ pub fn assert_file<T: Extractor>(config: &str, file: &Path) {
     );
 }
 
+/// Says whether a transcript (its text) is what a plugin makes of it: what a
+/// [`self_test`](Extractor::self_test) is made of.
+pub fn check<T: Extractor>(config: &str, transcript: &str) -> Result<(), String> {
+    let played = play::<T>(config, transcript);
+    let differs = transcript.lines().zip(played.lines().chain(std::iter::repeat("nothing")));
+    match differs.into_iter().find(|(expected, told)| expected != told) {
+        Some((expected, told)) => Err(format!("it is to tell `{expected}`, and tells `{told}`")),
+        None if played == transcript => Ok(()),
+        None => Err(format!(
+            "it tells more than it is to: `{}`",
+            played.lines().last().unwrap_or_default()
+        )),
+    }
+}
+
 /// Plays a transcript, and returns it with the records that the plugin puts.
 pub fn play<T: Extractor>(config: &str, transcript: &str) -> String {
     let table = Border::<T>::TABLE;
@@ -125,7 +140,7 @@ unsafe extern "C" fn append(told: *mut c_void, data: *const u8, length: usize) -
 }
 
 /// The first words of lines that stand for records.
-const SHOWN: [&str; 13] = [
+const SHOWN: [&str; 14] = [
     "description",
     "error",
     "session",
@@ -139,6 +154,7 @@ const SHOWN: [&str; 13] = [
     "ask",
     "line",
     "runs",
+    "withdrawn",
 ];
 
 fn is_record(line: &str) -> bool {
@@ -183,6 +199,7 @@ fn show(record: &Record<'_>, to: &mut String) {
         }
         Record::Line { body } => format!("line {}", String::from_utf8_lossy(body)),
         Record::Runs { command, call } => format!("runs {command:?} {}", text(call)),
+        Record::Withdrawn { id } => format!("withdrawn {}", text(id)),
     };
     to.push_str(line.trim_end());
     to.push('\n');
@@ -191,3 +208,6 @@ fn show(record: &Record<'_>, to: &mut String) {
 fn bytes(text: &str) -> Bytes {
     Bytes { data: text.as_ptr(), length: text.len() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,7 +40,7 @@ fn constants_are_equal() {
         abi::{GATES, DRIVES, TO_AGENT, TO_CLIENT},
         kind::{
             DESCRIPTION, ERROR, SESSION, TURN_BEGAN, TURN_ENDED, TOUCHED, USAGE, MODEL, TEXT, ASK,
-            LINE, RUNS,
+            LINE, RUNS, WITHDRAWN,
         },
         field::{
             ID, NAME, VERSION, PROTOCOL, BODY, REASON, ACTION, PATH, TITLE, USED, SIZE, COST,

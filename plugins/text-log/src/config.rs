@@ -48,6 +48,7 @@ pub(crate) enum Action {
     Read,
     #[default]
     Write,
+    Search,
 }
 
 pub(crate) struct Config {

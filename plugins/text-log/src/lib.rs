@@ -9,7 +9,7 @@ mod config;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use eisen_plugin::{Description, Direction, Extractor, Records, Usage, export_extractor};
+use eisen_plugin::{Description, Direction, Extractor, Records, Usage, export_extractor, testing};
 use regex::{Captures, Regex};
 
 use crate::config::{Action, Ask, Config, group};
@@ -167,20 +167,10 @@ impl Extractor for TextLog {
     }
 
     fn self_test() -> Result<(), String> {
-        let (mut told, mut expected) = (Vec::new(), Vec::new());
-        let mut put = |bytes: &[u8]| {
-            told.extend_from_slice(bytes);
-            true
-        };
-        let mut plugin = Self::create(r#"{"reads": ["^read (?<path>.+)"]}"#)?;
-        let line = b"\x1b[32mread\x1b[0m a";
-        plugin.observe(Direction::ToClient, line, &mut Records::new(&mut put))?;
-        let mut put = |bytes: &[u8]| {
-            expected.extend_from_slice(bytes);
-            true
-        };
-        Records::new(&mut put).touched("read", "a", "");
-        if told == expected { Ok(()) } else { Err("a file that is read goes unseen".to_owned()) }
+        testing::check::<Self>(
+            r#"{"reads": ["^read (?<path>.+)"]}"#,
+            "< \x1b[32mread\x1b[0m a\ntouched read a\n",
+        )
     }
 }
 
@@ -205,11 +195,17 @@ impl TextLog {
 /// What a question is about: the line may say so.
 fn action(ask: &Ask, captures: &Captures<'_>) -> &'static str {
     // A word that isn't known may be one for writing.
-    let reads = match group(captures, "action") {
-        Some(word) => word.eq_ignore_ascii_case("read"),
-        None => ask.action == Action::Read,
+    let action = match group(captures, "action").map(str::to_ascii_lowercase).as_deref() {
+        Some("read") => Action::Read,
+        Some("search") => Action::Search,
+        Some(_) => Action::Write,
+        None => ask.action,
     };
-    if reads { "read" } else { "write" }
+    match action {
+        Action::Read => "read",
+        Action::Write => "write",
+        Action::Search => "search",
+    }
 }
 
 fn usage<'a>(captures: &Captures<'a>) -> Usage<'a> {

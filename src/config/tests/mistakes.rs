@@ -75,6 +75,21 @@ name = "claude-stream-json"
     "#]].assert_eq(&errors(text));
 }
 
+#[test]
+fn a_plugin_that_can_t_be_used_is_a_mistake_like_any() {
+    let plugin = |name: &str, keys: &str| format!("[[plugins]]\nname = \"{name}\"\n{keys}\n");
+    let text = [
+        plugin("good", "path = \"lib/good.so\""),
+        plugin("bad", "path = \"lib/bad.so\"\nconfig = { ask = 1 }"),
+        // Of what is half written nothing is tried.
+        plugin("worse", "path = \"lib/bad.so\"\nconfig = 1"),
+        "[[agents]]\nid = \"a\"\ncommand = [\"c\"]\nprotocol = \"godo\"\nwrong = 1\n".to_owned(),
+    ];
+    expect![[r#"
+    "#]]
+    .assert_eq(&errors(&text.concat()));
+}
+
 /// An agent that is complete, to stand beside what is tried.
 const AGENT: &str = "[[agents]]\nid = \"a\"\ncommand = [\"c\"]\n";
 

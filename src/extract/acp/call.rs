@@ -3,6 +3,8 @@
 //! Messages come in any order, repeat themselves, and leave out what was said before; what was
 //! named stays named. Knows nothing of turns and of the wire.
 
+mod asked;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,11 +14,11 @@ use std::sync::Arc;
 use agent_client_protocol_schema::v1::{ToolCallStatus, ToolKind};
 
 use super::input::{self, Shape};
-use super::named::{judged, plain_touch};
+use super::named::plain_touch;
 use super::update::{Fields, Origin};
 use crate::extract::json::{is_json, text};
 use crate::extract::shell::{self, Command};
-use crate::extract::{Access, Target, Workspace, output, uri};
+use crate::extract::{Workspace, output, uri};
 use crate::model::{Action, ActivityKind, Touch, fold, wire_path};
 
 /// Paths of each sort that one call remembers; one that names more can't be judged whole, and a
@@ -240,40 +242,6 @@ impl Call {
             }
         }
         touches
-    }
-
-    /// What the call asks for, as a zone would judge it. None if that cannot be told for certain.
-    pub(crate) fn accesses(&self, cwd: &Path, workspace: &dyn Workspace) -> Option<Vec<Access>> {
-        let mut accesses: Vec<Access> = Vec::new();
-        let mut ask = |path: PathBuf, target| {
-            let access = Access { path, target };
-            if !accesses.contains(&access) {
-                accesses.push(access);
-            }
-        };
-        let resolve = |path: &String| uri::exact_path_of(path).map(|path| cwd.join(path));
-        for folder in &self.folders {
-            ask(resolve(folder)?, Target::Cwd);
-        }
-        let action = self.action();
-        for path in self.locations.iter().chain(&self.paths) {
-            let path = resolve(path)?;
-            let is_folder = action == Action::Read && workspace.is_dir(&path);
-            ask(path, if is_folder { Target::Cwd } else { Target::File(action) });
-        }
-        for path in self.written() {
-            ask(resolve(path)?, Target::File(Action::Write));
-        }
-        for path in &self.copied {
-            ask(resolve(path)?, Target::File(Action::Read));
-        }
-        let title = self.title_command(cwd, workspace);
-        for access in self.commands.iter().chain(&title).filter_map(judged) {
-            ask(access.path, access.target);
-        }
-        let only_title = self.kind == Some(ToolKind::Execute) && !self.has_command;
-        let cut = self.unreadable || only_title && self.long_title;
-        (!cut).then_some(accesses)
     }
 
     pub(crate) fn was_told(&self, path: &Arc<str>, touch: Touch) -> bool {

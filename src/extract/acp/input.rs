@@ -38,6 +38,8 @@ pub(crate) struct Shape {
     pub(crate) writes: bool,
     /// Some key holds something to search for.
     pub(crate) searches: bool,
+    /// What is searched for is a pattern: the web takes none, files do.
+    pub(crate) matches: bool,
     /// Some key is none that a mere read would have.
     pub(crate) more_than_reads: bool,
 }
@@ -47,6 +49,7 @@ impl Shape {
         Self {
             writes: self.writes || other.writes,
             searches: self.searches || other.searches,
+            matches: self.matches || other.matches,
             more_than_reads: self.more_than_reads || other.more_than_reads,
         }
     }
@@ -64,6 +67,7 @@ enum Meaning {
     Content,
     Diff,
     Query,
+    Pattern,
     /// A range, a flag: what a read has beside its path.
     Detail,
     Other,
@@ -113,7 +117,8 @@ impl Named {
             }
             let meaning = meaning(key);
             self.shape.writes |= matches!(meaning, Meaning::Content | Meaning::Diff);
-            self.shape.searches |= meaning == Meaning::Query;
+            self.shape.searches |= matches!(meaning, Meaning::Query | Meaning::Pattern);
+            self.shape.matches |= meaning == Meaning::Pattern;
             self.shape.more_than_reads |= meaning == Meaning::Other || meaning == Meaning::Target;
             match meaning {
                 Meaning::Path => self.values(value, |named, path| named.paths.push(path)),
@@ -138,7 +143,11 @@ impl Named {
                         self.headed.extend(patch::files(&body).into_iter().map(str::to_owned));
                     }
                 }
-                Meaning::Content | Meaning::Query | Meaning::Detail | Meaning::Other => {
+                Meaning::Content
+                | Meaning::Query
+                | Meaning::Pattern
+                | Meaning::Detail
+                | Meaning::Other => {
                     if let Some(body) = text(value) {
                         self.patch(&body);
                     }
@@ -212,8 +221,10 @@ fn meaning(key: &str) -> Meaning {
         "commands" => Meaning::Commands,
         "args" | "arguments" | "params" | "parameters" => Meaning::Arguments,
         "diff" | "unifieddiff" | "patch" => Meaning::Diff,
-        "pattern" | "query" | "regex" | "regexp" | "glob" | "search" | "searchterm" | "needle"
-        | "include" | "globpattern" | "searchpattern" => Meaning::Query,
+        "query" | "search" | "searchterm" | "needle" => Meaning::Query,
+        "pattern" | "regex" | "regexp" | "glob" | "include" | "globpattern" | "searchpattern" => {
+            Meaning::Pattern
+        }
         "content" | "contents" | "filetext" | "filecontent" | "newcontent" | "text" | "newtext"
         | "oldtext" | "old" | "new" | "newstr" | "oldstr" | "newstring" | "oldstring" | "edit"
         | "edits" | "changes" | "replacement" | "replacements" | "insert" | "inserttext"
@@ -340,7 +351,7 @@ mod tests {
     #[test]
     fn keys_tell_writes_and_searches() {
         let shape = |raw| {
-            let Shape { writes, searches, more_than_reads } = read(raw).shape;
+            let Shape { writes, searches, more_than_reads, .. } = read(raw).shape;
             (writes, searches, more_than_reads)
         };
         assert_eq!(shape(r#"{"path":"a","offset":1,"limit":2}"#), (false, false, false));

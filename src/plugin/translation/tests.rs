@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
+use eisen_plugin::Usage;
+
 use super::*;
 
 /// A conversation with a session `s` in `/w`.
@@ -296,10 +298,7 @@ fn what_is_told_is_an_update() {
         call: call.into(),
     };
     let text = |reason: &'static str| Record::Text { body: "hi".into(), reason: reason.into() };
-    let usage = |cost: &'static str| {
-        let cost = Some(cost.into());
-        Record::Usage(Usage { used: Some(7), size: None, cost, currency: None })
-    };
+    let usage = Usage { used: Some(7), size: None, cost: Some("0.5".into()), currency: None };
     tells(&mut Translation::new("words".to_owned(), None), text(""), expect![[""]]);
     let it = &mut opened();
     for (record, expected) in [
@@ -334,15 +333,9 @@ fn what_is_told_is_an_update() {
             "#]],
         ),
         (
-            usage("0.5"),
+            Record::Usage(usage),
             expect![[r#"
             {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"usage_update","used":7,"size":0,"cost":{"amount":0.5,"currency":"USD"}}}}
-        "#]],
-        ),
-        (
-            usage("1e999"),
-            expect![[r#"
-            {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"usage_update","used":7,"size":0}}}
         "#]],
         ),
         (
@@ -381,5 +374,46 @@ fn odd_lines_say_nothing() {
         expect![[r#"
         {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"`prompt` is no list of content blocks"}}
     "#]],
+    );
+}
+
+#[test]
+fn a_folder_is_listed_or_searched_through() {
+    let it = &mut opened();
+    for (asked, kind) in [
+        (&["read"][..], "read"),
+        (&["search"], "search"),
+        (&["read", "search"], "search"),
+        (&["search", "write"], "edit"),
+        (&["shred"], "edit"),
+    ] {
+        let accesses = asked.iter().map(|&action| (action.into(), ".".into())).collect();
+        let command = "".into();
+        let line = told(it, Record::Ask { id: kind.into(), title: "T".into(), accesses, command });
+        assert!(line.contains(&format!(r#""kind":"{kind}""#)), "{asked:?}: {line}");
+    }
+}
+
+#[test]
+fn what_is_withdrawn_is_answered_by_nobody() {
+    let it = &mut prompted();
+    for id in ["7", "8"] {
+        told(it, ask(id, Some(("write", "a"))));
+    }
+    tells(
+        it,
+        Record::Withdrawn { id: "7".into() },
+        expect![[r#"
+            {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}
+        "#]],
+    );
+    tells(it, Record::Withdrawn { id: "7".into() }, expect![[""]]);
+    hears(it, r#"{"id":1,"error":{"code":-32800,"message":"cancelled"}}"#, expect![[""]]);
+    hears(
+        it,
+        r#"{"id":2,"result":{"outcome":{"outcome":"selected","optionId":"allow"}}}"#,
+        expect![[r#"
+            Allow { ask: "8" }
+        "#]],
     );
 }

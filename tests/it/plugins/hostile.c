@@ -70,6 +70,17 @@ static int32_t misreads(void *instance, uint32_t direction, eisen_bytes line,
         }
         return 0;
     }
+    if (begins(&line, "much")) {
+        static uint8_t unknown[15 << 20];
+        eisen_bytes all = {unknown, sizeof unknown};
+        eisen_field body = eisen_data(EISEN_BODY, all);
+        memset(unknown, 1, sizeof unknown);
+        return eisen_put(output, 99, &body, 1);
+    }
+    if (begins(&line, "forget ")) {
+        eisen_field id = eisen_data(EISEN_ID, line);
+        return eisen_put(output, EISEN_WITHDRAWN, &id, 1);
+    }
     if (begins(&line, "segfault") && marked()) {
         segfaults();
     }
@@ -121,9 +132,7 @@ static int32_t misallows(void *instance, eisen_bytes id, const eisen_output *out
 #ifdef CREATE
 static int32_t miscreates(eisen_bytes config, void **instance, const eisen_output *output)
 {
-    (void)config;
-    (void)instance;
-    return fails(output);
+    return CREATE || marked() ? fails(output) : create(config, instance, output);
 }
 #endif
 
@@ -141,6 +150,14 @@ const eisen_plugin *eisen_plugin_entry(const eisen_host *host)
     table.gate = misgates;
 #ifdef NO_TABLE
     return NULL;
+#endif
+#ifdef CRASHES
+    segfaults();
+#endif
+#ifdef HANGS
+    for (;;) {
+        marked();
+    }
 #endif
 #ifdef LACKS
     table.LACKS = NULL;

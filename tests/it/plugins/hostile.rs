@@ -91,11 +91,53 @@ fn errors_in_a_row_degrade_it_and_then_end_its_agent() {
 }
 
 #[test]
-fn a_plugin_that_makes_no_instance_starts_no_agent() {
+fn a_plugin_that_makes_no_instance_any_more_starts_no_agent() {
     for isolation in BOTH {
         let stage = Stage::new();
-        let team = team(&stage, &hostile(&stage, &["-DCREATE"]), isolation, NEVER);
-        reason(&mut team.watch(), "error", "it does not like that");
+        let flag = format!("-DMARKER=\"{}\"", stage.path("marker").display());
+        let library = hostile(&stage, &["-DCREATE=0", &flag]);
+        let team = team(&stage, &library, isolation, NEVER);
+        let mut port = team.steer_when_ready(&["ui"]);
+        stage.file("marker", "");
+        port.ask("restart_agent", &json!({"agent_id": "ui"}));
+        reason(&mut port, "error", "it does not like that");
+    }
+}
+
+/// Each of these lines puts nearly as much as a call may, and all of them are read at once.
+#[test]
+fn lines_that_put_much_cost_no_more_memory_than_one() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        let team = team(&stage, &hostile(&stage, &[]), isolation, "");
+        let mut port = team.steer_when_ready(&["ui"]);
+        assert_eq!(port.prompt("ui", &format!("{}say after;done", "much;".repeat(100))), "after");
+        let status = format!("/proc/{}/status", team.program.id());
+        let status = std::fs::read_to_string(status).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kilobytes: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        assert!(kilobytes < 500_000, "{isolation}: {kilobytes} kB");
+    }
+}
+
+#[test]
+fn what_is_withdrawn_expires_and_is_not_answered() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        let team = team(&stage, &hostile(&stage, &[]), isolation, HOLD);
+        let mut port = team.steer_when_ready(&["ui"]);
+        let prompt = port.begin("ui", "may 7 write src/api/cart.rs;forget 7;say after;done");
+        let blocked = port.blocked("pending");
+        port.expect(&json!({"type": "blocked", "id": blocked["id"], "status": "expired"}));
+        assert_eq!(port.said(prompt), "after", "{isolation}");
+
+        let prompt = port.begin("ui", "may 7 write src/api/cart.rs;may 8 write src/api/cart.rs");
+        let (first, second) = (port.blocked("pending"), port.blocked("pending"));
+        port.call("cancel", &json!({"agent_id": "ui"})).unwrap();
+        port.answer(prompt).unwrap();
+        for blocked in [first, second] {
+            port.expect(&json!({"type": "blocked", "id": blocked["id"], "status": "expired"}));
+        }
     }
 }
 

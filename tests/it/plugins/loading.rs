@@ -71,13 +71,16 @@ fn a_protocol_that_nothing_speaks_is_an_error() {
     let plugin =
         format!("[[plugins]]\nname = \"words\"\npath = {:?}", library.display().to_string());
     configure_with(&stage, &plugin, "wrods", "");
-    let ended = stage.run(&["check", "-c", "eisen.toml"]);
-    assert_ne!(ended.code, 0);
-    for said in
-        ["`protocol` can't be \"wrods\"", "name a plugin of `[[plugins]]`, or put its library into"]
-    {
-        assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
+    compile(&stage, PLAIN, "home/plugins/libplain_words.so", &[]);
+    for said in [
+        "`protocol` can't be \"wrods\"",
+        "did you mean \"words\"? It can be \"acp\", \"words\", \"plain-words\". Name a plugin of \
+         `[[plugins]]`, or put its library into",
+    ] {
+        stage.refuses_to_start(said);
     }
+    configure_with(&stage, &plugin, "plain-word", "");
+    stage.refuses_to_start("did you mean \"plain-words\"?");
 }
 
 #[test]
@@ -92,14 +95,55 @@ fn a_library_that_others_may_write_is_refused() {
     }
     // Nor is it loaded for an agent, wherever it runs.
     for isolation in ["in-process", "process"] {
-        configure(&stage, &library, isolation, "[agents.restart]\npolicy = \"never\"");
-        let said = if isolation == "process" {
-            let team = stage.up();
-            team.steer().agent_is("ui", "error")["reason"].to_string()
-        } else {
-            stage.run(&["up", "-c", "eisen.toml"]).stderr
-        };
-        assert!(said.contains("others may write it (mode 775)"), "{isolation}: {said}");
+        configure(&stage, &library, isolation, "");
+        stage.refuses_to_start("others may write it (mode 775)");
+    }
+}
+
+#[test]
+fn a_library_that_can_t_be_used_is_told_with_all_else_that_is_wrong() {
+    for isolation in ["in-process", "process"] {
+        let stage = Stage::new();
+        for (flag, why) in [
+            ("-DABI=2", "it is made for version 2 of the plugin interface, and this program has"),
+            ("-DNO_ENTRY", "it is no plugin: it does not export `eisen_plugin_entry`"),
+            ("-DSIZE=8", "its table ends after 8 bytes"),
+            ("-DCREATE=1", "it does not like that"),
+            ("-DCRASHES", "its process died as it was loaded: killed by SIGSEGV"),
+        ] {
+            let library = compile(&stage, HOSTILE, &format!("lib{}.so", &flag[2..]), &[flag]);
+            configure(&stage, &library, isolation, "wrong = 1");
+            let place = "eisen.toml:7:8";
+            let why = format!("the plugin \"words\" can't be used: {why}");
+            for part in [place, &why, "unknown key `wrong`"] {
+                stage.refuses_to_start(part);
+            }
+        }
+        // In the folder it is found by its agent's `protocol`.
+        compile(&stage, HOSTILE, "home/plugins/libodd.so", &["-DABI=0"]);
+        configure_with(&stage, "", "odd", "");
+        stage.refuses_to_start("the plugin \"odd\" can't be used: it is made for version 0");
+    }
+}
+
+/// Takes as long as the deadline, twice.
+#[test]
+fn a_library_that_never_gets_loaded_is_given_up() {
+    let stage = Stage::new();
+    let library = compile(&stage, HOSTILE, "libhangs.so", &["-DHANGS"]);
+    configure(&stage, &library, "in-process", "");
+    stage.refuses_to_start("it was not loaded within 10 s, and was ended");
+}
+
+impl Stage {
+    /// Neither `check` nor `up` takes the configuration, both for this reason, and nothing starts.
+    fn refuses_to_start(&self, why: &str) {
+        for command in ["check", "up"] {
+            let ended = self.run(&[command, "-c", "eisen.toml"]);
+            assert_eq!((ended.code, ended.stdout.as_str()), (2, ""), "{}", ended.stderr);
+            assert!(ended.stderr.contains(why), "{command}, {why}: {}", ended.stderr);
+            assert!(!ended.stderr.contains("tcp port"), "{}", ended.stderr);
+        }
     }
 }
 

@@ -28,6 +28,17 @@ fn its_agent_is_prompted_held_and_answered() {
         assert_eq!(port.prompt("ui", "may 1 write src/ui/app.ts"), "yes 1");
         assert_eq!(port.count(&json!({"type": "blocked"})), 0);
 
+        // The names of a folder above the zone are nobody's secret, what its files say is.
+        assert_eq!(port.prompt("ui", "may 1 read src"), "yes 1");
+        assert_eq!(port.prompt("ui", "may 1 search src/ui"), "yes 1");
+        for (decision, said) in [("deny", "no 3"), ("allow", "yes 3")] {
+            let prompt = port.begin("ui", "may 3 search .");
+            let blocked = port.blocked("pending");
+            assert_eq!((&blocked["path"], &blocked["action"]), (&json!("."), &json!("read")));
+            port.resolve(&blocked, &json!({"decision": decision})).unwrap();
+            assert_eq!(port.said(prompt), said, "{isolation}");
+        }
+
         for (decision, said) in [("allow", "yes 2"), ("deny", "no 2")] {
             let prompt = port.begin("ui", "may 2 write src/api/cart.rs");
             let blocked = port.blocked("pending");

@@ -27,8 +27,10 @@ while read -r line; do
         uses 1 Read '{"file_path":"src/ui/app.ts"}' ;;
     *'"request_id":"r1"'*) went 1 "$line"; uses 2 Read '{"file_path":"src/api/cart.rs"}' ;;
     *'"request_id":"r2"'*) went 2 "$line"; uses 3 Grep '{"pattern":"x","path":"src/api"}' ;;
-    *'"request_id":"r3"'*) went 3 "$line"; uses 4 Glob '{"pattern":"*","path":"src/ui"}' ;;
-    *'"request_id":"r4"'*) went 4 "$line"
+    *'"request_id":"r3"'*) went 3 "$line"; uses 4 Glob '{"pattern":"*"}' ;;
+    *'"request_id":"r4"'*) went 4 "$line"; uses 5 Grep '{"pattern":"x"}' ;;
+    *'"request_id":"r5"'*) went 5 "$line"; uses 6 Grep '{"pattern":"x","path":"src/ui"}' ;;
+    *'"request_id":"r6"'*) went 6 "$line"
         say '{"type":"result","subtype":"success","is_error":false,"stop_reason":"end_turn","total_cost_usd":0.25,"modelUsage":{"opus":{"contextWindow":200000}}}' ;;
     esac
 done
@@ -63,8 +65,10 @@ fn claude_asks_before_each_tool_and_is_held_to_its_zone() {
         let team = stage.up();
         let mut port = team.steer_when_ready(&["ui"]);
         let said = port.prompt("ui", "go");
-        assert_eq!(said, "1 failed: false. 2 failed: true. 3 failed: true. 4 failed: false. ");
-        for path in ["src/api/cart.rs", "src/api"] {
+        let failed = [false, true, true, false, true, false];
+        let expected = (1..).zip(failed).map(|(tool, failed)| format!("{tool} failed: {failed}. "));
+        assert_eq!(said, expected.collect::<String>());
+        for path in ["src/api/cart.rs", "src/api", "."] {
             let blocked = port.blocked("denied");
             let seen = (&blocked["path"], &blocked["via"], &blocked["action"]);
             assert_eq!(seen, (&json!(path), &json!("permission"), &json!("read")));

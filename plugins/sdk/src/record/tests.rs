@@ -35,6 +35,7 @@ fn examples() -> Vec<Record<'static>> {
         Record::Ask { id: "8".into(), title: "".into(), accesses: vec![], command: "ls".into() },
         Record::Line { body: b"\xff{" },
         Record::Runs { command: "cat a".into(), call: "c".into() },
+        Record::Withdrawn { id: "7".into() },
     ]
 }
 

@@ -14,6 +14,7 @@ pub(super) fn shown(gate: &Gate) -> String {
                 match access.target {
                     Target::File(action) => format!("{action} {path}"),
                     Target::Cwd => format!("cwd {path}"),
+                    Target::Search => format!("search {path}"),
                 }
             });
             let accesses: Vec<_> = accesses.collect();
@@ -223,7 +224,7 @@ fn a_permission_asks_for_what_its_call_names() {
     );
     check(
         &permission(r#""kind":"search","rawInput":{"pattern":"x","path":"/w"}"#),
-        &expect!["1: cwd /w"],
+        &expect!["1: search /w"],
     );
     check(
         &permission(
@@ -289,4 +290,40 @@ fn relative_paths_are_taken_against_the_sessions_folder() {
     assert_eq!(shown(&gate), "7: read /w/core/auth.rs");
     let gate = acp.gate(read(r#"{"sessionId":"other","path":"auth.rs"}"#).as_bytes());
     assert_eq!(shown(&gate), "7: read /w/auth.rs");
+}
+
+#[test]
+fn a_search_asks_for_all_that_lies_below() {
+    let permission = |call: &str| {
+        format!(
+            r#"{{"id":7,"method":"session/request_permission","params":{{"sessionId":"s","toolCall":{{"toolCallId":"t",{call}}},"options":[]}}}}"#
+        )
+    };
+    for (call, expected) in [
+        // What its input does not tell is not taken for less than it may be.
+        (r#""kind":"search","locations":[{"path":"/w"}]"#, expect!["7: search /w"]),
+        (r#""kind":"search","rawInput":{"pattern":"auth","path":"."}"#, expect!["7: search /w/."]),
+        (
+            r#""kind":"search","rawInput":{"query":"auth","dir":"/w/core"}"#,
+            expect!["7: search /w/core"],
+        ),
+        (r#""rawInput":{"regex":"auth","path":"/w"}"#, expect!["7: search /w"]),
+        // Files are searched for patterns where the session works, the web is not.
+        (r#""kind":"search","rawInput":{"pattern":"auth"}"#, expect!["7: search /w"]),
+        (r#""kind":"search","rawInput":{"query":"auth"}"#, expect!["7: "]),
+        // One file.
+        (
+            r#""kind":"search","rawInput":{"pattern":"auth","path":"core/auth.rs"}"#,
+            expect!["7: read /w/core/auth.rs"],
+        ),
+        // Names are listed.
+        (r#""kind":"search","rawInput":{"path":"/w"}"#, expect!["7: cwd /w"]),
+        (r#""kind":"read","locations":[{"path":"/w"}]"#, expect!["7: cwd /w"]),
+        (
+            r#""kind":"execute","rawInput":{"command":"ls","cwd":"/w","pattern":"x"}"#,
+            expect!["7: cwd /w"],
+        ),
+    ] {
+        check(&permission(call), &expected);
+    }
 }

@@ -87,9 +87,9 @@ const INPUTS: &[(&str, &str, &str)] = &[
     (
         r#""kind":"search","rawInput":{"pattern":"x","path":"core"}"#,
         "search core",
-        "1: cwd /w/core",
+        "1: search /w/core",
     ),
-    (r#""kind":"search","rawInput":{"query":"x","directory":"/o"}"#, "", "1: cwd /o"),
+    (r#""kind":"search","rawInput":{"query":"x","directory":"/o"}"#, "", "1: search /o"),
     (
         r#""kind":"edit","rawInput":{"patch":"*** Begin Patch\n*** Update File: a.rs\n*** Move to: /o/b.rs\n*** End Patch"}"#,
         "write a.rs, write /o/b.rs",

@@ -1,0 +1,71 @@
+//! What a call asks permission for.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1::ToolKind;
+
+use super::Call;
+use crate::extract::acp::named::judged;
+use crate::extract::{Access, Target, Workspace, uri};
+use crate::model::Action;
+
+impl Call {
+    /// What the call asks for, as a zone would judge it. None if that cannot be told for certain.
+    pub(crate) fn accesses(&self, cwd: &Path, workspace: &dyn Workspace) -> Option<Vec<Access>> {
+        let mut accesses: Vec<Access> = Vec::new();
+        let mut ask = |path: PathBuf, target| {
+            let access = Access { path, target };
+            if !accesses.contains(&access) {
+                accesses.push(access);
+            }
+        };
+        let resolve = |path: &String| uri::exact_path_of(path).map(|path| cwd.join(path));
+        let reads_below = self.reads_below();
+        let names_places = !self.locations.is_empty() || !self.paths.is_empty();
+        let is_searched = reads_below && !names_places && !self.has_command;
+        for folder in &self.folders {
+            ask(resolve(folder)?, if is_searched { Target::Search } else { Target::Cwd });
+        }
+        // The web is searched too, but not for patterns.
+        let is_search = self.kind == Some(ToolKind::Search) && self.shape.matches;
+        if is_searched && is_search && self.folders.is_empty() {
+            ask(cwd.to_path_buf(), Target::Search);
+        }
+        let action = self.action();
+        for path in self.locations.iter().chain(&self.paths) {
+            let path = resolve(path)?;
+            let is_folder = action == Action::Read && workspace.is_dir(&path);
+            ask(
+                path,
+                match action {
+                    _ if !is_folder => Target::File(action),
+                    _ if reads_below => Target::Search,
+                    _ => Target::Cwd,
+                },
+            );
+        }
+        for path in self.written() {
+            ask(resolve(path)?, Target::File(Action::Write));
+        }
+        for path in &self.copied {
+            ask(resolve(path)?, Target::File(Action::Read));
+        }
+        let title = self.title_command(cwd, workspace);
+        for access in self.commands.iter().chain(&title).filter_map(judged) {
+            ask(access.path, access.target);
+        }
+        let only_title = self.kind == Some(ToolKind::Execute) && !self.has_command;
+        let cut = self.unreadable || only_title && self.long_title;
+        (!cut).then_some(accesses)
+    }
+
+    /// Whether it reads what lies below the folders that it names. A search for names is not told
+    /// from one through contents: only what searches for nothing is a mere listing.
+    fn reads_below(&self) -> bool {
+        match self.kind {
+            Some(ToolKind::Search) => self.shape.searches || self.last_input.is_none(),
+            None | Some(ToolKind::Other) => self.shape.searches && !self.has_command,
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What an agent counts: it says one number at a time, ACP all at once.
+
+use std::borrow::Cow;
+
+use eisen_plugin::Usage;
+use serde_json::{Value, json};
+
+/// What the agent last said of each number. What is left out still stands: a fall to nothing would
+/// be that of a context that was compacted.
+#[derive(Default)]
+pub(super) struct Counted {
+    used: Option<u64>,
+    size: Option<u64>,
+    cost: Option<(f64, String)>,
+}
+
+impl Counted {
+    /// Takes in a count, and returns the update that it makes; None if it says nothing. What nobody
+    /// knows is 0: ACP has no other word for it.
+    pub(super) fn take(&mut self, usage: Usage<'_>) -> Option<Value> {
+        let Usage { used, size, cost, currency } = usage;
+        let amount = cost.and_then(|cost| cost.parse().ok()).filter(|cost: &f64| cost.is_finite());
+        let currency = || currency.map_or_else(|| "USD".to_owned(), Cow::into_owned);
+        let cost = amount.map(|amount| (amount, currency()));
+        if (used, size, &cost) == (None, None, &None) {
+            return None;
+        }
+        self.used = used.or(self.used);
+        self.size = size.or(self.size);
+        self.cost = cost.or_else(|| self.cost.take());
+        let mut update = json!({
+            "sessionUpdate": "usage_update",
+            "used": self.used.unwrap_or(0),
+            "size": self.size.unwrap_or(0),
+        });
+        if let Some((amount, currency)) = &self.cost {
+            update["cost"] = json!({"amount": amount, "currency": currency});
+        }
+        Some(update)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(
+        used: Option<u64>,
+        size: Option<u64>,
+        cost: Option<&'static str>,
+        currency: Option<&'static str>,
+    ) -> Usage<'static> {
+        Usage { used, size, cost: cost.map(Into::into), currency: currency.map(Into::into) }
+    }
+
+    #[test]
+    fn what_is_left_out_still_stands() {
+        let counted = &mut Counted::default();
+        for (said, used, size, cost) in [
+            (usage(None, None, Some("0.5"), None), 0, 0, json!({"amount": 0.5, "currency": "USD"})),
+            (usage(Some(7), None, None, None), 7, 0, json!({"amount": 0.5, "currency": "USD"})),
+            (
+                usage(None, Some(9), Some("1e999"), None),
+                7,
+                9,
+                json!({"amount": 0.5, "currency": "USD"}),
+            ),
+            (
+                usage(Some(0), None, Some("1"), Some("EUR")),
+                0,
+                9,
+                json!({"amount": 1.0, "currency": "EUR"}),
+            ),
+        ] {
+            let update =
+                json!({"sessionUpdate": "usage_update", "used": used, "size": size, "cost": cost});
+            assert_eq!(counted.take(said), Some(update));
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_makes_no_update() {
+        let counted = &mut Counted::default();
+        assert_eq!(counted.take(Usage::default()), None);
+        assert_eq!(counted.take(usage(None, None, Some("a lot"), Some("USD"))), None);
+        let update = json!({"sessionUpdate": "usage_update", "used": 3, "size": 0});
+        assert_eq!(counted.take(usage(Some(3), None, None, None)), Some(update));
+    }
+}

@@ -1,0 +1,108 @@
+//! Searches: they read whatever lies below a folder.
+
+use std::fs;
+use std::path::Path;
+
+use globset::Error;
+
+use super::patterns::{Subtree, Trail, Trails, Workspace};
+use super::{Denied, GitAccess, Permit, Verdict, Zone};
+use crate::model::{Action, within};
+
+/// Entries after which a search is denied for what might lie behind them.
+const MAX_ENTRIES: usize = 200_000;
+
+/// Folders in one another that are looked into; a path has room for more.
+const MAX_DEPTH: usize = 200;
+
+/// What can be said of all that may ever lie below a folder.
+#[derive(Debug)]
+pub(super) struct Below {
+    allowed: Trails,
+    denied: Trails,
+}
+
+impl Below {
+    /// `readable` is all that allows reading.
+    pub(super) fn new(
+        workspace: &Workspace,
+        readable: &[String],
+        denied: &[String],
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            allowed: Trails::granting(workspace, readable)?,
+            denied: Trails::denying(workspace, denied)?,
+        })
+    }
+}
+
+impl Zone {
+    /// Judges a search through the contents of a folder: all files that lie below it now have to
+    /// be such as may be read, or it is the folder that is denied. Reads the disk.
+    pub fn check_search(&self, path: &Path) -> Result<Permit, Denied> {
+        self.check_search_granted(path, &|_| false)
+    }
+
+    /// Judges a search, but lets pass what was granted, as [`Zone::check_granted`].
+    pub fn check_search_granted(
+        &self,
+        path: &Path,
+        granted: &dyn Fn(&Denied) -> bool,
+    ) -> Result<Permit, Denied> {
+        self.check_readings(path, Action::Read, granted, |real, place| {
+            let verdict = self.judge(real, place, Action::Read);
+            let is_open = matches!(verdict, Verdict::Allowed) || self.is_above(real, place);
+            if !is_open || !real.is_dir() {
+                return verdict;
+            }
+            if self.eisen.iter().any(|eisen| within(real, eisen).is_some()) {
+                return Verdict::Never;
+            }
+            let here = [&self.below.allowed, &self.below.denied].map(|trails| trails.to(real));
+            let mut entries = 0;
+            let is_whole = self.may_search(real, &here, &mut entries, 0);
+            if is_whole { Verdict::Allowed } else { Verdict::Denied }
+        })
+    }
+
+    /// `here` is how far what allows, and what denies, has come to the folder.
+    fn may_search(
+        &self,
+        real: &Path,
+        here: &[Trail; 2],
+        entries: &mut usize,
+        depth: usize,
+    ) -> bool {
+        let Below { allowed, denied } = &self.below;
+        if allowed.below(&here[0]) == Subtree::All
+            && denied.below(&here[1]) == Subtree::None
+            && self.git.access() != GitAccess::None
+        {
+            return true;
+        }
+        // What can't be listed here can't be there either.
+        for entry in fs::read_dir(real).into_iter().flatten().flatten() {
+            *entries += 1;
+            if *entries > MAX_ENTRIES || depth > MAX_DEPTH {
+                return false;
+            }
+            let (path, name) = (entry.path(), entry.file_name());
+            let may = match entry.file_type() {
+                // Searches don't follow them.
+                Ok(kind) if kind.is_symlink() => true,
+                Ok(kind) if kind.is_dir() => {
+                    let here = [allowed.step(&here[0], &name), denied.step(&here[1], &name)];
+                    self.may_search(&path, &here, entries, depth + 1)
+                }
+                _ => {
+                    let verdict = self.judge(&path, &self.place(&path), Action::Read);
+                    matches!(verdict, Verdict::Allowed)
+                }
+            };
+            if !may {
+                return false;
+            }
+        }
+        true
+    }
+}

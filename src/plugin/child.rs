@@ -110,7 +110,7 @@ impl Child {
             }
             Ok(Err(_)) => {
                 let exit = running.0.kill().await;
-                Err(lost(format!("its process died as it was loaded: {exit}")))
+                Err(lost(format!("its process {exit} as it was loaded")))
             }
             Err(_) => {
                 running.0.kill().await;

@@ -311,8 +311,10 @@ impl Translation {
             () => "edit",
         };
         let paths = accesses.iter().map(|(_, path)| json!({"path": self.cwd.join(&**path)}));
+        self.last_id += 1;
         let mut call = json!({
-            "toolCallId": format!("{id}/ask"),
+            // Agents use their ids again, and what one call named would stay named.
+            "toolCallId": format!("{id}/ask{}", self.last_id),
             "title": title,
             "kind": kind,
             "status": "pending",
@@ -321,7 +323,6 @@ impl Translation {
         if !command.is_empty() {
             call["rawInput"] = json!({"command": command});
         }
-        self.last_id += 1;
         self.asks.insert(self.last_id, id.to_owned());
         said.client(&json!({
             "jsonrpc": "2.0",

@@ -80,12 +80,16 @@ fn a_plugin_that_can_t_be_used_is_a_mistake_like_any() {
     let plugin = |name: &str, keys: &str| format!("[[plugins]]\nname = \"{name}\"\n{keys}\n");
     let text = [
         plugin("good", "path = \"lib/good.so\""),
-        plugin("bad", "path = \"lib/bad.so\"\nconfig = { ask = 1 }"),
+        plugin("bad", "path = \"/lib/bad.so\"\nconfig = { ask = 1 }"),
         // Of what is half written nothing is tried.
-        plugin("worse", "path = \"lib/bad.so\"\nconfig = 1"),
+        plugin("worse", "path = \"/lib/bad.so\"\nconfig = 1"),
         "[[agents]]\nid = \"a\"\ncommand = [\"c\"]\nprotocol = \"godo\"\nwrong = 1\n".to_owned(),
     ];
     expect![[r#"
+        6:8 the plugin "bad" can't be used: it is bad: {"ask":1}\u{1b}[2J | its library is /lib/bad.so
+        11:10 `config` must be a table, not an integer | write `config = { KEY = VALUE }`
+        15:12 `protocol` can't be "godo" | did you mean "good"? It can be "acp", "good", "bad", "worse". Name a plugin of `[[plugins]]`, or put its library into /home/user/.eisen/plugins
+        16:1 unknown key `wrong` in `[[agents]]` | the keys here are `protocol`, `id`, `command`, `profile`, `env`, `unattended`, `session`, `limits`, `depends_on`, `permissions`, `cwd`, `autostart`, `prompt`, `prompt_file`, `model`, `mode`, `auth_method`, `mcp_servers`, `on_violation`, `initialize_timeout_s`, `stall_after_s`, `zone`, `restart`
     "#]]
     .assert_eq(&errors(&text.concat()));
 }

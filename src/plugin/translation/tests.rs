@@ -223,22 +223,22 @@ fn what_is_asked_is_answered_once() {
         it,
         ask("7", Some(("read", "a"))),
         expect![[r#"
-        {"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"7/ask","title":"T","kind":"read","status":"pending","locations":[{"path":"/w/a"}]},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
-    "#]],
+            {"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"7/ask1","title":"T","kind":"read","status":"pending","locations":[{"path":"/w/a"}]},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
+        "#]],
     );
     tells(
         it,
         ask("8", Some(("write", "/b"))),
         expect![[r#"
-        {"jsonrpc":"2.0","id":2,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"8/ask","title":"T","kind":"edit","status":"pending","locations":[{"path":"/b"}]},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
-    "#]],
+            {"jsonrpc":"2.0","id":2,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"8/ask2","title":"T","kind":"edit","status":"pending","locations":[{"path":"/b"}]},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
+        "#]],
     );
     tells(
         it,
         ask("9", None),
         expect![[r#"
-        {"jsonrpc":"2.0","id":3,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"9/ask","title":"T","kind":"execute","status":"pending","locations":[],"rawInput":{"command":"ls"}},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
-    "#]],
+            {"jsonrpc":"2.0","id":3,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"9/ask3","title":"T","kind":"execute","status":"pending","locations":[],"rawInput":{"command":"ls"}},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
+        "#]],
     );
     told(it, ask("10", Some(("read", "c"))));
     for (line, expected) in [

@@ -109,7 +109,7 @@ fn a_library_that_can_t_be_used_is_told_with_all_else_that_is_wrong() {
             ("-DNO_ENTRY", "it is no plugin: it does not export `eisen_plugin_entry`"),
             ("-DSIZE=8", "its table ends after 8 bytes"),
             ("-DCREATE=1", "it does not like that"),
-            ("-DCRASHES", "its process died as it was loaded: killed by SIGSEGV"),
+            ("-DCRASHES", "its process was killed by signal 11 (SIGSEGV) as it was loaded"),
         ] {
             let library = compile(&stage, HOSTILE, &format!("lib{}.so", &flag[2..]), &[flag]);
             configure(&stage, &library, isolation, "wrong = 1");

@@ -50,9 +50,9 @@ fn surroundings() -> Surroundings {
         }),
         program: PathBuf::from("/bin/this"),
         eisen_dir: PathBuf::from("/home/user/.eisen"),
-        try_out: Box::new(|plugin| match plugin.path.ends_with("bad.so") {
-            true => Err(format!("it is bad: {}\u{1b}[2J", plugin.config)),
-            false => Ok(()),
+        try_out: Box::new(|plugin| {
+            let is_bad = plugin.path.ends_with("bad.so");
+            if is_bad { Err(format!("it is bad: {}\u{1b}[2J", plugin.config)) } else { Ok(()) }
         }),
     }
 }

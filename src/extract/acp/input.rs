@@ -33,6 +33,7 @@ pub(crate) struct Named {
 
 /// What the keys of an input say of its purpose.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Shape {
     /// Some key holds something to write.
     pub(crate) writes: bool,

@@ -7,15 +7,19 @@ mod activity;
 mod agent;
 mod event;
 mod id;
+mod lines;
 mod map;
+mod overlap;
 mod path;
 
 pub use access::{Action, BlockedAccess, BlockedStatus, Via};
 pub use activity::{Activity, ActivityKind, Model, Source, Touch};
 pub use agent::{AgentState, AgentStatus};
-pub use event::{Delta, Event, Snapshot, TurnEnd, UsageReport};
+pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
 pub use id::{AgentId, BlockedId, SessionId, SessionKey};
-pub use map::{Cost, FileNode, SessionMode, Usage};
+pub use lines::Lines;
+pub use map::{Cost, FileNode, Origin, SessionMode, Usage};
+pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, wire_path, wire_real, within};
 
 /// Milliseconds since the Unix epoch.

@@ -2,14 +2,16 @@
 //! merged view. Knows nothing of where activities come from.
 //!
 //! [`TrackerHandle`] puts what it is told into an inbox; one task takes it out, feeds the pure
-//! core (`sessions`, and below it `session`, `heat`, `view` and `merge`) and publishes the events
+//! core (`sessions`, and below it `session`, `heat`, `view`, `merge` and `overlap`) and publishes the events
 //! that the core answers with.
 
 mod heat;
 mod inbox;
 mod merge;
+mod overlap;
 mod session;
 mod sessions;
+mod symbols;
 mod task;
 mod told;
 mod view;
@@ -35,6 +37,8 @@ use crate::model::{
     Activity, ActivityKind, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Usage,
     UsageReport, now_ms,
 };
+
+pub use symbols::{Symbols, Write};
 
 /// How the map lives; see `[tracker]` of the configuration.
 #[derive(Clone, Copy, Debug)]
@@ -146,6 +150,17 @@ impl TrackerHandle {
     /// Heats a path that was blocked.
     pub fn blocked(&self, key: &SessionKey, path: Arc<str>) {
         self.inbox.tell(key.clone(), Told::blocked(path), (self.clock)());
+    }
+
+    /// From now on what is touched is told by its symbols too, as `symbols` knows them.
+    pub fn join(&self, symbols: Arc<dyn Symbols>) {
+        self.inbox.join(symbols);
+    }
+
+    /// Tells that the disk shows a file written, nobody knows by whom. Never waits, and costs
+    /// bounded memory.
+    pub fn disk_wrote(&self, path: Arc<str>) {
+        self.inbox.disk_wrote(path, (self.clock)());
     }
 
     /// Names the session in which the designated orchestrator works from now on. Until the first

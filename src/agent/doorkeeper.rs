@@ -21,7 +21,9 @@ use self::passing::Passing;
 use self::patience::Patience;
 use crate::confine::{Attempt, Doorkeeper};
 use crate::extract::Workspace;
-use crate::model::{Action, Activity, ActivityKind, AgentId, SessionKey, Source, Touch, Via};
+use crate::model::{
+    Action, Activity, ActivityKind, AgentId, Lines, SessionKey, Source, Touch, Via,
+};
 use crate::proxy::{Moment, Place, Rules, Running, Said, Vitals};
 use crate::routing::{Request, RoutingHandle, Settlement};
 use crate::tracker::TrackerHandle;
@@ -167,7 +169,8 @@ impl Desk {
             Action::Read => Touch::Read,
             Action::Write => Touch::Write,
         };
-        let kind = ActivityKind::Touched { path: Arc::clone(&request.path), touch, source };
+        let (path, lines) = (Arc::clone(&request.path), Lines::default());
+        let kind = ActivityKind::Touched { path, touch, source, lines };
         let session = request.key.session.clone();
         self.tracker.record(&self.agent, Activity { session, kind });
     }

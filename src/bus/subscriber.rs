@@ -4,7 +4,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::{Demand, Published, SharedRing};
-use crate::model::Event;
+use crate::model::Topic;
 
 /// What is taken out of the ring at once: worth one write, and little to hold on to for one who
 /// stalls with it.
@@ -20,7 +20,7 @@ pub struct Subscriber {
     /// Number of the next event that is handed on: the first of `taken`, if there is one.
     next: u64,
     demand: Demand,
-    wants_updates: bool,
+    wants: Vec<Topic>,
 }
 
 #[derive(Clone, Debug)]
@@ -34,14 +34,16 @@ pub enum Received {
 impl Subscriber {
     pub(super) fn new(ring: SharedRing, news: watch::Receiver<()>, demand: Demand) -> Self {
         let next = ring.lock().end();
-        Self { ring, news, taken: VecDeque::new(), next, demand, wants_updates: false }
+        Self { ring, news, taken: VecDeque::new(), next, demand, wants: Vec::new() }
     }
 
-    /// From now on `session_update`s are among what is received.
-    pub fn want_updates(&mut self) {
-        if !self.wants_updates {
-            self.wants_updates = true;
-            self.demand.add();
+    /// From now on what is of that topic is among what is received.
+    pub fn want(&mut self, topic: Topic) {
+        if !self.wants.contains(&topic) {
+            self.wants.push(topic);
+            if topic == Topic::SessionUpdate {
+                self.demand.add();
+            }
         }
     }
 
@@ -69,7 +71,7 @@ impl Subscriber {
             let event = self.taken.pop_front()?;
             let number = self.next;
             self.next += 1;
-            if self.wants_updates || !matches!(**event, Event::SessionUpdate { .. }) {
+            if event.topic().is_none_or(|topic| self.wants.contains(&topic)) {
                 return Some(Received::Event(number, event));
             }
         }
@@ -84,7 +86,7 @@ impl Subscriber {
         }
     }
 
-    /// How many events wait; of those some may be missed, or be updates that are not wanted.
+    /// How many events wait; of those some may be missed, or be of topics that are not wanted.
     pub fn waiting(&self) -> u64 {
         self.ring.lock().end() - self.next
     }
@@ -100,7 +102,7 @@ impl Subscriber {
 
 impl Drop for Subscriber {
     fn drop(&mut self) {
-        if self.wants_updates {
+        if self.wants.contains(&Topic::SessionUpdate) {
             self.demand.take_back();
         }
     }

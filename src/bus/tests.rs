@@ -8,7 +8,8 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::model::{
-    AgentId, AgentState, AgentStatus, Delta, FileNode, SessionId, SessionKey, SessionMode, Touch,
+    AgentId, AgentState, AgentStatus, Delta, FileNode, SessionId, SessionKey, SessionMode, Topic,
+    Touch,
 };
 
 const WIDE: Backlog = Backlog::of(1000);
@@ -86,7 +87,7 @@ fn who_falls_off_goes_on_from_the_middle() {
 fn large_events_push_out_more() {
     let bus = Bus::encoding(Backlog { events: 1000, bytes: 100_000 }, encode);
     let mut late = bus.subscribe();
-    late.want_updates();
+    late.want(Topic::SessionUpdate);
     for _ in 0..50 {
         bus.publish(update(&"x".repeat(10_000)));
     }
@@ -113,6 +114,8 @@ fn nodes_weigh_what_they_are() {
         last_action: Touch::Read,
         turn_accessed: 0,
         timestamp_ms: 0,
+        symbols: None,
+        origin: None,
     };
     for seq in 1..=10 {
         bus.publish(Event::Delta(Delta {
@@ -130,7 +133,7 @@ fn nodes_weigh_what_they_are() {
 fn one_who_stalls_with_what_it_took_holds_little() {
     let bus = Bus::encoding(WIDE, encode);
     let mut late = bus.subscribe();
-    late.want_updates();
+    late.want(Topic::SessionUpdate);
     for _ in 0..100 {
         bus.publish(update(&"x".repeat(10_000)));
     }
@@ -145,8 +148,8 @@ fn updates_are_for_those_who_want_them() {
     let demand = bus.demand();
     let (mut without, mut with) = (bus.subscribe(), bus.subscribe());
     assert!(!demand.is_there());
-    with.want_updates();
-    with.want_updates();
+    with.want(Topic::SessionUpdate);
+    with.want(Topic::SessionUpdate);
     assert!(demand.is_there());
     bus.publish(update("{}"));
     bus.publish(agent("x"));

@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Action, SessionId, Usage};
+use super::{Action, Lines, SessionId, Usage};
 
 /// What one line told of a session: the product of extraction, the food of the tracker.
 #[derive(Clone, PartialEq, Debug)]
@@ -16,11 +16,14 @@ pub enum ActivityKind {
     Opened,
     /// The session was closed by its client or agent.
     Closed,
-    /// A file was touched. `path` is relative to the workspace, absolute if outside.
-    Touched { path: Arc<str>, touch: Touch, source: Source },
+    /// A file was touched. `path` is relative to the workspace, absolute if outside. Comes again
+    /// when more of its lines are known.
+    Touched { path: Arc<str>, touch: Touch, source: Source, lines: Lines },
     /// A tool call completed that, by its own account, accessed `path`. Comes once a call and
     /// path, beside the `Touched` that came when the path was first known.
     Performed { path: Arc<str>, action: Action },
+    /// The client wrote what it was asked to by the request that a `Touched` came of.
+    Written { path: Arc<str> },
     /// A tool call runs, or a terminal that was started for one, in the folder `cwd`: what it says
     /// of what it does, as text, or as JSON where it came as that. Comes again when more is said.
     Runs { call: Arc<str>, cwd: Arc<Path>, said: Vec<Arc<str>> },

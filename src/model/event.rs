@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{AgentStatus, BlockedAccess, FileNode, SessionKey, SessionMode, Usage};
+use super::{AgentStatus, BlockedAccess, FileNode, Overlap, SessionKey, SessionMode, Usage};
 
 /// What the bus carries to whoever watches the team.
 #[derive(Clone, Debug)]
@@ -16,8 +16,38 @@ pub enum Event {
         mode: SessionMode,
         update: Arc<str>,
     },
+    Overlap(Overlap),
     Blocked(BlockedAccess),
     Agent(AgentStatus),
+}
+
+impl Event {
+    /// What one has to subscribe to for it; None for what everybody gets.
+    pub fn topic(&self) -> Option<Topic> {
+        match self {
+            Self::SessionUpdate { .. } => Some(Topic::SessionUpdate),
+            Self::Overlap(_) => Some(Topic::Overlap),
+            _ => None,
+        }
+    }
+}
+
+/// What is off until one subscribes to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Topic {
+    SessionUpdate,
+    Overlap,
+}
+
+impl Topic {
+    pub const ALL: [Self; 2] = [Self::SessionUpdate, Self::Overlap];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SessionUpdate => "session_update",
+            Self::Overlap => "overlap",
+        }
+    }
 }
 
 /// A session's whole map; contains every delta up to `seq`.

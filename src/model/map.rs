@@ -14,6 +14,39 @@ pub struct FileNode {
     /// Number of the turn of the last access, from 0 for each session.
     pub turn_accessed: u64,
     pub timestamp_ms: TimestampMs,
+    /// Ids of the symbols that were read or written, in order; None if none are known. Only in
+    /// context.
+    pub symbols: Option<Arc<[Arc<str>]>>,
+    /// None if nobody wrote it.
+    pub origin: Option<Origin>,
+}
+
+/// Who tells of the last write of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Origin {
+    /// An agent; nothing has shown it yet.
+    Claimed,
+    /// The disk, or the kernel; no agent told of it.
+    Observed,
+    /// An agent, and the disk, the kernel or the client that wrote for it.
+    Confirmed,
+}
+
+impl Origin {
+    pub const ALL: [Self; 3] = [Self::Claimed, Self::Observed, Self::Confirmed];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Claimed => "claimed",
+            Self::Observed => "observed",
+            Self::Confirmed => "confirmed",
+        }
+    }
+
+    /// What two who tell of a write come to.
+    pub fn and(self, other: Self) -> Self {
+        if self == other { self } else { Self::Confirmed }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,9 +19,9 @@ impl Proxy {
 impl Gatekeeping {
     fn is_prevented(&self, told: &ActivityKind) -> bool {
         let (path, action) = match told {
-            ActivityKind::Touched { path, touch, source: Source::Tool | Source::Output } => {
-                (path, if *touch == Touch::Write { Action::Write } else { Action::Read })
-            }
+            ActivityKind::Touched {
+                path, touch, source: Source::Tool | Source::Output, ..
+            } => (path, if *touch == Touch::Write { Action::Write } else { Action::Read }),
             ActivityKind::Performed { path, action } => (path, *action),
             _ => return false,
         };

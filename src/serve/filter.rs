@@ -1,6 +1,6 @@
 //! Which part of the stream a client wants. Pure.
 
-use crate::model::{BlockedAccess, Event, SessionId, SessionKey, SessionMode};
+use crate::model::{BlockedAccess, Event, Overlap, SessionId, SessionKey, SessionMode};
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) enum Filter {
@@ -19,6 +19,7 @@ impl Filter {
             Event::Usage(report) => self.covers(&report.key, report.mode),
             Event::Turn(turn) => self.covers(&turn.key, turn.mode),
             Event::SessionUpdate { key, mode, .. } => self.covers(key, *mode),
+            Event::Overlap(overlap) => self.covers_overlap(overlap),
             Event::Blocked(access) => self.covers_blocked(access),
             Event::Agent(_) => true,
         }
@@ -30,6 +31,14 @@ impl Filter {
             Self::All => true,
             Self::Session(session) => *session == key.session,
             Self::Mode(wanted) => *wanted == mode,
+        }
+    }
+
+    /// An overlap concerns both sessions, of which the one or the other is of either mode.
+    fn covers_overlap(&self, overlap: &Overlap) -> bool {
+        match self {
+            Self::All | Self::Mode(_) => true,
+            Self::Session(session) => overlap.between.iter().any(|key| key.session == *session),
         }
     }
 
@@ -73,6 +82,7 @@ mod tests {
             (Event::Usage(lead), "10100 1"),
             (Event::Turn(samples::turn(None)), "1100 10"),
             (samples::update(), "1100 10"),
+            (Event::Overlap(samples::overlap()), "1100 11"),
             (Event::Blocked(samples::blocked(BlockedStatus::Pending)), "1110 11"),
             (Event::Blocked(unrouted), "1100 11"),
             (Event::Agent(samples::agent("ui")), "1111 11"),

@@ -116,7 +116,7 @@ impl Gate {
             }
             // What the agent said was no JSON, and has no line.
             Event::SessionUpdate { .. } if line.is_empty() => Verdict::Drop,
-            Event::Turn(_) | Event::SessionUpdate { .. } => Verdict::Send,
+            Event::Turn(_) | Event::Overlap(_) | Event::SessionUpdate { .. } => Verdict::Send,
         }
     }
 

@@ -28,7 +28,7 @@ use super::server::Shared;
 use super::viewer::{Command, Viewer};
 use super::wire::{self, RpcError};
 use super::{BoxFuture, Caller, rpc};
-use crate::model::SessionId;
+use crate::model::{SessionId, Topic};
 
 /// Commands that wait for the viewer; when they are full, the client is not read further. Some are
 /// answers of several megabytes.
@@ -46,9 +46,6 @@ const WRONG_TOKENS: u32 = 3;
 /// Malformed lines in a row before the connection ends: whoever sends that many speaks another
 /// protocol.
 const MALFORMED_LINES: u32 = 100;
-
-/// The topic that is off by default.
-const UPDATES: &str = "session_update";
 
 /// How long a client may stay without showing a token where everything needs one.
 const AUTH_DEADLINE: Duration = Duration::from_secs(10);
@@ -241,11 +238,13 @@ impl Reader {
 
     /// A topic that is not known, as another version may have it, does not hinder the others.
     async fn subscribe(&mut self, topics: &[String]) {
-        if topics.iter().any(|topic| topic == UPDATES) {
-            self.say(Command::Updates).await;
+        let known = |name: &String| Topic::ALL.into_iter().find(|topic| topic.as_str() == *name);
+        for topic in topics.iter().filter_map(known) {
+            self.say(Command::Want(topic)).await;
         }
-        if let Some(unknown) = topics.iter().find(|topic| *topic != UPDATES) {
-            let message = format!("there is no topic `{unknown}`; there is {UPDATES}");
+        if let Some(unknown) = topics.iter().find(|topic| known(topic).is_none()) {
+            let known = Topic::ALL.map(Topic::as_str).join(", ");
+            let message = format!("there is no topic `{unknown}`; there are {known}");
             self.refuse(None, 404, message).await;
         }
     }

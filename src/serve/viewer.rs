@@ -16,7 +16,7 @@ use super::wire;
 use crate::bus::{Received, Rendered, Subscriber};
 use crate::model::{
     AgentId, AgentStatus, BlockedAccess, BlockedStatus, SessionId, SessionKey, SessionMode,
-    Snapshot, UsageReport,
+    Snapshot, Topic, UsageReport,
 };
 use crate::session::{Answer, Listed, Request};
 use crate::tracker::Snapshots;
@@ -30,8 +30,8 @@ pub(super) enum Command {
     Snapshots(Option<SessionId>),
     /// Fresh snapshots, and from then on only what passes.
     Filter(Filter),
-    /// From now on `session_update`s too.
-    Updates,
+    /// From now on what is of that topic too.
+    Want(Topic),
     /// The stream begins now: the client has shown its token.
     Join,
     /// Something harmless, to find out whether the client still reads.
@@ -131,9 +131,9 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 self.filter = filter;
                 self.refresh_sessions().await?;
             }
-            Command::Updates => {
+            Command::Want(topic) => {
                 if let Some(events) = &mut self.events {
-                    events.want_updates();
+                    events.want(topic);
                 }
             }
             Command::Join => self.join().await?,

@@ -1,6 +1,8 @@
 //! The lines that the port sends, borrowed from the model and written as `docs/wire.md` shows them.
 //! Knows no connection.
 
+mod node;
+
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -11,8 +13,10 @@ use serde_json::value::RawValue;
 
 use crate::model::{
     self, Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Event, FileNode,
-    SessionId, SessionKey, SessionMode, Snapshot, Touch, UsageReport, Via,
+    Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot, UsageReport, Via,
 };
+
+use node::Node;
 
 /// Encodes what the bus carries; empty if it is no JSON, which an agent's own words may not be.
 pub fn encode(event: &Event) -> Bytes {
@@ -32,6 +36,7 @@ pub fn encode(event: &Event) -> Bytes {
             stop_reason: &end.stop_reason,
             reason: end.reason.as_deref(),
         }),
+        Event::Overlap(found) => overlap(found),
         Event::Blocked(access) => blocked(access),
         Event::Agent(status) => agent(status),
         Event::SessionUpdate { key, update, .. } => session_update(key, update),
@@ -61,6 +66,17 @@ pub(super) fn blocked(access: &BlockedAccess) -> Bytes {
 
 pub(super) fn agent(status: &AgentStatus) -> Bytes {
     line(&Message::Agent(status.into()))
+}
+
+fn overlap(found: &Overlap) -> Bytes {
+    line(&Message::Overlap {
+        kind: found.kind.as_str(),
+        agents: found.between.each_ref().map(Target::from),
+        symbol: &found.symbol,
+        path: &found.path,
+        callers: found.callers.iter().map(|(symbol, key)| Caller::new(symbol, key)).collect(),
+        timestamp_ms: found.timestamp_ms,
+    })
 }
 
 fn session_update(key: &SessionKey, update: &str) -> Bytes {
@@ -124,7 +140,7 @@ enum Message<'a> {
         /// Number of the last delta that it contains; 0 for a new session.
         seq: u64,
         /// By path.
-        #[serde(serialize_with = "by_path")]
+        #[serde(serialize_with = "node::by_path")]
         #[schemars(with = "BTreeMap<String, Node>")]
         nodes: &'a [FileNode],
     },
@@ -163,6 +179,20 @@ enum Message<'a> {
         /// Why it ended in an error.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<&'a str>,
+    },
+    /// Two agents at one symbol.
+    Overlap {
+        #[schemars(extend("enum" = OverlapKind::ALL.map(OverlapKind::as_str)))]
+        kind: &'a str,
+        /// The two; where one of them edits, that one first.
+        agents: [Target<'a>; 2],
+        /// Its id; the file's path where its symbols are not known.
+        symbol: &'a str,
+        /// Of the file.
+        path: &'a str,
+        /// Symbols in the context of an agent that call it.
+        callers: Vec<Caller<'a>>,
+        timestamp_ms: u64,
     },
     /// What an agent said of its session: ACP's update, as it came.
     SessionUpdate {
@@ -219,36 +249,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// A file on the map.
-#[derive(Serialize, JsonSchema)]
-struct Node<'a> {
-    /// Relative to the workspace, with forward slashes; absolute if outside.
-    path: &'a str,
-    #[schemars(range(min = 0, max = 1))]
-    heat: f64,
-    /// Whether the agent is taken to still have the file in its context.
-    in_context: bool,
-    #[schemars(extend("enum" = Touch::ALL.map(Touch::as_str)))]
-    last_action: &'a str,
-    /// Number of the turn of the last access, from 0 for each session.
-    turn_accessed: u64,
-    /// Time of the last access, in milliseconds since 1970 UTC.
-    timestamp_ms: u64,
-}
-
-impl<'a> From<&'a FileNode> for Node<'a> {
-    fn from(node: &'a FileNode) -> Self {
-        Self {
-            path: &node.path,
-            heat: node.heat,
-            in_context: node.in_context,
-            last_action: node.last_action.as_str(),
-            turn_accessed: node.turn_accessed,
-            timestamp_ms: node.timestamp_ms,
-        }
-    }
-}
-
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Cost<'a> {
     amount: f64,
@@ -298,6 +298,26 @@ struct Target<'a> {
     session_id: &'a str,
 }
 
+impl<'a> From<&'a SessionKey> for Target<'a> {
+    fn from(key: &'a SessionKey) -> Self {
+        Self { agent_id: key.agent.as_str(), session_id: key.session.as_str() }
+    }
+}
+
+/// A symbol in the context of an agent's session.
+#[derive(Serialize, JsonSchema)]
+struct Caller<'a> {
+    symbol: &'a str,
+    #[serde(flatten)]
+    session: Target<'a>,
+}
+
+impl<'a> Caller<'a> {
+    fn new(symbol: &'a str, key: &'a SessionKey) -> Self {
+        Self { symbol, session: key.into() }
+    }
+}
+
 impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
     fn from(access: &'a BlockedAccess) -> Self {
         Self {
@@ -308,10 +328,7 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
             id: access.id.as_str(),
             status: access.status.as_str(),
             owners: access.owners.iter().map(AgentId::as_str).collect(),
-            orchestrator: access.orchestrator.as_ref().map(|key| Target {
-                agent_id: key.agent.as_str(),
-                session_id: key.session.as_str(),
-            }),
+            orchestrator: access.orchestrator.as_ref().map(Target::from),
             via: access.via.as_str(),
             sweep: access.sweep,
             completed: access.completed,
@@ -355,10 +372,6 @@ impl<'a> From<&'a AgentStatus> for Agent<'a> {
 pub(super) enum Id {
     Text(String),
     Number(f64),
-}
-
-fn by_path<S: serde::Serializer>(nodes: &[FileNode], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(nodes.iter().map(|node| (&*node.path, Node::from(node))))
 }
 
 #[expect(clippy::expect_used, reason = "string keys and no serializer of our own that could fail")]

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use indexmap::IndexMap;
 use tokio::sync::{Notify, oneshot};
 use tracing::warn;
 
 use super::told::{Told, Weight};
-use super::{SessionReport, Snapshots};
+use super::{SessionReport, Snapshots, Symbols};
 use crate::model::{AgentId, SessionKey, TimestampMs, UsageReport};
 
 /// Waiting news of one agent, in bytes; of its `session/update`s as many again. Past it touches,
@@ -22,6 +23,10 @@ const MESSAGE_BYTES: usize = 256;
 
 /// A path or a session's id that is longer, in bytes, is left out like what has no room.
 const TEXT_BYTES: usize = 4_096;
+
+/// Files that the disk told of and that wait. Past it they are left out: a watcher that tells of so
+/// many sees no agent's work.
+const MOST_ON_DISK: usize = 100_000;
 
 #[derive(Default)]
 pub(super) struct Inbox {
@@ -36,6 +41,10 @@ pub(super) enum Message {
     Orchestrate(SessionKey),
     /// The agent left the team.
     Forget(AgentId),
+    /// Who knows the symbols of files.
+    Join(Arc<dyn Symbols>),
+    /// The disk shows that a file was written, nobody knows by whom.
+    DiskWrote(Arc<str>, TimestampMs),
     Ask(Ask),
 }
 
@@ -53,6 +62,7 @@ struct Waiting {
     /// Nobody takes anything out any more.
     is_closed: bool,
     messages: Vec<Message>,
+    on_disk: IndexMap<Arc<str>, TimestampMs>,
     sessions: HashMap<SessionKey, Mergeable>,
     agents: HashMap<AgentId, Load>,
 }
@@ -99,6 +109,20 @@ impl Inbox {
         self.push(Message::Forget(agent));
     }
 
+    pub(super) fn join(&self, symbols: Arc<dyn Symbols>) {
+        self.push(Message::Join(symbols));
+    }
+
+    pub(super) fn disk_wrote(&self, path: Arc<str>, at: TimestampMs) {
+        let mut waiting = self.lock();
+        let is_known = waiting.on_disk.contains_key(&path);
+        if !waiting.is_closed && (is_known || waiting.on_disk.len() < MOST_ON_DISK) {
+            waiting.on_disk.insert(path, at);
+            drop(waiting);
+            self.filled.notify_one();
+        }
+    }
+
     /// After [`Self::close`] the asker's channel closes with no answer.
     pub(super) fn ask(&self, ask: Ask) {
         self.push(Message::Ask(ask));
@@ -109,7 +133,8 @@ impl Inbox {
         self.filled.notified().await;
     }
 
-    /// Takes all messages out, in order.
+    /// Takes all messages out, in order; what the disk told comes first, since with what agents
+    /// tell of it order does not matter.
     pub(super) fn take(&self) -> Vec<Message> {
         let mut waiting = self.lock();
         let taken = mem::take(&mut *waiting);
@@ -121,7 +146,9 @@ impl Inbox {
                 warn!(%agent, left_out, "news left out: too many at a time, or too long");
             }
         }
-        taken.messages
+        let on_disk = taken.on_disk.into_iter();
+        let on_disk = on_disk.map(|(path, at)| Message::DiskWrote(path, at));
+        on_disk.chain(taken.messages).collect()
     }
 
     /// Takes no more messages and forgets those that wait.
@@ -169,7 +196,7 @@ impl Waiting {
             | Told::Compacted
             | Told::TurnBegan
             | Told::TurnEnded { .. } => *mergeable = Mergeable::default(),
-            Told::Model(_) | Told::Update(_) => {}
+            Told::Wrote { .. } | Told::Model(_) | Told::Update(_) => {}
         }
         self.messages.push(Message::Told(key, told, at));
     }
@@ -178,16 +205,30 @@ impl Waiting {
     fn merge(&mut self, key: &SessionKey, told: &Told, at: TimestampMs) -> bool {
         let Some(mergeable) = self.sessions.get(key) else { return false };
         let place = match told {
-            Told::Touched { path, .. } => mergeable.touched.get(path).copied(),
+            Told::Touched { path, .. } | Told::Wrote { path, .. } => {
+                mergeable.touched.get(path).copied()
+            }
             Told::Usage { .. } => mergeable.usage,
             _ => None,
         };
         let waiting = place.and_then(|place| self.messages.get_mut(place));
         let Some(Message::Told(_, earlier, earlier_at)) = waiting else { return false };
         match (earlier, told) {
+            (Told::Touched { written: by_then, .. }, Told::Wrote { written, .. }) => {
+                *by_then = by_then.and(*written);
+                // No touch of its own, whose time would count.
+                return true;
+            }
             (
-                Told::Touched { touch: last, weight: weightiest, .. },
-                Told::Touched { touch, weight, .. },
+                Told::Touched {
+                    touch: last,
+                    weight: weightiest,
+                    lines: known,
+                    edited: known_edited,
+                    written: by_then,
+                    ..
+                },
+                Told::Touched { touch, weight, lines, edited, written, .. },
             ) => match (*weightiest, *weight) {
                 // It is in context by then, and told already.
                 (Weight::Accessed, Weight::Glimpsed) => return true,
@@ -196,6 +237,11 @@ impl Waiting {
                 _ => {
                     *last = *touch;
                     *weightiest = (*weightiest).max(*weight);
+                    known.extend(lines);
+                    if let Some(edited) = edited {
+                        known_edited.get_or_insert_default().extend(edited);
+                    }
+                    *by_then = by_then.and(*written);
                 }
             },
             // Fewer tokens may be a compaction, which would be lost.
@@ -217,7 +263,10 @@ impl Load {
     fn take_room(&mut self, key: &SessionKey, told: &Told) -> bool {
         let (bytes, text) = match told {
             Told::Opened | Told::Closed | Told::TurnBegan | Told::TurnEnded { .. } => return true,
-            Told::Touched { path, .. } => (&mut self.bytes, path.len()),
+            Told::Touched { path, lines, .. } => {
+                (&mut self.bytes, path.len() + 2 * size_of_val(lines.ranges()))
+            }
+            Told::Wrote { path, .. } => (&mut self.bytes, path.len()),
             Told::Model(model) => (&mut self.bytes, model.id.len() + model.name.len()),
             Told::Usage { .. } | Told::Compacted => (&mut self.bytes, 0),
             Told::Update(update) => (&mut self.update_bytes, update.len()),
@@ -231,7 +280,10 @@ impl Load {
 }
 
 fn is_too_long(key: &SessionKey, told: &Told) -> bool {
-    let path = if let Told::Touched { path, .. } = told { path.len() } else { 0 };
+    let path = match told {
+        Told::Touched { path, .. } | Told::Wrote { path, .. } => path.len(),
+        _ => 0,
+    };
     path > TEXT_BYTES || key.session.as_str().len() > TEXT_BYTES
 }
 

@@ -1,4 +1,4 @@
-//! Many maps in one: greatest heat, any context, the latest action. Fed with the changes of each
+//! Many maps in one: greatest heat, any context, the latest action, all symbols. Fed with the changes of each
 //! map; knows neither whose they are nor who looks at the result.
 
 use std::collections::HashMap;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use indexmap::IndexSet;
 
 use super::heat::Changes;
+use super::symbols::joined;
 use crate::model::{FileNode, TimestampMs, Touch};
 
 /// Names one of the merged maps; of equal actions that of the smallest number counts.
@@ -108,6 +109,13 @@ fn merged(held: &[(Holder, FileNode)]) -> Option<FileNode> {
             whole.turn_accessed = node.turn_accessed;
             whole.timestamp_ms = node.timestamp_ms;
         }
+        if let Some(symbols) = &node.symbols {
+            whole.symbols = joined(whole.symbols.as_ref(), symbols);
+        }
+        whole.origin = match (whole.origin, node.origin) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        };
     }
     Some(whole)
 }

@@ -2,6 +2,8 @@
 //! that follow come out. Pure: ticks and times are passed in.
 
 mod moves;
+mod overlaps;
+mod writes;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem;
@@ -10,11 +12,13 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use tracing::warn;
 
+use self::writes::OnDisk;
 use super::heat::Changes;
+use super::overlap::Overlaps;
 use super::session::{Session, Turns};
 use super::told::Told;
 use super::view::View;
-use super::{OrchestratorView, SessionReport, Settings};
+use super::{OrchestratorView, SessionReport, Settings, Symbols};
 use crate::bus::Rendered;
 use crate::model::{
     AgentId, Event, SessionKey, SessionMode, Snapshot, TimestampMs, TurnEnd, Usage, UsageReport,
@@ -53,6 +57,9 @@ pub(super) struct Sessions {
     closing: IndexMap<SessionKey, Turns>,
     agents: HashMap<AgentId, Load>,
     view: Option<View>,
+    on_disk: OnDisk,
+    overlaps: Overlaps,
+    symbols: Option<Arc<dyn Symbols>>,
     /// Names the empty snapshot where there is no session and no view.
     default_key: Option<SessionKey>,
     /// Whether a usage changed since the view summed them up.
@@ -94,6 +101,9 @@ impl Sessions {
             closing: IndexMap::new(),
             agents: HashMap::new(),
             view,
+            on_disk: OnDisk::default(),
+            overlaps: Overlaps::default(),
+            symbols: None,
             default_key,
             usage_changed: false,
             stirred: false,
@@ -126,13 +136,7 @@ impl Sessions {
             }
             Told::Update(_) => {}
             Told::Closed => self.close(number),
-            Told::Touched { path, touch, weight } => {
-                let load = self.agents.get_mut(&key.agent);
-                let has_room = || load.is_some_and(|load| load.take_node(key, self.limits.nodes));
-                if session.map.contains(&path) || has_room() {
-                    session.map.touch(&path, touch, weight, session.turns.current(), at);
-                }
-            }
+            Told::Touched { .. } | Told::Wrote { .. } => self.touch(number, told, at),
             Told::Usage { first_used, usage } => self.report(number, first_used, usage),
             Told::Compacted => session.map.compact(),
             Told::TurnBegan => session.turns.begin(),
@@ -249,6 +253,7 @@ impl Sessions {
         for number in active {
             self.flush_session(number, decay_rate);
         }
+        self.flush_disk(decay_rate);
         self.flush_view();
     }
 
@@ -283,9 +288,11 @@ impl Sessions {
         if let Some(view) = &mut self.view {
             view.merge.apply(number, &changes);
         }
+        let shared = self.overlaps.take(number, &changes);
         if !is_shown_by(self.view.as_ref(), session) {
             self.events.push(Event::Delta(session.delta(changes)));
         }
+        shared.iter().for_each(|path| self.tell_overlaps(number, path));
     }
 
     fn sum_usage(&mut self) {

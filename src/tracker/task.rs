@@ -78,6 +78,11 @@ impl Task {
                 }
                 Message::Orchestrate(key) => self.sessions.orchestrate(key),
                 Message::Forget(agent) => self.sessions.forget(&agent),
+                Message::Join(symbols) => self.sessions.join(symbols),
+                Message::DiskWrote(path, at) => {
+                    self.sessions.disk_wrote(path, at);
+                    self.wake();
+                }
                 Message::Ask(ask) => self.answer(ask),
             }
         }

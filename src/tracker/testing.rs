@@ -4,15 +4,15 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::Settings;
 use super::told::Told;
+use super::{Settings, Symbols, Write};
 use crate::bus::Rendered;
 use crate::model::{
-    ActivityKind, AgentId, Cost, Event, FileNode, SessionId, SessionKey, SessionMode, Snapshot,
-    Source, Touch, Usage,
+    Action, ActivityKind, AgentId, Cost, Event, FileNode, Lines, Overlap, SessionId, SessionKey,
+    SessionMode, Snapshot, Source, Touch, Usage,
 };
 
 pub(super) const SETTINGS: Settings = Settings {
@@ -41,8 +41,9 @@ pub(super) fn touch(verb: &str) -> Option<Touch> {
     all.into_iter().find(|touch| touch.as_str() == verb)
 }
 
-/// `VERB [ARGUMENT]`: `opened`, `read PATH` (or any other touch), `seen read PATH`, `usage USED/SIZE[ AMOUNT
-/// CURRENCY]`, `compacted`, `began`, `ended`, `update JSON`, `closed`.
+/// `VERB [ARGUMENT]`: `opened`, `read PATH[:FIRST-LAST]` (or any other touch), `seen read PATH`,
+/// `performed PATH`, `written PATH`, `usage USED/SIZE[ AMOUNT CURRENCY]`, `compacted`, `began`, `ended`,
+/// `update JSON`, `closed`.
 pub(super) fn activity(line: &str) -> ActivityKind {
     let (verb, argument) = line.split_once(' ').unwrap_or((line, ""));
     match verb {
@@ -64,11 +65,18 @@ pub(super) fn activity(line: &str) -> ActivityKind {
             // By the kernel.
             let (verb, path) = argument.split_once(' ').unwrap();
             let touch = touch(verb).unwrap();
-            ActivityKind::Touched { path: path.into(), touch, source: Source::Kernel }
+            let (source, lines) = (Source::Kernel, Lines::default());
+            ActivityKind::Touched { path: path.into(), touch, source, lines }
         }
+        "performed" => ActivityKind::Performed { path: argument.into(), action: Action::Write },
+        "written" => ActivityKind::Written { path: argument.into() },
         _ => {
             let touch = touch(verb).unwrap_or_else(|| panic!("no such verb: {verb}"));
-            ActivityKind::Touched { path: argument.into(), touch, source: Source::Tool }
+            let (path, lines) = argument.split_once(':').unwrap_or((argument, ""));
+            let lines = lines.split_once('-').map_or_else(Lines::default, |(first, last)| {
+                Lines::range(first.parse().unwrap(), last.parse().unwrap())
+            });
+            ActivityKind::Touched { path: path.into(), touch, source: Source::Tool, lines }
         }
     }
 }
@@ -77,12 +85,42 @@ pub(super) fn told(line: &str) -> Told {
     Told::from_activity(activity(line)).unwrap()
 }
 
-/// `PATH HEAT in|out ACTION turn N @TIME`.
+/// Knows files of nine lines, each of which is a function `f1` … `f9` that the one before it calls.
+#[derive(Default, Debug)]
+pub(super) struct Functions {
+    pub(super) wrote: Mutex<Vec<String>>,
+}
+
+impl Symbols for Functions {
+    fn covered(&self, path: &str, lines: &Lines) -> Vec<Arc<str>> {
+        let within =
+            |line: &u32| lines.ranges().iter().any(|range| (range.0..=range.1).contains(line));
+        (1..=9).rev().filter(within).map(|line| format!("{path}::f{line}").into()).collect()
+    }
+
+    fn callers(&self, symbol: &str) -> Vec<Arc<str>> {
+        let (path, line) = symbol.split_once("::f").unwrap_or((symbol, "0"));
+        let line = line.parse::<u32>().unwrap_or(0);
+        (line > 1).then(|| format!("{path}::f{}", line - 1).into()).into_iter().collect()
+    }
+
+    fn wrote(&self, write: &Write<'_>) {
+        let Write { path, lines, by, timestamp_ms } = write;
+        let told =
+            format!("{path} {:?} {}/{} @{timestamp_ms}", lines.ranges(), by.agent, by.session);
+        self.wrote.lock().unwrap().push(told);
+    }
+}
+
+/// `PATH HEAT in|out ACTION turn N @TIME[ ORIGIN][ SYMBOLS]`.
 pub(super) fn node_text(node: &FileNode) -> String {
     let place = if node.in_context { "in" } else { "out" };
     let FileNode { path, heat, last_action, turn_accessed, timestamp_ms, .. } = node;
     let action = last_action.as_str();
-    format!("{path} {heat} {place} {action} turn {turn_accessed} @{timestamp_ms}")
+    let origin = node.origin.map_or(String::new(), |origin| format!(" {}", origin.as_str()));
+    let symbols = node.symbols.iter().flat_map(|symbols| symbols.iter());
+    let symbols: String = symbols.map(|symbol| format!(" {symbol}")).collect();
+    format!("{path} {heat} {place} {action} turn {turn_accessed} @{timestamp_ms}{origin}{symbols}")
 }
 
 pub(super) fn event_text(event: &Event) -> String {
@@ -122,6 +160,16 @@ pub(super) fn event_text(event: &Event) -> String {
         }
         Event::SessionUpdate { key, mode, update } => {
             format!("{} update {update}", head(key, *mode))
+        }
+        Event::Overlap(Overlap { kind, between, symbol, callers, timestamp_ms, .. }) => {
+            let [first, second] =
+                between.each_ref().map(|key| format!("{}/{}", key.agent, key.session));
+            let kind = kind.as_str();
+            let mut text = format!("overlap {kind} {first} {second} {symbol} @{timestamp_ms}");
+            for (caller, key) in callers {
+                write!(text, "\n    {caller} of {}/{}", key.agent, key.session).unwrap();
+            }
+            text
         }
         Event::Blocked(_) | Event::Agent(_) => unreachable!("the tracker knows none"),
     }

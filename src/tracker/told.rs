@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{ActivityKind, Model, Source, Touch, Usage};
+use crate::model::{Action, ActivityKind, Lines, Model, Source, Touch, Usage};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Told {
@@ -15,6 +15,16 @@ pub(super) enum Told {
         touch: Touch,
         /// The weightiest of them.
         weight: Weight,
+        /// Of all of them, as far as they are known.
+        lines: Lines,
+        /// Those of its lines that its agent says it wrote; None if it says nothing like that.
+        edited: Option<Lines>,
+        written: Written,
+    },
+    /// More is known of a write that a touch told of.
+    Wrote {
+        path: Arc<str>,
+        written: Written,
     },
     /// One report, or several of which each but the first counts no fewer tokens than the one
     /// before.
@@ -32,6 +42,21 @@ pub(super) enum Told {
         reason: Option<Arc<str>>,
     },
     Update(Arc<str>),
+}
+
+/// Who tells of a write.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Written {
+    /// The agent.
+    pub(super) claimed: bool,
+    /// The disk, the kernel or the client that wrote it.
+    pub(super) seen: bool,
+}
+
+impl Written {
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { claimed: self.claimed || other.claimed, seen: self.seen || other.seen }
+    }
 }
 
 /// What a touch does beside heating its path.
@@ -52,9 +77,18 @@ impl Told {
         Some(match kind {
             ActivityKind::Opened => Self::Opened,
             ActivityKind::Closed => Self::Closed,
-            ActivityKind::Touched { path, touch, source } => Self::touched(path, touch, source),
-            // `Performed` follows a `Touched`; the others are the relay's to act on.
-            ActivityKind::Performed { .. }
+            ActivityKind::Touched { path, touch, source, lines } => {
+                Self::touched(path, touch, source, lines)
+            }
+            // By now it is written: a call may wait for long between its first word and that.
+            ActivityKind::Performed { path, action: Action::Write } => {
+                Self::Wrote { path, written: Written { claimed: true, seen: false } }
+            }
+            ActivityKind::Written { path } => {
+                Self::Wrote { path, written: Written { claimed: true, seen: true } }
+            }
+            // A read follows a `Touched`; the others are the relay's to act on.
+            ActivityKind::Performed { action: Action::Read, .. }
             | ActivityKind::Runs { .. }
             | ActivityKind::Ran { .. }
             | ActivityKind::CancelRequested
@@ -71,15 +105,25 @@ impl Told {
     }
 
     pub(super) fn blocked(path: Arc<str>) -> Self {
-        Self::Touched { path, touch: Touch::Blocked, weight: Weight::Marked }
+        Self::Touched {
+            path,
+            touch: Touch::Blocked,
+            weight: Weight::Marked,
+            lines: Lines::default(),
+            edited: None,
+            written: Written::default(),
+        }
     }
 
-    fn touched(path: Arc<str>, touch: Touch, source: Source) -> Self {
+    fn touched(path: Arc<str>, touch: Touch, source: Source, lines: Lines) -> Self {
         let weight = match (touch, source) {
             (Touch::Blocked, _) | (Touch::Write, Source::Kernel) => Weight::Marked,
             (_, Source::Kernel) => Weight::Glimpsed,
             _ => Weight::Accessed,
         };
-        Self::Touched { path, touch, weight }
+        let (writes, by_kernel) = (touch == Touch::Write, source == Source::Kernel);
+        let written = Written { claimed: writes && !by_kernel, seen: writes && by_kernel };
+        let edited = written.claimed.then(|| lines.clone());
+        Self::Touched { path, touch, weight, lines, edited, written }
     }
 }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::extract::Workspace;
-use crate::model::{Action, Activity, ActivityKind, AgentId, SessionId, Source, Touch};
+use crate::model::{Action, Activity, ActivityKind, AgentId, Lines, SessionId, Source, Touch};
 use crate::proxy::Running;
 use crate::tracker::TrackerHandle;
 
@@ -128,7 +128,8 @@ impl Teller {
             Action::Read => Touch::Read,
             Action::Write => Touch::Write,
         };
-        let kind = ActivityKind::Touched { path, touch, source: Source::Kernel };
+        let (source, lines) = (Source::Kernel, Lines::default());
+        let kind = ActivityKind::Touched { path, touch, source, lines };
         self.tracker.record(&self.agent, Activity { session, kind });
     }
 

@@ -22,7 +22,7 @@ use super::usage::usage;
 use crate::extract::json::{Members, elements};
 use crate::extract::uri;
 use crate::line::Direction;
-use crate::model::{Activity, ActivityKind, SessionId, Source, Touch, fold, wire_path};
+use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, fold, wire_path};
 
 impl Acp {
     pub(super) fn message(&mut self, direction: Direction, raw: &str, told: &mut Vec<Activity>) {
@@ -285,7 +285,8 @@ impl Acp {
                 &**wire != "." && !call.was_told(wire, touch) && !workspace.is_ignored(path);
             if is_new && call.tell(wire, touch) && !replayed {
                 let path = Arc::clone(wire);
-                let kind = ActivityKind::Touched { path, touch, source: Source::Tool };
+                let (source, lines) = (Source::Tool, Lines::default());
+                let kind = ActivityKind::Touched { path, touch, source, lines };
                 told.push(Activity { session: id.clone(), kind });
             }
         }
@@ -316,7 +317,8 @@ impl Acp {
         let path: PathBuf = fold(&cwd.join(path));
         let wire = wire_path(self.workspace.root(), cwd, &path);
         if wire != "." && !self.workspace.is_ignored(&path) {
-            let kind = ActivityKind::Touched { path: wire.into(), touch, source };
+            let (path, lines) = (wire.into(), Lines::default());
+            let kind = ActivityKind::Touched { path, touch, source, lines };
             told.push(Activity { session: session.clone(), kind });
         }
     }

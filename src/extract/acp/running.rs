@@ -10,7 +10,7 @@ use super::update::Fields;
 use super::{Acp, terminal_command};
 use crate::extract::json::{Members, elements, text};
 use crate::extract::{output, shell, uri};
-use crate::model::{Activity, ActivityKind, SessionId, Source, Touch, wire_path};
+use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, wire_path};
 
 /// Bytes of a text that a call says of itself; what is longer is cut off.
 const LONGEST_SAID: usize = 64 * 1024;
@@ -102,6 +102,7 @@ impl Acp {
                     path: wire,
                     touch: Touch::Read,
                     source: Source::Output,
+                    lines: Lines::default(),
                 };
                 told.push(Activity { session: session.clone(), kind });
             }

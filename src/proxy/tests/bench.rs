@@ -12,8 +12,8 @@ use crate::bus::{Backlog, Bus, Subscriber};
 use crate::extract::{Access, Ask, Gate, Refusal, Target};
 use crate::line::Direction;
 use crate::model::{
-    Action, Activity, ActivityKind, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Source,
-    Touch, Via,
+    Action, Activity, ActivityKind, BlockedId, BlockedStatus, Event, Lines, SessionId, SessionKey,
+    Source, Touch, Via,
 };
 use crate::proxy::*;
 use crate::routing::{self, Decision, Orchestrator, Scope};
@@ -50,8 +50,9 @@ impl Extractor for Words {
                 (*session, ActivityKind::Performed { path, action: Action::Read })
             }
             _ => {
-                let (path, touch) = (text.as_str().into(), Touch::Read);
-                ("s", ActivityKind::Touched { path, touch, source: Source::Output })
+                let (path, lines) = (text.as_str().into(), Lines::default());
+                let (touch, source) = (Touch::Read, Source::Output);
+                ("s", ActivityKind::Touched { path, touch, source, lines })
             }
         };
         told.push(Activity { session: SessionId::new(session), kind });

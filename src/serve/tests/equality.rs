@@ -19,8 +19,8 @@ use super::fake::Fake;
 use super::{Limits, Tokens};
 use crate::bus::{Backlog, Bus, Rendered};
 use crate::model::{
-    Activity, ActivityKind, AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId,
-    SessionKey, SessionMode, Snapshot, Source, Touch, UsageReport,
+    Activity, ActivityKind, AgentId, BlockedAccess, BlockedId, BlockedStatus, Lines, SessionId,
+    SessionKey, SessionMode, Snapshot, Source, Topic, Touch, UsageReport,
 };
 use crate::routing::{Decision, ResolveError};
 use crate::serve::filter::Filter;
@@ -60,6 +60,7 @@ fn activity() -> impl Strategy<Value = ActivityKind> {
             path: path.into(),
             touch: Touch::Read,
             source: Source::Tool,
+            lines: Lines::default(),
         }),
         2 => select(vec![ActivityKind::Opened, ActivityKind::Closed, ActivityKind::Compacted]),
         3 => select(vec![ActivityKind::TurnBegan, ended, ActivityKind::Update("{}".into())]),
@@ -127,8 +128,12 @@ proptest! {
 #[test]
 fn a_hidden_session_that_showed_the_view_in_between() {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
-    let touched =
-        || ActivityKind::Touched { path: "w".into(), touch: Touch::Read, source: Source::Tool };
+    let touched = || ActivityKind::Touched {
+        path: "w".into(),
+        touch: Touch::Read,
+        source: Source::Tool,
+        lines: Lines::default(),
+    };
     runtime.unwrap().block_on(async {
         let mut stage = Stage::new(OrchestratorView::Agent(AgentId::new("lead")), 6);
         stage.join(64, false).await;
@@ -188,7 +193,7 @@ impl Stage {
         let (commands, waiting) = mpsc::channel(1_000);
         tokio::spawn(Viewer::new(Arc::new(shared), near, waiting).run());
         if wants_updates {
-            commands.send(Command::Updates).await.unwrap();
+            commands.send(Command::Want(Topic::SessionUpdate)).await.unwrap();
         }
         let client = Client { read: BufReader::new(far), sessions: BTreeMap::new() };
         self.watching = Some((commands, client));

@@ -6,8 +6,8 @@ use expect_test::expect;
 
 use crate::model::{
     Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Cost, Delta,
-    Event, FileNode, SessionId, SessionKey, SessionMode, Snapshot, Touch, TurnEnd, Usage,
-    UsageReport, Via,
+    Event, FileNode, Origin, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot,
+    Touch, TurnEnd, Usage, UsageReport, Via,
 };
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 
@@ -25,6 +25,8 @@ pub(in crate::serve) fn node(path: &str, heat: f64) -> FileNode {
         last_action: Touch::Write,
         turn_accessed: 2,
         timestamp_ms: NOW,
+        symbols: None,
+        origin: None,
     }
 }
 
@@ -46,8 +48,23 @@ pub(in crate::serve) fn delta() -> Delta {
         key: key("ui", "s-ui"),
         mode: SessionMode::SingleAgent,
         seq: 4,
-        updates: vec![node("src/ui/app.ts", 1.0)],
+        updates: vec![FileNode {
+            symbols: Some(["src/ui/app.ts::App::render".into()].into()),
+            origin: Some(Origin::Claimed),
+            ..node("src/ui/app.ts", 1.0)
+        }],
         removed: vec!["src/ui/old.ts".into()],
+    }
+}
+
+pub(in crate::serve) fn overlap() -> Overlap {
+    Overlap {
+        kind: OverlapKind::Context,
+        between: [key("ui", "s-ui"), key("api", "s-api")],
+        symbol: "src/ui/app.ts::App::render".into(),
+        path: "src/ui/app.ts".into(),
+        callers: vec![("src/main.ts::start".into(), key("api", "s-api"))],
+        timestamp_ms: NOW,
     }
 }
 
@@ -197,6 +214,14 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         Event::Turn(turn(None)),
         Event::Turn(turn(Some("the agent ended: exit status 1".into()))),
         update(),
+        Event::Overlap(overlap()),
+        Event::Overlap(Overlap {
+            kind: OverlapKind::Edit,
+            symbol: "README.md".into(),
+            path: "README.md".into(),
+            callers: Vec::new(),
+            ..overlap()
+        }),
     ];
     let lines = events.iter().map(wire::encode).chain([wire::lagged(4096)]);
     lines.map(|line| String::from_utf8(line.to_vec()).unwrap().trim_end().to_owned()).collect()

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::tracker::testing::{node_text, told};
+use crate::tracker::Symbols;
+use crate::tracker::symbols::covered;
+use crate::tracker::testing::{Functions, node_text, told};
 use crate::tracker::told::Told;
 
 /// Plays a script, one command a line, on a map that decays by half a tick with a context of one
@@ -17,10 +19,17 @@ fn check(script: &str, expected: &Expect) {
     for (at, line) in (1..).zip(script.split(',').map(str::trim)) {
         let changes = match line.split_once(' ') {
             Some((verb, path)) => {
-                let Told::Touched { path, touch, weight } = told(&format!("{verb} {path}")) else {
-                    panic!("{line}");
-                };
-                map.touch(&path, touch, weight, turn, at);
+                match told(&format!("{verb} {path}")) {
+                    Told::Touched { path, touch, weight, lines, edited, written } => {
+                        let functions: Arc<dyn Symbols> = Arc::new(Functions::default());
+                        let covered = |lines| covered(Some(&functions), &path, lines);
+                        let (symbols, edited) = (covered(&lines), edited.as_ref().map(covered));
+                        let effect = Effect { touch, weight, symbols, edited, written };
+                        map.touch(&path, &effect, turn, at);
+                    }
+                    Told::Wrote { path, written } => map.wrote(&path, written, at),
+                    told => panic!("{told:?}"),
+                }
                 continue;
             }
             None if line == "tick" => map.tick(0.5),
@@ -49,13 +58,13 @@ fn a_tick_shows_each_change_once() {
     check(
         "read a, write a, search b, tick, tick, user_provided b, tick",
         &expect![[r#"
-        4 tick
-          a 1 in write turn 0 @2
-          b 1 in search turn 0 @3
-        5 tick
-        7 tick
-          b 1 in user_provided turn 0 @6
-    "#]],
+            4 tick
+              a 1 in write turn 0 @2 claimed
+              b 1 in search turn 0 @3
+            5 tick
+            7 tick
+              b 1 in user_provided turn 0 @6
+        "#]],
     );
 }
 
@@ -169,7 +178,7 @@ fn clearing_names_everything_once() {
 #[test]
 fn a_rate_of_one_never_cools_and_is_no_change() {
     let mut map = HeatMap::default();
-    map.touch(&"a".into(), Touch::Blocked, Weight::Marked, 0, 0);
+    map.touch(&"a".into(), &Effect::new(Touch::Blocked, Weight::Marked), 0, 0);
     assert_eq!(map.tick(1.0).updates.len(), 1);
     assert_eq!(map.tick(1.0), Changes::default());
 }
@@ -178,11 +187,11 @@ fn a_rate_of_one_never_cools_and_is_no_change() {
 fn the_same_again_within_one_instant_is_no_change() {
     for (touch, weight) in [(Touch::Read, Weight::Accessed), (Touch::Blocked, Weight::Marked)] {
         let mut map = HeatMap::default();
-        map.touch(&"a".into(), touch, weight, 0, 5);
+        map.touch(&"a".into(), &Effect::new(touch, weight), 0, 5);
         assert_eq!(map.flush().updates.len(), 1);
-        map.touch(&"a".into(), touch, weight, 0, 5);
+        map.touch(&"a".into(), &Effect::new(touch, weight), 0, 5);
         assert_eq!(map.flush(), Changes::default());
-        map.touch(&"a".into(), touch, weight, 0, 6);
+        map.touch(&"a".into(), &Effect::new(touch, weight), 0, 6);
         assert_eq!(map.flush().updates.len(), 1);
     }
 }
@@ -192,13 +201,13 @@ fn what_only_the_kernel_saw_is_hot_and_never_in_context() {
     check(
         "seen read a, seen write b, tick, tick",
         &expect![[r#"
-        3 tick
-          a 1 out read turn 0 @1
-          b 1 out write turn 0 @2
-        4 tick
-          a 0.5 out read turn 0 @1
-          b 0.5 out write turn 0 @2
-    "#]],
+            3 tick
+              a 1 out read turn 0 @1
+              b 1 out write turn 0 @2 observed
+            4 tick
+              a 0.5 out read turn 0 @1
+              b 0.5 out write turn 0 @2 observed
+        "#]],
     );
 }
 
@@ -208,14 +217,14 @@ fn what_the_kernel_saw_of_a_file_in_context_is_no_news_unless_it_was_written() {
         "write a, read b, tick, end, seen read a, tick, seen write b, tick, end, end, tick",
         &expect![[r#"
             3 tick
-              a 1 in write turn 0 @1
+              a 1 in write turn 0 @1 claimed
               b 1 in read turn 0 @2
             6 tick
             8 tick
-              b 1 in write turn 0 @7
+              b 1 in write turn 0 @7 observed
             11 tick
-              a 1 out write turn 0 @1
-              b 1 out write turn 0 @7
+              a 1 out write turn 0 @1 claimed
+              b 1 out write turn 0 @7 observed
         "#]],
     );
 }

@@ -12,7 +12,7 @@ fn waiting(lines: &[&str]) -> Vec<String> {
         inbox.tell(key(name), told(activity), at);
     }
     let text = |message| match message {
-        Message::Told(_, Told::Touched { path, touch, weight }, at) => {
+        Message::Told(_, Told::Touched { path, touch, weight, .. }, at) => {
             let weight = match weight {
                 Weight::Accessed => "accessed, ",
                 Weight::Marked => "",
@@ -24,7 +24,8 @@ fn waiting(lines: &[&str]) -> Vec<String> {
             format!("usage {first_used}…{} @{at}", usage.used)
         }
         Message::Told(_, other, at) => format!("{other:?} @{at}"),
-        Message::Orchestrate(_) | Message::Forget(_) | Message::Ask(_) => {
+        Message::DiskWrote(path, at) => format!("{path} on disk @{at}"),
+        Message::Orchestrate(_) | Message::Forget(_) | Message::Join(_) | Message::Ask(_) => {
             unreachable!("nobody did")
         }
     };
@@ -111,7 +112,7 @@ fn an_agent_that_floods_loses_its_own_news_only() {
     let count = |agent: &str, is_of: fn(&Told) -> bool| {
         let of_agent = messages.iter().filter(|message| match message {
             Message::Told(key, told, _) => key.agent.as_str() == agent && is_of(told),
-            Message::Orchestrate(_) | Message::Forget(_) | Message::Ask(_) => false,
+            _ => false,
         });
         of_agent.count()
     };

@@ -17,6 +17,8 @@ fn apply(merge: &mut Merge, &(holder, verb, heat, in_context, timestamp_ms): &He
         last_action: touch(verb).unwrap_or(Touch::Read),
         turn_accessed: holder,
         timestamp_ms,
+        symbols: None,
+        origin: None,
     };
     merge.apply(holder, &Changes { updates: vec![node], removed: Vec::new() });
 }

@@ -32,7 +32,11 @@ impl Sessions {
             return Some(*number);
         }
         match told {
-            Told::Closed | Told::Compacted | Told::Model(_) | Told::Update(_) => None,
+            Told::Closed
+            | Told::Wrote { .. }
+            | Told::Compacted
+            | Told::Model(_)
+            | Told::Update(_) => None,
             Told::TurnEnded { .. } => {
                 never_began(key);
                 None
@@ -69,6 +73,7 @@ impl Sessions {
             // The last words of a prompt that winds down begin no new session.
             Told::Closed
             | Told::Touched { .. }
+            | Told::Wrote { .. }
             | Told::Usage { .. }
             | Told::Compacted
             | Told::Model(_)

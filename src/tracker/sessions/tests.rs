@@ -77,7 +77,7 @@ fn a_session_announces_itself_and_sends_one_delta_a_tick() {
             a/s read y
             tick
               a/s delta 1
-                x 1 in write turn 0 @4
+                x 1 in write turn 0 @4 claimed
                 y 1 in read turn 0 @5
             tick
             a/s opened
@@ -251,9 +251,10 @@ fn an_external_orchestrator_sees_the_whole_team() {
               a/s delta 1
                 x 1 in read turn 0 @1
               b/t delta 1
-                x 1 in write turn 0 @3
+                x 1 in write turn 0 @3 claimed
+              overlap context b/t a/s x @3
               orchestrator/team-t (orchestrator) delta 1
-                x 1 in write turn 0 @3
+                x 1 in write turn 0 @3 claimed
             b/t usage 5/50 0.25 USD
               b/t usage 5/50 0.25 USD
               orchestrator/team-t (orchestrator) usage 15/150 0.75 USD
@@ -266,16 +267,16 @@ fn an_external_orchestrator_sees_the_whole_team() {
               a/s delta 3
                 x 0.5 out read turn 0 @1
               b/t delta 2
-                x 1 out write turn 0 @3
+                x 1 out write turn 0 @3 claimed
               orchestrator/team-t (orchestrator) delta 2
-                x 1 out write turn 0 @3
+                x 1 out write turn 0 @3 claimed
             tick
               a/s delta 4
                 x 0.25 out read turn 0 @1
               b/t delta 3
-                x 0.5 out write turn 0 @3
+                x 0.5 out write turn 0 @3 claimed
               orchestrator/team-t (orchestrator) delta 3
-                x 0.5 out write turn 0 @3
+                x 0.5 out write turn 0 @3 claimed
             b/t read x
             a/s closed
               a/s delta 5
@@ -286,9 +287,9 @@ fn an_external_orchestrator_sees_the_whole_team() {
               orchestrator/team-t (orchestrator) usage 6/50 1 EUR
             tick
               b/t delta 4
-                x 1 in read turn 0 @12
+                x 1 in read turn 0 @12 claimed
               orchestrator/team-t (orchestrator) delta 4
-                x 1 in read turn 0 @12
+                x 1 in read turn 0 @12 claimed
             b/t closed
               b/t delta 5
                 x removed

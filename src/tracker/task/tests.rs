@@ -6,7 +6,7 @@ use tokio::time::{advance, timeout};
 
 use super::*;
 use crate::bus::{Backlog, Received, Subscriber};
-use crate::model::{Activity, AgentId, Event, SessionId};
+use crate::model::{Activity, AgentId, Event, SessionId, Topic};
 use crate::tracker::testing::{Client, SETTINGS, activity, event_text, key, told};
 use crate::tracker::{OrchestratorView, TrackerHandle};
 
@@ -58,7 +58,7 @@ fn at(millis: u128, text: &str) -> (u128, String) {
 #[tokio::test(start_paused = true)]
 async fn deltas_come_with_the_tick_and_all_else_at_once() {
     let mut stage = Stage::new(nobody());
-    stage.events.want_updates();
+    stage.events.want(Topic::SessionUpdate);
     advance(Duration::from_millis(30)).await;
     stage.record("a/s", "read x");
     stage.record("a/s", "usage 1/2");
@@ -197,7 +197,7 @@ async fn those_who_ask_for_the_same_snapshots_share_them() {
 async fn updates_are_told_while_somebody_wants_them_and_change_nothing() {
     let mut stage = Stage::new(nobody());
     stage.record("a/s", "update 1");
-    stage.events.want_updates();
+    stage.events.want(Topic::SessionUpdate);
     stage.record("a/s", "update 2");
     assert_eq!(stage.next().await.1, "a/s update 2");
     assert_eq!(stage.handle.snapshots().await.sessions[0].key, key("a/"), "no session began");

@@ -12,8 +12,11 @@ pub(super) fn shown(told: &[Activity]) -> String {
     let mut shown = String::new();
     for Activity { session, kind } in told {
         let told = match kind {
-            ActivityKind::Touched { path, touch, source } => {
-                format!("{} {path} ({source:?})", touch.as_str())
+            ActivityKind::Touched { path, touch, source, lines } => {
+                let ranges = lines.ranges().iter();
+                let lines: String =
+                    ranges.map(|(first, last)| format!(" {first}-{last}")).collect();
+                format!("{} {path}{lines} ({source:?})", touch.as_str())
             }
             ActivityKind::Performed { path, action } => format!("performed {action} {path}"),
             ActivityKind::TurnEnded { stop_reason, reason } => {

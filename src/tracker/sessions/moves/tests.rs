@@ -230,9 +230,9 @@ fn a_restarted_orchestrator_leaves_its_old_session_to_be_an_ordinary_one() {
             lead/l write y
             tick
               lead/l delta 5
-                y 1 in write turn 0 @11
+                y 1 in write turn 0 @11 claimed
               lead/m (orchestrator) delta 4
-                y 1 in write turn 0 @11
+                y 1 in write turn 0 @11 claimed
             orchestrate a/s
             lead/m closed
               lead/m (orchestrator) delta 5
@@ -243,7 +243,7 @@ fn a_restarted_orchestrator_leaves_its_old_session_to_be_an_ordinary_one() {
               lead/ (orchestrator) snapshot 0
               lead/ (orchestrator) delta 1
                 x 1 in read turn 0 @2
-                y 1 in write turn 0 @11
+                y 1 in write turn 0 @11 claimed
               lead/ (orchestrator) usage 10/100
             tick
         "#]],

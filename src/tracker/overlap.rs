@@ -1,0 +1,174 @@
+//! Where two agents are at the same symbol: one edited what the other edited too, or has in its
+//! context. Knows who has which file in context, and what of that was told; the maps are others'.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::heat::{Changes, Hold};
+use crate::model::OverlapKind;
+
+/// Names a session.
+type Number = u64;
+
+/// An overlap of two sessions at one symbol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Found {
+    pub(super) kind: OverlapKind,
+    /// Whether of the two the first edited it.
+    pub(super) by_first: bool,
+}
+
+#[derive(Default, Debug)]
+pub(super) struct Overlaps {
+    files: HashMap<Arc<str>, File>,
+}
+
+/// A file that is in somebody's context.
+#[derive(Default, Debug)]
+struct File {
+    holders: Vec<Number>,
+    /// What stands between two of them, by symbol.
+    told: HashMap<(Number, Number), BTreeMap<Arc<str>, Found>>,
+}
+
+impl Overlaps {
+    /// Takes over what changed in the map of `number`, and returns the files of which it now has
+    /// others beside it.
+    pub(super) fn take(&mut self, number: Number, changes: &Changes) -> Vec<Arc<str>> {
+        let mut shared = Vec::new();
+        for node in &changes.updates {
+            if !node.in_context {
+                self.leave(number, &node.path);
+                continue;
+            }
+            let file = self.files.entry(Arc::clone(&node.path)).or_default();
+            if !file.holders.contains(&number) {
+                file.holders.push(number);
+            }
+            if file.holders.len() > 1 {
+                shared.push(Arc::clone(&node.path));
+            }
+        }
+        for path in &changes.removed {
+            self.leave(number, path);
+        }
+        shared
+    }
+
+    /// The sessions that have the file in context.
+    pub(super) fn holders(&self, path: &str) -> &[Number] {
+        self.files.get(path).map_or(&[], |file| &file.holders)
+    }
+
+    /// Takes note of all that there is between two sessions at a file, and returns what of it is
+    /// news.
+    pub(super) fn note(
+        &mut self,
+        path: &str,
+        between: (Number, Number),
+        found: BTreeMap<Arc<str>, Found>,
+    ) -> Vec<(Arc<str>, Found)> {
+        let Some(file) = self.files.get_mut(path) else { return Vec::new() };
+        let told = file.told.get(&between);
+        let is_news = |(symbol, found): &(&Arc<str>, &Found)| {
+            told.is_none_or(|told| told.get(*symbol) != Some(*found))
+        };
+        let news = found.iter().filter(is_news).map(|(symbol, found)| (Arc::clone(symbol), *found));
+        let news = news.collect();
+        if found.is_empty() {
+            file.told.remove(&between);
+        } else {
+            file.told.insert(between, found);
+        }
+        news
+    }
+
+    fn leave(&mut self, number: Number, path: &Arc<str>) {
+        let Some(file) = self.files.get_mut(path) else { return };
+        file.holders.retain(|holder| *holder != number);
+        file.told.retain(|between, _| between.0 != number && between.1 != number);
+        if file.holders.is_empty() {
+            self.files.remove(path);
+        }
+    }
+}
+
+/// All that there is between two sessions that have the file at `path` in context. What is not
+/// known in symbols is taken for the whole file.
+pub(super) fn between(
+    path: &Arc<str>,
+    first: Hold<'_>,
+    second: Hold<'_>,
+) -> BTreeMap<Arc<str>, Found> {
+    let mut all = BTreeMap::new();
+    for (editor, other, by_first) in [(first, second, true), (second, first, false)] {
+        let Some(edited) = editor.edited else { continue };
+        if edited.is_empty() {
+            let kind = match other.edited {
+                None => OverlapKind::Context,
+                Some([]) => OverlapKind::Edit,
+                // Told by the symbols that the other edited.
+                Some(_) => continue,
+            };
+            all.entry(Arc::clone(path)).or_insert(Found { kind, by_first });
+        }
+        for symbol in edited {
+            let is_among = |symbols: &[Arc<str>]| symbols.is_empty() || symbols.contains(symbol);
+            let kind = if other.edited.is_some_and(is_among) {
+                OverlapKind::Edit
+            } else if other.symbols.is_none_or(is_among) {
+                OverlapKind::Context
+            } else {
+                continue;
+            };
+            all.entry(Arc::clone(symbol)).or_insert(Found { kind, by_first });
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn symbols(names: &str) -> Vec<Arc<str>> {
+        names.split_whitespace().map(Arc::from).collect()
+    }
+
+    /// `-` for what is not known or was not done, `*` for an edit of who knows what.
+    fn check(first: (&str, &str), second: (&str, &str), expected: &str) {
+        let known = |names: &str| (names != "-").then(|| symbols(names.trim_matches('*')));
+        let (of_first, of_second) = (known(first.0), known(second.0));
+        let (by_first, by_second) = (known(first.1), known(second.1));
+        let one =
+            Hold { symbols: of_first.as_deref(), edited: by_first.as_deref(), timestamp_ms: 0 };
+        let two =
+            Hold { symbols: of_second.as_deref(), edited: by_second.as_deref(), timestamp_ms: 0 };
+        let all = between(&"f".into(), one, two);
+        let text = |(symbol, found): (&Arc<str>, &Found)| {
+            let side = if found.by_first { 1 } else { 2 };
+            format!("{} {symbol} {side}", found.kind.as_str())
+        };
+        let all: Vec<_> = all.iter().map(text).collect();
+        assert_eq!(all.join(", "), expected, "{first:?} {second:?}");
+    }
+
+    #[test]
+    fn edits_meet_edits_and_what_others_have_in_context() {
+        check(("a b", "-"), ("a", "-"), "");
+        check(("a", "a"), ("b", "b"), "");
+        check(("a", "a"), ("a b", "b"), "context a 1");
+        check(("a", "a"), ("a", "a"), "edit a 1");
+        check(("a b", "a"), ("a b", "b"), "context a 1, context b 2");
+        check(("-", "-"), ("a b", "a"), "context a 2");
+    }
+
+    #[test]
+    fn what_is_not_known_is_the_whole_file() {
+        check(("-", "*"), ("-", "-"), "context f 1");
+        check(("-", "*"), ("-", "*"), "edit f 1");
+        check(("-", "*"), ("a", "-"), "context f 1");
+        check(("-", "*"), ("a b", "a"), "edit a 2");
+        check(("a", "a"), ("-", "-"), "context a 1");
+    }
+}

@@ -1,0 +1,67 @@
+//! Tells of overlaps: between sessions of different agents, as they come up.
+
+use std::sync::Arc;
+
+use super::{Number, Sessions};
+use crate::model::{Event, Overlap, SessionKey};
+use crate::tracker::overlap::{Found, between};
+use crate::tracker::symbols::MOST;
+
+impl Sessions {
+    /// Compares what `number` has of a file in context with what the other agents have of it.
+    pub(super) fn tell_overlaps(&mut self, number: Number, path: &Arc<str>) {
+        let Some(session) = self.live.get(&number) else { return };
+        let Some(hold) = session.map.hold(path) else { return };
+        let others: Vec<_> = self.overlaps.holders(path).to_vec();
+        let mut all = Vec::new();
+        for other in others {
+            // An agent knows what its own sessions do.
+            let Some(with) = self.live.get(&other).filter(|it| it.key.agent != session.key.agent)
+            else {
+                continue;
+            };
+            let Some(its_hold) = with.map.hold(path) else { continue };
+            // The order of the two is always the same, whoever moves.
+            let is_first = number < other;
+            let (first, second) = if is_first { (hold, its_hold) } else { (its_hold, hold) };
+            let (numbers, keys) = if is_first {
+                ((number, other), [&session.key, &with.key])
+            } else {
+                ((other, number), [&with.key, &session.key])
+            };
+            let found = between(path, first, second);
+            let timestamp_ms = first.timestamp_ms.max(second.timestamp_ms);
+            for (symbol, Found { kind, by_first }) in self.overlaps.note(path, numbers, found) {
+                let [first, second] = keys.map(SessionKey::clone);
+                let between = if by_first { [first, second] } else { [second, first] };
+                let callers = Vec::new();
+                let path = Arc::clone(path);
+                all.push(Overlap { kind, between, symbol, path, callers, timestamp_ms });
+            }
+        }
+        for mut overlap in all {
+            overlap.callers = self.callers_in_context(&overlap.symbol);
+            self.events.push(Event::Overlap(overlap));
+        }
+    }
+
+    /// The callers of a symbol that somebody has in context, and who.
+    fn callers_in_context(&self, symbol: &str) -> Vec<(Arc<str>, SessionKey)> {
+        let Some(symbols) = &self.symbols else { return Vec::new() };
+        let mut known = Vec::new();
+        for caller in symbols.callers(symbol) {
+            let path = caller.split_once("::").map_or(&*caller, |(path, _)| path);
+            for holder in self.overlaps.holders(path) {
+                let Some(session) = self.live.get(holder) else { continue };
+                let held = session.map.hold(path).and_then(|hold| hold.symbols);
+                if held.is_some_and(|held| held.contains(&caller)) {
+                    known.push((Arc::clone(&caller), session.key.clone()));
+                }
+                if known.len() == MOST {
+                    return known;
+                }
+            }
+        }
+        known
+    }
+}

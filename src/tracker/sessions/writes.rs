@@ -1,0 +1,148 @@
+//! What touches say of symbols and writes, and what the disk shows written of itself.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use tracing::warn;
+
+use super::{Number, Sessions};
+use crate::model::{Lines, SessionKey, TimestampMs, Touch};
+use crate::tracker::heat::{Effect, HeatMap, SAME_WRITE_MS};
+use crate::tracker::symbols::{Symbols, Write, covered};
+use crate::tracker::told::{Told, Weight, Written};
+
+/// Files that the disk shows written and no agent told of; past it more are left out, with a
+/// warning.
+const MOST_UNCLAIMED: usize = 10_000;
+
+/// Whose the nodes of the disk are in the merged view: no session's, and behind them all.
+const DISK: Number = Number::MAX;
+
+/// What was written, nobody knows by whom.
+#[derive(Default, Debug)]
+pub(super) struct OnDisk {
+    map: HeatMap,
+    /// When, the oldest first: an agent may yet tell of it.
+    unclaimed: IndexMap<Arc<str>, TimestampMs>,
+    is_full: bool,
+}
+
+impl Sessions {
+    pub(in crate::tracker) fn join(&mut self, symbols: Arc<dyn Symbols>) {
+        self.symbols = Some(symbols);
+    }
+
+    /// Takes in a touch, or more of a write.
+    pub(super) fn touch(&mut self, number: Number, told: Told, at: TimestampMs) {
+        let (path, written) = match &told {
+            Told::Touched { path, written, .. } | Told::Wrote { path, written } => {
+                (Arc::clone(path), *written)
+            }
+            _ => return,
+        };
+        let Some(session) = self.live.get_mut(&number) else { return };
+        let is_touch = matches!(told, Told::Touched { .. });
+        let load = self.agents.get_mut(&session.key.agent);
+        let has_room = || load.is_some_and(|load| load.take_node(&session.key, self.limits.nodes));
+        if !session.map.contains(&path) && !(is_touch && has_room()) {
+            return;
+        }
+        let seen_at = self.claim(&path, written, at);
+        let Some(session) = self.live.get_mut(&number) else { return };
+        if let Told::Touched { touch, weight, lines, edited, .. } = told {
+            let symbols = self.symbols.as_ref();
+            if let (Some(symbols), true) = (symbols, written != Written::default()) {
+                let lines = edited.as_ref().unwrap_or(&lines);
+                tell(&**symbols, &path, lines, &session.key, at);
+            }
+            let edited = edited.map(|edited| covered(symbols, &path, &edited));
+            let symbols = covered(symbols, &path, &lines);
+            let effect = Effect { touch, weight, symbols, edited, written };
+            session.map.touch(&path, &effect, session.turns.current(), at);
+        } else {
+            session.map.wrote(&path, written, at);
+        }
+        if let Some(at) = seen_at {
+            session.map.wrote(&path, Written { seen: true, ..Written::default() }, at);
+        }
+    }
+
+    /// Takes in that the disk shows a file written: by whoever told of it just before, else for all
+    /// that is known by nobody of the team.
+    pub(in crate::tracker) fn disk_wrote(&mut self, path: Arc<str>, at: TimestampMs) {
+        let seen = Written { seen: true, ..Written::default() };
+        let mut is_told = false;
+        for (number, session) in &mut self.live {
+            if session.map.knows_write(&path, at) {
+                is_told = true;
+                session.map.wrote(&path, seen, at);
+                self.active.insert(*number);
+            }
+        }
+        if !is_told && self.on_disk.note(&path, at) && self.view.is_some() {
+            let effect = Effect { written: seen, ..Effect::new(Touch::Write, Weight::Marked) };
+            self.on_disk.map.touch(&path, &effect, 0, at);
+        }
+    }
+
+    /// With a decay rate, a tick passes.
+    pub(super) fn flush_disk(&mut self, decay_rate: Option<f64>) {
+        let map = &mut self.on_disk.map;
+        if !map.is_active() {
+            return;
+        }
+        let changes = match decay_rate {
+            Some(rate) => map.tick(rate),
+            None => map.flush(),
+        };
+        if let (Some(view), false) = (&mut self.view, changes.is_empty()) {
+            view.merge.apply(DISK, &changes);
+            self.stirred = true;
+        }
+    }
+
+    /// Lets an agent have what the disk showed of a write that it tells of; returns when that was.
+    fn claim(&mut self, path: &Arc<str>, written: Written, at: TimestampMs) -> Option<TimestampMs> {
+        if written == Written::default() {
+            return None;
+        }
+        let shown_at = self.on_disk.unclaimed.get(path).copied();
+        let shown_at = shown_at.filter(|shown| shown.abs_diff(at) <= SAME_WRITE_MS)?;
+        self.on_disk.unclaimed.shift_remove(path);
+        let changes = self.on_disk.map.remove(path);
+        if let Some(view) = &mut self.view {
+            view.merge.apply(DISK, &changes);
+        }
+        Some(shown_at)
+    }
+}
+
+impl OnDisk {
+    /// False if there is no room for it.
+    fn note(&mut self, path: &Arc<str>, at: TimestampMs) -> bool {
+        while let Some((_, oldest)) = self.unclaimed.first()
+            && at.saturating_sub(*oldest) > SAME_WRITE_MS
+        {
+            self.unclaimed.shift_remove_index(0);
+        }
+        self.unclaimed.shift_remove(path);
+        let has_room = self.unclaimed.len() < MOST_UNCLAIMED;
+        if has_room {
+            self.unclaimed.insert(Arc::clone(path), at);
+        } else if !self.is_full {
+            warn!("more files are written by others than the map takes");
+        }
+        self.is_full = !has_room;
+        has_room
+    }
+}
+
+fn tell(
+    symbols: &dyn Symbols,
+    path: &str,
+    lines: &Lines,
+    by: &SessionKey,
+    timestamp_ms: TimestampMs,
+) {
+    symbols.wrote(&Write { path, lines, by, timestamp_ms });
+}

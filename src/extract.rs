@@ -145,4 +145,6 @@ pub trait Workspace: Send + Sync {
     /// Whether the path (absolute) is kept out of the map: `.git`, `node_modules`, `target`, …,
     /// and what the workspace's ignore files name.
     fn is_ignored(&self, path: &Path) -> bool;
+    /// The text of a file (absolute) that has no more than `longest` bytes.
+    fn text(&self, path: &Path, longest: usize) -> Option<String>;
 }

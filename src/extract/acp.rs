@@ -6,9 +6,11 @@
 mod call;
 mod chunks;
 mod failure;
+mod files;
 mod frame;
 mod gate;
 mod input;
+mod lines;
 mod models;
 mod named;
 mod observe;

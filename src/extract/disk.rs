@@ -1,13 +1,16 @@
 //! The workspace as it lies on disk: what exists, and what its ignore files keep out of the map.
 
 use std::collections::HashMap;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use nix::fcntl::OFlag;
 
 use super::Workspace;
 
@@ -99,6 +102,20 @@ fn is_named(matchers: &[Arc<Gitignore>], path: &Path, is_dir: bool) -> bool {
     false
 }
 
+/// Reads a file without waiting for what is none, such as a pipe.
+fn read(path: &Path, longest: usize) -> std::io::Result<Option<String>> {
+    let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() || metadata.len() > longest as u64 {
+        return Ok(None);
+    }
+    // It may have grown meanwhile.
+    let mut text = String::new();
+    file.take(longest as u64 + 1).read_to_string(&mut text)?;
+    Ok(Some(text).filter(|text| text.len() <= longest))
+}
+
 impl Workspace for DiskWorkspace {
     fn root(&self) -> &Path {
         &self.root
@@ -110,6 +127,10 @@ impl Workspace for DiskWorkspace {
 
     fn is_dir(&self, path: &Path) -> bool {
         self.root.join(path).is_dir()
+    }
+
+    fn text(&self, path: &Path, longest: usize) -> Option<String> {
+        read(path, longest).ok().flatten()
     }
 
     fn is_ignored(&self, path: &Path) -> bool {

@@ -1,6 +1,6 @@
 //! A workspace that tests make up, rooted at `/w` unless told otherwise.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::Workspace;
@@ -10,6 +10,7 @@ use crate::model::fold;
 pub(crate) struct Sample {
     root: PathBuf,
     files: HashSet<PathBuf>,
+    texts: HashMap<PathBuf, String>,
 }
 
 impl Sample {
@@ -21,7 +22,12 @@ impl Sample {
     pub(crate) fn at(root: &str, files: &[&str]) -> Self {
         let root = PathBuf::from(root);
         let files = files.iter().map(|file| root.join(file)).collect();
-        Self { root, files }
+        Self { root, files, texts: HashMap::new() }
+    }
+
+    pub(crate) fn with_text(mut self, file: &str, text: &str) -> Self {
+        self.texts.insert(self.root.join(file), text.to_owned());
+        self
     }
 }
 
@@ -38,6 +44,10 @@ impl Workspace for Sample {
     fn is_dir(&self, path: &Path) -> bool {
         let path = fold(path);
         path == self.root || self.files.iter().any(|file| *file != path && file.starts_with(&path))
+    }
+
+    fn text(&self, path: &Path, longest: usize) -> Option<String> {
+        self.texts.get(&fold(path)).filter(|text| text.len() <= longest).cloned()
     }
 
     fn is_ignored(&self, path: &Path) -> bool {

@@ -9,7 +9,7 @@ use indexmap::{IndexMap, IndexSet};
 
 use super::symbols::joined;
 use super::told::{Weight, Written};
-use crate::model::{FileNode, Origin, TimestampMs, Touch};
+use crate::model::{FileNode, Lines, Origin, TimestampMs, Touch};
 
 /// Below this heat a node is gone.
 const COLD: f64 = 0.01;
@@ -59,6 +59,8 @@ struct Writes {
     /// Symbols that the session's agent edited, in order; none if it is not known which; None if it
     /// edited nothing of what is in its context.
     edited: Option<Arc<[Arc<str>]>>,
+    /// The lines of the last edit, if they are known.
+    lines: Lines,
 }
 
 /// What a touch does to a node.
@@ -70,13 +72,16 @@ pub(super) struct Effect {
     pub(super) symbols: Vec<Arc<str>>,
     /// As of [`Writes`].
     pub(super) edited: Option<Vec<Arc<str>>>,
+    /// Those that are edited, if they are known.
+    pub(super) lines: Lines,
     pub(super) written: Written,
 }
 
 impl Effect {
     /// One that says nothing of symbols and writes.
     pub(super) fn new(touch: Touch, weight: Weight) -> Self {
-        Self { touch, weight, symbols: Vec::new(), edited: None, written: Written::default() }
+        let (lines, written) = (Lines::default(), Written::default());
+        Self { touch, weight, symbols: Vec::new(), edited: None, lines, written }
     }
 }
 
@@ -108,7 +113,8 @@ impl HeatMap {
         let was_in_context = known.is_some_and(|node| node.in_context);
         let accessed = effect.weight == Weight::Accessed;
         if was_in_context && effect.weight == Weight::Glimpsed {
-            return;
+            // A write may have been merged with it.
+            return self.wrote(path, effect.written, at);
         }
         let in_context = accessed || was_in_context;
         let mut writes = held.and_then(|held| held.writes.clone());
@@ -117,6 +123,9 @@ impl HeatMap {
         }
         if let (Some(writes), Some(edited)) = (&mut writes, &effect.edited) {
             writes.edit(edited);
+        }
+        if let (Some(writes), true) = (&mut writes, effect.lines.are_known()) {
+            writes.lines = effect.lines.clone();
         }
         let symbols = known.and_then(|node| node.symbols.as_ref());
         let node = FileNode {
@@ -143,7 +152,7 @@ impl HeatMap {
     /// not on the map.
     pub(super) fn wrote(&mut self, path: &Arc<str>, written: Written, at: TimestampMs) {
         let place = self.context.get_mut(path).or_else(|| self.cooling.get_mut(path));
-        let Some(held) = place else { return };
+        let Some(held) = place.filter(|_| written != Written::default()) else { return };
         let writes = held.writes.get_or_insert_default();
         writes.note(written, at);
         if held.node.origin != writes.origin() {
@@ -159,6 +168,27 @@ impl HeatMap {
             let of_it = |told: &TimestampMs| told.abs_diff(at) <= SAME_WRITE_MS;
             writes.claimed_at.iter().chain(&writes.seen_at).any(of_it)
         })
+    }
+
+    /// The lines that were edited in the write that the disk shows at `at`, if they are known.
+    pub(super) fn edited_lines(&self, path: &str, at: TimestampMs) -> Option<&Lines> {
+        let writes = self.context.get(path)?.writes.as_ref()?;
+        let of_it = writes.claimed_at.is_some_and(|told| told.abs_diff(at) <= SAME_WRITE_MS);
+        Some(&writes.lines).filter(|lines| of_it && lines.are_known())
+    }
+
+    /// Adds symbols to what was edited of a file in context.
+    pub(super) fn learn(&mut self, path: &Arc<str>, symbols: &[Arc<str>]) {
+        let Some(Held { node, writes: Some(writes) }) = self.context.get_mut(path) else { return };
+        if symbols.is_empty() {
+            return;
+        }
+        let before = (node.symbols.clone(), writes.edited.clone());
+        node.symbols = joined(node.symbols.as_ref(), symbols);
+        writes.edit(symbols);
+        if before != (node.symbols.clone(), writes.edited.clone()) {
+            self.fresh.insert(Arc::clone(path));
+        }
     }
 
     /// What of the file is in context; None if it is not.

@@ -49,6 +49,19 @@ pub(super) fn covered(
     covered
 }
 
+/// What an edit of `lines` edits: nothing in particular where it is known to be of none of the file's
+/// symbols, and the file (none of them) where it is not known what it is of.
+pub(super) fn edited_by(
+    symbols: Option<&Arc<dyn Symbols>>,
+    path: &str,
+    lines: &Lines,
+) -> Option<Vec<Arc<str>>> {
+    let edited = covered(symbols, path, lines);
+    let beside =
+        edited.is_empty() && lines.are_known() && !covered(symbols, path, &Lines::all()).is_empty();
+    (!beside).then_some(edited)
+}
+
 /// `known` and what came to it, in order; None if there is nothing.
 pub(super) fn joined(known: Option<&Arc<[Arc<str>]>>, new: &[Arc<str>]) -> Option<Arc<[Arc<str>]>> {
     let Some(known) = known else { return (!new.is_empty()).then(|| new.into()) };

@@ -34,4 +34,5 @@ mod stream;
 mod survivors;
 mod terminals;
 mod tidy;
+mod tracking;
 mod violations;

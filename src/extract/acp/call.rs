@@ -4,6 +4,7 @@
 //! named stays named. Knows nothing of turns and of the wire.
 
 mod asked;
+mod lines;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -64,6 +65,7 @@ pub(crate) struct Call {
     unreadable: bool,
     /// What the last message changed may be a new touch.
     has_news: bool,
+    lines: lines::Known,
     told: HashSet<(Arc<str>, Touch)>,
     performed: HashSet<(Arc<str>, Action)>,
 }
@@ -100,7 +102,7 @@ impl Call {
             // What a search finds is its answer, not what it was asked to look at.
             let is_hit = self.kind == Some(ToolKind::Search)
                 && answers
-                && (location.has_line || names_already);
+                && (location.line.is_some() || names_already);
             if !is_hit {
                 self.unreadable |= !keep(&mut self.locations, &location.path);
             }
@@ -319,12 +321,13 @@ impl Call {
 
     /// What is written. Some makers' diffs have the bare name of a file that is named whole beside.
     fn written(&self) -> impl Iterator<Item = &String> {
-        let whole = |path: &String| {
-            let mut named = self.locations.iter().chain(&self.paths);
-            let is_it = |named: &&String| named.rsplit('/').next() == Some(path);
-            if path.contains('/') { None } else { named.find(is_it) }
-        };
-        self.written.iter().map(move |path| whole(path).unwrap_or(path))
+        self.written.iter().map(|path| self.whole(path))
+    }
+
+    fn whole<'a>(&'a self, path: &'a String) -> &'a String {
+        let mut named = self.locations.iter().chain(&self.paths);
+        let is_it = |named: &&String| named.rsplit('/').next() == Some(path);
+        if path.contains('/') { path } else { named.find(is_it).unwrap_or(path) }
     }
 
     /// Where its commands run.

@@ -106,7 +106,7 @@ impl Acp {
             };
             let path = uri.and_then(|uri| uri::path_of(&uri)).filter(|path| path.is_absolute());
             if let Some(path) = path {
-                self.touched(session, &path, touch, Source::Prompt, told);
+                self.touched(session, &path, touch, Source::Prompt, Lines::default(), told);
             }
         }
     }
@@ -187,10 +187,8 @@ impl Acp {
                 }
             }
             "fs/read_text_file" | "fs/write_text_file" => {
-                let write = method == "fs/write_text_file";
-                let touch = if write { Touch::Write } else { Touch::Read };
                 if let Some(path) = params.text("path").and_then(|path| uri::path_of(&path)) {
-                    self.touched(&session, &path, touch, Source::Request, told);
+                    self.file(&session, &path, method == "fs/write_text_file", frame, told);
                 }
             }
             "terminal/create" => self.terminal(session, &params, frame, told),
@@ -277,19 +275,24 @@ impl Acp {
         let replayed = session.replays();
         let call = session.remember_call(&fields.id);
         call.absorb(fields, &cwd, workspace);
+        if !replayed {
+            call.absorb_lines(fields, &cwd, workspace);
+        }
         let completed = call.is_completed();
         let touches = if call.has_news() { call.touches(&cwd, workspace) } else { Vec::new() };
-        for Touched { path, wire, touch } in &touches {
-            let touch = *touch;
-            let is_new =
-                &**wire != "." && !call.was_told(wire, touch) && !workspace.is_ignored(path);
-            if is_new && call.tell(wire, touch) && !replayed {
+        for touched in &touches {
+            let Touched { path, wire, touch } = touched;
+            let (touch, was_told) = (*touch, call.was_told(wire, *touch));
+            let is_new = call.tell_lines(touched) || !was_told;
+            let is_new = is_new && &**wire != "." && !workspace.is_ignored(path);
+            if is_new && (was_told || call.tell(wire, touch)) && !replayed {
                 let path = Arc::clone(wire);
-                let (source, lines) = (Source::Tool, Lines::default());
+                let (source, lines) = (Source::Tool, call.lines_of(touched));
                 let kind = ActivityKind::Touched { path, touch, source, lines };
                 told.push(Activity { session: id.clone(), kind });
             }
         }
+        call.told_lines();
         if !replayed {
             let kind = runs(fields, call.ended(), &cwd);
             told.extend(kind.map(|kind| Activity { session: id.clone(), kind }));
@@ -304,23 +307,26 @@ impl Acp {
         }
     }
 
-    /// Tells a touch outside of tool calls.
+    /// Tells a touch outside of tool calls; false if nobody wants it on the map.
     pub(super) fn touched(
         &self,
         session: &SessionId,
         path: &Path,
         touch: Touch,
         source: Source,
+        lines: Lines,
         told: &mut Vec<Activity>,
-    ) {
+    ) -> bool {
         let cwd = self.sessions.cwd(session);
         let path: PathBuf = fold(&cwd.join(path));
         let wire = wire_path(self.workspace.root(), cwd, &path);
-        if wire != "." && !self.workspace.is_ignored(&path) {
-            let (path, lines) = (wire.into(), Lines::default());
+        let is_on_map = wire != "." && !self.workspace.is_ignored(&path);
+        if is_on_map {
+            let path = wire.into();
             let kind = ActivityKind::Touched { path, touch, source, lines };
             told.push(Activity { session: session.clone(), kind });
         }
+        is_on_map
     }
 }
 

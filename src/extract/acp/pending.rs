@@ -42,6 +42,11 @@ pub(crate) enum OfAgent {
         session: SessionId,
         terminal: String,
     },
+    /// That the file is written.
+    Write {
+        session: SessionId,
+        path: PathBuf,
+    },
     /// That the terminal ends.
     Exit {
         session: SessionId,

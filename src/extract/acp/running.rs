@@ -34,7 +34,7 @@ impl Acp {
         for command in terminal_command(params).into_iter().flatten() {
             let reading = shell::read(&command, &cwd, &*self.workspace);
             for (path, touch) in reading.named.iter().filter_map(plain_touch) {
-                self.touched(&session, &path, touch, Source::Request, told);
+                self.touched(&session, &path, touch, Source::Request, Lines::default(), told);
             }
         }
         if let Some(id) = frame.id {
@@ -65,6 +65,11 @@ impl Acp {
                 }
                 if let Some(output) = text("output") {
                     self.output(&session, terminal, &output, told);
+                }
+            }
+            OfAgent::Write { session, path } => {
+                if frame.result.is_some() {
+                    self.written(&session, &path, told);
                 }
             }
             OfAgent::Exit { session, terminal } => self.terminal_exited(&session, &terminal),

@@ -5,6 +5,7 @@
 mod corpus;
 mod failing;
 mod gate;
+mod lines;
 mod makers;
 mod models;
 mod observe;

@@ -29,6 +29,8 @@ pub(crate) struct Fields<'a> {
     pub(crate) locations: Vec<Location>,
     /// What the diffs in its content write.
     pub(crate) diffs: Vec<String>,
+    /// What diffs of one file change.
+    pub(crate) edits: Vec<Edit<'a>>,
     /// What they copy from.
     pub(crate) copied: Vec<String>,
     /// Texts of its content, as the JSON they came as: they are long, and rarely looked at.
@@ -41,8 +43,16 @@ pub(crate) struct Fields<'a> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Location {
     pub(crate) path: String,
-    /// Whether it points into the file.
-    pub(crate) has_line: bool,
+    /// The line of the file that it points to.
+    pub(crate) line: Option<u32>,
+}
+
+/// A change of a file, its texts as the JSON they came as.
+#[derive(Debug)]
+pub(crate) struct Edit<'a> {
+    pub(crate) path: String,
+    pub(crate) old: Option<&'a str>,
+    pub(crate) new: Option<&'a str>,
 }
 
 impl<'a> Fields<'a> {
@@ -56,6 +66,7 @@ impl<'a> Fields<'a> {
             title: members.text("title"),
             locations: Vec::new(),
             diffs: Vec::new(),
+            edits: Vec::new(),
             copied: Vec::new(),
             texts: Vec::new(),
             input: members.get("rawInput").filter(|raw| !matches!(*raw, "null" | "{}")),
@@ -63,9 +74,9 @@ impl<'a> Fields<'a> {
         };
         for location in members.get("locations").and_then(elements).unwrap_or_default() {
             let Some(location) = Members::of(location) else { continue };
-            let has_line = location.get("line").is_some_and(|line| line != "null");
+            let line = location.get("line").and_then(typed);
             if let Some(path) = fields.path(&location, "path") {
-                fields.locations.push(Location { path, has_line });
+                fields.locations.push(Location { path, line });
             }
         }
         if let Some(content) = members.get("content") {
@@ -82,8 +93,11 @@ impl<'a> Fields<'a> {
         match item.text("type").as_deref() {
             Some("diff") => {
                 let known = self.diffs.len();
-                let path = self.path(&item, "path");
-                self.diffs.extend(path);
+                if let Some(path) = self.path(&item, "path") {
+                    let (old, new) = (item.get("oldText"), item.get("newText"));
+                    self.edits.push(Edit { path: path.clone(), old, new });
+                    self.diffs.push(path);
+                }
                 // As version 2 has them: many files in one diff.
                 let changes = item.get("changes").filter(|raw| *raw != "null");
                 for change in changes.and_then(elements).unwrap_or_default() {

@@ -233,7 +233,7 @@ fn each_line_is_exactly_that() {
         {"type":"snapshot","agent_id":"lead","session_id":"s-lead","session_mode":"orchestrator","seq":7,"nodes":{"src/ui/app.ts":{"path":"src/ui/app.ts","heat":1.0,"in_context":true,"last_action":"write","turn_accessed":2,"timestamp_ms":1760000000000},"/etc/hosts":{"path":"/etc/hosts","heat":0.25,"in_context":false,"last_action":"write","turn_accessed":2,"timestamp_ms":1760000000000}}}
         {"type":"snapshot","agent_id":"","session_id":"","session_mode":"single_agent","seq":0,"nodes":{}}
         {"type":"snapshot","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","seq":3,"nodes":{}}
-        {"type":"delta","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","seq":4,"updates":[{"path":"src/ui/app.ts","heat":1.0,"in_context":true,"last_action":"write","turn_accessed":2,"timestamp_ms":1760000000000}],"removed":["src/ui/old.ts"]}
+        {"type":"delta","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","seq":4,"updates":[{"path":"src/ui/app.ts","heat":1.0,"in_context":true,"last_action":"write","turn_accessed":2,"timestamp_ms":1760000000000,"symbols":["src/ui/app.ts::App::render"],"origin":"claimed"}],"removed":["src/ui/old.ts"]}
         {"type":"usage","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","used":12000,"size":200000,"cost":{"amount":0.042,"currency":"USD"}}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"read","timestamp_ms":1760000000000,"id":"b1","status":"pending","owners":["api"],"orchestrator":{"agent_id":"lead","session_id":"s-lead"},"via":"fs"}
         {"type":"blocked","agent_id":"ui","session_id":"s-ui","session_mode":"single_agent","path":"src/api/routes.ts","action":"write","timestamp_ms":1760000000000,"id":"b1","status":"denied","owners":[],"orchestrator":null,"via":"terminal"}
@@ -244,6 +244,8 @@ fn each_line_is_exactly_that() {
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn"}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"error","reason":"the agent ended: exit status 1"}
         {"type":"session_update","agent_id":"ui","session_id":"s-ui","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}
+        {"type":"overlap","kind":"context","agents":[{"agent_id":"ui","session_id":"s-ui"},{"agent_id":"api","session_id":"s-api"}],"symbol":"src/ui/app.ts::App::render","path":"src/ui/app.ts","callers":[{"symbol":"src/main.ts::start","agent_id":"api","session_id":"s-api"}],"timestamp_ms":1760000000000}
+        {"type":"overlap","kind":"edit","agents":[{"agent_id":"ui","session_id":"s-ui"},{"agent_id":"api","session_id":"s-api"}],"symbol":"README.md","path":"README.md","callers":[],"timestamp_ms":1760000000000}
         {"type":"lagged","missed":4096}"#]].assert_eq(&lines().join("\n"));
 }
 

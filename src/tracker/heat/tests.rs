@@ -24,7 +24,8 @@ fn check(script: &str, expected: &Expect) {
                         let functions: Arc<dyn Symbols> = Arc::new(Functions::default());
                         let covered = |lines| covered(Some(&functions), &path, lines);
                         let (symbols, edited) = (covered(&lines), edited.as_ref().map(covered));
-                        let effect = Effect { touch, weight, symbols, edited, written };
+                        let effect =
+                            Effect { symbols, edited, written, ..Effect::new(touch, weight) };
                         map.touch(&path, &effect, turn, at);
                     }
                     Told::Wrote { path, written } => map.wrote(&path, written, at),

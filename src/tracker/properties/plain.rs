@@ -194,10 +194,9 @@ impl Plain {
             return;
         }
         session.wrote(path, claimed, seen, at);
-        if let Some(shown) = self.unclaimed.get(path).copied().filter(|shown| at - shown <= 5_000) {
-            self.unclaimed.remove(path);
-            self.disk.nodes.remove(path);
-            self.disk.writes.remove(path);
+        self.disk.nodes.remove(path);
+        self.disk.writes.remove(path);
+        if let Some(shown) = self.unclaimed.remove(path).filter(|shown| at - shown <= 5_000) {
             session.wrote(path, false, true, shown);
         }
     }

@@ -65,3 +65,6 @@ impl Sessions {
         known
     }
 }
+
+#[cfg(test)]
+mod tests;

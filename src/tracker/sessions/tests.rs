@@ -8,7 +8,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::tracker::testing::{Client, SETTINGS, event_text, key, told};
 
-fn external() -> OrchestratorView {
+pub(super) fn external() -> OrchestratorView {
     OrchestratorView::External(key("orchestrator/team-t"))
 }
 
@@ -20,8 +20,8 @@ pub(super) fn nobody() -> OrchestratorView {
     OrchestratorView::None(key("a/"))
 }
 
-/// Plays a script, one command a line: `tick`, `flush`, `orchestrate KEY`, or `KEY ACTIVITY`; the
-/// n-th line happens at n. Prints the events each brought, and has a client follow them.
+/// Plays a script, one command a line: `tick`, `flush`, `later` (by ten seconds), `disk PATH`,
+/// `orchestrate KEY`, or `KEY ACTIVITY`; the n-th line happens at n. Prints the events each brought, and has a client follow them.
 pub(super) fn play(sessions: &mut Sessions, script: &str) -> String {
     let (mut client, mut text) = (Client::default(), String::new());
     let mut write_events = |sessions: &mut Sessions, text: &mut String| {
@@ -31,12 +31,16 @@ pub(super) fn play(sessions: &mut Sessions, script: &str) -> String {
         }
     };
     write_events(sessions, &mut text);
+    let mut waited = 0;
     for (at, line) in (1..).zip(script.lines().map(str::trim).filter(|line| !line.is_empty())) {
+        let at = at + waited;
         match line.split_once(' ') {
             None if line == "tick" => {
                 sessions.tick();
             }
+            None if line == "later" => waited += 10_000,
             None => sessions.flush(),
+            Some(("disk", path)) => sessions.disk_wrote(path.into(), at),
             Some(("orchestrate", name)) => sessions.orchestrate(key(name)),
             Some((name, activity)) => sessions.tell(&key(name), told(activity), at),
         }

@@ -6,9 +6,9 @@ use indexmap::IndexMap;
 use tracing::warn;
 
 use super::{Number, Sessions};
-use crate::model::{Lines, SessionKey, TimestampMs, Touch};
+use crate::model::{TimestampMs, Touch};
 use crate::tracker::heat::{Effect, HeatMap, SAME_WRITE_MS};
-use crate::tracker::symbols::{Symbols, Write, covered};
+use crate::tracker::symbols::{Symbols, Write, covered, edited_by};
 use crate::tracker::told::{Told, Weight, Written};
 
 /// Files that the disk shows written and no agent told of; past it more are left out, with a
@@ -51,13 +51,20 @@ impl Sessions {
         let Some(session) = self.live.get_mut(&number) else { return };
         if let Told::Touched { touch, weight, lines, edited, .. } = told {
             let symbols = self.symbols.as_ref();
+            let edits = edited.is_some();
+            let edited_lines = edited.unwrap_or_default();
             if let (Some(symbols), true) = (symbols, written != Written::default()) {
-                let lines = edited.as_ref().unwrap_or(&lines);
-                tell(&**symbols, &path, lines, &session.key, at);
+                let (path, lines, by) = (&*path, &edited_lines, &session.key);
+                symbols.wrote(&Write { path, lines, by, timestamp_ms: at });
             }
-            let edited = edited.map(|edited| covered(symbols, &path, &edited));
-            let symbols = covered(symbols, &path, &lines);
-            let effect = Effect { touch, weight, symbols, edited, written };
+            let effect = Effect {
+                touch,
+                weight,
+                symbols: covered(symbols, &path, &lines),
+                edited: if edits { edited_by(symbols, &path, &edited_lines) } else { None },
+                lines: edited_lines,
+                written,
+            };
             session.map.touch(&path, &effect, session.turns.current(), at);
         } else {
             session.map.wrote(&path, written, at);
@@ -68,7 +75,7 @@ impl Sessions {
     }
 
     /// Takes in that the disk shows a file written: by whoever told of it just before, else for all
-    /// that is known by nobody of the team.
+    /// that is known by nobody of the team. By now its symbols are those of what was written.
     pub(in crate::tracker) fn disk_wrote(&mut self, path: Arc<str>, at: TimestampMs) {
         let seen = Written { seen: true, ..Written::default() };
         let mut is_told = false;
@@ -76,6 +83,10 @@ impl Sessions {
             if session.map.knows_write(&path, at) {
                 is_told = true;
                 session.map.wrote(&path, seen, at);
+                if let Some(lines) = session.map.edited_lines(&path, at) {
+                    let symbols = covered(self.symbols.as_ref(), &path, lines);
+                    session.map.learn(&path, &symbols);
+                }
                 self.active.insert(*number);
             }
         }
@@ -106,14 +117,13 @@ impl Sessions {
         if written == Written::default() {
             return None;
         }
-        let shown_at = self.on_disk.unclaimed.get(path).copied();
-        let shown_at = shown_at.filter(|shown| shown.abs_diff(at) <= SAME_WRITE_MS)?;
-        self.on_disk.unclaimed.shift_remove(path);
+        let shown_at = self.on_disk.unclaimed.shift_remove(path);
+        // Also one of long ago: by now there is a later write.
         let changes = self.on_disk.map.remove(path);
         if let Some(view) = &mut self.view {
             view.merge.apply(DISK, &changes);
         }
-        Some(shown_at)
+        shown_at.filter(|shown| shown.abs_diff(at) <= SAME_WRITE_MS)
     }
 }
 
@@ -137,12 +147,5 @@ impl OnDisk {
     }
 }
 
-fn tell(
-    symbols: &dyn Symbols,
-    path: &str,
-    lines: &Lines,
-    by: &SessionKey,
-    timestamp_ms: TimestampMs,
-) {
-    symbols.wrote(&Write { path, lines, by, timestamp_ms });
-}
+#[cfg(test)]
+mod tests;

@@ -14,8 +14,11 @@ pub(super) fn shown(told: &[Activity]) -> String {
         let told = match kind {
             ActivityKind::Touched { path, touch, source, lines } => {
                 let ranges = lines.ranges().iter();
-                let lines: String =
-                    ranges.map(|(first, last)| format!(" {first}-{last}")).collect();
+                let range = |range: &(u32, u32)| match *range {
+                    (1, u32::MAX) => " all".to_owned(),
+                    (first, last) => format!(" {first}-{last}"),
+                };
+                let lines: String = ranges.map(range).collect();
                 format!("{} {path}{lines} ({source:?})", touch.as_str())
             }
             ActivityKind::Performed { path, action } => format!("performed {action} {path}"),
@@ -83,7 +86,7 @@ fn sessions_open_and_close() {
             b Opened
             a Opened
             a Closed
-            b read x (Request)
+            b read x all (Request)
         "#]],
     );
 }

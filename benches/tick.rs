@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use eisen_core::bus::{Backlog, Bus, Received, Subscriber};
 use eisen_core::model::{
-    Activity, ActivityKind, AgentId, Event, SessionId, SessionKey, Source, Touch,
+    Activity, ActivityKind, AgentId, Event, Lines, SessionId, SessionKey, Source, Touch,
 };
 use eisen_core::tracker::{OrchestratorView, Settings, TrackerHandle};
 use tokio::runtime::Builder;
@@ -93,7 +93,8 @@ impl Team {
 }
 
 fn record(handle: &TrackerHandle, path: &Arc<str>, touch: Touch) {
-    let kind = ActivityKind::Touched { path: Arc::clone(path), touch, source: Source::Request };
+    let (path, source, lines) = (Arc::clone(path), Source::Request, Lines::default());
+    let kind = ActivityKind::Touched { path, touch, source, lines };
     handle.record(&AgentId::new("a"), Activity { session: SessionId::new("s"), kind });
 }
 

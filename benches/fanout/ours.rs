@@ -70,6 +70,8 @@ pub(crate) fn delta(seq: u64) -> Delta {
             last_action: Touch::Read,
             turn_accessed: 7,
             timestamp_ms: 1_760_000_000_000,
+            symbols: None,
+            origin: None,
         }],
         removed: Vec::new(),
     }

@@ -65,7 +65,9 @@ mod tests {
     fn ranges_are_in_order_and_apart() {
         let of = |ranges: &[(u32, u32)]| {
             let mut lines = Lines::default();
-            ranges.iter().for_each(|range| lines.add(range.0, range.1));
+            for range in ranges {
+                lines.add(range.0, range.1);
+            }
             lines.ranges().to_vec()
         };
         assert_eq!(of(&[(5, 7), (1, 2)]), [(1, 2), (5, 7)]);

@@ -44,6 +44,7 @@ impl Origin {
     }
 
     /// What two who tell of a write come to.
+    #[must_use]
     pub fn and(self, other: Self) -> Self {
         if self == other { self } else { Self::Confirmed }
     }

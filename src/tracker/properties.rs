@@ -94,7 +94,7 @@ proptest! {
             match &step {
                 Step::Disk(path) => {
                     plain.disk_wrote(path, at);
-                    sessions.disk_wrote((*path).into(), at);
+                    sessions.disk_wrote(&(*path).into(), at);
                 }
                 Step::Tell(name, line) => {
                     plain.tell(&key(name), activity(line), at);

@@ -292,7 +292,9 @@ impl Sessions {
         if !is_shown_by(self.view.as_ref(), session) {
             self.events.push(Event::Delta(session.delta(changes)));
         }
-        shared.iter().for_each(|path| self.tell_overlaps(number, path));
+        for path in &shared {
+            self.tell_overlaps(number, path);
+        }
     }
 
     fn sum_usage(&mut self) {

@@ -80,7 +80,7 @@ impl Task {
                 Message::Forget(agent) => self.sessions.forget(&agent),
                 Message::Join(symbols) => self.sessions.join(symbols),
                 Message::DiskWrote(path, at) => {
-                    self.sessions.disk_wrote(path, at);
+                    self.sessions.disk_wrote(&path, at);
                     self.wake();
                 }
                 Message::Ask(ask) => self.answer(ask),

@@ -123,7 +123,8 @@ pub(super) fn node_text(node: &FileNode) -> String {
     let action = last_action.as_str();
     let origin = node.origin.map_or(String::new(), |origin| format!(" {}", origin.as_str()));
     let symbols = node.symbols.iter().flat_map(|symbols| symbols.iter());
-    let symbols: String = symbols.map(|symbol| format!(" {symbol}")).collect();
+    let symbols: Vec<_> = symbols.flat_map(|symbol| [" ", symbol]).collect();
+    let symbols = symbols.concat();
     format!("{path} {heat} {place} {action} turn {turn_accessed} @{timestamp_ms}{origin}{symbols}")
 }
 

@@ -40,7 +40,7 @@ pub(super) fn play(sessions: &mut Sessions, script: &str) -> String {
             }
             None if line == "later" => waited += 10_000,
             None => sessions.flush(),
-            Some(("disk", path)) => sessions.disk_wrote(path.into(), at),
+            Some(("disk", path)) => sessions.disk_wrote(&path.into(), at),
             Some(("orchestrate", name)) => sessions.orchestrate(key(name)),
             Some((name, activity)) => sessions.tell(&key(name), told(activity), at),
         }

@@ -44,7 +44,8 @@ impl Sessions {
         let is_touch = matches!(told, Told::Touched { .. });
         let load = self.agents.get_mut(&session.key.agent);
         let has_room = || load.is_some_and(|load| load.take_node(&session.key, self.limits.nodes));
-        if !session.map.contains(&path) && !(is_touch && has_room()) {
+        let is_on_map = session.map.contains(&path) || is_touch && has_room();
+        if !is_on_map {
             return;
         }
         let seen_at = self.claim(&path, written, at);
@@ -76,23 +77,23 @@ impl Sessions {
 
     /// Takes in that the disk shows a file written: by whoever told of it just before, else for all
     /// that is known by nobody of the team. By now its symbols are those of what was written.
-    pub(in crate::tracker) fn disk_wrote(&mut self, path: Arc<str>, at: TimestampMs) {
+    pub(in crate::tracker) fn disk_wrote(&mut self, path: &Arc<str>, at: TimestampMs) {
         let seen = Written { seen: true, ..Written::default() };
         let mut is_told = false;
         for (number, session) in &mut self.live {
-            if session.map.knows_write(&path, at) {
+            if session.map.knows_write(path, at) {
                 is_told = true;
-                session.map.wrote(&path, seen, at);
-                if let Some(lines) = session.map.edited_lines(&path, at) {
-                    let symbols = covered(self.symbols.as_ref(), &path, lines);
-                    session.map.learn(&path, &symbols);
+                session.map.wrote(path, seen, at);
+                if let Some(lines) = session.map.edited_lines(path, at) {
+                    let symbols = covered(self.symbols.as_ref(), path, lines);
+                    session.map.learn(path, &symbols);
                 }
                 self.active.insert(*number);
             }
         }
-        if !is_told && self.on_disk.note(&path, at) && self.view.is_some() {
+        if !is_told && self.on_disk.note(path, at) && self.view.is_some() {
             let effect = Effect { written: seen, ..Effect::new(Touch::Write, Weight::Marked) };
-            self.on_disk.map.touch(&path, &effect, 0, at);
+            self.on_disk.map.touch(path, &effect, 0, at);
         }
     }
 

@@ -15,11 +15,11 @@ pub(super) fn shown(told: &[Activity]) -> String {
             ActivityKind::Touched { path, touch, source, lines } => {
                 let ranges = lines.ranges().iter();
                 let range = |range: &(u32, u32)| match *range {
-                    (1, u32::MAX) => " all".to_owned(),
-                    (first, last) => format!(" {first}-{last}"),
+                    (1, u32::MAX) => "all ".to_owned(),
+                    (first, last) => format!("{first}-{last} "),
                 };
-                let lines: String = ranges.map(range).collect();
-                format!("{} {path}{lines} ({source:?})", touch.as_str())
+                let lines = ranges.map(range).collect::<Vec<_>>().concat();
+                format!("{} {path} {lines}({source:?})", touch.as_str())
             }
             ActivityKind::Performed { path, action } => format!("performed {action} {path}"),
             ActivityKind::TurnEnded { stop_reason, reason } => {

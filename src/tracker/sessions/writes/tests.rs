@@ -221,7 +221,7 @@ fn a_symbol_that_a_write_made_is_known_once_the_disk_shows_it() {
     "#]]
     .assert_eq(&play(&mut sessions, script));
     functions.more.store(2, Ordering::Relaxed);
-    sessions.disk_wrote("x".into(), 5);
+    sessions.disk_wrote(&"x".into(), 5);
     sessions.flush();
     expect!["x 1 in write turn 0 @1 confirmed x::f10 x::f11 x::f9"]
         .assert_eq(&node_text(&sessions.snapshots()[0].nodes[0]));

@@ -6,7 +6,7 @@ use super::{SessionKey, TimestampMs};
 #[derive(Clone, PartialEq, Debug)]
 pub struct Overlap {
     pub kind: OverlapKind,
-    /// Sessions of two agents; where one of them edits, that one first.
+    /// Sessions of two agents: where one of them edits, that one first, else by their names.
     pub between: [SessionKey; 2],
     /// The file's path where its symbols are not known.
     pub symbol: Arc<str>,

@@ -184,7 +184,7 @@ enum Message<'a> {
     Overlap {
         #[schemars(extend("enum" = OverlapKind::ALL.map(OverlapKind::as_str)))]
         kind: &'a str,
-        /// The two; where one of them edits, that one first.
+        /// The two: where one of them edits, that one first, else by their names.
         agents: [Target<'a>; 2],
         /// Its id; the file's path where its symbols are not known.
         symbol: &'a str,

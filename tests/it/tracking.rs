@@ -50,7 +50,7 @@ fn who_subscribed_hears_where_two_agents_meet() {
     port.expect(&met("context", ["ui", "api"]));
     port.prompt("ui", "write src/ui/app.ts two");
     port.prompt("api", "write src/ui/app.ts three");
-    port.expect(&met("edit", ["ui", "api"]));
+    port.expect(&met("edit", ["api", "ui"]));
     port.prompt("ui", "write src/ui/other.ts one");
     assert_eq!(port.count(&json!({"type": "overlap"})), 2, "{:#?}", port.transcript);
     other.expect(&json!({"type": "turn", "agent_id": "ui", "turn": 2}));

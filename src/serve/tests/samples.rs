@@ -217,6 +217,7 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         Event::Overlap(overlap()),
         Event::Overlap(Overlap {
             kind: OverlapKind::Edit,
+            between: [key("api", "s-api"), key("ui", "s-ui")],
             symbol: "README.md".into(),
             path: "README.md".into(),
             callers: Vec::new(),
@@ -245,7 +246,7 @@ fn each_line_is_exactly_that() {
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"error","reason":"the agent ended: exit status 1"}
         {"type":"session_update","agent_id":"ui","session_id":"s-ui","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}
         {"type":"overlap","kind":"context","agents":[{"agent_id":"ui","session_id":"s-ui"},{"agent_id":"api","session_id":"s-api"}],"symbol":"src/ui/app.ts::App::render","path":"src/ui/app.ts","callers":[{"symbol":"src/main.ts::start","agent_id":"api","session_id":"s-api"}],"timestamp_ms":1760000000000}
-        {"type":"overlap","kind":"edit","agents":[{"agent_id":"ui","session_id":"s-ui"},{"agent_id":"api","session_id":"s-api"}],"symbol":"README.md","path":"README.md","callers":[],"timestamp_ms":1760000000000}
+        {"type":"overlap","kind":"edit","agents":[{"agent_id":"api","session_id":"s-api"},{"agent_id":"ui","session_id":"s-ui"}],"symbol":"README.md","path":"README.md","callers":[],"timestamp_ms":1760000000000}
         {"type":"lagged","missed":4096}"#]].assert_eq(&lines().join("\n"));
 }
 

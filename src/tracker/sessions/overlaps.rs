@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Number, Sessions};
-use crate::model::{Event, Overlap, SessionKey};
+use crate::model::{Event, Overlap, OverlapKind, SessionKey};
 use crate::tracker::overlap::{Found, between};
 use crate::tracker::symbols::MOST;
 
@@ -33,7 +33,11 @@ impl Sessions {
             let timestamp_ms = first.timestamp_ms.max(second.timestamp_ms);
             for (symbol, Found { kind, by_first }) in self.overlaps.note(path, numbers, found) {
                 let [first, second] = keys.map(SessionKey::clone);
-                let between = if by_first { [first, second] } else { [second, first] };
+                let is_ordered = match kind {
+                    OverlapKind::Edit => first < second,
+                    OverlapKind::Context => by_first,
+                };
+                let between = if is_ordered { [first, second] } else { [second, first] };
                 let callers = Vec::new();
                 let path = Arc::clone(path);
                 all.push(Overlap { kind, between, symbol, path, callers, timestamp_ms });

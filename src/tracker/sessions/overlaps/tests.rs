@@ -19,7 +19,7 @@ fn check(knows_symbols: bool, script: &str, expected: &Expect) {
     for line in told.lines() {
         within = line.starts_with("  overlap") || within && line.starts_with("    ");
         if within {
-            shown += line;
+            shown += line.strip_prefix("  ").unwrap_or(line);
             shown.push('\n');
         }
     }

@@ -14,6 +14,7 @@ mod prompt;
 mod ps;
 mod reload;
 mod resolve;
+mod snapshot;
 mod table;
 mod team;
 
@@ -98,6 +99,7 @@ enum Command {
     #[command(after_help = help::SCHEMA)]
     Schema,
     Attach(attach::Attach),
+    Snapshot(snapshot::SnapshotArgs),
     Plugin(plugin::PluginArgs),
     /// Play a script as an ACP agent: for demos, rehearsals and tests
     ScriptedAgent {
@@ -191,6 +193,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Restart(order) => block_on(order.run(&global, "restart_agent")),
         Command::Reload(reload) => block_on(reload.run(&global)).map(|()| 0),
         Command::Schema => output::print(format_args!("{:#}", serve::schema())).map(|()| 0),
+        Command::Snapshot(snapshot) => snapshot.run(global.cwd).map(|()| 0),
         Command::Plugin(plugin) => plugin.run(global.cwd),
         Command::ScriptedAgent { script } => scripted_agent(&in_folder(global.cwd, &script)),
         Command::Completions(completions) => completions.run().map(|()| 0),

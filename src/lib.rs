@@ -29,6 +29,8 @@ pub mod extract;
 
 pub mod zone;
 
+pub mod graph;
+
 pub mod routing;
 
 pub mod client_host;

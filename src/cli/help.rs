@@ -13,7 +13,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["init", "check", "up", "observe"]),
     ("See what a running team does", &["ps", "logs", "blocked"]),
     ("Steer it", &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart", "reload"]),
-    ("Beside", &["plugin", "scripted-agent", "schema", "completions", "man", "help"]),
+    ("Beside", &["snapshot", "plugin", "scripted-agent", "schema", "completions", "man", "help"]),
 ];
 
 const EXAMPLES: &str = "\

@@ -12,6 +12,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("extract", &["model", "line"]),
     ("config", &["model", "zone"]),
     ("scripted", &["line"]),
+    ("graph", &[]),
     // Adapters.
     ("confine", &["model", "zone"]),
     ("process", &["model", "confine"]),
@@ -62,7 +63,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "serve",
         ],
     ),
-    ("cli", &["app", "config", "plugin", "serve", "scripted"]),
+    ("cli", &["app", "config", "graph", "plugin", "serve", "scripted"]),
 ];
 
 /// Lines of a file, its tests counted, past which it is to be split.

@@ -1,0 +1,234 @@
+//! `snapshot`: the code graph of a folder, once.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::output::{failure, note};
+use crate::app::Failure;
+use crate::graph::{self, Kind, Rule, Settings, Snapshot, Work};
+
+/// How long nothing is said of how far it is.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Print the code graph of a folder: its files, their types and functions, and who calls whom
+///
+/// Ignored and hidden files are left out, and links are not followed. docs/graph.md tells what the
+/// parts of the output mean, and which languages are known.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core snapshot                                     the graph of this folder, as JSON
+  eisen-core snapshot --root shop --stats > graph.json
+  eisen-core snapshot --format ndjson | grep '\"kind\":\"class\"'
+  eisen-core snapshot --format dot | dot -Tsvg > graph.svg
+
+What files say is kept in $XDG_CACHE_HOME/eisen-core (else ~/.cache/eisen-core) for the next time; it
+can be deleted at any time.
+
+Exit codes: 0 printed, 1 could not be printed, 2 the folder cannot be read.")]
+pub(super) struct SnapshotArgs {
+    /// The folder [default: the one to work in]
+    #[arg(long, value_name = "PATH")]
+    root: Option<PathBuf>,
+    /// How it is written
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    format: Format,
+    /// Also tell, on standard error, what there is and what it took
+    #[arg(long)]
+    stats: bool,
+    /// How many files are parsed at a time [default: as many as there are processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
+    /// Leave out how many tokens files and symbols have, which takes most of the time
+    #[arg(long)]
+    no_tokens: bool,
+    /// Read and parse every file, and keep nothing for the next time
+    #[arg(long)]
+    no_cache: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, Default, Debug)]
+enum Format {
+    /// One object: `seq`, `nodes` by their ids, `calls`
+    #[default]
+    Json,
+    /// A line for each node and each call
+    Ndjson,
+    /// The calls, for graphviz
+    Dot,
+}
+
+impl SnapshotArgs {
+    pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
+        let folder = folder.unwrap_or_else(|| PathBuf::from("."));
+        let root = self.root.as_ref().map_or_else(|| folder.clone(), |root| folder.join(root));
+        let cache = if self.no_cache { None } else { cache_folder() };
+        let settings = Settings { jobs: self.jobs(), tokens: !self.no_tokens, cache };
+        let start = Instant::now();
+        let bar = Bar::new();
+        let scanned = graph::scan(&root, &settings, &|done, of| bar.show(done, of));
+        bar.clear();
+        let (graph, work) = scanned.map_err(|error| Failure::Usage(unreadable(&root, &error)))?;
+        let snapshot = graph.snapshot();
+        let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        self.format.write(&snapshot, &mut stdout).and_then(|()| stdout.flush()).map_err(failure)?;
+        if self.stats {
+            tell(&graph, &snapshot, &work, start.elapsed());
+        }
+        Ok(())
+    }
+
+    fn jobs(&self) -> usize {
+        let processors = || std::thread::available_parallelism().map_or(1, Into::into);
+        self.jobs.map_or_else(processors, usize::from)
+    }
+}
+
+fn unreadable(root: &Path, error: &io::Error) -> anyhow::Error {
+    let root = root.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => anyhow!("there is no folder {root}"),
+        io::ErrorKind::NotADirectory => anyhow!("{root} is not a folder"),
+        _ => anyhow!("cannot read the folder {root}: {error}"),
+    }
+}
+
+impl Format {
+    fn write(self, snapshot: &Snapshot, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Self::Json => {
+                serde_json::to_writer(&mut *out, snapshot)?;
+                writeln!(out)
+            }
+            Self::Ndjson => {
+                for (id, node) in &snapshot.nodes {
+                    serde_json::to_writer(&mut *out, &Line { id, node })?;
+                    writeln!(out)?;
+                }
+                for edge in &snapshot.calls {
+                    serde_json::to_writer(&mut *out, edge)?;
+                    writeln!(out)?;
+                }
+                Ok(())
+            }
+            Self::Dot => {
+                writeln!(out, "digraph calls {{\n  rankdir=LR;\n  node [shape=box];")?;
+                for edge in &snapshot.calls {
+                    writeln!(out, "  {} -> {};", quoted(&edge.from), quoted(&edge.to))?;
+                }
+                writeln!(out, "}}")
+            }
+        }
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    id: &'a str,
+    #[serde(flatten)]
+    node: &'a graph::Node,
+}
+
+/// A name as graphviz reads it.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+fn tell(graph: &graph::Graph, snapshot: &Snapshot, work: &Work, took: Duration) {
+    let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+    let mut languages: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in snapshot.nodes.values() {
+        *kinds.entry(node.kind).or_default() += 1;
+        if node.kind == Kind::File {
+            *languages.entry(node.language.unwrap_or("other")).or_default() += 1;
+        }
+    }
+    let rules = graph.rules().into_iter().map(|(rule, count)| (rule_name(rule), count));
+    let kinds = kinds.into_iter().map(|(kind, count)| (kind_name(kind), count));
+    note(format_args!("files  {}", counts(languages)));
+    note(format_args!("nodes  {}", counts(kinds)));
+    note(format_args!("calls  {}", counts(rules)));
+    note(format_args!(
+        "work   {} files read ({} bytes), {} parsed, {:.2} s",
+        work.read,
+        work.bytes,
+        work.parsed,
+        took.as_secs_f64()
+    ));
+}
+
+fn counts(counted: impl IntoIterator<Item = (&'static str, usize)>) -> String {
+    let told: Vec<_> = counted.into_iter().map(|(name, count)| format!("{count} {name}")).collect();
+    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+}
+
+fn rule_name(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Scope => "by scope",
+        Rule::File => "by file",
+        Rule::Import => "by import",
+        Rule::Folder => "by folder",
+        Rule::Workspace => "by being the only one",
+    }
+}
+
+/// The user's folder for what can be made again.
+fn cache_folder() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(folder.join("eisen-core/graph"))
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Folder => "folder",
+        Kind::File => "file",
+        Kind::Class => "class",
+        Kind::Method => "method",
+        Kind::Function => "function",
+    }
+}
+
+/// How far it is, at a terminal, once it takes longer than a second.
+struct Bar {
+    bar: ProgressBar,
+    start: Instant,
+    /// Whether it is seen.
+    shown: OnceLock<()>,
+    terminal: bool,
+}
+
+impl Bar {
+    fn new() -> Self {
+        Self {
+            bar: ProgressBar::hidden(),
+            start: Instant::now(),
+            shown: OnceLock::new(),
+            terminal: io::stderr().is_terminal(),
+        }
+    }
+
+    fn show(&self, done: usize, of: usize) {
+        if !self.terminal || self.start.elapsed() < PATIENCE {
+            return;
+        }
+        self.shown.get_or_init(|| {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            let style = ProgressStyle::with_template("{bar:40} {pos} of {len} files");
+            self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        });
+        self.bar.set_length(of as u64);
+        self.bar.set_position(done as u64);
+    }
+
+    fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,22 @@
+//! The code graph: the folders, files, types and functions of a workspace, and who calls whom.
+//!
+//! Owns parsing, names, edges and the order of what is told. Knows nothing of agents and heat: who
+//! wants to draw the one on the other joins them by path and line.
+
+mod cache;
+mod calls;
+mod facts;
+mod languages;
+mod parse;
+mod query;
+mod scan;
+mod snapshot;
+mod tokens;
+mod walk;
+mod whole;
+
+pub use self::calls::{Calls, End, Redone, Rule};
+pub use self::facts::{Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
+pub use self::scan::{Settings, Work, scan};
+pub use self::snapshot::{CallEdge, Node, Snapshot};
+pub use self::whole::{Change, Graph};

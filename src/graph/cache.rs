@@ -1,0 +1,237 @@
+//! What files say, kept on disk from one scan to the next.
+//!
+//! A pack for each root, read in one go and replaced as a whole: of each file how it was when it was
+//! read, and by the hash of its content what it says. Whoever writes last wins, and nothing is lost
+//! but time when a pack is. What is torn, foreign or of another version is not believed.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::facts::Facts;
+use super::languages;
+use super::walk::{self, Entry, Stamp};
+
+/// Bytes of all packs together; past them those that were not used for longest are removed.
+const MOST: u64 = 512 << 20;
+
+/// Bytes of a pack; a larger one is not kept.
+const LARGEST: u64 = 256 << 20;
+
+/// Changed whenever what is kept means something else.
+const VERSION: u32 = 1;
+
+const MAGIC: &[u8; 8] = b"eisengr1";
+
+/// The hash of a file's content and language.
+pub(super) type Key = [u8; 16];
+
+/// What an earlier scan left, and where this one's will be kept.
+pub(super) struct Cache {
+    /// None: nothing is kept.
+    file: Option<PathBuf>,
+    /// Whether there is a pack of this root.
+    known: bool,
+    stamps: HashMap<Arc<str>, (Stamp, u32)>,
+    kept: Vec<Kept>,
+    by_key: HashMap<Key, u32>,
+    started_ns: i128,
+}
+
+/// What is known of a file.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Kept {
+    pub(super) key: Key,
+    pub(super) facts: Arc<Facts>,
+    /// Whether its tokens are counted, if it has any.
+    pub(super) counted: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Pack {
+    kept: Vec<Kept>,
+    /// Files, and which of the above they are.
+    stamps: Vec<(Arc<str>, Stamp, u32)>,
+}
+
+impl Cache {
+    /// One that keeps nothing.
+    pub(super) fn none() -> Self {
+        Self::with(None, false, Pack { kept: Vec::new(), stamps: Vec::new() })
+    }
+
+    /// Opens what is kept of a root in a folder. In a root that is not known yet, contents are
+    /// looked for in the packs that were used last: it may be another working tree.
+    pub(super) fn open(folder: &Path, root: &Path) -> Self {
+        let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+        let file = folder.join(format!("{}.pack", &name[..32]));
+        if let Some(pack) = load(&file) {
+            return Self::with(Some(file), true, pack);
+        }
+        let mut pack = Pack { kept: Vec::new(), stamps: Vec::new() };
+        for (_, _, other) in packs(folder).into_iter().rev().take(4) {
+            pack.kept.extend(load(&other).into_iter().flat_map(|other| other.kept));
+        }
+        Self::with(Some(file), false, pack)
+    }
+
+    fn with(file: Option<PathBuf>, known: bool, pack: Pack) -> Self {
+        let stamps = pack.stamps.into_iter().map(|(path, stamp, at)| (path, (stamp, at)));
+        let keys = pack.kept.iter().zip(0..).map(|(kept, at)| (kept.key, at));
+        Self {
+            file,
+            known,
+            stamps: stamps.collect(),
+            by_key: keys.collect(),
+            started_ns: SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX)),
+            kept: pack.kept,
+        }
+    }
+
+    pub(super) fn keeps(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// What a file said that has not changed since.
+    pub(super) fn unchanged(&self, entry: &Entry) -> Option<&Kept> {
+        let (_, at) = self.stamps.get(&entry.id).filter(|(stamp, _)| *stamp == entry.stamp)?;
+        self.kept.get(*at as usize)
+    }
+
+    pub(super) fn by_key(&self, key: &Key) -> Option<&Kept> {
+        self.kept.get(*self.by_key.get(key)? as usize)
+    }
+
+    /// Keeps what this scan found, if that is new. Failing is no harm.
+    pub(super) fn keep(self, found: &BTreeMap<Arc<str>, (Stamp, Kept)>) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let mut pack = Pack { kept: Vec::new(), stamps: Vec::new() };
+        let mut numbers: HashMap<Key, u32> = HashMap::new();
+        for (path, (stamp, kept)) in found {
+            let at = *numbers.entry(kept.key).or_insert_with(|| {
+                pack.kept.push(kept.clone());
+                u32::try_from(pack.kept.len() - 1).unwrap_or(u32::MAX)
+            });
+            // What changed just now could do so again, unseen.
+            if !stamp.is_fresh(self.started_ns) {
+                pack.stamps.push((path.clone(), *stamp, at));
+            }
+        }
+        if self.known && self.is_same(&pack) {
+            // That it is in use is told by its time.
+            return std::fs::File::open(file)?.set_modified(SystemTime::now());
+        }
+        let body = postcard::to_stdvec(&pack).map_err(io::Error::other)?;
+        if body.len() as u64 > LARGEST {
+            return Ok(());
+        }
+        let folder = file.parent().unwrap_or(Path::new("."));
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let mut new = tempfile::Builder::new().prefix(".new-").tempfile_in(folder)?;
+        new.write_all(MAGIC)?;
+        new.write_all(&version())?;
+        new.write_all(blake3::hash(&body).as_bytes())?;
+        new.write_all(&body)?;
+        new.persist(file)?;
+        make_room(folder);
+        Ok(())
+    }
+}
+
+impl Cache {
+    fn is_same(&self, pack: &Pack) -> bool {
+        let same = |before: Option<&Kept>, now: &Kept| {
+            before.is_some_and(|before| Arc::ptr_eq(&before.facts, &now.facts))
+        };
+        pack.kept.len() == self.kept.len()
+            && pack.stamps.len() == self.stamps.len()
+            && pack.kept.iter().all(|kept| same(self.by_key(&kept.key), kept))
+            && pack.stamps.iter().all(|(path, stamp, at)| {
+                let before = self.stamps.get(path).filter(|(before, _)| before == stamp);
+                let before = before.and_then(|(_, at)| self.kept.get(*at as usize));
+                same(before, &pack.kept[*at as usize])
+            })
+    }
+}
+
+/// The key of a content as a file of this name has it.
+pub(super) fn key(entry: &Entry, text: &[u8]) -> Key {
+    let mut hasher = blake3::Hasher::new();
+    let language = super::Language::of(&entry.path).map_or("", super::Language::name);
+    hasher.update(language.as_bytes()).update(&[0]).update(text);
+    let mut key = Key::default();
+    key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    key
+}
+
+/// What a pack must have been made with to be believed: the queries, the grammars, this code.
+fn version() -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&VERSION.to_le_bytes()).update(env!("CARGO_PKG_VERSION").as_bytes());
+    for part in languages::fingerprint() {
+        hasher.update(part.as_bytes()).update(&[0]);
+    }
+    *hasher.finalize().as_bytes()
+}
+
+fn load(file: &Path) -> Option<Pack> {
+    let (content, _) = walk::read_at_most(file, LARGEST + 72).ok()?;
+    // Nobody else's is believed.
+    let owner = std::fs::metadata(file).ok()?.uid();
+    if owner != nix::unistd::geteuid().as_raw() {
+        return None;
+    }
+    let content = content?;
+    let rest = content.strip_prefix(MAGIC)?.strip_prefix(&version()[..])?;
+    let (hash, body) = rest.split_at_checked(32)?;
+    if blake3::hash(body).as_bytes() != hash {
+        return None;
+    }
+    let pack: Pack = postcard::from_bytes(body).ok()?;
+    pack.kept.iter().all(|kept| is_sound(&kept.facts)).then_some(pack)
+}
+
+/// Whether what others rely on holds.
+fn is_sound(facts: &Facts) -> bool {
+    let count = facts.symbols.len();
+    facts.language.is_none_or(|language| language.row().is_some())
+        && facts.calls.iter().all(|call| call.within.is_none_or(|at| (at as usize) < count))
+        && facts.symbols.iter().enumerate().all(|(at, symbol)| {
+            let lines = symbol.lines;
+            symbol.parent.is_none_or(|parent| (parent as usize) < at)
+                && (1..=lines.end).contains(&lines.start)
+                && lines.end <= facts.lines
+        })
+}
+
+/// Packs with when they were last used and their bytes, oldest first.
+fn packs(folder: &Path) -> Vec<(SystemTime, u64, PathBuf)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut packs: Vec<_> = entries
+        .filter_map(|entry| {
+            let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+            Some((metadata.modified().ok()?, metadata.len(), entry.path()))
+        })
+        .collect();
+    packs.sort();
+    packs
+}
+
+fn make_room(folder: &Path) {
+    let packs = packs(folder);
+    let mut size: u64 = packs.iter().map(|(_, bytes, _)| bytes).sum();
+    for (_, bytes, path) in packs {
+        if size <= MOST {
+            break;
+        }
+        size -= bytes;
+        let _ = std::fs::remove_file(path);
+    }
+}

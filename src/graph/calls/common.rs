@@ -1,0 +1,89 @@
+//! Names that tell nothing, and where they come from.
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
+
+use super::index::Family;
+
+type Words = LazyLock<FxHashSet<&'static str>>;
+
+/// Names of the languages' own libraries: a value that has them may be anything.
+static RUST: Words = LazyLock::new(|| words(include_str!("common/rust.txt")));
+
+static PYTHON: Words = LazyLock::new(|| words(include_str!("common/python.txt")));
+
+static SCRIPT: Words = LazyLock::new(|| words(include_str!("common/script.txt")));
+
+/// Objects that a script has from its surroundings.
+const SCRIPT_GLOBALS: &[&str] = &[
+    "console",
+    "crypto",
+    "document",
+    "exports",
+    "fs",
+    "global",
+    "globalThis",
+    "history",
+    "jest",
+    "localStorage",
+    "location",
+    "module",
+    "navigator",
+    "path",
+    "performance",
+    "process",
+    "self",
+    "sessionStorage",
+    "window",
+];
+
+/// Returns whether a name is too short to mean anything.
+pub(super) fn is_short(name: &str) -> bool {
+    name.chars().nth(2).is_none()
+}
+
+/// Returns whether values of any type have a method of the name.
+pub(super) fn is_common(family: Family, name: &str) -> bool {
+    match family {
+        Family::Rust => RUST.contains(name),
+        Family::Python => PYTHON.contains(name) || name.starts_with("__"),
+        Family::Script => SCRIPT.contains(name),
+        Family::Other(_) => [&RUST, &PYTHON, &SCRIPT].iter().any(|words| words.contains(name)),
+    }
+}
+
+/// Returns whether a file is one of tests, as far as its path tells.
+pub(super) fn is_test(path: &str) -> bool {
+    path.split('/').any(|part| {
+        matches!(part, "test" | "tests" | "__tests__")
+            || part.starts_with("test_")
+            || part.contains(".test.")
+            || part.contains(".spec.")
+            || part.contains(".test-d.")
+    })
+}
+
+/// Returns whether a variable of the name is known without being declared.
+pub(super) fn is_global(family: Family, name: &str) -> bool {
+    family == Family::Script && SCRIPT_GLOBALS.contains(&name)
+}
+
+/// Returns whether a variable is named like a class: `till` and `new_till` like `Till`, and `till`
+/// like `TownTill`; or `exactly` so.
+pub(super) fn is_called_after(variable: &str, class: &str, exactly: bool) -> bool {
+    let letters = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let (variable, class) = (letters(variable), letters(class));
+    if exactly {
+        return variable == class;
+    }
+    !is_short(&variable)
+        && !is_short(&class)
+        && (variable.ends_with(&class) || class.ends_with(&variable))
+}
+
+fn words(text: &'static str) -> FxHashSet<&'static str> {
+    text.split_whitespace().collect()
+}

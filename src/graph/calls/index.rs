@@ -1,0 +1,392 @@
+//! What all files say, put so that a name leads to what bears it. Knows no rule of resolution.
+
+mod places;
+mod read;
+
+use std::collections::HashMap;
+
+use rustc_hash::{FxBuildHasher, FxHashMap};
+
+use super::links::Links;
+use super::names::{Name, Names, Path, number};
+use super::touched::{self, Touched};
+use crate::graph::facts::{Facts, Kind};
+
+/// Stands for "no symbol": of the file itself, of a parent that there is not.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Where a file stands in [`Index::files`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct FileId(pub(super) u32);
+
+/// A file or a symbol, and stays the same one while its file is edited around it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct End(pub(super) u32);
+
+/// Languages whose files call each other, by how they name files.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) enum Family {
+    Rust,
+    Python,
+    /// JavaScript and TypeScript, with or without JSX.
+    Script,
+    /// Imports are not followed.
+    Other(&'static str),
+}
+
+/// What an [`End`] stands for.
+pub(super) struct Place {
+    pub(super) file: FileId,
+    /// [`NONE`] for the file itself.
+    pub(super) symbol: u32,
+    parent: End,
+    name: Name,
+    /// How many siblings of its name come before it.
+    nth: u32,
+}
+
+pub(super) struct File {
+    pub(super) path: Box<str>,
+    pub(super) folder: Name,
+    pub(super) family: Option<Family>,
+    pub(super) end: End,
+    pub(super) symbols: Vec<Symbol>,
+    /// The symbols by their names.
+    named: Vec<(Name, u32)>,
+    /// In order of the caller, without repetitions.
+    pub(super) calls: Vec<Call>,
+    pub(super) imports: Vec<Import>,
+    /// Every name that what its calls mean depends on, in order.
+    pub(super) mentions: Box<[Name]>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Symbol {
+    pub(super) name: Name,
+    pub(super) kind: Kind,
+    /// [`NONE`]: the file.
+    pub(super) parent: u32,
+    pub(super) end: End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Call {
+    pub(super) within: u32,
+    pub(super) on: On,
+    pub(super) name: Name,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum On {
+    Nothing,
+    Own,
+    Named(Path),
+    Value,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Import {
+    pub(super) module: Name,
+    /// The module and the name, segment by segment.
+    pub(super) path: Path,
+    pub(super) name: Option<Name>,
+    pub(super) alias: Path,
+    /// The alias, where it is one name.
+    pub(super) known_as: Option<Name>,
+    pub(super) all: bool,
+}
+
+/// A symbol that bears a name. The order puts what is near to each other together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Definition {
+    pub(super) family: Family,
+    pub(super) folder: Name,
+    pub(super) file: FileId,
+    /// What holds it.
+    pub(super) parent: u32,
+    pub(super) symbol: u32,
+    pub(super) kind: Kind,
+}
+
+#[derive(Default)]
+pub(super) struct Index {
+    pub(super) names: Names,
+    /// By path.
+    ids: HashMap<Box<str>, FileId, FxBuildHasher>,
+    pub(super) files: Vec<Option<File>>,
+    /// Where there is no file anymore.
+    vacant: Vec<FileId>,
+    /// By path without the extension.
+    stems: HashMap<Box<str>, Vec<FileId>, FxBuildHasher>,
+    pub(super) places: Vec<Place>,
+    /// By [`Name`], each list in order once [`Index::settle`] ran.
+    definitions: Vec<Vec<Definition>>,
+    unsorted: Vec<Name>,
+    /// What is out of use since the last [`Index::settle`], and what can be used again.
+    left: Vec<End>,
+    free: Vec<End>,
+    /// The libraries of the workspace, by the names that Rust has for them.
+    pub(super) crates: FxHashMap<Name, Vec<FileId>>,
+    pub(super) links: Links,
+    touched: Touched,
+}
+
+impl Index {
+    pub(super) fn file(&self, id: FileId) -> Option<&File> {
+        self.files.get(id.0 as usize)?.as_ref()
+    }
+
+    pub(super) fn id(&self, path: &str) -> Option<FileId> {
+        self.ids.get(path).copied()
+    }
+
+    /// Returns the files of a family at a path that is written without an extension.
+    pub(super) fn at<'a>(
+        &'a self,
+        stem: &str,
+        family: Family,
+    ) -> impl Iterator<Item = FileId> + use<'a> {
+        let files = self.stems.get(stem).map_or(&[][..], |files| files);
+        files
+            .iter()
+            .copied()
+            .filter(move |id| self.file(*id).is_some_and(|file| file.family == Some(family)))
+    }
+
+    /// Returns all that bears the name and speaks the language, ordered by folder and file.
+    pub(super) fn definitions(&self, family: Family, name: Name) -> &[Definition] {
+        let all = self.definitions.get(name.0 as usize).map_or(&[][..], |list| list);
+        within(all, |definition| definition.family.cmp(&family))
+    }
+
+    /// Returns what bears the name in the folder itself.
+    pub(super) fn in_folder(&self, family: Family, folder: Name, name: Name) -> &[Definition] {
+        within(self.definitions(family, name), |definition| definition.folder.cmp(&folder))
+    }
+
+    /// Returns what bears the name in a file.
+    pub(super) fn in_file(
+        &self,
+        family: Family,
+        folder: Name,
+        file: FileId,
+        name: Name,
+    ) -> &[Definition] {
+        within(self.in_folder(family, folder, name), |definition| definition.file.cmp(&file))
+    }
+
+    /// Puts a file in the place of what was at its path.
+    pub(super) fn put(&mut self, path: &str, facts: &Facts) {
+        let (id, before) = self.take(path);
+        let family = facts.language.map(|language| family(language.name()));
+        let folder = self.names.add(path.rsplit_once('/').map_or("", |(folder, _)| folder));
+        let mut known = FxHashMap::default();
+        let end = match &before {
+            Some(file) => {
+                known =
+                    file.symbols.iter().map(|symbol| (self.key(symbol.end), symbol.end)).collect();
+                file.end
+            }
+            None => self.add_place(id, None, 0, path),
+        };
+        let mut symbols: Vec<Symbol> = Vec::with_capacity(facts.symbols.len());
+        let mut counts: FxHashMap<(End, Name), u32> = FxHashMap::default();
+        for symbol in &facts.symbols {
+            let name = self.names.add(&symbol.name);
+            let parent =
+                symbol.parent.and_then(|at| symbols.get(at as usize).map(|of| (at, of.end)));
+            let (parent, above) = parent.unwrap_or((NONE, end));
+            let count = counts.entry((above, name)).or_default();
+            let (nth, at) = (*count, number(symbols.len()));
+            *count += 1;
+            let end = match known.remove(&(above, name, nth)) {
+                Some(end) => {
+                    if let Some(place) = self.places.get_mut(end.0 as usize) {
+                        place.symbol = at;
+                    }
+                    end
+                }
+                None => self.add_symbol(Place { file: id, symbol: at, parent: above, name, nth }),
+            };
+            symbols.push(Symbol { name, kind: symbol.kind, parent, end });
+        }
+        let mut file = File {
+            path: path.into(),
+            folder,
+            family,
+            end,
+            symbols,
+            named: Vec::new(),
+            calls: self.calls(facts),
+            imports: self.imports(facts),
+            mentions: Box::default(),
+        };
+        file.named = file.symbols.iter().zip(0..).map(|(symbol, at)| (symbol.name, at)).collect();
+        file.named.sort_unstable();
+        file.mentions = touched::mentions(self, &file);
+        self.register(id, &file);
+        self.touch(id, path, before.as_ref(), Some(&file));
+        self.left.extend(known.into_values());
+        if let Some(slot) = self.files.get_mut(id.0 as usize) {
+            *slot = Some(file);
+        }
+    }
+
+    pub(super) fn remove(&mut self, path: &str) {
+        if self.id(path).is_none() {
+            return;
+        }
+        let (id, before) = self.take(path);
+        self.ids.remove(path);
+        self.vacant.push(id);
+        self.touch(id, path, before.as_ref(), None);
+        if let Some(file) = before {
+            self.left.push(file.end);
+            self.left.extend(file.symbols.iter().map(|symbol| symbol.end));
+        }
+    }
+
+    /// To be called once after changes, before anything is looked up. Returns what they touched.
+    pub(super) fn settle(&mut self) -> Touched {
+        self.definitions.resize_with(self.names.len(), Vec::new);
+        self.unsorted.sort_unstable();
+        self.unsorted.dedup();
+        for name in std::mem::take(&mut self.unsorted) {
+            if let Some(list) = self.definitions.get_mut(name.0 as usize) {
+                list.sort_unstable();
+            }
+        }
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.spread(self);
+        touched
+    }
+
+    /// Forgets what left: nobody asks for its id anymore.
+    pub(super) fn sweep(&mut self) {
+        self.free.append(&mut self.left);
+    }
+
+    /// Takes a file out, with all that leads to it but its place.
+    fn take(&mut self, path: &str) -> (FileId, Option<File>) {
+        let Some(id) = self.id(path) else {
+            let id = self.vacant.pop().unwrap_or_else(|| {
+                self.files.push(None);
+                FileId(number(self.files.len() - 1))
+            });
+            self.ids.insert(path.into(), id);
+            return (id, None);
+        };
+        let file = self.files.get_mut(id.0 as usize).and_then(Option::take);
+        if let Some(file) = &file {
+            for symbol in &file.symbols {
+                if let Some(list) = self.definitions.get_mut(symbol.name.0 as usize) {
+                    list.retain(|definition| definition.file != id);
+                }
+            }
+            if let Some(files) = self.stems.get_mut(stem(path)) {
+                files.retain(|other| *other != id);
+            }
+            if path.ends_with("lib.rs") {
+                for files in self.crates.values_mut() {
+                    files.retain(|other| *other != id);
+                }
+            }
+        }
+        (id, file)
+    }
+
+    /// Notes what others may see of a change.
+    fn touch(&mut self, id: FileId, path: &str, before: Option<&File>, now: Option<&File>) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.file(id);
+        let family = |file: Option<&File>| file.and_then(|file| file.family);
+        if family(before) != family(now) {
+            self.links.clear();
+            touched.module(self, path);
+        }
+        let symbols = |file: Option<&File>| -> FxHashMap<End, Kind> {
+            let symbols = file.map_or(&[][..], |file| &file.symbols);
+            symbols.iter().map(|symbol| (symbol.end, symbol.kind)).collect()
+        };
+        let (old, new) = (symbols(before), symbols(now));
+        for (end, kind) in old.iter().chain(&new) {
+            if old.get(end) != new.get(end) || old.get(end) != Some(kind) {
+                let Some(place) = self.places.get(end.0 as usize) else { continue };
+                touched.name(place.name);
+                if let Some(holder) = self.places.get(place.parent.0 as usize) {
+                    touched.name(holder.name);
+                }
+            }
+        }
+        let imports = |file: Option<&'_ File>| file.map_or(Vec::new(), |file| file.imports.clone());
+        touched.imports(self, path, &imports(before), &imports(now));
+        self.touched = touched;
+    }
+
+    fn register(&mut self, id: FileId, file: &File) {
+        let Some(family) = file.family else { return };
+        // The package that a file of Python stands in.
+        self.names.add(".");
+        self.definitions.resize_with(self.names.len(), Vec::new);
+        for (symbol, at) in file.symbols.iter().zip(0..) {
+            if let Some(list) = self.definitions.get_mut(symbol.name.0 as usize) {
+                list.push(Definition {
+                    family,
+                    folder: file.folder,
+                    file: id,
+                    parent: symbol.parent,
+                    symbol: at,
+                    kind: symbol.kind,
+                });
+                if list.len() > 1 {
+                    self.unsorted.push(symbol.name);
+                }
+            }
+        }
+        self.stems.entry(stem(&file.path).into()).or_default().push(id);
+        if family == Family::Rust
+            && let Some(name) = crate_of(&file.path)
+        {
+            let name = self.names.add(&name);
+            self.crates.entry(name).or_default().push(id);
+        }
+    }
+}
+
+impl File {
+    /// Returns the symbols of a name, in order of appearance.
+    pub(super) fn named(&self, name: Name) -> impl Iterator<Item = (u32, Symbol)> {
+        within(&self.named, |(other, _)| other.cmp(&name))
+            .iter()
+            .map(|(_, at)| (*at, self.symbols[*at as usize]))
+    }
+}
+
+fn within<T>(list: &[T], order: impl Fn(&T) -> std::cmp::Ordering) -> &[T] {
+    let start = list.partition_point(|item| order(item).is_lt());
+    let length = list[start..].partition_point(|item| order(item).is_eq());
+    &list[start..start + length]
+}
+
+fn family(language: &'static str) -> Family {
+    match language {
+        "rust" => Family::Rust,
+        "python" => Family::Python,
+        "javascript" | "jsx" | "typescript" | "tsx" => Family::Script,
+        other => Family::Other(other),
+    }
+}
+
+/// Returns the path without the file's extension.
+fn stem(path: &str) -> &str {
+    let file = path.rfind('/').map_or(0, |slash| slash + 1);
+    path[file..].rfind('.').map_or(path, |dot| &path[..file + dot])
+}
+
+/// Returns the name of the crate whose root the file is, as far as its path tells.
+fn crate_of(path: &str) -> Option<String> {
+    let folder = path.strip_suffix("lib.rs")?.strip_suffix('/')?;
+    let folder = folder.strip_suffix("src").map_or(folder, |folder| folder.trim_end_matches('/'));
+    let name = folder.rsplit('/').next().filter(|name| !name.is_empty())?;
+    Some(name.replace('-', "_"))
+}

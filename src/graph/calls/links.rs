@@ -1,0 +1,86 @@
+//! Which file a module is, found out once for as long as no file comes or goes.
+
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
+
+use super::index::{FileId, Index};
+use super::names::Name;
+
+type Known<K> = RefCell<FxHashMap<K, Option<FileId>>>;
+
+#[derive(Default)]
+pub(super) struct Links {
+    children: Known<(FileId, Name)>,
+    parents: Known<FileId>,
+    roots: Known<FileId>,
+    libraries: Known<FileId>,
+    /// By the folder that a module is named in.
+    scripts: Known<(Name, Name)>,
+    packages: Known<(Name, Name, Option<Name>)>,
+}
+
+impl Links {
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(super) fn rust_child(&self, index: &Index, file: FileId, name: Name) -> Option<FileId> {
+        once(&self.children, (file, name), || index.rust_child(file, index.names.text(name)))
+    }
+
+    pub(super) fn rust_parent(&self, index: &Index, file: FileId) -> Option<FileId> {
+        once(&self.parents, file, || index.rust_parent(file))
+    }
+
+    pub(super) fn rust_root(&self, index: &Index, file: FileId) -> FileId {
+        once(&self.roots, file, || Some(index.rust_root(file))).unwrap_or(file)
+    }
+
+    /// The library beside the crate that a file belongs to.
+    pub(super) fn rust_library(&self, index: &Index, file: FileId) -> Option<FileId> {
+        once(&self.libraries, file, || index.rust_library(self.rust_root(index, file)))
+    }
+
+    pub(super) fn script_module(
+        &self,
+        index: &Index,
+        from: FileId,
+        module: Name,
+    ) -> Option<FileId> {
+        let folder = index.file(from)?.folder;
+        let find = || index.script_module(from, index.names.text(module));
+        once(&self.scripts, (folder, module), find)
+    }
+
+    /// Of a name, it is the module of that name in a module that need not have a file.
+    pub(super) fn python_module(
+        &self,
+        index: &Index,
+        from: FileId,
+        module: Name,
+        name: Option<Name>,
+    ) -> Option<FileId> {
+        let folder = index.file(from)?.folder;
+        let find = || {
+            let module = index.names.text(module);
+            let Some(name) = name else { return index.python_module(from, module) };
+            let dot = if module.ends_with('.') { "" } else { "." };
+            index.python_module(from, &format!("{module}{dot}{}", index.names.text(name)))
+        };
+        once(&self.packages, (folder, module, name), find)
+    }
+}
+
+fn once<K: Copy + Eq + std::hash::Hash>(
+    known: &Known<K>,
+    key: K,
+    find: impl FnOnce() -> Option<FileId>,
+) -> Option<FileId> {
+    if let Some(found) = known.borrow().get(&key) {
+        return *found;
+    }
+    let found = find();
+    known.borrow_mut().insert(key, found);
+    found
+}

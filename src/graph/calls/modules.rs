@@ -1,0 +1,197 @@
+//! Which file a module is, by paths alone, as each language finds it. Knows nothing of what stands
+//! in the files.
+
+use super::common;
+use super::index::{Family, FileId, Index};
+
+/// Where the sources of a package lie, below the folder that holds it.
+const SOURCES: [&str; 4] = ["", "src", "lib", "python"];
+const SCRIPT_ENDINGS: [&str; 8] = [".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".mts", ".cts"];
+
+impl Index {
+    /// Returns the file of `mod name;` in a file of Rust.
+    pub(super) fn rust_child(&self, file: FileId, name: &str) -> Option<FileId> {
+        let (folder, base) = split(&self.file(file)?.path);
+        // A test or an example is a crate of its own, whatever its name.
+        let is_root = is_rust_root(base) || self.rust_parent(file).is_none();
+        let inside = join(folder, if is_root || base == "mod" { "" } else { base });
+        let child = join(&inside, name);
+        self.first([&child, &join(&child, "mod")], Family::Rust).filter(|child| *child != file)
+    }
+
+    /// Returns the module that a module of Rust stands in. None: it is a root.
+    pub(super) fn rust_parent(&self, file: FileId) -> Option<FileId> {
+        let (folder, base) = split(&self.file(file)?.path);
+        if is_rust_root(base) {
+            return None;
+        }
+        let above = if base == "mod" { split_folder(folder).0 } else { folder };
+        let inside = |name| join(above, name);
+        let stems = [above.to_owned(), inside("mod"), inside("lib"), inside("main")];
+        self.first(stems.each_ref(), Family::Rust)
+    }
+
+    pub(super) fn rust_root(&self, file: FileId) -> FileId {
+        let mut root = file;
+        while let Some(above) = self.rust_parent(root) {
+            root = above;
+        }
+        root
+    }
+
+    /// Returns the library of the package that a test, an example or a program belongs to.
+    pub(super) fn rust_library(&self, root: FileId) -> Option<FileId> {
+        let path = &self.file(root)?.path;
+        let mut folder = split(path).0;
+        loop {
+            let library = self.first([&join(folder, "src/lib")], Family::Rust);
+            if library.is_some() || folder.is_empty() {
+                return library.filter(|library| *library != root);
+            }
+            folder = split_folder(folder).0;
+        }
+    }
+
+    /// Returns the file of a module that is written `a.b`, `.a` or `..`.
+    pub(super) fn python_module(&self, from: FileId, module: &str) -> Option<FileId> {
+        let mut folder = split(&self.file(from)?.path).0;
+        let name = module.trim_start_matches('.');
+        let way = name.replace('.', "/");
+        let package = |stem: &str| self.first([stem, &join(stem, "__init__")], Family::Python);
+        let dots = module.len() - name.len();
+        if dots > 0 {
+            for _ in 1..dots {
+                folder = split_folder(folder).0;
+            }
+            return package(&join(folder, &way));
+        }
+        while !folder.is_empty()
+            && self.first([&join(folder, "__init__")], Family::Python).is_some()
+        {
+            folder = split_folder(folder).0;
+        }
+        loop {
+            for sources in SOURCES {
+                let found = package(&join(&join(folder, sources), &way));
+                if found.is_some() {
+                    return found;
+                }
+            }
+            if folder.is_empty() {
+                return None;
+            }
+            folder = split_folder(folder).0;
+        }
+    }
+
+    /// Returns the file of a module that is written `./a`, `../a/b.js`, `@/a` or `@scope/package`.
+    pub(super) fn script_module(&self, from: FileId, module: &str) -> Option<FileId> {
+        let path = self.file(from)?.path.clone();
+        let mut folder = split(&path).0;
+        let bare = SCRIPT_ENDINGS.iter().find_map(|ending| module.strip_suffix(ending));
+        let module = bare.unwrap_or(module);
+        let file = |stem: &str| {
+            self.first([stem, &join(stem, "index"), &format!("{stem}.d")], Family::Script)
+        };
+        if module.starts_with('.') {
+            return file(&resolve(folder, module)?);
+        }
+        let alias = ["@/", "~/", "#/"].iter().find_map(|prefix| module.strip_prefix(prefix));
+        let way = alias.unwrap_or(module);
+        loop {
+            for sources in ["", "src"] {
+                let found = (alias.is_some() || way.contains('/'))
+                    .then(|| file(&join(&join(folder, sources), way)))
+                    .flatten();
+                if found.is_some() {
+                    return found;
+                }
+            }
+            let found = alias.is_none().then(|| self.script_package(folder, way)).flatten();
+            let found = found.or_else(|| {
+                // Tests bring in their own package by its name, which no path tells.
+                let inside = way.split('/').skip(1 + usize::from(way.starts_with('@')));
+                let inside: Vec<_> = inside.collect();
+                let sources = join(&join(folder, "src"), &inside.join("/"));
+                common::is_test(&path).then(|| file(&sources)).flatten()
+            });
+            if found.is_some() || folder.is_empty() {
+                return found;
+            }
+            folder = split_folder(folder).0;
+        }
+    }
+
+    /// Returns the file that a package of the workspace is entered by.
+    fn script_package(&self, folder: &str, name: &str) -> Option<FileId> {
+        let name = match name.strip_prefix('@') {
+            Some(scoped) => scoped.split_once('/')?.1,
+            None => name,
+        };
+        let (name, inside) = name.split_once('/').unwrap_or((name, "index"));
+        for packages in ["packages", ""] {
+            let package = join(&join(folder, packages), name);
+            let sources = join(&package, "src");
+            let stems = [
+                join(&sources, inside),
+                join(&join(&sources, inside), "index"),
+                join(&package, inside),
+            ];
+            let found = self.first(stems.each_ref(), Family::Script);
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Returns the file at the first of some paths that there is one at. Where files of a path
+    /// differ by their extension only, it is the one that holds code, not mere types.
+    fn first<const N: usize, S: AsRef<str>>(
+        &self,
+        stems: [S; N],
+        family: Family,
+    ) -> Option<FileId> {
+        stems.iter().find_map(|stem| {
+            let path =
+                |id: &FileId| self.file(*id).map(|file| (file.path.ends_with('i'), &file.path));
+            self.at(stem.as_ref(), family).min_by(|a, b| path(a).cmp(&path(b)))
+        })
+    }
+}
+
+fn is_rust_root(base: &str) -> bool {
+    matches!(base, "lib" | "main" | "build")
+}
+
+/// Returns the folder of a file and its name without the extension.
+fn split(path: &str) -> (&str, &str) {
+    let (folder, name) = split_folder(path);
+    (folder, name.rsplit_once('.').map_or(name, |(base, _)| base))
+}
+
+fn split_folder(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+fn join(folder: &str, name: &str) -> String {
+    match (folder, name) {
+        ("", other) | (other, "") => other.to_owned(),
+        (folder, name) => format!("{folder}/{name}"),
+    }
+}
+
+/// None: it leads out of the root.
+fn resolve(folder: &str, way: &str) -> Option<String> {
+    let mut parts: Vec<_> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in way.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}

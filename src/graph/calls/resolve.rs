@@ -1,0 +1,266 @@
+//! From the calls of one file to what they call: the rules, in their order.
+
+mod imports;
+mod values;
+
+use std::cell::OnceCell;
+
+use rustc_hash::FxHashMap;
+
+use super::common;
+use super::index::{Call, Definition, End, Family, File, FileId, Import, Index, NONE, On, Symbol};
+use super::names::Name;
+use super::{Edge, Rule};
+use crate::graph::facts::Kind;
+
+/// How many names are looked at on the way of one call.
+const PATIENCE: usize = 256;
+
+/// Returns the edges from a file and what it holds, in order, each once.
+pub(super) fn edges(index: &Index, id: FileId) -> Vec<Edge> {
+    let Some((file, family)) = index.file(id).and_then(|file| Some((file, file.family?))) else {
+        return Vec::new();
+    };
+    let mut resolver = Resolver {
+        index,
+        id,
+        file,
+        family,
+        imported: OnceCell::new(),
+        known: FxHashMap::default(),
+    };
+    let mut edges = Vec::new();
+    for call in &file.calls {
+        let from = file.symbols.get(call.within as usize).map_or(file.end, |symbol| symbol.end);
+        if let Some((to, rule)) = resolver.call(call)
+            && to != from
+        {
+            edges.push(Edge { from, to, rule });
+        }
+    }
+    edges.sort_unstable();
+    edges.dedup_by_key(|edge| (edge.from, edge.to));
+    edges.shrink_to_fit();
+    edges
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Target {
+    Module(FileId),
+    Symbol(FileId, u32),
+    /// Something that is not part of the workspace.
+    Outside,
+    Nowhere,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Want {
+    /// What can be called by its bare name.
+    Callable,
+    /// What has names of its own.
+    Container,
+}
+
+/// What was found where one was looked for.
+enum Found<T> {
+    Nothing,
+    One(T),
+    Many,
+}
+
+/// Where one has been on the way of one call: re-exports may go in circles.
+#[derive(Default)]
+struct Walk(Vec<(FileId, Name, Want, bool)>);
+
+impl Walk {
+    /// Returns whether one was not there before.
+    fn enters(&mut self, place: (FileId, Name, Want, bool)) -> bool {
+        let is_new = self.0.len() < PATIENCE && !self.0.contains(&place);
+        if is_new {
+            self.0.push(place);
+        }
+        is_new
+    }
+}
+
+struct Resolver<'a> {
+    index: &'a Index,
+    id: FileId,
+    file: &'a File,
+    family: Family,
+    /// The files that the imports lead to, once that is needed.
+    imported: OnceCell<Vec<FileId>>,
+    /// What names mean at the top of the file, as far as they were asked for.
+    known: FxHashMap<(Name, Want), Target>,
+}
+
+impl Resolver<'_> {
+    fn call(&mut self, call: &Call) -> Option<(End, Rule)> {
+        match call.on {
+            On::Nothing => self.bare(call),
+            On::Own => self.own(call),
+            On::Value => self.method(call.name, None),
+            On::Named(path) => self.named(call, self.index.names.path(path)),
+        }
+    }
+
+    /// Returns what a name means at the top of this file.
+    fn here(&mut self, name: Name, want: Want) -> Target {
+        if let Some(target) = self.known.get(&(name, want)) {
+            return *target;
+        }
+        let target = self.member(self.id, name, want, &mut Walk::default());
+        self.known.insert((name, want), target);
+        target
+    }
+
+    fn bare(&mut self, call: &Call) -> Option<(End, Rule)> {
+        let mut at = call.within;
+        while let Some(holder) = self.file.symbols.get(at as usize) {
+            let members = self.family_has_bare_methods() || holder.kind != Kind::Class;
+            if members && let Some(found) = self.pick(self.id, call.name, at, Want::Callable) {
+                return Some((self.end(self.id, found)?, Rule::Scope));
+            }
+            at = holder.parent;
+        }
+        let mut target = self.here(call.name, Want::Callable);
+        if let (Target::Module(module), Family::Script) = (target, self.family) {
+            target = self.default(module, call.name, &mut Walk::default());
+        }
+        match target {
+            Target::Symbol(file, at) => Some((self.end(file, at)?, self.rule(file))),
+            Target::Outside | Target::Module(_) => None,
+            // Where names must be brought in, a bare one that is not is a variable.
+            Target::Nowhere if !self.family_has_bare_methods() => None,
+            Target::Nowhere => self.anywhere(call.name, |symbol, _| {
+                symbol.parent == NONE && symbol.kind != Kind::Method
+            }),
+        }
+    }
+
+    fn own(&mut self, call: &Call) -> Option<(End, Rule)> {
+        let mut at = call.within;
+        while let Some(holder) = self.file.symbols.get(at as usize) {
+            if holder.kind == Kind::Class {
+                match self.child(self.id, at, call.name) {
+                    Found::One((file, at)) => {
+                        let rule = if file == self.id { Rule::Scope } else { self.near(file) };
+                        return Some((self.end(file, at)?, rule));
+                    }
+                    Found::Many => return None,
+                    Found::Nothing => break,
+                }
+            }
+            at = holder.parent;
+        }
+        self.method(call.name, None)
+    }
+
+    fn named(&mut self, call: &Call, path: &[Name]) -> Option<(End, Rule)> {
+        let (first, last) = (*path.first()?, *path.last()?);
+        let (mut target, rest) = self.start(call, path);
+        let walk = &mut Walk::default();
+        for name in rest {
+            target = self.step(target, *name, Want::Container, walk);
+        }
+        let is_type = self.index.names.text(last).starts_with(char::is_uppercase);
+        match target {
+            // No module of Rust has a name like a type.
+            Target::Module(_) if is_type && self.family == Family::Rust => return None,
+            Target::Module(_) | Target::Symbol(..) => {}
+            Target::Outside => return None,
+            Target::Nowhere if is_type => {
+                return self.anywhere_in(last, call.name);
+            }
+            Target::Nowhere if common::is_global(self.family, self.index.names.text(first)) => {
+                return None;
+            }
+            Target::Nowhere => return self.method(call.name, Some(last)),
+        }
+        match self.step(target, call.name, Want::Callable, walk) {
+            Target::Symbol(file, at) => Some((self.end(file, at)?, self.rule(file))),
+            Target::Nowhere if !is_type && self.is_value(target) => {
+                self.method(call.name, Some(last))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns what a path begins with, and what of it is still to be walked.
+    fn start<'p>(&mut self, call: &Call, path: &'p [Name]) -> (Target, &'p [Name]) {
+        let walk = &mut Walk::default();
+        let Some((first, rest)) = path.split_first() else { return (Target::Nowhere, path) };
+        let mut at = call.within;
+        while let Some(holder) = self.file.symbols.get(at as usize) {
+            if let Some(found) = self.pick(self.id, *first, at, Want::Container) {
+                return (Target::Symbol(self.id, found), rest);
+            }
+            at = holder.parent;
+        }
+        if self.family == Family::Rust {
+            return self.rust_start(self.id, path, self.in_module(call), None, walk);
+        }
+        let longest = self.file.imports.iter().filter_map(|import| {
+            let alias = self.index.names.path(import.alias);
+            (alias.len() > 1 && path.starts_with(alias)).then_some((alias.len(), import))
+        });
+        if let Some((length, import)) = longest.max_by_key(|(length, _)| *length) {
+            return (self.import(self.id, import, walk), &path[length..]);
+        }
+        (self.here(*first, Want::Container), rest)
+    }
+
+    /// Returns whether a call stands in a module that stands in the file.
+    fn in_module(&self, call: &Call) -> bool {
+        let above = |symbol: &Symbol| self.file.symbols.get(symbol.parent as usize);
+        let caller = self.file.symbols.get(call.within as usize);
+        std::iter::successors(caller.and_then(above), |symbol| above(symbol))
+            .any(|symbol| symbol.kind == Kind::Function)
+    }
+
+    fn rule(&self, file: FileId) -> Rule {
+        if file == self.id { Rule::File } else { Rule::Import }
+    }
+
+    fn near(&self, file: FileId) -> Rule {
+        let folder = self.index.file(file).map(|file| file.folder);
+        if folder == Some(self.file.folder) { Rule::Folder } else { Rule::Workspace }
+    }
+
+    fn end(&self, file: FileId, at: u32) -> Option<End> {
+        Some(self.index.file(file)?.symbols.get(at as usize)?.end)
+    }
+
+    /// Whether `open()` may mean `this.open()`.
+    fn family_has_bare_methods(&self) -> bool {
+        matches!(self.family, Family::Other(_))
+    }
+}
+
+/// Returns whether other symbols stand in one.
+fn holds(file: &File, at: u32) -> bool {
+    file.symbols.get(at as usize + 1).is_some_and(|next| next.parent == at)
+}
+
+/// Chooses among siblings of the same name. Where a later one replaces the earlier ones, or the
+/// earlier ones only declare it, it is the last.
+fn choose(family: Family, mut among: impl Iterator<Item = (u32, Symbol)>) -> Option<u32> {
+    let found = match family {
+        Family::Python | Family::Script => among.last(),
+        Family::Rust | Family::Other(_) => among.next(),
+    };
+    found.map(|(at, _)| at)
+}
+
+/// Several overloads of one method are one.
+fn unique<'d>(mut among: impl Iterator<Item = &'d Definition>) -> Found<(FileId, u32)> {
+    let Some(mut one) = among.next() else { return Found::Nothing };
+    for other in among {
+        if one.family == Family::Rust || (one.file, one.parent) != (other.file, other.parent) {
+            return Found::Many;
+        }
+        one = other;
+    }
+    Found::One((one.file, one.symbol))
+}

@@ -1,0 +1,238 @@
+//! What a name means in a file: what it declares, and what it brings in from where.
+
+use super::{Found, Resolver, Target, Walk, Want};
+use crate::graph::calls::index::{Family, File, FileId, Import, NONE};
+use crate::graph::calls::names::Name;
+
+impl Resolver<'_> {
+    pub(super) fn rust_start<'p>(
+        &self,
+        from: FileId,
+        path: &'p [Name],
+        in_module: bool,
+        skip: Option<&Import>,
+        walk: &mut Walk,
+    ) -> (Target, &'p [Name]) {
+        let Some((first, rest)) = path.split_first() else { return (Target::Nowhere, path) };
+        match self.index.names.text(*first) {
+            "crate" | "$crate" => return (Target::Module(self.index.rust_root(from)), rest),
+            "self" => return (Target::Module(from), rest),
+            "super" => {
+                let mut module = if in_module {
+                    Some(from)
+                } else {
+                    self.index.links.rust_parent(self.index, from)
+                };
+                let mut rest = rest;
+                while let Some((next, after)) = rest.split_first()
+                    && self.index.names.text(*next) == "super"
+                {
+                    module =
+                        module.and_then(|module| self.index.links.rust_parent(self.index, module));
+                    rest = after;
+                }
+                return (module.map_or(Target::Nowhere, Target::Module), rest);
+            }
+            _ => {}
+        }
+        let local = self.member_but(from, *first, Want::Container, skip, walk);
+        if local != Target::Nowhere {
+            return (local, rest);
+        }
+        match self.index.crates.get(first).map(Vec::as_slice) {
+            Some([library]) => return (Target::Module(*library), rest),
+            Some([_, _, ..]) => return (Target::Nowhere, rest),
+            _ => {}
+        }
+        // The root's own folder has no name here. What a test or a program calls by another name
+        // than a known one may be the library beside it, if that has what is asked for.
+        if skip.is_some()
+            && !matches!(self.index.names.text(*first), "std" | "core" | "alloc")
+            && let Some(library) = self.index.links.rust_library(self.index, from)
+            && let Some(second) = rest.first()
+            && self.member(library, *second, Want::Container, walk) != Target::Nowhere
+        {
+            return (Target::Module(library), rest);
+        }
+        (if skip.is_some() { Target::Outside } else { Target::Nowhere }, rest)
+    }
+
+    pub(super) fn step(&self, target: Target, name: Name, want: Want, walk: &mut Walk) -> Target {
+        match target {
+            Target::Module(file) => {
+                let found = self.member(file, name, want, walk);
+                if found == Target::Nowhere
+                    && self.family == Family::Script
+                    && let Target::Symbol(file, at) = self.default(file, name, walk)
+                {
+                    return self.inside(file, at, name);
+                }
+                found
+            }
+            Target::Symbol(file, at) => self.inside(file, at, name),
+            other => other,
+        }
+    }
+
+    pub(super) fn inside(&self, file: FileId, at: u32, name: Name) -> Target {
+        match self.child(file, at, name) {
+            Found::One((file, at)) => Target::Symbol(file, at),
+            _ => Target::Nowhere,
+        }
+    }
+
+    pub(super) fn member(&self, file: FileId, name: Name, want: Want, walk: &mut Walk) -> Target {
+        self.member_but(file, name, want, None, walk)
+    }
+
+    /// Returns what a name stands for at the top of a file: what it declares, a module of its own,
+    /// what it brings in.
+    pub(super) fn member_but(
+        &self,
+        id: FileId,
+        name: Name,
+        want: Want,
+        skip: Option<&Import>,
+        walk: &mut Walk,
+    ) -> Target {
+        let Some(file) = self.index.file(id) else { return Target::Nowhere };
+        if !walk.enters((id, name, want, skip.is_some())) {
+            return Target::Nowhere;
+        }
+        // `const shop = require('./shop')` declares what it brings in.
+        let is_brought = self.family == Family::Script
+            && file.imports.iter().any(|import| import.known_as == Some(name));
+        if !is_brought && let Some(found) = self.pick(id, name, NONE, want) {
+            return Target::Symbol(id, found);
+        }
+        if want == Want::Container
+            && let Some(module) = self.submodule(id, file, name)
+        {
+            return Target::Module(module);
+        }
+        let mut outside = false;
+        for import in &file.imports {
+            let same = skip.is_some_and(|skip| std::ptr::eq(skip, import));
+            if same || import.all || import.known_as != Some(name) {
+                continue;
+            }
+            match self.import(id, import, walk) {
+                Target::Nowhere => {}
+                Target::Outside => outside = true,
+                found => return found,
+            }
+        }
+        if outside {
+            return Target::Outside;
+        }
+        let mut found = Target::Nowhere;
+        for import in file.imports.iter().filter(|import| import.all) {
+            if skip.is_some_and(|skip| std::ptr::eq(skip, import)) {
+                continue;
+            }
+            let holder = self.import(id, import, walk);
+            match self.step(holder, name, want, walk) {
+                Target::Nowhere | Target::Outside => {}
+                other if found == Target::Nowhere || found == other => found = other,
+                _ => return Target::Nowhere,
+            }
+        }
+        if found == Target::Nowhere
+            && want == Want::Container
+            && let Some(any) = self.pick(id, name, NONE, Want::Callable)
+        {
+            return Target::Symbol(id, any);
+        }
+        found
+    }
+
+    pub(super) fn submodule(&self, id: FileId, file: &File, name: Name) -> Option<FileId> {
+        match self.family {
+            Family::Rust => self.index.links.rust_child(self.index, id, name),
+            Family::Python if file.path.ends_with("__init__.py") => {
+                let here = self.index.names.find(".")?;
+                self.index.links.python_module(self.index, id, here, Some(name))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns what an import brings in. Of one that brings in all, what it is all of.
+    pub(super) fn import(&self, id: FileId, import: &Import, walk: &mut Walk) -> Target {
+        let module = self.index.names.text(import.module);
+        if module.is_empty() {
+            let own = import.name.filter(|name| import.known_as != Some(*name));
+            return own.map_or(Target::Nowhere, |name| {
+                self.member_but(id, name, Want::Callable, Some(import), walk)
+            });
+        }
+        match self.family {
+            Family::Rust => self.rust_import(id, import, walk),
+            Family::Python => {
+                let found = self.index.links.python_module(self.index, id, import.module, None);
+                match (found, import.name) {
+                    (Some(file), Some(name)) => match self.member(file, name, Want::Callable, walk)
+                    {
+                        Target::Nowhere => self.member(file, name, Want::Container, walk),
+                        found => found,
+                    },
+                    (Some(file), None) => Target::Module(file),
+                    (None, name @ Some(_)) => self
+                        .index
+                        .links
+                        .python_module(self.index, id, import.module, name)
+                        .map_or(Target::Outside, Target::Module),
+                    (None, None) => Target::Outside,
+                }
+            }
+            Family::Script => {
+                match (self.index.links.script_module(self.index, id, import.module), import.name) {
+                    (None, _) => Target::Outside,
+                    (Some(file), None) => Target::Module(file),
+                    (Some(file), Some(name)) if self.index.names.text(name) == "default" => {
+                        let alias = self.index.names.path(import.alias).first().copied();
+                        self.default(file, alias.unwrap_or(name), walk)
+                    }
+                    (Some(file), Some(name)) => self.member(file, name, Want::Callable, walk),
+                }
+            }
+            Family::Other(_) => Target::Nowhere,
+        }
+    }
+
+    pub(super) fn rust_import(&self, id: FileId, import: &Import, walk: &mut Walk) -> Target {
+        let path = self.index.names.path(import.path);
+        let (mut target, rest) = self.rust_start(id, path, false, Some(import), walk);
+        for (at, name) in rest.iter().enumerate() {
+            let is_last = at + 1 == rest.len();
+            let before = target;
+            target = Target::Nowhere;
+            if is_last && !import.all {
+                target = self.step(before, *name, Want::Callable, walk);
+            }
+            if target == Target::Nowhere {
+                target = self.step(before, *name, Want::Container, walk);
+            }
+        }
+        target
+    }
+
+    /// Returns what a file of a script exports as its default, or what is called there as it is
+    /// here, or as the file is.
+    pub(super) fn default(&self, file: FileId, alias: Name, walk: &mut Walk) -> Target {
+        if let Some(default) = self.index.names.find("default") {
+            let found = self.member(file, default, Want::Callable, walk);
+            if found != Target::Nowhere {
+                return found;
+            }
+        }
+        let named = self.index.file(file).and_then(|file| {
+            let name = file.path.rsplit('/').next()?.split('.').next()?;
+            self.index.names.find(name)
+        });
+        let mut found = [Some(alias), named].into_iter().flatten();
+        found
+            .find_map(|name| self.pick(file, name, NONE, Want::Callable))
+            .map_or(Target::Nowhere, |at| Target::Symbol(file, at))
+    }
+}

@@ -1,0 +1,209 @@
+//! Which symbols bear a name: in another symbol, of a value, anywhere.
+
+use super::{Found, Resolver, Target, Walk, Want, choose, holds, unique};
+use crate::graph::calls::Rule;
+use crate::graph::calls::common;
+use crate::graph::calls::index::{Definition, End, Family, FileId, Import, NONE, Symbol};
+use crate::graph::calls::names::Name;
+use crate::graph::facts::Kind;
+
+/// A name that more symbols have tells nothing outside of its file.
+const MANY: usize = 64;
+
+impl Resolver<'_> {
+    /// Returns the symbol of a name that stands directly in another one, or at the top of a file.
+    pub(super) fn pick(&self, id: FileId, name: Name, parent: u32, want: Want) -> Option<u32> {
+        let file = self.index.file(id)?;
+        let fits = |(at, symbol): &(u32, Symbol)| {
+            symbol.parent == parent
+                && match want {
+                    Want::Callable => symbol.kind != Kind::Method || self.family_has_bare_methods(),
+                    Want::Container => symbol.kind == Kind::Class || holds(file, *at),
+                }
+        };
+        let found = choose(self.family, file.named(name).filter(fits))?;
+        // `mod shop;` declares a file.
+        let declares = want == Want::Callable
+            && self.family == Family::Rust
+            && file.symbols[found as usize].kind == Kind::Function
+            && !holds(file, found)
+            && self.index.links.rust_child(self.index, id, name).is_some();
+        (!declares).then_some(found)
+    }
+
+    /// Returns the symbol of a name that stands in another one, wherever that one goes on.
+    pub(super) fn child(&self, id: FileId, holder: u32, name: Name) -> Found<(FileId, u32)> {
+        let Some(file) = self.index.file(id) else { return Found::Nothing };
+        let mut here = file.named(name).filter(|(_, symbol)| symbol.parent == holder).peekable();
+        if here.peek().is_some() {
+            let several =
+                |symbol: &Symbol| symbol.kind == Kind::Method && self.family == Family::Rust;
+            let all: Vec<_> = here.collect();
+            if all.len() > 1 && all.iter().any(|(_, symbol)| several(symbol)) {
+                return Found::Many;
+            }
+            return choose(self.family, all.into_iter())
+                .map_or(Found::Nothing, |at| Found::One((id, at)));
+        }
+        let class = file.symbols[holder as usize];
+        if self.family != Family::Rust || class.kind != Kind::Class {
+            return Found::Nothing;
+        }
+        self.in_classes(class.name, name, |_| true)
+    }
+
+    pub(super) fn holder(&self, definition: &Definition) -> Option<&Symbol> {
+        let file = self.index.file(definition.file)?;
+        let symbol = file.symbols.get(definition.symbol as usize)?;
+        file.symbols.get(symbol.parent as usize).filter(|holder| holder.kind == Kind::Class)
+    }
+
+    /// Returns the only method of a name that the value could have, as far as one knows: by how a
+    /// variable is called, by what the file has, else because there is but one.
+    pub(super) fn method(&mut self, name: Name, variable: Option<Name>) -> Option<(End, Rule)> {
+        let index = self.index;
+        let mut all = index.definitions(self.family, name);
+        if all.len() > MANY {
+            all = index.in_file(self.family, self.file.folder, self.id, name);
+        }
+        let all = all.iter();
+        let all = all.filter(|definition| {
+            definition.kind == Kind::Method
+                && index.file(definition.file).is_some_and(|file| !file.path.ends_with(".d.ts"))
+        });
+        let is_common = common::is_common(self.family, index.names.text(name));
+        if let Some(variable) = variable {
+            let variable = index.names.text(variable);
+            // The further away the class, the more a variable must be called like it.
+            for is_known in [true, false] {
+                let of_it = all.clone().filter(|definition| {
+                    let class = self.holder(definition);
+                    let class = class.map_or("", |holder| index.names.text(holder.name));
+                    common::is_called_after(variable, class, is_common || !is_known)
+                        && (self.where_to(definition.file) <= Rule::Import) == is_known
+                });
+                match unique(of_it) {
+                    Found::One((file, at)) => {
+                        return Some((self.end(file, at)?, self.where_to(file)));
+                    }
+                    Found::Many => break,
+                    Found::Nothing if is_common => break,
+                    Found::Nothing => {}
+                }
+            }
+        }
+        if is_common {
+            return None;
+        }
+        let here = all.clone().filter(|definition| definition.file == self.id);
+        let found = match unique(here) {
+            Found::Nothing => unique(all),
+            found => found,
+        };
+        let Found::One((file, at)) = found else { return None };
+        // What only tests have is not what others mean.
+        let is_test = |id| index.file(id).is_some_and(|file| common::is_test(&file.path));
+        if is_test(file) && !is_test(self.id) {
+            return None;
+        }
+        Some((self.end(file, at)?, self.where_to(file)))
+    }
+
+    /// Returns by which rule a file is near.
+    pub(super) fn where_to(&self, file: FileId) -> Rule {
+        if file == self.id {
+            Rule::File
+        } else if self.imported().contains(&file) {
+            Rule::Import
+        } else {
+            self.near(file)
+        }
+    }
+
+    pub(super) fn imported(&self) -> &[FileId] {
+        let (id, file) = (self.id, self.file);
+        self.imported.get_or_init(|| {
+            let target = |import: &Import| match self.import(id, import, &mut Walk::default()) {
+                Target::Module(file) | Target::Symbol(file, _) => Some(file),
+                Target::Outside | Target::Nowhere => None,
+            };
+            let mut files: Vec<_> = file.imports.iter().filter_map(target).collect();
+            files.sort_unstable();
+            files.dedup();
+            files
+        })
+    }
+
+    /// Looks in the same folder, then in the whole workspace.
+    pub(super) fn anywhere(
+        &self,
+        name: Name,
+        fits: impl Fn(&Symbol, &Definition) -> bool,
+    ) -> Option<(End, Rule)> {
+        if common::is_common(self.family, self.index.names.text(name)) {
+            return None;
+        }
+        let fits = |definition: &&Definition| {
+            let symbol = self
+                .index
+                .file(definition.file)
+                .and_then(|file| file.symbols.get(definition.symbol as usize));
+            symbol.is_some_and(|symbol| fits(symbol, definition))
+        };
+        let beside = self.index.in_folder(self.family, self.file.folder, name).iter().filter(fits);
+        let all = self.index.definitions(self.family, name).iter().filter(fits);
+        let (found, rule) = match unique(beside) {
+            Found::Nothing => (unique(all), Rule::Workspace),
+            found => (found, Rule::Folder),
+        };
+        let Found::One((file, at)) = found else { return None };
+        Some((self.end(file, at)?, rule))
+    }
+
+    /// Looks for what a class of a name holds, whose file nobody told.
+    pub(super) fn anywhere_in(&self, class: Name, name: Name) -> Option<(End, Rule)> {
+        let beside = |id| self.index.file(id).is_some_and(|file| file.folder == self.file.folder);
+        let (found, rule) = match self.in_classes(class, name, beside) {
+            Found::Nothing => (self.in_classes(class, name, |_| true), Rule::Workspace),
+            found => (found, Rule::Folder),
+        };
+        let Found::One((file, at)) = found else { return None };
+        Some((self.end(file, at)?, rule))
+    }
+
+    /// Returns the only symbol of a name in all classes of another name.
+    fn in_classes(
+        &self,
+        class: Name,
+        name: Name,
+        is_meant: impl Fn(FileId) -> bool,
+    ) -> Found<(FileId, u32)> {
+        let mut found = Found::Nothing;
+        for holder in self.index.definitions(self.family, class) {
+            if holder.kind != Kind::Class || !is_meant(holder.file) {
+                continue;
+            }
+            let Some(file) = self.index.file(holder.file) else { continue };
+            for (at, symbol) in file.named(name) {
+                if symbol.parent == holder.symbol {
+                    if !matches!(found, Found::Nothing) {
+                        return Found::Many;
+                    }
+                    found = Found::One((holder.file, at));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether it is a variable rather than a module or a type.
+    pub(super) fn is_value(&self, target: Target) -> bool {
+        match target {
+            Target::Symbol(file, at) => self
+                .index
+                .file(file)
+                .is_some_and(|file| file.symbols[at as usize].kind == Kind::Function),
+            _ => false,
+        }
+    }
+}

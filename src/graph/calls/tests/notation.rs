@@ -1,0 +1,109 @@
+//! Files written down as what they say, not as text, so that the rules are tried without a grammar:
+//!
+//! ```text
+//! src/shop.rs
+//!   use crate::till Till          `use MODULE NAME`, `… as ALIAS`, NAME `-`: the module, `*`: all
+//!   class Shop
+//!     open                        in a class a method, else a function
+//!       > self.close              a call; `?.close` is on a value
+//! ```
+
+use crate::graph::calls::{Calls, Redone};
+use crate::graph::facts::{Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
+
+pub(super) type Files = Vec<(String, Facts)>;
+
+/// The edges of a workspace, a line each, with the rule that made it.
+pub(super) fn edges(files: &str) -> String {
+    let mut calls = Calls::default();
+    let files = read(files);
+    calls.update(files.iter().map(|(path, facts)| (path.as_str(), Some(facts))));
+    shown(&calls)
+}
+
+pub(super) fn shown(calls: &Calls) -> String {
+    let mut lines: Vec<_> = calls
+        .edges()
+        .map(|edge| format!("{} -> {} {:?}\n", id(calls, edge.from), id(calls, edge.to), edge.rule))
+        .collect();
+    lines.sort();
+    lines.concat()
+}
+
+pub(super) fn changes(calls: &Calls, redone: &Redone) -> Vec<String> {
+    let line = |sign, edge: &crate::graph::calls::Edge| {
+        format!("{sign} {} -> {}", id(calls, edge.from), id(calls, edge.to))
+    };
+    let mut lines: Vec<_> = redone.removed.iter().map(|edge| line('-', edge)).collect();
+    lines.extend(redone.added.iter().map(|edge| line('+', edge)));
+    lines.sort();
+    lines
+}
+
+fn id(calls: &Calls, end: crate::graph::calls::End) -> String {
+    let mut text = String::new();
+    calls.write_id(end, &mut text);
+    text
+}
+
+pub(super) fn read(text: &str) -> Files {
+    let mut files: Files = Vec::new();
+    let mut open: Vec<(usize, u32)> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let depth = line.len() - line.trim_start().len();
+        let words: Vec<_> = line.split_whitespace().collect();
+        if depth == 0 {
+            let language = Language::of(std::path::Path::new(words[0]));
+            files.push((words[0].to_owned(), Facts { language, ..Facts::default() }));
+            open.clear();
+            continue;
+        }
+        let facts = &mut files.last_mut().expect("a file").1;
+        open.retain(|(above, _)| *above < depth);
+        let parent = open.last().map(|(_, at)| *at);
+        match words[..] {
+            ["use", module, name, ref alias @ ..] => facts.imports.push(Import {
+                module: if module == "." && name != "-" { "".into() } else { module.into() },
+                name: (!["-", "*"].contains(&name)).then(|| name.into()),
+                alias: match alias {
+                    ["as", alias] => (*alias).into(),
+                    _ if name == "-" => module.into(),
+                    _ => name.into(),
+                },
+                exported: true,
+            }),
+            [">", call] => facts.calls.push(Call {
+                name: call.rsplit([':', '.']).next().unwrap_or(call).into(),
+                on: receiver(call),
+                within: parent,
+            }),
+            ["class", name] => {
+                open.push((depth, facts.symbols.len() as u32));
+                facts.symbols.push(symbol(name, Kind::Class, parent));
+            }
+            [name] => {
+                let in_class =
+                    parent.is_some_and(|at| facts.symbols[at as usize].kind == Kind::Class);
+                let kind = if in_class { Kind::Method } else { Kind::Function };
+                open.push((depth, facts.symbols.len() as u32));
+                facts.symbols.push(symbol(name, kind, parent));
+            }
+            _ => panic!("not understood: {line}"),
+        }
+    }
+    files
+}
+
+fn receiver(call: &str) -> Receiver {
+    let before = call.rfind([':', '.']).map(|at| call[..at].trim_end_matches(':'));
+    match before {
+        None => Receiver::Nothing,
+        Some("self" | "Self" | "this") => Receiver::Own,
+        Some("?") => Receiver::Value,
+        Some(path) => Receiver::Named(path.into()),
+    }
+}
+
+fn symbol(name: &str, kind: Kind, parent: Option<u32>) -> Symbol {
+    Symbol { name: name.into(), kind, parent, lines: Lines { start: 1, end: 1 }, tokens: None }
+}

@@ -1,0 +1,98 @@
+; What JavaScript and TypeScript have in common. docs/graph.md tells what the captures mean.
+
+(function_declaration name: (_) @name) @definition.function
+(generator_function_declaration name: (_) @name) @definition.function
+(method_definition name: (_) @name) @definition.function
+(variable_declarator
+  name: (identifier) @name
+  value: [(arrow_function) (function_expression) (generator_function)]) @definition.function
+(pair
+  key: (property_identifier) @name
+  value: [(arrow_function) (function_expression) (generator_function)]) @definition.function
+(assignment_expression
+  left: [(identifier) @name (member_expression property: (property_identifier) @name)]
+  right: [(arrow_function) (function_expression) (generator_function)]) @definition.function
+(class_declaration name: (_) @name) @definition.class
+(variable_declarator name: (identifier) @name value: (class)) @definition.class
+(program (lexical_declaration
+  (variable_declarator name: (identifier) @name) @definition.constant))
+(program (variable_declaration
+  (variable_declarator name: (identifier) @name) @definition.constant))
+(program (export_statement declaration: (lexical_declaration
+  (variable_declarator name: (identifier) @name) @definition.constant)))
+(program (export_statement declaration: (variable_declaration
+  (variable_declarator name: (identifier) @name) @definition.constant)))
+
+(call_expression function: [
+  (identifier) @call
+  (member_expression property: [(property_identifier) (private_property_identifier)] @call)])
+(new_expression constructor: [
+  (identifier) @call
+  (member_expression property: (property_identifier) @call)])
+
+(import_statement
+  (import_clause (identifier) @import.alias)
+  source: (string (string_fragment) @import.module))
+(import_statement
+  (import_clause (namespace_import (identifier) @import.alias))
+  source: (string (string_fragment) @import.module))
+(import_statement
+  (import_clause (named_imports (import_specifier name: (_) @import.name !alias)))
+  source: (string (string_fragment) @import.module))
+(import_statement
+  (import_clause (named_imports
+    (import_specifier name: (_) @import.name alias: (_) @import.alias)))
+  source: (string (string_fragment) @import.module))
+(export_statement
+  (export_clause (export_specifier name: (_) @import.name !alias))
+  source: (string (string_fragment) @import.module)
+  (#set! exported))
+(export_statement
+  (export_clause (export_specifier name: (_) @import.name alias: (_) @import.alias))
+  source: (string (string_fragment) @import.module)
+  (#set! exported))
+(export_statement
+  (namespace_export (_) @import.alias)
+  source: (string (string_fragment) @import.module)
+  (#set! exported))
+(export_statement
+  "*" @import.all
+  source: (string (string_fragment) @import.module)
+  (#set! exported))
+(variable_declarator
+  name: (identifier) @import.alias
+  value: (call_expression
+    function: (identifier) @_require
+    arguments: (arguments (string (string_fragment) @import.module)))
+  (#eq? @_require "require"))
+(variable_declarator
+  name: (object_pattern (shorthand_property_identifier_pattern) @import.name)
+  value: (call_expression
+    function: (identifier) @_require
+    arguments: (arguments (string (string_fragment) @import.module)))
+  (#eq? @_require "require"))
+(variable_declarator
+  name: (object_pattern (pair_pattern
+    key: (property_identifier) @import.name
+    value: (identifier) @import.alias))
+  value: (call_expression
+    function: (identifier) @_require
+    arguments: (arguments (string (string_fragment) @import.module)))
+  (#eq? @_require "require"))
+
+; What the file has is there under another name, too.
+(export_statement
+  (export_clause (export_specifier name: (_) @import.name alias: (_) @import.alias))
+  !source
+  (#set! exported) (#set! here))
+(export_statement
+  "default" @import.alias
+  value: (identifier) @import.name
+  (#set! exported) (#set! here))
+(export_statement
+  "default" @import.alias
+  declaration: [
+    (function_declaration name: (_) @import.name)
+    (generator_function_declaration name: (_) @import.name)
+    (class_declaration name: (_) @import.name)]
+  (#set! exported) (#set! here))

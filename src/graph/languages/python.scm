@@ -1,0 +1,34 @@
+; What a file of Python declares, calls and brings in. docs/graph.md tells what the captures mean.
+
+(decorated_definition
+  definition: (function_definition name: (identifier) @name)) @definition.function
+(function_definition name: (identifier) @name) @definition.function
+(decorated_definition
+  definition: (class_definition name: (identifier) @name)) @definition.class
+(class_definition name: (identifier) @name) @definition.class
+(module (expression_statement
+  (assignment left: (identifier) @name) @definition.constant))
+(module (type_alias_statement left: (type (identifier) @name)) @definition.constant)
+
+(call function: [
+  (identifier) @call
+  (attribute attribute: (identifier) @call)])
+(decorator [
+  (identifier) @call
+  (attribute attribute: (identifier) @call)])
+
+(import_statement name: (dotted_name) @import.module)
+(import_statement
+  name: (aliased_import name: (dotted_name) @import.module alias: (identifier) @import.alias))
+(import_from_statement
+  module_name: (_) @import.module
+  name: (dotted_name) @import.name
+  (#set! exported))
+(import_from_statement
+  module_name: (_) @import.module
+  name: (aliased_import name: (dotted_name) @import.name alias: (identifier) @import.alias)
+  (#set! exported))
+(import_from_statement
+  module_name: (_) @import.module
+  (wildcard_import) @import.all
+  (#set! exported))

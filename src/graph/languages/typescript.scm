@@ -1,0 +1,19 @@
+(public_field_definition
+  name: (_) @name
+  value: [(arrow_function) (function_expression)]) @definition.function
+(function_signature name: (_) @name) @definition.function
+(method_signature name: (_) @name) @definition.function
+(abstract_method_signature name: (_) @name) @definition.function
+(abstract_class_declaration name: (_) @name) @definition.class
+(interface_declaration name: (_) @name) @definition.class
+(enum_declaration name: (_) @name) @definition.class
+(type_alias_declaration name: (_) @name) @definition.constant
+(module name: (_) @name) @definition.module
+(internal_module name: (_) @name) @definition.module
+(internal_module body: (statement_block (export_statement declaration: (lexical_declaration
+  (variable_declarator name: (identifier) @name) @definition.constant))))
+(internal_module body: (statement_block (lexical_declaration
+  (variable_declarator name: (identifier) @name) @definition.constant)))
+
+(import_statement
+  (import_require_clause (identifier) @import.alias source: (string (string_fragment) @import.module)))

@@ -1,0 +1,214 @@
+//! From a file's text to what it says of itself: its grammar's tree, read by its language's query.
+//!
+//! Knows no other file. What a hostile text costs is bounded: in steps, in depth, in names.
+
+mod imports;
+mod outline;
+mod receiver;
+
+use std::ops::{ControlFlow, Range};
+
+use tree_sitter::{ParseOptions, Tree};
+
+use self::outline::{Definition, Outline};
+use self::receiver::receiver;
+use super::facts::{Call, Facts, Language, Lines};
+use super::languages::{Role, Tools};
+use super::query::Match;
+
+/// Steps of the parser and of the query, in hundreds, that a file may take whatever its size, and
+/// for each KiB. Files that people write take a tenth of that.
+const STEPS: usize = 5_000;
+const STEPS_PER_KIB: usize = 60;
+
+/// Bytes of a name that are kept.
+const LONGEST_NAME: usize = 256;
+
+/// Parses one file after the other.
+pub(super) struct Parser {
+    parser: tree_sitter::Parser,
+    language: Option<Language>,
+}
+
+impl Parser {
+    pub(super) fn new() -> Self {
+        Self { parser: tree_sitter::Parser::new(), language: None }
+    }
+
+    /// What the text says, and where the bytes of each of its symbols begin and end. Of a text that
+    /// cannot be parsed in reasonable time there is neither language nor symbol.
+    pub(super) fn facts(&mut self, language: Option<Language>, text: &[u8]) -> Facts {
+        let read = language.and_then(|language| {
+            let tree = self.parse(language, text, None)?;
+            read(language, text, &tree)
+        });
+        read.unwrap_or_else(|| Facts { lines: count_lines(text), ..Facts::default() })
+    }
+
+    /// None: it takes too long.
+    pub(super) fn parse(
+        &mut self,
+        language: Language,
+        text: &[u8],
+        old: Option<&Tree>,
+    ) -> Option<Tree> {
+        let tools = language.row()?.tools()?;
+        if self.language != Some(language) {
+            self.parser.set_language(&tools.grammar).ok()?;
+            self.language = Some(language);
+        }
+        let mut steps = steps(text);
+        let mut go_on = |_: &_| countdown(&mut steps);
+        let options = ParseOptions::new().progress_callback(&mut go_on);
+        let tree = self.parser.parse_with_options(
+            &mut |at, _| text.get(at..).unwrap_or_default(),
+            old,
+            Some(options),
+        );
+        if tree.is_none() {
+            self.parser.reset();
+        }
+        tree
+    }
+}
+
+/// Reads a tree that was parsed from this text.
+pub(super) fn read(language: Language, text: &[u8], tree: &Tree) -> Option<Facts> {
+    let row = language.row()?;
+    let tools = row.tools()?;
+    let mut found = Found::default();
+    tools.query.each(tree, text, |pattern, matched| found.add(tools, pattern, matched, text));
+    found.sort();
+    let places = found.places();
+    let Outline { symbols, modules, within } = outline::outline(found.definitions, &places, text);
+    let holder = |place: usize| {
+        let at = places.partition_point(|other| *other < place);
+        within.get(at).copied().flatten()
+    };
+    let calls = found.calls.iter().map(|call| Call {
+        name: name(text, call),
+        on: receiver(text, call.start, row.own),
+        within: holder(call.start),
+    });
+    let calls = calls.collect();
+    let imports = imports::imports(&found.imports, text, |at| {
+        let mut names = Vec::new();
+        let mut next = holder(found.imports[at].start());
+        while let Some((at, symbol)) = next.and_then(|at| Some((at, symbols.get(at as usize)?))) {
+            if modules[at as usize] {
+                names.push(symbol.name.clone());
+            }
+            next = symbol.parent;
+        }
+        names.reverse();
+        names
+    });
+    Some(Facts {
+        language: Some(language),
+        lines: count_lines(text),
+        tokens: None,
+        symbols,
+        calls,
+        imports,
+    })
+}
+
+/// What the query finds, as it comes.
+#[derive(Default)]
+struct Found {
+    definitions: Vec<Definition>,
+    calls: Vec<Range<usize>>,
+    imports: Vec<imports::Written>,
+}
+
+impl Found {
+    /// In order of appearance, each once.
+    fn sort(&mut self) {
+        self.calls.sort_unstable_by_key(|call| call.start);
+        self.calls.dedup();
+        // Of those found twice, the exported one first.
+        self.imports.sort_by_key(|import| (import.start(), !import.exported));
+        self.imports.dedup_by(|again, first| again.tree.is_some() && again.tree == first.tree);
+    }
+
+    /// Where something stands of which it matters within what.
+    fn places(&self) -> Vec<usize> {
+        let trees = self.imports.iter().filter(|import| import.tree.is_some());
+        let mut places: Vec<_> = trees.map(imports::Written::start).collect();
+        places.extend(self.calls.iter().map(|call| call.start));
+        places.sort_unstable();
+        places
+    }
+
+    fn add(&mut self, tools: &Tools, pattern: usize, matched: &Match<'_>, text: &[u8]) {
+        let mut definition = None;
+        let mut name = None;
+        let mut import = imports::Written::default();
+        for (capture, node) in matched {
+            let role = tools.roles.get(*capture).copied().unwrap_or(Role::Nothing);
+            let range = node.byte_range();
+            match role {
+                Role::Class | Role::Function | Role::Module | Role::Constant | Role::Extension => {
+                    definition = Some((role, *node))
+                }
+                Role::Name => name = Some(range),
+                Role::CallIfBracket if !receiver::bracket_follows(text, range.end) => {}
+                Role::Call | Role::CallIfBracket => self.calls.push(range),
+                Role::ImportModule => import.module = Some(range),
+                Role::ImportName => import.name = Some(range),
+                Role::ImportAlias => import.alias = Some(range),
+                Role::ImportAll => import.all = true,
+                Role::ImportTree => import.tree = Some(range),
+                Role::Nothing => {}
+            }
+        }
+        if let (Some((role, node)), Some(name)) = (definition, name) {
+            self.definitions.push(Definition {
+                role,
+                name,
+                bytes: node.byte_range(),
+                lines: lines(node),
+                pattern,
+            });
+        }
+        import.here = tools.query.sets(pattern, "here");
+        if import.module.is_some() || import.tree.is_some() || import.here {
+            import.exported = tools.query.sets(pattern, "exported");
+            self.imports.push(import);
+        }
+    }
+}
+
+/// Lines from 1 to the last; an end of line ends one.
+pub(super) fn count_lines(text: &[u8]) -> u32 {
+    let ends = memchr::memchr_iter(b'\n', text).count();
+    let open = text.last().is_some_and(|last| *last != b'\n');
+    u32::try_from(ends + usize::from(open)).unwrap_or(u32::MAX).max(1)
+}
+
+/// A name as it is kept: whole characters, within bounds.
+fn name(text: &[u8], range: &Range<usize>) -> Box<str> {
+    let bytes = text.get(range.clone()).unwrap_or_default();
+    let bytes = &bytes[..bytes.len().min(LONGEST_NAME)];
+    String::from_utf8_lossy(bytes).into()
+}
+
+fn lines(node: tree_sitter::Node<'_>) -> Lines {
+    let (start, end) = (node.start_position(), node.end_position());
+    // What ends with an end of line does not reach into the next.
+    let last = if end.column == 0 && end.row > start.row { end.row } else { end.row + 1 };
+    let line = |row: usize| u32::try_from(row).unwrap_or(u32::MAX);
+    Lines { start: line(start.row + 1), end: line(last) }
+}
+
+fn steps(text: &[u8]) -> usize {
+    STEPS + (text.len() >> 10) * STEPS_PER_KIB
+}
+
+fn countdown(steps: &mut usize) -> ControlFlow<()> {
+    *steps = steps.saturating_sub(1);
+    if *steps == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! What stands before the name of a call, read backwards from it.
+
+use crate::graph::facts::Receiver;
+
+/// Bytes that are looked at: longer chains are values of which nothing is known.
+const FURTHEST: usize = 200;
+
+/// `at`: where the name of the call begins.
+pub(super) fn receiver(text: &[u8], at: usize, own: &[&str]) -> Receiver {
+    let before = text.get(at.saturating_sub(FURTHEST)..at).unwrap_or_default();
+    // What ends a line before a name does not belong to it: it may be a comment's full stop.
+    let Some(mut rest) = before_separator(before.trim_ascii_end_of_line()) else {
+        return Receiver::Nothing;
+    };
+    let whole = rest;
+    let mut names = Vec::new();
+    loop {
+        rest = without_generics(rest.trim_ascii_end());
+        let name = last_name(rest);
+        if name.is_empty() {
+            return Receiver::Value;
+        }
+        names.push(name);
+        rest = &rest[..rest.len() - name.len()];
+        match before_separator(rest.trim_ascii_end()) {
+            Some(before) => rest = before,
+            None => break,
+        }
+    }
+    if rest.is_empty() && at > FURTHEST {
+        return Receiver::Value;
+    }
+    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    if let [name] = names[..]
+        && own.iter().any(|own| own.as_bytes() == name)
+    {
+        return Receiver::Own;
+    }
+    let separator = if whole.len() < before.len() && before.trim_ascii_end().ends_with(b"::") {
+        "::"
+    } else {
+        "."
+    };
+    let named: Vec<_> = names.iter().rev().map(|name| text(name)).collect();
+    Receiver::Named(named.join(separator).into())
+}
+
+/// Whether a name that ends here is followed by what is handed over: `(…)`, or a macro's `!(…)`.
+pub(super) fn bracket_follows(text: &[u8], at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    let macros = rest
+        .strip_prefix(b"!")
+        .is_some_and(|rest| matches!(rest.first(), Some(b'(' | b'[' | b'{')));
+    macros || rest.first() == Some(&b'(')
+}
+
+trait TrimEnd {
+    fn trim_ascii_end_of_line(&self) -> &Self;
+}
+
+impl TrimEnd for [u8] {
+    fn trim_ascii_end_of_line(&self) -> &Self {
+        let spaces = self.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        &self[..self.len() - spaces]
+    }
+}
+
+/// What stands before a `.`, `?.` or `::` at the end.
+fn before_separator(text: &[u8]) -> Option<&[u8]> {
+    if let Some(before) = text.strip_suffix(b"::") {
+        return Some(before);
+    }
+    let before = text.strip_suffix(b".")?;
+    // A range, or something that is spread.
+    if before.ends_with(b".") {
+        return None;
+    }
+    let before = before.trim_ascii_end();
+    Some(before.strip_suffix(b"?").or(before.strip_suffix(b"!")).unwrap_or(before))
+}
+
+/// Takes `::<T>` or `<T>` away from the end.
+fn without_generics(text: &[u8]) -> &[u8] {
+    if !text.ends_with(b">") {
+        return text;
+    }
+    let mut depth = 0_usize;
+    for (at, byte) in text.iter().enumerate().rev() {
+        match byte {
+            b'>' if at > 0 && matches!(text[at - 1], b'-' | b'=') => {}
+            b'>' => depth += 1,
+            b'<' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            let before = &text[..at];
+            return before.strip_suffix(b"::").unwrap_or(before);
+        }
+    }
+    &[]
+}
+
+fn last_name(text: &[u8]) -> &[u8] {
+    let of_name =
+        |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'#' | 0x80..);
+    let length = text.iter().rev().take_while(of_name).count();
+    &text[text.len() - length..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_before_a_call() {
+        let named = |name: &str| Receiver::Named(name.into());
+        for (text, expected) in [
+            ("open", Receiver::Nothing),
+            ("return open", Receiver::Nothing),
+            ("(open", Receiver::Nothing),
+            ("self.open", Receiver::Own),
+            ("this?.open", Receiver::Own),
+            ("Self::open", Receiver::Own),
+            ("this\n    .open", Receiver::Own),
+            ("await shop.open", named("shop")),
+            ("let x = a.b.open", named("a.b")),
+            ("crate::shop::open", named("crate::shop")),
+            ("self.till.open", named("self.till")),
+            ("Vec::<u8>::open", named("Vec")),
+            ("HashMap::<A, Box<dyn Fn() -> B>>::open", named("HashMap")),
+            ("<T as Trait>::open", Receiver::Value),
+            ("make().open", Receiver::Value),
+            ("\"text\".open", Receiver::Value),
+            ("items[0].open", Receiver::Value),
+            ("0..open", Receiver::Nothing),
+            ("[...open", Receiver::Nothing),
+            ("// The end.\nopen", Receiver::Nothing),
+            ("# Über.\n  open", Receiver::Nothing),
+            ("größe.open", named("größe")),
+        ] {
+            let at = text.len() - "open".len();
+            assert_eq!(
+                receiver(text.as_bytes(), at, &["self", "Self", "this"]),
+                expected,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_chain_without_an_end_is_not_followed() {
+        let text = format!("{}open", "a.".repeat(10_000));
+        assert_eq!(receiver(text.as_bytes(), text.len() - 4, &[]), Receiver::Value);
+    }
+}

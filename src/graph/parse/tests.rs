@@ -1,0 +1,259 @@
+#![allow(clippy::unwrap_used)]
+mod scripts;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+
+use super::*;
+use crate::graph::facts::{Kind, Receiver};
+
+fn facts(file: &str, text: impl AsRef<[u8]>) -> Facts {
+    Parser::new().facts(Language::of(Path::new(file)), text.as_ref())
+}
+
+/// Symbols with their lines, then calls with who makes them, then imports.
+fn check(file: &str, text: &str, expected: &Expect) {
+    let facts = facts(file, text);
+    let mut shown = String::new();
+    let mut paths: Vec<String> = Vec::new();
+    for symbol in &facts.symbols {
+        let parent = symbol.parent.map(|parent| format!("{}::", paths[parent as usize]));
+        paths.push(parent.unwrap_or_default() + &symbol.name);
+        let kind = match symbol.kind {
+            Kind::Class => "class",
+            Kind::Method => "method",
+            _ => "function",
+        };
+        let Lines { start, end } = symbol.lines;
+        writeln!(shown, "{kind} {} {start}-{end}", paths.last().unwrap()).unwrap();
+    }
+    for call in &facts.calls {
+        let on = match &call.on {
+            Receiver::Nothing => String::new(),
+            Receiver::Own => "own.".to_owned(),
+            Receiver::Named(name) => format!("{name}."),
+            Receiver::Value => "?.".to_owned(),
+        };
+        let within = call.within.map_or("-", |within| &paths[within as usize]);
+        writeln!(shown, "{within} calls {on}{}", call.name).unwrap();
+    }
+    for import in &facts.imports {
+        let name = import.name.as_deref().unwrap_or("-");
+        let exported = if import.exported { " exported" } else { "" };
+        writeln!(shown, "import {} {name} {}{exported}", import.module, import.alias).unwrap();
+    }
+    expected.assert_eq(&shown);
+}
+
+#[test]
+fn rust() {
+    check(
+        "shop.rs",
+        r#"use std::fmt::{self, Display};
+pub use crate::till::Till as Box;
+const LIMIT: u32 = 3;
+impl Display for Shop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { self.name().fmt(f) }
+}
+impl std::fmt::Debug for Shop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { write!(f, "{}", label(3)) }
+}
+#[derive(Clone)]
+pub struct Shop<T> {
+    name: T,
+}
+impl<T: Open> Shop<T> {
+    const DOORS: u32 = 2;
+    pub fn open(&self) -> Till {
+        fn inner() {}
+        const LOCAL: u32 = 1;
+        inner();
+        Till { cash: Till::new::<u8>() }
+    }
+}
+impl Open for Vec<u8> {
+    fn open() {}
+}
+trait Open { fn open(); }
+macro_rules! label { () => {} }
+type Name = String;
+mod tests {
+    use super::*;
+    #[test]
+    fn it_works() { assert_eq!(Shop::default().open(), crate::till::make(1)); }
+}
+"#,
+        &expect![[r#"
+            function LIMIT 3-3
+            class Shop 11-13
+            method Shop::fmt 5-5
+            method Shop::fmt 8-8
+            function Shop::DOORS 15-15
+            method Shop::open 16-21
+            function Shop::open::inner 17-17
+            class Vec 23-25
+            method Vec::open 24-24
+            class Open 26-26
+            method Open::open 26-26
+            function label 27-27
+            function Name 28-28
+            function tests 29-33
+            function tests::it_works 32-32
+            Shop::fmt calls own.name
+            Shop::fmt calls ?.fmt
+            Shop::fmt calls write
+            Shop::fmt calls label
+            Shop::open calls inner
+            Shop::open calls Till
+            Shop::open calls Till.new
+            tests::it_works calls assert_eq
+            tests::it_works calls ?.open
+            tests::it_works calls crate::till.make
+            import std fmt fmt
+            import std::fmt Display Display
+            import crate::till Till Box exported
+            import self - *
+        "#]],
+    );
+}
+
+#[test]
+fn python() {
+    check(
+        "shop.py",
+        r#"import os
+import numpy as np, os.path
+from .till import Till as T, make
+from . import prices
+from shop.all import *
+LIMIT = 3
+names: list = []
+@decorate
+class Shop(Base):
+    field = 1
+
+    @property
+    def name(self):
+        local = 2
+        return self.make(np.array())
+
+    async def open(self):
+        def inner():
+            pass
+        await inner()
+
+def main():
+    Shop().open()
+    os.path.join("a")
+
+if __name__ == "__main__":
+    main()
+"#,
+        &expect![[r#"
+            function LIMIT 6-6
+            function names 7-7
+            class Shop 8-20
+            method Shop::name 12-15
+            method Shop::open 17-20
+            function Shop::open::inner 18-19
+            function main 22-24
+            Shop calls decorate
+            Shop::name calls property
+            Shop::name calls own.make
+            Shop::name calls np.array
+            Shop::open calls inner
+            main calls Shop
+            main calls ?.open
+            main calls os.path.join
+            - calls main
+            import os - os
+            import numpy - np
+            import os.path - os.path
+            import .till make make exported
+            import .till Till T exported
+            import . prices prices exported
+            import shop.all - * exported
+        "#]],
+    );
+}
+
+#[test]
+fn broken_text_gives_what_can_be_had() {
+    check(
+        "broken.rs",
+        "fn first() { second( }\n}}} struct\nfn third() {}\nimpl { fn",
+        &expect![[r#"
+            function first 1-2
+            class third 2-3
+        "#]],
+    );
+    check(
+        "broken.py",
+        "class Shop:\n  def open(self:\n\ndef main(): run(\n",
+        &expect![[r#"
+        class Shop 1-2
+    "#]],
+    );
+    check(
+        "broken.ts",
+        "class A { m() { f( } \n function g() { h() }",
+        &expect![[r#"
+        - calls h
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_no_utf8_survives() {
+    let facts = facts("shop.py", b"def caf\xe9(): pass\ndef open():\n  '\xff'\n");
+    let names: Vec<_> = facts.symbols.iter().map(|symbol| &*symbol.name).collect();
+    assert!(names.contains(&"open"), "{names:?}");
+}
+
+#[test]
+fn lines_are_counted_from_one_to_the_last() {
+    for (text, lines) in [("", 1), ("\n", 1), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2)] {
+        assert_eq!(facts("a.txt", text).lines, lines, "{text:?}");
+        assert_eq!(facts("a.rs", text).lines, lines, "{text:?}");
+    }
+}
+
+#[test]
+fn extensions_that_hold_each_others_types_come_to_an_end() {
+    let text = "impl A { fn f() { struct B; } }\nimpl B { fn g() { struct A; } }\n";
+    check(
+        "a.rs",
+        text,
+        &expect![[r#"
+        class A 1-1
+        method A::f 1-1
+        class A::f::B 1-1
+        class B 2-2
+        method B::g 2-2
+        class B::g::A 2-2
+    "#]],
+    );
+}
+
+#[test]
+fn nesting_is_followed_only_so_far() {
+    for (file, open, close) in [
+        ("a.rs", "fn f() { ", "}"),
+        ("a.rs", "mod m { impl A { fn f() {", "}}}"),
+        ("a.js", "function f() { ", "}"),
+        ("a.js", "f(", ")"),
+        ("a.py", "(", ")"),
+        ("a.ts", "class A { m() { return ", "}}"),
+        ("a.tsx", "<A>{", "}</A>"),
+    ] {
+        let text = open.repeat(20_000) + &close.repeat(20_000);
+        let facts = facts(file, &text);
+        let depth = |symbol: &crate::graph::facts::Symbol| {
+            let parent = |at: &u32| facts.symbols[*at as usize].parent;
+            std::iter::successors(symbol.parent, parent).count()
+        };
+        assert!(facts.symbols.iter().map(depth).max().unwrap_or(0) <= 32, "{file} {open}");
+    }
+}

@@ -1,0 +1,191 @@
+//! JavaScript and TypeScript.
+
+use expect_test::expect;
+
+use super::check;
+
+const ECMASCRIPT: &str = r#"import Shop, { open as unlock, close } from "./shop";
+import * as prices from './prices';
+import "./effects";
+export { till } from "./till";
+export * from "./all";
+export * as names from "./names";
+const fs = require("fs"), { join, sep: s } = require("path");
+export const LIMIT = 3;
+export const total = (items) => { const local = sum(items); return local; };
+function main() {
+  const helper = function () { inner(); };
+  const value = 1;
+  new Shop().open(prices.of("x"));
+}
+export default class Market extends Shop {
+  #doors = 2;
+  onOpen = () => this.#count(1);
+  constructor() { super(); this.shop.open(); }
+  static async close() {}
+  #count(n) { return n; }
+}
+const api = { get() { return fetch(); }, set: () => {} };
+var Old = class {};
+Market.prototype.late = function () {};
+"#;
+
+#[test]
+fn javascript() {
+    check(
+        "shop.js",
+        ECMASCRIPT,
+        &expect![[r#"
+        function fs 7-7
+        function LIMIT 8-8
+        function total 9-9
+        function main 10-14
+        function main::helper 11-11
+        class Market 15-21
+        method Market::onOpen 17-17
+        method Market::constructor 18-18
+        method Market::close 19-19
+        method Market::#count 20-20
+        function api 22-22
+        function api::get 22-22
+        function api::set 22-22
+        class Old 23-23
+        function late 24-24
+        fs calls require
+        - calls require
+        total calls sum
+        main::helper calls inner
+        main calls Shop
+        main calls ?.open
+        main calls prices.of
+        Market::onOpen calls own.#count
+        Market::constructor calls this.shop.open
+        api::get calls fetch
+        import ./shop - Shop
+        import ./shop open unlock
+        import ./shop close close
+        import ./prices - prices
+        import ./till till till exported
+        import ./all - * exported
+        import ./names - names exported
+        import fs - fs
+        import path join join
+        import path sep s
+        import  Market default exported
+    "#]],
+    );
+}
+
+#[test]
+fn typescript() {
+    check(
+        "shop.ts",
+        ECMASCRIPT,
+        &expect![[r#"
+        function fs 7-7
+        function LIMIT 8-8
+        function total 9-9
+        function main 10-14
+        function main::helper 11-11
+        class Market 15-21
+        method Market::onOpen 17-17
+        method Market::constructor 18-18
+        method Market::close 19-19
+        method Market::#count 20-20
+        function api 22-22
+        function api::get 22-22
+        function api::set 22-22
+        class Old 23-23
+        function late 24-24
+        fs calls require
+        - calls require
+        total calls sum
+        main::helper calls inner
+        main calls Shop
+        main calls ?.open
+        main calls prices.of
+        Market::onOpen calls own.#count
+        Market::constructor calls this.shop.open
+        api::get calls fetch
+        import ./shop - Shop
+        import ./shop open unlock
+        import ./shop close close
+        import ./prices - prices
+        import ./till till till exported
+        import ./all - * exported
+        import ./names - names exported
+        import fs - fs
+        import path join join
+        import path sep s
+        import  Market default exported
+    "#]],
+    );
+    check(
+        "more.ts",
+        r"import type { Till } from './till';
+import legacy = require('./legacy');
+interface Open { open(): void; name: string }
+enum Colour { Red }
+type Name = string | null;
+abstract class Base { abstract make(): Name; private run = (): void => { this.make!(); }; }
+namespace inner { export const A = 1; export function f<T>(): T { return g<T>(A); } }
+function over(a: string): void;
+function over(a: number): void;
+function over(a: any) {}
+declare function outside(): void;
+@Component({ selector: pick() })
+export class Page {}
+",
+        &expect![[r#"
+            class Open 3-3
+            method Open::open 3-3
+            class Colour 4-4
+            function Name 5-5
+            class Base 6-6
+            method Base::make 6-6
+            method Base::run 6-6
+            function inner 7-7
+            function inner::A 7-7
+            function inner::f 7-7
+            function over 8-8
+            function over 9-9
+            function over 10-10
+            function outside 11-11
+            class Page 13-13
+            inner::f calls g
+            - calls Component
+            - calls pick
+            import ./till Till Till
+            import ./legacy - legacy
+        "#]],
+    );
+}
+
+#[test]
+fn components() {
+    let text = r"export const Page = () => <div><Shop.Door /><Till>{open()}</Till></div>;
+function Till() { return <input />; }
+";
+    check(
+        "page.jsx",
+        text,
+        &expect![[r#"
+        function Page 1-1
+        function Till 2-2
+        Page calls Shop.Door
+        Page calls Till
+        Page calls open
+    "#]],
+    );
+    check(
+        "page.tsx",
+        text,
+        &expect![[r#"
+        function Page 1-1
+        function Till 2-2
+        Page calls Shop.Door
+        Page calls Till
+        Page calls open
+    "#]],
+    );
+}

@@ -1,0 +1,324 @@
+//! Our queries, made into a table by the kind of node, which a walk over a tree looks up.
+//!
+//! They are tree-sitter's own queries, of which this knows the plain part: nodes by kind and field,
+//! choices, absent fields, `#eq?`, `#match?` and `#set!`. tree-sitter's engine runs all of the
+//! language and takes as long as half the parsing; for patterns as flat as ours a table does.
+//! Other than there, the order of children does not matter.
+
+mod syntax;
+
+use regex::bytes::Regex;
+use tree_sitter::{Language as Grammar, Node, Tree, TreeCursor};
+
+pub(crate) use self::syntax::SyntaxError;
+use self::syntax::{Part, Written, patterns};
+
+/// Matches that one node is the root of; of more, the rest is left out.
+const MOST: usize = 10_000;
+
+/// A query for one grammar.
+pub(super) struct Query {
+    patterns: Vec<Pattern>,
+    /// By the kind of a node, the patterns that it may be the root of.
+    by_kind: Vec<Vec<usize>>,
+    captures: Vec<String>,
+}
+
+/// Nodes by the captures that they were found for.
+pub(super) type Match<'tree> = Vec<(Capture, Node<'tree>)>;
+
+/// An index into the names of captures.
+pub(super) type Capture = usize;
+
+struct Pattern {
+    shape: Shape,
+    tests: Vec<(Capture, Test)>,
+    properties: Vec<String>,
+}
+
+enum Test {
+    Is(String),
+    Fits(Regex),
+}
+
+/// What a node is to look like.
+struct Shape {
+    /// None: any that has a name.
+    kind: Option<u16>,
+    captures: Vec<Capture>,
+    children: Vec<Child>,
+    without: Vec<u16>,
+}
+
+/// A child that there is to be.
+struct Child {
+    field: Option<u16>,
+    one_of: Vec<Shape>,
+}
+
+/// Why a query does not fit.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum QueryError {
+    #[error(transparent)]
+    Syntax(#[from] SyntaxError),
+    #[error("the grammar has no {0}")]
+    Unknown(String),
+    #[error("cannot read the predicate {0:?}")]
+    Predicate(Vec<String>),
+    #[error("a pattern begins with a node of some kind")]
+    Root,
+}
+
+impl Query {
+    pub(super) fn new(grammar: &Grammar, text: &str) -> Result<Self, QueryError> {
+        let mut compiler =
+            Compiler { grammar, captures: Vec::new(), tests: Vec::new(), properties: Vec::new() };
+        let mut compiled = Vec::new();
+        let mut by_kind = vec![Vec::new(); grammar.node_kind_count()];
+        for written in patterns(text)? {
+            let mut shapes = compiler.shapes(&written)?;
+            let (Some(shape), true) = (shapes.pop(), shapes.is_empty()) else {
+                return Err(QueryError::Root);
+            };
+            let kind = shape.kind.ok_or(QueryError::Root)?;
+            let row: &mut Vec<usize> =
+                by_kind.get_mut(usize::from(kind)).ok_or(QueryError::Root)?;
+            row.push(compiled.len());
+            compiled.push(Pattern {
+                shape,
+                tests: std::mem::take(&mut compiler.tests),
+                properties: std::mem::take(&mut compiler.properties),
+            });
+        }
+        Ok(Self { patterns: compiled, by_kind, captures: compiler.captures })
+    }
+
+    pub(super) fn captures(&self) -> &[String] {
+        &self.captures
+    }
+
+    /// Whether a pattern says `(#set! property)`.
+    pub(super) fn sets(&self, pattern: usize, property: &str) -> bool {
+        self.patterns[pattern].properties.iter().any(|set| set == property)
+    }
+
+    /// Finds all matches in a tree, by the order of their roots; tells each with its pattern.
+    pub(super) fn each<'tree>(
+        &self,
+        tree: &'tree Tree,
+        text: &[u8],
+        mut found: impl FnMut(usize, &Match<'tree>),
+    ) {
+        let mut cursor = tree.walk();
+        let mut spare = Vec::new();
+        let mut children = Vec::new();
+        loop {
+            let node = cursor.node();
+            if let Some(patterns) = self.by_kind.get(usize::from(node.kind_id())) {
+                if !patterns.is_empty() {
+                    children.clear();
+                    collect(node, &mut spare, &mut children);
+                }
+                for at in patterns {
+                    let pattern = &self.patterns[*at];
+                    for matched in pattern.shape.matches(node, &children, &mut spare) {
+                        if pattern.holds(&matched, text) {
+                            found(*at, &matched);
+                        }
+                    }
+                }
+            }
+            // Most nodes are leaves, which is cheaper to ask than to try.
+            if node.child_count() > 0 && cursor.goto_first_child() {
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Pattern {
+    fn holds(&self, matched: &Match<'_>, text: &[u8]) -> bool {
+        self.tests.iter().all(|(capture, test)| {
+            matched.iter().filter(|(other, _)| other == capture).all(|(_, node)| {
+                let text = text.get(node.byte_range()).unwrap_or_default();
+                match test {
+                    Test::Is(wanted) => text == wanted.as_bytes(),
+                    Test::Fits(wanted) => wanted.is_match(text),
+                }
+            })
+        })
+    }
+}
+
+impl Shape {
+    /// All ways in which a node with these children looks like this. `spare`: cursors to be used
+    /// again.
+    fn matches<'tree>(
+        &self,
+        node: Node<'tree>,
+        children: &[Field<'tree>],
+        spare: &mut Vec<TreeCursor<'tree>>,
+    ) -> Vec<Match<'tree>> {
+        if !self.fits(node)
+            || children.iter().any(|(field, _)| self.without.contains(field) && *field != 0)
+        {
+            return Vec::new();
+        }
+        let mut ways: Vec<Match<'_>> = Vec::new();
+        for wanted in &self.children {
+            let here = wanted.matches(children, spare);
+            if here.is_empty() {
+                return here;
+            }
+            ways = if ways.is_empty() { here } else { combined(&ways, &here) };
+        }
+        if ways.is_empty() {
+            ways.push(Vec::new());
+        }
+        for way in ways.iter_mut().filter(|_| !self.captures.is_empty()) {
+            way.extend(self.captures.iter().map(|capture| (*capture, node)));
+        }
+        ways
+    }
+
+    fn fits(&self, node: Node<'_>) -> bool {
+        self.kind.map_or(node.is_named(), |kind| kind == node.kind_id())
+    }
+}
+
+impl Child {
+    fn matches<'tree>(
+        &self,
+        children: &[Field<'tree>],
+        spare: &mut Vec<TreeCursor<'tree>>,
+    ) -> Vec<Match<'tree>> {
+        let mut here = Vec::new();
+        for (field, child) in children {
+            if self.field.is_some_and(|wanted| wanted != *field) || here.len() >= MOST {
+                continue;
+            }
+            for shape in self.one_of.iter().filter(|shape| shape.fits(*child)) {
+                let mut below = Vec::new();
+                if !shape.children.is_empty() || !shape.without.is_empty() {
+                    collect(*child, spare, &mut below);
+                }
+                here.append(&mut shape.matches(*child, &below, spare));
+            }
+        }
+        here
+    }
+}
+
+/// A child, and the number of its field; 0: none.
+type Field<'tree> = (u16, Node<'tree>);
+
+fn collect<'tree>(
+    node: Node<'tree>,
+    spare: &mut Vec<TreeCursor<'tree>>,
+    children: &mut Vec<Field<'tree>>,
+) {
+    let mut cursor = spare.pop().unwrap_or_else(|| node.walk());
+    cursor.reset(node);
+    let mut more = cursor.goto_first_child();
+    while more {
+        children.push((cursor.field_id().map_or(0, std::num::NonZero::get), cursor.node()));
+        more = cursor.goto_next_sibling();
+    }
+    spare.push(cursor);
+}
+
+fn combined<'tree>(ways: &[Match<'tree>], here: &[Match<'tree>]) -> Vec<Match<'tree>> {
+    let each = ways.iter().flat_map(|way| here.iter().map(|more| [&way[..], &more[..]].concat()));
+    each.take(MOST).collect()
+}
+
+struct Compiler<'a> {
+    grammar: &'a Grammar,
+    captures: Vec<String>,
+    tests: Vec<(Capture, Test)>,
+    properties: Vec<String>,
+}
+
+impl Compiler<'_> {
+    fn shapes(&mut self, written: &Written) -> Result<Vec<Shape>, QueryError> {
+        match written {
+            Written::OneOf { of, captures } => {
+                let captures = self.all(captures);
+                let mut shapes = Vec::new();
+                for one in of {
+                    shapes.extend(self.shapes(one)?);
+                }
+                for shape in &mut shapes {
+                    shape.captures.extend(&captures);
+                }
+                Ok(shapes)
+            }
+            Written::Node { kind, named, parts, captures } => {
+                let unknown = || QueryError::Unknown(kind.clone());
+                let kind = match kind.as_str() {
+                    "_" => None,
+                    _ => match self.grammar.id_for_node_kind(kind, *named) {
+                        0 => return Err(unknown()),
+                        id => Some(id),
+                    },
+                };
+                let captures = self.all(captures);
+                let mut shape = Shape { kind, captures, children: Vec::new(), without: Vec::new() };
+                for part in parts {
+                    self.part(part, &mut shape)?;
+                }
+                Ok(vec![shape])
+            }
+        }
+    }
+
+    fn part(&mut self, part: &Part, shape: &mut Shape) -> Result<(), QueryError> {
+        match part {
+            Part::Child { field, node } => {
+                let field = field.as_ref().map(|field| self.field(field)).transpose()?;
+                shape.children.push(Child { field, one_of: self.shapes(node)? });
+            }
+            Part::Without(field) => shape.without.push(self.field(field)?),
+            Part::Predicate(words) => {
+                let wrong = || QueryError::Predicate(words.clone());
+                let words: Vec<_> = words.iter().map(String::as_str).collect();
+                match words[..] {
+                    ["#set!", property] => self.properties.push(property.to_owned()),
+                    ["#eq?", capture, text] => {
+                        let capture = self.capture(capture);
+                        self.tests.push((capture, Test::Is(text.to_owned())));
+                    }
+                    ["#match?", capture, text] => {
+                        let capture = self.capture(capture);
+                        let regex = Regex::new(text).map_err(|_| wrong())?;
+                        self.tests.push((capture, Test::Fits(regex)));
+                    }
+                    _ => return Err(wrong()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn field(&self, name: &str) -> Result<u16, QueryError> {
+        let id = self.grammar.field_id_for_name(name);
+        Ok(id.ok_or_else(|| QueryError::Unknown(name.to_owned()))?.get())
+    }
+
+    fn all(&mut self, names: &[String]) -> Vec<Capture> {
+        names.iter().map(|name| self.capture(name)).collect()
+    }
+
+    fn capture(&mut self, name: &str) -> Capture {
+        let known = self.captures.iter().position(|other| other == name);
+        known.unwrap_or_else(|| {
+            self.captures.push(name.to_owned());
+            self.captures.len() - 1
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! From a folder to its graph: walks it, and parses its files on all the threads there are.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::cache::{self, Cache, Kept};
+use super::facts::{Facts, Language};
+use super::parse::Parser;
+use super::tokens;
+use super::walk::{self, Content, Entry, Stamp};
+use super::whole::Graph;
+
+/// How a workspace is scanned.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Threads; at least one.
+    pub jobs: usize,
+    /// Whether tokens are counted.
+    pub tokens: bool,
+    /// The folder in which is kept what files say; None: nothing is kept.
+    pub cache: Option<PathBuf>,
+}
+
+/// What a scan had to do.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Work {
+    /// Files whose content had to be looked at, and its bytes.
+    pub read: usize,
+    pub bytes: u64,
+    /// Files that had to be parsed.
+    pub parsed: usize,
+}
+
+/// A file's content, if it had to be read, and what it says.
+struct Done {
+    id: Arc<str>,
+    stamp: Stamp,
+    kept: Kept,
+    bytes: Option<u64>,
+    parsed: bool,
+}
+
+/// Scans a workspace. `progress` is told, now and then, how many files of how many are done.
+pub fn scan(
+    root: &Path,
+    settings: &Settings,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> io::Result<(Graph, Work)> {
+    let jobs = settings.jobs.max(1);
+    let entries = walk::walk(root, jobs)?;
+    let cache = match &settings.cache {
+        Some(folder) => Cache::open(folder, &root.canonicalize()?),
+        None => Cache::none(),
+    };
+    // Large ones first, so that no thread is left alone with one at the end.
+    let mut order: Vec<_> = entries.iter().collect();
+    order.sort_by_key(|entry| std::cmp::Reverse(entry.stamp.size));
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut parser = Parser::new();
+        let mut done = Vec::new();
+        while let Some(entry) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            done.extend(one(entry, settings.tokens, &cache, &mut parser));
+            progress(next.load(Ordering::Relaxed).min(order.len()), order.len());
+        }
+        done
+    };
+    let done: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (1..jobs).map(|_| scope.spawn(run)).collect();
+        let own = run();
+        let others = threads.into_iter().filter_map(|thread| thread.join().ok());
+        std::iter::once(own).chain(others).flatten().collect()
+    });
+    let mut work = Work::default();
+    let mut found = BTreeMap::new();
+    for done in done {
+        work.read += usize::from(done.bytes.is_some());
+        work.bytes += done.bytes.unwrap_or(0);
+        work.parsed += usize::from(done.parsed);
+        found.insert(done.id, (done.stamp, done.kept));
+    }
+    if let Err(error) = cache.keep(&found) {
+        tracing::info!(%error, "the graph is not kept for the next time");
+    }
+    let facts = found.into_iter().map(|(id, (_, kept))| {
+        let facts = if settings.tokens { kept.facts } else { without_tokens(kept.facts) };
+        (id, Some(facts))
+    });
+    let mut graph = Graph::default();
+    graph.update(facts.collect());
+    Ok((graph, work))
+}
+
+fn without_tokens(mut facts: Arc<Facts>) -> Arc<Facts> {
+    if facts.tokens.is_some() {
+        let facts = Arc::make_mut(&mut facts);
+        facts.tokens = None;
+        facts.symbols.iter_mut().for_each(|symbol| symbol.tokens = None);
+    }
+    facts
+}
+
+/// None: the file is gone.
+fn one(entry: &Entry, tokens: bool, cache: &Cache, parser: &mut Parser) -> Option<Done> {
+    let enough = |kept: &&Kept| !tokens || kept.counted;
+    let id = entry.id.clone();
+    if let Some(kept) = cache.unchanged(entry).filter(enough) {
+        return Some(Done {
+            id,
+            stamp: entry.stamp,
+            kept: kept.clone(),
+            bytes: None,
+            parsed: false,
+        });
+    }
+    let (text, stamp) = match walk::read(&entry.path) {
+        Ok((Content::Text(text), stamp)) => (text, stamp),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        // It is there, and nothing is known of it.
+        Ok((Content::Other, _)) | Err(_) => {
+            let facts = Arc::new(Facts { lines: 1, ..Facts::default() });
+            let kept = Kept { key: cache::Key::default(), facts, counted: true };
+            return Some(Done { id, stamp: entry.stamp, kept, bytes: Some(0), parsed: false });
+        }
+    };
+    let bytes = Some(text.len() as u64);
+    let key = if cache.keeps() { cache::key(entry, &text) } else { cache::Key::default() };
+    if let Some(kept) = cache.by_key(&key).filter(enough) {
+        return Some(Done { id, stamp, kept: kept.clone(), bytes, parsed: false });
+    }
+    let mut facts = parser.facts(Language::of(&entry.path), &text);
+    if tokens {
+        tokens::count(&text, &mut facts);
+    }
+    let parsed = facts.language.is_some();
+    Some(Done {
+        id,
+        stamp,
+        kept: Kept { key, facts: Arc::new(facts), counted: tokens },
+        bytes,
+        parsed,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! What users see of the graph: nodes by their ids, and calls between them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::facts::{Facts, Kind, Lines};
+
+/// The graph as a whole.
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+pub struct Snapshot {
+    pub seq: u64,
+    pub nodes: BTreeMap<Arc<str>, Node>,
+    /// In order.
+    pub calls: Vec<CallEdge>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Node {
+    pub kind: Kind,
+    pub lines: Lines,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<&'static str>,
+}
+
+/// Who calls whom.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+pub struct CallEdge {
+    pub from: Arc<str>,
+    pub to: Arc<str>,
+}
+
+impl Node {
+    pub(super) fn folder() -> Self {
+        let lines = Lines { start: 0, end: 0 };
+        Self { kind: Kind::Folder, lines, tokens: None, language: None }
+    }
+
+    pub(super) fn file(facts: &Facts) -> Self {
+        Self {
+            kind: Kind::File,
+            lines: Lines { start: 1, end: facts.lines.max(1) },
+            tokens: facts.tokens,
+            language: facts.language.map(super::Language::name),
+        }
+    }
+}
+
+/// The nodes of a file: itself, then its symbols in their order.
+pub(super) fn nodes(path: &Arc<str>, facts: &Facts) -> Vec<(Arc<str>, Node)> {
+    let mut nodes = Vec::with_capacity(facts.symbols.len() + 1);
+    nodes.push((path.clone(), Node::file(facts)));
+    for (id, symbol) in ids(path, facts).into_iter().zip(&facts.symbols) {
+        let tokens = symbol.tokens.map(std::num::NonZeroU32::get);
+        let node = Node { kind: symbol.kind, lines: symbol.lines, tokens, language: None };
+        nodes.push((id, node));
+    }
+    nodes
+}
+
+/// The ids of a file's symbols. Of several that would have the same, the second ends in `#2`.
+pub(super) fn ids(path: &Arc<str>, facts: &Facts) -> Vec<Arc<str>> {
+    let mut taken: std::collections::HashMap<Arc<str>, u32> = std::collections::HashMap::new();
+    let mut ids: Vec<Arc<str>> = Vec::with_capacity(facts.symbols.len());
+    for symbol in &facts.symbols {
+        let parent = symbol.parent.and_then(|parent| ids.get(parent as usize)).unwrap_or(path);
+        let mut id: Arc<str> = format!("{parent}::{}", symbol.name).into();
+        while let Some(number) = taken.get_mut(&id) {
+            *number += 1;
+            id = format!("{parent}::{}#{number}", symbol.name).into();
+        }
+        taken.insert(id.clone(), 1);
+        ids.push(id);
+    }
+    ids
+}
+
+/// The folders above a path, the root itself left out, inner ones first.
+pub(super) fn folders(path: &str) -> impl Iterator<Item = &str> {
+    fn above(path: &str) -> Option<&str> {
+        path.rsplit_once('/').map(|(folder, _)| folder)
+    }
+    std::iter::successors(above(path), |folder| above(folder))
+}

@@ -1,0 +1,42 @@
+//! How many tokens a text costs whoever reads it, by the tokenizer `o200k`.
+//!
+//! The text is cut into the tokenizer's own pieces once; what lines cost is what their pieces cost.
+
+use std::num::NonZeroU32;
+
+use bpe_openai::{Tokenizer, o200k_base};
+
+use super::facts::Facts;
+
+/// A piece longer than this is counted in parts, since a piece's cost grows faster than its length.
+const LONGEST_PIECE: usize = 4096;
+
+/// Counts the tokens of a file and of the lines of each of its symbols.
+pub(super) fn count(text: &[u8], facts: &mut Facts) {
+    let text = String::from_utf8_lossy(text);
+    let tokenizer = o200k_base();
+    // Tokens before each line.
+    let mut before = Vec::with_capacity(facts.lines as usize + 1);
+    before.push(0_u32);
+    let mut tokens = 0_u32;
+    for piece in tokenizer.split(&text) {
+        // A piece that ends lines belongs to the one that it begins in, what begins after an end of
+        // line to the next.
+        tokens = tokens.saturating_add(cost(tokenizer, piece));
+        for _ in memchr::memchr_iter(b'\n', piece.as_bytes()) {
+            before.push(tokens);
+        }
+    }
+    let at = |line: u32| before.get(line as usize).copied().unwrap_or(tokens);
+    facts.tokens = Some(tokens);
+    for symbol in &mut facts.symbols {
+        let cost = at(symbol.lines.end).saturating_sub(at(symbol.lines.start - 1));
+        symbol.tokens = NonZeroU32::new(cost);
+    }
+}
+
+fn cost(tokenizer: &Tokenizer, piece: &str) -> u32 {
+    let parts = piece.as_bytes().chunks(LONGEST_PIECE);
+    let tokens: usize = parts.map(|part| tokenizer.bpe.count(part)).sum();
+    u32::try_from(tokens).unwrap_or(u32::MAX)
+}

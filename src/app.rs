@@ -4,6 +4,7 @@ mod changes;
 mod console;
 mod details;
 mod environment;
+mod graph;
 mod kernel;
 mod leftovers;
 mod limiting;
@@ -22,7 +23,7 @@ use crate::bus::Backlog;
 use crate::{config, serve, tracker};
 
 pub use crate::proxy::OnViolation;
-pub use environment::{DepthError, eisen_dir};
+pub use environment::{DepthError, cache_folder, eisen_dir};
 pub use kernel::kernel;
 pub use limiting::how_limits_are_held;
 pub use observe::{ObserveOptions, observe};

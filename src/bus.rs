@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tokio::sync::watch;
 
-use crate::model::Event;
+use crate::model::{Event, Topic};
 use ring::Ring;
 
 pub use rendered::Rendered;
@@ -67,7 +67,7 @@ pub struct Bus {
     ring: SharedRing,
     encode: Encode,
     news: watch::Sender<()>,
-    demand: Demand,
+    demand: Demands,
 }
 
 impl Bus {
@@ -83,7 +83,7 @@ impl Bus {
             encode,
             ring: SharedRing(Arc::new(Mutex::new(Ring::new(backlog)))),
             news: watch::Sender::new(()),
-            demand: Demand::default(),
+            demand: Demands::default(),
         }
     }
 
@@ -108,26 +108,31 @@ impl Bus {
         Subscriber::new(self.ring.clone(), self.news.subscribe(), self.demand.clone())
     }
 
-    pub fn demand(&self) -> Demand {
-        self.demand.clone()
+    pub fn demand(&self, topic: Topic) -> Demand {
+        Demand { demands: self.demand.clone(), topic }
     }
 }
 
-/// Tells publishers whether anybody wants `session_update`s, which are many and off by default.
-#[derive(Clone, Default, Debug)]
-pub struct Demand(Arc<AtomicUsize>);
+/// Tells publishers whether anybody wants a topic.
+#[derive(Clone, Debug)]
+pub struct Demand {
+    demands: Demands,
+    topic: Topic,
+}
 
 impl Demand {
     pub fn is_there(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
+        self.demands.of(self.topic).load(Ordering::Relaxed) > 0
     }
+}
 
-    fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
+/// Subscribers of each topic.
+#[derive(Clone, Default, Debug)]
+struct Demands(Arc<[AtomicUsize; Topic::ALL.len()]>);
 
-    fn take_back(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+impl Demands {
+    fn of(&self, topic: Topic) -> &AtomicUsize {
+        &self.0[topic as usize]
     }
 }
 

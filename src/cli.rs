@@ -128,6 +128,9 @@ struct Observe {
     /// What follows an access outside the zone that the agent made past its client
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     on_violation: OnViolation,
+    /// Keep no code graph of the folder
+    #[arg(long)]
+    no_graph: bool,
     /// The agent's command and arguments
     #[arg(last = true, required = true, value_name = "CMD ARGS")]
     command: Vec<OsString>,
@@ -178,6 +181,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             zone: observe.zone,
             deny: observe.deny,
             on_violation: observe.on_violation.into(),
+            graph: !observe.no_graph,
         })),
         Command::Check(file) => check(&in_folder(global.cwd, &file.config)),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
@@ -255,13 +259,18 @@ fn in_folder(folder: Option<PathBuf>, file: &Path) -> PathBuf {
     folder.map_or_else(|| file.to_owned(), |folder| folder.join(file))
 }
 
+/// What is logged unless something else is asked for. The watcher of files warns of each folder that
+/// is gone before it hears of that.
+const WARNINGS: &str = "warn,notify=error";
+
 /// Logs to standard error by `EISEN_LOG`, else `RUST_LOG`, else warnings.
 fn log_to_stderr() {
     let set = |name| std::env::var(name).ok().filter(|filter| !filter.is_empty());
-    let filter = set("EISEN_LOG").or_else(|| set("RUST_LOG")).unwrap_or_else(|| "warn".to_owned());
+    let filter =
+        set("EISEN_LOG").or_else(|| set("RUST_LOG")).unwrap_or_else(|| WARNINGS.to_owned());
     let (filter, wrong) = match EnvFilter::try_new(&filter) {
         Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new("warn"), Some((filter, error))),
+        Err(error) => (EnvFilter::new(WARNINGS), Some((filter, error))),
     };
     let colors = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     tracing_subscriber::fmt()

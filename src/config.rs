@@ -64,16 +64,6 @@ pub struct Config {
     pub agents: Vec<Agent>,
     pub plugins: Vec<Plugin>,
     pub graph: bool,
-    /// Keys of the file that have no effect in this version.
-    pub inert: Vec<Inert>,
-}
-
-/// A key that is accepted, but has no effect in this version.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Inert {
-    /// With its table: `agents.zone.confine`.
-    pub key: String,
-    pub line: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -310,16 +300,12 @@ impl Config {
         // Behind the file, so that each place is in one of the two.
         let behind = layer.behind(&text);
         let (added, _) = DeTable::parse_recoverable(&behind);
-        let lines = text.lines().count();
         layer.append_to(&mut text);
         let reader = Reader::new(&text, &repaired.gaps, &dir, surroundings);
         let tables = Tables { added: added.get_ref(), removed: layer.removed() };
-        let mut config =
+        let config =
             reader.read(document.get_ref(), |root| Self::read(root, &tables, surroundings));
-        let (mut faults, inert, known) = reader.finish();
-        config.inert = inert;
-        // Others have no line in the file.
-        config.inert.retain(|inert| inert.line <= lines);
+        let (mut faults, known) = reader.finish();
         faults.extend(repaired.faults);
         if faults.is_empty() {
             return (Ok(config), known);
@@ -332,10 +318,7 @@ impl Config {
         let orchestrator = root.section("orchestrator", "orchestrator", team::orchestrator);
         let tracker = root.section("tracker", "tracker", team::tracker);
         let port = root.section("port", "port", team::port);
-        let graph = root.section("graph", "graph", |graph| {
-            graph.inert("enabled");
-            graph.flag("enabled", true)
-        });
+        let graph = root.section("graph", "graph", |graph| graph.flag("enabled", true));
         let profiles = root.section("profiles", "profiles", |profiles| {
             profiles::profiles(profiles, &team.workspace)
         });
@@ -356,7 +339,7 @@ impl Config {
         agents.extend(root.reader.read(others.added, read));
         let (agents, orchestrator) = references::link(root.reader, agents, &orchestrator);
         let zones = zones.written;
-        Self { team, orchestrator, tracker, port, zones, agents, plugins, graph, inert: Vec::new() }
+        Self { team, orchestrator, tracker, port, zones, agents, plugins, graph }
     }
 }
 

@@ -15,8 +15,9 @@ mod tokens;
 mod walk;
 mod whole;
 
-pub use self::calls::{Calls, End, Redone, Rule};
+pub use self::calls::Rule;
 pub use self::facts::{Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
-pub use self::scan::{Settings, Work, scan};
+pub use self::scan::{Progress, Settings, Work, read, scan};
 pub use self::snapshot::{CallEdge, Node, Snapshot};
-pub use self::whole::{Change, Graph};
+pub use self::walk::{Entry, Listing, Only, list};
+pub use self::whole::{Change, Files, Graph};

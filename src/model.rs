@@ -6,6 +6,7 @@ mod access;
 mod activity;
 mod agent;
 mod event;
+mod graph;
 mod id;
 mod lines;
 mod map;
@@ -16,6 +17,9 @@ pub use access::{Action, BlockedAccess, BlockedStatus, Via};
 pub use activity::{Activity, ActivityKind, Model, Source, Touch};
 pub use agent::{AgentState, AgentStatus};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
+pub use graph::{
+    GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,
+};
 pub use id::{AgentId, BlockedId, SessionId, SessionKey};
 pub use lines::Lines;
 pub use map::{Cost, FileNode, Origin, SessionMode, Usage};

@@ -17,6 +17,7 @@ pub mod client;
 mod details;
 mod filter;
 mod gate;
+mod graph;
 mod lines;
 mod outgoing;
 mod progress;

@@ -34,8 +34,8 @@ use self::task::Task;
 use self::told::Told;
 use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
-    Activity, ActivityKind, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Usage,
-    UsageReport, now_ms,
+    Activity, ActivityKind, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Topic,
+    Usage, UsageReport, now_ms,
 };
 
 pub use symbols::{Symbols, Write};
@@ -115,7 +115,7 @@ impl TrackerHandle {
         cancel: CancellationToken,
         clock: Clock,
     ) -> (Self, impl Future<Output = ()> + Send) {
-        let (inbox, demand) = (Arc::new(Inbox::default()), bus.demand());
+        let (inbox, demand) = (Arc::new(Inbox::default()), bus.demand(Topic::SessionUpdate));
         let (changing, roster) = watch::channel(());
         let sessions = Sessions::new(settings, view);
         let task = Task::new(settings, sessions, Arc::clone(&inbox), bus, changing);

@@ -16,6 +16,7 @@ use eisen_core::serve::{
 };
 use eisen_core::session::{Answer, Registry, RegistryError, Request};
 use eisen_core::tracker::Snapshots;
+use eisen_core::watch::GraphState;
 use serde_json::{Map, Value};
 use tokio::io::DuplexStream;
 use tokio::runtime::Runtime;
@@ -107,6 +108,10 @@ impl Sources for Nothing {
         _: Decision,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
         Box::pin(async { Err(ResolveError::Unknown(id)) })
+    }
+
+    fn graph(&self, _: bool) -> BoxFuture<'_, GraphState> {
+        Box::pin(async { GraphState::Off })
     }
 
     fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {

@@ -48,7 +48,11 @@ impl Console {
             Event::Delta(delta) => self.delta(delta),
             Event::Turn(turn) => self.turn(turn),
             Event::Usage(usage) => self.usage(usage),
-            Event::Snapshot(_) | Event::SessionUpdate { .. } | Event::Overlap(_) => Ok(()),
+            Event::Snapshot(_)
+            | Event::SessionUpdate { .. }
+            | Event::Overlap(_)
+            | Event::Graph(_)
+            | Event::GraphDelta(_) => Ok(()),
         }
     }
 

@@ -77,3 +77,10 @@ fn with_this_program(path: &OsStr) -> Option<String> {
     let folders = std::iter::once(program.parent()?.to_owned()).chain(std::env::split_paths(path));
     std::env::join_paths(folders).ok()?.into_string().ok()
 }
+
+/// The user's folder for what can be made again.
+pub fn cache_folder() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(folder.join("eisen-core/graph"))
+}

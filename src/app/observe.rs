@@ -18,7 +18,8 @@ use self::relaying::relay;
 use super::environment::{self, TeamEnvironment};
 use super::team::Observed;
 use super::{
-    Failure, StopSignals, announce_port, backlog, drained, leftovers, limits, tracker_settings,
+    Failure, StopSignals, announce_port, backlog, drained, graph, leftovers, limits,
+    tracker_settings,
 };
 use crate::agent::{STALL_AFTER, watch_over};
 use crate::bus::Bus;
@@ -31,6 +32,7 @@ use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
 use crate::session::RegistryHandle;
 use crate::tracker::{OrchestratorView, TrackerHandle};
+use crate::watch::GraphHandle;
 use crate::zone::{GitAccess, Zone, ZoneSpec};
 
 /// The port of `up` and `observe` unless another is asked for.
@@ -56,6 +58,8 @@ pub struct ObserveOptions {
     pub zone: Vec<String>,
     pub deny: Vec<String>,
     pub on_violation: OnViolation,
+    /// Whether the code graph is kept.
+    pub graph: bool,
 }
 
 /// Runs one agent between the editor on standard input and output, until either ends; returns
@@ -124,10 +128,15 @@ async fn run(
     let status = Status::new(&agent, process.pid(), bus.clone());
     let vitals = Vitals::new();
     rooms.spawn(status.clone().tell_concerns(vitals.clone(), family.clone(), cancel.clone()));
+    let graph = if options.graph {
+        graph::keep(workspace.clone(), bus.clone(), &tracker, cancel.clone(), &mut rooms)
+    } else {
+        None
+    };
     let server = Server::new(
         listener,
         bus,
-        Arc::new(sources(&tracker, &routing, registry)),
+        Arc::new(sources(&tracker, &routing, registry, graph)),
         observed(&status, tier, &tracker, family),
         tokens,
         limits,
@@ -205,11 +214,17 @@ fn observed(status: &Status, zone: Tier, tracker: &TrackerHandle, family: Family
     Arc::new(Observed { status, zone, tracker, family })
 }
 
-fn sources(tracker: &TrackerHandle, routing: &RoutingHandle, registry: RegistryHandle) -> Handles {
+fn sources(
+    tracker: &TrackerHandle,
+    routing: &RoutingHandle,
+    registry: RegistryHandle,
+    graph: Option<GraphHandle>,
+) -> Handles {
     Handles {
         tracker: tracker.clone(),
         routing: routing.clone(),
         registry,
+        graph,
         // Its sessions are the editor's, which keeps them as it likes.
         recorder: None,
         follows_active: true,

@@ -14,8 +14,8 @@ use super::kernel::warn_of_tier;
 use super::members::Conditions;
 use super::team::Supervised;
 use super::{
-    Failure, StopSignals, announce_port, backlog, console, drained, leftovers, limiting, limits,
-    recorder, scratch, tracker_settings, trial,
+    Failure, StopSignals, announce_port, backlog, console, drained, graph, leftovers, limiting,
+    limits, recorder, scratch, tracker_settings, trial,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
@@ -112,6 +112,12 @@ async fn run(
         TrackerHandle::spawn(tracker_settings(config.tracker), view, bus.clone(), cancel.clone());
     rooms.spawn(tracking);
 
+    let graph = if config.graph {
+        graph::keep(workspace.clone(), bus.clone(), &tracker, cancel.clone(), &mut rooms)
+    } else {
+        None
+    };
+
     let (registry, keeping) = RegistryHandle::spawn(&eisen_dir, cancel.clone());
     rooms.spawn(keeping);
     let (recorder, recording) = recorder::start(tracker.clone(), registry.clone(), cancel.clone());
@@ -150,6 +156,7 @@ async fn run(
             tracker: tracker.clone(),
             routing: routing.clone(),
             registry,
+            graph,
             recorder: Some(recorder),
             follows_active: config.orchestrator.agent.is_none(),
         }),

@@ -1,9 +1,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use tokio::sync::watch;
 
-use super::{Demand, Published, SharedRing};
+use super::{Demands, Published, SharedRing};
 use crate::model::Topic;
 
 /// What is taken out of the ring at once: worth one write, and little to hold on to for one who
@@ -19,8 +20,8 @@ pub struct Subscriber {
     pub(super) taken: VecDeque<Arc<Published>>,
     /// Number of the next event that is handed on: the first of `taken`, if there is one.
     next: u64,
-    demand: Demand,
-    wants: Vec<Topic>,
+    demand: Demands,
+    wanted: Vec<Topic>,
 }
 
 #[derive(Clone, Debug)]
@@ -32,19 +33,21 @@ pub enum Received {
 }
 
 impl Subscriber {
-    pub(super) fn new(ring: SharedRing, news: watch::Receiver<()>, demand: Demand) -> Self {
+    pub(super) fn new(ring: SharedRing, news: watch::Receiver<()>, demand: Demands) -> Self {
         let next = ring.lock().end();
-        Self { ring, news, taken: VecDeque::new(), next, demand, wants: Vec::new() }
+        Self { ring, news, taken: VecDeque::new(), next, demand, wanted: Vec::new() }
     }
 
-    /// From now on what is of that topic is among what is received.
+    /// From now on what belongs to the topic is among what is received.
     pub fn want(&mut self, topic: Topic) {
-        if !self.wants.contains(&topic) {
-            self.wants.push(topic);
-            if topic == Topic::SessionUpdate {
-                self.demand.add();
-            }
+        if !self.wants(topic) {
+            self.wanted.push(topic);
+            self.demand.of(topic).fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    pub fn wants(&self, topic: Topic) -> bool {
+        self.wanted.contains(&topic)
     }
 
     /// Waits for the next event; None once the bus is gone and all is received. Nothing is lost
@@ -71,7 +74,7 @@ impl Subscriber {
             let event = self.taken.pop_front()?;
             let number = self.next;
             self.next += 1;
-            if event.topic().is_none_or(|topic| self.wants.contains(&topic)) {
+            if event.topic().is_none_or(|topic| self.wants(topic)) {
                 return Some(Received::Event(number, event));
             }
         }
@@ -102,8 +105,8 @@ impl Subscriber {
 
 impl Drop for Subscriber {
     fn drop(&mut self) {
-        if self.wants.contains(&Topic::SessionUpdate) {
-            self.demand.take_back();
+        for topic in &self.wanted {
+            self.demand.of(*topic).fetch_sub(1, Ordering::Relaxed);
         }
     }
 }

@@ -145,7 +145,7 @@ fn one_who_stalls_with_what_it_took_holds_little() {
 #[test]
 fn updates_are_for_those_who_want_them() {
     let bus = Bus::new(WIDE);
-    let demand = bus.demand();
+    let demand = bus.demand(Topic::SessionUpdate);
     let (mut without, mut with) = (bus.subscribe(), bus.subscribe());
     assert!(!demand.is_there());
     with.want(Topic::SessionUpdate);

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::{failure, note};
-use crate::app::Failure;
+use crate::app::{self, Failure};
 use crate::graph::{self, Kind, Rule, Settings, Snapshot, Work};
 
 /// How long nothing is said of how far it is.
@@ -69,11 +69,14 @@ impl SnapshotArgs {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
         let folder = folder.unwrap_or_else(|| PathBuf::from("."));
         let root = self.root.as_ref().map_or_else(|| folder.clone(), |root| folder.join(root));
-        let cache = if self.no_cache { None } else { cache_folder() };
+        let cache = if self.no_cache { None } else { app::cache_folder() };
         let settings = Settings { jobs: self.jobs(), tokens: !self.no_tokens, cache };
         let start = Instant::now();
         let bar = Bar::new();
-        let scanned = graph::scan(&root, &settings, &|done, of| bar.show(done, of));
+        let scanned = graph::scan(&root, &settings, &|done, of| {
+            bar.show(done, of);
+            true
+        });
         bar.clear();
         let (graph, work) = scanned.map_err(|error| Failure::Usage(unreadable(&root, &error)))?;
         let snapshot = graph.snapshot();
@@ -179,13 +182,6 @@ fn rule_name(rule: Rule) -> &'static str {
     }
 }
 
-/// The user's folder for what can be made again.
-fn cache_folder() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(folder.join("eisen-core/graph"))
-}
-
 fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Folder => "folder",
@@ -198,7 +194,7 @@ fn kind_name(kind: Kind) -> &'static str {
 
 /// How far it is, at a terminal, once it takes longer than a second.
 struct Bar {
-    bar: ProgressBar,
+    drawn: ProgressBar,
     start: Instant,
     /// Whether it is seen.
     shown: OnceLock<()>,
@@ -208,7 +204,7 @@ struct Bar {
 impl Bar {
     fn new() -> Self {
         Self {
-            bar: ProgressBar::hidden(),
+            drawn: ProgressBar::hidden(),
             start: Instant::now(),
             shown: OnceLock::new(),
             terminal: io::stderr().is_terminal(),
@@ -220,15 +216,15 @@ impl Bar {
             return;
         }
         self.shown.get_or_init(|| {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            self.drawn.set_draw_target(ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{bar:40} {pos} of {len} files");
-            self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            self.drawn.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         });
-        self.bar.set_length(of as u64);
-        self.bar.set_position(done as u64);
+        self.drawn.set_length(of as u64);
+        self.drawn.set_position(done as u64);
     }
 
     fn clear(&self) {
-        self.bar.finish_and_clear();
+        self.drawn.finish_and_clear();
     }
 }

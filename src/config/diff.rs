@@ -133,7 +133,6 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         agents,
         plugins: new.plugins.clone(),
         graph: current.graph,
-        inert: new.inert.clone(),
     }
 }
 

@@ -14,9 +14,8 @@ use toml::de::{DeTable, DeValue};
 use super::errors::{Fault, MAX_SHOWN, code, printable, quoted};
 use super::expand::expand;
 use super::near::nearest;
-use super::source::position;
 use super::syntax::section_end;
-use super::{Inert, Plugin, Surroundings};
+use super::{Plugin, Surroundings};
 
 /// The name under which strings find the folder of the file.
 const CONFIG_DIR: &str = "EISEN_CONFIG_DIR";
@@ -41,7 +40,6 @@ struct Log {
     faults: Vec<Fault>,
     unknown: Vec<(&'static str, String, Range<usize>)>,
     known: Known,
-    inert: Vec<Inert>,
 }
 
 /// The keys of each table, as they were asked for.
@@ -104,8 +102,8 @@ impl<'a> Reader<'a> {
         self.dir.join(path).components().collect()
     }
 
-    /// Everything that was found wrong; the keys that mean nothing yet; all keys that are known.
-    pub(super) fn finish(&self) -> (Vec<Fault>, Vec<Inert>, Known) {
+    /// Everything that was found wrong, and all keys that are known.
+    pub(super) fn finish(&self) -> (Vec<Fault>, Known) {
         let mut log = self.log.take();
         log.unknown.sort_by_key(|(_, _, span)| span.start);
         for (index, (table, key, span)) in log.unknown.iter().enumerate() {
@@ -115,8 +113,7 @@ impl<'a> Reader<'a> {
             let shown = index < MAX_SHOWN;
             log.faults.push(if shown { fault.help(advice(&log.known, table, key)) } else { fault });
         }
-        log.inert.sort_by_key(|inert| inert.line);
-        (log.faults, log.inert, log.known)
+        (log.faults, log.known)
     }
 
     /// Expands the variables in a string that stands at `span`.
@@ -236,15 +233,6 @@ impl<'a> Table<'a> {
     /// Where a key's value stands; None if the key is not set.
     pub(super) fn place_of(&self, key: &'static str) -> Option<Range<usize>> {
         self.get(key).map(Spanned::span)
-    }
-
-    /// Notes a key that is accepted, but has no effect in this version.
-    pub(super) fn inert(&self, key: &'static str) {
-        if let Some(span) = self.place_of(key) {
-            let (line, _) = position(self.reader.text, span.start);
-            let key = [self.name, key].join(".");
-            self.reader.log.borrow_mut().inert.push(Inert { key, line });
-        }
     }
 
     /// Records that this table lacks something, unless what it has could not be read in full.

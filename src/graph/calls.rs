@@ -17,11 +17,11 @@ mod tests;
 use self::index::{FileId, Index};
 use super::facts::Facts;
 
-pub use self::index::End;
+pub(super) use self::index::End;
 
 /// The calls of a workspace, kept up to date.
 #[derive(Default)]
-pub struct Calls {
+pub(super) struct Calls {
     index: Index,
     /// By file.
     edges: Vec<Vec<Edge>>,
@@ -29,10 +29,10 @@ pub struct Calls {
 
 /// One calls the other. Ordered by who calls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Edge {
-    pub from: End,
-    pub to: End,
-    pub rule: Rule,
+pub(super) struct Edge {
+    pub(super) from: End,
+    pub(super) to: End,
+    pub(super) rule: Rule,
 }
 
 /// How a name was resolved, from the surest on.
@@ -49,15 +49,15 @@ pub enum Rule {
 
 /// What an update made of the edges.
 #[derive(Default)]
-pub struct Redone {
-    pub added: Vec<Edge>,
-    pub removed: Vec<Edge>,
+pub(super) struct Redone {
+    pub(super) added: Vec<Edge>,
+    pub(super) removed: Vec<Edge>,
 }
 
 impl Calls {
     /// Takes in what changed: files by their path below the root, written with `/`; None for one
     /// that is gone. What the ends of [`Redone`] stand for can be asked until the next update.
-    pub fn update<'f>(
+    pub(super) fn update<'f>(
         &mut self,
         changes: impl IntoIterator<Item = (&'f str, Option<&'f Facts>)>,
     ) -> Redone {
@@ -76,7 +76,7 @@ impl Calls {
             if self.index.file(id).is_some_and(|file| !touched.concerns(id, file)) {
                 continue;
             }
-            let now = resolve::edges(&self.index, id);
+            let now = resolve::edges(&self.index, id, &touched, before);
             if now != *before {
                 redone.compare(before, &now);
                 *before = now;
@@ -85,12 +85,18 @@ impl Calls {
         redone
     }
 
-    pub fn edges(&self) -> impl Iterator<Item = Edge> {
+    pub(super) fn edges(&self) -> impl Iterator<Item = Edge> {
         self.edges.iter().flatten().copied()
     }
 
+    /// Those that call the symbol of that id.
+    pub(super) fn callers(&self, symbol: &str) -> impl Iterator<Item = End> {
+        let callee = self.index.end(symbol);
+        self.edges().filter(move |edge| Some(edge.to) == callee).map(|edge| edge.from)
+    }
+
     /// Writes the id of a file or symbol: `path`, `path::symbol`, `path::Class::method#2`.
-    pub fn write_id(&self, end: End, into: &mut String) {
+    pub(super) fn write_id(&self, end: End, into: &mut String) {
         self.index.write_id(end, into);
     }
 }

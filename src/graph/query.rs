@@ -73,7 +73,7 @@ impl Query {
     pub(super) fn new(grammar: &Grammar, text: &str) -> Result<Self, QueryError> {
         let mut compiler =
             Compiler { grammar, captures: Vec::new(), tests: Vec::new(), properties: Vec::new() };
-        let mut compiled = Vec::new();
+        let mut done = Vec::new();
         let mut by_kind = vec![Vec::new(); grammar.node_kind_count()];
         for written in patterns(text)? {
             let mut shapes = compiler.shapes(&written)?;
@@ -83,14 +83,14 @@ impl Query {
             let kind = shape.kind.ok_or(QueryError::Root)?;
             let row: &mut Vec<usize> =
                 by_kind.get_mut(usize::from(kind)).ok_or(QueryError::Root)?;
-            row.push(compiled.len());
-            compiled.push(Pattern {
+            row.push(done.len());
+            done.push(Pattern {
                 shape,
                 tests: std::mem::take(&mut compiler.tests),
                 properties: std::mem::take(&mut compiler.properties),
             });
         }
-        Ok(Self { patterns: compiled, by_kind, captures: compiler.captures })
+        Ok(Self { patterns: done, by_kind, captures: compiler.captures })
     }
 
     pub(super) fn captures(&self) -> &[String] {

@@ -11,7 +11,10 @@ use super::facts::{Facts, Language};
 use super::parse::Parser;
 use super::tokens;
 use super::walk::{self, Content, Entry, Stamp};
-use super::whole::Graph;
+use super::whole::{Files, Graph};
+
+/// Files that are worth a thread of their own.
+const FILES_A_THREAD: usize = 16;
 
 /// How a workspace is scanned.
 #[derive(Clone, Debug)]
@@ -43,17 +46,30 @@ struct Done {
     parsed: bool,
 }
 
-/// Scans a workspace. `progress` is told, now and then, how many files of how many are done.
-pub fn scan(
+/// Is told now and then how many files of how many are done, and says whether to go on.
+pub type Progress<'a> = &'a (dyn Fn(usize, usize) -> bool + Sync);
+
+/// Scans a workspace.
+pub fn scan(root: &Path, settings: &Settings, progress: Progress<'_>) -> io::Result<(Graph, Work)> {
+    let entries = walk::list(root, settings.jobs.max(1), None)?.files;
+    let (files, work) = read(root, &entries, settings, progress);
+    let mut graph = Graph::default();
+    graph.update(files);
+    Ok((graph, work))
+}
+
+/// Reads files of a workspace: all that it has, if there is a cache, which keeps what these say and
+/// nothing else. What is gone meanwhile is told as that.
+pub fn read(
     root: &Path,
+    entries: &[Entry],
     settings: &Settings,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> io::Result<(Graph, Work)> {
-    let jobs = settings.jobs.max(1);
-    let entries = walk::walk(root, jobs)?;
-    let cache = match &settings.cache {
-        Some(folder) => Cache::open(folder, &root.canonicalize()?),
-        None => Cache::none(),
+    progress: Progress<'_>,
+) -> (Files, Work) {
+    let jobs = settings.jobs.clamp(1, entries.len().div_ceil(FILES_A_THREAD).max(1));
+    let cache = match (&settings.cache, root.canonicalize()) {
+        (Some(folder), Ok(root)) => Cache::open(folder, &root),
+        _ => Cache::none(),
     };
     // Large ones first, so that no thread is left alone with one at the end.
     let mut order: Vec<_> = entries.iter().collect();
@@ -64,7 +80,9 @@ pub fn scan(
         let mut done = Vec::new();
         while let Some(entry) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             done.extend(one(entry, settings.tokens, &cache, &mut parser));
-            progress(next.load(Ordering::Relaxed).min(order.len()), order.len());
+            if !progress(next.load(Ordering::Relaxed).min(order.len()), order.len()) {
+                break;
+            }
         }
         done
     };
@@ -85,13 +103,12 @@ pub fn scan(
     if let Err(error) = cache.keep(&found) {
         tracing::info!(%error, "the graph is not kept for the next time");
     }
-    let facts = found.into_iter().map(|(id, (_, kept))| {
+    let mut files: Files = entries.iter().map(|entry| (entry.id.clone(), None)).collect();
+    files.extend(found.into_iter().map(|(id, (_, kept))| {
         let facts = if settings.tokens { kept.facts } else { without_tokens(kept.facts) };
         (id, Some(facts))
-    });
-    let mut graph = Graph::default();
-    graph.update(facts.collect());
-    Ok((graph, work))
+    }));
+    (files, work)
 }
 
 fn without_tokens(mut facts: Arc<Facts>) -> Arc<Facts> {

@@ -3,8 +3,10 @@
 //! Ignore files are honoured, what is hidden below the root is left out, links are not followed,
 //! only plain files count.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::ops::Bound;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,10 +23,10 @@ const TELLING: usize = 8 << 10;
 
 /// A file of the workspace.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub struct Entry {
     /// Relative, with `/`; what is no UTF-8 is replaced.
-    pub(super) id: Arc<str>,
-    pub(super) path: PathBuf,
+    pub id: Arc<str>,
+    pub path: PathBuf,
     pub(super) stamp: Stamp,
 }
 
@@ -46,44 +48,86 @@ pub(super) enum Content {
     Other,
 }
 
-/// Lists the files below a root, in order. Cannot be read: only what is wrong with the root itself.
-pub(super) fn walk(root: &Path, threads: usize) -> io::Result<Vec<Entry>> {
+/// What a workspace has.
+#[derive(Debug)]
+pub struct Listing {
+    pub folders: Vec<PathBuf>,
+    /// In order.
+    pub files: Vec<Entry>,
+}
+
+/// Paths that are looked at alone.
+pub type Only = Arc<BTreeSet<PathBuf>>;
+
+/// Lists what is below a root, or what of it is at and below some paths only. An error tells that
+/// the root itself cannot be read.
+pub fn list(root: &Path, threads: usize, only: Option<&Only>) -> io::Result<Listing> {
     if !std::fs::metadata(root)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
     }
     std::fs::read_dir(root)?;
     let (found, finds) = mpsc::channel();
-    let walk = WalkBuilder::new(root)
-        .require_git(false)
+    let mut walk = WalkBuilder::new(root);
+    walk.require_git(false)
         // Outside of a repository, what lies above the root has no say.
         .parents(root.canonicalize()?.ancestors().any(|above| above.join(".git").exists()))
-        .threads(threads)
-        .build_parallel();
-    walk.run(|| {
+        .threads(threads);
+    if let Some(only) = only.cloned() {
+        walk.filter_entry(move |entry| leads_to(entry.path(), &only) || is_of(entry.path(), &only));
+    }
+    walk.build_parallel().run(|| {
         let found = found.clone();
         Box::new(move |entry| {
             // A folder that cannot be read, or that is gone, has no files.
-            if let Some(entry) = entry.ok().and_then(|entry| file(root, entry)) {
-                let _ = found.send(entry);
+            if let Some(thing) = entry.ok().and_then(|entry| thing(root, entry)) {
+                let _ = found.send(thing);
             }
             WalkState::Continue
         })
     });
     drop(found);
-    let mut entries: Vec<_> = finds.into_iter().collect();
-    entries.sort_unstable_by(|a: &Entry, b| (&a.id, &a.path).cmp(&(&b.id, &b.path)));
-    tell_apart(&mut entries);
-    Ok(entries)
+    let mut listing = Listing { folders: Vec::new(), files: Vec::new() };
+    for thing in finds {
+        match thing {
+            Thing::Folder(path) if only.is_none_or(|only| is_of(&path, only)) => {
+                listing.folders.push(path);
+            }
+            Thing::Folder(_) => {}
+            Thing::File(entry) => listing.files.push(entry),
+        }
+    }
+    listing.files.sort_unstable_by(|a, b| (&a.id, &a.path).cmp(&(&b.id, &b.path)));
+    tell_apart(&mut listing.files);
+    Ok(listing)
 }
 
-fn file(root: &Path, entry: DirEntry) -> Option<Entry> {
+enum Thing {
+    Folder(PathBuf),
+    File(Entry),
+}
+
+/// Whether one of the paths is this, or below it.
+fn leads_to(path: &Path, paths: &BTreeSet<PathBuf>) -> bool {
+    let from = (Bound::Included(path), Bound::Unbounded);
+    paths.range::<Path, _>(from).next().is_some_and(|next| next.starts_with(path))
+}
+
+/// Whether this is one of the paths, or below one.
+fn is_of(path: &Path, paths: &BTreeSet<PathBuf>) -> bool {
+    path.ancestors().any(|above| paths.contains(above))
+}
+
+fn thing(root: &Path, entry: DirEntry) -> Option<Thing> {
+    if entry.file_type()?.is_dir() {
+        return Some(Thing::Folder(entry.into_path()));
+    }
     if !entry.file_type()?.is_file() {
         return None;
     }
     let stamp = Stamp::of(&entry.metadata().ok()?);
     let path = entry.into_path();
     let relative = path.strip_prefix(root).ok()?;
-    Some(Entry { id: relative.to_string_lossy().into(), path, stamp })
+    Some(Thing::File(Entry { id: relative.to_string_lossy().into(), path, stamp }))
 }
 
 /// Names that are no UTF-8 may look alike.

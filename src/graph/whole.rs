@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::calls::{self, Calls, Rule};
-use super::facts::Facts;
+use super::facts::{Facts, Lines, Symbol};
 use super::snapshot::{self, CallEdge, Node, Snapshot};
 
 /// What is known of every file of a workspace, by its path, and of the calls among them.
@@ -14,14 +14,24 @@ pub struct Graph {
     calls: Calls,
 }
 
+/// Files by their paths, and what they say; None: they are gone.
+pub type Files = BTreeMap<Arc<str>, Option<Arc<Facts>>>;
+
 /// What differs from one state of the graph to the next.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Change {
-    /// Nodes that are new, and nodes that are no longer as they were.
-    pub nodes: BTreeMap<Arc<str>, Node>,
+    pub added: BTreeMap<Arc<str>, Node>,
+    /// Nodes that are no longer as they were.
+    pub changed: BTreeMap<Arc<str>, Node>,
     pub removed: BTreeSet<Arc<str>>,
-    pub calls: BTreeSet<CallEdge>,
+    pub added_calls: BTreeSet<CallEdge>,
     pub removed_calls: BTreeSet<CallEdge>,
+}
+
+impl Change {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Graph {
@@ -29,14 +39,15 @@ impl Graph {
         &self.files
     }
 
-    /// Takes in files that changed, and those that are gone (None); returns what that changed.
-    pub fn update(&mut self, files: BTreeMap<Arc<str>, Option<Arc<Facts>>>) -> Change {
+    /// Takes in files, also such as are as they were; returns what that changed.
+    pub fn update(&mut self, mut files: Files) -> Change {
+        files.retain(|path, facts| self.files.get(path) != facts.as_ref());
         let mut change = Change::default();
         let touched: BTreeSet<Arc<str>> = files.keys().cloned().collect();
         let mut before = self.nodes_of(&touched);
         let changes = files.iter().map(|(path, facts)| (&**path, facts.as_deref()));
         let redone = self.calls.update(changes);
-        change.calls = self.named(&redone.added);
+        change.added_calls = self.named(&redone.added);
         change.removed_calls = self.named(&redone.removed);
         for (path, facts) in files {
             match facts {
@@ -45,8 +56,10 @@ impl Graph {
             };
         }
         for (id, node) in self.nodes_of(&touched) {
-            if before.remove(&id).as_ref() != Some(&node) {
-                change.nodes.insert(id, node);
+            match before.remove(&id) {
+                Some(old) if old == node => {}
+                Some(_) => drop(change.changed.insert(id, node)),
+                None => drop(change.added.insert(id, node)),
             }
         }
         change.removed = before.into_keys().collect();
@@ -84,6 +97,33 @@ impl Graph {
         rules
     }
 
+    /// The ids of those that call a symbol, in order.
+    pub fn callers(&self, symbol: &str) -> Vec<Arc<str>> {
+        let mut callers: Vec<_> = self.calls.callers(symbol).map(|end| self.id(end)).collect();
+        callers.sort_unstable();
+        callers
+    }
+
+    /// A file's node, and after it the innermost symbols that lines of it touch; those are given by
+    /// the first and the last of each range.
+    pub fn nodes_at(&self, path: &str, ranges: &[(u32, u32)]) -> Vec<(Arc<str>, Node)> {
+        let Some((path, facts)) = self.files.get_key_value(path) else { return Vec::new() };
+        let touches = |symbol: &Symbol| {
+            let Lines { start, end } = symbol.lines;
+            ranges.iter().any(|(first, last)| *first <= end && start <= *last)
+        };
+        let meant: Vec<_> = facts.symbols.iter().map(touches).collect();
+        let mut is_inner = meant.clone();
+        for (symbol, is_meant) in facts.symbols.iter().zip(meant) {
+            if let Some(parent) = symbol.parent.filter(|_| is_meant) {
+                is_inner[parent as usize] = false;
+            }
+        }
+        let is_shown = std::iter::once(true).chain(is_inner);
+        let nodes = snapshot::nodes(path, facts).into_iter().zip(is_shown);
+        nodes.filter_map(|(node, is_shown)| is_shown.then_some(node)).collect()
+    }
+
     /// The nodes that files of these paths make, as far as there are such files.
     fn nodes_of(&self, paths: &BTreeSet<Arc<str>>) -> BTreeMap<Arc<str>, Node> {
         let mut nodes = BTreeMap::new();
@@ -106,14 +146,16 @@ impl Graph {
         self.files.range(below.clone()..).next().is_some_and(|(path, _)| path.starts_with(&*below))
     }
 
+    fn id(&self, end: calls::End) -> Arc<str> {
+        let mut id = String::new();
+        self.calls.write_id(end, &mut id);
+        id.into()
+    }
+
     fn named(&self, edges: &[calls::Edge]) -> BTreeSet<CallEdge> {
         let mut ids: BTreeMap<calls::End, Arc<str>> = BTreeMap::new();
         let mut id = |end| {
-            let id = ids.entry(end).or_insert_with(|| {
-                let mut id = String::new();
-                self.calls.write_id(end, &mut id);
-                id.into()
-            });
+            let id = ids.entry(end).or_insert_with(|| self.id(end));
             id.clone()
         };
         edges.iter().map(|edge| CallEdge { from: id(edge.from), to: id(edge.to) }).collect()

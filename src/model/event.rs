@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use super::{AgentStatus, BlockedAccess, FileNode, Overlap, SessionKey, SessionMode, Usage};
+use super::{
+    AgentStatus, BlockedAccess, FileNode, GraphDelta, GraphSnapshot, Overlap, SessionKey,
+    SessionMode, Usage,
+};
 
 /// What the bus carries to whoever watches the team.
 #[derive(Clone, Debug)]
@@ -19,6 +22,9 @@ pub enum Event {
     Overlap(Overlap),
     Blocked(BlockedAccess),
     Agent(AgentStatus),
+    /// Announces the code graph, once it is there.
+    Graph(GraphSnapshot),
+    GraphDelta(GraphDelta),
 }
 
 impl Event {
@@ -27,6 +33,7 @@ impl Event {
         match self {
             Self::SessionUpdate { .. } => Some(Topic::SessionUpdate),
             Self::Overlap(_) => Some(Topic::Overlap),
+            Self::Graph(_) | Self::GraphDelta(_) => Some(Topic::Graph),
             _ => None,
         }
     }
@@ -37,15 +44,17 @@ impl Event {
 pub enum Topic {
     SessionUpdate,
     Overlap,
+    Graph,
 }
 
 impl Topic {
-    pub const ALL: [Self; 2] = [Self::SessionUpdate, Self::Overlap];
+    pub const ALL: [Self; 3] = [Self::SessionUpdate, Self::Overlap, Self::Graph];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SessionUpdate => "session_update",
             Self::Overlap => "overlap",
+            Self::Graph => "graph",
         }
     }
 }

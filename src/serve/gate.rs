@@ -24,12 +24,21 @@ pub(super) struct Gate {
     /// What the client was shown last of each session; of one that its filter keeps from it by
     /// now, that may be long ago.
     sessions: HashMap<SessionKey, Shown>,
+    graph: ShownGraph,
     /// Number of the first event that the last whole set of snapshots did not contain.
     as_of: u64,
     /// Number of the first event that cannot repeat a line which was sent out of line.
     doubtful_until: u64,
     /// Lines last sent about a subject, while events are doubtful.
     last: HashMap<Subject, Bytes>,
+}
+
+/// The code graph as the client knows it.
+#[derive(Clone, Copy, Default, Debug)]
+struct ShownGraph {
+    /// None: it was never shown.
+    seq: Option<u64>,
+    as_of: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +62,11 @@ impl Gate {
     pub(super) fn show(&mut self, snapshot: &Snapshot, as_of: u64) {
         let shown = Shown { seq: snapshot.seq, mode: snapshot.mode, as_of };
         self.sessions.insert(snapshot.key.clone(), shown);
+    }
+
+    /// Notes that the client is shown the code graph.
+    pub(super) fn show_graph(&mut self, seq: u64, as_of: u64) {
+        self.graph = ShownGraph { seq: Some(seq), as_of };
     }
 
     /// Notes that the client was shown every session which lived then and that its filter covers.
@@ -114,6 +128,12 @@ impl Gate {
             Event::Blocked(access) => {
                 self.judge_line(number, Subject::Blocked(access.id.clone()), line)
             }
+            Event::Graph(_) | Event::GraphDelta(_) if number < self.graph.as_of => Verdict::Drop,
+            Event::Graph(graph) => {
+                self.graph.seq = Some(graph.seq);
+                Verdict::Send
+            }
+            Event::GraphDelta(delta) => self.judge_graph(delta.seq),
             // What the agent said was no JSON, and has no line.
             Event::SessionUpdate { .. } if line.is_empty() => Verdict::Drop,
             Event::Turn(_) | Event::Overlap(_) | Event::SessionUpdate { .. } => Verdict::Send,
@@ -140,6 +160,14 @@ impl Gate {
             None if number < self.as_of => Verdict::Drop,
             _ => Verdict::Resync,
         }
+    }
+
+    fn judge_graph(&mut self, seq: u64) -> Verdict {
+        if self.graph.seq.and_then(|shown| shown.checked_add(1)) != Some(seq) {
+            return Verdict::Resync;
+        }
+        self.graph.seq = Some(seq);
+        Verdict::Send
     }
 
     fn judge_line(&mut self, number: u64, subject: Subject, line: &Bytes) -> Verdict {

@@ -14,6 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::io::DuplexStream;
 
 use super::details;
+use super::graph;
 use super::progress::Progress;
 use super::server::Shared;
 use super::wire::{self, RpcError};
@@ -22,8 +23,11 @@ use super::{Caller, Order, Refused, Reloaded};
 /// The one method whose answer ends the port's protocol on its connection.
 pub(super) const ATTACH: &str = "attach";
 
+/// Why nobody can have the graph.
+pub(super) const GRAPH_IS_OFF: &str = "the code graph is switched off: `graph.enabled` is false";
+
 /// Every method by its name on the wire.
-pub(super) const METHODS: [(&str, Method, Class); 20] = [
+pub(super) const METHODS: [(&str, Method, Class); 21] = [
     ("list_sessions", Method::Registry(registry::Method::List), Class::Registry),
     ("create_session", Method::Registry(registry::Method::Create), Class::Registry),
     ("close_session", Method::Registry(registry::Method::Close), Class::Registry),
@@ -37,6 +41,7 @@ pub(super) const METHODS: [(&str, Method, Class); 20] = [
     ("add_context_items", Method::Registry(registry::Method::AddContext), Class::Registry),
     ("list_agents", Method::ListAgents, Class::Read),
     ("list_blocked", Method::ListBlocked, Class::Read),
+    ("get_graph", Method::GetGraph, Class::Read),
     ("prompt", Method::Prompt, Class::Control),
     ("cancel", Method::Cancel, Class::Control),
     ("new_session", Method::NewSession, Class::Control),
@@ -55,6 +60,7 @@ pub(super) enum Method {
     Registry(registry::Method),
     ListAgents,
     ListBlocked,
+    GetGraph,
     Prompt,
     Cancel,
     NewSession,
@@ -104,6 +110,10 @@ pub(super) async fn call(
             read::list_agents(shared).await
         }
         Method::ListBlocked => read::list_blocked(shared, parse(params)?).await,
+        Method::GetGraph => {
+            let Empty {} = parse(params)?;
+            return read::get_graph(shared).await;
+        }
         Method::Prompt => control::prompt(shared, caller, parse(params)?, progress).await,
         Method::Cancel => control::cancel(shared, parse(params)?).await,
         Method::NewSession => control::new_session(shared, parse(params)?).await,
@@ -157,6 +167,7 @@ pub(super) fn schemas(
         Method::ListBlocked => {
             of(subschema::<read::ListBlocked>, subschema::<Vec<wire::Blocked<'_>>>)
         }
+        Method::GetGraph => of(subschema::<Empty>, subschema::<graph::Graph<'_>>),
         Method::Prompt => of(subschema::<control::Prompt>, subschema::<control::Prompted>),
         Method::Cancel => of(subschema::<control::Cancel>, subschema::<control::Cancelled>),
         Method::NewSession => of(subschema::<control::Agent>, subschema::<control::NewSession>),

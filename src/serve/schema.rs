@@ -62,7 +62,7 @@ enum PlainLine {
         #[schemars(extend("enum" = [json!(null), json!(""), json!("single_agent"), json!("orchestrator")]))]
         session_mode: Option<String>,
     },
-    /// Adds what is off by default: `session_update`, `overlap`.
+    /// Adds what is off by default: `session_update`, `overlap`, `graph`.
     Subscribe { topics: Vec<String> },
     /// Shows the control token.
     Auth { token: String },

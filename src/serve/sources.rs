@@ -10,6 +10,7 @@ use crate::routing::{Decision, ResolveError, RoutingHandle};
 use crate::serve::BoxFuture;
 use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, Request};
 use crate::tracker::{Snapshots, TrackerHandle};
+use crate::watch::{GraphHandle, GraphState};
 
 /// The state behind the stream. An answer contains everything that was published on the bus before
 /// it was asked for.
@@ -30,6 +31,9 @@ pub trait Sources: Send + Sync + 'static {
         decision: Decision,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>>;
 
+    /// The code graph; with `wait` as soon as it is there.
+    fn graph(&self, wait: bool) -> BoxFuture<'_, GraphState>;
+
     /// Asks the registry of sessions, which knows every session that was on the bus before.
     fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>>;
 }
@@ -44,6 +48,8 @@ pub struct Handles {
     pub tracker: TrackerHandle,
     pub routing: RoutingHandle,
     pub registry: RegistryHandle,
+    /// None: it is switched off.
+    pub graph: Option<GraphHandle>,
     /// None where nobody records.
     pub recorder: Option<Recorder>,
     /// Whether the registry's active session is the default target, if it is live.
@@ -79,6 +85,15 @@ impl Sources for Handles {
         decision: Decision,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
         Box::pin(self.routing.resolve(id, decision))
+    }
+
+    fn graph(&self, wait: bool) -> BoxFuture<'_, GraphState> {
+        Box::pin(async move {
+            match &self.graph {
+                Some(graph) => graph.state(wait).await,
+                None => GraphState::Off,
+            }
+        })
     }
 
     fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {

@@ -11,8 +11,9 @@ use tokio::sync::mpsc;
 use super::filter::Filter;
 use super::gate::{Gate, Subject, Verdict};
 use super::outgoing::Outgoing;
+use super::rpc::GRAPH_IS_OFF;
 use super::server::Shared;
-use super::wire;
+use super::wire::{self, RpcError};
 use crate::bus::{Received, Rendered, Subscriber};
 use crate::model::{
     AgentId, AgentStatus, BlockedAccess, BlockedStatus, SessionId, SessionKey, SessionMode,
@@ -20,6 +21,7 @@ use crate::model::{
 };
 use crate::session::{Answer, Listed, Request};
 use crate::tracker::Snapshots;
+use crate::watch::GraphState;
 
 /// What the reading half wants sent.
 #[derive(Debug)]
@@ -135,6 +137,9 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 if let Some(events) = &mut self.events {
                     events.want(topic);
                 }
+                if topic == Topic::Graph {
+                    self.show_graph().await?;
+                }
             }
             Command::Join => self.join().await?,
             Command::Probe => {
@@ -203,6 +208,9 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             }
         }
         self.gate.doubt(shared.bus.position());
+        if self.events.as_ref().is_some_and(|events| events.wants(Topic::Graph)) {
+            self.show_graph().await?;
+        }
         Ok(())
     }
 
@@ -263,6 +271,22 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         };
         let mode = SessionMode::ALL.into_iter().find(|known| known.as_str() == mode);
         Snapshot { key, ..unknown(session, mode.unwrap_or(SessionMode::SingleAgent)) }
+    }
+
+    /// Shows the code graph, which tells of itself on the bus if it is not there yet.
+    async fn show_graph(&mut self) -> io::Result<()> {
+        match self.shared.sources.graph(false).await {
+            GraphState::There { as_of, graph } => {
+                self.gate.show_graph(graph.seq, as_of);
+                self.outgoing.push(graph.line(wire::graph).clone());
+            }
+            GraphState::Coming => {}
+            GraphState::Off => {
+                let error = RpcError::new(404, GRAPH_IS_OFF);
+                self.outgoing.push(wire::answer(None, Err(&error)));
+            }
+        }
+        if self.outgoing.is_full() { self.outgoing.flush().await } else { Ok(()) }
     }
 
     async fn show_snapshot(&mut self, snapshot: &Rendered<Snapshot>, as_of: u64) -> io::Result<()> {

@@ -11,9 +11,11 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::graph::{self, Graph};
 use crate::model::{
     self, Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Event, FileNode,
-    Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot, UsageReport, Via,
+    GraphSnapshot, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot, UsageReport,
+    Via,
 };
 
 use node::Node;
@@ -40,6 +42,8 @@ pub fn encode(event: &Event) -> Bytes {
         Event::Blocked(access) => blocked(access),
         Event::Agent(status) => agent(status),
         Event::SessionUpdate { key, update, .. } => session_update(key, update),
+        Event::Graph(shown) => graph(shown),
+        Event::GraphDelta(delta) => line(&Message::GraphDelta(delta.into())),
     }
 }
 
@@ -49,6 +53,10 @@ pub(super) fn snapshot(snapshot: &Snapshot) -> Bytes {
         seq: snapshot.seq,
         nodes: &snapshot.nodes,
     })
+}
+
+pub(super) fn graph(graph: &GraphSnapshot) -> Bytes {
+    line(&Message::Graph(graph.into()))
 }
 
 pub(super) fn usage(report: &UsageReport) -> Bytes {
@@ -201,6 +209,9 @@ enum Message<'a> {
         #[schemars(with = "Value")]
         update: &'a RawValue,
     },
+    /// The whole code graph: takes the place of all that was known of it.
+    Graph(Graph<'a>),
+    GraphDelta(graph::Delta<'a>),
     /// The client took lines too slowly: what comes at a join follows anew.
     Lagged {
         /// Events that passed it by.

@@ -159,6 +159,7 @@ pub(super) fn event_text(event: &Event) -> String {
                 .map_or_else(String::new, |cost| format!(" {} {}", cost.amount, cost.currency));
             format!("{} usage {used}/{size}{cost}", head(&report.key, report.mode))
         }
+        Event::Graph(_) | Event::GraphDelta(_) => unreachable!("no tracker knows the graph"),
         Event::Turn(turn) => {
             let head = head(&turn.key, turn.mode);
             format!("{head} turn {} {}", turn.turn, turn.stop_reason)

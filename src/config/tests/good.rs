@@ -21,7 +21,7 @@ fn an_empty_file_has_every_default() {
     assert_eq!(config.tracker.context_turns, 3);
     assert!((config.tracker.decay_rate - 0.95).abs() < f64::EPSILON);
     assert_eq!(config.tracker.idle_tick, Duration::from_millis(500));
-    assert!(config.agents.is_empty() && config.graph && config.inert.is_empty());
+    assert!(config.agents.is_empty() && config.graph);
 }
 
 #[test]
@@ -333,14 +333,6 @@ fn a_profile_knows_what_its_agent_needs_outside() {
     assert_eq!(named.launch(true).0, named.command);
     assert_eq!(other.reach(Path::new("/tmp/private")).writable, [""; 0].map(PathBuf::from));
     assert_eq!(other.launch(true).1["GEMINI_SANDBOX"], "docker");
-}
-
-#[test]
-fn keys_without_effect_are_named() {
-    let config = config("graph.enabled = false\n[[agents]]\nid = \"a\"\ncommand = [\"c\"]\n");
-    let told: Vec<String> =
-        config.inert.iter().map(|inert| format!("{} {}", inert.key, inert.line)).collect();
-    assert_eq!(told, ["graph.enabled 1"]);
 }
 
 #[test]

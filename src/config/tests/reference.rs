@@ -45,24 +45,6 @@ fn written() -> BTreeMap<String, Option<String>> {
     keys
 }
 
-/// The keys of full.toml whose comment, which ends right above them, says that they do nothing.
-fn without_effect() -> BTreeSet<String> {
-    let mut keys = BTreeSet::new();
-    let (mut table, mut idle) = ("", false);
-    for line in FULL.lines() {
-        let set = line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line);
-        if let Some((key, _)) = set.split_once(" = ").filter(|_| !set.starts_with('#')) {
-            if idle {
-                keys.insert(format!("{table}.{key}"));
-            }
-        } else if set.starts_with('[') {
-            table = set.trim_matches(['[', ']']);
-        }
-        idle = line.ends_with("No effect in this version.");
-    }
-    keys
-}
-
 #[test]
 fn full_toml_has_every_key() {
     assert_eq!(written().into_keys().collect::<BTreeSet<_>>(), known());
@@ -82,8 +64,6 @@ fn full_toml_is_valid_also_with_every_key_set() {
     let config = Config::compile(full_path(), text.join("\n"), &surroundings()).0;
     let config = config.unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(config.agents[0].memory_mb, Some(2048));
-    let inert: BTreeSet<_> = config.inert.iter().map(|inert| inert.key.clone()).collect();
-    assert_eq!(without_effect(), inert);
 }
 
 #[test]
@@ -91,8 +71,7 @@ fn full_toml_has_the_defaults() {
     let least = "agents = [{ id = \"ui\", command = [\"opencode\", \"acp\"], zone = {} }]";
     let compile = |text: &str| {
         let config = Config::compile(full_path(), text.to_owned(), &surroundings()).0;
-        let mut config = config.unwrap_or_else(|errors| panic!("{errors}"));
-        config.inert.clear();
+        let config = config.unwrap_or_else(|errors| panic!("{errors}"));
         format!("{config:#?}")
     };
     assert_eq!(compile(FULL), compile(least));

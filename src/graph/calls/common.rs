@@ -72,16 +72,19 @@ pub(super) fn is_global(family: Family, name: &str) -> bool {
 /// Returns whether a variable is named like a class: `till` and `new_till` like `Till`, and `till`
 /// like `TownTill`; or `exactly` so.
 pub(super) fn is_called_after(variable: &str, class: &str, exactly: bool) -> bool {
-    let letters = |text: &str| -> String {
-        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-    };
     let (variable, class) = (letters(variable), letters(class));
     if exactly {
-        return variable == class;
+        return variable.eq(class);
     }
-    !is_short(&variable)
-        && !is_short(&class)
-        && (variable.ends_with(&class) || class.ends_with(&variable))
+    // The shorter one is looked for at the end of the other one.
+    variable.clone().nth(2).is_some()
+        && class.clone().nth(2).is_some()
+        && variable.rev().zip(class.rev()).all(|(one, other)| one == other)
+}
+
+/// Returns the letters and digits of a name, all small.
+fn letters(name: &str) -> impl DoubleEndedIterator<Item = char> + Clone {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
 }
 
 fn words(text: &'static str) -> FxHashSet<&'static str> {

@@ -21,7 +21,7 @@ pub(super) struct FileId(pub(super) u32);
 
 /// A file or a symbol, and stays the same one while its file is edited around it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct End(pub(super) u32);
+pub(in crate::graph) struct End(pub(super) u32);
 
 /// Languages whose files call each other, by how they name files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -36,7 +36,6 @@ pub(super) enum Family {
 
 /// What an [`End`] stands for.
 pub(super) struct Place {
-    pub(super) file: FileId,
     /// [`NONE`] for the file itself.
     pub(super) symbol: u32,
     parent: End,
@@ -187,7 +186,7 @@ impl Index {
                     file.symbols.iter().map(|symbol| (self.key(symbol.end), symbol.end)).collect();
                 file.end
             }
-            None => self.add_place(id, None, 0, path),
+            None => self.add_place(None, 0, path),
         };
         let mut symbols: Vec<Symbol> = Vec::with_capacity(facts.symbols.len());
         let mut counts: FxHashMap<(End, Name), u32> = FxHashMap::default();
@@ -206,7 +205,7 @@ impl Index {
                     }
                     end
                 }
-                None => self.add_symbol(Place { file: id, symbol: at, parent: above, name, nth }),
+                None => self.add_symbol(Place { symbol: at, parent: above, name, nth }),
             };
             symbols.push(Symbol { name, kind: symbol.kind, parent, end });
         }
@@ -362,7 +361,8 @@ impl File {
     }
 }
 
-fn within<T>(list: &[T], order: impl Fn(&T) -> std::cmp::Ordering) -> &[T] {
+/// Returns the part of an ordered list that compares as equal.
+pub(super) fn within<T>(list: &[T], order: impl Fn(&T) -> std::cmp::Ordering) -> &[T] {
     let start = list.partition_point(|item| order(item).is_lt());
     let length = list[start..].partition_point(|item| order(item).is_eq());
     &list[start..start + length]
@@ -384,7 +384,7 @@ fn stem(path: &str) -> &str {
 }
 
 /// Returns the name of the crate whose root the file is, as far as its path tells.
-fn crate_of(path: &str) -> Option<String> {
+pub(super) fn crate_of(path: &str) -> Option<String> {
     let folder = path.strip_suffix("lib.rs")?.strip_suffix('/')?;
     let folder = folder.strip_suffix("src").map_or(folder, |folder| folder.trim_end_matches('/'));
     let name = folder.rsplit('/').next().filter(|name| !name.is_empty())?;

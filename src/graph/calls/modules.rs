@@ -16,7 +16,7 @@ impl Index {
         let is_root = is_rust_root(base) || self.rust_parent(file).is_none();
         let inside = join(folder, if is_root || base == "mod" { "" } else { base });
         let child = join(&inside, name);
-        self.first([&child, &join(&child, "mod")], Family::Rust).filter(|child| *child != file)
+        self.first(&[&child, &join(&child, "mod")], Family::Rust).filter(|child| *child != file)
     }
 
     /// Returns the module that a module of Rust stands in. None: it is a root.
@@ -28,7 +28,7 @@ impl Index {
         let above = if base == "mod" { split_folder(folder).0 } else { folder };
         let inside = |name| join(above, name);
         let stems = [above.to_owned(), inside("mod"), inside("lib"), inside("main")];
-        self.first(stems.each_ref(), Family::Rust)
+        self.first(&stems, Family::Rust)
     }
 
     pub(super) fn rust_root(&self, file: FileId) -> FileId {
@@ -44,7 +44,7 @@ impl Index {
         let path = &self.file(root)?.path;
         let mut folder = split(path).0;
         loop {
-            let library = self.first([&join(folder, "src/lib")], Family::Rust);
+            let library = self.first(&[&join(folder, "src/lib")], Family::Rust);
             if library.is_some() || folder.is_empty() {
                 return library.filter(|library| *library != root);
             }
@@ -57,7 +57,7 @@ impl Index {
         let mut folder = split(&self.file(from)?.path).0;
         let name = module.trim_start_matches('.');
         let way = name.replace('.', "/");
-        let package = |stem: &str| self.first([stem, &join(stem, "__init__")], Family::Python);
+        let package = |stem: &str| self.first(&[stem, &join(stem, "__init__")], Family::Python);
         let dots = module.len() - name.len();
         if dots > 0 {
             for _ in 1..dots {
@@ -66,7 +66,7 @@ impl Index {
             return package(&join(folder, &way));
         }
         while !folder.is_empty()
-            && self.first([&join(folder, "__init__")], Family::Python).is_some()
+            && self.first(&[&join(folder, "__init__")], Family::Python).is_some()
         {
             folder = split_folder(folder).0;
         }
@@ -91,7 +91,7 @@ impl Index {
         let bare = SCRIPT_ENDINGS.iter().find_map(|ending| module.strip_suffix(ending));
         let module = bare.unwrap_or(module);
         let file = |stem: &str| {
-            self.first([stem, &join(stem, "index"), &format!("{stem}.d")], Family::Script)
+            self.first(&[stem, &join(stem, "index"), &format!("{stem}.d")], Family::Script)
         };
         if module.starts_with('.') {
             return file(&resolve(folder, module)?);
@@ -137,7 +137,7 @@ impl Index {
                 join(&join(&sources, inside), "index"),
                 join(&package, inside),
             ];
-            let found = self.first(stems.each_ref(), Family::Script);
+            let found = self.first(&stems, Family::Script);
             if found.is_some() {
                 return found;
             }
@@ -149,7 +149,7 @@ impl Index {
     /// differ by their extension only, it is the one that holds code, not mere types.
     fn first<const N: usize, S: AsRef<str>>(
         &self,
-        stems: [S; N],
+        stems: &[S; N],
         family: Family,
     ) -> Option<FileId> {
         stems.iter().find_map(|stem| {

@@ -8,16 +8,18 @@ use std::cell::OnceCell;
 use rustc_hash::FxHashMap;
 
 use super::common;
-use super::index::{Call, Definition, End, Family, File, FileId, Import, Index, NONE, On, Symbol};
+use super::index::{Call, Definition, End, Family, File, FileId, Index, NONE, On, Symbol, within};
 use super::names::Name;
+use super::touched::Touched;
 use super::{Edge, Rule};
 use crate::graph::facts::Kind;
 
 /// How many names are looked at on the way of one call.
 const PATIENCE: usize = 256;
 
-/// Returns the edges from a file and what it holds, in order, each once.
-pub(super) fn edges(index: &Index, id: FileId) -> Vec<Edge> {
+/// Returns the edges from a file and what it holds, in order, each once: what is not touched is as
+/// it was before.
+pub(super) fn edges(index: &Index, id: FileId, touched: &Touched, before: &[Edge]) -> Vec<Edge> {
     let Some((file, family)) = index.file(id).and_then(|file| Some((file, file.family?))) else {
         return Vec::new();
     };
@@ -30,12 +32,20 @@ pub(super) fn edges(index: &Index, id: FileId) -> Vec<Edge> {
         known: FxHashMap::default(),
     };
     let mut edges = Vec::new();
-    for call in &file.calls {
-        let from = file.symbols.get(call.within as usize).map_or(file.end, |symbol| symbol.end);
-        if let Some((to, rule)) = resolver.call(call)
-            && to != from
-        {
-            edges.push(Edge { from, to, rule });
+    let all = touched.concerns_all(index, id, file);
+    for calls in file.calls.chunk_by(|one, next| one.within == next.within) {
+        let caller = file.symbols.get(calls[0].within as usize);
+        let from = caller.map_or(file.end, |symbol| symbol.end);
+        if !all && !calls.iter().any(|call| touched.concerns_call(index, file, call)) {
+            edges.extend(within(before, |edge| edge.from.cmp(&from)));
+            continue;
+        }
+        for call in calls {
+            if let Some((to, rule)) = resolver.call(call)
+                && to != from
+            {
+                edges.push(Edge { from, to, rule });
+            }
         }
     }
     edges.sort_unstable();

@@ -3,11 +3,15 @@
 //! A file mentions names: what it calls, the segments of paths, what it imports and from where. What
 //! a change touches are names too: of symbols that came or went, and of what holds them; of imports
 //! that did; of files that did, as imports name them. Who mentions nothing touched need not be
-//! redone. It may say too much, never too little.
+//! redone, and of a file whose imports mention nothing touched, only the symbols that do. It may
+//! say too much, never too little.
 
 use super::common;
-use super::index::{Family, File, FileId, Import, Index, On};
+use super::index::{self, Call, Family, File, FileId, Import, Index, On};
 use super::names::Name;
+
+/// More folders than that are not told apart.
+const MANY_FOLDERS: usize = 64;
 
 #[derive(Default)]
 pub(super) struct Touched {
@@ -16,7 +20,10 @@ pub(super) struct Touched {
     modules: Set,
     /// Those that changed themselves.
     files: Vec<FileId>,
-    /// No single name tells.
+    /// Folders, written with a `/` at the end: what the modules below them are part of, and what
+    /// they see by that, is not told by a name.
+    below: Vec<String>,
+    /// It is less work to redo it than to find out.
     everything: bool,
 }
 
@@ -37,18 +44,36 @@ impl Touched {
 
     /// Notes that a file came or went, or that what it passes on as a whole did.
     pub(super) fn module(&mut self, index: &mut Index, path: &str) {
-        let mut parts = path.rsplit('/');
-        let file = parts.next().unwrap_or_default();
+        let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
         let base = file.split_once('.').map_or(file, |(base, _)| base);
-        if matches!(base, "lib" | "main" | "__init__") {
-            self.everything = true;
-        }
         self.modules.insert(index.names.add(base));
-        // Where a folder is entered.
-        let folders = if matches!(base, "index" | "mod") { 2 } else { 0 };
-        for folder in parts.take(folders) {
-            self.modules.insert(index.names.add(folder));
+        if !matches!(base, "index" | "mod" | "lib" | "main" | "__init__") {
+            return self.folder(&path[..path.len() - file.len() + base.len()]);
         }
+        let package = folder.strip_suffix("src");
+        let package = package.filter(|rest| rest.is_empty() || rest.ends_with('/'));
+        let entered = package.map_or(folder, |rest| rest.trim_end_matches('/'));
+        self.folder(entered);
+        // They are known by the folder's name.
+        for folder in [folder, entered] {
+            let name = folder.rsplit('/').next().unwrap_or_default();
+            self.modules.insert(index.names.add(name));
+        }
+        if let Some(name) = index::crate_of(path) {
+            self.modules.insert(index.names.add(&name));
+        }
+    }
+
+    fn folder(&mut self, folder: &str) {
+        if !self.everything && !self.is_below(&format!("{folder}/")) {
+            self.below.push(if folder.is_empty() { String::new() } else { format!("{folder}/") });
+            self.modules.is_changed = true;
+            self.everything |= self.below.len() > MANY_FOLDERS;
+        }
+    }
+
+    fn is_below(&self, path: &str) -> bool {
+        self.below.iter().any(|folder| path.starts_with(&**folder))
     }
 
     /// Notes in what two lists of imports of a file differ.
@@ -97,9 +122,7 @@ impl Touched {
     }
 
     fn spread_by(&mut self, index: &mut Index, file: &File) {
-        let above = file.path.split('/').rev().skip(1);
-        let moved = above.filter_map(|folder| index.names.find(folder));
-        let moved = moved.into_iter().any(|folder| self.modules.contains(folder));
+        let moved = self.is_below(&file.path);
         for import in &file.imports {
             let path = index.names.path(import.path);
             let moved = moved || path.iter().any(|name| self.modules.contains(*name));
@@ -108,22 +131,48 @@ impl Touched {
             }
             let renames =
                 import.name.is_none() || index.names.path(import.alias) != import.name.as_slice();
-            let touched = || {
-                let mut path = index.names.path(import.path).iter();
-                path.any(|name| self.names.contains(*name) || self.modules.contains(*name))
-            };
+            let touched = || index.names.path(import.path).iter().any(|name| self.has(*name));
             if moved || (renames && touched()) {
                 self.alias(index, &file.path, import);
             }
         }
     }
 
-    /// Returns whether a file's calls are to be redone.
+    /// Returns whether some of a file's calls are to be redone.
     pub(super) fn concerns(&self, id: FileId, file: &File) -> bool {
-        let mut mentions = file.mentions.iter();
         self.everything
             || self.files.binary_search(&id).is_ok()
-            || mentions.any(|name| self.names.contains(*name) || self.modules.contains(*name))
+            || file.mentions.iter().any(|name| self.has(*name))
+            || self.is_below(&file.path)
+    }
+
+    /// Returns whether all of a file's calls are to be redone.
+    pub(super) fn concerns_all(&self, index: &Index, id: FileId, file: &File) -> bool {
+        let by = |import: &Import| {
+            let paths = [import.path, import.alias];
+            paths.iter().any(|path| index.names.path(*path).iter().any(|name| self.has(*name)))
+        };
+        self.everything
+            || self.files.binary_search(&id).is_ok()
+            || self.is_below(&file.path)
+            || file.imports.iter().any(by)
+    }
+
+    /// Returns whether a call is to be redone for what it mentions itself.
+    pub(super) fn concerns_call(&self, index: &Index, file: &File, call: &Call) -> bool {
+        let holders = std::iter::successors(file.symbols.get(call.within as usize), |symbol| {
+            file.symbols.get(symbol.parent as usize)
+        });
+        self.has(call.name)
+            || match call.on {
+                On::Named(path) => index.names.path(path).iter().any(|name| self.has(*name)),
+                On::Own => holders.into_iter().any(|holder| self.has(holder.name)),
+                On::Nothing | On::Value => false,
+            }
+    }
+
+    fn has(&self, name: Name) -> bool {
+        self.names.contains(name) || self.modules.contains(name)
     }
 }
 
@@ -147,7 +196,7 @@ impl Set {
 }
 
 /// Returns all names that what a file's calls mean depends on.
-pub(super) fn mentions(index: &mut Index, file: &File) -> Box<[Name]> {
+pub(super) fn mentions(index: &Index, file: &File) -> Box<[Name]> {
     let Some(family) = file.family else { return Box::default() };
     let mut names = Vec::new();
     for call in &file.calls {
@@ -173,18 +222,6 @@ pub(super) fn mentions(index: &mut Index, file: &File) -> Box<[Name]> {
     }
     if file.calls.iter().any(|call| call.on == On::Own) {
         names.extend(file.symbols.iter().map(|symbol| symbol.name));
-    }
-    let is_folder = |import: &Import| index.names.text(import.module).ends_with(['.', '/']);
-    let folders = match family {
-        // Which of them `super` and `crate` are depends on what there is.
-        Family::Rust => usize::MAX,
-        // `.` and `..` name a folder without its name.
-        Family::Script if file.imports.iter().any(is_folder) => 2,
-        _ => 0,
-    };
-    let folders: Vec<_> = file.path.split('/').rev().skip(1).take(folders).collect();
-    for folder in folders {
-        names.push(index.names.add(folder));
     }
     names.sort_unstable();
     names.dedup();

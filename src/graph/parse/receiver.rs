@@ -41,8 +41,8 @@ pub(super) fn receiver(text: &[u8], at: usize, own: &[&str]) -> Receiver {
     } else {
         "."
     };
-    let named: Vec<_> = names.iter().rev().map(|name| text(name)).collect();
-    Receiver::Named(named.join(separator).into())
+    let path: Vec<_> = names.iter().rev().map(|name| text(name)).collect();
+    Receiver::Named(path.join(separator).into())
 }
 
 /// Whether a name that ends here is followed by what is handed over: `(…)`, or a macro's `!(…)`.
@@ -124,7 +124,7 @@ mod tests {
             ("this\n    .open", Receiver::Own),
             ("await shop.open", named("shop")),
             ("let x = a.b.open", named("a.b")),
-            ("crate::shop::open", named("crate::shop")),
+            ("a::shop::open", named("a::shop")),
             ("self.till.open", named("self.till")),
             ("Vec::<u8>::open", named("Vec")),
             ("HashMap::<A, Box<dyn Fn() -> B>>::open", named("HashMap")),

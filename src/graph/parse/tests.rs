@@ -213,6 +213,27 @@ fn what_is_no_utf8_survives() {
 }
 
 #[test]
+fn what_is_no_text_of_the_language_is_given_up() {
+    let garbage: Vec<u8> = (1..=255).cycle().step_by(7).take(200_000).collect();
+    let strays = "fn first() {}\n".to_owned() + &")".repeat(1_000_000);
+    let (odd, few) = ("\u{1}\n".repeat(100), "# \u{1b}\u{2}\n".repeat(8));
+    for (file, text, is_read) in [
+        ("a.rs", &garbage[..], false),
+        ("a.py", &garbage, false),
+        ("a.ts", &garbage, false),
+        ("a.rs", strays.as_bytes(), false),
+        ("a.rs", &strays.as_bytes()[..4_000], true),
+        ("a.py", odd.as_bytes(), false),
+        ("a.py", few.as_bytes(), true),
+    ] {
+        let facts = facts(file, text);
+        let start = String::from_utf8_lossy(&text[..20]);
+        assert_eq!(facts.language.is_some(), is_read, "{file} {start:?}");
+        assert_eq!(facts.lines, count_lines(text));
+    }
+}
+
+#[test]
 fn lines_are_counted_from_one_to_the_last() {
     for (text, lines) in [("", 1), ("\n", 1), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2)] {
         assert_eq!(facts("a.txt", text).lines, lines, "{text:?}");

@@ -61,7 +61,7 @@ fn tokens(query: &str) -> Result<Vec<(usize, Token)>, SyntaxError> {
                 _ => {
                     let of_word =
                         |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '#' | '?');
-                    let end = rest.find(|c| !of_word(c) && !(c == '!' && rest.starts_with('#')));
+                    let end = rest.find(|c| !(of_word(c) || c == '!' && rest.starts_with('#')));
                     let end = end.unwrap_or(rest.len());
                     if end == 0 {
                         return Err(SyntaxError { line: number, what: "nothing begins like this" });

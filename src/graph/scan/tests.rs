@@ -19,7 +19,7 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
 
 fn scanned(root: &Path, tokens: bool, cache: Option<&Path>) -> (Snapshot, Work) {
     let settings = Settings { jobs: 2, tokens, cache: cache.map(Path::to_owned) };
-    let (graph, work) = scan(root, &settings, &|_, _| {}).unwrap();
+    let (graph, work) = scan(root, &settings, &|_, _| true).unwrap();
     (graph.snapshot(), work)
 }
 
@@ -87,7 +87,7 @@ fn what_is_no_folder_is_no_root() {
     let root = tree(&[("a.rs", "")]);
     let settings = Settings { jobs: 1, tokens: false, cache: None };
     let error = |name: &str| {
-        let scanned = scan(&root.path().join(name), &settings, &|_, _| {});
+        let scanned = scan(&root.path().join(name), &settings, &|_, _| true);
         scanned.err().map(|error| error.kind())
     };
     assert_eq!(error("a.rs"), Some(io::ErrorKind::NotADirectory));
@@ -159,7 +159,7 @@ fn a_change_tells_what_it_changes() {
         ("docs/b.txt", "b\n"),
     ]);
     let settings = Settings { jobs: 1, tokens: false, cache: None };
-    let (mut graph, _) = scan(root.path(), &settings, &|_, _| {}).unwrap();
+    let (mut graph, _) = scan(root.path(), &settings, &|_, _| true).unwrap();
     let mut before = graph.snapshot();
     let mut parser = Parser::new();
     let text = b"def outer():\n    other()\n\ndef other():\n    pass\n";
@@ -167,15 +167,16 @@ fn a_change_tells_what_it_changes() {
     let changes = [("src/a.py", Some(Arc::new(facts))), ("docs/b.txt", None)];
     let change =
         graph.update(changes.into_iter().map(|(path, facts)| (path.into(), facts)).collect());
-    assert_eq!(change.nodes.keys().map(|id| &**id).collect::<Vec<_>>(), ["src/a.py::other"]);
+    assert_eq!(change.added.keys().map(|id| &**id).collect::<Vec<_>>(), ["src/a.py::other"]);
     let removed: Vec<_> = change.removed.iter().map(|id| &**id).collect();
     assert_eq!(removed, ["docs", "docs/b.txt", "src/a.py::inner"]);
     // Applied to what was, it gives what is.
     before.nodes.retain(|id, _| !change.removed.contains(id));
-    before.nodes.extend(change.nodes);
+    before.nodes.extend(change.added);
+    before.nodes.extend(change.changed);
     let mut calls: std::collections::BTreeSet<_> = before.calls.into_iter().collect();
     calls.retain(|call| !change.removed_calls.contains(call));
-    calls.extend(change.calls);
+    calls.extend(change.added_calls);
     before.calls = calls.into_iter().collect();
     assert_eq!(before, graph.snapshot());
     assert_eq!(before.calls.len(), 1);

@@ -3,12 +3,15 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::json;
+use super::{GRAPH_IS_OFF, json, raw};
 use crate::model::BlockedStatus;
 use crate::serve::details;
+use crate::serve::graph::Graph;
 use crate::serve::server::Shared;
 use crate::serve::wire::{self, RpcError};
+use crate::watch::GraphState;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ListBlockedParams")]
@@ -36,6 +39,14 @@ pub(super) async fn list_agents(shared: &Shared) -> Result<Value, RpcError> {
 pub(super) async fn list_blocked(shared: &Shared, params: ListBlocked) -> Result<Value, RpcError> {
     let list = shared.sources.blocked(params.status.map(BlockedStatus::from)).await;
     json(&list.iter().map(wire::Blocked::from).collect::<Vec<_>>())
+}
+
+pub(super) async fn get_graph(shared: &Shared) -> Result<Box<RawValue>, RpcError> {
+    match shared.sources.graph(true).await {
+        GraphState::There { graph, .. } => raw(&Graph::from(&**graph)),
+        GraphState::Off => Err(RpcError::new(404, GRAPH_IS_OFF)),
+        GraphState::Coming => Err(RpcError::new(409, "the team is stopping")),
+    }
 }
 
 impl From<Status> for BlockedStatus {

@@ -29,6 +29,7 @@ use crate::serve::viewer::{Command, Viewer};
 use crate::serve::{BoxFuture, Sources};
 use crate::session::{Answer, Registry, RegistryError, Request};
 use crate::tracker::{OrchestratorView, Settings, Snapshots, TrackerHandle};
+use crate::watch::GraphState;
 
 /// Longer than a case takes: ticks pass when a step says so.
 const TICK: Duration = Duration::from_secs(3_600);
@@ -341,6 +342,10 @@ impl Sources for Tracked {
         _: Decision,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
         Box::pin(async { Err(ResolveError::Unknown(id)) })
+    }
+
+    fn graph(&self, _: bool) -> BoxFuture<'_, GraphState> {
+        Box::pin(async { GraphState::Off })
     }
 
     fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {

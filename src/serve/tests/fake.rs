@@ -14,17 +14,19 @@ use crate::bus::{Backlog, Bus, Rendered};
 use crate::client_host::{Cancelled, PromptOutcome};
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event,
-    SessionId, Snapshot, UsageReport,
+    GraphDelta, GraphSnapshot, SessionId, Snapshot, UsageReport,
 };
 use crate::routing::{Decision, ResolveError};
 use crate::serve::{AgentDetails, BoxFuture, Order, Prompt, Refused, Reloaded, Sources, Team};
 use crate::session::{Answer, Registry, RegistryError, Request};
 use crate::tracker::Snapshots;
+use crate::watch::GraphState;
 
 pub(in crate::serve) struct Fake {
     pub(in crate::serve) bus: Bus,
     pub(in crate::serve) snapshots: Mutex<Vec<Snapshot>>,
     pub(in crate::serve) agents: Mutex<Vec<AgentStatus>>,
+    pub(in crate::serve) graph: Mutex<Option<GraphSnapshot>>,
     pub(in crate::serve) registry: Mutex<Registry>,
     /// What was asked, in order, as `Debug` shows it.
     pub(in crate::serve) asked: Mutex<Vec<String>>,
@@ -48,6 +50,7 @@ impl Fake {
             bus: Bus::encoding(backlog, crate::serve::encode),
             snapshots: Mutex::new(vec![samples::snapshot(), samples::other_snapshot()]),
             agents: Mutex::new(vec![samples::agent("ui"), samples::failed_agent()]),
+            graph: Mutex::new(Some(samples::graph())),
             registry: Mutex::default(),
             asked: Mutex::default(),
             racing: AtomicBool::new(false),
@@ -71,6 +74,12 @@ impl Fake {
             updates: vec![samples::node(path, 1.0)],
             removed: Vec::new(),
         }));
+    }
+
+    /// Brings the graph to `seq`, as its keeper would: the state, then the bus.
+    pub(in crate::serve) fn publish_graph(&self, seq: u64) {
+        self.graph.lock().unwrap().as_mut().unwrap().seq = seq;
+        self.bus.publish(Event::GraphDelta(GraphDelta { seq, ..samples::graph_delta() }));
     }
 
     /// Waits for what next becomes of a prompt of the agent `slow`.
@@ -140,6 +149,18 @@ impl Sources for Fake {
                 ("b2", _) => Err(ResolveError::NotAnswerable),
                 ("b3", _) => Err(ResolveError::Settled { id, status: BlockedStatus::Expired }),
                 _ => Err(ResolveError::Unknown(id)),
+            }
+        })
+    }
+
+    fn graph(&self, _: bool) -> BoxFuture<'_, GraphState> {
+        Box::pin(async {
+            match self.graph.lock().unwrap().clone() {
+                Some(graph) => GraphState::There {
+                    as_of: self.bus.position(),
+                    graph: Arc::new(Rendered::new(graph)),
+                },
+                None => GraphState::Off,
             }
         })
     }

@@ -6,8 +6,9 @@ use expect_test::expect;
 
 use crate::model::{
     Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Cost, Delta,
-    Event, FileNode, Origin, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot,
-    Touch, TurnEnd, Usage, UsageReport, Via,
+    Event, FileNode, GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains,
+    GraphSnapshot, Origin, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot,
+    Span, Touch, TurnEnd, Usage, UsageReport, Via,
 };
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 
@@ -185,6 +186,59 @@ pub(in crate::serve) fn update() -> Event {
     Event::SessionUpdate { key, mode, update: text.into() }
 }
 
+fn file(lines: u32, last_write: Option<u64>) -> GraphNode {
+    GraphNode {
+        kind: GraphKind::File,
+        lines: Span { start: 1, end: lines },
+        tokens: Some(9 * lines),
+        language: Some("rust"),
+        last_write,
+    }
+}
+
+fn function(start: u32, end: u32) -> GraphNode {
+    let (kind, language) = (GraphKind::Function, None);
+    GraphNode { kind, lines: Span { start, end }, language, ..file(end - start, None) }
+}
+
+pub(in crate::serve) fn graph() -> GraphSnapshot {
+    let folder = GraphNode {
+        kind: GraphKind::Folder,
+        lines: Span { start: 0, end: 0 },
+        tokens: None,
+        language: None,
+        last_write: None,
+    };
+    GraphSnapshot {
+        seq: 3,
+        nodes: vec![
+            ("src".into(), folder),
+            ("src/main.rs".into(), file(20, None)),
+            ("src/main.rs::main".into(), function(3, 9)),
+            ("src/main.rs::open".into(), function(11, 20)),
+        ],
+        calls: vec![call("main", "open")],
+    }
+}
+
+pub(in crate::serve) fn graph_delta() -> GraphDelta {
+    let added = ("src/main.rs::close".into(), function(14, 16));
+    GraphDelta {
+        seq: 4,
+        added: GraphPart { nodes: vec![added], calls: vec![call("main", "close")] },
+        changed: vec![("src/main.rs".into(), file(16, Some(NOW)))],
+        removed: GraphRemains {
+            nodes: vec!["src/main.rs::open".into()],
+            calls: vec![call("main", "open")],
+        },
+    }
+}
+
+fn call(from: &str, to: &str) -> GraphCall {
+    let id = |name| format!("src/main.rs::{name}").into();
+    GraphCall { from: id(from), to: id(to) }
+}
+
 /// Every line that the server sends by itself, without its line feed.
 pub(in crate::serve) fn lines() -> Vec<String> {
     let events = [
@@ -214,6 +268,8 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         Event::Turn(turn(None)),
         Event::Turn(turn(Some("the agent ended: exit status 1".into()))),
         update(),
+        Event::Graph(graph()),
+        Event::GraphDelta(graph_delta()),
         Event::Overlap(overlap()),
         Event::Overlap(Overlap {
             kind: OverlapKind::Edit,
@@ -245,6 +301,8 @@ fn each_line_is_exactly_that() {
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"end_turn"}
         {"type":"turn","agent_id":"ui","session_id":"s-ui","turn":2,"stop_reason":"error","reason":"the agent ended: exit status 1"}
         {"type":"session_update","agent_id":"ui","session_id":"s-ui","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}
+        {"type":"graph","seq":3,"nodes":{"src":{"kind":"folder","lines":{"start":0,"end":0}},"src/main.rs":{"kind":"file","lines":{"start":1,"end":20},"tokens":180,"language":"rust"},"src/main.rs::main":{"kind":"function","lines":{"start":3,"end":9},"tokens":54},"src/main.rs::open":{"kind":"function","lines":{"start":11,"end":20},"tokens":81}},"calls":[{"from":"src/main.rs::main","to":"src/main.rs::open"}]}
+        {"type":"graph_delta","seq":4,"added":{"nodes":{"src/main.rs::close":{"kind":"function","lines":{"start":14,"end":16},"tokens":18}},"calls":[{"from":"src/main.rs::main","to":"src/main.rs::close"}]},"changed":{"nodes":{"src/main.rs":{"kind":"file","lines":{"start":1,"end":16},"tokens":144,"language":"rust","lastWrite":1760000000000,"changed":true}}},"removed":{"nodes":["src/main.rs::open"],"calls":[{"from":"src/main.rs::main","to":"src/main.rs::open"}]}}
         {"type":"overlap","kind":"context","agents":[{"agent_id":"ui","session_id":"s-ui"},{"agent_id":"api","session_id":"s-api"}],"symbol":"src/ui/app.ts::App::render","path":"src/ui/app.ts","callers":[{"symbol":"src/main.ts::start","agent_id":"api","session_id":"s-api"}],"timestamp_ms":1760000000000}
         {"type":"overlap","kind":"edit","agents":[{"agent_id":"api","session_id":"s-api"},{"agent_id":"ui","session_id":"s-ui"}],"symbol":"README.md","path":"README.md","callers":[],"timestamp_ms":1760000000000}
         {"type":"lagged","missed":4096}"#]].assert_eq(&lines().join("\n"));

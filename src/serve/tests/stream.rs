@@ -103,6 +103,49 @@ async fn session_updates_are_for_subscribers() {
 }
 
 #[tokio::test]
+async fn the_graph_is_for_subscribers() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    port.fake.publish_graph(4);
+    port.fake.touch(1, "a.ts");
+    assert_eq!(briefs(&mut client, 1).await, ["delta s-ui 4"]);
+
+    client.say(&json!({ "type": "subscribe", "topics": ["graph"] })).await;
+    assert_eq!(told(&mut client).await, ("graph".into(), 4));
+    port.fake.publish_graph(5);
+    assert_eq!(told(&mut client).await, ("graph_delta".into(), 5));
+
+    // It passes every filter, and a gap is made good.
+    client.say(&json!({ "type": "set_stream_filter", "session_id": "s-lead" })).await;
+    assert_eq!(briefs(&mut client, 1).await, ["snapshot s-lead 7"]);
+    port.fake.graph.lock().unwrap().as_mut().unwrap().seq = 8;
+    port.fake.publish_graph(9);
+    while told(&mut client).await != ("graph".to_owned(), 9) {}
+    port.fake.publish_graph(10);
+    assert_eq!(told(&mut client).await, ("graph_delta".into(), 10));
+}
+
+#[tokio::test]
+async fn a_graph_that_is_not_there_tells_of_itself_and_one_that_is_off_is_an_error() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    port.fake.graph.lock().unwrap().take();
+    client.say(&json!({ "type": "subscribe", "topics": ["graph"] })).await;
+    assert_eq!(client.answer().await["error"]["code"], 404);
+    assert_eq!(client.ask("get_graph", json!({})).await["error"]["code"], 404);
+    port.fake.bus.publish(Event::Graph(samples::graph()));
+    assert_eq!(told(&mut client).await, ("graph".into(), 3));
+    port.fake.bus.publish(Event::GraphDelta(samples::graph_delta()));
+    assert_eq!(told(&mut client).await, ("graph_delta".into(), 4));
+}
+
+/// Returns type and `seq` of the next line.
+async fn told(client: &mut Client) -> (String, u64) {
+    let line = client.next().await;
+    (line["type"].as_str().unwrap().to_owned(), line["seq"].as_u64().unwrap_or_default())
+}
+
+#[tokio::test]
 async fn snapshots_come_on_request_and_the_deltas_go_on_from_them() {
     let port = Port::open().await;
     let mut client = port.join().await;

@@ -150,7 +150,7 @@ impl Stage {
         // What a run leaves that is killed goes with the stage.
         let temporary = self.path("tmp");
         std::fs::create_dir_all(&temporary).unwrap();
-        command.env("TMPDIR", temporary);
+        command.env("TMPDIR", temporary).env("XDG_CACHE_HOME", self.path("cache"));
         for name in
             ["EISEN_TEAM", "EISEN_PORT", "EISEN_ADDRESS", "EISEN_TOKEN", "EISEN_DEPTH", "EISEN_LOG"]
         {

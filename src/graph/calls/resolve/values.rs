@@ -3,7 +3,7 @@
 use super::{Found, Resolver, Target, Walk, Want, choose, holds, unique};
 use crate::graph::calls::Rule;
 use crate::graph::calls::common;
-use crate::graph::calls::index::{Definition, End, Family, FileId, Import, NONE, Symbol};
+use crate::graph::calls::index::{Definition, End, Family, FileId, Import, Symbol};
 use crate::graph::calls::names::Name;
 use crate::graph::facts::Kind;
 

@@ -8,6 +8,7 @@
 //!       > self.close              a call; `?.close` is on a value
 //! ```
 
+use crate::graph::calls::names::number;
 use crate::graph::calls::{Calls, Redone};
 use crate::graph::facts::{Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
 
@@ -58,7 +59,7 @@ pub(super) fn read(text: &str) -> Files {
             open.clear();
             continue;
         }
-        let facts = &mut files.last_mut().expect("a file").1;
+        let Some((_, facts)) = files.last_mut() else { panic!("no file above: {line}") };
         open.retain(|(above, _)| *above < depth);
         let parent = open.last().map(|(_, at)| *at);
         match words[..] {
@@ -78,14 +79,14 @@ pub(super) fn read(text: &str) -> Files {
                 within: parent,
             }),
             ["class", name] => {
-                open.push((depth, facts.symbols.len() as u32));
+                open.push((depth, number(facts.symbols.len())));
                 facts.symbols.push(symbol(name, Kind::Class, parent));
             }
             [name] => {
                 let in_class =
                     parent.is_some_and(|at| facts.symbols[at as usize].kind == Kind::Class);
                 let kind = if in_class { Kind::Method } else { Kind::Function };
-                open.push((depth, facts.symbols.len() as u32));
+                open.push((depth, number(facts.symbols.len())));
                 facts.symbols.push(symbol(name, kind, parent));
             }
             _ => panic!("not understood: {line}"),

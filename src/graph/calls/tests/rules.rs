@@ -2,13 +2,8 @@ use super::notation::edges;
 
 #[track_caller]
 fn check(files: &str, expected: &str) {
-    let expected: String = expected
-        .lines()
-        .map(str::trim)
-        .filter(|l| !l.is_empty())
-        .map(|l| format!("{l}\n"))
-        .collect();
-    assert_eq!(edges(files), expected);
+    let expected = expected.lines().map(str::trim).filter(|line| !line.is_empty());
+    assert_eq!(edges(files).lines().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,0 +1,129 @@
+//! What the graph's thread has to do next: changes of the disk, writes that agents tell of, and
+//! questions. Bounded: changes are gathered, and writes of a file are one.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+
+use super::GraphState;
+use super::disk::Change;
+use super::pending::{Changed, Pending};
+use crate::model::{Lines, TimestampMs};
+
+/// Files whose writes are kept until they are looked at; later ones show on the disk alone.
+const MOST_WRITES: usize = 10_000;
+
+/// A write that an agent told of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Write {
+    pub(super) lines: Lines,
+    pub(super) timestamp_ms: TimestampMs,
+}
+
+/// By the path that the wire has.
+pub(super) type Writes = HashMap<Arc<str>, Write>;
+
+pub(super) enum Task {
+    Answer(oneshot::Sender<GraphState>),
+    Look(Changed, Writes),
+    Stop,
+}
+
+#[derive(Default)]
+pub(super) struct Inbox {
+    held: Mutex<Held>,
+    filled: Condvar,
+}
+
+#[derive(Default)]
+struct Held {
+    asks: Vec<oneshot::Sender<GraphState>>,
+    pending: Pending,
+    writes: Writes,
+    is_closed: bool,
+}
+
+impl Inbox {
+    pub(super) fn ask(&self, reply: oneshot::Sender<GraphState>) {
+        let mut held = self.lock();
+        // Dropped, it says that nobody will answer.
+        if !held.is_closed {
+            held.asks.push(reply);
+            self.filled.notify_one();
+        }
+    }
+
+    pub(super) fn changed(&self, change: Change) {
+        let (mut held, now) = (self.lock(), Instant::now());
+        match change {
+            Change::Paths(paths) => paths.into_iter().for_each(|path| held.pending.add(path, now)),
+            Change::Unknown => held.pending.add_everything(now),
+        }
+        self.filled.notify_one();
+    }
+
+    /// `path` is what the wire calls `file`.
+    pub(super) fn wrote(&self, path: &str, file: PathBuf, write: Write) {
+        let mut held = self.lock();
+        if let Some(known) = held.writes.get_mut(path) {
+            known.lines.extend(&write.lines);
+            known.timestamp_ms = write.timestamp_ms;
+        } else if held.writes.len() < MOST_WRITES {
+            held.writes.insert(path.into(), write);
+        }
+        held.pending.add(file, Instant::now());
+        self.filled.notify_one();
+    }
+
+    pub(super) fn close(&self) {
+        let mut held = self.lock();
+        held.is_closed = true;
+        held.asks.clear();
+        self.filled.notify_one();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().is_closed
+    }
+
+    /// Waits for the next thing to do. `git_works` tells whether changes are better waited for.
+    pub(super) fn next(&self, git_works: impl Fn() -> bool) -> Task {
+        let mut held = self.lock();
+        loop {
+            if held.is_closed {
+                return Task::Stop;
+            }
+            if let Some(reply) = held.asks.pop() {
+                return Task::Answer(reply);
+            }
+            let now = Instant::now();
+            let wait = match held.pending.due(false) {
+                Some(due) if due > now => Some(due - now),
+                Some(_) if git_works() && held.pending.due(true) > Some(now) => Some(GIT_REST),
+                Some(_) => {
+                    let writes = std::mem::take(&mut held.writes);
+                    let Some(changed) = held.pending.take() else { continue };
+                    return Task::Look(changed, writes);
+                }
+                None => None,
+            };
+            held = match wait {
+                Some(wait) => {
+                    let waited = self.filled.wait_timeout(held, wait);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.filled.wait(held).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long git's lock is left alone before it is looked for again.
+const GIT_REST: std::time::Duration = std::time::Duration::from_millis(20);

@@ -1,0 +1,57 @@
+//! The graph and its changes as they are told, with what agents wrote marked.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::graph::{CallEdge, Change, Kind, Node, Snapshot};
+use crate::model::{
+    GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,
+    TimestampMs,
+};
+
+/// When agents of the team last wrote what, by id.
+type Written = HashMap<Arc<str>, TimestampMs>;
+
+pub(super) fn snapshot(seq: u64, graph: Snapshot, written: &Written) -> GraphSnapshot {
+    GraphSnapshot { seq, nodes: nodes(graph.nodes, written), calls: calls(graph.calls) }
+}
+
+pub(super) fn delta(seq: u64, change: Change, written: &Written) -> GraphDelta {
+    GraphDelta {
+        seq,
+        added: GraphPart { nodes: nodes(change.added, written), calls: calls(change.added_calls) },
+        changed: nodes(change.changed, written),
+        removed: GraphRemains {
+            nodes: change.removed.into_iter().collect(),
+            calls: calls(change.removed_calls),
+        },
+    }
+}
+
+fn nodes(nodes: BTreeMap<Arc<str>, Node>, written: &Written) -> Vec<(Arc<str>, GraphNode)> {
+    let node = |(id, node): (Arc<str>, Node)| {
+        let shown = GraphNode {
+            kind: kind(node.kind),
+            lines: Span { start: node.lines.start, end: node.lines.end },
+            tokens: node.tokens,
+            language: node.language,
+            last_write: written.get(&id).copied(),
+        };
+        (id, shown)
+    };
+    nodes.into_iter().map(node).collect()
+}
+
+fn calls(calls: impl IntoIterator<Item = CallEdge>) -> Vec<GraphCall> {
+    calls.into_iter().map(|CallEdge { from, to }| GraphCall { from, to }).collect()
+}
+
+fn kind(kind: Kind) -> GraphKind {
+    match kind {
+        Kind::Folder => GraphKind::Folder,
+        Kind::File => GraphKind::File,
+        Kind::Class => GraphKind::Class,
+        Kind::Method => GraphKind::Method,
+        Kind::Function => GraphKind::Function,
+    }
+}

@@ -78,7 +78,7 @@ impl Extractor for Acp {
         if direction == Direction::ToClient && self.observe_chunk(line, told) {
             return;
         }
-        let Ok(line) = std::str::from_utf8(line.trim_ascii()) else { return };
+        let Ok(line) = simdutf8::basic::from_utf8(line.trim_ascii()) else { return };
         let line = line.trim_start_matches(MARK);
         match elements(line).filter(|_| is_json(line)) {
             Some(batch) => batch.iter().for_each(|one| self.message(direction, one, told)),

@@ -48,8 +48,8 @@ pub fn fold(path: &Path) -> PathBuf {
 /// Whether a path is plainly as it would be folded, which most are, and is sooner seen by its bytes.
 fn is_folded(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
-    let odd = |pair: &[u8]| matches!(pair, b"//" | b"/.");
-    bytes.starts_with(b"/") && !bytes.ends_with(b"/") && !bytes.windows(2).any(odd)
+    let odd = |at: usize| matches!(bytes.get(at + 1), None | Some(b'/' | b'.'));
+    bytes.starts_with(b"/") && !memchr::memchr_iter(b'/', bytes).any(odd)
 }
 
 #[cfg(test)]

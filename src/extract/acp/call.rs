@@ -20,7 +20,7 @@ use super::update::{Fields, Origin};
 use crate::extract::json::{is_json, text};
 use crate::extract::shell::{self, Command};
 use crate::extract::{Workspace, output, uri};
-use crate::model::{Action, ActivityKind, Touch, fold, wire_path};
+use crate::model::{Action, ActivityKind, Touch, fold, wire_real};
 
 /// Paths of each sort that one call remembers; one that names more can't be judged whole, and a
 /// permission for it is refused.
@@ -206,7 +206,7 @@ impl Call {
         let mut touches = Vec::new();
         let mut add = |path: PathBuf, touch| {
             let moves_folders = matches!(self.kind, Some(ToolKind::Delete | ToolKind::Move));
-            let wire = wire_path(workspace.root(), cwd, &path).into();
+            let wire = wire_real(workspace.root(), &path).into();
             let on_map = match touch {
                 Touch::Search => true,
                 Touch::Write if moves_folders => true,

@@ -138,11 +138,11 @@ impl Shape {
 /// Whether this may stand between the quotes of a string, and is nothing but text to any reader.
 fn is_plain(text: &[u8]) -> bool {
     // All of it is looked at, since that is faster than stopping at the first.
-    let has_controls = text.iter().min().is_some_and(|least| *least < b' ');
-    if has_controls || !has_plain_escapes(text) {
+    let least = text.iter().copied().fold(u8::MAX, u8::min);
+    if least < b' ' || !has_plain_escapes(text) {
         return false;
     }
-    text.is_ascii() || std::str::from_utf8(text).is_ok_and(|text| !may_split(text))
+    text.is_ascii() || simdutf8::basic::from_utf8(text).is_ok_and(|text| !may_split(text))
 }
 
 /// Whether all that is escaped is so by the rules, and no quote is left as it is.

@@ -60,7 +60,7 @@ impl Acp {
         if line.is_empty() {
             return (Gate::Pass, None);
         }
-        let Ok(line) = std::str::from_utf8(line) else {
+        let Ok(line) = simdutf8::basic::from_utf8(line) else {
             let readable = String::from_utf8_lossy(line);
             return (ambiguous("it is no UTF-8", &readable), None);
         };

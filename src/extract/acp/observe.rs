@@ -22,7 +22,7 @@ use super::usage::usage;
 use crate::extract::json::{Members, elements};
 use crate::extract::uri;
 use crate::line::Direction;
-use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, fold, wire_path};
+use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, fold, wire_real};
 
 impl Acp {
     pub(super) fn message(&mut self, direction: Direction, raw: &str, told: &mut Vec<Activity>) {
@@ -319,7 +319,7 @@ impl Acp {
     ) -> bool {
         let cwd = self.sessions.cwd(session);
         let path: PathBuf = fold(&cwd.join(path));
-        let wire = wire_path(self.workspace.root(), cwd, &path);
+        let wire = wire_real(self.workspace.root(), &path);
         let is_on_map = wire != "." && !self.workspace.is_ignored(&path);
         if is_on_map {
             let path = wire.into();

@@ -78,7 +78,7 @@ impl Confinement {
         outside: &Path,
         keeper: Arc<dyn Doorkeeper>,
     ) -> Result<Self, ConfineError> {
-        Self::behind(&bounds.wall().rules, outside, keeper)
+        Self::behind(&bounds.rules(), outside, keeper)
     }
 
     /// Like [`Confinement::build`], of rules.

@@ -40,6 +40,7 @@ mod launcher;
 mod limits;
 mod log;
 mod mark;
+mod memory;
 mod oom;
 mod orphans;
 mod sweeper;

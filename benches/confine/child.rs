@@ -48,7 +48,7 @@ fn enter_wall(workspace: &Path) {
     let abi = ABI::V5;
     let mut ruleset =
         Ruleset::default().handle_access(AccessFs::from_all(abi)).unwrap().create().unwrap();
-    for rule in place::bounds(workspace).wall().rules {
+    for rule in place::bounds(workspace).rules() {
         let rights = match rule.grant {
             Grant::List => AccessFs::ReadDir.into(),
             Grant::Read => AccessFs::from_read(abi),

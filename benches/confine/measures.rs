@@ -1,5 +1,6 @@
 //! The tables.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eisen_core::process::{Command, Launcher};
@@ -7,7 +8,7 @@ use tokio::io::AsyncReadExt;
 use tokio::runtime::Runtime;
 
 use super::child::{self, CASES};
-use super::place::Place;
+use super::place::{self, Place};
 
 /// Files of the tree that is walked, of the repository, and of a large workspace.
 const WALKED: usize = 4_000;
@@ -109,12 +110,13 @@ async fn starts() {
         let memory = vec![1_u8; touched];
         let of = if touched == 0 { "small" } else { "512 MB" };
         let (bare, confined) = (launcher(), launcher().confined(small.confinement()));
+        let [few, many] = [&small, &large].map(|place| Arc::new(place::bounds(place.workspace())));
         let mut times: [Vec<f64>; 4] = Default::default();
         for _ in 0..STARTS {
             times[0].push(start(&small, || bare.clone()).await);
             times[1].push(start(&small, || confined.clone()).await);
-            times[2].push(start(&small, || launcher().confined(small.confinement())).await);
-            times[3].push(start(&large, || launcher().confined(large.confinement())).await);
+            times[2].push(start(&small, || launcher().confined(small.walled(&few))).await);
+            times[3].push(start(&large, || launcher().confined(large.walled(&many))).await);
         }
         drop(std::hint::black_box(memory));
         let [bare, others @ ..] = times.map(median);

@@ -84,21 +84,22 @@ impl Place {
     }
 
     pub(crate) fn confinement(&self) -> Arc<Confinement> {
-        let (bounds, keeper) = self.kept();
-        Arc::new(Confinement::build(&bounds, &self.outside(), keeper).unwrap())
+        self.walled(&Arc::new(bounds(&self.workspace)))
+    }
+
+    /// Builds the wall of bounds, as each start of an agent does: they come with its configuration.
+    pub(crate) fn walled(&self, bounds: &Arc<Bounds>) -> Arc<Confinement> {
+        let keeper = Arc::new(Keeper(Arc::clone(bounds)));
+        Arc::new(Confinement::build(bounds, &self.outside(), keeper).unwrap())
     }
 
     /// One in whose workspace no rule grants anything: the doorbell opens each file.
     pub(crate) fn confinement_without_rules(&self) -> Arc<Confinement> {
-        let (bounds, keeper) = self.kept();
-        let mut rules = bounds.wall().rules;
-        rules.retain(|rule| !rule.path.starts_with(&self.workspace));
-        Arc::new(Confinement::behind(&rules, &self.outside(), keeper).unwrap())
-    }
-
-    fn kept(&self) -> (Arc<Bounds>, Arc<Keeper>) {
         let bounds = Arc::new(bounds(&self.workspace));
-        (Arc::clone(&bounds), Arc::new(Keeper(bounds)))
+        let mut rules = bounds.rules();
+        rules.retain(|rule| !rule.path.starts_with(&self.workspace));
+        let keeper = Arc::new(Keeper(bounds));
+        Arc::new(Confinement::behind(&rules, &self.outside(), keeper).unwrap())
     }
 
     fn outside(&self) -> PathBuf {

@@ -55,7 +55,7 @@ async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
         sockets: Vec::new(),
     };
     let bounds = Arc::new(Bounds::new(Arc::new(zone), reach)?);
-    let mut rules = bounds.wall().rules;
+    let mut rules = bounds.rules();
     // It may lie where no agent is granted anything.
     rules.push(Rule { path: std::env::current_exe()?, grant: Grant::Read });
     let confinement = Confinement::behind(&rules, &place.join("eisen"), Arc::new(Nobody(bounds)))?;

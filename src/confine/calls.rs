@@ -66,6 +66,10 @@ pub(super) const ABSENT: &[libc::c_long] = &[
     libc::SYS_clone3,
 ];
 
+/// The newest call that was looked at. Later ones fail with ENOSYS: one may open a file, and programs
+/// that know it know kernels without it.
+pub(super) const NEWEST: libc::c_long = SYS_FILE_SETATTR;
+
 /// Requests of `ioctl` that fail with EPERM: flags, project, version and the like of a file, and
 /// copies of whole folders, by a descriptor that may be for reading only; and input put into a
 /// terminal or its console.

@@ -67,25 +67,39 @@ pub(super) fn remove_attribute(path: &str, name: &CString) -> Result<(), Errno> 
     Errno::result(unsafe { libc::removexattr(path.as_ptr(), name.as_ptr()) }).map(drop)
 }
 
-/// A descriptor of ours for what is behind one of another process.
-pub(super) fn descriptor_of(process: u32, number: i32) -> Result<OwnedFd, Errno> {
-    // SAFETY: the calls take numbers only, and a descriptor that they return is new.
+/// A descriptor of ours for what is behind one of another thread's. Linux before 6.9 knows only those
+/// of a process, which nearly all of its threads share: there `process` tells whose thread it is.
+pub(super) fn descriptor_of(
+    thread: i32,
+    process: impl FnOnce() -> Result<u32, Errno>,
+    number: i32,
+) -> Result<OwnedFd, Errno> {
+    let holder = match handle_of(thread, libc::PIDFD_THREAD) {
+        Err(Errno::EINVAL) => handle_of(process()?.cast_signed(), 0)?,
+        handle => handle?,
+    };
+    // SAFETY: the call takes numbers only, and a descriptor that it returns is new.
     unsafe {
-        let process = Errno::result(libc::syscall(libc::SYS_pidfd_open, process, 0))?;
-        let process = OwnedFd::from_raw_fd(descriptor(process)?);
-        let copy = libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0);
+        let copy = libc::syscall(libc::SYS_pidfd_getfd, holder.as_raw_fd(), number, 0);
         Ok(OwnedFd::from_raw_fd(descriptor(Errno::result(copy)?)?))
+    }
+}
+
+/// A descriptor that stands for a process, or for one thread.
+fn handle_of(id: i32, flags: libc::c_uint) -> Result<OwnedFd, Errno> {
+    // SAFETY: the call takes numbers only, and a descriptor that it returns is new.
+    unsafe {
+        let handle = Errno::result(libc::syscall(libc::SYS_pidfd_open, id, flags))?;
+        Ok(OwnedFd::from_raw_fd(descriptor(handle)?))
     }
 }
 
 /// User and group that a thread has its rights to files of, as Linux tells since 6.13.
 pub(super) fn file_rights(thread: i32) -> Result<(u32, u32), Errno> {
-    // SAFETY: zeroes are a valid value; the call takes numbers only, and a descriptor that it
-    // returns is new; the request writes the structure that it is defined with.
+    let thread = handle_of(thread, libc::PIDFD_THREAD)?;
+    // SAFETY: zeroes are a valid value; the request writes the structure that it is defined with.
     unsafe {
         let mut info: libc::pidfd_info = std::mem::zeroed();
-        let thread = libc::syscall(libc::SYS_pidfd_open, thread, libc::PIDFD_THREAD);
-        let thread = OwnedFd::from_raw_fd(descriptor(Errno::result(thread)?)?);
         let done = libc::ioctl(thread.as_raw_fd(), libc::PIDFD_GET_INFO, &raw mut info);
         Errno::result(done)?;
         Ok((info.fsuid, info.fsgid))

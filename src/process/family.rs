@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::cgroup::Group;
 use super::limits::{Limits, Peak, Usage};
 use super::tree::Snapshot;
-use super::{census, tree};
+use super::{census, memory};
 
 /// Cheap to clone. Its group of the kernel's goes with the last clone.
 #[derive(Clone)]
@@ -108,10 +108,12 @@ impl Household {
             usage.processes += sum.processes;
         }
         usage.cpu_ms += state.past_cpu_ms;
-        if self.limits.memory_bytes().is_some_and(|most| usage.memory_bytes > most) {
-            // What a process shares with those that it forked is there only once.
-            usage.memory_bytes =
-                pids.iter().map(|(pid, resident)| tree::share(*pid).unwrap_or(*resident)).sum();
+        if let Some(most) = self.limits.memory_bytes() {
+            let nameless = memory::of_nameless_files(pids.iter().map(|(pid, _)| *pid));
+            usage.memory_bytes += nameless;
+            if usage.memory_bytes > most {
+                usage.memory_bytes = memory::of_all(&pids, nameless);
+            }
         }
         state.usage = usage;
         state.peak.take_in(usage);

@@ -133,15 +133,6 @@ impl Snapshot {
     }
 }
 
-/// The memory of a process, with its part of what it shares with others; None where that can't be
-/// read.
-pub(super) fn share(pid: i32) -> Option<u64> {
-    let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let share = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-    let kilobytes: u64 = share.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kilobytes * 1024)
-}
-
 /// A time since the machine came up, of clock ticks.
 pub(super) fn since_boot(ticks: u64) -> Duration {
     Duration::from_millis(ticks.saturating_mul(1000) / units().0)

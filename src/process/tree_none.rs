@@ -44,10 +44,6 @@ pub(super) fn kill_descendants(_: impl Fn(&Entry) -> bool) -> Vec<i32> {
     Vec::new()
 }
 
-pub(super) fn share(_: i32) -> Option<u64> {
-    None
-}
-
 pub(super) fn process(_: i32) -> Option<Entry> {
     None
 }

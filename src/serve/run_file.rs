@@ -23,6 +23,9 @@ pub use remains::{Ledger, Remains, StaleRun, stale_runs};
 const TRIES: u32 = 10;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
+/// Ends the name of a run file that is being written.
+const NEW: &str = "new";
+
 /// The run file of this process; removed when dropped.
 ///
 /// The team runs as long as `NAME.lock` is locked: a pid may belong to another process by now, a
@@ -200,17 +203,18 @@ fn note_pid(lock: &mut File, pid: u32) -> io::Result<()> {
     writeln!(lock, "{pid}")
 }
 
-/// Replaces the file as a whole; nobody else may read it.
+/// Replaces the file as a whole; nobody else may read it. Only the holder of the lock writes, so that
+/// what a killed one had half written has a name by which it is found.
 fn write_private(file: &Path, info: &RunInfo) -> io::Result<()> {
-    let dir = file.parent().ok_or(io::ErrorKind::NotFound)?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(".")
-        .permissions(Permissions::from_mode(0o600))
-        .tempfile_in(dir)?;
-    serde_json::to_writer(&mut temporary, info)?;
-    temporary.write_all(b"\n")?;
-    temporary.persist(file)?;
-    Ok(())
+    let new = file.with_extension(NEW);
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut json = serde_json::to_vec(info)?;
+    json.push(b'\n');
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?.write_all(&json)?;
+    fs::rename(new, file)
 }
 
 fn private_dir(dir: &Path) -> io::Result<()> {
@@ -304,6 +308,27 @@ mod tests {
         fs::write(run.join("shop.json"), &stale).unwrap();
         let _team = RunFile::create(dir.path(), "shop", address(), "new").unwrap();
         assert_eq!(live_teams(dir.path()).unwrap()[0].token, "new");
+    }
+
+    #[test]
+    fn what_a_killed_team_had_half_written_goes_with_the_next_look() {
+        let dir = tempfile::tempdir().unwrap();
+        let team = RunFile::create(dir.path(), "shop", address(), "secret").unwrap();
+        let run = dir.path().join("run");
+        fs::write(run.join("shop.new"), "{\"team\"").unwrap();
+        // It may be writing.
+        assert!(stale_runs(dir.path()).unwrap().is_empty());
+        assert!(run.join("shop.new").exists());
+        team.ledger().note(|remains| remains.started = 7).unwrap();
+        assert!(!run.join("shop.new").exists());
+        drop(team);
+        // Killed before and after the first was whole.
+        for json in [None, Some("shop.json")] {
+            fs::write(run.join("shop.new"), "{\"team\"").unwrap();
+            json.map(|json| fs::write(run.join(json), "{").unwrap());
+            assert!(stale_runs(dir.path()).unwrap().is_empty());
+            assert_eq!(fs::read_dir(&run).unwrap().count(), 0);
+        }
     }
 
     #[test]

@@ -214,6 +214,11 @@ impl Bounds {
         wall::compile(self)
     }
 
+    /// The rules of [`Bounds::wall`], without a word on how well they hold each pattern.
+    pub fn rules(&self) -> Vec<Rule> {
+        wall::compile_rules(self)
+    }
+
     fn verdict(&self, real: &Path, action: Action) -> Verdict {
         if self.is_private(real) {
             return Verdict::Allowed;

@@ -26,6 +26,9 @@ const SEALED: [&str; 4] = ["hooks", "info", "config", "config.worktree"];
 /// What makes a repository of its own of a folder among objects, refs or logs.
 const NESTED: [&str; 3] = [".git", "objects", "commondir"];
 
+/// What in `objects/info` has git look for objects elsewhere, and take them over from there.
+const ELSEWHERE: [&str; 2] = ["alternates", "http-alternates"];
+
 #[derive(Debug)]
 pub(super) struct Git {
     access: GitAccess,
@@ -139,6 +142,11 @@ fn is_record(within: &Path) -> bool {
                     return false;
                 }
                 names = behind;
+            }
+            ["objects", "info", name]
+                if ELSEWHERE.contains(&name.strip_suffix(".lock").unwrap_or(name)) =>
+            {
+                return false;
             }
             ["objects" | "refs" | "logs", behind @ ..] if !behind.is_empty() => {
                 return !behind.iter().any(|name| NESTED.contains(name));

@@ -39,6 +39,22 @@ fn who_takes_too_much_memory_is_ended_with_all_it_started_and_told_why() {
 }
 
 #[test]
+fn memory_that_has_no_name_counts_too() {
+    let stage = Stage::new();
+    let ui = agent("ui").with(&limits("memory_mb = 100", "never"));
+    let team = stage.team("", vec![ui]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    stage.file(
+        "shop/hoard.py",
+        "import os, signal\nfile = os.memfd_create('hoard')\n\
+         for _ in range(150): os.write(file, bytes(1 << 20))\nsignal.pause()\n",
+    );
+    port.begin("ui", "run python3 hoard.py");
+    let reason = port.agent_is("ui", "error")["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("more than memory_mb = 100 allows: killed"), "{reason}");
+}
+
+#[test]
 fn who_forks_too_much_is_ended_and_started_again_by_its_policy() {
     let stage = Stage::new();
     let held = Held::new(&stage);

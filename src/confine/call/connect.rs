@@ -128,12 +128,10 @@ impl Call<'_> {
     }
 
     fn socket(&self, number: i32) -> Result<OwnedFd, Errno> {
-        let process = self.identity()?.process;
-        if self.caller.listener.waits(self.caller.notice.id) {
-            raw::descriptor_of(process, number)
-        } else {
-            Err(Errno::ESRCH)
-        }
+        let process = || Ok(self.identity()?.process);
+        let socket = raw::descriptor_of(self.caller.notice.tid, process, number);
+        // The numbers may have become another's before they were used.
+        if self.caller.listener.waits(self.caller.notice.id) { socket } else { Err(Errno::ESRCH) }
     }
 }
 

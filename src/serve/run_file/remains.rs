@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nix::fcntl::Flock;
 use serde::{Deserialize, Serialize};
 
-use super::{RunInfo, run_dir, try_lock, write_private};
+use super::{NEW, RunInfo, run_dir, try_lock, write_private};
 
 /// What a run leaves behind if it is killed together with those who would have cleaned up after it.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -94,10 +94,14 @@ pub fn stale_runs(eisen_dir: &Path) -> io::Result<Vec<StaleRun>> {
     let mut runs = Vec::new();
     for entry in entries {
         let file = entry?.path();
-        if file.extension().is_none_or(|extension| extension != "json") {
+        let is = |ending: &str| file.extension().is_some_and(|extension| extension == ending);
+        if !is("json") && !is(NEW) {
             continue;
         }
         let Some(lock) = try_lock(&file.with_extension("lock"))? else { continue };
+        // Whoever wrote it was killed before it was whole.
+        let _ = fs::remove_file(file.with_extension(NEW));
+        let file = file.with_extension("json");
         let info = fs::read(&file).map(|json| serde_json::from_slice(&json));
         if let Ok(Ok(info)) = info {
             runs.push(StaleRun { info, file, _lock: lock });

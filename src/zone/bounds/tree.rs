@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Bounds, Confine, Denied, Subtree, system};
-use crate::model::Action;
+use crate::model::{Action, within};
 use crate::zone::GitAccess;
 use crate::zone::git::Say;
 use crate::zone::patterns::Trail;
@@ -168,7 +168,7 @@ impl Bounds {
 
     /// Whether something that is judged by its place lies below a folder.
     pub(super) fn is_above_place(&self, real: &Path) -> bool {
-        let below = |place: &Path| place.starts_with(real) && place != real;
+        let below = |place| within(real, place).is_some_and(|rest| !rest.as_os_str().is_empty());
         self.places().any(below)
             || system::KERNEL.iter().any(|place| below(Path::new(place)))
             || below(Path::new(system::DEV))

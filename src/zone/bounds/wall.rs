@@ -20,12 +20,25 @@ use crate::zone::patterns::Trail;
 const MAX_FILES: usize = 10_000;
 
 pub(super) fn compile(bounds: &Bounds) -> Wall {
+    let found = find(bounds);
+    let patterns = held::held(bounds, &found);
+    Wall { rules: rules(found), patterns }
+}
+
+/// The rules alone.
+pub(super) fn compile_rules(bounds: &Bounds) -> Vec<Rule> {
+    rules(find(bounds))
+}
+
+fn find(bounds: &Bounds) -> Found {
     let mut builder = Builder::new(bounds);
     builder.build();
-    let patterns = held::held(bounds, &builder.found);
-    let rules =
-        builder.found.rules.into_iter().map(|(path, rule)| Rule { path, grant: rule.grant });
-    Wall { rules: rules.collect(), patterns }
+    builder.found
+}
+
+fn rules(found: Found) -> Vec<Rule> {
+    let rules = found.rules.into_iter();
+    rules.map(|(path, Granted { grant, .. })| Rule { path, grant }).collect()
 }
 
 /// What a walk found.

@@ -82,6 +82,7 @@ fn a_commit_writes_records_and_nothing_that_git_obeys() {
         "objects/pack/tmp_pack_x",
         "objects/info/commit-graph",
         "refs/heads/config",
+        "refs/heads/alternates",
         "refs/heads/main.lock",
         "logs/HEAD",
         "HEAD",
@@ -131,6 +132,9 @@ fn a_commit_writes_records_and_nothing_that_git_obeys() {
         "refs/evil/commondir",
         "objects/evil/commondir",
         "logs/evil/objects",
+        "objects/info/alternates",
+        "objects/info/alternates.lock",
+        "objects/info/http-alternates",
         "objects/../config",
         "HEAD/../hooks/x",
     ];

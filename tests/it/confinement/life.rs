@@ -53,7 +53,7 @@ const TASKS: &[Task] = &[
     task("redirections", &[], "three\nmore\nHERE\nx\ny\nthree"),
     task("pipes-with-names", &[], "through\nthrough"),
     task("sockets", &["python3"], "b'hello'\nb'hello'\nb'pair'\nb'tcp'\nb'udp'"),
-    task("beside-denied-sockets", &["python3"], "b'hello' 0o700\nb'hello' 0o700\n98\n[7, 8]"),
+    task("beside-denied-sockets", &["python3"], "b'hello' 0o700\nb'hello' 0o700\nb'hello' 0o700\n98\n[7, 8]"),
     task("beside-denied-pipes", &["python3"], "through\nand back\nat once"),
     task("terminals", &["python3"], "terminal"),
     task("threads-with-names", &["python3"], "worker"),

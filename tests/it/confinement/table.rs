@@ -141,7 +141,7 @@ pub(super) const ESCAPES: &[Escapes] = &[
     Escapes { shows: Says, needs: &[Program("git")], names: &[
         "write-git-link-made", "write-git-link-moved", "write-git-link-exchanged",
         "write-git-link-linked", "write-git-link-in-a-folder", "write-git-pipe-made",
-        "write-git-repository-within",
+        "write-git-repository-within", "write-git-objects-of-another",
     ] },
 
     // What a name means is swapped between the look at it and its use.

@@ -437,6 +437,14 @@ def git_repository_within():
     through()
 
 
+def git_objects_of_another():
+    """The next git takes what it needs from there, and keeps it."""
+    with open(".git/objects/info/new", "w") as file:
+        file.write(CLOSED + "/repository/.git/objects\n")
+    os.rename(".git/objects/info/new", ".git/objects/info/alternates")
+    through()
+
+
 def core_dump():
     """The kernel itself writes into the current folder."""
     pattern = open("/proc/sys/kernel/core_pattern").read().strip()

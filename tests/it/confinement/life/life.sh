@@ -211,13 +211,17 @@ END
     ;;
 beside-denied-sockets)
     python3 - <<'END' > out
-import multiprocessing.connection, os, socket
+import ctypes, multiprocessing.connection, os, socket, threading
 os.umask(0o077)
-for path in ("socket", os.getcwd() + "/other"):
+def talk(path):
     server = socket.socket(socket.AF_UNIX); server.bind(path); server.listen()
     client = socket.socket(socket.AF_UNIX); client.connect(path)
     end, _ = server.accept(); client.sendall(b"hello")
     print(end.recv(10), oct(os.stat(path).st_mode & 0o777))
+for path in ("socket", os.getcwd() + "/other"): talk(path)
+# A thread whose descriptors are its own.
+thread = threading.Thread(target=lambda: (ctypes.CDLL(None).unshare(0x400), talk("of-a-thread")))
+thread.start(); thread.join()
 try: socket.socket(socket.AF_UNIX).bind("socket")
 except OSError as error: print(error.errno)
 from multiprocessing.managers import SyncManager

@@ -106,7 +106,9 @@ pub enum ResolveError {
     Unknown(BlockedId),
     #[error("{id} is decided already: {}", .status.as_str())]
     Settled { id: BlockedId, status: BlockedStatus },
-    #[error("only a read through `fs/read_text_file` can be answered with content")]
+    #[error(
+        "only a read through `fs/read_text_file` can be answered with content: allow this or deny it"
+    )]
     NotAnswerable,
     #[error("`{0}` cannot be opened to any agent")]
     NotGrantable(Arc<str>),

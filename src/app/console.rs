@@ -138,7 +138,9 @@ impl Console {
     fn usage(&self, report: &UsageReport) -> std::io::Result<()> {
         let usage = &report.usage;
         let cost = usage.cost.as_ref().map(|c| format!(", {:.2} {}", c.amount, c.currency));
-        let text = format!("{} of {} tokens{}", usage.used, usage.size, cost.unwrap_or_default());
+        // Not every agent tells how many fit.
+        let of = if usage.size > 0 { format!(" of {}", usage.size) } else { String::new() };
+        let text = format!("{}{of} tokens{}", usage.used, cost.unwrap_or_default());
         // The orchestrator's session counts for all.
         let who = match report.mode {
             SessionMode::Orchestrator => "team",

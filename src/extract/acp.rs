@@ -54,6 +54,7 @@ pub struct Acp {
     models: models::Models,
     chunks: chunks::Chunks,
     tells_updates: bool,
+    is_told_why: bool,
 }
 
 impl Acp {
@@ -69,7 +70,14 @@ impl Acp {
             models: models::Models::default(),
             chunks: chunks::Chunks::default(),
             tells_updates: true,
+            is_told_why: false,
         }
+    }
+
+    /// Why a permission is refused is told too: the agent is one of our own making, and asks for it.
+    #[must_use]
+    pub fn telling_why(self) -> Self {
+        Self { is_told_why: true, ..self }
     }
 }
 
@@ -106,7 +114,7 @@ impl Extractor for Acp {
     }
 
     fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes> {
-        replies::refuse(ask, refusal)
+        replies::refuse(ask, refusal, self.is_told_why)
     }
 
     fn answer(&self, ask: &Ask, content: &str) -> Option<Bytes> {

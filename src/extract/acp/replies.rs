@@ -44,6 +44,14 @@ struct OutsideData<'a> {
 #[derive(Serialize)]
 struct PermissionResult<'a> {
     outcome: PermissionOutcome<'a>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Meta>,
+}
+
+#[derive(Serialize)]
+struct Meta {
+    #[serde(rename = "eisen/why")]
+    why: String,
 }
 
 #[derive(Serialize)]
@@ -56,34 +64,47 @@ enum PermissionOutcome<'a> {
     },
 }
 
-/// Returns the line that refuses `ask`; None if nobody waits for an answer.
-pub(crate) fn refuse(ask: &Ask, refusal: &Refusal) -> Option<Bytes> {
+/// Returns the line that refuses `ask`; None if nobody waits for an answer. ACP has no word for why
+/// a permission is refused: only who `is_told_why` gets it beside.
+pub(crate) fn refuse(ask: &Ask, refusal: &Refusal, is_told_why: bool) -> Option<Bytes> {
     let id = ask.id.as_deref()?;
     if ask.via == Via::Permission {
         let outcome = match refusal {
             Refusal::Cancelled => PermissionOutcome::Cancelled,
             Refusal::Outside { .. } | Refusal::NoTerminals => rejection(&ask.options),
         };
-        return Some(result(id, PermissionResult { outcome }));
+        let meta = is_told_why.then(|| Meta { why: sentence(refusal) });
+        return Some(result(id, PermissionResult { outcome, meta }));
     }
+    let why = sentence(refusal);
     Some(match refusal {
-        Refusal::Outside { blocked, path, owners, message } => {
+        Refusal::Outside { blocked, path, owners, .. } => {
+            let owners = owners.iter().map(crate::model::AgentId::as_str).collect();
+            let data = OutsideData { blocked_id: blocked.as_str(), path, owners };
+            error(id, OUTSIDE_ZONE, why, Some(data))
+        }
+        Refusal::Cancelled => plain_error(id, REQUEST_CANCELLED, &why),
+        Refusal::NoTerminals => plain_error(id, OUTSIDE_ZONE, &why),
+    })
+}
+
+/// Says why a request is refused.
+fn sentence(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Outside { path, message, .. } => {
             let sentence = format!(
                 "Outside agent zone: {path}. Request cross-region info through the orchestrator."
             );
-            let message = match message {
+            match message {
                 Some(more) if !more.is_empty() => format!("{sentence} {more}"),
                 _ => sentence,
-            };
-            let owners = owners.iter().map(crate::model::AgentId::as_str).collect();
-            let data = OutsideData { blocked_id: blocked.as_str(), path, owners };
-            error(id, OUTSIDE_ZONE, message, Some(data))
+            }
         }
-        Refusal::Cancelled => plain_error(id, REQUEST_CANCELLED, "Request cancelled"),
+        Refusal::Cancelled => "Request cancelled".to_owned(),
         Refusal::NoTerminals => {
-            plain_error(id, OUTSIDE_ZONE, "Outside agent zone: terminals are denied to this agent.")
+            "Outside agent zone: terminals are denied to this agent.".to_owned()
         }
-    })
+    }
 }
 
 /// Returns the line that answers a read with `content`; None for anything but a read that
@@ -194,13 +215,13 @@ mod tests {
     #[test]
     fn a_denial_names_path_block_and_owners() {
         check(
-            refuse(&ask("12345678901234567890123", Via::Fs, &[]), &outside(None)),
+            refuse(&ask("12345678901234567890123", Via::Fs, &[]), &outside(None), false),
             &expect![[r#"
                 {"jsonrpc":"2.0","id":12345678901234567890123,"error":{"code":-32001,"message":"Outside agent zone: core/a\"b.rs. Request cross-region info through the orchestrator.","data":{"blocked_id":"b7","path":"core/a\"b.rs","owners":["core","lead"]}}}
             "#]],
         );
         check(
-            refuse(&ask(r#""\u0061""#, Via::Terminal, &[]), &outside(Some("Ask core."))),
+            refuse(&ask(r#""\u0061""#, Via::Terminal, &[]), &outside(Some("Ask core.")), false),
             &expect![[r#"
                 {"jsonrpc":"2.0","id":"\u0061","error":{"code":-32001,"message":"Outside agent zone: core/a\"b.rs. Request cross-region info through the orchestrator. Ask core.","data":{"blocked_id":"b7","path":"core/a\"b.rs","owners":["core","lead"]}}}
             "#]],
@@ -211,7 +232,7 @@ mod tests {
     fn a_permission_is_rejected_with_what_was_offered() {
         let both = [("a", "allow_once"), ("n", "reject_always"), ("o", "reject_once")];
         let refused = |options: &[(&str, &str)], refusal: &Refusal| {
-            let line = refuse(&ask("0", Via::Permission, options), refusal).unwrap();
+            let line = refuse(&ask("0", Via::Permission, options), refusal, false).unwrap();
             String::from_utf8(line.to_vec()).unwrap()
         };
         let selected = |id: &str| {
@@ -225,12 +246,18 @@ mod tests {
         assert_eq!(refused(&both[..2], &outside(None)), selected("n"));
         assert_eq!(refused(&both[..1], &outside(None)), cancelled);
         assert_eq!(refused(&both, &Refusal::Cancelled), cancelled);
+        check(
+            refuse(&ask("0", Via::Permission, &both), &outside(Some("Ask core.")), true),
+            &expect![[r#"
+                {"jsonrpc":"2.0","id":0,"result":{"outcome":{"outcome":"selected","optionId":"o"},"_meta":{"eisen/why":"Outside agent zone: core/a\"b.rs. Request cross-region info through the orchestrator. Ask core."}}}
+            "#]],
+        );
     }
 
     #[test]
     fn other_answers_are_plain() {
         check(
-            refuse(&ask("1.50", Via::Fs, &[]), &Refusal::Cancelled),
+            refuse(&ask("1.50", Via::Fs, &[]), &Refusal::Cancelled, false),
             &expect![[r#"
                 {"jsonrpc":"2.0","id":1.50,"error":{"code":-32800,"message":"Request cancelled"}}
             "#]],
@@ -250,6 +277,6 @@ mod tests {
         assert!(answer(&ask("1", Via::Terminal, &[]), "x").is_none());
         let mut nobody = ask("1", Via::Fs, &[]);
         nobody.id = None;
-        assert!(refuse(&nobody, &outside(None)).is_none());
+        assert!(refuse(&nobody, &outside(None), false).is_none());
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use claude_stream_json::ClaudeStreamJson;
 use eisen_core::line::{content, lines};
-use eisen_core::plugin::{Call, Library, Place, Reader, Source, Translator};
+use eisen_core::plugin::{Call, Conversation, Library, Place, Reader, Source, Translator};
 use eisen_core::process::Launcher;
 use eisen_plugin::{Direction, Extractor, Records};
 use tokio::io::{AsyncWriteExt, duplex, sink, split};
@@ -104,7 +104,13 @@ impl Bench {
                 // A child starts with its first call.
                 reader.call(Call::Read { block: b"" }).await.unwrap();
                 let concern = watch::Sender::new(None);
-                let translator = Translator::new("claude".to_owned(), None, reader, concern);
+                let translator = Translator::new(
+                    "claude".to_owned(),
+                    None,
+                    Conversation::default(),
+                    reader,
+                    concern,
+                );
                 let (mut client, relay) = duplex(BLOCK);
                 client.write_all(NEW_SESSION.as_bytes()).await.unwrap();
                 let (requests, _answers) = split(relay);

@@ -136,6 +136,8 @@ pub struct Plugin {
     pub isolation: Isolation,
     /// A JSON object.
     pub config: String,
+    /// It can hold a zone, as was found when it was tried.
+    pub gates: bool,
 }
 
 /// Where a plugin runs.
@@ -247,7 +249,7 @@ pub struct Source {
 type Lookup = dyn Fn(&str) -> Option<String>;
 
 /// Says what keeps a plugin from being used.
-pub type TryOut = dyn Fn(&Plugin) -> Result<(), String>;
+pub type TryOut = dyn Fn(&Plugin) -> Result<bool, String>;
 
 /// What a file's meaning depends on beside the file.
 pub(crate) struct Surroundings {
@@ -264,7 +266,7 @@ impl Config {
     /// agent's zone.
     pub fn load(file: &Path, eisen_dir: &Path) -> Result<Self, ConfigErrors> {
         let source = Source::read(file)?;
-        let surroundings = Surroundings::of_process(eisen_dir, Box::new(|_| Ok(())));
+        let surroundings = Surroundings::of_process(eisen_dir, Box::new(|_| Ok(true)));
         Self::compile(file, source.text, &surroundings).0
     }
 

@@ -13,6 +13,7 @@ use super::prompting::RunHandle;
 use super::run::{Fresh, Run, RunEvent, next_of_run};
 use super::{AgentSettings, Held, Order, Plugin, Surroundings, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, SessionId, now_ms};
+use crate::plugin::Conversation;
 use crate::process::{Family, Peak};
 use crate::proxy::{Rules, Running, Vitals};
 
@@ -56,6 +57,8 @@ pub(super) struct Actor {
     prompted: watch::Sender<bool>,
     /// The session that was open last, which a restart opens again.
     session: Option<SessionId>,
+    /// The same of an agent that speaks by a plugin, as far as the agent can go on with it.
+    conversation: Conversation,
 }
 
 impl Actor {
@@ -84,6 +87,7 @@ impl Actor {
             backoff: None,
             prompted: watch::Sender::new(false),
             session: None,
+            conversation: Conversation::default(),
         }
     }
 
@@ -296,7 +300,9 @@ impl Actor {
             Ok(confined) => confined,
             Err(why) => return Event::NotSpawned(why),
         };
-        let plug = |plugin: &Plugin| plugin.plug(self.team.launcher.within(&family));
+        let plug = |plugin: &Plugin| {
+            plugin.plug(self.team.launcher.within(&family), self.conversation.clone())
+        };
         let plugged = match self.settings.plugin.as_ref().map(plug).transpose() {
             Ok(plugged) => plugged,
             Err(why) => return Event::NotSpawned(why),

@@ -1,6 +1,6 @@
 use tokio::sync::watch;
 
-use crate::plugin::{Source, Translator};
+use crate::plugin::{Conversation, Source, Translator};
 use crate::process::Launcher;
 
 /// The plugin of an agent that doesn't speak ACP.
@@ -15,12 +15,18 @@ pub struct Plugin {
 pub(super) type Plugged = (Translator, watch::Receiver<Option<String>>);
 
 impl Plugin {
-    /// Makes an instance for a run; what it needs of processes is started by the launcher.
-    pub(super) fn plug(&self, launcher: Launcher) -> Result<Plugged, String> {
+    /// Makes an instance for a run, which may go on with the conversation of the one before; what it
+    /// needs of processes is started by the launcher.
+    pub(super) fn plug(
+        &self,
+        launcher: Launcher,
+        conversation: Conversation,
+    ) -> Result<Plugged, String> {
         let Self { source, model } = self;
         let reader = source.instance(launcher);
         let reader = reader.map_err(|why| format!("its plugin {}: {why}", source.name))?;
         let (telling, concern) = watch::channel(None);
-        Ok((Translator::new(source.name.clone(), model.clone(), reader, telling), concern))
+        let (name, model) = (source.name.clone(), model.clone());
+        Ok((Translator::new(name, model, conversation, reader, telling), concern))
     }
 }

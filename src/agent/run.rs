@@ -94,9 +94,13 @@ impl Run {
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
         let permits = Arc::new(Permits::default());
+        let mut extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
+        if plugged.is_some() {
+            extractor = extractor.telling_why();
+        }
         let proxy = Proxy {
             agent: settings.id.clone(),
-            extractor: Box::new(Acp::new(team.workspace.clone(), settings.host.cwd.clone())),
+            extractor: Box::new(extractor),
             tracker: team.tracker.clone(),
             gate: Some(Gatekeeping {
                 rules,

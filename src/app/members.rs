@@ -175,7 +175,7 @@ impl Conditions {
 
 /// Loads the plugin that an agent's lines are read by, if it is to run in this very process.
 fn plugin(agent: &config::Agent, plugin: &config::Plugin) -> anyhow::Result<Plugin> {
-    let config::Plugin { name, path, isolation, config } = plugin.clone();
+    let config::Plugin { name, path, isolation, config, gates: _ } = plugin.clone();
     let place = match isolation {
         Isolation::InProcess => {
             let library = Library::load(&path);

@@ -10,7 +10,7 @@ use crate::process::Launcher;
 
 /// Tries each plugin once, however often it is asked for.
 pub(super) fn try_out() -> Box<TryOut> {
-    let known: RefCell<Vec<(Plugin, Result<(), String>)>> = RefCell::default();
+    let known: RefCell<Vec<(Plugin, Result<bool, String>)>> = RefCell::default();
     Box::new(move |plugin| {
         let mut known = known.borrow_mut();
         if let Some((_, outcome)) = known.iter().find(|(other, _)| other == plugin) {
@@ -22,8 +22,8 @@ pub(super) fn try_out() -> Box<TryOut> {
     })
 }
 
-fn tried(plugin: &Plugin) -> Result<(), String> {
-    let trial = || -> io::Result<Result<(), String>> {
+fn tried(plugin: &Plugin) -> Result<bool, String> {
+    let trial = || -> io::Result<Result<bool, String>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let launcher = Launcher::this_program()?;
         let Plugin { path, config, isolation, .. } = plugin;

@@ -59,7 +59,7 @@ pub fn load(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
 
 /// Reads a configuration as [`load`] does, but tries no plugin.
 pub fn read(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
-    layered(file, eisen_dir, Box::new(|_| Ok(())))
+    layered(file, eisen_dir, Box::new(|_| Ok(true)))
 }
 
 fn layered(file: &Path, eisen_dir: &Path, try_out: Box<TryOut>) -> Result<Layered, Failure> {

@@ -60,7 +60,7 @@ fn plugin(table: &Table<'_>) -> (Plugin, Option<Text>) {
             None
         }
     };
-    let plugin = Plugin {
+    let mut plugin = Plugin {
         name: name.as_ref().map_or_else(String::new, |name| name.value.clone()),
         path: path.as_ref().map(|path| table.reader.path(&path.value)).unwrap_or_default(),
         isolation: table.choice(
@@ -68,9 +68,10 @@ fn plugin(table: &Table<'_>) -> (Plugin, Option<Text>) {
             &[("in-process", Isolation::InProcess), ("process", Isolation::Process)],
         ),
         config: config.clone().unwrap_or_default(),
+        gates: false,
     };
     if let (Some(path), Some(_)) = (path, config) {
-        table.reader.try_out(&plugin, path.span);
+        plugin = table.reader.try_out(plugin, path.span);
     }
     (plugin, name)
 }
@@ -83,9 +84,8 @@ pub(super) fn protocol(table: &Table<'_>, known: &[Plugin], folder: &Path) -> Op
     }
     if let Some(path) = in_folder(folder, &protocol.value) {
         let (name, config) = (protocol.value, "{}".to_owned());
-        let plugin = Plugin { name, path, isolation: Isolation::default(), config };
-        table.reader.try_out(&plugin, protocol.span);
-        return Some(plugin);
+        let plugin = Plugin { name, path, isolation: Isolation::default(), config, gates: false };
+        return Some(table.reader.try_out(plugin, protocol.span));
     }
     let there = of_folder(folder);
     let names = known.iter().map(|known| &*known.name).chain(there.iter().map(|name| &**name));

@@ -86,14 +86,16 @@ impl<'a> Reader<'a> {
         self.log.borrow_mut().faults.push(fault);
     }
 
-    /// Tries a plugin that stands at `span`.
-    pub(super) fn try_out(&self, plugin: &Plugin, span: Range<usize>) {
-        if let Err(why) = (self.surroundings.try_out)(plugin) {
+    /// Tries a plugin that stands at `span`, and returns it with what was found.
+    pub(super) fn try_out(&self, plugin: Plugin, span: Range<usize>) -> Plugin {
+        let gates = (self.surroundings.try_out)(&plugin).unwrap_or_else(|why| {
             let why = printable(&why, LONGEST_WHY);
             let message = format!("the plugin {} can't be used: {why}", quoted(&plugin.name));
             let file = printable(&plugin.path.to_string_lossy(), LONGEST_WHY);
             self.fault(Fault::new(span, message).help(format!("its library is {file}")));
-        }
+            false
+        });
+        Plugin { gates, ..plugin }
     }
 
     /// A path of the file, relative to the file's folder.

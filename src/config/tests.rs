@@ -52,7 +52,7 @@ fn surroundings() -> Surroundings {
         eisen_dir: PathBuf::from("/home/user/.eisen"),
         try_out: Box::new(|plugin| {
             let is_bad = plugin.path.ends_with("bad.so");
-            if is_bad { Err(format!("it is bad: {}\u{1b}[2J", plugin.config)) } else { Ok(()) }
+            if is_bad { Err(format!("it is bad: {}\u{1b}[2J", plugin.config)) } else { Ok(true) }
         }),
     }
 }

@@ -14,7 +14,7 @@ use super::reader::{Answer, Call, CallError, Reader};
 use crate::process::{Command, Launcher, Process, Stdio};
 
 /// How long one call may take; past that the child is ended.
-const DEADLINE: Duration = Duration::from_secs(10);
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long is waited before a child that died is followed by the next, at first and at most.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
@@ -34,17 +34,17 @@ impl Child {
         Self { launcher, library, config, confined: true, running: None, wait: Duration::ZERO }
     }
 
-    /// Starts it once, and ends it.
-    pub(super) async fn try_out(&mut self) -> Result<(), CallError> {
-        let (process, _) = self.start().await?;
+    /// Starts it once, and ends it. Returns whether it gates.
+    pub(super) async fn try_out(&mut self) -> Result<bool, CallError> {
+        let ((process, _), first) = self.start().await?;
         process.kill().await;
-        Ok(())
+        Ok(first.told == [1])
     }
 
     async fn answer(&mut self, call: Call<'_>) -> Result<Answer, CallError> {
         let mut running = match self.running.take() {
             Some(running) => running,
-            None => self.start().await?,
+            None => self.start().await?.0,
         };
         let asked = async {
             // Both at once: neither pipe holds a long line.
@@ -61,7 +61,10 @@ impl Child {
         match answered {
             Ok(Ok(outcome)) => {
                 self.running = Some(running);
-                self.wait = Duration::ZERO;
+                // Beginning is what each does, also one that dies of the next line.
+                if !matches!(call, Call::Start { .. }) {
+                    self.wait = Duration::ZERO;
+                }
                 outcome.map_err(CallError::Failed)
             }
             Ok(Err(_)) => {
@@ -76,7 +79,8 @@ impl Child {
         }
     }
 
-    async fn start(&mut self) -> Result<(Process, Stdio), CallError> {
+    /// Returns it with its first answer.
+    async fn start(&mut self) -> Result<((Process, Stdio), Answer), CallError> {
         sleep(self.wait).await;
         self.wait = (self.wait * 2).clamp(BACKOFF[0], BACKOFF[1]);
         let command = Command {
@@ -103,7 +107,7 @@ impl Child {
             }
         });
         match began.await {
-            Ok(Ok(Ok(_))) => Ok(running),
+            Ok(Ok(Ok(first))) => Ok((running, first)),
             Ok(Ok(Err(why))) => {
                 running.0.kill().await;
                 Err(CallError::Failed(why))

@@ -2,7 +2,9 @@
 //! standard input, and answers on its standard output, until the input ends. It may read its
 //! library and those of the system, and nothing else.
 
+use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use super::frame::{self, HEAD};
@@ -27,14 +29,17 @@ pub fn serve_if_asked() {
     std::process::exit(i32::from(served.is_err()))
 }
 
-/// Serves one instance. The first answer says whether there is one.
+/// Serves one instance. The first answer says whether there is one, and whether it gates.
 fn serve(library: &Path, config: &str, is_confined: bool) -> io::Result<()> {
+    // What the plugin prints is no answer.
+    let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    nix::unistd::dup2_stdout(io::stderr())?;
     let confining = if is_confined { confined(library) } else { Ok(()) };
     let opened = confining.map_err(|why| why.to_string()).and_then(|()| {
         let library = Library::load(library).map_err(|error| error.to_string())?;
         InProcess::new(&library, config)
     });
-    let (mut input, mut output) = (BufReader::new(io::stdin().lock()), io::stdout().lock());
+    let mut input = BufReader::new(io::stdin().lock());
     let mut plugin = match opened {
         Ok(plugin) => plugin,
         Err(why) => {
@@ -42,7 +47,8 @@ fn serve(library: &Path, config: &str, is_confined: bool) -> io::Result<()> {
             return output.flush();
         }
     };
-    output.write_all(&frame::answer(&Ok(Answer::default())))?;
+    let told = vec![u8::from(plugin.gates())];
+    output.write_all(&frame::answer(&Ok(Answer { told, read: 0 })))?;
     output.flush()?;
     let mut body = Vec::new();
     loop {

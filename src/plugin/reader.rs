@@ -5,6 +5,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::library::{Description, Instance, Library};
+use super::overdue::Watch;
 use crate::line::{content, lines};
 
 /// Bytes of records after which the rest of a block waits for the next call: lines are short, and
@@ -79,6 +80,10 @@ impl InProcess {
         Ok(Self { instance: library.instance(config)?, description })
     }
 
+    pub(super) fn gates(&self) -> bool {
+        self.description.gates
+    }
+
     /// Makes the call; what it puts is returned at once.
     pub(super) fn answer(&mut self, call: Call<'_>) -> Result<Answer, String> {
         let (instance, mut told, mut read) = (&mut self.instance, Vec::new(), 0);
@@ -110,9 +115,11 @@ impl InProcess {
     }
 }
 
-impl Reader for InProcess {
+impl Reader for (InProcess, Watch) {
     fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, CallError>> {
-        std::future::ready(self.answer(call).map_err(CallError::Failed)).boxed()
+        let (plugin, watch) = self;
+        let answer = watch.during(|| plugin.answer(call));
+        std::future::ready(answer.map_err(CallError::Failed)).boxed()
     }
 }
 

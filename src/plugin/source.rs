@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::child::Child;
+use super::child::{Child, DEADLINE};
 use super::library::Library;
+use super::overdue::Watch;
 use super::reader::{InProcess, Reader};
 use crate::process::Launcher;
 
@@ -29,7 +30,10 @@ impl Source {
     /// Makes an instance; a child starts with its first call, by the launcher.
     pub fn instance(&self, launcher: Launcher) -> Result<Box<dyn Reader>, String> {
         Ok(match &self.place {
-            Place::InProcess(library) => Box::new(InProcess::new(library, &self.config)?),
+            Place::InProcess(library) => {
+                let plugin = InProcess::new(library, &self.config)?;
+                Box::new((plugin, Watch::new(self.name.clone(), DEADLINE)))
+            }
             Place::Child(path) => Box::new(Child::new(launcher, path.clone(), self.config.clone())),
         })
     }

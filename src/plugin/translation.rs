@@ -1,28 +1,24 @@
 //! ACP on one side, a plugin's records on the other: what a client says becomes a wish to the
 //! plugin, what the plugin tells becomes what an ACP agent would say. Pure.
 
+mod asking;
+mod conversation;
 mod counted;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use eisen_plugin::Record;
 use serde_json::{Map, Value, json};
 
+pub use self::conversation::Conversation;
+use self::conversation::Kept;
 use self::counted::Counted;
-
-/// Permissions that may be open at once; past that a further one is refused at once.
-const MOST_ASKS: usize = 256;
 
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const INTERNAL_ERROR: i64 = -32603;
-
-/// Ids of the options of a permission.
-const ALLOW: &str = "allow";
-const REJECT: &str = "reject";
 
 /// One conversation between a client and an agent.
 pub(super) struct Translation {
@@ -34,6 +30,13 @@ pub(super) struct Translation {
     cwd: PathBuf,
     /// The agent's own word for the session.
     known_as: Option<String>,
+    /// Outlasts this run; what is known of it now is there already.
+    conversation: Conversation,
+    is_kept: bool,
+    /// The session that is to be gone on with, until the plugin has said whether it does.
+    resumed: Option<Kept>,
+    /// The plugin has begun a conversation.
+    is_begun: bool,
     /// The id of the prompt that is not answered.
     prompt: Option<Value>,
     /// Its client has cancelled it.
@@ -80,13 +83,17 @@ impl Said {
 }
 
 impl Translation {
-    pub(super) fn new(name: String, model: Option<String>) -> Self {
+    pub(super) fn new(name: String, model: Option<String>, conversation: Conversation) -> Self {
         Self {
             name,
             model,
             session: None,
             cwd: PathBuf::new(),
             known_as: None,
+            conversation,
+            is_kept: false,
+            resumed: None,
+            is_begun: false,
             prompt: None,
             is_cancelled: false,
             asks: BTreeMap::new(),
@@ -114,30 +121,30 @@ impl Translation {
     fn request(&mut self, method: &str, id: &Value, params: &Value, said: &mut Said) {
         match method {
             "initialize" => {
+                let mut able = json!({"promptCapabilities": {"embeddedContext": true}});
+                if self.conversation.is_kept() {
+                    able["sessionCapabilities"] = json!({"resume": {}});
+                }
                 said.answer(
                     id,
                     &json!({
                         "protocolVersion": 1,
-                        "agentCapabilities": {"promptCapabilities": {"embeddedContext": true}},
+                        "agentCapabilities": able,
                         "agentInfo": {"name": self.name, "version": env!("CARGO_PKG_VERSION")},
                         "authMethods": [],
                     }),
                 );
             }
-            "session/new" if self.session.is_some() => {
+            "session/new" | "session/resume" if self.session.is_some() => {
                 said.refuse(id, INVALID_REQUEST, "this agent has one session, which is open");
             }
-            "session/new" => {
-                let cwd = params["cwd"].as_str().unwrap_or_default();
-                if !Path::new(cwd).is_absolute() {
-                    return said.refuse(id, INVALID_PARAMS, "`cwd` is not an absolute path");
+            "session/new" => self.open(id, params, None, said),
+            "session/resume" => {
+                let session = params["sessionId"].as_str().unwrap_or_default();
+                match self.conversation.take(session) {
+                    Some(kept) => self.open(id, params, Some(kept), said),
+                    None => said.refuse(id, INVALID_PARAMS, "there is no such session"),
                 }
-                self.cwd = cwd.into();
-                let mut settings = json!({"cwd": cwd});
-                if let Some(model) = &self.model {
-                    settings["model"] = model.as_str().into();
-                }
-                said.wishes.push(Wish::Start { id: id.clone(), settings: settings.to_string() });
             }
             "session/prompt" if self.prompt.is_some() => {
                 said.refuse(id, INVALID_REQUEST, "a prompt is running");
@@ -155,37 +162,79 @@ impl Translation {
         }
     }
 
-    fn is_session(&self, params: &Value) -> bool {
-        self.session.is_some() && self.session.as_deref() == params["sessionId"].as_str()
+    /// Has the plugin begin a conversation, or go on with one.
+    fn open(&mut self, id: &Value, params: &Value, resumed: Option<Kept>, said: &mut Said) {
+        let cwd = params["cwd"].as_str().unwrap_or_default();
+        if !Path::new(cwd).is_absolute() {
+            return said.refuse(id, INVALID_PARAMS, "`cwd` is not an absolute path");
+        }
+        self.cwd = cwd.into();
+        self.resumed = resumed;
+        // It has, if it could not go on with the one before.
+        if self.is_begun {
+            return self.opened(id, said);
+        }
+        let settings = self.settings(self.resumed.as_ref().map(|kept| &*kept.known_as));
+        said.wishes.push(Wish::Start { id: id.clone(), settings });
     }
 
-    /// Takes in the answer to a permission that was asked for.
-    fn answered(&mut self, id: Option<&Value>, message: &Map<String, Value>, said: &mut Said) {
-        let ask = id.and_then(Value::as_u64).and_then(|id| self.asks.remove(&id));
-        let Some(ask) = ask else { return };
-        let outcome = &message.get("result").unwrap_or(&Value::Null)["outcome"];
-        let why = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
-            (Some("selected"), Some(ALLOW)) => return said.wishes.push(Wish::Allow { ask }),
-            (Some("cancelled"), _) => "The turn was cancelled.",
-            _ => {
-                let error = message.get("error").and_then(|error| error["message"].as_str());
-                error.unwrap_or("This is outside your zone, or was refused.")
+    /// What the plugin is told as a conversation begins.
+    fn settings(&self, resume: Option<&str>) -> String {
+        let mut settings = json!({"cwd": self.cwd});
+        for (key, value) in [("model", self.model.as_deref()), ("resume", resume)] {
+            if let Some(value) = value {
+                settings[key] = value.into();
+            }
+        }
+        settings.to_string()
+    }
+
+    /// What an instance is told that takes the place of one that was lost; None before there is a
+    /// conversation.
+    pub(super) fn goes_on(&self) -> Option<String> {
+        self.session.as_ref().map(|_| self.settings(self.known_as.as_deref()))
+    }
+
+    fn opened(&mut self, id: &Value, said: &mut Said) {
+        self.is_begun = true;
+        let session = match self.resumed.take() {
+            Some(kept) if self.known_as.as_ref() == Some(&kept.known_as) => {
+                said.answer(id, &json!({}));
+                kept.session
+            }
+            Some(_) => {
+                let why = "the plugin does not go on with an earlier conversation";
+                return said.refuse(id, INVALID_REQUEST, why);
+            }
+            None => {
+                let made = || format!("{}-{:016x}", self.name, fastrand::u64(..));
+                let session = self.known_as.clone().unwrap_or_else(made);
+                said.answer(id, &json!({"sessionId": session}));
+                session
             }
         };
-        said.wishes.push(Wish::Deny { ask, why: why.to_owned() });
+        self.session = Some(session);
+    }
+
+    /// Lets a later run go on with the session, once the agent says anything in it.
+    fn keep(&mut self) {
+        if let (false, Some(session), Some(known_as)) =
+            (self.is_kept, &self.session, &self.known_as)
+        {
+            let (session, known_as) = (session.clone(), known_as.clone());
+            self.conversation.keep(Kept { session, known_as });
+            self.is_kept = true;
+        }
+    }
+
+    fn is_session(&self, params: &Value) -> bool {
+        self.session.is_some() && self.session.as_deref() == params["sessionId"].as_str()
     }
 
     /// Takes in what came of a wish: whether the plugin put lines, or why it failed.
     pub(super) fn fulfilled(&mut self, wish: Wish, outcome: Result<(), String>, said: &mut Said) {
         match (wish, outcome) {
-            (Wish::Start { id, .. }, Ok(())) => {
-                let session = self
-                    .known_as
-                    .clone()
-                    .unwrap_or_else(|| format!("{}-{:016x}", self.name, fastrand::u64(..)));
-                said.answer(&id, &json!({"sessionId": session}));
-                self.session = Some(session);
-            }
+            (Wish::Start { id, .. }, Ok(())) => self.opened(&id, said),
             (Wish::Start { id, .. }, Err(why)) => {
                 said.refuse(&id, INTERNAL_ERROR, &format!("the plugin can't begin: {why}"));
             }
@@ -198,16 +247,22 @@ impl Translation {
         }
     }
 
-    /// Takes in what the plugin told.
-    pub(super) fn tell(&mut self, record: Record<'_>, said: &mut Said) {
+    /// Takes in what the plugin told. The error says what is wrong with it.
+    pub(super) fn tell(&mut self, record: Record<'_>, said: &mut Said) -> Result<(), String> {
         match record {
             // Only `describe` puts the one, and errors are not the conversation's.
-            Record::Description { .. } | Record::Error { .. } | Record::TurnBegan => {}
-            Record::Line { body } => said.to_agent.push(body.to_vec()),
-            Record::Session { id } => self.known_as = Some(id.into_owned()),
+            Record::Description { .. } | Record::Error { .. } | Record::TurnBegan => return Ok(()),
+            Record::Line { body } => {
+                said.to_agent.push(body.to_vec());
+                return Ok(());
+            }
+            Record::Session { id } => {
+                self.is_kept &= self.known_as.as_deref() == Some(&*id);
+                self.known_as = Some(id.into_owned());
+            }
             Record::TurnEnded { reason, body } => self.turn_ended(&reason, &body, said),
             Record::Ask { id, title, accesses, command } => {
-                self.ask(&id, &title, &accesses, &command, said);
+                self.ask(&id, &title, &accesses, &command, said)?;
             }
             Record::Text { body, reason } => {
                 let thinks = reason == "thought";
@@ -265,6 +320,8 @@ impl Translation {
                 self.update(&update, said);
             }
         }
+        self.keep();
+        Ok(())
     }
 
     /// An id of a tool call of its own: one call of the agent's may touch many files.
@@ -287,63 +344,6 @@ impl Translation {
                 said.answer(&id, &json!({"stopReason": reason}));
             }
             _ => said.answer(&id, &json!({"stopReason": "end_turn"})),
-        }
-    }
-
-    fn ask(
-        &mut self,
-        id: &str,
-        title: &str,
-        accesses: &[(Cow<'_, str>, Cow<'_, str>)],
-        command: &str,
-        said: &mut Said,
-    ) {
-        let Some(session) = self.session.clone().filter(|_| self.asks.len() < MOST_ASKS) else {
-            let why = "Nobody can answer this now.".to_owned();
-            return said.wishes.push(Wish::Deny { ask: id.to_owned(), why });
-        };
-        let is_all = |these: &[&str]| accesses.iter().all(|(action, _)| these.contains(&&**action));
-        let kind = match () {
-            () if !command.is_empty() => "execute",
-            () if accesses.is_empty() => "other",
-            () if is_all(&["read"]) => "read",
-            () if is_all(&["read", "search"]) => "search",
-            () => "edit",
-        };
-        let paths = accesses.iter().map(|(_, path)| json!({"path": self.cwd.join(&**path)}));
-        self.last_id += 1;
-        let mut call = json!({
-            // Agents use their ids again, and what one call named would stay named.
-            "toolCallId": format!("{id}/ask{}", self.last_id),
-            "title": title,
-            "kind": kind,
-            "status": "pending",
-            "locations": paths.collect::<Vec<_>>(),
-        });
-        if !command.is_empty() {
-            call["rawInput"] = json!({"command": command});
-        }
-        self.asks.insert(self.last_id, id.to_owned());
-        said.client(&json!({
-            "jsonrpc": "2.0",
-            "id": self.last_id,
-            "method": "session/request_permission",
-            "params": {
-                "sessionId": session,
-                "toolCall": call,
-                "options": [
-                    {"optionId": ALLOW, "name": "Allow", "kind": "allow_once"},
-                    {"optionId": REJECT, "name": "Reject", "kind": "reject_once"},
-                ],
-            },
-        }));
-    }
-
-    /// Takes back a permission that was asked for; its answer is awaited no more.
-    fn withdrawn(&mut self, ask: &str, said: &mut Said) {
-        for (id, _) in self.asks.extract_if(.., |_, open| open == ask) {
-            let params = json!({"requestId": id});
-            said.client(&json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params}));
         }
     }
 

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 
 use super::reader::{Answer, Call, CallError, Reader};
-use super::translation::{Said, Translation, Wish};
+use super::translation::{Conversation, Said, Translation, Wish};
 use crate::line::{Framer, MAX_LINE, content, lines};
 
 /// Errors of a plugin in a row after which it is called degraded, and after which it is given up.
@@ -29,23 +29,28 @@ pub struct Translator {
     concern: watch::Sender<Option<String>>,
     /// In a row.
     errors: usize,
+    /// The instance is in the place of one that was lost.
+    is_new: bool,
 }
 
 impl Translator {
-    /// `name` is that of the plugin, `model` what the agent is to run on.
+    /// `name` is that of the plugin, `model` what the agent is to run on, `conversation` what its
+    /// runs have in common.
     pub fn new(
         name: String,
         model: Option<String>,
+        conversation: Conversation,
         reader: Box<dyn Reader>,
         concern: watch::Sender<Option<String>>,
     ) -> Self {
         Self {
             reader,
-            translation: Translation::new(name.clone(), model),
+            translation: Translation::new(name.clone(), model, conversation),
             name,
             waiting: BytesMut::new(),
             concern,
             errors: 0,
+            is_new: false,
         }
     }
 
@@ -122,7 +127,7 @@ impl Translator {
         to_relay: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<(), String> {
         while !block.is_empty() {
-            let answer = self.reader.call(Call::Read { block }).await;
+            let answer = self.call(Call::Read { block }).await;
             let answer = answer.and_then(|answer| match answer.read {
                 read if (1..=block.len()).contains(&read) => Ok(answer),
                 _ => Err(CallError::Failed("it read nothing of a line".to_owned())),
@@ -167,15 +172,19 @@ impl Translator {
             Wish::Deny { ask, why } => Call::Deny { id: ask, why },
             Wish::Allow { ask } => Call::Allow { id: ask },
         };
-        let told = self.reader.call(call).await;
+        let told = self.call(call).await;
         let failed = told.as_ref().err().map(ToString::to_string);
         self.take(told, said)?;
         if wish == Wish::Cancel && said.to_agent.is_empty() {
-            return Err("its turn was cancelled, which it only understands by ending".to_owned());
+            let why = "its turn was cancelled, which it only understands by ending: \
+                       `eisen-core start` brings it back";
+            return Err(why.to_owned());
         }
         // It waits for an answer that it will not get.
-        if let (Wish::Deny { .. } | Wish::Allow { .. }, Some(why)) = (&wish, &failed) {
-            let name = &self.name;
+        if let Wish::Deny { .. } | Wish::Allow { .. } = &wish
+            && (failed.is_some() || said.to_agent.is_empty())
+        {
+            let (name, why) = (&self.name, failed.as_deref().unwrap_or("it puts no line for that"));
             return Err(format!("its plugin {name} can't answer what it asked: {why}"));
         }
         self.translation.fulfilled(wish, failed.map_or(Ok(()), Err), said);
@@ -190,10 +199,27 @@ impl Translator {
             }
             self.waiting.extend_from_slice(&line);
             self.waiting.extend_from_slice(b"\n");
-            let told = self.reader.call(Call::Sent { line: &line }).await;
+            let told = self.call(Call::Sent { line: &line }).await;
             self.take(told, said)?;
         }
         Ok(())
+    }
+
+    /// Makes a call. An instance that takes the place of a lost one is told first what it goes on
+    /// with; the agent has long heard the lines that begin a conversation.
+    async fn call(&mut self, call: Call<'_>) -> Result<Answer, CallError> {
+        if self.is_new
+            && let Some(settings) = self.translation.goes_on()
+        {
+            match self.reader.call(Call::Start { settings: &settings }).await {
+                Err(lost @ CallError::Lost(_)) => return Err(lost),
+                Err(error) => tracing::warn!(plugin = self.name, %error, "a plugin can't go on"),
+                Ok(_) => {}
+            }
+        }
+        let answer = self.reader.call(call).await;
+        self.is_new = matches!(answer, Err(CallError::Lost(_)));
+        answer
     }
 
     /// Takes in what a call told, and counts what went wrong: in a row is what nothing was told in
@@ -206,10 +232,10 @@ impl Translator {
         for record in records(&told) {
             match record {
                 Ok(Record::Error { body }) => self.went_wrong(&body)?,
-                Ok(record) => {
-                    self.went_right();
-                    self.translation.tell(record, said);
-                }
+                Ok(record) => match self.translation.tell(record, said) {
+                    Ok(()) => self.went_right(),
+                    Err(why) => self.went_wrong(&why)?,
+                },
                 Err(malformed) => self.went_wrong(&malformed.to_string())?,
             }
         }
@@ -227,11 +253,16 @@ impl Translator {
         tracing::warn!(plugin = name, why, "a plugin failed");
         self.errors += 1;
         if self.errors >= DISABLED {
-            return Err(format!("its plugin {name} failed {DISABLED} times in a row: {why}"));
+            return Err(format!(
+                "its plugin {name} failed {DISABLED} times in a row (`eisen-core start` tries again): \
+                 {why}"
+            ));
         }
         if self.errors == DEGRADED {
-            let concern =
-                format!("its plugin {name} is degraded: it failed {DEGRADED} times: {why}");
+            let concern = format!(
+                "its plugin {name} is degraded (it failed {DEGRADED} times in a row, and {DISABLED} \
+                 end its agent): {why}"
+            );
             self.concern.send_replace(Some(concern));
         }
         Ok(())

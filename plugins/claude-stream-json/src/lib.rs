@@ -43,6 +43,8 @@ pub struct ClaudeStreamJson {
 #[serde(default, deny_unknown_fields)]
 struct Config {
     ask: When,
+    /// The agent is a script that reads `resume ID`, or `begin`, before it starts Claude.
+    resumes: bool,
 }
 
 /// When an agent asks for permission.
@@ -129,6 +131,14 @@ impl Extractor for ClaudeStreamJson {
 
     fn start(&mut self, settings: &str, records: &mut Records<'_>) -> Result<(), String> {
         let settings: Value = serde_json::from_str(settings).map_err(|error| error.to_string())?;
+        match settings["resume"].as_str().filter(|id| is_id(id)) {
+            Some(id) if self.config.resumes => {
+                records.session(id);
+                records.line(format!("resume {id}"));
+            }
+            _ if self.config.resumes => records.line("begin"),
+            _ => {}
+        }
         let initialize = control::initialize(self.config.ask == When::Always);
         self.request(&initialize, records);
         if let Some(model) = settings["model"].as_str() {
@@ -323,6 +333,13 @@ fn changed<'a>(known: &'a mut String, new: &Value) -> Option<&'a str> {
     let new = new.as_str().filter(|new| !new.is_empty() && *new != known)?;
     new.clone_into(known);
     Some(known)
+}
+
+/// Whether a text can be the id of a session; it must not be read as an option, or as words of a
+/// shell.
+fn is_id(text: &str) -> bool {
+    let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "-_".contains(sign);
+    (1..=128).contains(&text.len()) && !text.starts_with('-') && text.chars().all(is_sign)
 }
 
 /// Says why a turn failed.

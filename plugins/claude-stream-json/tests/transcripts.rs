@@ -35,6 +35,25 @@ fn odd_lines() {
     check("{}", "odd.transcript");
 }
 
+/// What it is told becomes a word of a shell's.
+#[test]
+fn a_script_is_told_what_to_go_on_with() {
+    let initialize =
+        r#"{"type":"control_request","request_id":"eisen-1","request":{"subtype":"initialize"}}"#;
+    for (settings, told) in [
+        ("{}", "line begin\n"),
+        (r#"{"resume":"ab-1"}"#, "session ab-1\nline resume ab-1\n"),
+        (r#"{"resume":"--version"}"#, "line begin\n"),
+        (r#"{"resume":"a b"}"#, "line begin\n"),
+    ] {
+        let config = r#"{"ask":"own","resumes":true}"#;
+        let transcript = format!("start {settings}\n{told}line {initialize}\n");
+        eisen_plugin::assert_transcript!(ClaudeStreamJson, config, &transcript);
+        let transcript = format!("start {settings}\nline {initialize}\n");
+        eisen_plugin::assert_transcript!(ClaudeStreamJson, r#"{"ask":"own"}"#, &transcript);
+    }
+}
+
 #[test]
 fn a_mistake_in_the_configuration_is_told() {
     let told = eisen_plugin::testing::play::<ClaudeStreamJson>(r#"{"ask":"never"}"#, "");

@@ -73,9 +73,10 @@ impl Extractor for CodexExecJson {
         Ok(())
     }
 
-    fn start(&mut self, settings: &str, _: &mut Records<'_>) -> Result<(), String> {
+    fn start(&mut self, settings: &str, records: &mut Records<'_>) -> Result<(), String> {
         let settings: Value = serde_json::from_str(settings).map_err(|error| error.to_string())?;
         self.thread = settings["resume"].as_str().filter(|id| is_id(id)).map(str::to_owned);
+        self.thread.iter().for_each(|thread| records.session(thread));
         Ok(())
     }
 

@@ -84,19 +84,23 @@ typedef struct eisen_plugin {
      * it asks for nothing. With EISEN_GATES. */
     int32_t (*gate)(void *instance, eisen_bytes line, const eisen_output *output);
     /* Puts EISEN_LINE: what tells the agent that what it asked for is refused, and why. The id is
-     * that of EISEN_ASK. With EISEN_GATES. */
+     * that of EISEN_ASK. One that puts no line leaves the agent waiting: it is stopped. With
+     * EISEN_GATES. */
     int32_t (*deny)(void *instance, eisen_bytes id, eisen_bytes why, const eisen_output *output);
 
     /* Puts the EISEN_LINEs that begin a conversation, if the agent wants any. settings is a JSON
      * object: {"cwd": absolute path, "model": text, "resume": session id}, all but cwd only where
-     * they are known. With EISEN_DRIVES. */
+     * they are known. resume is the EISEN_SESSION of an earlier run: put it here again if the agent
+     * goes on with it; otherwise a new session begins. An instance that takes the place of one that
+     * died is started too, and the lines that it puts then are dropped. With EISEN_DRIVES. */
     int32_t (*start)(void *instance, eisen_bytes settings, const eisen_output *output);
     /* Puts the EISEN_LINEs that prompt the agent. With EISEN_DRIVES. */
     int32_t (*prompt)(void *instance, eisen_bytes text, const eisen_output *output);
     /* Puts the EISEN_LINEs that cancel the running turn; none if the agent knows no such thing: it
      * is stopped then. With EISEN_DRIVES. */
     int32_t (*cancel)(void *instance, const eisen_output *output);
-    /* Puts the EISEN_LINEs that allow what EISEN_ASK asked for. With EISEN_DRIVES. */
+    /* Puts the EISEN_LINEs that allow what EISEN_ASK asked for, one at least, as deny does. With
+     * EISEN_DRIVES. */
     int32_t (*allow)(void *instance, eisen_bytes id, const eisen_output *output);
 } eisen_plugin;
 

@@ -19,8 +19,8 @@ pub struct Description {
     pub protocols: &'static [&'static str],
 }
 
-/// Reads along with one run of one agent. An error is a sentence for whoever runs the team; after
-/// five in a row the host no longer asks the plugin. A panic counts as an error.
+/// Reads along with one run of one agent. An error is a sentence for whoever runs the team; five in
+/// a row are shown beside the agent, and ten end it. A panic counts as an error.
 pub trait Extractor: Sized + Send + 'static {
     const DESCRIPTION: Description;
 
@@ -55,7 +55,8 @@ pub trait Extractor: Sized + Send + 'static {
     }
 
     /// Puts the lines that begin a conversation. `settings` is a JSON object with `cwd`, and `model`
-    /// and `resume` (the id of a session) where they are known.
+    /// and `resume` where they are known. `resume` is the [`Records::session`] of an earlier run: put
+    /// it here again if the agent goes on with it; otherwise a new session begins.
     fn start(&mut self, _settings: &str, _records: &mut Records<'_>) -> Result<(), String> {
         Ok(())
     }

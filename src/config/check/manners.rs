@@ -57,6 +57,12 @@ pub(super) fn warnings(agent: &Agent, tier: Tier) -> Vec<String> {
             )),
             Some(ClientFs::Yes) | None => {}
         }
+        if let Some(plugin) = agent.plugin.as_ref().filter(|plugin| !plugin.gates) {
+            warnings.push(format!(
+                "{id}: the plugin {} asks for nothing, so that the protocol can't hold its zone",
+                plugin.name
+            ));
+        }
     }
     if tier == Tier::Protocol && agent.unattended {
         warnings.push(format!(

@@ -31,7 +31,7 @@ fn started(files: &[&str], programs: &[&str]) -> (String, Vec<String>) {
         variable: Box::new(move |name| (name == "PATH").then(|| path.clone())),
         program: "eisen-core".into(),
         eisen_dir: folder.path().join("dir"),
-        try_out: Box::new(|_| Ok(())),
+        try_out: Box::new(|_| Ok(true)),
     };
     let config = Config::compile(&file, text.clone(), &surroundings).0;
     let mut config = config.unwrap_or_else(|errors| panic!("{errors}\n{text}"));

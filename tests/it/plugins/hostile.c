@@ -5,6 +5,10 @@
 #include "../../../examples/plugin-c/plain.c"
 #undef eisen_plugin_entry
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #ifndef MARKER
@@ -39,6 +43,44 @@ static void segfaults(void)
 {
     static int *volatile nowhere;
     *nowhere = 1;
+}
+
+static int32_t says(const char *text, const eisen_output *output)
+{
+    eisen_field body = eisen_text(EISEN_BODY, text);
+    return eisen_put(output, EISEN_TEXT, &body, 1);
+}
+
+/* Reaches for what is none of its business, and says whether it got there. */
+static int32_t reaches(const char *what, const char *where, const eisen_output *output)
+{
+    int got = -1;
+    if (strcmp(what, "open") == 0) {
+        got = open(where, O_RDONLY);
+    } else if (strcmp(what, "make") == 0) {
+        got = open(where, O_WRONLY | O_CREAT, 0600);
+    } else if (strcmp(what, "connect") == 0) {
+        struct sockaddr_in place;
+        memset(&place, 0, sizeof place);
+        place.sin_family = AF_INET;
+        place.sin_port = htons((uint16_t)atoi(where));
+        place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        got = connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&place, sizeof place);
+    }
+    return says(got < 0 ? "refused" : "got it", output);
+}
+
+/* Leaves a process behind that ends by nothing of its own. */
+static int32_t forks(const eisen_output *output)
+{
+    char said[32];
+    pid_t child = fork();
+    while (child == 0) {
+        setsid();
+        pause();
+    }
+    snprintf(said, sizeof said, "%ld", (long)child);
+    return says(said, output);
 }
 
 static int32_t misreads(void *instance, uint32_t direction, eisen_bytes line,
@@ -81,15 +123,26 @@ static int32_t misreads(void *instance, uint32_t direction, eisen_bytes line,
         eisen_field id = eisen_data(EISEN_ID, line);
         return eisen_put(output, EISEN_WITHDRAWN, &id, 1);
     }
+    if (begins(&line, "reach ")) {
+        char what[8] = "", where[200] = "", words[220] = "";
+        memcpy(words, line.data, line.length < sizeof words ? line.length : sizeof words - 1);
+        return sscanf(words, "%7s %199s", what, where) == 2 ? reaches(what, where, output) : 1;
+    }
+    if (begins(&line, "print")) {
+        puts("what nobody asked for");
+        fflush(stdout);
+    }
+    if (begins(&line, "fork")) {
+        return forks(output);
+    }
     if (begins(&line, "segfault") && marked()) {
         segfaults();
     }
     if (begins(&line, "abort") && marked()) {
         abort();
     }
-    if (begins(&line, "loop") && marked()) {
-        for (;;) {
-            marked();
+    if (begins(&line, "loop")) {
+        while (marked()) {
         }
     }
     return observe(instance, direction, line, output);
@@ -126,6 +179,16 @@ static int32_t misallows(void *instance, eisen_bytes id, const eisen_output *out
     (void)instance;
     (void)id;
     return fails(output);
+}
+#endif
+
+#ifdef MUTE
+static int32_t says_nothing(void *instance, eisen_bytes id, const eisen_output *output)
+{
+    (void)instance;
+    (void)id;
+    (void)output;
+    return 0;
 }
 #endif
 
@@ -171,6 +234,9 @@ const eisen_plugin *eisen_plugin_entry(const eisen_host *host)
 #ifdef SPEECHLESS
     table.deny = misdenies;
     table.allow = misallows;
+#endif
+#ifdef MUTE
+    table.allow = says_nothing;
 #endif
 #ifdef CREATE
     table.create = miscreates;

@@ -53,6 +53,21 @@ fn what_goes_wrong_with_one_line_is_told_and_the_next_is_read() {
 }
 
 #[test]
+fn what_it_prints_is_no_answer() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        let team = team(&stage, &hostile(&stage, &[]), isolation, "");
+        let mut port = team.steer_when_ready(&["ui"]);
+        assert_eq!(port.prompt("ui", "say before;print;say after;done"), "beforeafter");
+        let ended = team.stop();
+        let (printed, logged) = (ended.stdout, ended.stderr);
+        let is_in = if isolation == "process" { logged } else { printed };
+        assert!(is_in.contains("what nobody asked for"), "{isolation}: {is_in}");
+        assert!(!is_in.contains("a plugin failed"), "{is_in}");
+    }
+}
+
+#[test]
 fn records_that_are_none_cost_what_is_told_with_them() {
     for isolation in BOTH {
         let stage = Stage::new();
@@ -74,7 +89,8 @@ fn errors_in_a_row_degrade_it_and_then_end_its_agent() {
         let mut port = team.steer_when_ready(&["ui"]);
         let fails = |times: usize| "fail;".repeat(times);
         let prompt = port.begin("ui", &fails(5));
-        let degraded = "its plugin words is degraded: it failed 5 times: it does not like that";
+        let degraded = "its plugin words is degraded (it failed 5 times in a row, and 10 end its \
+                        agent): it does not like that";
         reason(&mut port, "ready", degraded);
         let ps = stage.run(&["ps"]);
         assert!(ps.stdout.contains(degraded), "{}", ps.stdout);
@@ -85,7 +101,11 @@ fn errors_in_a_row_degrade_it_and_then_end_its_agent() {
             line["type"] == "agent" && line["state"] == "ready" && line["reason"] == Value::Null
         });
         let prompt = port.begin("ui", &fails(10));
-        reason(&mut port, "error", "its plugin words failed 10 times in a row: it does not like");
+        reason(
+            &mut port,
+            "error",
+            "its plugin words failed 10 times in a row (`eisen-core start` tries again): it does not",
+        );
         port.answer(prompt).unwrap_err();
     }
 }
@@ -182,6 +202,27 @@ fn one_that_never_returns_is_ended() {
     assert_eq!(port.said(prompt), "beforeafter");
 }
 
+/// Takes as long as the deadline.
+#[test]
+fn one_that_never_returns_to_the_supervisor_is_told() {
+    let stage = Stage::new();
+    let marker = stage.path("marker");
+    let flag = format!("-DMARKER=\"{}\"", marker.display());
+    let team = team(&stage, &hostile(&stage, &[&flag]), "in-process", "");
+    let mut port = team.steer_when_ready(&["ui"]);
+    stage.file("marker", "");
+    let prompt = port.begin("ui", "say before;loop;say after;done");
+    let told = "a plugin has not returned for 10 s, and the team may stand still";
+    loop {
+        let line = team.program.stderr.next().expect("the log ended");
+        if line.contains(told) {
+            break assert!(line.contains("isolation = \"process\""), "{line}");
+        }
+    }
+    std::fs::remove_file(&marker).unwrap();
+    assert_eq!(port.said(prompt), "beforeafter");
+}
+
 /// An agent that waits for an answer that its plugin can't give would wait for good.
 #[test]
 fn one_that_can_answer_nothing_ends_its_agent() {
@@ -198,6 +239,65 @@ fn one_that_can_answer_nothing_ends_its_agent() {
             port.agent_is("ui", "ready");
         }
     }
+}
+
+#[test]
+fn one_that_answers_with_nothing_ends_its_agent() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        let team = team(&stage, &hostile(&stage, &["-DMUTE"]), isolation, NEVER);
+        let mut port = team.steer_when_ready(&["ui"]);
+        let prompt = port.begin("ui", "may 1 write src/ui/app.ts");
+        let why = "its plugin words can't answer what it asked: it puts no line for that";
+        reason(&mut port, "error", why);
+        port.answer(prompt).unwrap_err();
+    }
+}
+
+/// The answer to what is inside must not be taken for that to what is not.
+#[test]
+fn what_is_asked_twice_under_one_id_is_refused() {
+    for isolation in BOTH {
+        let stage = Stage::new();
+        let team = team(&stage, &hostile(&stage, &[]), isolation, HOLD);
+        let mut port = team.steer_when_ready(&["ui"]);
+        let asks = "may 7 write src/api/cart.rs;may 7 write src/ui/app.ts";
+        let prompt = port.begin("ui", asks);
+        let blocked = port.blocked("pending");
+        port.expect(&json!({"type": "blocked", "id": blocked["id"], "status": "expired"}));
+        failed(&team, "it asks under the id `7` for two things at once");
+        assert_eq!(port.said(prompt), "no 7", "{isolation}");
+    }
+}
+
+/// Some of that the kernel can only keep from it where it is new enough.
+#[test]
+#[cfg(target_os = "linux")]
+fn in_a_process_of_its_own_it_reaches_nothing_but_libraries() {
+    let stage = Stage::new();
+    stage.file("secret", "none of its business");
+    let team = team(&stage, &hostile(&stage, &[]), "process", "");
+    let mut port = team.steer_when_ready(&["ui"]);
+    let (secret, made) = (stage.path("secret"), stage.path("made"));
+    for reach in [
+        format!("open {}", secret.display()),
+        format!("open {}", stage.path("home").display()),
+        format!("open {}", stage.path("shop/src/ui/app.ts").display()),
+        "open /etc/passwd".to_owned(),
+        "open /proc/self/../1/environ".to_owned(),
+        format!("make {}", made.display()),
+        "make /dev/shm/eisen-made".to_owned(),
+        format!("connect {}", team.program.port),
+    ] {
+        assert_eq!(port.prompt("ui", &format!("reach {reach};done")), "refused", "{reach}");
+    }
+    assert!(!made.exists());
+    // What it starts ends with it.
+    let pid = port.prompt("ui", "fork;done");
+    let process = format!("/proc/{pid}");
+    assert!(std::path::Path::new(&process).exists());
+    team.stop();
+    assert!(!std::path::Path::new(&process).exists());
 }
 
 #[test]

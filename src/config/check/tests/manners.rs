@@ -48,3 +48,41 @@ fn what_is_known_of_an_agent_is_told() {
     let warnings = report.warnings().join("\n");
     assert!(!warnings.contains("opens files") && !warnings.contains("unattended"), "{held}");
 }
+
+#[test]
+fn a_plugin_that_asks_for_nothing_needs_the_kernel() {
+    let toml = r#"
+        [[plugins]]
+        name = "asking"
+        path = "asking.so"
+        [[plugins]]
+        name = "told"
+        path = "told.so"
+        [[agents]]
+        id = "held"
+        protocol = "asking"
+        command = ["sh"]
+        zone = { allowed = ["a"], enforce = "protocol" }
+        [[agents]]
+        id = "free"
+        protocol = "told"
+        command = ["sh"]
+        zone = { allowed = ["a"], enforce = "protocol" }
+        [[agents]]
+        id = "without"
+        protocol = "told"
+        command = ["sh"]
+    "#;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("eisen.toml");
+    std::fs::write(&file, toml).unwrap();
+    let mut config = Config::load(&file, &folder.path().join("dir")).unwrap();
+    for plugin in config.agents.iter_mut().filter_map(|agent| agent.plugin.as_mut()) {
+        plugin.gates = plugin.name == "asking";
+    }
+    let report = check(&config, &Kernel::default(), "by looking", &mut |_| {});
+    let warnings: Vec<_> =
+        report.warnings().iter().filter(|warning| warning.contains("plugin")).collect();
+    let why = "free: the plugin told asks for nothing, so that the protocol can't hold its zone";
+    assert_eq!(warnings, [why]);
+}

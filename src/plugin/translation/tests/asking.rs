@@ -14,7 +14,8 @@ fn a_folder_is_listed_or_searched_through() {
     ] {
         let accesses = asked.iter().map(|&action| (action.into(), ".".into())).collect();
         let command = "".into();
-        let line = told(it, Record::Ask { id: kind.into(), title: "T".into(), accesses, command });
+        let id = format!("{asked:?}").into();
+        let line = told(it, Record::Ask { id, title: "T".into(), accesses, command });
         assert!(line.contains(&format!(r#""kind":"{kind}""#)), "{asked:?}: {line}");
     }
 }
@@ -41,4 +42,36 @@ fn what_is_withdrawn_is_answered_by_nobody() {
             Allow { ask: "8" }
         "#]],
     );
+}
+
+#[test]
+fn an_agent_is_told_why_it_may_not() {
+    let it = &mut prompted();
+    told(it, ask("7", Some(("write", "a"))));
+    hears(
+        it,
+        r#"{"id":1,"result":{"outcome":{"outcome":"selected","optionId":"reject"},"_meta":{"eisen/why":"Ask core."}}}"#,
+        expect![[r#"
+            Deny { ask: "7", why: "Ask core." }
+        "#]],
+    );
+}
+
+/// The answer to the one would be taken for the other's.
+#[test]
+fn what_is_asked_twice_under_one_id_is_refused_once_for_both() {
+    let it = &mut prompted();
+    told(it, ask("7", Some(("read", "mine"))));
+    let mut said = Said::default();
+    let wrong = it.tell(ask("7", Some(("read", "theirs"))), &mut said).unwrap_err();
+    assert_eq!(wrong, "it asks under the id `7` for two things at once");
+    expect![[r#"
+        {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}
+        Deny { ask: "7", why: "Two things were asked for under one id." }
+    "#]]
+    .assert_eq(&shown(&said));
+    let allowed = r#"{"id":1,"result":{"outcome":{"outcome":"selected","optionId":"allow"}}}"#;
+    hears(it, allowed, expect![[""]]);
+    // It is free again.
+    assert!(told(it, ask("7", Some(("read", "mine")))).contains("request_permission"));
 }

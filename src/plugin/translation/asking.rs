@@ -1,0 +1,107 @@
+//! What the agent asks its client for, and how that is answered.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value, json};
+
+use super::{Said, Translation, Wish};
+
+/// Permissions that may be open at once; past that a further one is refused at once.
+pub(super) const MOST_ASKS: usize = 256;
+
+/// Ids of the options of a permission.
+const ALLOW: &str = "allow";
+const REJECT: &str = "reject";
+
+impl Translation {
+    /// Takes in the answer to a permission that was asked for.
+    pub(super) fn answered(
+        &mut self,
+        id: Option<&Value>,
+        message: &Map<String, Value>,
+        said: &mut Said,
+    ) {
+        let ask = id.and_then(Value::as_u64).and_then(|id| self.asks.remove(&id));
+        let Some(ask) = ask else { return };
+        let result = message.get("result").unwrap_or(&Value::Null);
+        let outcome = &result["outcome"];
+        let why = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
+            (Some("selected"), Some(ALLOW)) => return said.wishes.push(Wish::Allow { ask }),
+            (Some("cancelled"), _) => "The turn was cancelled.",
+            _ => {
+                let error = message.get("error").and_then(|error| error["message"].as_str());
+                let why = result["_meta"]["eisen/why"].as_str().or(error);
+                why.unwrap_or("This was refused.")
+            }
+        };
+        said.wishes.push(Wish::Deny { ask, why: why.to_owned() });
+    }
+
+    /// Puts before the client what the agent asks for. The error says what is wrong with the ask;
+    /// it is refused then.
+    pub(super) fn ask(
+        &mut self,
+        id: &str,
+        title: &str,
+        accesses: &[(Cow<'_, str>, Cow<'_, str>)],
+        command: &str,
+        said: &mut Said,
+    ) -> Result<(), String> {
+        let Some(session) = self.session.clone().filter(|_| self.asks.len() < MOST_ASKS) else {
+            let why = "Nobody can answer this now.".to_owned();
+            said.wishes.push(Wish::Deny { ask: id.to_owned(), why });
+            return Ok(());
+        };
+        // The answer to the one would be taken for the other's: neither is allowed.
+        if self.asks.values().any(|open| open == id) {
+            self.withdrawn(id, said);
+            let why = "Two things were asked for under one id.".to_owned();
+            said.wishes.push(Wish::Deny { ask: id.to_owned(), why });
+            return Err(format!("it asks under the id `{id}` for two things at once"));
+        }
+        let is_all = |these: &[&str]| accesses.iter().all(|(action, _)| these.contains(&&**action));
+        let kind = match () {
+            () if !command.is_empty() => "execute",
+            () if accesses.is_empty() => "other",
+            () if is_all(&["read"]) => "read",
+            () if is_all(&["read", "search"]) => "search",
+            () => "edit",
+        };
+        let paths = accesses.iter().map(|(_, path)| json!({"path": self.cwd.join(&**path)}));
+        self.last_id += 1;
+        let mut call = json!({
+            // Agents use their ids again, and what one call named would stay named.
+            "toolCallId": format!("{id}/ask{}", self.last_id),
+            "title": title,
+            "kind": kind,
+            "status": "pending",
+            "locations": paths.collect::<Vec<_>>(),
+        });
+        if !command.is_empty() {
+            call["rawInput"] = json!({"command": command});
+        }
+        self.asks.insert(self.last_id, id.to_owned());
+        said.client(&json!({
+            "jsonrpc": "2.0",
+            "id": self.last_id,
+            "method": "session/request_permission",
+            "params": {
+                "sessionId": session,
+                "toolCall": call,
+                "options": [
+                    {"optionId": ALLOW, "name": "Allow", "kind": "allow_once"},
+                    {"optionId": REJECT, "name": "Reject", "kind": "reject_once"},
+                ],
+            },
+        }));
+        Ok(())
+    }
+
+    /// Takes back a permission that was asked for; its answer is awaited no more.
+    pub(super) fn withdrawn(&mut self, ask: &str, said: &mut Said) {
+        for (id, _) in self.asks.extract_if(.., |_, open| open == ask) {
+            let params = json!({"requestId": id});
+            said.client(&json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params}));
+        }
+    }
+}

@@ -56,3 +56,17 @@ fn the_plugin_in_c_is_built_as_shown() {
     let done = run(check.args(["plugin", "check"]).arg(stage.path("libplain.so")));
     assert_eq!(done.stdout.trim_end(), block("text", 1).trim_end());
 }
+
+#[test]
+fn the_function_in_c_is_one() {
+    let stage = Stage::new();
+    let source = format!("#include <eisen_plugin.h>\n{}", block("c", 0));
+    stage.file("words.c", &format!("{source}\nvoid *use(void) {{ return (void *)observe; }}\n"));
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("plugins/sdk/include");
+    let compiled = run(Command::new("cc")
+        .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-I"])
+        .arg(header)
+        .args(["-o", "libwords.so", "words.c"])
+        .current_dir(stage.path("")));
+    assert_eq!(compiled.code, 0, "{}", compiled.stderr);
+}

@@ -79,10 +79,8 @@ fn by_number(fates: &[(u32, u32)]) -> Vec<sock_filter> {
     let (low, high) = fates.split_at(fates.len() / 2);
     let low = by_number(low);
     let length = u32::try_from(low.len()).unwrap_or(u32::MAX);
-    let mut program = vec![
-        jump(libc::BPF_JGE, high[0].0, 0, 1),
-        statement(libc::BPF_JMP | libc::BPF_JA, length),
-    ];
+    let mut program =
+        vec![jump(libc::BPF_JGE, high[0].0, 0, 1), statement(libc::BPF_JMP | libc::BPF_JA, length)];
     program.extend(low);
     program.extend(by_number(high));
     program

@@ -325,7 +325,9 @@ mod tests {
         // Killed before and after the first was whole.
         for json in [None, Some("shop.json")] {
             fs::write(run.join("shop.new"), "{\"team\"").unwrap();
-            json.map(|json| fs::write(run.join(json), "{").unwrap());
+            if let Some(json) = json {
+                fs::write(run.join(json), "{").unwrap();
+            }
             assert!(stale_runs(dir.path()).unwrap().is_empty());
             assert_eq!(fs::read_dir(&run).unwrap().count(), 0);
         }

@@ -51,8 +51,8 @@ tool-setfattr) setfattr -n user.mark -v new "$CLOSED/victim" ;;
 tool-patch) printf -- '--- guide\n+++ guide\n@@ -1 +1 @@\n-untouched\n+changed\n' | patch -d "$DOCS" guide ;;
 tool-git-configured) cd "$CLOSED/repository" && git config user.name changed ;;
 tool-kill) kill -9 "$VICTIM" ;;
-tool-docker) DOCKER_HOST="unix://$OUTSIDE/stream" timeout 0.2 docker version ;;
-tool-curl) curl -m 0.2 --unix-socket "$OUTSIDE/stream" http://localhost/ ;;
-tool-dbus) DBUS_SESSION_BUS_ADDRESS="unix:path=$OUTSIDE/stream" timeout 0.2 dbus-send --session --dest=org.freedesktop.systemd1 / org.freedesktop.DBus.Peer.Ping ;;
-tool-ssh-agent) SSH_AUTH_SOCK="$OUTSIDE/stream" timeout 0.2 ssh-add -l ;;
+tool-docker) DOCKER_HOST="unix://$OUTSIDE/stream" timeout 2 docker version ;;
+tool-curl) curl -m 2 --unix-socket "$OUTSIDE/stream" http://localhost/ ;;
+tool-dbus) DBUS_SESSION_BUS_ADDRESS="unix:path=$OUTSIDE/stream" timeout 2 dbus-send --session --dest=org.freedesktop.systemd1 / org.freedesktop.DBus.Peer.Ping ;;
+tool-ssh-agent) SSH_AUTH_SOCK="$OUTSIDE/stream" timeout 2 ssh-add -l ;;
 esac

@@ -165,11 +165,13 @@ fn places() -> [Place; 2] {
     [Place::InProcess(Box::new(library)), Place::Child(file)]
 }
 
-/// What the agent said in the transcript, over and over.
+/// What the agent said in the transcript, over and over. It asks under another id each time, as an
+/// agent does that waits for several answers.
 fn said() -> Vec<u8> {
     let said = TRANSCRIPT.lines().filter_map(|line| line.strip_prefix("< "));
     let said: String = said.flat_map(|line| [line, "\n"]).collect();
-    said.repeat(TURN.div_ceil(said.len())).into_bytes()
+    let time = |time| said.replace("\"request_id\":\"", &format!("\"request_id\":\"{time}-"));
+    (0..TURN.div_ceil(said.len())).map(time).collect::<String>().into_bytes()
 }
 
 /// Whole lines, a block as long as they fit; a line at least.

@@ -52,11 +52,15 @@ impl Translation {
             said.wishes.push(Wish::Deny { ask: id.to_owned(), why });
             return Ok(());
         };
-        // The answer to the one would be taken for the other's: neither is allowed.
-        if self.asks.values().any(|open| open == id) {
+        // The answer to the one would be taken for the other's: none is allowed, by one answer.
+        let is_denied = |wish: &Wish| matches!(wish, Wish::Deny { ask, .. } if ask == id);
+        let is_denied = said.wishes.iter().any(is_denied);
+        if is_denied || self.asks.values().any(|open| open == id) {
             self.withdrawn(id, said);
-            let why = "Two things were asked for under one id.".to_owned();
-            said.wishes.push(Wish::Deny { ask: id.to_owned(), why });
+            if !is_denied {
+                let why = "Two things were asked for under one id.".to_owned();
+                said.wishes.push(Wish::Deny { ask: id.to_owned(), why });
+            }
             return Err(format!("it asks under the id `{id}` for two things at once"));
         }
         let is_all = |these: &[&str]| accesses.iter().all(|(action, _)| these.contains(&&**action));

@@ -63,8 +63,10 @@ fn what_is_asked_twice_under_one_id_is_refused_once_for_both() {
     let it = &mut prompted();
     told(it, ask("7", Some(("read", "mine"))));
     let mut said = Said::default();
-    let wrong = it.tell(ask("7", Some(("read", "theirs"))), &mut said).unwrap_err();
-    assert_eq!(wrong, "it asks under the id `7` for two things at once");
+    for path in ["theirs", "others"] {
+        let wrong = it.tell(ask("7", Some(("read", path))), &mut said).unwrap_err();
+        assert_eq!(wrong, "it asks under the id `7` for two things at once");
+    }
     expect![[r#"
         {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}
         Deny { ask: "7", why: "Two things were asked for under one id." }

@@ -18,6 +18,9 @@ pub(super) struct Row {
     queries: &'static [&'static str],
     /// By which names a method means the object or type that it belongs to.
     pub(super) own: &'static [&'static str],
+    /// What the query finds has one of these words in its text, or is the whole file, or has an
+    /// error. The rest is passed over; without any words, nothing is.
+    pub(super) marks: &'static [&'static str],
     tools: OnceLock<Option<Tools>>,
 }
 
@@ -55,6 +58,11 @@ const JSX: &str = include_str!("languages/jsx.scm");
 const TYPESCRIPT: &str = include_str!("languages/typescript.scm");
 const JAVASCRIPT: &str = include_str!("languages/javascript.scm");
 
+const RUST_MARKS: &[&str] = &["(", "!", "{", ";"];
+const PYTHON_MARKS: &[&str] = &["(", "@", ":", "import"];
+const SCRIPT_MARKS: &[&str] =
+    &["(", "{", "`", "=>", "<", "new", "import", "export", "type", "module"];
+
 static ROWS: [Row; 6] = [
     Row {
         name: "rust",
@@ -62,6 +70,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_rust::LANGUAGE.into(),
         queries: &[include_str!("languages/rust.scm")],
         own: &["self", "Self"],
+        marks: RUST_MARKS,
         tools: OnceLock::new(),
     },
     Row {
@@ -70,6 +79,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_python::LANGUAGE.into(),
         queries: &[include_str!("languages/python.scm")],
         own: &["self", "cls"],
+        marks: PYTHON_MARKS,
         tools: OnceLock::new(),
     },
     Row {
@@ -78,6 +88,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
         queries: &[ECMASCRIPT, TYPESCRIPT],
         own: &["this"],
+        marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
     Row {
@@ -86,6 +97,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(),
         queries: &[ECMASCRIPT, TYPESCRIPT, JSX],
         own: &["this"],
+        marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
     Row {
@@ -94,6 +106,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
         queries: &[ECMASCRIPT, JAVASCRIPT, JSX],
         own: &["this"],
+        marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
     Row {
@@ -102,6 +115,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
         queries: &[ECMASCRIPT, JAVASCRIPT, JSX],
         own: &["this"],
+        marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
 ];
@@ -168,7 +182,64 @@ fn role(capture: &str) -> Role {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::graph::query::Marks;
+
+    /// The smallest of all that the queries look for.
+    const SMALLEST: [(&str, &str); 6] = [
+        (
+            "rust",
+            "fn a(); struct B; struct C(u8); enum D {} union E {} trait F {} impl G {} mod h; const I: \
+             J = k; static L: M = n; type O = P; use q; macro_rules! r { () => {} } fn s() { t(); \
+             u!{}; v!(w(), x![]); Y {}; z.a(); b::<C>() }",
+        ),
+        (
+            "python",
+            "A = 1\ntype B = C\ndef d(): pass\n@e\nclass F: pass\nif g:\n import h\n from i import j\n\
+             for k in l: from m import *\nn.o()\n",
+        ),
+        (
+            "typescript",
+            "import a from 'b'; export { c } from 'd'; export * from 'e'; export default f\ntype G = H\n\
+             interface I {}\nenum J {}\ndeclare module 'k'\nnamespace L {}\nif (m) { type N = O }\n\
+             abstract class P { q = r => s; abstract t(): u }\nnew V\nw`x`\ny = z => a\nimport b = require('c')",
+        ),
+        ("tsx", "const A = b => <C/>; const d = <E.F></E.F>; g`h`; new I; function* j() {}"),
+        (
+            "javascript",
+            "var a = class {}; b = { c: d => e, f() {} }; export { g as h }; i.j = function() {}",
+        ),
+        (
+            "jsx",
+            "export default A\nclass B { c = d => e; #f() { this.#f() } }\nconst g = require('h')",
+        ),
+    ];
+
+    #[test]
+    fn nothing_that_a_query_finds_is_passed_over() {
+        for (name, text) in SMALLEST {
+            let row = ROWS.iter().find(|row| row.name == name).unwrap();
+            let tools = row.tools().unwrap();
+            let mut parser = tree_sitter::Parser::new();
+            parser.set_language(&tools.grammar).unwrap();
+            // Each line by itself, too: in the whole, others' marks are near.
+            for text in std::iter::once(text).chain(text.split_inclusive(['\n', ';'])) {
+                let tree = parser.parse(text, None).unwrap();
+                let found = |marks: &[&str]| {
+                    let mut found = Vec::new();
+                    let marks = Marks::new(marks, text.as_bytes());
+                    tools.query.each(&tree, text.as_bytes(), &marks, |pattern, matched| {
+                        let nodes =
+                            matched.iter().map(|(capture, node)| (*capture, node.byte_range()));
+                        found.push((pattern, nodes.collect::<Vec<_>>()));
+                    });
+                    found
+                };
+                assert_eq!(found(row.marks), found(&[]), "{name}: {text}");
+            }
+        }
+    }
 
     #[test]
     fn every_query_fits_its_grammar_and_captures_what_is_known() {

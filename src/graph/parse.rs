@@ -14,7 +14,7 @@ use self::outline::{Definition, Outline};
 use self::receiver::receiver;
 use super::facts::{Call, Facts, Language, Lines};
 use super::languages::{Role, Tools};
-use super::query::Match;
+use super::query::{Marks, Match};
 
 /// Steps of the parser, in hundreds, that a file may take whatever its size, and for each KiB.
 /// Files that people write take 4 to 28 for each KiB.
@@ -95,7 +95,10 @@ pub(super) fn read(language: Language, text: &[u8], tree: &Tree) -> Option<Facts
     let row = language.row()?;
     let tools = row.tools()?;
     let mut found = Found::default();
-    tools.query.each(tree, text, |pattern, matched| found.add(tools, pattern, matched, text));
+    let marks = Marks::new(row.marks, text);
+    tools.query.each(tree, text, &marks, |pattern, matched| {
+        found.add(tools, pattern, matched, text);
+    });
     found.sort();
     let places = found.places();
     let Outline { symbols, modules, within } = outline::outline(found.definitions, &places, text);

@@ -5,11 +5,13 @@
 //! language and takes as long as half the parsing; for patterns as flat as ours a table does.
 //! Other than there, the order of children does not matter.
 
+mod marks;
 mod syntax;
 
 use regex::bytes::Regex;
 use tree_sitter::{Language as Grammar, Node, Tree, TreeCursor};
 
+pub(super) use self::marks::Marks;
 pub(crate) use self::syntax::SyntaxError;
 use self::syntax::{Part, Written, patterns};
 
@@ -103,40 +105,41 @@ impl Query {
     }
 
     /// Finds all matches in a tree, by the order of their roots; tells each with its pattern.
+    ///
+    /// What has no mark in its text, and no error, holds no match and is passed over.
     pub(super) fn each<'tree>(
         &self,
         tree: &'tree Tree,
         text: &[u8],
+        marks: &Marks,
         mut found: impl FnMut(usize, &Match<'tree>),
     ) {
-        let mut cursor = tree.walk();
-        let mut spare = Vec::new();
+        let mut spare = vec![tree.walk()];
         let mut children = Vec::new();
-        loop {
-            let node = cursor.node();
-            if let Some(patterns) = self.by_kind.get(usize::from(node.kind_id())) {
-                if !patterns.is_empty() {
-                    children.clear();
-                    collect(node, &mut spare, &mut children);
-                }
-                for at in patterns {
-                    let pattern = &self.patterns[*at];
-                    for matched in pattern.shape.matches(node, &children, &mut spare) {
-                        if pattern.holds(&matched, text) {
-                            found(*at, &matched);
-                        }
+        let mut open = vec![tree.root_node()];
+        while let Some(node) = open.pop() {
+            let kind = usize::from(node.kind_id());
+            let patterns = self.by_kind.get(kind).map_or(&[][..], |patterns| patterns);
+            children.clear();
+            if patterns.is_empty() && !node.has_error() {
+                collect_marked(node, marks, &mut spare, &mut children);
+            } else {
+                collect(node, &mut spare, &mut children);
+            }
+            for at in patterns {
+                let pattern = &self.patterns[*at];
+                for matched in pattern.shape.matches(node, &children, &mut spare) {
+                    if pattern.holds(&matched, text) {
+                        found(*at, &matched);
                     }
                 }
             }
-            // Most nodes are leaves, which is cheaper to ask than to try.
-            if node.child_count() > 0 && cursor.goto_first_child() {
-                continue;
-            }
-            while !cursor.goto_next_sibling() {
-                if !cursor.goto_parent() {
-                    return;
-                }
-            }
+            // Most nodes are leaves, with which no match begins.
+            let holds = |node: &Node<'_>| {
+                node.child_count() > 0
+                    && (marks.next(node.start_byte()) < node.end_byte() || node.has_error())
+            };
+            open.extend(children.iter().rev().map(|(_, child)| *child).filter(holds));
         }
     }
 }
@@ -228,6 +231,30 @@ fn collect<'tree>(
     while more {
         children.push((cursor.field_id().map_or(0, std::num::NonZero::get), cursor.node()));
         more = cursor.goto_next_sibling();
+    }
+    spare.push(cursor);
+}
+
+/// Of children without an error, those with a mark in their text, and some others. Their fields are
+/// left out.
+fn collect_marked<'tree>(
+    node: Node<'tree>,
+    marks: &Marks,
+    spare: &mut Vec<TreeCursor<'tree>>,
+    children: &mut Vec<Field<'tree>>,
+) {
+    let mut cursor = spare.pop().unwrap_or_else(|| node.walk());
+    cursor.reset(node);
+    let end = node.end_byte();
+    let mut next = marks.next(node.start_byte());
+    let mut more = next < end && cursor.goto_first_child_for_byte(next).is_some();
+    while more {
+        let child = cursor.node();
+        if next < child.end_byte() {
+            children.push((0, child));
+            next = marks.next(child.end_byte());
+        }
+        more = next < end && cursor.goto_next_sibling();
     }
     spare.push(cursor);
 }

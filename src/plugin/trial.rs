@@ -5,9 +5,9 @@ use std::path::Path;
 use super::child::Child;
 use crate::process::Launcher;
 
-/// Loads a library in a child, and has it make an instance. Returns whether it can hold a zone by what
-/// its agent asks for; the error says in a sentence what keeps it from being used. In the child it may do what it may under a team: with `confined` nothing but
-/// read libraries.
+/// Loads a library in a child, and has it make an instance. Returns whether it can hold a zone by
+/// what its agent asks for; the error says in a sentence what keeps it from being used. In the child
+/// it may do what it may under a team: with `confined` nothing but read libraries.
 pub async fn try_out(
     launcher: Launcher,
     library: &Path,

@@ -14,10 +14,18 @@ mod touched;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use self::index::{FileId, Index};
+use self::links::Links;
+use self::touched::Touched;
 use super::facts::Facts;
 
 pub(super) use self::index::End;
+
+/// Files that are worth a thread of their own, and how many one takes at a time.
+const FILES_A_THREAD: usize = 64;
+const AT_ONCE: usize = 16;
 
 /// The calls of a workspace, kept up to date.
 #[derive(Default)]
@@ -60,6 +68,7 @@ impl Calls {
     pub(super) fn update<'f>(
         &mut self,
         changes: impl IntoIterator<Item = (&'f str, Option<&'f Facts>)>,
+        jobs: usize,
     ) -> Redone {
         self.index.sweep();
         for (path, facts) in changes {
@@ -71,18 +80,44 @@ impl Calls {
         let touched = self.index.settle();
         self.edges.resize_with(self.index.files.len(), Vec::new);
         let mut redone = Redone::default();
-        for (at, before) in (0..).zip(&mut self.edges) {
-            let id = FileId(at);
-            if self.index.file(id).is_some_and(|file| !touched.concerns(id, file)) {
-                continue;
-            }
-            let now = resolve::edges(&self.index, id, &touched, before);
+        for (id, now) in self.resolve(&touched, jobs) {
+            let Some(before) = self.edges.get_mut(id.0 as usize) else { continue };
             if now != *before {
                 redone.compare(before, &now);
                 *before = now;
             }
         }
         redone
+    }
+
+    /// Returns the edges of all files that are to be redone, in order.
+    fn resolve(&self, touched: &Touched, jobs: usize) -> Vec<(FileId, Vec<Edge>)> {
+        let ids = touched.concerned(&self.index);
+        let next = AtomicUsize::new(0);
+        let run = || {
+            let links = Links::default();
+            let mut done = Vec::new();
+            while let Some(ids) = ids.chunks(AT_ONCE).nth(next.fetch_add(1, Ordering::Relaxed)) {
+                for id in ids {
+                    let before = self.edges.get(id.0 as usize).map_or(&[][..], |before| before);
+                    let now = resolve::edges(&self.index, &links, *id, touched, before);
+                    done.push((*id, now));
+                }
+            }
+            done
+        };
+        let jobs = jobs.clamp(1, ids.len().div_ceil(FILES_A_THREAD).max(1));
+        let mut done = std::thread::scope(|scope| {
+            let threads: Vec<_> = (1..jobs).map(|_| scope.spawn(run)).collect();
+            let mut done = run();
+            for thread in threads {
+                // Whoever panics here has a bug that is to be seen.
+                done.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            done
+        });
+        done.sort_unstable_by_key(|(id, _)| *id);
+        done
     }
 
     pub(super) fn edges(&self) -> impl Iterator<Item = Edge> {

@@ -53,9 +53,7 @@ pub type Progress<'a> = &'a (dyn Fn(usize, usize) -> bool + Sync);
 pub fn scan(root: &Path, settings: &Settings, progress: Progress<'_>) -> io::Result<(Graph, Work)> {
     let entries = walk::list(root, settings.jobs.max(1), None)?.files;
     let (files, work) = read(root, &entries, settings, progress);
-    let mut graph = Graph::default();
-    graph.update(files);
-    Ok((graph, work))
+    Ok((Graph::new(files, settings.jobs), work))
 }
 
 /// Reads files of a workspace: all that it has, if there is a cache, which keeps what these say and

@@ -1,6 +1,7 @@
 //! The graph of a workspace as it stands, and what a change of some files changes in it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use super::calls::{self, Calls, Rule};
@@ -39,14 +40,34 @@ impl Graph {
         &self.files
     }
 
-    /// Takes in files, also such as are as they were; returns what that changed.
-    pub fn update(&mut self, mut files: Files) -> Change {
+    /// The file at a path, or those of the folder; those of the root for an empty one.
+    pub fn files_at(&self, path: &str) -> impl Iterator<Item = &Arc<str>> {
+        let below = if path.is_empty() { String::new() } else { format!("{path}/") };
+        let from = (Bound::Included(below.as_str()), Bound::Unbounded);
+        let inside = self.files.range::<str, _>(from).map(|(id, _)| id);
+        let file = self.files.get_key_value(path).map(|(id, _)| id);
+        let inside: Vec<_> = inside.take_while(|id| id.starts_with(&below)).collect();
+        file.into_iter().chain(inside)
+    }
+
+    /// The graph of files; `jobs` threads work at it.
+    pub fn new(files: Files, jobs: usize) -> Self {
+        let mut graph = Self::default();
+        let changes = files.iter().map(|(path, facts)| (&**path, facts.as_deref()));
+        graph.calls.update(changes, jobs);
+        graph.files = files.into_iter().filter_map(|(path, facts)| Some((path, facts?))).collect();
+        graph
+    }
+
+    /// Takes in files, also such as are as they were; returns what that changed. `jobs` threads work
+    /// at it.
+    pub fn update(&mut self, mut files: Files, jobs: usize) -> Change {
         files.retain(|path, facts| self.files.get(path) != facts.as_ref());
         let mut change = Change::default();
         let touched: BTreeSet<Arc<str>> = files.keys().cloned().collect();
         let mut before = self.nodes_of(&touched);
         let changes = files.iter().map(|(path, facts)| (&**path, facts.as_deref()));
-        let redone = self.calls.update(changes);
+        let redone = self.calls.update(changes, jobs);
         change.added_calls = self.named(&redone.added);
         change.removed_calls = self.named(&redone.removed);
         for (path, facts) in files {

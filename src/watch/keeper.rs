@@ -116,7 +116,7 @@ impl Kept {
         if shared.inbox.is_closed() {
             return Ok(Change::default());
         }
-        let change = shared.graph().update(files);
+        let change = shared.graph().update(files, settings.jobs);
         // Whoever asks for symbols of what was written finds those that it has now.
         if let (Changed::Paths(paths), Some(_)) = (changed, &only) {
             let written = listing.files.iter().filter(|file| paths.contains(&file.path));
@@ -142,12 +142,17 @@ impl Kept {
     fn gone(&self, listing: &Listing, only: Option<&Only>) -> Files {
         let there: BTreeSet<_> = listing.files.iter().map(|file| &file.id).collect();
         let graph = self.keeper.shared.graph();
-        let gone = graph.files().keys().filter(|id| !there.contains(id));
-        let looked_at = |id: &&Arc<str>| {
-            let path = self.keeper.root.join(&***id);
-            only.is_none_or(|only| path.ancestors().any(|above| only.contains(above)))
+        let gone = |id: &&Arc<str>| !there.contains(id);
+        let Some(only) = only else {
+            return graph.files().keys().filter(gone).map(|id| (Arc::clone(id), None)).collect();
         };
-        gone.filter(looked_at).map(|id| (Arc::clone(id), None)).collect()
+        let mut files = Files::new();
+        for path in only.iter() {
+            let below = path.strip_prefix(&self.keeper.root).ok().and_then(Path::to_str);
+            let known = below.into_iter().flat_map(|path| graph.files_at(path));
+            files.extend(known.filter(gone).map(|id| (Arc::clone(id), None)));
+        }
+        files
     }
 
     /// Marks what agents wrote, and tells what all that changed.

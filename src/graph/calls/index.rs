@@ -1,13 +1,13 @@
 //! What all files say, put so that a name leads to what bears it. Knows no rule of resolution.
 
+mod mentions;
 mod places;
 mod read;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::links::Links;
 use super::names::{Name, Names, Path, number};
 use super::touched::{self, Touched};
 use crate::graph::facts::{Facts, Kind};
@@ -111,7 +111,7 @@ pub(super) struct Definition {
 pub(super) struct Index {
     pub(super) names: Names,
     /// By path.
-    ids: HashMap<Box<str>, FileId, FxBuildHasher>,
+    ids: BTreeMap<Box<str>, FileId>,
     pub(super) files: Vec<Option<File>>,
     /// Where there is no file anymore.
     vacant: Vec<FileId>,
@@ -126,7 +126,8 @@ pub(super) struct Index {
     free: Vec<End>,
     /// The libraries of the workspace, by the names that Rust has for them.
     pub(super) crates: FxHashMap<Name, Vec<FileId>>,
-    pub(super) links: Links,
+    /// By [`Name`], who mentions it, in order.
+    mentioned_by: Vec<Vec<FileId>>,
     touched: Touched,
 }
 
@@ -224,6 +225,7 @@ impl Index {
         file.named.sort_unstable();
         file.mentions = touched::mentions(self, &file);
         self.register(id, &file);
+        self.mention(id, before.as_ref(), &file.mentions);
         self.touch(id, path, before.as_ref(), Some(&file));
         self.left.extend(known.into_values());
         if let Some(slot) = self.files.get_mut(id.0 as usize) {
@@ -238,6 +240,7 @@ impl Index {
         let (id, before) = self.take(path);
         self.ids.remove(path);
         self.vacant.push(id);
+        self.mention(id, before.as_ref(), &[]);
         self.touch(id, path, before.as_ref(), None);
         if let Some(file) = before {
             self.left.push(file.end);
@@ -260,8 +263,11 @@ impl Index {
         touched
     }
 
-    /// Forgets what left: nobody asks for its id anymore.
+    /// To be called before changes. Forgets what left: nobody asks for its id anymore.
     pub(super) fn sweep(&mut self) {
+        if self.ids.is_empty() {
+            self.touched.everything();
+        }
         self.free.append(&mut self.left);
     }
 
@@ -296,11 +302,13 @@ impl Index {
 
     /// Notes what others may see of a change.
     fn touch(&mut self, id: FileId, path: &str, before: Option<&File>, now: Option<&File>) {
+        if self.touched.is_everything() {
+            return;
+        }
         let mut touched = std::mem::take(&mut self.touched);
         touched.file(id);
         let family = |file: Option<&File>| file.and_then(|file| file.family);
         if family(before) != family(now) {
-            self.links.clear();
             touched.module(self, path);
         }
         let symbols = |file: Option<&File>| -> FxHashMap<End, Kind> {

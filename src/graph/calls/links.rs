@@ -1,4 +1,4 @@
-//! Which file a module is, found out once for as long as no file comes or goes.
+//! Which file a module is, found out once in each update by each of its threads.
 
 use std::cell::RefCell;
 
@@ -21,10 +21,6 @@ pub(super) struct Links {
 }
 
 impl Links {
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
-    }
-
     pub(super) fn rust_child(&self, index: &Index, file: FileId, name: Name) -> Option<FileId> {
         once(&self.children, (file, name), || index.rust_child(file, index.names.text(name)))
     }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::common;
 use super::index::{Call, Definition, End, Family, File, FileId, Index, NONE, On, Symbol, within};
+use super::links::Links;
 use super::names::Name;
 use super::touched::Touched;
 use super::{Edge, Rule};
@@ -19,12 +20,19 @@ const PATIENCE: usize = 256;
 
 /// Returns the edges from a file and what it holds, in order, each once: what is not touched is as
 /// it was before.
-pub(super) fn edges(index: &Index, id: FileId, touched: &Touched, before: &[Edge]) -> Vec<Edge> {
+pub(super) fn edges(
+    index: &Index,
+    links: &Links,
+    id: FileId,
+    touched: &Touched,
+    before: &[Edge],
+) -> Vec<Edge> {
     let Some((file, family)) = index.file(id).and_then(|file| Some((file, file.family?))) else {
         return Vec::new();
     };
     let mut resolver = Resolver {
         index,
+        links,
         id,
         file,
         family,
@@ -96,6 +104,7 @@ impl Walk {
 
 struct Resolver<'a> {
     index: &'a Index,
+    links: &'a Links,
     id: FileId,
     file: &'a File,
     family: Family,

@@ -6,9 +6,11 @@
 //! redone, and of a file whose imports mention nothing touched, only the symbols that do. It may
 //! say too much, never too little.
 
+use rustc_hash::FxHashSet;
+
 use super::common;
 use super::index::{self, Call, Family, File, FileId, Import, Index, On};
-use super::names::Name;
+use super::names::{Name, number};
 
 /// More folders than that are not told apart.
 const MANY_FOLDERS: usize = 64;
@@ -23,15 +25,35 @@ pub(super) struct Touched {
     /// Folders, written with a `/` at the end: what the modules below them are part of, and what
     /// they see by that, is not told by a name.
     below: Vec<String>,
+    /// What of that came since it was last looked where it leads.
+    fresh: Fresh,
     /// It is less work to redo it than to find out.
     everything: bool,
 }
 
 #[derive(Default)]
-struct Set {
-    bits: Vec<u64>,
-    is_changed: bool,
+struct Fresh {
+    names: Vec<Name>,
+    below: Vec<String>,
 }
+
+impl Fresh {
+    fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.below.is_empty()
+    }
+
+    /// Returns the files that mention one of the names, or are in one of the folders, in order.
+    fn leads_to(self, index: &Index) -> Vec<FileId> {
+        let mut ids: Vec<_> =
+            self.names.into_iter().flat_map(|name| index.mentioned_by(name)).copied().collect();
+        ids.extend(self.below.iter().flat_map(|folder| index.below(folder)));
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}
+
+type Set = FxHashSet<Name>;
 
 impl Touched {
     pub(super) fn file(&mut self, id: FileId) {
@@ -39,14 +61,22 @@ impl Touched {
     }
 
     pub(super) fn name(&mut self, name: Name) {
-        self.names.insert(name);
+        if self.names.insert(name) {
+            self.fresh.names.push(name);
+        }
+    }
+
+    fn module_name(&mut self, name: Name) {
+        if self.modules.insert(name) {
+            self.fresh.names.push(name);
+        }
     }
 
     /// Notes that a file came or went, or that what it passes on as a whole did.
     pub(super) fn module(&mut self, index: &mut Index, path: &str) {
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
         let base = file.split_once('.').map_or(file, |(base, _)| base);
-        self.modules.insert(index.names.add(base));
+        self.module_name(index.names.add(base));
         if !matches!(base, "index" | "mod" | "lib" | "main" | "__init__") {
             return self.folder(&path[..path.len() - file.len() + base.len()]);
         }
@@ -57,17 +87,18 @@ impl Touched {
         // They are known by the folder's name.
         for folder in [folder, entered] {
             let name = folder.rsplit('/').next().unwrap_or_default();
-            self.modules.insert(index.names.add(name));
+            self.module_name(index.names.add(name));
         }
         if let Some(name) = index::crate_of(path) {
-            self.modules.insert(index.names.add(&name));
+            self.module_name(index.names.add(&name));
         }
     }
 
     fn folder(&mut self, folder: &str) {
         if !self.everything && !self.is_below(&format!("{folder}/")) {
-            self.below.push(if folder.is_empty() { String::new() } else { format!("{folder}/") });
-            self.modules.is_changed = true;
+            let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+            self.fresh.below.push(folder.clone());
+            self.below.push(folder);
             self.everything |= self.below.len() > MANY_FOLDERS;
         }
     }
@@ -103,17 +134,28 @@ impl Touched {
 
     fn alias(&mut self, index: &mut Index, path: &str, import: &Import) {
         let Some(alias) = index.names.path(import.alias).last().copied() else { return };
-        self.names.insert(alias);
+        self.name(alias);
         if index.names.text(alias) == "default" {
             self.module(index, path);
         }
     }
 
+    /// Notes that there is nothing yet that could stay as it is.
+    pub(super) fn everything(&mut self) {
+        self.everything = true;
+    }
+
+    pub(super) fn is_everything(&self) -> bool {
+        self.everything
+    }
+
     /// Goes on from what is touched to what is so by another name.
     pub(super) fn spread(&mut self, index: &mut Index) {
         self.files.sort_unstable();
-        while !self.everything && (self.names.take_change() | self.modules.take_change()) {
-            for at in 0..index.files.len() {
+        while !self.everything && !self.fresh.is_empty() {
+            let fresh = std::mem::take(&mut self.fresh);
+            for id in fresh.leads_to(index) {
+                let at = id.0 as usize;
                 let Some(file) = index.files.get_mut(at).and_then(Option::take) else { continue };
                 self.spread_by(index, &file);
                 index.files[at] = Some(file);
@@ -121,11 +163,25 @@ impl Touched {
         }
     }
 
+    /// Returns all files some of whose calls are to be redone, and such as are none anymore; in
+    /// order.
+    pub(super) fn concerned(&self, index: &Index) -> Vec<FileId> {
+        if self.everything {
+            return (0..number(index.files.len())).map(FileId).collect();
+        }
+        let names = self.names.iter().chain(&self.modules).copied().collect();
+        let mut ids = Fresh { names, below: self.below.clone() }.leads_to(index);
+        ids.extend(&self.files);
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
     fn spread_by(&mut self, index: &mut Index, file: &File) {
         let moved = self.is_below(&file.path);
         for import in &file.imports {
             let path = index.names.path(import.path);
-            let moved = moved || path.iter().any(|name| self.modules.contains(*name));
+            let moved = moved || path.iter().any(|name| self.modules.contains(name));
             if moved && import.all {
                 self.module(index, &file.path);
             }
@@ -136,14 +192,6 @@ impl Touched {
                 self.alias(index, &file.path, import);
             }
         }
-    }
-
-    /// Returns whether some of a file's calls are to be redone.
-    pub(super) fn concerns(&self, id: FileId, file: &File) -> bool {
-        self.everything
-            || self.files.binary_search(&id).is_ok()
-            || file.mentions.iter().any(|name| self.has(*name))
-            || self.is_below(&file.path)
     }
 
     /// Returns whether all of a file's calls are to be redone.
@@ -172,26 +220,7 @@ impl Touched {
     }
 
     fn has(&self, name: Name) -> bool {
-        self.names.contains(name) || self.modules.contains(name)
-    }
-}
-
-impl Set {
-    fn insert(&mut self, Name(name): Name) {
-        let (word, bit) = (name as usize / 64, 1 << (name % 64));
-        if self.bits.len() <= word {
-            self.bits.resize(word + 1, 0);
-        }
-        self.is_changed |= self.bits[word] & bit == 0;
-        self.bits[word] |= bit;
-    }
-
-    fn contains(&self, Name(name): Name) -> bool {
-        self.bits.get(name as usize / 64).is_some_and(|word| word & (1 << (name % 64)) != 0)
-    }
-
-    fn take_change(&mut self) -> bool {
-        std::mem::take(&mut self.is_changed)
+        self.names.contains(&name) || self.modules.contains(&name)
     }
 }
 

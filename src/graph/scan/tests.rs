@@ -166,7 +166,7 @@ fn a_change_tells_what_it_changes() {
     let facts = parser.facts(Language::of(Path::new("a.py")), text);
     let changes = [("src/a.py", Some(Arc::new(facts))), ("docs/b.txt", None)];
     let change =
-        graph.update(changes.into_iter().map(|(path, facts)| (path.into(), facts)).collect());
+        graph.update(changes.into_iter().map(|(path, facts)| (path.into(), facts)).collect(), 1);
     assert_eq!(change.added.keys().map(|id| &**id).collect::<Vec<_>>(), ["src/a.py::other"]);
     let removed: Vec<_> = change.removed.iter().map(|id| &**id).collect();
     assert_eq!(removed, ["docs", "docs/b.txt", "src/a.py::inner"]);

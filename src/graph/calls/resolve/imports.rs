@@ -18,17 +18,13 @@ impl Resolver<'_> {
             "crate" | "$crate" => return (Target::Module(self.index.rust_root(from)), rest),
             "self" => return (Target::Module(from), rest),
             "super" => {
-                let mut module = if in_module {
-                    Some(from)
-                } else {
-                    self.index.links.rust_parent(self.index, from)
-                };
+                let mut module =
+                    if in_module { Some(from) } else { self.links.rust_parent(self.index, from) };
                 let mut rest = rest;
                 while let Some((next, after)) = rest.split_first()
                     && self.index.names.text(*next) == "super"
                 {
-                    module =
-                        module.and_then(|module| self.index.links.rust_parent(self.index, module));
+                    module = module.and_then(|module| self.links.rust_parent(self.index, module));
                     rest = after;
                 }
                 return (module.map_or(Target::Nowhere, Target::Module), rest);
@@ -48,7 +44,7 @@ impl Resolver<'_> {
         // than a known one may be the library beside it, if that has what is asked for.
         if skip.is_some()
             && !matches!(self.index.names.text(*first), "std" | "core" | "alloc")
-            && let Some(library) = self.index.links.rust_library(self.index, from)
+            && let Some(library) = self.links.rust_library(self.index, from)
             && let Some(second) = rest.first()
             && self.member(library, *second, Want::Container, walk) != Target::Nowhere
         {
@@ -148,10 +144,10 @@ impl Resolver<'_> {
 
     pub(super) fn submodule(&self, id: FileId, file: &File, name: Name) -> Option<FileId> {
         match self.family {
-            Family::Rust => self.index.links.rust_child(self.index, id, name),
+            Family::Rust => self.links.rust_child(self.index, id, name),
             Family::Python if file.path.ends_with("__init__.py") => {
                 let here = self.index.names.find(".")?;
-                self.index.links.python_module(self.index, id, here, Some(name))
+                self.links.python_module(self.index, id, here, Some(name))
             }
             _ => None,
         }
@@ -169,7 +165,7 @@ impl Resolver<'_> {
         match self.family {
             Family::Rust => self.rust_import(id, import, walk),
             Family::Python => {
-                let found = self.index.links.python_module(self.index, id, import.module, None);
+                let found = self.links.python_module(self.index, id, import.module, None);
                 match (found, import.name) {
                     (Some(file), Some(name)) => match self.member(file, name, Want::Callable, walk)
                     {
@@ -178,7 +174,6 @@ impl Resolver<'_> {
                     },
                     (Some(file), None) => Target::Module(file),
                     (None, name @ Some(_)) => self
-                        .index
                         .links
                         .python_module(self.index, id, import.module, name)
                         .map_or(Target::Outside, Target::Module),
@@ -186,7 +181,7 @@ impl Resolver<'_> {
                 }
             }
             Family::Script => {
-                match (self.index.links.script_module(self.index, id, import.module), import.name) {
+                match (self.links.script_module(self.index, id, import.module), import.name) {
                     (None, _) => Target::Outside,
                     (Some(file), None) => Target::Module(file),
                     (Some(file), Some(name)) if self.index.names.text(name) == "default" => {

@@ -27,7 +27,7 @@ impl Resolver<'_> {
             && self.family == Family::Rust
             && file.symbols[found as usize].kind == Kind::Function
             && !holds(file, found)
-            && self.index.links.rust_child(self.index, id, name).is_some();
+            && self.links.rust_child(self.index, id, name).is_some();
         (!declares).then_some(found)
     }
 

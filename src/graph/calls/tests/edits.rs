@@ -10,10 +10,13 @@ fn an_edit_redoes_what_it_touches() {
     let mut calls = Calls::default();
     let mut update = |files: &str| {
         let files = read(files);
-        let redone = calls.update(files.iter().map(|(path, facts)| {
-            let gone = facts.symbols.iter().any(|symbol| &*symbol.name == "gone");
-            (path.as_str(), (!gone).then_some(facts))
-        }));
+        let redone = calls.update(
+            files.iter().map(|(path, facts)| {
+                let gone = facts.symbols.iter().any(|symbol| &*symbol.name == "gone");
+                (path.as_str(), (!gone).then_some(facts))
+            }),
+            2,
+        );
         changes(&calls, &redone)
     };
     let added = update("a.py\n  use .b name\n  run\n    > name\nb.py\n  name\n");
@@ -113,7 +116,7 @@ proptest! {
                 .map(|(path, text)| (path, text.map(|text| read(&text).remove(0).1)))
                 .collect();
             let changed = batch.iter().map(|(path, facts)| (path.as_str(), facts.as_ref()));
-            let redone = calls.update(changed);
+            let redone = calls.update(changed, 2);
             for change in changes(&calls, &redone) {
                 let (sign, edge) = change.split_at(2);
                 let is_news = if sign == "+ " {
@@ -130,7 +133,7 @@ proptest! {
                 };
             }
             let mut fresh = Calls::default();
-            fresh.update(files.iter().map(|(path, facts)| (path.as_str(), Some(facts))));
+            fresh.update(files.iter().map(|(path, facts)| (path.as_str(), Some(facts))), 2);
             prop_assert_eq!(shown(&calls), shown(&fresh));
             let all: BTreeSet<_> = shown(&fresh)
                 .lines()

@@ -18,7 +18,7 @@ pub(super) type Files = Vec<(String, Facts)>;
 pub(super) fn edges(files: &str) -> String {
     let mut calls = Calls::default();
     let files = read(files);
-    calls.update(files.iter().map(|(path, facts)| (path.as_str(), Some(facts))));
+    calls.update(files.iter().map(|(path, facts)| (path.as_str(), Some(facts))), 2);
     shown(&calls)
 }
 

@@ -52,8 +52,9 @@ impl Child {
             let Stdio { stdin, stdout, stderr } = &mut running.1;
             let asked = async { tokio::join!(stdin.write_all(&request), answer(stdout)) };
             let (sent, answer) = tokio::select! {
-                asked = asked => asked,
+                biased;
                 never = log(stderr) => match never {},
+                asked = asked => asked,
             };
             sent.map_err(|error| error.to_string()).and(answer)
         };
@@ -102,15 +103,17 @@ impl Child {
         let Stdio { stdout, stderr, .. } = &mut running.1;
         let began = timeout(DEADLINE, async {
             tokio::select! {
-                began = answer(stdout) => began,
+                // What it printed before it answered is told before.
+                biased;
                 never = log(stderr) => match never {},
+                began = answer(stdout) => began,
             }
         });
         match began.await {
             Ok(Ok(Ok(first))) => Ok((running, first)),
             Ok(Ok(Err(why))) => {
                 running.0.kill().await;
-                Err(CallError::Failed(why))
+                Err(lost(why))
             }
             Ok(Err(_)) => {
                 let exit = running.0.kill().await;

@@ -216,7 +216,7 @@ impl Translation {
         self.session = Some(session);
     }
 
-    /// Lets a later run go on with the session, once the agent says anything in it.
+    /// Lets a later run go on with the session.
     fn keep(&mut self) {
         if let (false, Some(session), Some(known_as)) =
             (self.is_kept, &self.session, &self.known_as)
@@ -260,7 +260,13 @@ impl Translation {
                 self.is_kept &= self.known_as.as_deref() == Some(&*id);
                 self.known_as = Some(id.into_owned());
             }
-            Record::TurnEnded { reason, body } => self.turn_ended(&reason, &body, said),
+            Record::TurnEnded { reason, body } => {
+                // One that its agent only fails in is not gone on with.
+                if reason != "error" {
+                    self.keep();
+                }
+                self.turn_ended(&reason, &body, said);
+            }
             Record::Ask { id, title, accesses, command } => {
                 self.ask(&id, &title, &accesses, &command, said)?;
             }
@@ -270,7 +276,11 @@ impl Translation {
                 let content = json!({"type": "text", "text": body});
                 self.update(&json!({"sessionUpdate": kind, "content": content}), said);
             }
-            Record::Withdrawn { id } => self.withdrawn(&id, said),
+            Record::Withdrawn { id } => {
+                // Nobody waits for its refusal either.
+                said.wishes.retain(|wish| !matches!(wish, Wish::Deny { ask, .. } if *ask == id));
+                self.withdrawn(&id, said);
+            }
             Record::Touched { action, path, call } => {
                 let (kind, verb) = match &*action {
                     "write" => ("edit", "Write"),
@@ -320,7 +330,6 @@ impl Translation {
                 self.update(&update, said);
             }
         }
-        self.keep();
         Ok(())
     }
 

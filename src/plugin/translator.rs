@@ -176,9 +176,12 @@ impl Translator {
         let failed = told.as_ref().err().map(ToString::to_string);
         self.take(told, said)?;
         if wish == Wish::Cancel && said.to_agent.is_empty() {
-            let why = "its turn was cancelled, which it only understands by ending: \
-                       `eisen-core start` brings it back";
-            return Err(why.to_owned());
+            return Err(match failed {
+                Some(why) => format!("its plugin {} can't cancel its turn: {why}", self.name),
+                None => "its turn was cancelled, which it only understands by ending: \
+                         `eisen-core start` brings it back"
+                    .to_owned(),
+            });
         }
         // It waits for an answer that it will not get.
         if let Wish::Deny { .. } | Wish::Allow { .. } = &wish

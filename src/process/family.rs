@@ -109,7 +109,9 @@ impl Household {
         }
         usage.cpu_ms += state.past_cpu_ms;
         if let Some(most) = self.limits.memory_bytes() {
-            let nameless = memory::of_nameless_files(pids.iter().map(|(pid, _)| *pid));
+            // A cgroup counts them itself.
+            let looked_at = pids.iter().map(|(pid, _)| *pid).filter(|_| self.group.is_none());
+            let nameless = memory::of_nameless_files(looked_at);
             usage.memory_bytes += nameless;
             if usage.memory_bytes > most {
                 usage.memory_bytes = memory::of_all(&pids, nameless);

@@ -7,6 +7,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+/// Descriptors of a family that are looked at: to have many open costs a process nothing, and to look
+/// at them must not keep the limits of others from being held.
+const MOST_OPEN: usize = 4096;
+
 /// Of one process, with its part of what it shares with others.
 struct Share {
     own: u64,
@@ -18,14 +22,13 @@ struct Share {
 /// (`memfd_create`, or removed from `/dev/shm`): who only writes to one has nothing of it mapped.
 pub(super) fn of_nameless_files(pids: impl Iterator<Item = i32>) -> u64 {
     let mut sizes = BTreeMap::new();
-    for pid in pids {
-        for entry in fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten() {
-            if !fs::read_link(entry.path()).is_ok_and(|target| is_nameless(&target)) {
-                continue;
-            }
-            if let Ok(file) = fs::metadata(entry.path()) {
-                sizes.insert((file.dev(), file.ino()), file.blocks() * BLOCK);
-            }
+    let open = pids.flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd"))).flatten().flatten();
+    for entry in open.take(MOST_OPEN) {
+        if !fs::read_link(entry.path()).is_ok_and(|target| is_nameless(&target)) {
+            continue;
+        }
+        if let Ok(file) = fs::metadata(entry.path()) {
+            sizes.insert((file.dev(), file.ino()), file.blocks() * BLOCK);
         }
     }
     sizes.values().sum()

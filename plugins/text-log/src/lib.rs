@@ -122,12 +122,12 @@ impl Extractor for TextLog {
             put(&answers.1.replace("{why}", why), records);
             return Ok(());
         }
-        let id = match group(&captures, "id") {
-            Some(id) if !self.asks.contains_key(id) => id.to_owned(),
-            _ => {
-                self.last_ask += 1;
-                format!("ask-{}", self.last_ask)
-            }
+        let id = if let Some(id) = group(&captures, "id") {
+            // One that is open already is refused, with the other, by the host.
+            id.to_owned()
+        } else {
+            self.last_ask += 1;
+            format!("ask-{}", self.last_ask)
         };
         match (command, path) {
             (Some(command), _) => records.ask_to_run(&id, &line, command),

@@ -59,6 +59,8 @@ fn what_it_prints_is_no_answer() {
         let team = team(&stage, &hostile(&stage, &[]), isolation, "");
         let mut port = team.steer_when_ready(&["ui"]);
         assert_eq!(port.prompt("ui", "say before;print;say after;done"), "beforeafter");
+        // What a child printed is read while it is called.
+        assert_eq!(port.prompt("ui", "say more;done"), "more");
         let ended = team.stop();
         let (printed, logged) = (ended.stdout, ended.stderr);
         let is_in = if isolation == "process" { logged } else { printed };

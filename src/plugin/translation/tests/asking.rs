@@ -45,6 +45,18 @@ fn what_is_withdrawn_is_answered_by_nobody() {
 }
 
 #[test]
+fn what_is_withdrawn_at_once_is_not_refused_any_more() {
+    let it = &mut prompted();
+    let mut said = Said::default();
+    for _ in 0..2 {
+        let _ = it.tell(ask("7", Some(("write", "a"))), &mut said);
+    }
+    assert_eq!(said.wishes.len(), 1, "one refusal for both");
+    it.tell(Record::Withdrawn { id: "7".into() }, &mut said).unwrap();
+    assert!(said.wishes.is_empty());
+}
+
+#[test]
 fn an_agent_is_told_why_it_may_not() {
     let it = &mut prompted();
     told(it, ask("7", Some(("write", "a"))));

@@ -51,12 +51,14 @@ fn one_that_does_not_begins_a_new_one_and_is_started_once() {
 }
 
 #[test]
-fn a_session_is_kept_once_its_agent_speaks_in_it() {
-    let text = || Record::Text { body: "x".into(), reason: "".into() };
+fn a_session_is_kept_once_a_turn_of_it_went_well() {
+    let ended = |reason: &'static str| Record::TurnEnded { reason: reason.into(), body: "".into() };
     let it = &mut later();
     started(it, Some("a"));
-    assert!(!it.conversation.is_kept(), "an agent that dies at once is to begin anew");
-    told(it, text());
+    told(it, Record::Text { body: "no such session".into(), reason: "".into() });
+    told(it, ended("error"));
+    assert!(!it.conversation.is_kept(), "an agent that can't go on is to begin anew");
+    told(it, ended("end_turn"));
     assert!(it.conversation.is_kept());
 
     // One that names its session late is known by that in the next run.
@@ -65,9 +67,10 @@ fn a_session_is_kept_once_its_agent_speaks_in_it() {
     it.hear(NEW.as_bytes(), &mut said);
     let wish = said.wishes.remove(0);
     it.fulfilled(wish, Ok(()), &mut said);
-    told(it, text());
+    told(it, ended("end_turn"));
     assert!(!it.conversation.is_kept());
     told(it, Record::Session { id: "late".into() });
+    told(it, ended("end_turn"));
     let session = it.session.clone().unwrap();
     let kept = Kept { session: session.clone(), known_as: "late".to_owned() };
     assert_eq!(it.conversation.take(&session), Some(kept));

@@ -10,6 +10,7 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::unconstrained;
 use tokio::time::Instant;
 
 use self::violations::{Turns, Violation};
@@ -146,7 +147,10 @@ where
                 }
                 () = self.to_client.flush(), if self.to_client.has_work() => {}
                 () = self.to_agent.flush(), if self.to_agent.has_work() => {}
-                Some(decision) = self.decisions.next(), if !self.decisions.is_empty() => {
+                // One that the runtime's budget puts off would come behind those that let go of it.
+                Some(decision) = unconstrained(self.decisions.next()),
+                    if !self.decisions.is_empty() =>
+                {
                     if let Ok(decided) = decision
                         && let Err(error) = self.decided(decided)
                     {

@@ -11,13 +11,14 @@ use eisen_plugin::{Description, Direction, Extractor, Records, Usage, export_ext
 use serde_json::Value;
 
 /// One loop of turns.
-#[derive(Default)]
 pub struct CodexExecJson {
     /// What the next turn goes on with.
     thread: Option<String>,
+    /// Or may be: a new instance may take the place of one that died in the middle of a turn, and an
+    /// end that nobody waits for is nothing.
     is_running: bool,
     is_cancelled: bool,
-    /// Prompts whose process is not gone.
+    /// Prompts of this instance whose process is not gone.
     processes: usize,
     /// What Codex last complained of.
     complaint: Option<String>,
@@ -35,7 +36,13 @@ impl Extractor for CodexExecJson {
         match serde_json::from_str::<Value>(config) {
             Ok(Value::Object(config)) => match config.keys().next() {
                 Some(key) => Err(format!("`{key}` is no setting: this plugin has none")),
-                None => Ok(Self::default()),
+                None => Ok(Self {
+                    thread: None,
+                    is_running: true,
+                    is_cancelled: false,
+                    processes: 0,
+                    complaint: None,
+                }),
             },
             _ => Err("the configuration is no JSON object".to_owned()),
         }

@@ -59,6 +59,18 @@ fn a_failed_start_is_the_end_of_the_turn() {
     assert!(told.contains("turn-ended error Codex ended with status 127"), "{told}");
 }
 
+/// Nobody else can tell: the loop lives on.
+#[test]
+fn an_instance_that_comes_in_the_middle_of_a_turn_tells_its_end() {
+    let told = play::<CodexExecJson>(
+        "{}",
+        "start {\"cwd\":\"/\"}\n< {\"type\":\"exited\",\"status\":3}\n",
+    );
+    assert!(told.contains("turn-ended error Codex ended with status 3"), "{told}");
+    let again = "< {\"type\":\"exited\",\"status\":0}\n< {\"type\":\"exited\",\"status\":0}\n";
+    assert_eq!(play::<CodexExecJson>("{}", again).matches("turn-ended").count(), 1);
+}
+
 struct Agent {
     plugin: CodexExecJson,
     child: Child,

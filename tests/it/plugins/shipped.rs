@@ -1,4 +1,4 @@
-//! A plugin that ships, with an agent that plays what Claude says.
+//! Plugins that ship, with agents that play what Claude and Codex say.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -37,16 +37,19 @@ while read -r line; do
 done
 "#;
 
-/// Builds the plugin, which no test of this package depends on.
-fn library() -> PathBuf {
+/// Builds a plugin, which no test of this package depends on, and puts a copy on the stage.
+fn library(stage: &Stage, name: &str) -> PathBuf {
     let target = Path::new(EISEN_CORE).ancestors().nth(2).unwrap();
     let built = run(Command::new(env!("CARGO"))
-        .args(["build", "--locked", "-p", "eisen-plugin-claude-stream-json", "--target-dir"])
+        .args(["build", "--locked", "-p", &format!("eisen-plugin-{name}"), "--target-dir"])
         .arg(target)
         .current_dir(env!("CARGO_MANIFEST_DIR")));
     assert_eq!(built.code, 0, "{}", built.stderr);
-    let name = format!("libclaude_stream_json{}", std::env::consts::DLL_SUFFIX);
-    target.join("debug").join(name)
+    let file = format!("lib{}{}", name.replace('-', "_"), std::env::consts::DLL_SUFFIX);
+    let copy = stage.path(&file);
+    std::fs::copy(target.join("debug").join(file), &copy).unwrap();
+    super::scene::chmod(&copy, 0o755);
+    copy
 }
 
 /// Says whether it goes on with a session, until it is to die.
@@ -69,12 +72,9 @@ fn claude_goes_on_with_its_conversation_after_a_restart() {
     let readme = include_str!("../../../plugins/claude-stream-json/README.md");
     let (_, begins) = readme.split_once("command = [\"sh\", \"-c\", '").unwrap();
     let (begins, _) = begins.split_once('\'').unwrap();
-    let library = library();
     for isolation in ["in-process", "process"] {
         let stage = Stage::new();
-        let copy = stage.path("libclaude.so");
-        std::fs::copy(&library, &copy).unwrap();
-        super::scene::chmod(&copy, 0o755);
+        let copy = library(&stage, "claude-stream-json");
         let plugin = format!(
             "[[plugins]]\nname = \"claude\"\npath = {:?}\nisolation = {isolation:?}\n\
              config = {{ resumes = true }}",
@@ -103,12 +103,9 @@ fn claude_goes_on_with_its_conversation_after_a_restart() {
 
 #[test]
 fn claude_asks_before_each_tool_and_is_held_to_its_zone() {
-    let library = library();
     for isolation in ["in-process", "process"] {
         let stage = Stage::new();
-        let copy = stage.path("libclaude.so");
-        std::fs::copy(&library, &copy).unwrap();
-        super::scene::chmod(&copy, 0o755);
+        let copy = library(&stage, "claude-stream-json");
         let plugin = format!(
             "[[plugins]]\nname = \"claude-stream-json\"\npath = {:?}\nisolation = {isolation:?}",
             copy.display().to_string()
@@ -133,4 +130,61 @@ fn claude_asks_before_each_tool_and_is_held_to_its_zone() {
             line["type"] == "delta" && line["updates"][0]["path"] == "src/ui/app.ts"
         });
     }
+}
+
+/// One turn: with `wait` in its prompt, it fails once it is let; it waits for what stands beside it.
+const CODEX: &str = r#"#!/bin/sh
+input=$(cat)
+echo '{"type":"thread.started","thread_id":"t-1"}'
+echo '{"type":"turn.started"}'
+echo '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"on it"}}'
+case $input in *wait*) read -r line <"$0.go"; exit 3 ;; esac
+echo '{"type":"turn.completed"}'
+"#;
+
+/// The loop that starts Codex lives on: only its plugin can tell that the turn is over.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_codex_that_fails_after_its_plugin_did_leaves_nobody_waiting() {
+    let stage = Stage::new();
+    let copy = library(&stage, "codex-exec-json");
+    let plugin = format!(
+        "[[plugins]]\nname = \"codex\"\npath = {:?}\nisolation = \"process\"",
+        copy.display().to_string()
+    );
+    configure_with(&stage, &plugin, "codex", "");
+    let [turns, codex] = ["turns.sh", "codex"].map(|file| stage.path(file));
+    stage.file("turns.sh", include_str!("../../../plugins/codex-exec-json/turns.sh"));
+    stage.file("codex", CODEX);
+    super::scene::chmod(&codex, 0o755);
+    let begins = format!("exec sh -c \"$(cat {})\" {}", turns.display(), codex.display());
+    stage.file("agent.sh", &format!("{begins} exec --json\n"));
+    let go = stage.path("codex.go");
+    nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let team = stage.up();
+    let mut port = team.steer_when_ready(&["ui"]);
+    let params = json!({"agent_id": "ui", "text": "wait", "stream": true});
+    let prompt = port.ask("prompt", &params);
+    port.expect(&json!({"type": "rpc_progress", "id": prompt, "text": "on it"}));
+    kill_host(&copy);
+    std::fs::write(&go, "go\n").unwrap();
+    let why = port.answer(prompt).unwrap_err().to_string();
+    assert!(why.contains("Codex ended with status 3 before its turn did"), "{why}");
+    assert_eq!(port.prompt("ui", "do"), "on it");
+}
+
+/// Kills the child that a plugin runs in.
+#[cfg(target_os = "linux")]
+fn kill_host(library: &Path) {
+    use nix::sys::signal::{Signal, kill};
+    let words = ["plugin-host", library.to_str().unwrap()];
+    let is_host = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let said: Vec<_> = line.split(|&byte| byte == 0).skip(1).take(2).collect();
+        said == words.map(str::as_bytes)
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let pid = pids.into_iter().find(is_host).expect("the plugin runs in a child");
+    kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).unwrap();
 }

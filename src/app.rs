@@ -27,6 +27,7 @@ pub use environment::{DepthError, cache_folder, eisen_dir};
 pub use kernel::kernel;
 pub use limiting::how_limits_are_held;
 pub use observe::{ObserveOptions, observe};
+pub use plugins::{check_plugin, describe_plugin};
 pub use up::{UpOptions, load, read, up};
 
 /// Why a command ended without having done its work.

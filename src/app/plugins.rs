@@ -1,11 +1,12 @@
-//! Tries the plugins of a configuration before anything is started: each in a child, whatever its
-//! `isolation` is, so that what it does wrong is a sentence.
+//! Tries plugins, those of a configuration before anything is started: each in a child, whatever
+//! its `isolation` is, so that what it does wrong is a sentence.
 
 use std::cell::RefCell;
 use std::io;
+use std::path::Path;
 
 use crate::config::{Isolation, Plugin, TryOut};
-use crate::plugin;
+use crate::plugin::{self, Checked, Description};
 use crate::process::Launcher;
 
 /// Tries each plugin once, however often it is asked for.
@@ -22,15 +23,29 @@ pub(super) fn try_out() -> Box<TryOut> {
     })
 }
 
+/// Loads a library in a child, and returns what it says of itself, or why it can't be used.
+pub fn describe_plugin(library: &Path) -> Result<Description, String> {
+    trial(async |launcher| plugin::describe(launcher, library).await)
+}
+
+/// Runs its self-test too, and has it make an instance.
+pub fn check_plugin(library: &Path) -> Result<Checked, String> {
+    trial(async |launcher| plugin::check(launcher, library).await)
+}
+
 fn tried(plugin: &Plugin) -> Result<bool, String> {
-    let trial = || -> io::Result<Result<bool, String>> {
+    let Plugin { path, config, isolation, .. } = plugin;
+    let confined = *isolation == Isolation::Process;
+    trial(async |launcher| plugin::try_out(launcher, path, config, confined).await)
+}
+
+fn trial<T: Send>(of: impl AsyncFnOnce(Launcher) -> Result<T, String> + Send) -> Result<T, String> {
+    let trial = || -> io::Result<Result<T, String>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let launcher = Launcher::this_program()?;
-        let Plugin { path, config, isolation, .. } = plugin;
-        let confined = *isolation == Isolation::Process;
-        Ok(runtime.block_on(plugin::try_out(launcher, path, config, confined)))
+        Ok(runtime.block_on(of(launcher)))
     };
-    // Whoever reads a configuration may be in a runtime already.
+    // Whoever tries it may be in a runtime already.
     let outcome = std::thread::scope(|scope| scope.spawn(trial).join());
     match outcome {
         Ok(Ok(outcome)) => outcome,

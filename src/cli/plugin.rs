@@ -1,19 +1,18 @@
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use clap::{Args, Subcommand};
 
 use super::output;
 use crate::app::{self, Failure};
 use crate::config::plugin_folder;
-use crate::plugin::{self, Library};
+use crate::plugin::{self, Checked};
 
 const EXAMPLES: &str = "\
 Examples:
   eisen-core plugin check target/release/libclaude_stream_json.so
   eisen-core plugin list
 
-Exit codes: 0 done, 1 the plugin can't be used or fails its self-test, 2 wrong usage or
+Exit codes: 0 done, 1 a plugin can't be used or fails its self-test, 2 wrong usage or
 configuration.";
 
 /// Check and list extractor plugins, by which agents that don't speak ACP join a team
@@ -53,21 +52,24 @@ impl PluginArgs {
 }
 
 fn check(file: &Path) -> Result<u8, Failure> {
-    let loaded = Library::load(file).with_context(|| format!("{}", file.display()));
-    let library = loaded.map_err(Failure::Run)?;
-    let description = library.description();
-    let tests = match library.self_test() {
-        None => "it has none".to_owned(),
-        Some(Ok(())) => "passed".to_owned(),
-        Some(Err(why)) => {
-            let why = anyhow::anyhow!("its self-test failed: {}", output::tame(&why));
-            return Err(Failure::Run(why.context(format!("{}", file.display()))));
-        }
+    let failed = |why: String| {
+        let why = anyhow::anyhow!("{}", output::tame(&why));
+        Failure::Run(why.context(format!("{}", file.display())))
+    };
+    let Checked { description, self_test, instance } = app::check_plugin(file).map_err(failed)?;
+    let tests = match self_test {
+        None => "it has none",
+        Some(Ok(())) => "passed",
+        Some(Err(why)) => return Err(failed(format!("its self-test failed: {why}"))),
+    };
+    let instance = match instance {
+        Ok(()) => "made without `config`".to_owned(),
+        Err(why) => format!("not made without `config`: {}", output::tame(&why)),
     };
     output::print(format_args!(
         "{}\n  reads      {}\n  interface  {}\n  holds zones by its protocol  {}\n  \
-         can be prompted              {}\n  self-test  {tests}",
-        output::tame(&named(description)),
+         can be prompted              {}\n  self-test  {tests}\n  instance   {instance}",
+        output::tame(&named(&description)),
         output::tame(&description.protocols.join(", ")),
         plugin::INTERFACE,
         yes(description.gates),
@@ -96,16 +98,16 @@ fn list(folder: Option<PathBuf>, config: Option<&Path>) -> Result<u8, Failure> {
         ))
         .map(|()| 0);
     }
-    let lines: Vec<_> = found.iter().map(|path| line(path)).collect();
-    output::print(lines.join("\n")).map(|()| 0)
-}
-
-fn line(path: &Path) -> String {
-    let told = match Library::load(path) {
-        Ok(library) => named(library.description()),
-        Err(error) => format!("can't be used: {error}"),
-    };
-    format!("{}  {}", path.display(), output::tame(&told))
+    let mut code = 0;
+    for path in found {
+        let told = app::describe_plugin(&path).map(|description| named(&description));
+        let told = told.unwrap_or_else(|why| {
+            code = 1;
+            format!("can't be used: {why}")
+        });
+        output::print(format_args!("{}  {}", path.display(), output::tame(&told)))?;
+    }
+    Ok(code)
 }
 
 fn libraries(folder: &Path) -> Vec<PathBuf> {

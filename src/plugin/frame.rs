@@ -2,7 +2,9 @@
 //! request is a call; an answer a status, and then how much was read and the records, or why it
 //! failed.
 
-use super::library::MOST;
+use eisen_plugin::{Record, records};
+
+use super::library::{Description, MOST};
 use super::{Answer, Call};
 
 /// Bytes of a frame's head: the length of what follows.
@@ -85,6 +87,33 @@ pub(super) fn answered(mut body: Vec<u8>) -> Option<Result<Answer, String>> {
     Some(Ok(Answer { told: body, read }))
 }
 
+/// What a plugin is, as bytes of the first answer.
+pub(super) fn description(of: &Description) -> Vec<u8> {
+    let mut told = vec![u8::from(of.gates), u8::from(of.drives)];
+    let record = Record::Description {
+        name: of.name.as_str().into(),
+        version: of.version.as_str().into(),
+        protocols: of.protocols.iter().map(Into::into).collect(),
+    };
+    record.write(&mut told);
+    told
+}
+
+/// What a plugin is, from these bytes.
+pub(super) fn described(told: &[u8]) -> Option<Description> {
+    let (&[gates, drives], record) = told.split_first_chunk()?;
+    match records(record).next()?.ok()? {
+        Record::Description { name, version, protocols } => Some(Description {
+            name: name.into_owned(),
+            version: version.into_owned(),
+            protocols: protocols.into_iter().map(Into::into).collect(),
+            gates: gates == 1,
+            drives: drives == 1,
+        }),
+        _ => None,
+    }
+}
+
 fn finish(frame: &mut [u8]) {
     let length = counted(frame.len() - HEAD);
     frame[..HEAD].copy_from_slice(&length);
@@ -134,6 +163,20 @@ mod tests {
         for torn in [&[][..], &[DONE], &[DONE, 0, 0, 0]] {
             assert_eq!(answered(torn.to_vec()), None);
         }
+    }
+
+    #[test]
+    fn a_description_is_what_it_was() {
+        let made = Description {
+            name: "words".to_owned(),
+            version: String::new(),
+            protocols: vec!["one".to_owned(), "two".to_owned()],
+            gates: false,
+            drives: true,
+        };
+        let told = description(&made);
+        assert_eq!(described(&told), Some(made));
+        assert_eq!(described(&told[..told.len() - 1]), None);
     }
 
     proptest! {

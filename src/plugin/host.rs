@@ -1,4 +1,4 @@
-//! The child that a plugin runs in: `eisen-core plugin-host LIBRARY CONFIG`. Reads calls from its
+//! The child that a plugin runs in: `eisen-core plugin-host LIBRARY CONFIG ROLE`. Reads calls from its
 //! standard input, and answers on its standard output, until the input ends. It may read its
 //! library and those of the system, and nothing else.
 
@@ -14,8 +14,29 @@ use super::{Answer, Library, frame::LONGEST};
 /// The command by which this program is such a child.
 pub(super) const COMMAND: &str = "plugin-host";
 
-/// Behind its arguments: it may do whatever its user may.
-pub(super) const UNCONFINED: &str = "unconfined";
+/// What such a child is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// To serve an instance, within reach of nothing but libraries.
+    Confined,
+    /// The same, and it may do whatever its user may.
+    Unconfined,
+    /// To say of each step that a plugin takes whether it went well, unconfined.
+    Check,
+}
+
+impl Role {
+    const ALL: [Self; 3] = [Self::Confined, Self::Unconfined, Self::Check];
+
+    /// The last of its arguments.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Confined => "confined",
+            Self::Unconfined => "unconfined",
+            Self::Check => "check",
+        }
+    }
+}
 
 /// Serves an instance and ends, if this program was started for that.
 pub fn serve_if_asked() {
@@ -24,32 +45,40 @@ pub fn serve_if_asked() {
         return;
     }
     let (library, config) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
-    let is_confined = args.next().is_none_or(|word| word != UNCONFINED);
-    let served = serve(Path::new(&library), &config.to_string_lossy(), is_confined);
+    let word = args.next().unwrap_or_default();
+    let role = Role::ALL.into_iter().find(|role| word == role.word()).unwrap_or(Role::Confined);
+    let served = serve(Path::new(&library), &config.to_string_lossy(), role);
     std::process::exit(i32::from(served.is_err()))
 }
 
-/// Serves one instance. The first answer says whether there is one, and whether it gates.
-fn serve(library: &Path, config: &str, is_confined: bool) -> io::Result<()> {
+/// Serves one instance. The first answer says whether there is one, and describes it.
+fn serve(library: &Path, config: &str, role: Role) -> io::Result<()> {
     // What the plugin prints is no answer.
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     nix::unistd::dup2_stdout(io::stderr())?;
-    let confining = if is_confined { confined(library) } else { Ok(()) };
-    let opened = confining.map_err(|why| why.to_string()).and_then(|()| {
-        let library = Library::load(library).map_err(|error| error.to_string())?;
-        InProcess::new(&library, config)
-    });
-    let mut input = BufReader::new(io::stdin().lock());
-    let mut plugin = match opened {
-        Ok(plugin) => plugin,
-        Err(why) => {
-            output.write_all(&frame::answer(&Err(why)))?;
-            return output.flush();
-        }
+    let mut say = |outcome: Result<Vec<u8>, String>| {
+        let outcome = outcome.map(|told| Answer { told, read: 0 });
+        output.write_all(&frame::answer(&outcome))
     };
-    let told = vec![u8::from(plugin.gates())];
-    output.write_all(&frame::answer(&Ok(Answer { told, read: 0 })))?;
-    output.flush()?;
+    let confining = if role == Role::Confined { confined(library) } else { Ok(()) };
+    let confining = confining.map_err(|why| why.to_string());
+    let loaded = confining
+        .and_then(|()| Library::load(library).map_err(|error| error.to_string()))
+        .and_then(|library| match role {
+            Role::Check => Ok((library, None)),
+            _ => InProcess::new(&library, config).map(|plugin| (library, Some(plugin))),
+        });
+    let (library, plugin) = match loaded {
+        Ok(loaded) => loaded,
+        Err(why) => return say(Err(why)),
+    };
+    say(Ok(frame::description(library.description())))?;
+    let Some(mut plugin) = plugin else {
+        // What is there to be told of a test is that there is one.
+        say(library.self_test().map_or(Ok(Vec::new()), |outcome| outcome.map(|()| vec![1])))?;
+        return say(InProcess::new(&library, config).map(|_| Vec::new()));
+    };
+    let mut input = BufReader::new(io::stdin().lock());
     let mut body = Vec::new();
     loop {
         let mut head = [0; HEAD];
@@ -66,7 +95,6 @@ fn serve(library: &Path, config: &str, is_confined: bool) -> io::Result<()> {
         (&mut input).take(length as u64).read_to_end(&mut body)?;
         let call = frame::call(&body).ok_or(io::ErrorKind::InvalidData)?;
         output.write_all(&frame::answer(&plugin.answer(call)))?;
-        output.flush()?;
     }
 }
 

@@ -80,10 +80,6 @@ impl InProcess {
         Ok(Self { instance: library.instance(config)?, description })
     }
 
-    pub(super) fn gates(&self) -> bool {
-        self.description.gates
-    }
-
     /// Makes the call; what it puts is returned at once.
     pub(super) fn answer(&mut self, call: Call<'_>) -> Result<Answer, String> {
         let (instance, mut told, mut read) = (&mut self.instance, Vec::new(), 0);

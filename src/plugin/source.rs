@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::child::{Child, DEADLINE};
+use super::child::Child;
 use super::library::Library;
 use super::overdue::Watch;
 use super::reader::{InProcess, Reader};
+use super::running::DEADLINE;
 use crate::process::Launcher;
 
 /// An agent's plugin.

@@ -2,8 +2,21 @@
 
 use std::path::Path;
 
-use super::child::Child;
+use super::frame;
+use super::host::Role;
+use super::library::Description;
+use super::running::{Outcome, Running, Step};
 use crate::process::Launcher;
+
+/// What a check finds of a plugin that can be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Checked {
+    pub description: Description,
+    /// Why its self-test failed; None if it has none.
+    pub self_test: Option<Result<(), String>>,
+    /// Why it makes no instance without configuration: it may need one.
+    pub instance: Result<(), String>,
+}
 
 /// Loads a library in a child, and has it make an instance. Returns whether it can hold a zone by
 /// what its agent asks for; the error says in a sentence what keeps it from being used. In the child
@@ -14,7 +27,51 @@ pub async fn try_out(
     config: &str,
     confined: bool,
 ) -> Result<bool, String> {
-    let mut child = Child::new(launcher, library.to_owned(), config.to_owned());
-    child.confined = confined;
-    child.try_out().await.map_err(|error| error.to_string())
+    let role = if confined { Role::Confined } else { Role::Unconfined };
+    let (running, description) = loaded(&launcher, library, config, role).await?;
+    running.end().await;
+    Ok(description.gates)
+}
+
+/// Loads a library in a child, which may do what its user may, and returns what it says of itself;
+/// the error says why it can't be used.
+pub async fn describe(launcher: Launcher, library: &Path) -> Result<Description, String> {
+    let (running, description) = loaded(&launcher, library, "{}", Role::Check).await?;
+    running.end().await;
+    Ok(description)
+}
+
+/// Tries besides what its self-test says, and whether it makes an instance without configuration.
+pub async fn check(launcher: Launcher, library: &Path) -> Result<Checked, String> {
+    let (running, description) = loaded(&launcher, library, "{}", Role::Check).await?;
+    let (running, tested) = running.take(Step::SelfTest, &[]).await?;
+    let (running, made) = running.take(Step::Create, &[]).await?;
+    running.end().await;
+    let self_test = match tested {
+        Ok(answer) if answer.told.is_empty() => None,
+        tested => Some(tested.map(drop)),
+    };
+    Ok(Checked { description, self_test, instance: made.map(drop) })
+}
+
+async fn loaded(
+    launcher: &Launcher,
+    library: &Path,
+    config: &str,
+    role: Role,
+) -> Result<(Running, Description), String> {
+    let running = Running::start(launcher, library, config, role).await;
+    let running = running.map_err(|error| error.to_string())?;
+    let (running, loaded) = running.take(Step::Load, &[]).await?;
+    match described(loaded) {
+        Ok(description) => Ok((running, description)),
+        Err(why) => {
+            running.end().await;
+            Err(why)
+        }
+    }
+}
+
+fn described(loaded: Outcome) -> Result<Description, String> {
+    frame::described(&loaded?.told).ok_or_else(|| "its description is torn".to_owned())
 }

@@ -45,6 +45,13 @@ static void segfaults(void)
     *nowhere = 1;
 }
 
+static int loops(void)
+{
+    while (marked()) {
+    }
+    return 0;
+}
+
 static int32_t says(const char *text, const eisen_output *output)
 {
     eisen_field body = eisen_text(EISEN_BODY, text);
@@ -142,8 +149,12 @@ static int32_t misreads(void *instance, uint32_t direction, eisen_bytes line,
         abort();
     }
     if (begins(&line, "loop")) {
-        while (marked()) {
-        }
+        loops();
+    }
+    if (begins(&line, "last words") && marked()) {
+        puts("its last words");
+        fflush(stdout);
+        segfaults();
     }
     return observe(instance, direction, line, output);
 }
@@ -199,6 +210,22 @@ static int32_t miscreates(eisen_bytes config, void **instance, const eisen_outpu
 }
 #endif
 
+#ifdef DIES
+static int32_t dies(const eisen_output *output)
+{
+    segfaults();
+    return fails(output);
+}
+#endif
+
+#ifdef DESTROYS
+static void misdestroys(void *instance)
+{
+    DESTROYS;
+    destroy(instance);
+}
+#endif
+
 #ifdef NO_ENTRY
 #define eisen_plugin_entry other_entry
 const eisen_plugin *other_entry(const eisen_host *host);
@@ -240,6 +267,12 @@ const eisen_plugin *eisen_plugin_entry(const eisen_host *host)
 #endif
 #ifdef CREATE
     table.create = miscreates;
+#endif
+#ifdef DIES
+    table.DIES = dies;
+#endif
+#ifdef DESTROYS
+    table.destroy = misdestroys;
 #endif
     return &table;
 }

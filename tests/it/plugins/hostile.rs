@@ -59,14 +59,35 @@ fn what_it_prints_is_no_answer() {
         let team = team(&stage, &hostile(&stage, &[]), isolation, "");
         let mut port = team.steer_when_ready(&["ui"]);
         assert_eq!(port.prompt("ui", "say before;print;say after;done"), "beforeafter");
-        // What a child printed is read while it is called.
-        assert_eq!(port.prompt("ui", "say more;done"), "more");
         let ended = team.stop();
         let (printed, logged) = (ended.stdout, ended.stderr);
         let is_in = if isolation == "process" { logged } else { printed };
         assert!(is_in.contains("what nobody asked for"), "{isolation}: {is_in}");
         assert!(!is_in.contains("a plugin failed"), "{is_in}");
     }
+}
+
+#[test]
+fn what_it_prints_last_is_told() {
+    let stage = Stage::new();
+    let marker = stage.path("marker");
+    let flag = format!("-DMARKER=\"{}\"", marker.display());
+    let farewell = "-DDESTROYS=puts(\"its farewell\"),fflush(stdout)";
+    let team = team(&stage, &hostile(&stage, &[&flag, farewell]), "process", "");
+    let mut port = team.steer_when_ready(&["ui"]);
+    stage.file("marker", "");
+    let prompt = port.begin("ui", "say before;last words;say after;done");
+    loop {
+        let line = team.program.stderr.next().expect("the log ended");
+        assert!(!line.contains("a plugin failed"), "{line}");
+        if line.contains("its last words") {
+            break;
+        }
+    }
+    std::fs::remove_file(&marker).unwrap();
+    assert_eq!(port.said(prompt), "beforeafter");
+    let logged = team.stop().stderr;
+    assert!(logged.contains("its farewell"), "{logged}");
 }
 
 #[test]

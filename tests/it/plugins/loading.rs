@@ -25,7 +25,7 @@ fn a_plugin_is_checked_and_listed() {
             0,
             "plain 1.0.0\n  reads      plain words\n  interface  1\n  \
              holds zones by its protocol  yes\n  can be prompted              yes\n  \
-             self-test  it has none\n",
+             self-test  it has none\n  instance   made without `config`\n",
             ""
         )
     );
@@ -36,15 +36,58 @@ fn a_plugin_is_checked_and_listed() {
     assert_eq!((none.code, none.stdout), (0, listed));
 
     configure(&stage, &library, "process", "");
-    let other = compile(&stage, HOSTILE, "home/plugins/libodd.so", &["-DABI=0"]);
+    for (file, flags) in [
+        ("libcrash.so", &["-DCRASHES"][..]),
+        ("libdies.so", &["-DDIES=describe"]),
+        ("libodd.so", &["-DABI=0"]),
+        ("libpicky.so", &["-DCREATE=1"]),
+    ] {
+        compile(&stage, HOSTILE, &format!("home/plugins/{file}"), flags);
+    }
     let listed = stage.run(&["plugin", "list"]);
     let lines: Vec<_> = listed.stdout.lines().collect();
-    assert_eq!(lines[0], format!("{}  plain 1.0.0", library.display()));
-    assert!(
-        lines[1].starts_with(&format!("{}  can't be used: it is made for", other.display())),
-        "{lines:?}"
-    );
-    assert_eq!((listed.code, lines.len()), (0, 2));
+    let killed = "can't be used: its process was killed by signal 11 (SIGSEGV) as it was loaded";
+    let line = |file: &str, said| format!("{}  {said}", stage.path(file).display());
+    assert_eq!(lines[0], line("libwords.so", "plain 1.0.0"));
+    assert_eq!(lines[1], line("home/plugins/libcrash.so", killed));
+    assert_eq!(lines[2], line("home/plugins/libdies.so", killed));
+    assert!(lines[3].starts_with(&line("home/plugins/libodd.so", "can't be used: it is made for")));
+    assert_eq!(lines[4], line("home/plugins/libpicky.so", "plain 1.0.0"));
+    assert_eq!((listed.code, lines.len()), (1, 5));
+}
+
+#[test]
+fn a_check_outlives_what_it_checks() {
+    let stage = Stage::new();
+    for (flag, when) in [
+        ("-DCRASHES", "as it was loaded"),
+        ("-DDIES=describe", "as it was loaded"),
+        ("-DDIES=self_test", "in its self-test"),
+        ("-DCREATE=(segfaults(),0)", "as it made an instance"),
+    ] {
+        let library = compile(&stage, HOSTILE, "libdies.so", &[flag]);
+        let expected = format!("its process was killed by signal 11 (SIGSEGV) {when}");
+        assert_eq!(refused(&stage, &library), expected, "{flag}");
+    }
+}
+
+/// It may need some.
+#[test]
+fn a_plugin_that_makes_no_instance_without_configuration_passes() {
+    let stage = Stage::new();
+    let library = compile(&stage, HOSTILE, "libpicky.so", &["-DCREATE=1"]);
+    let checked = stage.run(&["plugin", "check", &library.display().to_string()]);
+    let told = "\n  instance   not made without `config`: it does not like that\n";
+    assert!(checked.code == 0 && checked.stdout.ends_with(told), "{}", checked.stdout);
+}
+
+/// Takes as long as the deadline.
+#[test]
+fn a_check_of_what_never_returns_ends() {
+    let stage = Stage::new();
+    let library = compile(&stage, HOSTILE, "libhangs.so", &["-DHANGS"]);
+    let expected = "it was not loaded within 10 s, and was ended";
+    assert_eq!(refused(&stage, &library), expected);
 }
 
 #[test]

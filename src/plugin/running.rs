@@ -1,0 +1,153 @@
+//! The process of a child: its pipes, its deadline, and what it prints. It answers one after the
+//! other the steps that it takes by itself, and then what it is asked.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::unix::pipe;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use super::frame::{self, HEAD, LONGEST_ANSWER};
+use super::host::{self, Role};
+use super::reader::Answer;
+use crate::process::{Command, Exit, Launcher, Process, SpawnError, Stdio, Stopped};
+
+/// How long it may take to answer; past that it is ended.
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
+
+/// How long it may take to end once nothing more is asked.
+const GRACE: Duration = Duration::from_secs(1);
+
+pub(super) struct Running {
+    process: Process,
+    requests: pipe::Sender,
+    answers: BufReader<pipe::Receiver>,
+    /// Ends once all is told that it printed.
+    log: JoinHandle<()>,
+}
+
+/// What an answer is waited for of.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    Load,
+    SelfTest,
+    Create,
+    Call,
+}
+
+/// What came of a step, or why it failed.
+pub(super) type Outcome = Result<Answer, String>;
+
+impl Running {
+    pub(super) async fn start(
+        launcher: &Launcher,
+        library: &Path,
+        config: &str,
+        role: Role,
+    ) -> Result<Self, SpawnError> {
+        let command = Command {
+            program: launcher.program().into(),
+            args: vec![host::COMMAND.into(), library.into(), config.into(), role.word().into()],
+            cwd: "/".into(),
+            env: std::collections::BTreeMap::new(),
+        };
+        let (process, Stdio { stdin, stdout, stderr }) = launcher.spawn(&command).await?;
+        let log = tokio::spawn(log(stderr));
+        Ok(Self { process, requests: stdin, answers: BufReader::new(stdout), log })
+    }
+
+    /// Sends a request, if there is one, and waits for the answer. The error says what became of
+    /// the process.
+    pub(super) async fn take(
+        mut self,
+        step: Step,
+        request: &[u8],
+    ) -> Result<(Self, Outcome), String> {
+        let Self { requests, answers, .. } = &mut self;
+        // Both at once: neither pipe holds a long line.
+        let asked = async { tokio::join!(requests.write_all(request), answer(answers)) };
+        match timeout(DEADLINE, asked).await {
+            Ok((Ok(()), Ok(outcome))) => Ok((self, outcome)),
+            Ok(_) => Err(step.died(self.end().await)),
+            Err(_) => {
+                self.end().await;
+                Err(format!("{} {} s, and was ended", step.late(), DEADLINE.as_secs()))
+            }
+        }
+    }
+
+    /// Ends it, once what it printed is told.
+    pub(super) async fn end(self) -> Exit {
+        let exit = self.process.kill().await;
+        told(self.log).await;
+        exit
+    }
+
+    /// Lets it destroy its instance and end.
+    pub(super) async fn leave(self) {
+        let Self { process, requests, answers, log } = self;
+        drop(requests);
+        match process.stop(GRACE, Duration::ZERO).await {
+            Stopped::OnEof(exit) if exit.success() => {}
+            Stopped::OnEof(exit) | Stopped::OnTerm(exit) => {
+                tracing::warn!(%exit, "a plugin's process failed as its instance was destroyed");
+            }
+            Stopped::Killed => {
+                tracing::warn!(
+                    "a plugin did not return from destroying its instance, and was ended"
+                );
+            }
+        }
+        drop(answers);
+        told(log).await;
+    }
+}
+
+impl Step {
+    fn died(self, exit: Exit) -> String {
+        match self {
+            Self::Load => format!("its process {exit} as it was loaded"),
+            Self::SelfTest => format!("its process {exit} in its self-test"),
+            Self::Create => format!("its process {exit} as it made an instance"),
+            Self::Call => format!("its process died: {exit}"),
+        }
+    }
+
+    fn late(self) -> &'static str {
+        match self {
+            Self::Load => "it was not loaded within",
+            Self::SelfTest => "its self-test did not end within",
+            Self::Create => "it made no instance within",
+            Self::Call => "it said nothing for",
+        }
+    }
+}
+
+/// Waits until all is told; what hangs in the kernel may never close its end.
+async fn told(log: JoinHandle<()>) {
+    let _ = timeout(DEADLINE, log).await;
+}
+
+/// Logs what a plugin says beside: who fills that pipe would wait for ever.
+async fn log(mut stderr: pipe::Receiver) {
+    let mut said = [0; 4096];
+    while let Ok(read @ 1..) = stderr.read(&mut said).await {
+        let said = String::from_utf8_lossy(&said[..read]);
+        tracing::warn!(said = %said.trim_end().escape_debug(), "a plugin");
+    }
+}
+
+/// Reads an answer; an error if there is none.
+async fn answer(from: &mut (impl AsyncReadExt + Unpin)) -> std::io::Result<Outcome> {
+    let mut head = [0; HEAD];
+    from.read_exact(&mut head).await?;
+    let length = u32::from_le_bytes(head) as usize;
+    if length > LONGEST_ANSWER {
+        return Err(std::io::ErrorKind::InvalidData.into());
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body).await?;
+    frame::answered(body).ok_or_else(|| std::io::ErrorKind::InvalidData.into())
+}

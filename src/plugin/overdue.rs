@@ -1,52 +1,150 @@
 //! Says when a call in this very process does not return. It keeps a thread of the runtime, and may
-//! keep all else from getting on: nothing but a thread of its own can be sure to say so.
+//! keep all else from getting on: nothing but a thread of its own can be sure to say so. There is
+//! one for all instances. It sleeps until something may be overdue, or while nothing is under way,
+//! so that a call wakes it once in that time and not each time.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often it is looked.
-const EVERY: Duration = Duration::from_secs(1);
+/// When a call is told that runs.
+const LONGEST: Duration = super::running::DEADLINE;
 
-/// Looks at the calls of one instance.
-pub(super) struct Watch(Arc<Mutex<Option<Instant>>>);
-
-impl Watch {
-    /// `name` is the plugin's; `longest` is when a call is told that runs.
-    pub(super) fn new(name: String, longest: Duration) -> Self {
-        let began = Arc::default();
-        let seen = Arc::downgrade(&began);
-        let watching = thread::Builder::new().name("plugin-watch".to_owned());
-        if let Err(error) = watching.spawn(move || watch(&name, longest, &seen)) {
-            tracing::warn!(%error, "a plugin is not watched");
+static WATCH: LazyLock<Option<Arc<Watch>>> = LazyLock::new(|| {
+    let watch = Arc::new(Watch::default());
+    let watching = Arc::clone(&watch);
+    let thread = thread::Builder::new().name("plugin-watch".to_owned());
+    match thread.spawn(move || watching.run(LONGEST, tell)) {
+        Ok(_) => Some(watch),
+        Err(error) => {
+            tracing::warn!(%error, "plugins are not watched");
+            None
         }
-        Self(began)
     }
+});
 
-    pub(super) fn during<T>(&self, call: impl FnOnce() -> T) -> T {
-        let set = |began| *self.0.lock().unwrap_or_else(PoisonError::into_inner) = began;
-        set(Some(Instant::now()));
-        let done = call();
-        set(None);
-        done
+/// Makes a call of the plugin `name` that is told if it does not return.
+pub(super) fn during<T>(name: &Arc<str>, what: &'static str, call: impl FnOnce() -> T) -> T {
+    match &*WATCH {
+        Some(watch) => watch.during(name, what, call),
+        None => call(),
     }
 }
 
-/// Tells each call once that runs for too long, until there is no instance any more.
-fn watch(name: &str, longest: Duration, calls: &Weak<Mutex<Option<Instant>>>) {
-    let mut told = None;
-    while let Some(calls) = calls.upgrade() {
-        let began = *calls.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(calls);
-        if began != told && began.is_some_and(|began| began.elapsed() >= longest) {
-            told = began;
-            tracing::error!(
-                plugin = name,
-                "a plugin has not returned for {} s, and the team may stand still: if it goes on so, \
-                 end it with SIGKILL, and let the plugin run with isolation = \"process\"",
-                longest.as_secs()
-            );
+#[derive(Default)]
+struct Watch {
+    calls: Mutex<Calls>,
+    begun: Condvar,
+}
+
+#[derive(Default)]
+struct Calls {
+    under_way: Vec<Underway>,
+    last: u64,
+    /// The thread sleeps until it is woken.
+    rests: bool,
+}
+
+struct Underway {
+    id: u64,
+    name: Arc<str>,
+    what: &'static str,
+    began: Instant,
+    is_told: bool,
+}
+
+impl Watch {
+    fn during<T>(&self, name: &Arc<str>, what: &'static str, call: impl FnOnce() -> T) -> T {
+        let id = self.begins(Underway {
+            id: 0,
+            name: Arc::clone(name),
+            what,
+            began: Instant::now(),
+            is_told: false,
+        });
+        let done = call();
+        self.calls().under_way.retain(|call| call.id != id);
+        done
+    }
+
+    fn begins(&self, call: Underway) -> u64 {
+        let mut calls = self.calls();
+        calls.last += 1;
+        let id = calls.last;
+        calls.under_way.push(Underway { id, ..call });
+        if std::mem::take(&mut calls.rests) {
+            self.begun.notify_one();
         }
-        thread::sleep(EVERY);
+        id
+    }
+
+    /// Tells each call once that runs for `longest`.
+    fn run(&self, longest: Duration, tell: impl Fn(&str, &'static str, Duration)) -> ! {
+        let mut calls = self.calls();
+        loop {
+            let now = Instant::now();
+            for call in calls.under_way.iter_mut().filter(|call| !call.is_told) {
+                if now - call.began >= longest {
+                    call.is_told = true;
+                    tell(&call.name, call.what, longest);
+                }
+            }
+            let waiting = calls.under_way.iter().filter(|call| !call.is_told);
+            let next = waiting.map(|call| longest.saturating_sub(now - call.began)).min();
+            calls.rests = next.is_none();
+            calls = match next {
+                Some(time) => {
+                    let woken = self.begun.wait_timeout(calls, time);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.begun.wait(calls).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn tell(name: &str, what: &'static str, longest: Duration) {
+    tracing::error!(
+        plugin = name,
+        call = what,
+        "a plugin has not returned for {} s, and the team may stand still: if it goes on so, end it \
+         with SIGKILL, and let the plugin run with isolation = \"process\"",
+        longest.as_secs()
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// A call is told while it runs, once, and the next one too, though nothing ran in between.
+    #[test]
+    fn each_call_that_does_not_return_is_told_once() {
+        let watch = Arc::new(Watch::default());
+        let (telling, told) = mpsc::channel();
+        let watching = Arc::clone(&watch);
+        thread::spawn(move || {
+            watching.run(Duration::from_millis(1), move |name, what, _| {
+                telling.send(format!("{name} {what}")).unwrap();
+            });
+        });
+        let name: Arc<str> = "words".into();
+        watch.during(&name, "create", || assert_eq!(told.recv().unwrap(), "words create"));
+        for what in ["gate", "destroy"] {
+            let (inner, outer) = (format!("words {what}"), "words read");
+            watch.during(&name, "read", || {
+                assert_eq!(told.recv().unwrap(), outer);
+                watch.during(&name, what, || assert_eq!(told.recv().unwrap(), inner));
+            });
+        }
+        assert!(told.try_recv().is_err());
     }
 }

@@ -1,11 +1,13 @@
 //! One instance of a plugin, wherever it runs.
 
+use std::sync::Arc;
+
 use eisen_plugin::{Record, records};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::library::{Description, Instance, Library};
-use super::overdue::Watch;
+use super::overdue;
 use crate::line::{content, lines};
 
 /// Bytes of records after which the rest of a block waits for the next call: lines are short, and
@@ -39,6 +41,20 @@ pub enum Call<'a> {
     Allow {
         id: &'a str,
     },
+}
+
+impl Call<'_> {
+    /// The function of the plugin that answers it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Read { .. } | Self::Sent { .. } => "observe",
+            Self::Deny { .. } => "deny",
+            Self::Start { .. } => "start",
+            Self::Prompt { .. } => "prompt",
+            Self::Cancel => "cancel",
+            Self::Allow { .. } => "allow",
+        }
+    }
 }
 
 /// What comes of a call.
@@ -111,11 +127,37 @@ impl InProcess {
     }
 }
 
-impl Reader for (InProcess, Watch) {
+/// One in the supervisor's process, of which it is told what does not return.
+pub(super) struct Watched {
+    /// Until it is destroyed.
+    plugin: Option<InProcess>,
+    name: Arc<str>,
+}
+
+impl Watched {
+    /// `name` is the plugin's in the configuration.
+    pub(super) fn new(library: &Library, name: &str, config: &str) -> Result<Self, String> {
+        let name = name.into();
+        let plugin = overdue::during(&name, "create", || InProcess::new(library, config))?;
+        Ok(Self { plugin: Some(plugin), name })
+    }
+}
+
+impl Reader for Watched {
     fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, CallError>> {
-        let (plugin, watch) = self;
-        let answer = watch.during(|| plugin.answer(call));
+        let Self { plugin, name } = self;
+        let answer = plugin.as_mut().map_or_else(
+            || Err("it is destroyed".to_owned()),
+            |plugin| overdue::during(name, call.name(), || plugin.answer(call)),
+        );
         std::future::ready(answer.map_err(CallError::Failed)).boxed()
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let plugin = self.plugin.take();
+        overdue::during(&self.name, "destroy", || drop(plugin));
     }
 }
 

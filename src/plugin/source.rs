@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use super::child::Child;
 use super::library::Library;
-use super::overdue::Watch;
-use super::reader::{InProcess, Reader};
-use super::running::DEADLINE;
+use super::reader::{Reader, Watched};
 use crate::process::Launcher;
 
 /// An agent's plugin.
@@ -31,10 +29,7 @@ impl Source {
     /// Makes an instance; a child starts with its first call, by the launcher.
     pub fn instance(&self, launcher: Launcher) -> Result<Box<dyn Reader>, String> {
         Ok(match &self.place {
-            Place::InProcess(library) => {
-                let plugin = InProcess::new(library, &self.config)?;
-                Box::new((plugin, Watch::new(self.name.clone(), DEADLINE)))
-            }
+            Place::InProcess(library) => Box::new(Watched::new(library, &self.name, &self.config)?),
             Place::Child(path) => Box::new(Child::new(launcher, path.clone(), self.config.clone())),
         })
     }

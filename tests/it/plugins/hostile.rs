@@ -235,15 +235,47 @@ fn one_that_never_returns_to_the_supervisor_is_told() {
     let mut port = team.steer_when_ready(&["ui"]);
     stage.file("marker", "");
     let prompt = port.begin("ui", "say before;loop;say after;done");
+    stands_still(&team, "observe");
+    std::fs::remove_file(&marker).unwrap();
+    assert_eq!(port.said(prompt), "beforeafter");
+}
+
+/// Each takes as long as the deadline.
+#[test]
+fn one_that_never_gets_made_is_told() {
+    never_returns("-DCREATE=loops()", "create");
+}
+
+#[test]
+fn one_that_never_gets_destroyed_is_told() {
+    never_returns("-DDESTROYS=loops()", "destroy");
+}
+
+/// Restarts an agent whose plugin does not return then, until it may.
+fn never_returns(flag: &str, call: &str) {
+    let stage = Stage::new();
+    let marker = stage.path("marker");
+    let marks = format!("-DMARKER=\"{}\"", marker.display());
+    let team = team(&stage, &hostile(&stage, &[&marks, flag]), "in-process", "");
+    let mut port = team.steer_when_ready(&["ui"]);
+    stage.file("marker", "");
+    let restart = port.ask("restart_agent", &json!({"agent_id": "ui"}));
+    stands_still(&team, call);
+    std::fs::remove_file(&marker).unwrap();
+    port.answer(restart).unwrap();
+    port.agent_is("ui", "ready");
+}
+
+/// Reads the log until a call in the supervisor takes too long.
+fn stands_still(team: &Team, call: &str) {
     let told = "a plugin has not returned for 10 s, and the team may stand still";
     loop {
         let line = team.program.stderr.next().expect("the log ended");
         if line.contains(told) {
-            break assert!(line.contains("isolation = \"process\""), "{line}");
+            assert!(line.contains("isolation = \"process\""), "{line}");
+            return assert!(line.contains(&format!("call=\"{call}\"")), "{line}");
         }
     }
-    std::fs::remove_file(&marker).unwrap();
-    assert_eq!(port.said(prompt), "beforeafter");
 }
 
 /// An agent that waits for an answer that its plugin can't give would wait for good.

@@ -64,13 +64,13 @@ fn check(file: &Path) -> Result<u8, Failure> {
     };
     let instance = match instance {
         Ok(()) => "made without `config`".to_owned(),
-        Err(why) => format!("not made without `config`: {}", output::tame(&why)),
+        Err(why) => format!("not made without `config`: {}", output::plain(&why)),
     };
     output::print(format_args!(
         "{}\n  reads      {}\n  interface  {}\n  holds zones by its protocol  {}\n  \
          can be prompted              {}\n  self-test  {tests}\n  instance   {instance}",
-        output::tame(&named(&description)),
-        output::tame(&description.protocols.join(", ")),
+        output::plain(&named(&description)),
+        output::plain(&description.protocols.join(", ")),
         plugin::INTERFACE,
         yes(description.gates),
         yes(description.drives),
@@ -105,7 +105,7 @@ fn list(folder: Option<PathBuf>, config: Option<&Path>) -> Result<u8, Failure> {
             code = 1;
             format!("can't be used: {why}")
         });
-        output::print(format_args!("{}  {}", path.display(), output::tame(&told)))?;
+        output::print(format_args!("{}  {}", path.display(), output::plain(&told)))?;
     }
     Ok(code)
 }

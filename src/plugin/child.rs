@@ -51,8 +51,7 @@ impl Child {
         sleep(self.wait).await;
         self.wait = (self.wait * 2).clamp(BACKOFF[0], BACKOFF[1]);
         let Self { launcher, library, config, .. } = self;
-        let running = Running::start(launcher, library, config, Role::Confined).await;
-        let running = running.map_err(|error| error.to_string())?;
+        let running = Running::start(launcher, library, config, Role::Confined).await?;
         let (running, loaded) = running.take(Step::Load, &[]).await?;
         match loaded {
             Ok(_) => Ok(running),

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::frame::{self, HEAD, LONGEST_ANSWER};
 use super::host::{self, Role};
 use super::reader::Answer;
-use crate::process::{Command, Exit, Launcher, Process, SpawnError, Stdio, Stopped};
+use crate::process::{Command, Exit, Launcher, Process, Stdio, Stopped};
 
 /// How long it may take to answer; past that it is ended.
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
@@ -41,19 +41,23 @@ pub(super) enum Step {
 pub(super) type Outcome = Result<Answer, String>;
 
 impl Running {
+    /// Starts it; its first answer is that of loading the library.
     pub(super) async fn start(
         launcher: &Launcher,
         library: &Path,
         config: &str,
         role: Role,
-    ) -> Result<Self, SpawnError> {
+    ) -> Result<Self, String> {
+        // It has another folder.
+        let library = std::path::absolute(library).map_err(|error| error.to_string())?;
         let command = Command {
             program: launcher.program().into(),
             args: vec![host::COMMAND.into(), library.into(), config.into(), role.word().into()],
             cwd: "/".into(),
             env: std::collections::BTreeMap::new(),
         };
-        let (process, Stdio { stdin, stdout, stderr }) = launcher.spawn(&command).await?;
+        let (process, Stdio { stdin, stdout, stderr }) =
+            launcher.spawn(&command).await.map_err(|error| error.to_string())?;
         let log = tokio::spawn(log(stderr));
         Ok(Self { process, requests: stdin, answers: BufReader::new(stdout), log })
     }

@@ -60,8 +60,7 @@ async fn loaded(
     config: &str,
     role: Role,
 ) -> Result<(Running, Description), String> {
-    let running = Running::start(launcher, library, config, role).await;
-    let running = running.map_err(|error| error.to_string())?;
+    let running = Running::start(launcher, library, config, role).await?;
     let (running, loaded) = running.take(Step::Load, &[]).await?;
     match described(loaded) {
         Ok(description) => Ok((running, description)),

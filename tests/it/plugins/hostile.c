@@ -210,6 +210,14 @@ static int32_t miscreates(eisen_bytes config, void **instance, const eisen_outpu
 }
 #endif
 
+#ifdef NAMED
+static int32_t is_named(const eisen_output *output)
+{
+    eisen_field fields[] = {eisen_text(EISEN_NAME, NAMED), eisen_text(EISEN_VERSION, "2")};
+    return eisen_put(output, EISEN_DESCRIPTION, fields, COUNT(fields));
+}
+#endif
+
 #ifdef DIES
 static int32_t dies(const eisen_output *output)
 {
@@ -267,6 +275,9 @@ const eisen_plugin *eisen_plugin_entry(const eisen_host *host)
 #endif
 #ifdef CREATE
     table.create = miscreates;
+#endif
+#ifdef NAMED
+    table.describe = is_named;
 #endif
 #ifdef DIES
     table.DIES = dies;

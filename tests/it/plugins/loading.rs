@@ -18,7 +18,7 @@ fn refused(stage: &Stage, file: &Path) -> String {
 fn a_plugin_is_checked_and_listed() {
     let stage = Stage::new();
     let library = compile(&stage, PLAIN, "libwords.so", &[]);
-    let checked = stage.run(&["plugin", "check", &library.display().to_string()]);
+    let checked = stage.run(&["plugin", "check", "libwords.so"]);
     assert_eq!(
         (checked.code, checked.stdout.as_str(), checked.stderr.as_str()),
         (
@@ -40,7 +40,7 @@ fn a_plugin_is_checked_and_listed() {
         ("libcrash.so", &["-DCRASHES"][..]),
         ("libdies.so", &["-DDIES=describe"]),
         ("libodd.so", &["-DABI=0"]),
-        ("libpicky.so", &["-DCREATE=1"]),
+        ("libpicky.so", &["-DCREATE=1", "-DNAMED=\"odd\\nname\""]),
     ] {
         compile(&stage, HOSTILE, &format!("home/plugins/{file}"), flags);
     }
@@ -52,7 +52,7 @@ fn a_plugin_is_checked_and_listed() {
     assert_eq!(lines[1], line("home/plugins/libcrash.so", killed));
     assert_eq!(lines[2], line("home/plugins/libdies.so", killed));
     assert!(lines[3].starts_with(&line("home/plugins/libodd.so", "can't be used: it is made for")));
-    assert_eq!(lines[4], line("home/plugins/libpicky.so", "plain 1.0.0"));
+    assert_eq!(lines[4], line("home/plugins/libpicky.so", "odd name 2"));
     assert_eq!((listed.code, lines.len()), (1, 5));
 }
 

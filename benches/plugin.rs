@@ -7,7 +7,8 @@
 //! awaited before the next is read. In a child that is mostly waking it, and more so where it sleeps
 //! on another core (`taskset -c 0` keeps both on one). The stream is an agent that writes each line
 //! by itself, as fast as it is taken, read and translated as in a team: what it wrote meanwhile is
-//! the next block.
+//! the next block. A line alone comes while all is asleep, as most do of an agent that thinks: told
+//! is how long it takes from the agent's pipe to its client.
 //!
 //! The library is built along with the bench, and lies beside it.
 
@@ -21,10 +22,13 @@ use eisen_core::line::{content, lines};
 use eisen_core::plugin::{Call, Conversation, Library, Place, Reader, Source, Translator};
 use eisen_core::process::Launcher;
 use eisen_plugin::{Direction, Extractor, Records};
-use tokio::io::{AsyncWriteExt, duplex, sink, split};
+use tokio::io::{
+    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, duplex, sink, split,
+};
 use tokio::net::unix::pipe;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
+use tokio::time::sleep;
 
 /// Turns of each way, the first of which warms up.
 const TURNS: usize = 60;
@@ -33,6 +37,14 @@ const TURNS: usize = 60;
 const TURN: usize = 1024 * 1024;
 
 const BLOCK: usize = 64 * 1024;
+
+/// Lines that come alone, and what lies between two of them.
+const ALONE: usize = 2000;
+const QUIET: Duration = Duration::from_millis(1);
+
+/// A piece of what an agent says.
+const PIECE: &str = r#"{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"is what the shop sells"}},"session_id":"8f2b","parent_tool_use_id":null,"uuid":"5d3c"}
+"#;
 
 const TRANSCRIPT: &str = include_str!("../plugins/claude-stream-json/tests/partial.transcript");
 
@@ -71,6 +83,17 @@ impl Bench {
         }
         let [inside, child] = self.stream().await;
         println!("{:<22} {:>12} {:>14} {:>22.2}", "as a stream, a line", "", "", child / inside);
+        let [inside, child] = self.alone().await;
+        println!(
+            "{:<22} {:>12} {:>14} {:>22}",
+            "alone, a line, µs", "", "in-process", "in a child"
+        );
+        for (name, share) in [("  half within", 50), ("  99 of 100 within", 99)] {
+            let [inside, child] = [&inside, &child].map(|times| times[times.len() * share / 100]);
+            let more = child.saturating_sub(inside);
+            let [inside, child, more] = [inside, child, more].map(|time| time.as_micros());
+            println!("{name:<22} {:>12} {inside:>14} {:>22}", "", format!("{child} (+{more})"));
+        }
         self.launcher.drained().await;
     }
 
@@ -96,6 +119,26 @@ impl Bench {
         times.map(median)
     }
 
+    /// How long lines take that come alone, in both places, the quickest first.
+    async fn alone(&self) -> [Vec<Duration>; 2] {
+        let [inside, child] = self.instances().map(Talk::begin);
+        let mut talks = [inside.await, child.await];
+        let mut times = [const { Vec::new() }; 2];
+        for _ in 0..ALONE {
+            for (talk, times) in talks.iter_mut().zip(&mut times) {
+                sleep(QUIET).await;
+                let begun = Instant::now();
+                talk.agent.write_all(PIECE.as_bytes()).unwrap();
+                talk.hear("session/update").await;
+                times.push(begun.elapsed());
+            }
+        }
+        times.each_mut().map(|times| {
+            times.sort();
+            std::mem::take(times)
+        })
+    }
+
     /// Nanoseconds until all is translated, in both places.
     async fn stream(&self) -> [f64; 2] {
         let mut times = [const { Vec::new() }; 2];
@@ -103,14 +146,7 @@ impl Bench {
             for (mut reader, times) in self.instances().into_iter().zip(&mut times) {
                 // A child starts with its first call.
                 reader.call(Call::Read { block: b"" }).await.unwrap();
-                let concern = watch::Sender::new(None);
-                let translator = Translator::new(
-                    "claude".to_owned(),
-                    None,
-                    Conversation::default(),
-                    reader,
-                    concern,
-                );
+                let translator = translator(reader);
                 let (mut client, relay) = duplex(BLOCK);
                 client.write_all(NEW_SESSION.as_bytes()).await.unwrap();
                 let (requests, _answers) = split(relay);
@@ -137,6 +173,40 @@ impl Bench {
             source.instance(self.launcher.clone()).unwrap()
         })
     }
+}
+
+/// An agent, and what its client hears of it.
+struct Talk {
+    agent: std::io::PipeWriter,
+    client: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    /// The agent would be alone without its client.
+    _requests: tokio::io::WriteHalf<DuplexStream>,
+}
+
+impl Talk {
+    async fn begin(reader: Box<dyn Reader>) -> Self {
+        let (client, relay) = duplex(BLOCK);
+        let (from_agent, agent) = std::io::pipe().unwrap();
+        let from_agent = pipe::Receiver::from_owned_fd(from_agent.into()).unwrap();
+        let run = translator(reader);
+        tokio::spawn(run.run((from_agent, sink()), split(relay), |why| panic!("{why}")));
+        let (client, mut requests) = split(client);
+        requests.write_all(NEW_SESSION.as_bytes()).await.unwrap();
+        let client = BufReader::new(client).lines();
+        let mut talk = Self { agent, client, _requests: requests };
+        talk.hear("sessionId").await;
+        talk
+    }
+
+    async fn hear(&mut self, what: &str) {
+        let line = self.client.next_line().await.unwrap().unwrap();
+        assert!(line.contains(what), "{line}");
+    }
+}
+
+fn translator(reader: Box<dyn Reader>) -> Translator {
+    let concern = watch::Sender::new(None);
+    Translator::new("claude".to_owned(), None, Conversation::default(), reader, concern)
 }
 
 /// What a place does with a block, without any border.

@@ -76,7 +76,14 @@ fn serve(library: &Path, config: &str, role: Role) -> io::Result<()> {
     let Some(mut plugin) = plugin else {
         // What is there to be told of a test is that there is one.
         say(library.self_test().map_or(Ok(Vec::new()), |outcome| outcome.map(|()| vec![1])))?;
-        return say(InProcess::new(&library, config).map(|_| Vec::new()));
+        return match InProcess::new(&library, config) {
+            Ok(plugin) => {
+                say(Ok(Vec::new()))?;
+                drop(plugin);
+                say(Ok(Vec::new()))
+            }
+            Err(why) => say(Err(why)),
+        };
     };
     let mut input = BufReader::new(io::stdin().lock());
     let mut body = Vec::new();

@@ -34,6 +34,7 @@ pub(super) enum Step {
     Load,
     SelfTest,
     Create,
+    Destroy,
     Call,
 }
 
@@ -115,6 +116,7 @@ impl Step {
             Self::Load => format!("its process {exit} as it was loaded"),
             Self::SelfTest => format!("its process {exit} in its self-test"),
             Self::Create => format!("its process {exit} as it made an instance"),
+            Self::Destroy => format!("its process {exit} as it destroyed its instance"),
             Self::Call => format!("its process died: {exit}"),
         }
     }
@@ -124,6 +126,7 @@ impl Step {
             Self::Load => "it was not loaded within",
             Self::SelfTest => "its self-test did not end within",
             Self::Create => "it made no instance within",
+            Self::Destroy => "it did not destroy its instance within",
             Self::Call => "it said nothing for",
         }
     }

@@ -45,7 +45,10 @@ pub async fn describe(launcher: Launcher, library: &Path) -> Result<Description,
 pub async fn check(launcher: Launcher, library: &Path) -> Result<Checked, String> {
     let (running, description) = loaded(&launcher, library, "{}", Role::Check).await?;
     let (running, tested) = running.take(Step::SelfTest, &[]).await?;
-    let (running, made) = running.take(Step::Create, &[]).await?;
+    let (mut running, made) = running.take(Step::Create, &[]).await?;
+    if made.is_ok() {
+        (running, _) = running.take(Step::Destroy, &[]).await?;
+    }
     running.end().await;
     let self_test = match tested {
         Ok(answer) if answer.told.is_empty() => None,

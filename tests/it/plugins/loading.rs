@@ -64,6 +64,7 @@ fn a_check_outlives_what_it_checks() {
         ("-DDIES=describe", "as it was loaded"),
         ("-DDIES=self_test", "in its self-test"),
         ("-DCREATE=(segfaults(),0)", "as it made an instance"),
+        ("-DDESTROYS=segfaults()", "as it destroyed its instance"),
     ] {
         let library = compile(&stage, HOSTILE, "libdies.so", &[flag]);
         let expected = format!("its process was killed by signal 11 (SIGSEGV) {when}");

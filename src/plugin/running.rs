@@ -97,7 +97,7 @@ impl Running {
         match process.stop(GRACE, Duration::ZERO).await {
             Stopped::OnEof(exit) if exit.success() => {}
             Stopped::OnEof(exit) | Stopped::OnTerm(exit) => {
-                tracing::warn!(%exit, "a plugin's process failed as its instance was destroyed");
+                tracing::warn!(%exit, "a plugin's process did not live to end with its run");
             }
             Stopped::Killed => {
                 tracing::warn!(

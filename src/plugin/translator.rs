@@ -172,7 +172,12 @@ impl Translator {
             Wish::Deny { ask, why } => Call::Deny { id: ask, why },
             Wish::Allow { ask } => Call::Allow { id: ask },
         };
-        let told = self.call(call).await;
+        let mut told = self.call(call).await;
+        // It may have died of something else, long ago: the one in its place can do it as well.
+        if let Err(CallError::Lost(why)) = &told {
+            self.went_wrong(why)?;
+            told = self.call(call).await;
+        }
         let failed = told.as_ref().err().map(ToString::to_string);
         self.take(told, said)?;
         if wish == Wish::Cancel && said.to_agent.is_empty() {

@@ -2,10 +2,8 @@
 
 use serde_json::json;
 
-use super::scene::{PLAIN, compile, team};
+use super::scene::{HOLD, PLAIN, compile, team};
 use crate::harness::Stage;
-
-const HOLD: &str = "[orchestrator]\non_block = \"hold\"";
 
 #[test]
 fn its_agent_is_prompted_held_and_answered() {

@@ -17,6 +17,7 @@ done
 
 pub(super) const PLAIN: &str = "examples/plugin-c/plain.c";
 pub(super) const HOSTILE: &str = "tests/it/plugins/hostile.c";
+pub(super) const HOLD: &str = "[orchestrator]\non_block = \"hold\"";
 
 /// Compiles a plugin against its header into a file of the stage, which is named by `to`.
 pub(super) fn compile(stage: &Stage, source: &str, to: &str, flags: &[&str]) -> PathBuf {
@@ -33,6 +34,10 @@ pub(super) fn compile(stage: &Stage, source: &str, to: &str, flags: &[&str]) -> 
     assert_eq!(compiled.code, 0, "{}", compiled.stderr);
     chmod(&library, 0o755);
     library
+}
+
+pub(super) fn hostile(stage: &Stage, flags: &[&str]) -> PathBuf {
+    compile(stage, HOSTILE, "libhostile.so", flags)
 }
 
 pub(super) fn chmod(path: &Path, mode: u32) {
@@ -66,4 +71,30 @@ pub(super) fn configure_with(stage: &Stage, plugins: &str, protocol: &str, keys:
 pub(super) fn team(stage: &Stage, library: &Path, isolation: &str, keys: &str) -> Team {
     configure(stage, library, isolation, keys);
     stage.up()
+}
+
+/// Reads the log until a plugin failed in this way.
+pub(super) fn failed(team: &Team, why: &str) {
+    loop {
+        let line = team.program.stderr.next().expect("the log ended");
+        if line.contains("a plugin failed") {
+            return assert!(line.contains(why), "{line}");
+        }
+    }
+}
+
+/// Kills the child that a plugin runs in.
+#[cfg(target_os = "linux")]
+pub(super) fn kill_host(library: &Path) {
+    use nix::sys::signal::{Signal, kill};
+    let words = ["plugin-host", library.to_str().unwrap()];
+    let is_host = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let said: Vec<_> = line.split(|&byte| byte == 0).skip(1).take(2).collect();
+        said == words.map(str::as_bytes)
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let pid = pids.into_iter().find(is_host).expect("the plugin runs in a child");
+    kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).unwrap();
 }

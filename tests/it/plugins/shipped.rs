@@ -166,25 +166,9 @@ fn a_codex_that_fails_after_its_plugin_did_leaves_nobody_waiting() {
     let params = json!({"agent_id": "ui", "text": "wait", "stream": true});
     let prompt = port.ask("prompt", &params);
     port.expect(&json!({"type": "rpc_progress", "id": prompt, "text": "on it"}));
-    kill_host(&copy);
+    super::scene::kill_host(&copy);
     std::fs::write(&go, "go\n").unwrap();
     let why = port.answer(prompt).unwrap_err().to_string();
     assert!(why.contains("Codex ended with status 3 before its turn did"), "{why}");
     assert_eq!(port.prompt("ui", "do"), "on it");
-}
-
-/// Kills the child that a plugin runs in.
-#[cfg(target_os = "linux")]
-fn kill_host(library: &Path) {
-    use nix::sys::signal::{Signal, kill};
-    let words = ["plugin-host", library.to_str().unwrap()];
-    let is_host = |pid: &i32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let said: Vec<_> = line.split(|&byte| byte == 0).skip(1).take(2).collect();
-        said == words.map(str::as_bytes)
-    };
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let pid = pids.into_iter().find(is_host).expect("the plugin runs in a child");
-    kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).unwrap();
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -20,7 +20,12 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 /// How long it may take to end once nothing more is asked.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Bytes of what it prints that are told as one line.
+const LONGEST_LINE: u64 = 4096;
+
 pub(super) struct Running {
+    /// The file of the library.
+    library: String,
     process: Process,
     requests: pipe::Sender,
     answers: BufReader<pipe::Receiver>,
@@ -51,6 +56,7 @@ impl Running {
     ) -> Result<Self, String> {
         // It has another folder.
         let library = std::path::absolute(library).map_err(|error| error.to_string())?;
+        let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let command = Command {
             program: launcher.program().into(),
             args: vec![host::COMMAND.into(), library.into(), config.into(), role.word().into()],
@@ -59,8 +65,8 @@ impl Running {
         };
         let (process, Stdio { stdin, stdout, stderr }) =
             launcher.spawn(&command).await.map_err(|error| error.to_string())?;
-        let log = tokio::spawn(log(stderr));
-        Ok(Self { process, requests: stdin, answers: BufReader::new(stdout), log })
+        let log = tokio::spawn(log(stderr, name.clone()));
+        Ok(Self { library: name, process, requests: stdin, answers: BufReader::new(stdout), log })
     }
 
     /// Sends a request, if there is one, and waits for the answer. The error says what became of
@@ -92,15 +98,16 @@ impl Running {
 
     /// Lets it destroy its instance and end.
     pub(super) async fn leave(self) {
-        let Self { process, requests, answers, log } = self;
+        let Self { library, process, requests, answers, log } = self;
         drop(requests);
         match process.stop(GRACE, Duration::ZERO).await {
             Stopped::OnEof(exit) if exit.success() => {}
             Stopped::OnEof(exit) | Stopped::OnTerm(exit) => {
-                tracing::warn!(%exit, "a plugin's process did not live to end with its run");
+                tracing::warn!(library, %exit, "a plugin's process did not live to end with its run");
             }
             Stopped::Killed => {
                 tracing::warn!(
+                    library,
                     "a plugin did not return from destroying its instance, and was ended"
                 );
             }
@@ -137,12 +144,15 @@ async fn told(log: JoinHandle<()>) {
     let _ = timeout(DEADLINE, log).await;
 }
 
-/// Logs what a plugin says beside: who fills that pipe would wait for ever.
-async fn log(mut stderr: pipe::Receiver) {
-    let mut said = [0; 4096];
-    while let Ok(read @ 1..) = stderr.read(&mut said).await {
-        let said = String::from_utf8_lossy(&said[..read]);
-        tracing::warn!(said = %said.trim_end().escape_debug(), "a plugin");
+/// Logs what a plugin prints, line by line: who fills that pipe would wait for ever.
+async fn log(stderr: pipe::Receiver, library: String) {
+    let (mut stderr, mut line) = (BufReader::new(stderr), Vec::new());
+    while let Ok(1..) = (&mut stderr).take(LONGEST_LINE).read_until(b'\n', &mut line).await {
+        let said = String::from_utf8_lossy(line.trim_ascii_end());
+        if !said.is_empty() {
+            tracing::warn!(library, said = %said.escape_debug(), "a plugin printed");
+        }
+        line.clear();
     }
 }
 

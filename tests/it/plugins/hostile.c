@@ -136,7 +136,9 @@ static int32_t misreads(void *instance, uint32_t direction, eisen_bytes line,
         return sscanf(words, "%7s %199s", what, where) == 2 ? reaches(what, where, output) : 1;
     }
     if (begins(&line, "print")) {
-        puts("what nobody asked for");
+        fputs("what nobody", stdout);
+        fflush(stdout);
+        puts(" asked for");
         fflush(stdout);
     }
     if (begins(&line, "fork")) {

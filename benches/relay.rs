@@ -24,12 +24,15 @@ use std::path::Path;
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use relay::child::{self, BLOCKS, LINES};
+use relay::child::{self, BLOCKS, LINES, NEXT};
 use relay::mix;
 use relay::peer::Peer;
 
 /// Turns of each relay, the first of which warms up.
 const TURNS: usize = 60;
+
+/// The same where a turn is thousands of round trips.
+const LONG_TURNS: usize = 6;
 
 /// Round trips in a turn.
 const TRIPS: usize = 200;
@@ -52,7 +55,7 @@ fn main() {
 }
 
 fn round_trips(workspace: &Path) {
-    let peers = measure(workspace, ANSWER, TRIPS, LINES, false);
+    let peers = measure(workspace, ANSWER, &[ANSWER.len(); TRIPS], LINES, false);
     println!("{:<34} {:>10} {:>10} {:>10}", "against copying", "copying", "observe", "zoned");
     row("round trip, median, µs", peers.each_ref().map(|peer| peer.time(0.5) / 1e3));
     row("round trip, p99, µs", peers.each_ref().map(|peer| peer.time(0.99) / 1e3));
@@ -65,10 +68,15 @@ fn streams(workspace: &Path) {
     let (lines, bytes) = (mix.lines().count(), mix.len());
     let speed = |peer: &Peer| bytes as f64 * 1e3 / peer.time(0.5);
     let processor = |peer: &Peer| peer.processor() / lines as f64;
+    let each: Vec<usize> = mix.split_inclusive('\n').map(str::len).collect();
+    println!("\n{source}: {lines} lines of {} B, each asked for by itself", bytes / lines);
+    let alone = measure(workspace, &mix, &each, NEXT, false);
+    row("round trip, median, µs", alone.each_ref().map(|peer| peer.time(0.5) / 1e3));
+    row("round trip, CPU time, µs", alone.each_ref().map(|peer| peer.processor() / 1e3));
     for (writes, each) in [(LINES, "a line"), (BLOCKS, "64 KiB")] {
         println!("\n{source}: {lines} lines of {} B, written {each} at a time", bytes / lines);
-        let usual = measure(workspace, &mix, 1, writes, false);
-        let wide = measure(workspace, &mix, 1, writes, true);
+        let usual = measure(workspace, &mix, &[bytes], writes, false);
+        let wide = measure(workspace, &mix, &[bytes], writes, true);
         let [copying, ..] = usual.each_ref().map(speed);
         let [_, open, zoned] = wide.each_ref().map(speed);
         row("throughput, MB/s", usual.each_ref().map(speed));
@@ -79,7 +87,13 @@ fn streams(workspace: &Path) {
 }
 
 /// Lets one that copies, `observe`, and `observe` with a zone take turns.
-fn measure(workspace: &Path, answer: &str, asks: usize, writes: &str, wide: bool) -> [Peer; 3] {
+fn measure(
+    workspace: &Path,
+    answer: &str,
+    expected: &[usize],
+    writes: &str,
+    wide: bool,
+) -> [Peer; 3] {
     let file = workspace.join("answer");
     std::fs::write(&file, answer).unwrap();
     let mut peers = [
@@ -87,9 +101,10 @@ fn measure(workspace: &Path, answer: &str, asks: usize, writes: &str, wide: bool
         Peer::observing(&file, writes, wide, &[]),
         Peer::observing(&file, writes, wide, &["--zone", "**"]),
     ];
-    for turn in 0..TURNS {
+    let turns = if expected.len() > TRIPS { LONG_TURNS } else { TURNS };
+    for turn in 0..turns {
         for peer in &mut peers {
-            peer.ask(asks, answer.len());
+            peer.ask(expected.iter().copied());
             if turn == 0 {
                 peer.reset();
             }

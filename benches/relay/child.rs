@@ -16,6 +16,9 @@ pub(crate) const LINES: &str = "lines";
 /// The same bytes in blocks of [`BLOCK`], as no agent does.
 pub(crate) const BLOCKS: &str = "blocks";
 
+/// One message for each line that it is told, so that none is there before it is waited for.
+pub(crate) const NEXT: &str = "next";
+
 pub(crate) fn run(args: &[String]) {
     match args {
         [mode, writes, file] if mode == "copy" => copy(writes, file, false),
@@ -52,17 +55,19 @@ fn pass_on(mut from: impl Read, mut to: impl Write) {
     }
 }
 
-/// Answers each line with all that stands in a file.
+/// Answers each line with all that stands in a file, or with its next message.
 fn answer(writes: &str, file: &str) {
     let answer = std::fs::read(file).unwrap();
+    let at_once = if writes == NEXT { 1 } else { usize::MAX };
     let writes: Vec<&[u8]> = match writes {
-        LINES => answer.split_inclusive(|byte| *byte == b'\n').collect(),
+        LINES | NEXT => answer.split_inclusive(|byte| *byte == b'\n').collect(),
         _ => answer.chunks(BLOCK).collect(),
     };
     let mut stdout = unbuffered(io::stdout().as_fd());
+    let mut answers = writes.chunks(at_once.min(writes.len())).cycle();
     for line in BufReader::new(io::stdin()).split(b'\n') {
         line.unwrap();
-        for bytes in &writes {
+        for bytes in answers.next().unwrap() {
             stdout.write_all(bytes).unwrap();
         }
     }

@@ -60,10 +60,10 @@ impl Peer {
         Self { child, stdin, stdout, block, times: Vec::new(), processor: Duration::ZERO }
     }
 
-    /// Asks so many times, and waits each time for the `bytes` of the answer.
-    pub(crate) fn ask(&mut self, times: usize, bytes: usize) {
+    /// Asks for one answer after the other, and waits for all bytes of each.
+    pub(crate) fn ask(&mut self, answers: impl IntoIterator<Item = usize>) {
         let before = self.clock();
-        for _ in 0..times {
+        for bytes in answers {
             let start = Instant::now();
             self.stdin.as_ref().unwrap().write_all(REQUEST).unwrap();
             let mut heard = 0;

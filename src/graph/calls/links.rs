@@ -13,7 +13,6 @@ type Known<K> = RefCell<FxHashMap<K, Option<FileId>>>;
 pub(super) struct Links {
     children: Known<(FileId, Name)>,
     parents: Known<FileId>,
-    roots: Known<FileId>,
     libraries: Known<FileId>,
     /// By the folder that a module is named in.
     scripts: Known<(Name, Name)>,
@@ -22,7 +21,10 @@ pub(super) struct Links {
 
 impl Links {
     pub(super) fn rust_child(&self, index: &Index, file: FileId, name: Name) -> Option<FileId> {
-        once(&self.children, (file, name), || index.rust_child(file, index.names.text(name)))
+        once(&self.children, (file, name), || {
+            let is_root = self.rust_parent(index, file).is_none();
+            index.rust_child(file, is_root, index.names.text(name))
+        })
     }
 
     pub(super) fn rust_parent(&self, index: &Index, file: FileId) -> Option<FileId> {
@@ -30,7 +32,11 @@ impl Links {
     }
 
     pub(super) fn rust_root(&self, index: &Index, file: FileId) -> FileId {
-        once(&self.roots, file, || Some(index.rust_root(file))).unwrap_or(file)
+        let mut root = file;
+        while let Some(above) = self.rust_parent(index, root) {
+            root = above;
+        }
+        root
     }
 
     /// The library beside the crate that a file belongs to.

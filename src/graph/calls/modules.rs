@@ -9,11 +9,10 @@ const SOURCES: [&str; 4] = ["", "src", "lib", "python"];
 const SCRIPT_ENDINGS: [&str; 8] = [".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".mts", ".cts"];
 
 impl Index {
-    /// Returns the file of `mod name;` in a file of Rust.
-    pub(super) fn rust_child(&self, file: FileId, name: &str) -> Option<FileId> {
+    /// Returns the file of `mod name;` in a file of Rust. A test or an example `is_root` of a crate
+    /// of its own, whatever its name.
+    pub(super) fn rust_child(&self, file: FileId, is_root: bool, name: &str) -> Option<FileId> {
         let (folder, base) = split(&self.file(file)?.path);
-        // A test or an example is a crate of its own, whatever its name.
-        let is_root = is_rust_root(base) || self.rust_parent(file).is_none();
         let inside = join(folder, if is_root || base == "mod" { "" } else { base });
         let child = join(&inside, name);
         self.first(&[&child, &join(&child, "mod")], Family::Rust).filter(|child| *child != file)
@@ -28,15 +27,8 @@ impl Index {
         let above = if base == "mod" { split_folder(folder).0 } else { folder };
         let inside = |name| join(above, name);
         let stems = [above.to_owned(), inside("mod"), inside("lib"), inside("main")];
-        self.first(&stems, Family::Rust)
-    }
-
-    pub(super) fn rust_root(&self, file: FileId) -> FileId {
-        let mut root = file;
-        while let Some(above) = self.rust_parent(root) {
-            root = above;
-        }
-        root
+        // Above a `mod.rs` of the workspace's own folder nothing is known.
+        self.first(&stems, Family::Rust).filter(|above| *above != file)
     }
 
     /// Returns the library of the package that a test, an example or a program belongs to.

@@ -15,7 +15,9 @@ impl Resolver<'_> {
     ) -> (Target, &'p [Name]) {
         let Some((first, rest)) = path.split_first() else { return (Target::Nowhere, path) };
         match self.index.names.text(*first) {
-            "crate" | "$crate" => return (Target::Module(self.index.rust_root(from)), rest),
+            "crate" | "$crate" => {
+                return (Target::Module(self.links.rust_root(self.index, from)), rest);
+            }
             "self" => return (Target::Module(from), rest),
             "super" => {
                 let mut module =

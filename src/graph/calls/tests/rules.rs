@@ -385,3 +385,9 @@ tests/cli.rs
         ",
     );
 }
+
+#[test]
+fn a_root_among_modules_is_walked_from() {
+    let expected = "mod.rs::run -> till.rs::ring Import";
+    check("\nmod.rs\n  run\n    > crate::till::ring\ntill.rs\n  ring\n", expected);
+}

@@ -1,6 +1,6 @@
 //! What users see of the graph: nodes by their ids, and calls between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -63,15 +63,21 @@ pub(super) fn nodes(path: &Arc<str>, facts: &Facts) -> Vec<(Arc<str>, Node)> {
 
 /// The ids of a file's symbols. Of several that would have the same, the second ends in `#2`.
 pub(super) fn ids(path: &Arc<str>, facts: &Facts) -> Vec<Arc<str>> {
-    let mut taken: std::collections::HashMap<Arc<str>, u32> = std::collections::HashMap::new();
+    // Whoever wrote the file chose the names: no hasher for which he could choose them to be alike.
+    let mut taken: HashMap<Arc<str>, u32> = HashMap::with_capacity(facts.symbols.len());
     let mut ids: Vec<Arc<str>> = Vec::with_capacity(facts.symbols.len());
+    let mut written = String::new();
     for symbol in &facts.symbols {
         let parent = symbol.parent.and_then(|parent| ids.get(parent as usize)).unwrap_or(path);
-        let mut id: Arc<str> = format!("{parent}::{}", symbol.name).into();
-        while let Some(number) = taken.get_mut(&id) {
+        written.clear();
+        written.extend([parent, "::", &symbol.name]);
+        let plain = written.len();
+        while let Some(number) = taken.get_mut(written.as_str()) {
             *number += 1;
-            id = format!("{parent}::{}#{number}", symbol.name).into();
+            written.truncate(plain);
+            written.extend(["#", &number.to_string()]);
         }
+        let id: Arc<str> = written.as_str().into();
         taken.insert(id.clone(), 1);
         ids.push(id);
     }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use super::calls::{self, Calls, Rule};
 use super::facts::{Facts, Lines, Symbol};
 use super::snapshot::{self, CallEdge, Node, Snapshot};
@@ -25,8 +27,9 @@ pub struct Change {
     /// Nodes that are no longer as they were.
     pub changed: BTreeMap<Arc<str>, Node>,
     pub removed: BTreeSet<Arc<str>>,
-    pub added_calls: BTreeSet<CallEdge>,
-    pub removed_calls: BTreeSet<CallEdge>,
+    /// In order, as those below.
+    pub added_calls: Vec<CallEdge>,
+    pub removed_calls: Vec<CallEdge>,
 }
 
 impl Change {
@@ -91,7 +94,6 @@ impl Graph {
         let mut nodes = Vec::new();
         let mut last = "";
         for (path, facts) in &self.files {
-            nodes.extend(snapshot::nodes(path, facts));
             for folder in snapshot::folders(path) {
                 // Of files beside each other, the folders are those of the one before.
                 if last.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')) {
@@ -99,14 +101,14 @@ impl Graph {
                 }
                 nodes.push((folder.into(), Node::folder()));
             }
+            let start = nodes.len();
+            nodes.extend(snapshot::nodes(path, facts));
+            // What is in order but for a few is put in order at little cost.
+            nodes[start..].sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
             last = path;
         }
         let edges: Vec<_> = self.calls.edges().collect();
-        Snapshot {
-            seq: 0,
-            nodes: nodes.into_iter().collect(),
-            calls: self.named(&edges).into_iter().collect(),
-        }
+        Snapshot { seq: 0, nodes: nodes.into_iter().collect(), calls: self.named(&edges) }
     }
 
     /// How many calls were resolved by which rule.
@@ -173,12 +175,14 @@ impl Graph {
         id.into()
     }
 
-    fn named(&self, edges: &[calls::Edge]) -> BTreeSet<CallEdge> {
-        let mut ids: BTreeMap<calls::End, Arc<str>> = BTreeMap::new();
-        let mut id = |end| {
-            let id = ids.entry(end).or_insert_with(|| self.id(end));
-            id.clone()
-        };
-        edges.iter().map(|edge| CallEdge { from: id(edge.from), to: id(edge.to) }).collect()
+    /// In order, each once.
+    fn named(&self, edges: &[calls::Edge]) -> Vec<CallEdge> {
+        let mut ids: FxHashMap<calls::End, Arc<str>> = FxHashMap::default();
+        let mut id = |end| ids.entry(end).or_insert_with(|| self.id(end)).clone();
+        let named = edges.iter().map(|edge| CallEdge { from: id(edge.from), to: id(edge.to) });
+        let mut named: Vec<_> = named.collect();
+        named.sort_unstable();
+        named.dedup();
+        named
     }
 }

@@ -85,6 +85,8 @@ impl SnapshotArgs {
         if self.stats {
             tell(&graph, &snapshot, &work, start.elapsed());
         }
+        // The process ends, and with it all that is not taken apart piece by piece before.
+        std::mem::forget((graph, snapshot));
         Ok(())
     }
 

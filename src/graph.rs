@@ -19,5 +19,6 @@ pub use self::calls::Rule;
 pub use self::facts::{Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
 pub use self::scan::{Progress, Settings, Work, read, scan};
 pub use self::snapshot::{CallEdge, Node, Snapshot};
+pub use self::tokens::load_tokenizer;
 pub use self::walk::{Entry, Listing, Only, list};
 pub use self::whole::{Change, Files, Graph};

@@ -185,7 +185,7 @@ impl Shape {
             }
             return;
         }
-        self.matches(node, children, spare).iter().for_each(|way| tell(way));
+        self.matches(node, children, spare).iter().for_each(tell);
     }
 
     /// All ways in which a node with these children looks like this. `spare`: cursors to be used

@@ -11,6 +11,11 @@ use super::facts::Facts;
 /// A piece longer than this is counted in parts, since a piece's cost grows faster than its length.
 const LONGEST_PIECE: usize = 4096;
 
+/// Loads the tokenizer's tables, which the first text that is counted would do.
+pub fn load_tokenizer() {
+    o200k_base();
+}
+
 /// Counts the tokens of a file and of the lines of each of its symbols.
 pub(super) fn count(text: &[u8], facts: &mut Facts) {
     let text = String::from_utf8_lossy(text);

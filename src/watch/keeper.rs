@@ -75,6 +75,10 @@ impl Kept {
         if self.demand.is_there() {
             self.keeper.bus.publish(Event::Graph(self.snapshot()));
         }
+        if self.keeper.settings.tokens {
+            // Where all was kept from the last time, the first change would wait for it.
+            graph::load_tokenizer();
+        }
         Ok(())
     }
 
@@ -87,11 +91,14 @@ impl Kept {
                     // Who asked may have gone.
                     let _ = reply.send(self.state());
                 }
-                Task::Look(changed, writes) => match self.look(&changed) {
-                    Ok(change) => self.take(change, writes),
-                    // It may come again, and is looked at then.
-                    Err(error) => tracing::warn!(%error, "cannot look at the workspace"),
-                },
+                Task::Look(changed, writes) => {
+                    self.claim(writes);
+                    match self.look(&changed) {
+                        Ok(change) => self.take(change),
+                        // It may come again, and is looked at then.
+                        Err(error) => tracing::warn!(%error, "cannot look at the workspace"),
+                    }
+                }
                 Task::Stop => return,
             }
         }
@@ -155,11 +162,15 @@ impl Kept {
         files
     }
 
-    /// Marks what agents wrote, and tells what all that changed.
-    fn take(&mut self, mut change: Change, writes: Writes) {
+    /// Notes what agents told of, also if the disk cannot be looked at right now.
+    fn claim(&mut self, writes: Writes) {
         let now = Instant::now();
         self.claims.retain(|_, (_, since)| now - *since < CLAIM);
         self.claims.extend(writes.into_iter().map(|(path, write)| (path, (write, now))));
+    }
+
+    /// Marks what agents wrote, and tells what all that changed.
+    fn take(&mut self, mut change: Change) {
         for id in &change.removed {
             self.written.remove(id);
         }

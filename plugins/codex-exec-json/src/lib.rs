@@ -18,7 +18,7 @@ pub struct CodexExecJson {
     /// end that nobody waits for is nothing.
     is_running: bool,
     is_cancelled: bool,
-    /// Prompts of this instance whose process is not gone.
+    /// Processes that were prompted, or heard, and are not gone.
     processes: usize,
     /// What Codex last complained of.
     complaint: Option<String>,
@@ -60,7 +60,12 @@ impl Extractor for CodexExecJson {
         }
         let event: Value = serde_json::from_slice(line)
             .map_err(|error| format!("a line of Codex's is no JSON: {error}"))?;
-        match event["type"].as_str() {
+        let kind = event["type"].as_str();
+        if kind != Some("exited") {
+            // One that speaks is not gone, also if an earlier instance prompted it.
+            self.processes = self.processes.max(1);
+        }
+        match kind {
             Some("thread.started") => self.knows(&event["thread_id"], records)?,
             Some("turn.started") => records.turn_began(),
             Some("turn.completed") => {

@@ -71,6 +71,20 @@ fn an_instance_that_comes_in_the_middle_of_a_turn_tells_its_end() {
     assert_eq!(play::<CodexExecJson>("{}", again).matches("turn-ended").count(), 1);
 }
 
+/// The process of the turn before goes when the next turn runs already.
+#[test]
+fn an_instance_that_comes_in_the_middle_of_a_turn_loses_no_later_one() {
+    let exited = "< {\"type\":\"exited\",\"status\":0}\n";
+    let ended = "< {\"type\":\"turn.completed\"}\n";
+    let second = format!("start {{\"cwd\":\"/\"}}\n{ended}prompt x\n{exited}");
+    let told = play::<CodexExecJson>("{}", &second);
+    assert_eq!(told.matches("turn-ended").count(), 1, "{told}");
+    assert!(told.contains("turn-ended end_turn"), "{told}");
+    // The second process says nothing of its end, and is the last.
+    let told = play::<CodexExecJson>("{}", &format!("{second}{exited}"));
+    assert!(told.contains("turn-ended error Codex ended with status 0"), "{told}");
+}
+
 struct Agent {
     plugin: CodexExecJson,
     child: Child,

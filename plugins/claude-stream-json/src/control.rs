@@ -10,13 +10,16 @@ use crate::tool::Tool;
 /// Requests that may be open at once; past that, a further one is refused at once.
 const MOST_ASKS: usize = 256;
 
-/// The requests that are not answered.
+/// The requests that are not answered, by the ids under which the host is asked, and what their tools
+/// are given. An id is the request's behind its kind: an instance that takes the place of one that
+/// died knows of none, and has to answer.
 #[derive(Default)]
-pub(crate) struct Asks(HashMap<String, Ask>);
+pub(crate) struct Asks(HashMap<String, Value>);
 
-enum Ask {
+#[derive(Clone, Copy)]
+enum Kind {
     /// `can_use_tool`: allowed by giving the tool's input back.
-    Permission { input: Value },
+    Permission,
     /// The hook that runs before each tool.
     Hook,
 }
@@ -38,10 +41,10 @@ impl Asks {
     pub(crate) fn asked(&mut self, message: &Value, records: &mut Records<'_>) {
         let Some(id) = message["request_id"].as_str() else { return };
         let request = &message["request"];
-        let (tool, ask) = match request["subtype"].as_str() {
+        let (tool, kind, input) = match request["subtype"].as_str() {
             Some("can_use_tool") => {
-                let input = request["input"].clone();
-                (tool(&request["tool_name"], &input), Ask::Permission { input })
+                let input = &request["input"];
+                (tool(&request["tool_name"], input), Kind::Permission, input.clone())
             }
             Some("hook_callback") => {
                 let input = &request["input"];
@@ -50,7 +53,7 @@ impl Asks {
                 if !tool.touches() || input["hook_event_name"] != "PreToolUse" {
                     return records.line(answer(id, &json!({})));
                 }
-                (tool, Ask::Hook)
+                (tool, Kind::Hook, Value::Null)
             }
             // Left unanswered, Claude would wait for good.
             _ => {
@@ -63,45 +66,72 @@ impl Asks {
             }
         };
         if self.0.len() >= MOST_ASKS {
-            return records.line(ask.denied(id, "Too much waits for an answer."));
+            return records.line(kind.denied(id, "Too much waits for an answer."));
         }
-        self.0.insert(id.to_owned(), ask);
+        let ask = kind.ask(id);
         let title = tool.title();
         if let Some(command) = &tool.command {
-            return records.ask_to_run(id, &title, command);
+            records.ask_to_run(&ask, &title, command);
+        } else {
+            let accesses: Vec<_> = tool.paths.iter().map(|path| (tool.asks(), &**path)).collect();
+            records.ask(&ask, &title, &accesses);
         }
-        let accesses: Vec<_> = tool.paths.iter().map(|path| (tool.asks(), &**path)).collect();
-        records.ask(id, &title, &accesses);
+        self.0.insert(ask, input);
     }
 
-    /// Forgets a request that Claude took back.
+    /// Forgets a request that Claude took back. It does not say of which kind that was, and the host
+    /// knows which is open.
     pub(crate) fn withdrawn(&mut self, message: &Value, records: &mut Records<'_>) {
-        if let Some(id) = message["request_id"].as_str()
-            && self.0.remove(id).is_some()
-        {
-            records.withdrawn(id);
+        let Some(id) = message["request_id"].as_str() else { return };
+        for kind in Kind::ALL {
+            let ask = kind.ask(id);
+            self.0.remove(&ask);
+            records.withdrawn(&ask);
         }
     }
 
-    /// Returns the line that allows what was asked for, unless it was taken back.
-    pub(crate) fn allow(&mut self, id: &str) -> Option<String> {
-        Some(match self.0.remove(id)? {
-            Ask::Permission { input } => {
+    /// Returns the line that allows what was asked for.
+    pub(crate) fn allow(&mut self, ask: &str) -> Option<String> {
+        let input = self.0.remove(ask);
+        let (kind, id) = Kind::of(ask)?;
+        Some(match (kind, input) {
+            (Kind::Permission, Some(input)) => {
                 answer(id, &json!({"behavior": "allow", "updatedInput": input}))
             }
-            Ask::Hook => hooked(id, &json!({"permissionDecision": "allow"})),
+            (Kind::Permission, None) => kind.denied(id, "This was lost. Please ask again."),
+            (Kind::Hook, _) => hooked(id, &json!({"permissionDecision": "allow"})),
         })
     }
 
-    pub(crate) fn deny(&mut self, id: &str, why: &str) -> Option<String> {
-        Some(self.0.remove(id)?.denied(id, why))
+    pub(crate) fn deny(&mut self, ask: &str, why: &str) -> Option<String> {
+        self.0.remove(ask);
+        Kind::of(ask).map(|(kind, id)| kind.denied(id, why))
     }
 }
 
-impl Ask {
-    fn denied(&self, id: &str, why: &str) -> String {
+impl Kind {
+    const ALL: [Self; 2] = [Self::Permission, Self::Hook];
+
+    fn prefix(self) -> &'static str {
         match self {
-            Self::Permission { .. } => answer(id, &json!({"behavior": "deny", "message": why})),
+            Self::Permission => "tool/",
+            Self::Hook => "hook/",
+        }
+    }
+
+    /// The id under which the host is asked.
+    fn ask(self, id: &str) -> String {
+        format!("{}{id}", self.prefix())
+    }
+
+    /// The kind and the id of a request that the host was asked about.
+    fn of(ask: &str) -> Option<(Self, &str)> {
+        Self::ALL.into_iter().find_map(|kind| Some((kind, ask.strip_prefix(kind.prefix())?)))
+    }
+
+    fn denied(self, id: &str, why: &str) -> String {
+        match self {
+            Self::Permission => answer(id, &json!({"behavior": "deny", "message": why})),
             Self::Hook => {
                 hooked(id, &json!({"permissionDecision": "deny", "permissionDecisionReason": why}))
             }

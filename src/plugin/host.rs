@@ -1,6 +1,7 @@
-//! The child that a plugin runs in: `eisen-core plugin-host LIBRARY CONFIG ROLE`. Reads calls from its
-//! standard input, and answers on its standard output, until the input ends. It may read its
-//! library and those of the system, and nothing else.
+//! The child that a plugin runs in: `eisen-core plugin-host LIBRARY CONFIG ROLE`. It answers on its
+//! standard output: first what came of loading the library, then what its role is about. One that
+//! serves an instance reads calls from its standard input until that ends, and confined it may read
+//! its library and those of the system, and nothing else.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -21,18 +22,21 @@ pub(super) enum Role {
     Confined,
     /// The same, and it may do whatever its user may.
     Unconfined,
+    /// To say what a plugin is, unconfined; it is asked for nothing else.
+    Describe,
     /// To say of each step that a plugin takes whether it went well, unconfined.
     Check,
 }
 
 impl Role {
-    const ALL: [Self; 3] = [Self::Confined, Self::Unconfined, Self::Check];
+    const ALL: [Self; 4] = [Self::Confined, Self::Unconfined, Self::Describe, Self::Check];
 
     /// The last of its arguments.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Confined => "confined",
             Self::Unconfined => "unconfined",
+            Self::Describe => "describe",
             Self::Check => "check",
         }
     }
@@ -51,7 +55,8 @@ pub fn serve_if_asked() {
     std::process::exit(i32::from(served.is_err()))
 }
 
-/// Serves one instance. The first answer says whether there is one, and describes it.
+/// Does what a role is about. The first answer says whether that can be done, and describes the
+/// plugin.
 fn serve(library: &Path, config: &str, role: Role) -> io::Result<()> {
     // What the plugin prints is no answer.
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -65,14 +70,19 @@ fn serve(library: &Path, config: &str, role: Role) -> io::Result<()> {
     let loaded = confining
         .and_then(|()| Library::load(library).map_err(|error| error.to_string()))
         .and_then(|library| match role {
-            Role::Check => Ok((library, None)),
-            _ => InProcess::new(&library, config).map(|plugin| (library, Some(plugin))),
+            Role::Describe | Role::Check => Ok((library, None)),
+            Role::Confined | Role::Unconfined => {
+                InProcess::new(&library, config).map(|plugin| (library, Some(plugin)))
+            }
         });
     let (library, plugin) = match loaded {
         Ok(loaded) => loaded,
         Err(why) => return say(Err(why)),
     };
     say(Ok(frame::description(library.description())))?;
+    if role == Role::Describe {
+        return Ok(());
+    }
     let Some(mut plugin) = plugin else {
         // What is there to be told of a test is that there is one.
         say(library.self_test().map_or(Ok(Vec::new()), |outcome| outcome.map(|()| vec![1])))?;

@@ -12,8 +12,8 @@ use crate::process::Launcher;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checked {
     pub description: Description,
-    /// Why its self-test failed; None if it has none.
-    pub self_test: Option<Result<(), String>>,
+    /// It has a self-test, and passed it.
+    pub is_tested: bool,
     /// Why it makes no instance without configuration: it may need one.
     pub instance: Result<(), String>,
 }
@@ -36,25 +36,29 @@ pub async fn try_out(
 /// Loads a library in a child, which may do what its user may, and returns what it says of itself;
 /// the error says why it can't be used.
 pub async fn describe(launcher: Launcher, library: &Path) -> Result<Description, String> {
-    let (running, description) = loaded(&launcher, library, "{}", Role::Check).await?;
+    let (running, description) = loaded(&launcher, library, "{}", Role::Describe).await?;
     running.end().await;
     Ok(description)
 }
 
-/// Tries besides what its self-test says, and whether it makes an instance without configuration.
+/// Runs its self-test besides, and has it make an instance without configuration.
 pub async fn check(launcher: Launcher, library: &Path) -> Result<Checked, String> {
     let (running, description) = loaded(&launcher, library, "{}", Role::Check).await?;
     let (running, tested) = running.take(Step::SelfTest, &[]).await?;
+    let is_tested = match tested {
+        Ok(answer) => !answer.told.is_empty(),
+        // What it does after that may be worse, and says less.
+        Err(why) => {
+            running.end().await;
+            return Err(format!("its self-test failed: {why}"));
+        }
+    };
     let (mut running, made) = running.take(Step::Create, &[]).await?;
     if made.is_ok() {
         (running, _) = running.take(Step::Destroy, &[]).await?;
     }
     running.end().await;
-    let self_test = match tested {
-        Ok(answer) if answer.told.is_empty() => None,
-        tested => Some(tested.map(drop)),
-    };
-    Ok(Checked { description, self_test, instance: made.map(drop) })
+    Ok(Checked { description, is_tested, instance: made.map(drop) })
 }
 
 async fn loaded(

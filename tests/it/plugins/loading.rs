@@ -56,6 +56,22 @@ fn a_plugin_is_checked_and_listed() {
     assert_eq!((listed.code, lines.len()), (1, 5));
 }
 
+/// Who lists plugins wants none of them to do anything.
+#[test]
+fn a_plugin_that_is_listed_is_not_tested() {
+    let stage = Stage::new();
+    let trace = stage.path("trace");
+    let flag = format!("-DTESTED=\"{}\"", trace.display());
+    let library = compile(&stage, HOSTILE, "home/plugins/libwords.so", &[&flag]);
+    let listed = stage.run(&["plugin", "list"]);
+    let line = format!("{}  plain 1.0.0\n", library.display());
+    assert_eq!((listed.code, listed.stdout), (0, line));
+    assert!(!trace.exists());
+    let checked = stage.run(&["plugin", "check", &library.display().to_string()]);
+    assert!(checked.stdout.contains("self-test  passed"), "{}", checked.stdout);
+    assert!(trace.exists());
+}
+
 #[test]
 fn a_check_outlives_what_it_checks() {
     let stage = Stage::new();
@@ -94,8 +110,10 @@ fn a_check_of_what_never_returns_ends() {
 #[test]
 fn a_failed_self_test_is_told() {
     let stage = Stage::new();
-    let library = compile(&stage, HOSTILE, "libbad.so", &["-DSELF_TEST"]);
-    assert_eq!(refused(&stage, &library), "its self-test failed: it does not like that");
+    for flags in [&["-DSELF_TEST"][..], &["-DSELF_TEST", "-DCREATE=(segfaults(),0)"]] {
+        let library = compile(&stage, HOSTILE, "libbad.so", flags);
+        assert_eq!(refused(&stage, &library), "its self-test failed: it does not like that");
+    }
 }
 
 #[test]

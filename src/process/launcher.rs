@@ -15,6 +15,7 @@ use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, pipe};
 use tokio::process::{Child, Command as TokioCommand};
+use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
@@ -44,7 +45,8 @@ const START_PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug)]
 pub struct Launcher {
     program: PathBuf,
-    wardens: TaskTracker,
+    /// What watches wardens, and what sees processes out.
+    tasks: TaskTracker,
     /// Where the kernel holds the limits of families.
     groups: Option<Arc<Groups>>,
     /// Whose processes are started.
@@ -58,7 +60,7 @@ impl Launcher {
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
-            wardens: TaskTracker::new(),
+            tasks: TaskTracker::new(),
             groups: None,
             family: None,
             confinement: None,
@@ -154,11 +156,16 @@ impl Launcher {
         Ok((process, output))
     }
 
-    /// Waits until every process that was started is gone with all it started. Those that still
-    /// have an owner are waited for, not ended.
+    /// Runs what is to be done yet as a process goes.
+    pub fn see_out(&self, work: impl Future<Output = ()> + Send + 'static, runtime: &Handle) {
+        self.tasks.spawn_on(work, runtime);
+    }
+
+    /// Waits until every process that was started is gone with all it started, and is seen out.
+    /// Those that still have an owner are waited for, not ended.
     pub async fn drained(&self) {
-        self.wardens.close();
-        self.wardens.wait().await;
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 
     /// The process, and how many run now.
@@ -190,7 +197,7 @@ impl Launcher {
         // The task ends soon after `control` and `ownership` are dropped: now, if this future
         // is, or with the process.
         let watch = Watch { warden, pid, confinement, reports, started, ended, member };
-        self.wardens.spawn(watch.run(owner));
+        self.tasks.spawn(watch.run(owner));
         // If the warden is gone, the missing report says so.
         let _ = control.write_all(&spec[LENGTH..]).await;
         let Ok(start) = timeout(START_PATIENCE, start).await else {
@@ -316,4 +323,23 @@ fn widen(pipe: &pipe::Receiver) {
     let _ = nix::fcntl::fcntl(pipe, nix::fcntl::FcntlArg::F_SETPIPE_SZ(WIDE_PIPE));
     #[cfg(not(target_os = "linux"))]
     let _ = pipe;
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_sees_a_process_out_is_waited_for() {
+        let launcher = Launcher::new("none");
+        let (done, is_done) = oneshot::channel::<()>();
+        let sees_out = async { is_done.await.unwrap() };
+        launcher.see_out(sees_out, &Handle::current());
+        let mut drained = std::pin::pin!(launcher.drained());
+        assert!(futures_util::poll!(&mut drained).is_pending());
+        done.send(()).unwrap();
+        drained.await;
+    }
 }

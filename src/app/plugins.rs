@@ -34,9 +34,9 @@ pub fn check_plugin(library: &Path) -> Result<Checked, String> {
 }
 
 fn tried(plugin: &Plugin) -> Result<bool, String> {
-    let Plugin { path, config, isolation, .. } = plugin;
+    let Plugin { name, path, config, isolation, .. } = plugin;
     let confined = *isolation == Isolation::Process;
-    trial(async |launcher| plugin::try_out(launcher, path, config, confined).await)
+    trial(async |launcher| plugin::try_out(launcher, name, path, config, confined).await)
 }
 
 fn trial<T: Send>(of: impl AsyncFnOnce(Launcher) -> Result<T, String> + Send) -> Result<T, String> {

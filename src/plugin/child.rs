@@ -19,6 +19,7 @@ const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(
 
 pub(super) struct Child {
     launcher: Launcher,
+    name: String,
     library: PathBuf,
     config: String,
     running: Option<Running>,
@@ -27,18 +28,18 @@ pub(super) struct Child {
 }
 
 impl Child {
-    pub(super) fn new(launcher: Launcher, library: PathBuf, config: String) -> Self {
-        Self { launcher, library, config, running: None, wait: Duration::ZERO }
+    /// `name` is the plugin's in the configuration.
+    pub(super) fn new(launcher: Launcher, name: String, library: PathBuf, config: String) -> Self {
+        Self { launcher, name, library, config, running: None, wait: Duration::ZERO }
     }
 
     async fn answer(&mut self, call: Call<'_>) -> Result<Answer, CallError> {
         let running = match self.running.take() {
             Some(running) => running,
-            None => self.start().await.map_err(CallError::Lost)?,
+            None => self.start().await?,
         };
         let request = frame::request(call);
-        let (running, outcome) =
-            running.take(Step::Call, &request).await.map_err(CallError::Lost)?;
+        let (running, outcome) = running.take(Step::Call, &request).await?;
         self.running = Some(running);
         // Beginning is what each does, also one that dies of the next line.
         if !matches!(call, Call::Start { .. }) {
@@ -47,17 +48,18 @@ impl Child {
         outcome.map_err(CallError::Failed)
     }
 
-    async fn start(&mut self) -> Result<Running, String> {
+    async fn start(&mut self) -> Result<Running, CallError> {
         sleep(self.wait).await;
         self.wait = (self.wait * 2).clamp(BACKOFF[0], BACKOFF[1]);
-        let Self { launcher, library, config, .. } = self;
-        let running = Running::start(launcher, library, config, Role::Confined).await?;
+        let Self { launcher, name, library, config, .. } = self;
+        let running = Running::start(launcher, name, library, config, Role::Confined).await;
+        let running = running.map_err(CallError::Lost)?;
         let (running, loaded) = running.take(Step::Load, &[]).await?;
         match loaded {
             Ok(_) => Ok(running),
             Err(why) => {
                 running.end().await;
-                Err(why)
+                Err(CallError::Lost(why))
             }
         }
     }
@@ -73,7 +75,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         // Without a runtime there is nobody to wait: it is ended with its process.
         if let (Some(running), Ok(runtime)) = (self.running.take(), Handle::try_current()) {
-            runtime.spawn(running.leave());
+            self.launcher.see_out(running.leave(), &runtime);
         }
     }
 }

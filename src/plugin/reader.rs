@@ -72,9 +72,25 @@ pub enum CallError {
     /// What the plugin says of it.
     #[error("{0}")]
     Failed(String),
-    /// What became of the plugin: it may be called again, and has forgotten what was.
+    /// Of what its process died. The plugin may be called again, and has forgotten what was.
+    #[error("{0}")]
+    Died(String),
+    /// How else it was lost: the same goes for it, but what was asked may well be why.
     #[error("{0}")]
     Lost(String),
+}
+
+impl CallError {
+    /// Whether the next call is one of a new instance.
+    pub(super) fn is_loss(&self) -> bool {
+        !matches!(self, Self::Failed(_))
+    }
+}
+
+impl From<CallError> for String {
+    fn from(error: CallError) -> Self {
+        error.to_string()
+    }
 }
 
 /// An instance: bytes in, records out.

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::frame::{self, HEAD, LONGEST_ANSWER};
 use super::host::{self, Role};
-use super::reader::Answer;
+use super::reader::{Answer, CallError};
 use crate::process::{Command, Exit, Launcher, Process, Stdio, Stopped};
 
 /// How long it may take to answer; past that it is ended.
@@ -24,8 +24,8 @@ const GRACE: Duration = Duration::from_secs(1);
 const LONGEST_LINE: u64 = 4096;
 
 pub(super) struct Running {
-    /// The file of the library.
-    library: String,
+    /// Of the plugin.
+    name: String,
     process: Process,
     requests: pipe::Sender,
     answers: BufReader<pipe::Receiver>,
@@ -47,16 +47,17 @@ pub(super) enum Step {
 pub(super) type Outcome = Result<Answer, String>;
 
 impl Running {
-    /// Starts it; its first answer is that of loading the library.
+    /// Starts it; its first answer is that of loading the library. What the plugin prints is logged
+    /// under its name.
     pub(super) async fn start(
         launcher: &Launcher,
+        name: &str,
         library: &Path,
         config: &str,
         role: Role,
     ) -> Result<Self, String> {
         // It has another folder.
         let library = std::path::absolute(library).map_err(|error| error.to_string())?;
-        let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let command = Command {
             program: launcher.program().into(),
             args: vec![host::COMMAND.into(), library.into(), config.into(), role.word().into()],
@@ -65,8 +66,14 @@ impl Running {
         };
         let (process, Stdio { stdin, stdout, stderr }) =
             launcher.spawn(&command).await.map_err(|error| error.to_string())?;
-        let log = tokio::spawn(log(stderr, name.clone()));
-        Ok(Self { library: name, process, requests: stdin, answers: BufReader::new(stdout), log })
+        let log = tokio::spawn(log(stderr, name.to_owned()));
+        Ok(Self {
+            name: name.to_owned(),
+            process,
+            requests: stdin,
+            answers: BufReader::new(stdout),
+            log,
+        })
     }
 
     /// Sends a request, if there is one, and waits for the answer. The error says what became of
@@ -75,16 +82,17 @@ impl Running {
         mut self,
         step: Step,
         request: &[u8],
-    ) -> Result<(Self, Outcome), String> {
+    ) -> Result<(Self, Outcome), CallError> {
         let Self { requests, answers, .. } = &mut self;
         // Both at once: neither pipe holds a long line.
         let asked = async { tokio::join!(requests.write_all(request), answer(answers)) };
         match timeout(DEADLINE, asked).await {
             Ok((Ok(()), Ok(outcome))) => Ok((self, outcome)),
-            Ok(_) => Err(step.died(self.end().await)),
+            Ok(_) => Err(CallError::Died(step.died(self.end().await))),
             Err(_) => {
                 self.end().await;
-                Err(format!("{} {} s, and was ended", step.late(), DEADLINE.as_secs()))
+                let seconds = DEADLINE.as_secs();
+                Err(CallError::Lost(format!("{} {seconds} s, and was ended", step.late())))
             }
         }
     }
@@ -98,16 +106,16 @@ impl Running {
 
     /// Lets it destroy its instance and end.
     pub(super) async fn leave(self) {
-        let Self { library, process, requests, answers, log } = self;
+        let Self { name, process, requests, answers, log } = self;
         drop(requests);
         match process.stop(GRACE, Duration::ZERO).await {
             Stopped::OnEof(exit) if exit.success() => {}
-            Stopped::OnEof(exit) | Stopped::OnTerm(exit) => {
-                tracing::warn!(library, %exit, "a plugin's process did not live to end with its run");
+            Stopped::OnEof(exit) => {
+                tracing::warn!(plugin = name, %exit, "a plugin's process did not live to end with its run");
             }
-            Stopped::Killed => {
+            Stopped::OnTerm(_) | Stopped::Killed => {
                 tracing::warn!(
-                    library,
+                    plugin = name,
                     "a plugin did not return from destroying its instance, and was ended"
                 );
             }
@@ -145,12 +153,12 @@ async fn told(log: JoinHandle<()>) {
 }
 
 /// Logs what a plugin prints, line by line: who fills that pipe would wait for ever.
-async fn log(stderr: pipe::Receiver, library: String) {
+async fn log(stderr: pipe::Receiver, name: String) {
     let (mut stderr, mut line) = (BufReader::new(stderr), Vec::new());
     while let Ok(1..) = (&mut stderr).take(LONGEST_LINE).read_until(b'\n', &mut line).await {
         let said = String::from_utf8_lossy(line.trim_ascii_end());
         if !said.is_empty() {
-            tracing::warn!(library, said = %said.escape_debug(), "a plugin printed");
+            tracing::warn!(plugin = name, said = %said.escape_debug(), "a plugin printed");
         }
         line.clear();
     }

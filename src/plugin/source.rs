@@ -30,7 +30,10 @@ impl Source {
     pub fn instance(&self, launcher: Launcher) -> Result<Box<dyn Reader>, String> {
         Ok(match &self.place {
             Place::InProcess(library) => Box::new(Watched::new(library, &self.name, &self.config)?),
-            Place::Child(path) => Box::new(Child::new(launcher, path.clone(), self.config.clone())),
+            Place::Child(path) => {
+                let (name, config) = (self.name.clone(), self.config.clone());
+                Box::new(Child::new(launcher, name, path.clone(), config))
+            }
         })
     }
 }

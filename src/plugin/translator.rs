@@ -136,8 +136,8 @@ impl Translator {
                 Ok(answer) => &block[answer.read..],
                 // The agent's lines wait until there is a plugin again: what they ask for is not
                 // let by unread.
-                Err(CallError::Lost(_)) => block,
-                Err(CallError::Failed(_)) => &[],
+                Err(error) if error.is_loss() => block,
+                Err(_) => &[],
             };
             let mut said = Said::default();
             self.take(answer, &mut said)?;
@@ -173,8 +173,9 @@ impl Translator {
             Wish::Allow { ask } => Call::Allow { id: ask },
         };
         let mut told = self.call(call).await;
-        // It may have died of something else, long ago: the one in its place can do it as well.
-        if let Err(CallError::Lost(why)) = &told {
+        // It may have died of something else, long ago: the one in its place can do it as well. One
+        // that hung did so with this.
+        if let Err(CallError::Died(why)) = &told {
             self.went_wrong(why)?;
             told = self.call(call).await;
         }
@@ -220,13 +221,13 @@ impl Translator {
             && let Some(settings) = self.translation.goes_on()
         {
             match self.reader.call(Call::Start { settings: &settings }).await {
-                Err(lost @ CallError::Lost(_)) => return Err(lost),
+                Err(lost) if lost.is_loss() => return Err(lost),
                 Err(error) => tracing::warn!(plugin = self.name, %error, "a plugin can't go on"),
                 Ok(_) => {}
             }
         }
         let answer = self.reader.call(call).await;
-        self.is_new = matches!(answer, Err(CallError::Lost(_)));
+        self.is_new = answer.as_ref().is_err_and(CallError::is_loss);
         answer
     }
 
@@ -295,3 +296,6 @@ async fn write(to: &mut Option<impl AsyncWrite + Unpin>, bytes: &[u8]) -> std::i
         None => Ok(0),
     }
 }
+
+#[cfg(test)]
+mod tests;

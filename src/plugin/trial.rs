@@ -23,12 +23,13 @@ pub struct Checked {
 /// it may do what it may under a team: with `confined` nothing but read libraries.
 pub async fn try_out(
     launcher: Launcher,
+    name: &str,
     library: &Path,
     config: &str,
     confined: bool,
 ) -> Result<bool, String> {
     let role = if confined { Role::Confined } else { Role::Unconfined };
-    let (running, description) = loaded(&launcher, library, config, role).await?;
+    let (running, description) = loaded(&launcher, name, library, config, role).await?;
     running.end().await;
     Ok(description.gates)
 }
@@ -36,14 +37,16 @@ pub async fn try_out(
 /// Loads a library in a child, which may do what its user may, and returns what it says of itself;
 /// the error says why it can't be used.
 pub async fn describe(launcher: Launcher, library: &Path) -> Result<Description, String> {
-    let (running, description) = loaded(&launcher, library, "{}", Role::Describe).await?;
+    let name = file_name(library);
+    let (running, description) = loaded(&launcher, &name, library, "{}", Role::Describe).await?;
     running.end().await;
     Ok(description)
 }
 
 /// Runs its self-test besides, and has it make an instance without configuration.
 pub async fn check(launcher: Launcher, library: &Path) -> Result<Checked, String> {
-    let (running, description) = loaded(&launcher, library, "{}", Role::Check).await?;
+    let name = file_name(library);
+    let (running, description) = loaded(&launcher, &name, library, "{}", Role::Check).await?;
     let (running, tested) = running.take(Step::SelfTest, &[]).await?;
     let is_tested = match tested {
         Ok(answer) => !answer.told.is_empty(),
@@ -63,11 +66,12 @@ pub async fn check(launcher: Launcher, library: &Path) -> Result<Checked, String
 
 async fn loaded(
     launcher: &Launcher,
+    name: &str,
     library: &Path,
     config: &str,
     role: Role,
 ) -> Result<(Running, Description), String> {
-    let running = Running::start(launcher, library, config, role).await?;
+    let running = Running::start(launcher, name, library, config, role).await?;
     let (running, loaded) = running.take(Step::Load, &[]).await?;
     match described(loaded) {
         Ok(description) => Ok((running, description)),
@@ -76,6 +80,11 @@ async fn loaded(
             Err(why)
         }
     }
+}
+
+/// What a plugin is called that no configuration names.
+fn file_name(library: &Path) -> String {
+    library.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn described(loaded: Outcome) -> Result<Description, String> {

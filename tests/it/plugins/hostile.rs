@@ -45,7 +45,7 @@ fn what_it_prints_is_no_answer() {
         let ended = team.stop();
         let (printed, logged) = (ended.stdout, ended.stderr);
         let (is_in, said) = match isolation {
-            "process" => (logged, "library=\"libhostile.so\" said=what nobody asked for"),
+            "process" => (logged, "plugin=\"words\" said=what nobody asked for"),
             _ => (printed, "what nobody asked for"),
         };
         assert!(is_in.contains(said), "{isolation}: {is_in}");

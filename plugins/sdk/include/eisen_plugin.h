@@ -84,8 +84,9 @@ typedef struct eisen_plugin {
      * it asks for nothing. With EISEN_GATES. */
     int32_t (*gate)(void *instance, eisen_bytes line, const eisen_output *output);
     /* Puts EISEN_LINE: what tells the agent that what it asked for is refused, and why. The id is
-     * that of EISEN_ASK. One that puts no line leaves the agent waiting: it is stopped. With
-     * EISEN_GATES. */
+     * that of EISEN_ASK, and has to be enough, for allow too: an instance that takes the place of one
+     * that died is asked about what that one put. One that puts no line leaves the agent waiting: it
+     * is stopped. With EISEN_GATES. */
     int32_t (*deny)(void *instance, eisen_bytes id, eisen_bytes why, const eisen_output *output);
 
     /* Puts the EISEN_LINEs that begin a conversation, if the agent wants any. settings is a JSON
@@ -141,7 +142,8 @@ enum {
     /* The agent runs a shell: EISEN_COMMAND, a line as a shell reads it, EISEN_ID of the tool call if
      * there is one. What it plainly reads and writes is found by the host. */
     EISEN_RUNS = 12,
-    /* The agent took back what it asked for under EISEN_ID: nobody is to answer it any more. */
+    /* The agent took back what it asked for under EISEN_ID: nobody is to answer it any more. Nothing
+     * comes of an id under which nothing is open. */
     EISEN_WITHDRAWN = 13,
 };
 

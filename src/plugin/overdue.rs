@@ -101,7 +101,9 @@ impl Watch {
             if !overdue.is_empty() {
                 // Telling may take its time, and no call is to wait for that.
                 drop(calls);
-                overdue.iter().for_each(|(name, what)| tell(name, what, longest));
+                for (name, what) in overdue {
+                    tell(&name, what, longest);
+                }
                 calls = self.calls();
                 continue;
             }

@@ -7,7 +7,9 @@ mod outline;
 mod receiver;
 
 use std::ops::{ControlFlow, Range};
+use std::time::Duration;
 
+use nix::time::{ClockId, clock_gettime};
 use tree_sitter::{ParseOptions, ParseState, Tree};
 
 use self::outline::{Definition, Outline};
@@ -25,6 +27,15 @@ const STEPS_PER_KIB: usize = 40;
 /// files that people write have one or none, also those that the grammar does not understand.
 const STEPS_ASTRAY: usize = 500;
 
+/// What a file may take of the processor whatever its size, and for each KiB, which is several times
+/// what files that people write take. Where every token is an error, a step takes a hundred times as
+/// long, and no count of steps tells.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE_PER_KIB: Duration = Duration::from_millis(1);
+
+/// After how many steps, in hundreds, the clock is looked at.
+const LOOK: usize = 64;
+
 /// What of the beginning of a text is looked at for bytes that no text has, how many of them any may
 /// have, and of how many bytes one may be such.
 const TELLING: usize = 8 << 10;
@@ -36,13 +47,14 @@ const LONGEST_NAME: usize = 256;
 
 /// Parses one file after the other.
 pub(super) struct Parser {
-    parser: tree_sitter::Parser,
+    inner: tree_sitter::Parser,
     language: Option<Language>,
+    patience: Duration,
 }
 
 impl Parser {
     pub(super) fn new() -> Self {
-        Self { parser: tree_sitter::Parser::new(), language: None }
+        Self { inner: tree_sitter::Parser::new(), language: None, patience: PATIENCE }
     }
 
     /// What the text says, and where the bytes of each of its symbols begin and end. Of a text that
@@ -67,27 +79,37 @@ impl Parser {
             return None;
         }
         if self.language != Some(language) {
-            self.parser.set_language(&tools.grammar).ok()?;
+            self.inner.set_language(&tools.grammar).ok()?;
             self.language = Some(language);
         }
-        let mut steps = STEPS + (text.len() >> 10) * STEPS_PER_KIB;
+        let kib = text.len() >> 10;
+        let mut steps = STEPS + kib * STEPS_PER_KIB;
         let mut astray = STEPS_ASTRAY;
+        let patience = PATIENCE_PER_KIB.saturating_mul(u32::try_from(kib).unwrap_or(u32::MAX));
+        let end = processor_time().saturating_add(self.patience).saturating_add(patience);
         let mut go_on = |state: &ParseState| {
             steps = steps.saturating_sub(1);
             astray = astray.saturating_sub(usize::from(state.has_error()));
-            if steps.min(astray) == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let is_late = steps.is_multiple_of(LOOK) && processor_time() >= end;
+            let is_over = steps.min(astray) == 0 || is_late;
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut go_on);
-        let tree = self.parser.parse_with_options(
+        let tree = self.inner.parse_with_options(
             &mut |at, _| text.get(at..).unwrap_or_default(),
             old,
             Some(options),
         );
         if tree.is_none() {
-            self.parser.reset();
+            self.inner.reset();
         }
         tree
     }
+}
+
+/// What this thread has taken of the processor: other threads take none of a file's time.
+fn processor_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
 /// Reads a tree that was parsed from this text.

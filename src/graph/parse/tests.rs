@@ -234,6 +234,18 @@ fn what_is_no_text_of_the_language_is_given_up() {
 }
 
 #[test]
+fn a_text_that_takes_its_parser_too_long_is_given_up() {
+    // What is allowed for its size alone is many times what the one takes, and a part of the other's.
+    let mut parser = Parser { patience: Duration::ZERO, ..Parser::new() };
+    for (text, is_read) in
+        [("fn f() { g(1); }\n".repeat(8_000), true), ("\"".repeat(130_000), false)]
+    {
+        let facts = parser.facts(Language::of(Path::new("a.rs")), text.as_bytes());
+        assert_eq!(facts.language.is_some(), is_read, "{}", &text[..20]);
+    }
+}
+
+#[test]
 fn lines_are_counted_from_one_to_the_last() {
     for (text, lines) in [("", 1), ("\n", 1), ("a", 1), ("a\n", 1), ("a\nb", 2), ("a\n\n", 2)] {
         assert_eq!(facts("a.txt", text).lines, lines, "{text:?}");

@@ -3,6 +3,7 @@
 mod mentions;
 mod places;
 mod read;
+mod touch;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,6 +12,9 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::names::{Name, Names, Path, number};
 use super::touched::{self, Touched};
 use crate::graph::facts::{Facts, Kind};
+
+/// A name that more symbols have tells nothing outside of its file.
+pub(super) const MANY: usize = 64;
 
 /// Stands for "no symbol": of the file itself, of a parent that there is not.
 pub(super) const NONE: u32 = u32::MAX;
@@ -298,36 +302,6 @@ impl Index {
             }
         }
         (id, file)
-    }
-
-    /// Notes what others may see of a change.
-    fn touch(&mut self, id: FileId, path: &str, before: Option<&File>, now: Option<&File>) {
-        if self.touched.is_everything() {
-            return;
-        }
-        let mut touched = std::mem::take(&mut self.touched);
-        touched.file(id);
-        let family = |file: Option<&File>| file.and_then(|file| file.family);
-        if family(before) != family(now) {
-            touched.module(self, path);
-        }
-        let symbols = |file: Option<&File>| -> FxHashMap<End, Kind> {
-            let symbols = file.map_or(&[][..], |file| &file.symbols);
-            symbols.iter().map(|symbol| (symbol.end, symbol.kind)).collect()
-        };
-        let (old, new) = (symbols(before), symbols(now));
-        for (end, kind) in old.iter().chain(&new) {
-            if old.get(end) != new.get(end) || old.get(end) != Some(kind) {
-                let Some(place) = self.places.get(end.0 as usize) else { continue };
-                touched.name(place.name);
-                if let Some(holder) = self.places.get(place.parent.0 as usize) {
-                    touched.name(holder.name);
-                }
-            }
-        }
-        let imports = |file: Option<&'_ File>| file.map_or(Vec::new(), |file| file.imports.clone());
-        touched.imports(self, path, &imports(before), &imports(now));
-        self.touched = touched;
     }
 
     fn register(&mut self, id: FileId, file: &File) {

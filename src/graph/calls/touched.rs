@@ -3,8 +3,9 @@
 //! A file mentions names: what it calls, the segments of paths, what it imports and from where. What
 //! a change touches are names too: of symbols that came or went, and of what holds them; of imports
 //! that did; of files that did, as imports name them. Who mentions nothing touched need not be
-//! redone, and of a file whose imports mention nothing touched, only the symbols that do. It may
-//! say too much, never too little.
+//! redone, and of a file whose imports mention nothing touched, only the symbols that do. What stands
+//! in another symbol is found by that one's name, or as a method of some value. It may say too much,
+//! never too little.
 
 use rustc_hash::FxHashSet;
 
@@ -18,6 +19,12 @@ const MANY_FOLDERS: usize = 64;
 #[derive(Default)]
 pub(super) struct Touched {
     names: Set,
+    /// Those of symbols that hold something that came or went.
+    holders: Set,
+    /// Those of what they hold: who brings in all of a holder knows it by them.
+    held: Vec<Name>,
+    /// Names that a method has which a value may have or have had.
+    methods: Set,
     /// Names that modules are found by.
     modules: Set,
     /// Those that changed themselves.
@@ -64,6 +71,17 @@ impl Touched {
         if self.names.insert(name) {
             self.fresh.names.push(name);
         }
+    }
+
+    pub(super) fn held(&mut self, name: Name, holder: Name) {
+        self.held.push(name);
+        if self.holders.insert(holder) {
+            self.fresh.names.push(holder);
+        }
+    }
+
+    pub(super) fn method(&mut self, name: Name) {
+        self.methods.insert(name);
     }
 
     fn module_name(&mut self, name: Name) {
@@ -132,6 +150,7 @@ impl Touched {
         }
     }
 
+    /// Notes that what an import brings into a file is another; `*` stands for whatever it has.
     fn alias(&mut self, index: &mut Index, path: &str, import: &Import) {
         let Some(alias) = index.names.path(import.alias).last().copied() else { return };
         self.name(alias);
@@ -169,7 +188,8 @@ impl Touched {
         if self.everything {
             return (0..number(index.files.len())).map(FileId).collect();
         }
-        let names = self.names.iter().chain(&self.modules).copied().collect();
+        let names = [&self.names, &self.modules, &self.holders, &self.methods];
+        let names = names.into_iter().flatten().copied().collect();
         let mut ids = Fresh { names, below: self.below.clone() }.leads_to(index);
         ids.extend(&self.files);
         ids.sort_unstable();
@@ -182,13 +202,25 @@ impl Touched {
         for import in &file.imports {
             let path = index.names.path(import.path);
             let moved = moved || path.iter().any(|name| self.modules.contains(name));
-            if moved && import.all {
-                self.module(index, &file.path);
-            }
             let renames =
                 import.name.is_none() || index.names.path(import.alias) != import.name.as_slice();
-            let touched = || index.names.path(import.path).iter().any(|name| self.has(*name));
-            if moved || (renames && touched()) {
+            let above = path.iter().rev().skip(usize::from(!import.all));
+            let within = above.into_iter().any(|name| self.holders.contains(name));
+            let named = path.iter().any(|name| self.is_named(*name));
+            let touched = named || path.iter().any(|name| self.holders.contains(name));
+            if import.all {
+                if moved {
+                    self.module(index, &file.path);
+                }
+                if within {
+                    for name in std::mem::take(&mut self.held) {
+                        self.name(name);
+                    }
+                }
+                if moved || named {
+                    self.alias(index, &file.path, import);
+                }
+            } else if moved || (renames && touched) || within {
                 self.alias(index, &file.path, import);
             }
         }
@@ -211,16 +243,24 @@ impl Touched {
         let holders = std::iter::successors(file.symbols.get(call.within as usize), |symbol| {
             file.symbols.get(symbol.parent as usize)
         });
-        self.has(call.name)
-            || match call.on {
-                On::Named(path) => index.names.path(path).iter().any(|name| self.has(*name)),
-                On::Own => holders.into_iter().any(|holder| self.has(holder.name)),
-                On::Nothing | On::Value => false,
+        let is_method = self.methods.contains(&call.name);
+        match call.on {
+            On::Nothing => self.has(call.name),
+            On::Value => is_method,
+            On::Own => is_method || holders.into_iter().any(|holder| self.has(holder.name)),
+            On::Named(path) => {
+                let mut names = index.names.path(path).iter().chain([&call.name]);
+                is_method || names.any(|name| self.has(*name))
             }
+        }
+    }
+
+    fn is_named(&self, name: Name) -> bool {
+        self.names.contains(&name) || self.modules.contains(&name)
     }
 
     fn has(&self, name: Name) -> bool {
-        self.names.contains(&name) || self.modules.contains(&name)
+        self.is_named(name) || self.holders.contains(&name)
     }
 }
 

@@ -3,12 +3,9 @@
 use super::{Found, Resolver, Target, Walk, Want, choose, holds, unique};
 use crate::graph::calls::Rule;
 use crate::graph::calls::common;
-use crate::graph::calls::index::{Definition, End, Family, FileId, Import, Symbol};
+use crate::graph::calls::index::{Definition, End, Family, FileId, Import, MANY, Symbol};
 use crate::graph::calls::names::Name;
 use crate::graph::facts::Kind;
-
-/// A name that more symbols have tells nothing outside of its file.
-const MANY: usize = 64;
 
 impl Resolver<'_> {
     /// Returns the symbol of a name that stands directly in another one, or at the top of a file.

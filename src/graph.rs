@@ -9,6 +9,7 @@ mod facts;
 mod languages;
 mod parse;
 mod query;
+mod recent;
 mod scan;
 mod snapshot;
 mod tokens;
@@ -17,7 +18,8 @@ mod whole;
 
 pub use self::calls::Rule;
 pub use self::facts::{Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
-pub use self::scan::{Progress, Settings, Work, read, scan};
+pub use self::recent::Recent;
+pub use self::scan::{Progress, Settings, Work, read, reread, scan};
 pub use self::snapshot::{CallEdge, Node, Snapshot};
 pub use self::tokens::load_tokenizer;
 pub use self::walk::{Entry, Listing, Only, list};

@@ -64,7 +64,7 @@ impl Parser {
             let tree = self.parse(language, text, None)?;
             read(language, text, &tree)
         });
-        read.unwrap_or_else(|| Facts { lines: count_lines(text), ..Facts::default() })
+        read.unwrap_or_else(|| unknown(text))
     }
 
     /// None: it is no text, or takes too long.
@@ -222,8 +222,13 @@ impl Found {
     }
 }
 
+/// All that is known of a text that is not parsed.
+pub(super) fn unknown(text: &[u8]) -> Facts {
+    Facts { lines: count_lines(text), ..Facts::default() }
+}
+
 /// Lines from 1 to the last; an end of line ends one.
-pub(super) fn count_lines(text: &[u8]) -> u32 {
+fn count_lines(text: &[u8]) -> u32 {
     let ends = memchr::memchr_iter(b'\n', text).count();
     let open = text.last().is_some_and(|last| *last != b'\n');
     u32::try_from(ends + usize::from(open)).unwrap_or(u32::MAX).max(1)

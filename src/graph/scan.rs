@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::cache::{self, Cache, Kept};
 use super::facts::{Facts, Language};
 use super::parse::Parser;
+use super::recent::Recent;
 use super::tokens;
 use super::walk::{self, Content, Entry, Stamp};
 use super::whole::{Files, Graph};
@@ -109,6 +110,27 @@ pub fn read(
     (files, work)
 }
 
+/// Reads files that changed, one after the other: of what changed lately already, only what did now
+/// is parsed. What is gone meanwhile is told as that.
+pub fn reread(
+    entries: &[Entry],
+    recent: &mut Recent,
+    tokens: bool,
+    go_on: impl Fn() -> bool,
+) -> Files {
+    let mut facts = |entry: &Entry| {
+        let (text, _) = content(entry)?;
+        let Some(text) = text else { return Some(no_text()) };
+        let mut facts = recent.facts(&entry.id, Language::of(&entry.path), &text);
+        if tokens {
+            tokens::count(&text, &mut facts);
+        }
+        Some(facts)
+    };
+    let files = entries.iter().take_while(|_| go_on());
+    files.map(|entry| (entry.id.clone(), facts(entry).map(Arc::new))).collect()
+}
+
 fn without_tokens(mut facts: Arc<Facts>) -> Arc<Facts> {
     if facts.tokens.is_some() {
         let facts = Arc::make_mut(&mut facts);
@@ -131,15 +153,11 @@ fn one(entry: &Entry, tokens: bool, cache: &Cache, parser: &mut Parser) -> Optio
             parsed: false,
         });
     }
-    let (text, stamp) = match walk::read(&entry.path) {
-        Ok((Content::Text(text), stamp)) => (text, stamp),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        // It is there, and nothing is known of it.
-        Ok((Content::Other, _)) | Err(_) => {
-            let facts = Arc::new(Facts { lines: 1, ..Facts::default() });
-            let kept = Kept { key: cache::Key::default(), facts, counted: true };
-            return Some(Done { id, stamp: entry.stamp, kept, bytes: Some(0), parsed: false });
-        }
+    let (text, stamp) = content(entry)?;
+    let Some(text) = text else {
+        let facts = Arc::new(no_text());
+        let kept = Kept { key: cache::Key::default(), facts, counted: true };
+        return Some(Done { id, stamp, kept, bytes: Some(0), parsed: false });
     };
     let bytes = Some(text.len() as u64);
     let key = if cache.keeps() { cache::key(entry, &text) } else { cache::Key::default() };
@@ -158,6 +176,20 @@ fn one(entry: &Entry, tokens: bool, cache: &Cache, parser: &mut Parser) -> Optio
         bytes,
         parsed,
     })
+}
+
+/// The text of a file, if it is text that can be read. None: it is gone.
+fn content(entry: &Entry) -> Option<(Option<Vec<u8>>, Stamp)> {
+    match walk::read(&entry.path) {
+        Ok((Content::Text(text), stamp)) => Some((Some(text), stamp)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Ok((Content::Other, _)) | Err(_) => Some((None, entry.stamp)),
+    }
+}
+
+/// What is known of a file that is there, but no text.
+fn no_text() -> Facts {
+    Facts { lines: 1, ..Facts::default() }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::inbox::{Task, Write, Writes};
 use super::pending::Changed;
 use super::{GraphState, Shared, shown};
 use crate::bus::{Bus, Demand, Rendered};
-use crate::graph::{self, Change, Files, Listing, Only};
+use crate::graph::{self, Change, Files, Listing, Only, Recent};
 use crate::model::{Event, GraphSnapshot, TimestampMs, Topic};
 
 /// Files that say which others are looked at.
@@ -35,19 +35,7 @@ pub(super) struct Keeper {
 
 impl Keeper {
     pub(super) fn run(self) {
-        let told = Arc::clone(&self.shared);
-        let disk = Disk::new(move |change| told.inbox.changed(change));
-        let disk = disk.inspect_err(|error| tracing::warn!(%error, "the code graph is not live"));
-        let demand = self.bus.demand(Topic::Graph);
-        let mut kept = Kept {
-            disk: disk.ok(),
-            demand,
-            seq: 0,
-            claims: HashMap::new(),
-            written: HashMap::new(),
-            shown: None,
-            keeper: self,
-        };
+        let mut kept = Kept::new(self);
         if let Err(error) = kept.begin() {
             return tracing::warn!(%error, "there is no code graph");
         }
@@ -66,9 +54,26 @@ struct Kept {
     written: HashMap<Arc<str>, TimestampMs>,
     /// What was last shown, until something changes.
     shown: Option<Arc<Rendered<GraphSnapshot>>>,
+    recent: Recent,
 }
 
 impl Kept {
+    fn new(keeper: Keeper) -> Self {
+        let told = Arc::clone(&keeper.shared);
+        let disk = Disk::new(move |change| told.inbox.changed(change));
+        let disk = disk.inspect_err(|error| tracing::warn!(%error, "the code graph is not live"));
+        Self {
+            disk: disk.ok(),
+            demand: keeper.bus.demand(Topic::Graph),
+            seq: 0,
+            claims: HashMap::new(),
+            written: HashMap::new(),
+            shown: None,
+            recent: Recent::default(),
+            keeper,
+        }
+    }
+
     fn begin(&mut self) -> std::io::Result<()> {
         self.look(&Changed::Everything)?;
         self.keeper.is_there.send_replace(true);
@@ -91,16 +96,18 @@ impl Kept {
                     // Who asked may have gone.
                     let _ = reply.send(self.state());
                 }
-                Task::Look(changed, writes) => {
-                    self.claim(writes);
-                    match self.look(&changed) {
-                        Ok(change) => self.take(change),
-                        // It may come again, and is looked at then.
-                        Err(error) => tracing::warn!(%error, "cannot look at the workspace"),
-                    }
-                }
+                Task::Look(changed, writes) => self.follow(&changed, writes),
                 Task::Stop => return,
             }
+        }
+    }
+
+    fn follow(&mut self, changed: &Changed, writes: Writes) {
+        self.claim(writes);
+        match self.look(changed) {
+            Ok(change) => self.take(change),
+            // It may come again, and is looked at then.
+            Err(error) => tracing::warn!(%error, "cannot look at the workspace"),
         }
     }
 
@@ -115,11 +122,13 @@ impl Kept {
         let listing = self.list(only.as_ref())?;
         let mut files = self.gone(&listing, only.as_ref());
         let shared = &self.keeper.shared;
-        let go_on = |_, _| !shared.inbox.is_closed();
-        let mut settings = self.keeper.settings.clone();
-        // What is kept for the next start is of the whole workspace.
-        settings.cache = settings.cache.filter(|_| only.is_none());
-        files.extend(graph::read(&self.keeper.root, &listing.files, &settings, &go_on).0);
+        let settings = &self.keeper.settings;
+        let go_on = || !shared.inbox.is_closed();
+        files.extend(match &only {
+            Some(_) => graph::reread(&listing.files, &mut self.recent, settings.tokens, go_on),
+            // What is kept for the next start is of the whole workspace.
+            None => graph::read(&self.keeper.root, &listing.files, settings, &|_, _| go_on()).0,
+        });
         if shared.inbox.is_closed() {
             return Ok(Change::default());
         }

@@ -1,0 +1,113 @@
+//! Files that changed lately, with their trees: of one that changes again, only what did is parsed.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tree_sitter::{InputEdit, Point, Tree};
+
+use super::facts::{Facts, Language};
+use super::parse::{self, Parser};
+
+/// Files that are kept, and the bytes of their texts. A tree takes some ten times its text.
+const MOST_FILES: usize = 32;
+const MOST_BYTES: usize = 2 << 20;
+
+pub struct Recent {
+    parser: Parser,
+    /// What changed last is last.
+    files: VecDeque<Parsed>,
+    bytes: usize,
+}
+
+/// A file as it was parsed, without an error.
+struct Parsed {
+    id: Arc<str>,
+    language: Language,
+    text: Vec<u8>,
+    tree: Tree,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { parser: Parser::new(), files: VecDeque::new(), bytes: 0 }
+    }
+}
+
+impl Recent {
+    /// What the text of a file says, as [`Parser::facts`].
+    pub(super) fn facts(
+        &mut self,
+        id: &Arc<str>,
+        language: Option<Language>,
+        text: &[u8],
+    ) -> Facts {
+        let before = self.take(id);
+        let parsed = language.and_then(|language| {
+            let tree = self.parse(language, text, before)?;
+            Some((parse::read(language, text, &tree)?, language, tree))
+        });
+        let Some((facts, language, tree)) = parsed else { return parse::unknown(text) };
+        // With errors, what comes of a text depends on what it was before.
+        if !tree.root_node().has_error() {
+            self.keep(Parsed { id: id.clone(), language, text: text.to_vec(), tree });
+        }
+        facts
+    }
+
+    fn parse(&mut self, language: Language, text: &[u8], before: Option<Parsed>) -> Option<Tree> {
+        let again = before.filter(|before| before.language == language).and_then(|mut before| {
+            before.tree.edit(&edit(&before.text, text));
+            self.parser.parse(language, text, Some(&before.tree))
+        });
+        let again = again.filter(|tree| !tree.root_node().has_error());
+        again.or_else(|| self.parser.parse(language, text, None))
+    }
+
+    fn take(&mut self, id: &str) -> Option<Parsed> {
+        let at = self.files.iter().position(|file| *file.id == *id)?;
+        let file = self.files.remove(at)?;
+        self.bytes -= file.text.len();
+        Some(file)
+    }
+
+    fn keep(&mut self, file: Parsed) {
+        self.bytes += file.text.len();
+        self.files.push_back(file);
+        while self.files.len() > MOST_FILES || self.bytes > MOST_BYTES {
+            let Some(oldest) = self.files.pop_front() else { return };
+            self.bytes -= oldest.text.len();
+        }
+    }
+}
+
+/// What leads from one text to the next: all between their common beginning and their common end.
+fn edit(before: &[u8], now: &[u8]) -> InputEdit {
+    let start = common(before.iter().zip(now));
+    let end = common(before[start..].iter().rev().zip(now[start..].iter().rev()));
+    let (old_end, new_end) = (before.len() - end, now.len() - end);
+    InputEdit {
+        start_byte: start,
+        old_end_byte: old_end,
+        new_end_byte: new_end,
+        start_position: point(before, start),
+        old_end_position: point(before, old_end),
+        new_end_position: point(now, new_end),
+    }
+}
+
+fn common<'a>(mut pairs: impl Iterator<Item = (&'a u8, &'a u8)>) -> usize {
+    let mut count = 0;
+    while pairs.next().is_some_and(|(one, other)| one == other) {
+        count += 1;
+    }
+    count
+}
+
+fn point(text: &[u8], at: usize) -> Point {
+    let above = &text[..at];
+    let line = memchr::memrchr(b'\n', above).map_or(0, |end| end + 1);
+    Point { row: memchr::memchr_iter(b'\n', above).count(), column: at - line }
+}
+
+#[cfg(test)]
+mod tests;

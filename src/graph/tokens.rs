@@ -2,6 +2,7 @@
 //!
 //! The text is cut into the tokenizer's own pieces once; what lines cost is what their pieces cost.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
 
 use bpe_openai::{Tokenizer, o200k_base};
@@ -24,10 +25,13 @@ pub(super) fn count(text: &[u8], facts: &mut Facts) {
     let mut before = Vec::with_capacity(facts.lines as usize + 1);
     before.push(0_u32);
     let mut tokens = 0_u32;
+    // Most pieces of a text are in it many times.
+    let mut costs: HashMap<&str, u32> = HashMap::new();
     for piece in tokenizer.split(&text) {
         // A piece that ends lines belongs to the one that it begins in, what begins after an end of
         // line to the next.
-        tokens = tokens.saturating_add(cost(tokenizer, piece));
+        let cost = *costs.entry(piece).or_insert_with(|| cost(tokenizer, piece));
+        tokens = tokens.saturating_add(cost);
         for _ in memchr::memchr_iter(b'\n', piece.as_bytes()) {
             before.push(tokens);
         }

@@ -222,3 +222,6 @@ impl Kept {
 fn is_ignore_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| IGNORE_FILES.iter().any(|known| name == *known))
 }
+
+#[cfg(test)]
+mod tests;

@@ -182,7 +182,8 @@ fn version() -> [u8; 32] {
 }
 
 fn load(file: &Path) -> Option<Pack> {
-    let (content, _) = walk::read_at_most(file, LARGEST + 72).ok()?;
+    let mut room = Vec::new();
+    let (content, _) = walk::read_at_most(file, LARGEST + 72, &mut room).ok()?;
     // Nobody else's is believed.
     let owner = std::fs::metadata(file).ok()?.uid();
     if owner != nix::unistd::geteuid().as_raw() {

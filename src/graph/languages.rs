@@ -58,10 +58,38 @@ const JSX: &str = include_str!("languages/jsx.scm");
 const TYPESCRIPT: &str = include_str!("languages/typescript.scm");
 const JAVASCRIPT: &str = include_str!("languages/javascript.scm");
 
-const RUST_MARKS: &[&str] = &["(", "!", "{", ";"];
-const PYTHON_MARKS: &[&str] = &["(", "@", ":", "import"];
-const SCRIPT_MARKS: &[&str] =
-    &["(", "{", "`", "=>", "<", "new", "import", "export", "type", "module"];
+const RUST_MARKS: &[&str] = &["(", "{", "!", "use", "mod", "struct", "const", "static", "type"];
+const PYTHON_MARKS: &[&str] = &["(", "@", "class", "import"];
+const SCRIPT_MARKS: &[&str] = &[
+    "(",
+    "`",
+    "=>",
+    "new",
+    "class",
+    "import",
+    "export",
+    "interface",
+    "enum",
+    "type",
+    "module",
+    "namespace",
+];
+/// With those of JSX, and of types that look like it.
+const TAGGED_MARKS: &[&str] = &[
+    "(",
+    "<",
+    "`",
+    "=>",
+    "new",
+    "class",
+    "import",
+    "export",
+    "interface",
+    "enum",
+    "type",
+    "module",
+    "namespace",
+];
 
 static ROWS: [Row; 6] = [
     Row {
@@ -97,7 +125,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(),
         queries: &[ECMASCRIPT, TYPESCRIPT, JSX],
         own: &["this"],
-        marks: SCRIPT_MARKS,
+        marks: TAGGED_MARKS,
         tools: OnceLock::new(),
     },
     Row {
@@ -106,7 +134,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
         queries: &[ECMASCRIPT, JAVASCRIPT, JSX],
         own: &["this"],
-        marks: SCRIPT_MARKS,
+        marks: TAGGED_MARKS,
         tools: OnceLock::new(),
     },
     Row {
@@ -115,7 +143,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
         queries: &[ECMASCRIPT, JAVASCRIPT, JSX],
         own: &["this"],
-        marks: SCRIPT_MARKS,
+        marks: TAGGED_MARKS,
         tools: OnceLock::new(),
     },
 ];

@@ -121,29 +121,35 @@ impl Query {
         while let Some(node) = open.pop() {
             let kind = usize::from(node.kind_id());
             let patterns = self.by_kind.get(kind).map_or(&[][..], |patterns| patterns);
-            children.clear();
+            let below = open.len();
             if patterns.is_empty() && !node.has_error() {
-                collect_marked(node, marks, &mut spare, &mut children);
+                open_marked(node, marks, &mut spare, &mut open);
             } else {
+                children.clear();
                 collect(node, &mut spare, &mut children);
+                for at in patterns {
+                    let pattern = &self.patterns[*at];
+                    pattern.shape.each(node, &children, &mut spare, &mut way, |matched| {
+                        if pattern.holds(matched, text) {
+                            found(*at, matched);
+                        }
+                    });
+                }
+                let holds = |node: &Node<'_>| {
+                    is_open(*node)
+                        && (marks.next(node.start_byte()) < node.end_byte() || node.has_error())
+                };
+                open.extend(children.iter().map(|(_, child)| *child).filter(holds));
             }
-            for at in patterns {
-                let pattern = &self.patterns[*at];
-                pattern.shape.each(node, &children, &mut spare, &mut way, |matched| {
-                    if pattern.holds(matched, text) {
-                        found(*at, matched);
-                    }
-                });
-            }
-            // Most nodes are leaves, with which no match begins; nor does one with a comment.
-            let holds = |node: &Node<'_>| {
-                node.child_count() > 0
-                    && (node.has_error()
-                        || !node.is_extra() && marks.next(node.start_byte()) < node.end_byte())
-            };
-            open.extend(children.iter().rev().map(|(_, child)| *child).filter(holds));
+            // The first is to be on top.
+            open[below..].reverse();
         }
     }
+}
+
+/// Most nodes are leaves, with which no match begins; nor does one with a comment.
+fn is_open(node: Node<'_>) -> bool {
+    node.child_count() > 0 && (!node.is_extra() || node.has_error())
 }
 
 impl Pattern {
@@ -273,13 +279,12 @@ fn collect<'tree>(
     spare.push(cursor);
 }
 
-/// Of children without an error, those with a mark in their text, and some others. Their fields are
-/// left out.
-fn collect_marked<'tree>(
+/// Opens those children with a mark in their text. The node has no error.
+fn open_marked<'tree>(
     node: Node<'tree>,
     marks: &Marks,
     spare: &mut Vec<TreeCursor<'tree>>,
-    children: &mut Vec<Field<'tree>>,
+    open: &mut Vec<Node<'tree>>,
 ) {
     let mut cursor = spare.pop().unwrap_or_else(|| node.walk());
     cursor.reset(node);
@@ -288,8 +293,11 @@ fn collect_marked<'tree>(
     let mut more = next < end && cursor.goto_first_child_for_byte(next).is_some();
     while more {
         let child = cursor.node();
+        next = marks.next(next.max(child.start_byte()));
         if next < child.end_byte() {
-            children.push((0, child));
+            if is_open(child) {
+                open.push(child);
+            }
             next = marks.next(child.end_byte());
         }
         more = next < end && cursor.goto_next_sibling();

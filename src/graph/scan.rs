@@ -75,10 +75,10 @@ pub fn read(
     order.sort_by_key(|entry| std::cmp::Reverse(entry.stamp.size));
     let next = AtomicUsize::new(0);
     let run = || {
-        let mut parser = Parser::new();
+        let (mut parser, mut room) = (Parser::new(), Vec::new());
         let mut done = Vec::new();
         while let Some(entry) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.extend(one(entry, settings.tokens, &cache, &mut parser));
+            done.extend(one(entry, settings.tokens, &cache, (&mut parser, &mut room)));
             if !progress(next.load(Ordering::Relaxed).min(order.len()), order.len()) {
                 break;
             }
@@ -118,12 +118,13 @@ pub fn reread(
     tokens: bool,
     go_on: impl Fn() -> bool,
 ) -> Files {
+    let mut room = Vec::new();
     let mut facts = |entry: &Entry| {
-        let (text, _) = content(entry)?;
+        let (text, _) = content(entry, &mut room)?;
         let Some(text) = text else { return Some(no_text()) };
-        let mut facts = recent.facts(&entry.id, Language::of(&entry.path), &text);
+        let mut facts = recent.facts(&entry.id, Language::of(&entry.path), text);
         if tokens {
-            tokens::count(&text, &mut facts);
+            tokens::count(text, &mut facts);
         }
         Some(facts)
     };
@@ -141,7 +142,12 @@ fn without_tokens(mut facts: Arc<Facts>) -> Arc<Facts> {
 }
 
 /// None: the file is gone.
-fn one(entry: &Entry, tokens: bool, cache: &Cache, parser: &mut Parser) -> Option<Done> {
+fn one(
+    entry: &Entry,
+    tokens: bool,
+    cache: &Cache,
+    (parser, room): (&mut Parser, &mut Vec<u8>),
+) -> Option<Done> {
     let enough = |kept: &&Kept| !tokens || kept.counted;
     let id = entry.id.clone();
     if let Some(kept) = cache.unchanged(entry).filter(enough) {
@@ -153,20 +159,20 @@ fn one(entry: &Entry, tokens: bool, cache: &Cache, parser: &mut Parser) -> Optio
             parsed: false,
         });
     }
-    let (text, stamp) = content(entry)?;
+    let (text, stamp) = content(entry, room)?;
     let Some(text) = text else {
         let facts = Arc::new(no_text());
         let kept = Kept { key: cache::Key::default(), facts, counted: true };
         return Some(Done { id, stamp, kept, bytes: Some(0), parsed: false });
     };
     let bytes = Some(text.len() as u64);
-    let key = if cache.keeps() { cache::key(entry, &text) } else { cache::Key::default() };
+    let key = if cache.keeps() { cache::key(entry, text) } else { cache::Key::default() };
     if let Some(kept) = cache.by_key(&key).filter(enough) {
         return Some(Done { id, stamp, kept: kept.clone(), bytes, parsed: false });
     }
-    let mut facts = parser.facts(Language::of(&entry.path), &text);
+    let mut facts = parser.facts(Language::of(&entry.path), text);
     if tokens {
-        tokens::count(&text, &mut facts);
+        tokens::count(text, &mut facts);
     }
     let parsed = facts.language.is_some();
     Some(Done {
@@ -179,8 +185,8 @@ fn one(entry: &Entry, tokens: bool, cache: &Cache, parser: &mut Parser) -> Optio
 }
 
 /// The text of a file, if it is text that can be read. None: it is gone.
-fn content(entry: &Entry) -> Option<(Option<Vec<u8>>, Stamp)> {
-    match walk::read(&entry.path) {
+fn content<'a>(entry: &Entry, room: &'a mut Vec<u8>) -> Option<(Option<&'a [u8]>, Stamp)> {
+    match walk::read(&entry.path, room) {
         Ok((Content::Text(text), stamp)) => Some((Some(text), stamp)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Ok((Content::Other, _)) | Err(_) => Some((None, entry.stamp)),

@@ -42,8 +42,8 @@ pub(super) struct Stamp {
 
 /// What a file holds.
 #[derive(Debug)]
-pub(super) enum Content {
-    Text(Vec<u8>),
+pub(super) enum Content<'a> {
+    Text(&'a [u8]),
     /// Bytes that are no text, or too many.
     Other,
 }
@@ -163,16 +163,21 @@ impl Stamp {
     }
 }
 
-/// Reads a file, to see what is in it.
-pub(super) fn read(path: &Path) -> io::Result<(Content, Stamp)> {
-    let (text, stamp) = read_at_most(path, LARGEST)?;
+/// Reads a file, to see what is in it. `room` is used again from file to file: a new one for each
+/// takes longer than the reading.
+pub(super) fn read<'a>(path: &Path, room: &'a mut Vec<u8>) -> io::Result<(Content<'a>, Stamp)> {
+    let (text, stamp) = read_at_most(path, LARGEST, room)?;
     let text = text.filter(|text| memchr::memchr(0, &text[..text.len().min(TELLING)]).is_none());
     Ok((text.map_or(Content::Other, Content::Text), stamp))
 }
 
 /// Reads a plain file, whatever its name has become since it was listed; never waits for anybody.
 /// None for the content of one that is larger.
-pub(super) fn read_at_most(path: &Path, most: u64) -> io::Result<(Option<Vec<u8>>, Stamp)> {
+pub(super) fn read_at_most<'a>(
+    path: &Path,
+    most: u64,
+    room: &'a mut Vec<u8>,
+) -> io::Result<(Option<&'a [u8]>, Stamp)> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let mut file = File::options().read(true).custom_flags(flags.bits()).open(path)?;
     let metadata = file.metadata()?;
@@ -183,8 +188,9 @@ pub(super) fn read_at_most(path: &Path, most: u64) -> io::Result<(Option<Vec<u8>
     if stamp.size > most {
         return Ok((None, stamp));
     }
-    let mut text = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
+    room.clear();
+    room.reserve(usize::try_from(stamp.size).unwrap_or(0) + 1);
     // It may grow meanwhile.
-    file.by_ref().take(most + 1).read_to_end(&mut text)?;
-    Ok((Some(text).filter(|text| text.len() as u64 <= most), stamp))
+    file.by_ref().take(most + 1).read_to_end(room)?;
+    Ok((Some(&room[..]).filter(|text| text.len() as u64 <= most), stamp))
 }

@@ -30,7 +30,6 @@ pub(super) fn receiver(text: &[u8], at: usize, own: &[&str]) -> Receiver {
     if rest.is_empty() && at > FURTHEST {
         return Receiver::Value;
     }
-    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
     if let [name] = names[..]
         && own.iter().any(|own| own.as_bytes() == name)
     {
@@ -41,8 +40,14 @@ pub(super) fn receiver(text: &[u8], at: usize, own: &[&str]) -> Receiver {
     } else {
         "."
     };
-    let path: Vec<_> = names.iter().rev().map(|name| text(name)).collect();
-    Receiver::Named(path.join(separator).into())
+    let mut path = String::with_capacity(whole.len() - rest.len());
+    for name in names.iter().rev() {
+        if !path.is_empty() {
+            path.push_str(separator);
+        }
+        path.push_str(&String::from_utf8_lossy(name));
+    }
+    Receiver::Named(path.into())
 }
 
 /// Whether a name that ends here is followed by what is handed over: `(…)`, or a macro's `!(…)`.

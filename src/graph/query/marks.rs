@@ -12,16 +12,19 @@ impl Marks {
         if words.is_empty() {
             return Self { bits: None };
         }
-        let mut begins = [false; 256];
-        for first in words.iter().filter_map(|word| word.bytes().next()) {
-            begins[usize::from(first)] = true;
+        let mut by_first = [const { Vec::new() }; 256];
+        for word in words.iter().map(|word| word.as_bytes()) {
+            if let Some(first) = word.first() {
+                by_first[usize::from(*first)].push(Beginning::of(word));
+            }
         }
         let mut bits = vec![0; text.len().div_ceil(64)];
         for (at, byte) in text.iter().enumerate() {
-            if begins[usize::from(*byte)]
-                && words.iter().any(|word| text[at..].starts_with(word.as_bytes()))
-            {
-                bits[at / 64] |= 1 << (at % 64);
+            let words = &by_first[usize::from(*byte)];
+            if !words.is_empty() {
+                let here = eight(&text[at..]);
+                let is_mark = words.iter().any(|word| here & word.mask == word.bytes);
+                bits[at / 64] |= u64::from(is_mark) << (at % 64);
             }
         }
         Self { bits: Some(bits) }
@@ -42,6 +45,26 @@ impl Marks {
         }
         number * 64 + word.trailing_zeros() as usize
     }
+}
+
+/// Up to eight bytes that a word begins with: compared at once, and none has more that would tell.
+struct Beginning {
+    bytes: u64,
+    mask: u64,
+}
+
+impl Beginning {
+    fn of(word: &[u8]) -> Self {
+        Self { bytes: eight(word), mask: eight(&[u8::MAX; 8][..word.len().min(8)]) }
+    }
+}
+
+/// The first eight bytes; zeros for what there is not.
+fn eight(text: &[u8]) -> u64 {
+    text.first_chunk().map_or_else(
+        || text.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)),
+        |bytes| u64::from_le_bytes(*bytes),
+    )
 }
 
 #[cfg(test)]

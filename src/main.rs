@@ -1,5 +1,11 @@
 use std::process::ExitCode;
 
+use tikv_jemallocator::Jemalloc;
+
+/// Also for the parsers, which are C: they allocate for each leaf of a tree.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
+
 fn main() -> ExitCode {
     // Before all else: a warden is to be small, and single-threaded.
     if std::env::args_os().nth(1).is_some_and(|command| command == "warden") {

@@ -1,6 +1,8 @@
-//! What a snapshot costs, against bare parsing of the same bytes and against ctags in the same run.
-//! Ratios, so that the machine cancels out; what else runs on it does not. `EISEN_TREE` names the
-//! tree; without it, one of about 2,000 files is made of the sources in cargo's registry.
+//! What `snapshot` costs, against bare parsing of the same bytes, ctags and, where it is there,
+//! `ast-grep scan` in the same run. Each is a process of its own, and counts from its start to its
+//! end; of bare parsing, only the reading and parsing does. Told are medians of ratios, so that the
+//! machine cancels out; what else runs on it does not. `EISEN_TREE` names the tree; without it, one of
+//! about 2,000 files is made of the sources in cargo's registry.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
 
@@ -10,40 +12,57 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use eisen_core::graph::{Settings, scan};
+use nix::sys::resource::{UsageWho, getrusage};
 use tempfile::TempDir;
 use tree_sitter::{Language, Parser};
 
 const FILES: usize = 2_000;
 const BYTES: u64 = 20 << 20;
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [first, tree, threads] = &args[..]
+        && first == "bare"
+    {
+        let took = bare(&sources(Path::new(tree)), threads.parse().unwrap());
+        return print!("{}", took.as_nanos());
+    }
     let made = tempfile::tempdir().unwrap();
     let tree = std::env::var_os("EISEN_TREE").map_or_else(|| make(&made), PathBuf::from);
     let files = sources(&tree);
     let bytes: u64 = files.iter().map(|(path, _)| fs::metadata(path).unwrap().len()).sum();
     println!("{} files that are parsed, {bytes} bytes", files.len());
-    let memory_before = peak();
     let threads = std::thread::available_parallelism().map_or(1, Into::into).min(2);
-    let cold = || snapshot(&tree, threads, None);
-    println!("cold / bare parsing     {:>8.2}", ratio(cold, || bare(&files, threads)));
-    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-    let memory = (peak() - memory_before) as f64 / bytes as f64;
-    println!("memory / source bytes   {memory:>8.2}");
-    println!(
-        "one thread / two        {:>8.2}",
-        ratio(|| snapshot(&tree, 1, None), || snapshot(&tree, 2, None))
-    );
     let cache = tempfile::tempdir().unwrap();
+    let cold = |threads| snapshot(&tree, threads, cache.path(), &["--no-cache"]);
+    cold(threads);
+    #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+    let memory = peak() as f64 / bytes as f64;
+    row("memory / source bytes", Some(memory));
+    let parsing = || {
+        let mut own = Command::new(std::env::current_exe().unwrap());
+        let told = own.arg("bare").arg(&tree).arg(threads.to_string()).output().unwrap().stdout;
+        Duration::from_nanos(str::from_utf8(&told).unwrap().parse().unwrap())
+    };
+    row("cold / bare parsing", Some(ratio(|| cold(threads), parsing)));
+    row("one thread / two", Some(ratio(|| cold(1), || cold(2))));
+    row(
+        "cold / ast-grep",
+        ast_grep(&tree, threads)
+            .map(|_| ratio(|| cold(threads), || ast_grep(&tree, threads).unwrap())),
+    );
     // What was written just now is not trusted to stay.
     std::thread::sleep(Duration::from_secs(3));
-    snapshot(&tree, threads, Some(cache.path()));
-    if ctags(&tree).is_some() {
-        let warm = || snapshot(&tree, threads, Some(cache.path()));
-        println!("warm / ctags            {:>8.2}", ratio(warm, || ctags(&tree).unwrap()));
-    } else {
-        println!("warm / ctags            there is no ctags");
+    let warm = || snapshot(&tree, threads, cache.path(), &[]);
+    warm();
+    row("warm / ctags", ctags(&tree).map(|_| ratio(warm, || ctags(&tree).unwrap())));
+}
+
+fn row(name: &str, ratio: Option<f64>) {
+    match ratio {
+        Some(ratio) => println!("{name:<24}{ratio:>8.2}"),
+        None => println!("{name:<24}       - it is not there"),
     }
 }
 
@@ -55,14 +74,21 @@ fn ratio(one: impl Fn() -> Duration, other: impl Fn() -> Duration) -> f64 {
     ratios[ROUNDS / 2]
 }
 
-fn snapshot(tree: &Path, jobs: usize, cache: Option<&Path>) -> Duration {
+/// How long a program takes that is to succeed; None if there is none.
+fn time(command: &mut Command) -> Option<Duration> {
     let start = Instant::now();
-    let settings = Settings { jobs, tokens: false, cache: cache.map(Path::to_owned) };
-    let (graph, _) = scan(tree, &settings, &|_, _| true).unwrap();
-    serde_json::to_writer(std::io::sink(), &graph.snapshot()).unwrap();
-    start.elapsed()
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
+    assert!(status.success(), "{command:?} {status}");
+    Some(start.elapsed())
 }
 
+fn snapshot(tree: &Path, jobs: usize, cache: &Path, more: &[&str]) -> Duration {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_eisen-core"));
+    command.args(["snapshot", "--no-tokens", "--jobs", &jobs.to_string(), "--root"]).arg(tree);
+    time(command.args(more).env("XDG_CACHE_HOME", cache)).unwrap()
+}
+
+/// Reads and parses all, and nothing else.
 fn bare(files: &[(PathBuf, Language)], threads: usize) -> Duration {
     let start = Instant::now();
     let next = AtomicUsize::new(0);
@@ -81,10 +107,20 @@ fn bare(files: &[(PathBuf, Language)], threads: usize) -> Duration {
 }
 
 fn ctags(tree: &Path) -> Option<Duration> {
-    let start = Instant::now();
-    let mut command = Command::new("ctags");
-    command.args(["-R", "-f", "/dev/null"]).arg(tree).stderr(Stdio::null());
-    command.status().ok().map(|_| start.elapsed())
+    time(Command::new("ctags").args(["-R", "-f", "/dev/null"]).arg(tree))
+}
+
+/// One rule for each language, as a scan has at least.
+fn ast_grep(tree: &Path, threads: usize) -> Option<Duration> {
+    let rule = |language: &str| {
+        format!(
+            "{{id: {language}, language: {language}, severity: hint, rule: {{pattern: 'f($A)'}}}}"
+        )
+    };
+    let rules = ["rust", "python", "typescript", "tsx", "javascript"].map(rule).join("\n---\n");
+    let mut command = Command::new("ast-grep");
+    command.args(["scan", "--inline-rules", &rules, "-j", &threads.to_string()]).arg(tree);
+    time(&mut command)
 }
 
 /// The files that are parsed, large ones first.
@@ -130,9 +166,8 @@ fn make(folder: &TempDir) -> PathBuf {
     folder.path().to_owned()
 }
 
-/// Bytes that were resident at most.
+/// Bytes that were resident at most in any process that has ended.
 fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+    let kib = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss();
+    u64::try_from(kib).unwrap() << 10
 }

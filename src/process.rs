@@ -69,7 +69,7 @@ pub use descriptors::raise_descriptor_limit;
 pub use error::SpawnError;
 pub use family::{Family, look_at};
 pub use folder::remove_folder;
-pub use launcher::Launcher;
+pub use launcher::{Launcher, widen};
 pub use limits::{Limits, Peak, Usage};
 pub use log::StderrLog;
 pub use mark::{age_of, boot, end_run, own_mark, start_of};

@@ -10,6 +10,8 @@ use std::process::Stdio as StdStdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
@@ -28,7 +30,6 @@ use super::{Command, Exit, Process, SpawnError, Stdio, descriptors, mark, orphan
 use crate::confine::{Confinement, Doorbell, Step};
 
 /// Size of the pipe that an agent's output comes through.
-#[cfg(target_os = "linux")]
 const WIDE_PIPE: i32 = 1024 * 1024;
 /// Past this many children pipes keep their usual size: the kernel counts a user's pipes, and
 /// gives one who has too much in them only tiny new ones, in every program.
@@ -133,7 +134,7 @@ impl Launcher {
         let (ends, stdio) = pipes().map_err(|error| SpawnError::warden(command, error))?;
         let (process, running) = self.start(command, ends).await?;
         if running <= WIDE_PIPES {
-            widen(&stdio.stdout);
+            widen(&stdio.stdout, WIDE_PIPE);
         }
         Ok((process, stdio))
     }
@@ -317,12 +318,15 @@ async fn receive(reports: &OwnedReadHalf) -> io::Result<([u8; REPORT], Vec<Owned
     Ok((frame, descriptors))
 }
 
-/// Best effort: a pipe of the usual size does as well, only slower.
-fn widen(pipe: &pipe::Receiver) {
+/// Lets a pipe hold so many bytes, if it holds less. Best effort: one of the usual size does as well,
+/// only slower.
+pub fn widen(pipe: impl AsFd, bytes: i32) {
     #[cfg(target_os = "linux")]
-    let _ = nix::fcntl::fcntl(pipe, nix::fcntl::FcntlArg::F_SETPIPE_SZ(WIDE_PIPE));
+    if fcntl(&pipe, FcntlArg::F_GETPIPE_SZ).is_ok_and(|size| size < bytes) {
+        let _ = fcntl(&pipe, FcntlArg::F_SETPIPE_SZ(bytes));
+    }
     #[cfg(not(target_os = "linux"))]
-    let _ = pipe;
+    let _ = (pipe, bytes);
 }
 
 #[cfg(test)]

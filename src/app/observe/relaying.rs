@@ -6,8 +6,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
-use crate::process::run_in_batches;
+use crate::process::{run_in_batches, widen};
 use crate::proxy::{Proxy, ProxyError, RelayHandle, Streams};
+
+/// Size of the pipe to an editor: a few blocks as they are read. The kernel bounds what the pipes of a
+/// user hold together, and each editor may run many of these.
+const WIDE_PIPE: i32 = 256 * 1024;
 
 /// Relays in a thread that does nothing else: no client on the port can slow it, and each line
 /// wakes one thread with the few streams it waits for, instead of one that looks for other work.
@@ -52,10 +56,14 @@ fn stdin() -> Box<dyn AsyncRead + Unpin + Send> {
     }
 }
 
-/// Returns standard output, in the same way.
+/// Returns standard output, in the same way. A pipe is widened: what the agent said goes on in
+/// blocks that are as large as they were read.
 fn stdout() -> Box<dyn AsyncWrite + Unpin + Send> {
     match pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
-        Ok(pipe) => Box::new(pipe),
+        Ok(pipe) => {
+            widen(&pipe, WIDE_PIPE);
+            Box::new(pipe)
+        }
         Err(_) => Box::new(tokio::io::stdout()),
     }
 }

@@ -96,8 +96,7 @@ impl<'a> Walk<'a> {
         let start = self.at + bytes[self.at..].iter().position(|byte| !between(byte))?;
         self.at = match bytes[start] {
             b'"' => string_end(bytes, start),
-            open @ b'{' => nested_end(bytes, start, open, b'}'),
-            open @ b'[' => nested_end(bytes, start, open, b']'),
+            b'{' | b'[' => nested_end(bytes, start),
             b'}' | b']' => return None,
             _ => {
                 let ends = |byte: &u8| between(byte) || matches!(byte, b'}' | b']');
@@ -110,18 +109,17 @@ impl<'a> Walk<'a> {
 }
 
 /// Returns the index behind the bracket that closes the one at `start`.
-fn nested_end(bytes: &[u8], start: usize, open: u8, close: u8) -> usize {
+fn nested_end(bytes: &[u8], start: usize) -> usize {
     let (mut at, mut depth) = (start, 0_usize);
-    // Between brackets of one sort those of the other close by themselves.
-    while let Some(found) = memchr::memchr3(b'"', open, close, &bytes[at..]) {
-        at += found;
-        match bytes[at] {
+    while let Some(byte) = bytes.get(at) {
+        match byte {
             b'"' => {
                 at = string_end(bytes, at);
                 continue;
             }
-            byte if byte == open => depth += 1,
-            _ => depth -= 1,
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth -= 1,
+            _ => {}
         }
         at += 1;
         if depth == 0 {

@@ -154,6 +154,10 @@ impl Touched {
     fn alias(&mut self, index: &mut Index, path: &str, import: &Import) {
         let Some(alias) = index.names.path(import.alias).last().copied() else { return };
         self.name(alias);
+        // What it holds is reached through it, too.
+        if self.holders.insert(alias) {
+            self.fresh.names.push(alias);
+        }
         if index.names.text(alias) == "default" {
             self.module(index, path);
         }

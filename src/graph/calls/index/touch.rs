@@ -7,7 +7,7 @@ use crate::graph::calls::names::Name;
 use crate::graph::facts::Kind;
 
 impl Index {
-    /// Notes it, once the file is put in.
+    /// Notes what others may see of a change, once the index has it.
     pub(super) fn touch(
         &mut self,
         id: FileId,

@@ -56,6 +56,20 @@ fn what_a_class_has_is_followed_to_who_brought_it_in() {
 }
 
 #[test]
+fn what_a_module_has_is_followed_to_who_brought_it_in_by_another_name() {
+    for brought_in in ["open", "*"] {
+        let mut world = World::default();
+        let unix = "src/unix.rs\n  inner\n    close\n";
+        let renamed = "src/shop.rs\n  use crate::unix inner as imp\n";
+        let passed_on = format!("src/till.rs\n  use crate::shop::imp {brought_in}\n");
+        let day = "src/day.rs\n  use crate::till open\n  run\n    > open\n";
+        assert!(world.update(&format!("src/lib.rs\n{unix}{renamed}{passed_on}{day}")).is_empty());
+        let added = world.update(&format!("{unix}    open\n"));
+        assert_eq!(added, ["+ src/day.rs::run -> src/unix.rs::inner::open"], "{brought_in}");
+    }
+}
+
+#[test]
 fn a_default_is_known_by_other_names() {
     let mut world = World::default();
     assert!(world.update("a.ts\n  use ./b - as shop\n  run\n    > shop\nb.ts\n").is_empty());

@@ -50,6 +50,8 @@ fn edit_of_text() -> impl Strategy<Value = Edit> {
         ";",
         ":",
         "é",
+        "\u{2003}",
+        "\u{2010}",
         "\u{1f980}",
         "\t",
         "    ",
@@ -91,6 +93,17 @@ fn edited(text: &mut Vec<u8>, edit: &Edit) {
             let at = place(at, text);
             text.splice(at..at, written.bytes());
         }
+    }
+}
+
+#[test]
+fn a_character_that_differs_in_its_last_byte_is_another_one() {
+    let language = Language::of(Path::new("a.js"));
+    let (mut recent, id) = (Recent::default(), "a.js".into());
+    for space in ["\u{2003}", "\u{2010}", "\u{2003}"] {
+        let text = format!("function f() {{ return{space}b() }}");
+        let facts = recent.facts(&id, language, text.as_bytes());
+        assert_eq!(facts, Parser::new().facts(language, text.as_bytes()), "{text}");
     }
 }
 

@@ -182,8 +182,8 @@ fn version() -> [u8; 32] {
 }
 
 fn load(file: &Path) -> Option<Pack> {
-    let mut room = Vec::new();
-    let (content, _) = walk::read_at_most(file, LARGEST + 72, &mut room).ok()?;
+    let mut buffer = Vec::new();
+    let (content, _) = walk::read_at_most(file, LARGEST + 72, &mut buffer).ok()?;
     // Nobody else's is believed.
     let owner = std::fs::metadata(file).ok()?.uid();
     if owner != nix::unistd::geteuid().as_raw() {

@@ -62,21 +62,6 @@ const RUST_MARKS: &[&str] = &["(", "{", "!", "use", "mod", "struct", "const", "s
 const PYTHON_MARKS: &[&str] = &["(", "@", "class", "import"];
 const SCRIPT_MARKS: &[&str] = &[
     "(",
-    "`",
-    "=>",
-    "new",
-    "class",
-    "import",
-    "export",
-    "interface",
-    "enum",
-    "type",
-    "module",
-    "namespace",
-];
-/// With those of JSX, and of types that look like it.
-const TAGGED_MARKS: &[&str] = &[
-    "(",
     "<",
     "`",
     "=>",
@@ -125,7 +110,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(),
         queries: &[ECMASCRIPT, TYPESCRIPT, JSX],
         own: &["this"],
-        marks: TAGGED_MARKS,
+        marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
     Row {
@@ -134,7 +119,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
         queries: &[ECMASCRIPT, JAVASCRIPT, JSX],
         own: &["this"],
-        marks: TAGGED_MARKS,
+        marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
     Row {
@@ -143,7 +128,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
         queries: &[ECMASCRIPT, JAVASCRIPT, JSX],
         own: &["this"],
-        marks: TAGGED_MARKS,
+        marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
 ];
@@ -218,9 +203,9 @@ mod tests {
     const SMALLEST: [(&str, &str); 6] = [
         (
             "rust",
-            "fn a(); struct B; struct C(u8); enum D {} union E {} trait F {} impl G {} mod h; const I: \
-             J = k; static L: M = n; type O = P; use q; macro_rules! r { () => {} } fn s() { t(); \
-             u!{}; v!(w(), x![]); Y {}; z.a(); b::<C>() }",
+            "fn a();\nstruct B;\nstruct C(u8);\nenum D {}\nunion E {}\ntrait F {}\nimpl G {}\nmod h;\n\
+             const I: J = k;\nstatic L: M = n;\ntype O = P;\nuse q;\nmacro_rules! r { () => {} }\n\
+             fn s() { t(); u!{}; v!(w(), x![]); Y {}; z.a(); b::<C>() }",
         ),
         (
             "python",

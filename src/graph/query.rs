@@ -5,12 +5,14 @@
 //! language and takes as long as half the parsing; for patterns as flat as ours a table does.
 //! Other than there, the order of children does not matter.
 
+mod children;
 mod marks;
 mod syntax;
 
 use regex::bytes::Regex;
 use tree_sitter::{Language as Grammar, Node, Tree, TreeCursor};
 
+use self::children::{Field, collect, is_open, open_marked};
 pub(super) use self::marks::Marks;
 pub(crate) use self::syntax::SyntaxError;
 use self::syntax::{Part, Written, patterns};
@@ -23,6 +25,8 @@ pub(super) struct Query {
     patterns: Vec<Pattern>,
     /// By the kind of a node, the patterns that it may be the root of.
     by_kind: Vec<Vec<usize>>,
+    /// By the kind of a node, whether one of these asks for the fields of its children.
+    fields: Vec<bool>,
     captures: Vec<String>,
 }
 
@@ -77,6 +81,7 @@ impl Query {
             Compiler { grammar, captures: Vec::new(), tests: Vec::new(), properties: Vec::new() };
         let mut done = Vec::new();
         let mut by_kind = vec![Vec::new(); grammar.node_kind_count()];
+        let mut fields = vec![false; grammar.node_kind_count()];
         for written in patterns(text)? {
             let mut shapes = compiler.shapes(&written)?;
             let (Some(shape), true) = (shapes.pop(), shapes.is_empty()) else {
@@ -86,13 +91,14 @@ impl Query {
             let row: &mut Vec<usize> =
                 by_kind.get_mut(usize::from(kind)).ok_or(QueryError::Root)?;
             row.push(done.len());
+            fields[usize::from(kind)] |= shape.asks_for_fields();
             done.push(Pattern {
                 shape,
                 tests: std::mem::take(&mut compiler.tests),
                 properties: std::mem::take(&mut compiler.properties),
             });
         }
-        Ok(Self { patterns: done, by_kind, captures: compiler.captures })
+        Ok(Self { patterns: done, by_kind, fields, captures: compiler.captures })
     }
 
     pub(super) fn captures(&self) -> &[String] {
@@ -126,7 +132,8 @@ impl Query {
                 open_marked(node, marks, &mut spare, &mut open);
             } else {
                 children.clear();
-                collect(node, &mut spare, &mut children);
+                let fields = self.fields.get(kind).is_some_and(|fields| *fields);
+                collect(node, fields, &mut spare, &mut children);
                 for at in patterns {
                     let pattern = &self.patterns[*at];
                     pattern.shape.each(node, &children, &mut spare, &mut way, |matched| {
@@ -145,11 +152,6 @@ impl Query {
             open[below..].reverse();
         }
     }
-}
-
-/// Most nodes are leaves, with which no match begins; nor does one with a comment.
-fn is_open(node: Node<'_>) -> bool {
-    node.child_count() > 0 && (!node.is_extra() || node.has_error())
 }
 
 impl Pattern {
@@ -224,6 +226,10 @@ impl Shape {
         ways
     }
 
+    fn asks_for_fields(&self) -> bool {
+        !self.without.is_empty() || self.children.iter().any(|child| child.field.is_some())
+    }
+
     /// Whether it says nothing of children.
     fn is_leaf(&self) -> bool {
         self.children.is_empty() && self.without.is_empty()
@@ -252,57 +258,13 @@ impl Child {
             for shape in self.one_of.iter().filter(|shape| shape.fits(*child)) {
                 let mut below = Vec::new();
                 if !shape.is_leaf() {
-                    collect(*child, spare, &mut below);
+                    collect(*child, shape.asks_for_fields(), spare, &mut below);
                 }
                 here.append(&mut shape.matches(*child, &below, spare));
             }
         }
         here
     }
-}
-
-/// A child, and the number of its field; 0: none.
-type Field<'tree> = (u16, Node<'tree>);
-
-fn collect<'tree>(
-    node: Node<'tree>,
-    spare: &mut Vec<TreeCursor<'tree>>,
-    children: &mut Vec<Field<'tree>>,
-) {
-    let mut cursor = spare.pop().unwrap_or_else(|| node.walk());
-    cursor.reset(node);
-    let mut more = cursor.goto_first_child();
-    while more {
-        children.push((cursor.field_id().map_or(0, std::num::NonZero::get), cursor.node()));
-        more = cursor.goto_next_sibling();
-    }
-    spare.push(cursor);
-}
-
-/// Opens those children with a mark in their text. The node has no error.
-fn open_marked<'tree>(
-    node: Node<'tree>,
-    marks: &Marks,
-    spare: &mut Vec<TreeCursor<'tree>>,
-    open: &mut Vec<Node<'tree>>,
-) {
-    let mut cursor = spare.pop().unwrap_or_else(|| node.walk());
-    cursor.reset(node);
-    let end = node.end_byte();
-    let mut next = marks.next(node.start_byte());
-    let mut more = next < end && cursor.goto_first_child_for_byte(next).is_some();
-    while more {
-        let child = cursor.node();
-        next = marks.next(next.max(child.start_byte()));
-        if next < child.end_byte() {
-            if is_open(child) {
-                open.push(child);
-            }
-            next = marks.next(child.end_byte());
-        }
-        more = next < end && cursor.goto_next_sibling();
-    }
-    spare.push(cursor);
 }
 
 fn combined<'tree>(ways: &[Match<'tree>], here: &[Match<'tree>]) -> Vec<Match<'tree>> {

@@ -75,10 +75,10 @@ pub fn read(
     order.sort_by_key(|entry| std::cmp::Reverse(entry.stamp.size));
     let next = AtomicUsize::new(0);
     let run = || {
-        let (mut parser, mut room) = (Parser::new(), Vec::new());
+        let (mut parser, mut buffer) = (Parser::new(), Vec::new());
         let mut done = Vec::new();
         while let Some(entry) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.extend(one(entry, settings.tokens, &cache, (&mut parser, &mut room)));
+            done.extend(one(entry, settings.tokens, &cache, (&mut parser, &mut buffer)));
             if !progress(next.load(Ordering::Relaxed).min(order.len()), order.len()) {
                 break;
             }
@@ -118,9 +118,9 @@ pub fn reread(
     tokens: bool,
     go_on: impl Fn() -> bool,
 ) -> Files {
-    let mut room = Vec::new();
+    let mut buffer = Vec::new();
     let mut facts = |entry: &Entry| {
-        let (text, _) = content(entry, &mut room)?;
+        let (text, _) = content(entry, &mut buffer)?;
         let Some(text) = text else { return Some(no_text()) };
         let mut facts = recent.facts(&entry.id, Language::of(&entry.path), text);
         if tokens {
@@ -146,7 +146,7 @@ fn one(
     entry: &Entry,
     tokens: bool,
     cache: &Cache,
-    (parser, room): (&mut Parser, &mut Vec<u8>),
+    (parser, buffer): (&mut Parser, &mut Vec<u8>),
 ) -> Option<Done> {
     let enough = |kept: &&Kept| !tokens || kept.counted;
     let id = entry.id.clone();
@@ -159,7 +159,7 @@ fn one(
             parsed: false,
         });
     }
-    let (text, stamp) = content(entry, room)?;
+    let (text, stamp) = content(entry, buffer)?;
     let Some(text) = text else {
         let facts = Arc::new(no_text());
         let kept = Kept { key: cache::Key::default(), facts, counted: true };
@@ -185,8 +185,8 @@ fn one(
 }
 
 /// The text of a file, if it is text that can be read. None: it is gone.
-fn content<'a>(entry: &Entry, room: &'a mut Vec<u8>) -> Option<(Option<&'a [u8]>, Stamp)> {
-    match walk::read(&entry.path, room) {
+fn content<'a>(entry: &Entry, buffer: &'a mut Vec<u8>) -> Option<(Option<&'a [u8]>, Stamp)> {
+    match walk::read(&entry.path, buffer) {
         Ok((Content::Text(text), stamp)) => Some((Some(text), stamp)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Ok((Content::Other, _)) | Err(_) => Some((None, entry.stamp)),

@@ -163,10 +163,10 @@ impl Stamp {
     }
 }
 
-/// Reads a file, to see what is in it. `room` is used again from file to file: a new one for each
+/// Reads a file, to see what is in it. `buffer` is used again from file to file: a new one for each
 /// takes longer than the reading.
-pub(super) fn read<'a>(path: &Path, room: &'a mut Vec<u8>) -> io::Result<(Content<'a>, Stamp)> {
-    let (text, stamp) = read_at_most(path, LARGEST, room)?;
+pub(super) fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> io::Result<(Content<'a>, Stamp)> {
+    let (text, stamp) = read_at_most(path, LARGEST, buffer)?;
     let text = text.filter(|text| memchr::memchr(0, &text[..text.len().min(TELLING)]).is_none());
     Ok((text.map_or(Content::Other, Content::Text), stamp))
 }
@@ -176,7 +176,7 @@ pub(super) fn read<'a>(path: &Path, room: &'a mut Vec<u8>) -> io::Result<(Conten
 pub(super) fn read_at_most<'a>(
     path: &Path,
     most: u64,
-    room: &'a mut Vec<u8>,
+    buffer: &'a mut Vec<u8>,
 ) -> io::Result<(Option<&'a [u8]>, Stamp)> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
     let mut file = File::options().read(true).custom_flags(flags.bits()).open(path)?;
@@ -188,9 +188,9 @@ pub(super) fn read_at_most<'a>(
     if stamp.size > most {
         return Ok((None, stamp));
     }
-    room.clear();
-    room.reserve(usize::try_from(stamp.size).unwrap_or(0) + 1);
+    buffer.clear();
+    buffer.reserve(usize::try_from(stamp.size).unwrap_or(0) + 1);
     // It may grow meanwhile.
-    file.by_ref().take(most + 1).read_to_end(room)?;
-    Ok((Some(&room[..]).filter(|text| text.len() as u64 <= most), stamp))
+    file.by_ref().take(most + 1).read_to_end(buffer)?;
+    Ok((Some(&buffer[..]).filter(|text| text.len() as u64 <= most), stamp))
 }

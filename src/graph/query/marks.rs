@@ -12,16 +12,14 @@ impl Marks {
         if words.is_empty() {
             return Self { bits: None };
         }
-        let mut by_first = [const { Vec::new() }; 256];
-        for word in words.iter().map(|word| word.as_bytes()) {
-            if let Some(first) = word.first() {
-                by_first[usize::from(*first)].push(Beginning::of(word));
-            }
+        let mut pairs = Pairs([0; 1024]);
+        for word in words {
+            pairs.add(word.as_bytes());
         }
+        let words: Vec<_> = words.iter().map(|word| Beginning::of(word.as_bytes())).collect();
         let mut bits = vec![0; text.len().div_ceil(64)];
         for (at, byte) in text.iter().enumerate() {
-            let words = &by_first[usize::from(*byte)];
-            if !words.is_empty() {
+            if pairs.has(*byte, text.get(at + 1).copied().unwrap_or(0)) {
                 let here = eight(&text[at..]);
                 let is_mark = words.iter().any(|word| here & word.mask == word.bytes);
                 bits[at / 64] |= u64::from(is_mark) << (at % 64);
@@ -44,6 +42,26 @@ impl Marks {
             }
         }
         number * 64 + word.trailing_zeros() as usize
+    }
+}
+
+/// The first two bytes of words, a bit for each two that there can be.
+struct Pairs([u64; 1024]);
+
+impl Pairs {
+    fn add(&mut self, word: &[u8]) {
+        match *word {
+            [] => {}
+            // Whatever stands behind it.
+            [first] => self.0[usize::from(first) * 4..][..4].fill(u64::MAX),
+            [first, second, ..] => {
+                self.0[usize::from(first) * 4 + usize::from(second) / 64] |= 1 << (second % 64);
+            }
+        }
+    }
+
+    fn has(&self, first: u8, second: u8) -> bool {
+        self.0[usize::from(first) * 4 + usize::from(second) / 64] & 1 << (second % 64) != 0
     }
 }
 
@@ -78,5 +96,17 @@ mod tests {
         let next: Vec<_> = [0, 1, 2, 133, 134, 500].map(|at| marks.next(at)).into();
         assert_eq!(next, [1, 1, 133, 133, usize::MAX, usize::MAX]);
         assert_eq!(Marks::new(&[], b"a").next(7), 7);
+    }
+
+    #[test]
+    fn words_are_found_to_the_end_of_the_text() {
+        let text = b"namespaces interfac use";
+        let at = |word: &str| Marks::new(&[word], text).next(0);
+        assert_eq!(["namespace", "use", "s", "se", "e"].map(at), [0, 20, 4, 21, 3]);
+        // Of a longer word, eight bytes count.
+        assert_eq!(
+            ["interface", "used", "x", ""].map(at),
+            [11, usize::MAX, usize::MAX, usize::MAX]
+        );
     }
 }

@@ -1,5 +1,6 @@
 """Ways to another process: its memory, its descriptors, its sockets, its terminal, its life."""
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -114,8 +115,10 @@ def environment_of_another():
 def descriptors_of_the_supervisor():
     pid = os.environ["SUPERVISOR"]
     for name in os.listdir(f"/proc/{pid}/fd"):
-        print(os.readlink(f"/proc/{pid}/fd/{name}"))
-    through()
+        # It may be closed meanwhile.
+        with contextlib.suppress(FileNotFoundError):
+            print(os.readlink(f"/proc/{pid}/fd/{name}"))
+            through()
 
 
 def environment_of_the_supervisor():

@@ -1,20 +1,20 @@
 //! Claude's control requests: what it asks its client for, and how that is answered.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 
 use eisen_plugin::Records;
 use serde_json::{Value, json};
 
 use crate::tool::Tool;
 
-/// Requests that may be open at once; past that, a further one is refused at once.
+/// Requests that may be open at once; past that, the oldest is forgotten.
 const MOST_ASKS: usize = 256;
 
 /// The requests that are not answered, by the ids under which the host is asked, and what their tools
 /// are given. An id is the request's behind its kind: an instance that takes the place of one that
 /// died knows of none, and has to answer.
 #[derive(Default)]
-pub(crate) struct Asks(HashMap<String, Value>);
+pub(crate) struct Asks(VecDeque<(String, Value)>);
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -22,7 +22,24 @@ enum Kind {
     Permission,
     /// The hook that runs before each tool.
     Hook,
+    /// The hook that may answer in the place of a permission.
+    Grant,
 }
+
+/// Hooks that decide nothing about a tool.
+const HARMLESS: [&str; 11] = [
+    "PostToolUse",
+    "PostToolUseFailure",
+    "Notification",
+    "UserPromptSubmit",
+    "SessionStart",
+    "SessionEnd",
+    "Setup",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "PreCompact",
+];
 
 /// The request that begins a conversation. `PreToolUse` is asked before each use of a tool, also of
 /// those that Claude allows itself (reading below its folder); without it, a zone would only bind
@@ -38,8 +55,12 @@ pub(crate) fn initialize(asks_always: bool) -> Value {
 
 impl Asks {
     /// Takes in a control request: asks the host, or answers what nobody has to be asked for.
-    pub(crate) fn asked(&mut self, message: &Value, records: &mut Records<'_>) {
-        let Some(id) = message["request_id"].as_str() else { return };
+    pub(crate) fn asked(
+        &mut self,
+        message: &Value,
+        records: &mut Records<'_>,
+    ) -> Result<(), String> {
+        let id = message["request_id"].as_str().ok_or("a control request has no id")?;
         let request = &message["request"];
         let (tool, kind, input) = match request["subtype"].as_str() {
             Some("can_use_tool") => {
@@ -49,11 +70,18 @@ impl Asks {
             Some("hook_callback") => {
                 let input = &request["input"];
                 let tool = tool(&input["tool_name"], &input["tool_input"]);
+                let event = input["hook_event_name"].as_str().unwrap_or_default();
                 // No decision: what Claude wants to ask for, it asks for.
-                if !tool.touches() || input["hook_event_name"] != "PreToolUse" {
-                    return records.line(answer(id, &json!({})));
+                if !tool.touches() || HARMLESS.contains(&event) {
+                    records.line(answer(id, &json!({})));
+                    return Ok(());
                 }
-                (tool, Kind::Hook, Value::Null)
+                let kind = match event {
+                    "PreToolUse" => Kind::Hook,
+                    "PermissionRequest" => Kind::Grant,
+                    _ => return Err(format!("Claude asks a hook that is not known: {event}")),
+                };
+                (tool, kind, Value::Null)
             }
             // Left unanswered, Claude would wait for good.
             _ => {
@@ -62,12 +90,10 @@ impl Asks {
                     "request_id": id,
                     "error": "this client can't do that",
                 });
-                return records.line(response(&error));
+                records.line(response(&error));
+                return Ok(());
             }
         };
-        if self.0.len() >= MOST_ASKS {
-            return records.line(kind.denied(id, "Too much waits for an answer."));
-        }
         let ask = kind.ask(id);
         let title = tool.title();
         if let Some(command) = &tool.command {
@@ -76,46 +102,58 @@ impl Asks {
             let accesses: Vec<_> = tool.paths.iter().map(|path| (tool.asks(), &**path)).collect();
             records.ask(&ask, &title, &accesses);
         }
-        self.0.insert(ask, input);
+        self.forget(&ask);
+        if self.0.len() == MOST_ASKS {
+            self.0.pop_front();
+        }
+        self.0.push_back((ask, input));
+        Ok(())
     }
 
-    /// Forgets a request that Claude took back. It does not say of which kind that was, and the host
-    /// knows which is open.
-    pub(crate) fn withdrawn(&mut self, message: &Value, records: &mut Records<'_>) {
+    /// Forgets a request that Claude took back, or that was answered. Neither says of which kind that
+    /// was, and the host knows which is open.
+    pub(crate) fn closed(&mut self, message: &Value, records: &mut Records<'_>) {
         let Some(id) = message["request_id"].as_str() else { return };
         for kind in Kind::ALL {
             let ask = kind.ask(id);
-            self.0.remove(&ask);
+            self.forget(&ask);
             records.withdrawn(&ask);
         }
     }
 
     /// Returns the line that allows what was asked for.
     pub(crate) fn allow(&mut self, ask: &str) -> Option<String> {
-        let input = self.0.remove(ask);
+        let input = self.forget(ask);
         let (kind, id) = Kind::of(ask)?;
         Some(match (kind, input) {
             (Kind::Permission, Some(input)) => {
                 answer(id, &json!({"behavior": "allow", "updatedInput": input}))
             }
             (Kind::Permission, None) => kind.denied(id, "This was lost. Please ask again."),
-            (Kind::Hook, _) => hooked(id, &json!({"permissionDecision": "allow"})),
+            (Kind::Hook, _) => hooked(id, "PreToolUse", &json!({"permissionDecision": "allow"})),
+            (Kind::Grant, _) => granted(id, &json!({"behavior": "allow"})),
         })
     }
 
     pub(crate) fn deny(&mut self, ask: &str, why: &str) -> Option<String> {
-        self.0.remove(ask);
+        self.forget(ask);
         Kind::of(ask).map(|(kind, id)| kind.denied(id, why))
+    }
+
+    fn forget(&mut self, ask: &str) -> Option<Value> {
+        let place = self.0.iter().position(|(open, _)| open == ask)?;
+        self.0.remove(place).map(|(_, input)| input)
     }
 }
 
 impl Kind {
-    const ALL: [Self; 2] = [Self::Permission, Self::Hook];
+    const ALL: [Self; 3] = [Self::Permission, Self::Hook, Self::Grant];
 
     fn prefix(self) -> &'static str {
         match self {
             Self::Permission => "tool/",
             Self::Hook => "hook/",
+            Self::Grant => "grant/",
         }
     }
 
@@ -133,8 +171,11 @@ impl Kind {
         match self {
             Self::Permission => answer(id, &json!({"behavior": "deny", "message": why})),
             Self::Hook => {
-                hooked(id, &json!({"permissionDecision": "deny", "permissionDecisionReason": why}))
+                let decision =
+                    json!({"permissionDecision": "deny", "permissionDecisionReason": why});
+                hooked(id, "PreToolUse", &decision)
             }
+            Self::Grant => granted(id, &json!({"behavior": "deny", "message": why})),
         }
     }
 }
@@ -143,8 +184,12 @@ fn tool(name: &Value, input: &Value) -> Tool {
     Tool::new(name.as_str().unwrap_or("a tool"), input)
 }
 
-fn hooked(id: &str, decision: &Value) -> String {
-    let mut output = json!({"hookEventName": "PreToolUse"});
+fn granted(id: &str, decision: &Value) -> String {
+    hooked(id, "PermissionRequest", &json!({"decision": decision}))
+}
+
+fn hooked(id: &str, event: &str, decision: &Value) -> String {
+    let mut output = json!({"hookEventName": event});
     if let (Some(output), Some(decision)) = (output.as_object_mut(), decision.as_object()) {
         output.extend(decision.clone());
     }

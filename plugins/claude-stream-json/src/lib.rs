@@ -6,6 +6,7 @@
 //! how it went (`tool_result`); only then a file counts as touched.
 
 mod control;
+mod strict;
 mod tool;
 
 use std::collections::HashMap;
@@ -92,8 +93,10 @@ impl Extractor for ClaudeStreamJson {
         let Some(message) = parsed(line)? else { return Ok(()) };
         let kind = message["type"].as_str().unwrap_or_default();
         if direction == Direction::ToAgent {
-            if kind == "user" {
-                records.turn_began();
+            match kind {
+                "user" => records.turn_began(),
+                "control_response" => self.asks.closed(&message["response"], records),
+                _ => {}
             }
             return Ok(());
         }
@@ -103,7 +106,7 @@ impl Extractor for ClaudeStreamJson {
             "stream_event" if is_main(&message) => self.streams(&message["event"], records),
             "user" => self.results(&message, records),
             "result" => self.ended(&message, records),
-            "control_cancel_request" => self.asks.withdrawn(&message, records),
+            "control_cancel_request" => self.asks.closed(&message, records),
             "control_response" if message["response"]["subtype"] == "error" => {
                 let why = message["response"]["error"].as_str().unwrap_or("it does not say why");
                 return Err(format!("Claude refused a control request: {why}"));
@@ -114,14 +117,10 @@ impl Extractor for ClaudeStreamJson {
     }
 
     fn gate(&mut self, line: &[u8], records: &mut Records<'_>) -> Result<(), String> {
-        // Few lines ask; the others are parsed once, by `observe`.
-        if str::from_utf8(line).is_ok_and(|line| line.contains("\"control_request\""))
-            && let Ok(Some(message)) = parsed(line)
-            && message["type"] == "control_request"
-        {
-            self.asks.asked(&message, records);
+        match strict::request(line)? {
+            Some(message) => self.asks.asked(&message, records),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn deny(&mut self, id: &str, why: &str, records: &mut Records<'_>) -> Result<(), String> {
@@ -185,10 +184,11 @@ impl ClaudeStreamJson {
         records.line(message.to_string());
     }
 
-    /// Each turn begins with the same message.
+    /// Each turn begins with the same message, also one whose prompt was an argument.
     fn began(&mut self, message: &Value, records: &mut Records<'_>) {
         if let Some(session) = changed(&mut self.session, &message["session_id"]) {
             records.session(session);
+            records.turn_began();
         }
         if let Some(model) = changed(&mut self.model, &message["model"]) {
             records.model(model, model);

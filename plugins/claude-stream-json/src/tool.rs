@@ -24,6 +24,10 @@ impl Tool {
         let text = |key: &str| input[key].as_str().map(str::to_owned);
         let mut paths: Vec<_> =
             ["file_path", "notebook_path", "path"].into_iter().filter_map(text).collect();
+        // Its user's home is not known here, but that it is no folder of the workspace's.
+        for path in paths.iter_mut().filter(|path| path.starts_with('~')) {
+            path.insert(0, '/');
+        }
         if paths.is_empty() && action == "search" {
             paths.push(".".to_owned());
         }

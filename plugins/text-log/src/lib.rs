@@ -7,7 +7,7 @@
 mod config;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::VecDeque;
 
 use eisen_plugin::{Description, Direction, Extractor, Records, Usage, export_extractor, testing};
 use regex::{Captures, Regex};
@@ -16,14 +16,14 @@ use crate::config::{Action, Ask, Config, group};
 
 /// What is read of a line; the rest of a longer one is as if it were not there.
 const LONGEST_LINE: usize = 64 * 1024;
-/// Questions that may be open at once; past that, a further one is refused at once.
+/// Questions that may be open at once; past that, the oldest is forgotten.
 const MOST_ASKS: usize = 256;
 
 /// One run of a tool.
 pub struct TextLog {
     config: Config,
     /// The answers to what was asked, by its ids: allowed, denied.
-    asks: HashMap<String, (String, String)>,
+    asks: VecDeque<(String, (String, String))>,
     last_ask: u64,
     is_cancelled: bool,
     /// What colours a terminal.
@@ -42,7 +42,7 @@ impl Extractor for TextLog {
     fn create(config: &str) -> Result<Self, String> {
         Ok(Self {
             config: Config::new(config)?,
-            asks: HashMap::new(),
+            asks: VecDeque::new(),
             last_ask: 0,
             is_cancelled: false,
             colours: Regex::new(r"\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\))").ok(),
@@ -56,6 +56,8 @@ impl Extractor for TextLog {
         records: &mut Records<'_>,
     ) -> Result<(), String> {
         if direction == Direction::ToAgent {
+            // Or goes on: what it is told meanwhile is of the same turn.
+            records.turn_began();
             return Ok(());
         }
         let line = self.plain(line);
@@ -117,7 +119,7 @@ impl Extractor for TextLog {
         let answers = (filled(&ask.allow, &captures), filled(&ask.deny, &captures));
         let path = group(&captures, "path");
         let command = group(&captures, "command");
-        if self.asks.len() >= MOST_ASKS || (path.is_none() && command.is_none()) {
+        if path.is_none() && command.is_none() {
             let why = "Nobody can answer this now.";
             put(&answers.1.replace("{why}", why), records);
             return Ok(());
@@ -134,7 +136,11 @@ impl Extractor for TextLog {
             (None, Some(path)) => records.ask(&id, &line, &[(action(ask, &captures), path)]),
             (None, None) => {}
         }
-        self.asks.insert(id, answers);
+        self.asks.retain(|(open, _)| *open != id);
+        if self.asks.len() == MOST_ASKS {
+            self.asks.pop_front();
+        }
+        self.asks.push_back((id, answers));
         Ok(())
     }
 
@@ -147,7 +153,6 @@ impl Extractor for TextLog {
     fn prompt(&mut self, text: &str, records: &mut Records<'_>) -> Result<(), String> {
         self.is_cancelled = false;
         let text = text.replace("\r\n", "\n").replace('\n', &self.config.newline);
-        records.turn_began();
         put(&self.config.prompt.replace("{prompt}", &text), records);
         Ok(())
     }
@@ -188,7 +193,9 @@ impl TextLog {
     }
 
     fn answers(&mut self, id: &str) -> Result<(String, String), String> {
-        self.asks.remove(id).ok_or_else(|| format!("nothing is asked under {id}"))
+        let place = self.asks.iter().position(|(open, _)| open == id);
+        let open = place.and_then(|place| self.asks.remove(place));
+        open.map(|(_, answers)| answers).ok_or_else(|| format!("nothing is asked under {id}"))
     }
 }
 

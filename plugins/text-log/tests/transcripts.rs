@@ -16,10 +16,7 @@ fn a_tool_by_its_patterns() {
 #[test]
 fn without_a_configuration_all_is_text_and_a_prompt_one_line() {
     let told = play::<TextLog>("{}", "prompt hello\n< Reading a...\n");
-    assert_eq!(
-        told,
-        "prompt hello\nturn-began\nline hello\n< Reading a...\ntext Reading a...\\n\n"
-    );
+    assert_eq!(told, "prompt hello\nline hello\n< Reading a...\ntext Reading a...\\n\n");
 }
 
 #[test]
@@ -32,10 +29,11 @@ fn lines_without_end_are_read_to_a_point() {
 #[test]
 fn questions_that_nobody_answers_are_bounded() {
     let asked: Vec<_> = (0..300).map(|id| format!("? May I read a? [{id}]")).collect();
-    let asked = asked.join("\n");
+    let asked = asked.join("\n") + "\nallow 43\nallow 44";
     let told = play::<TextLog>(TOOL, &asked);
-    assert_eq!(told.matches("\nask ").count(), 256);
-    assert_eq!(told.matches("\nline 2").count(), 44, "the others are refused at once");
+    assert_eq!(told.matches("\nask ").count(), 300);
+    assert!(told.contains("error nothing is asked under 43"), "the oldest are forgotten");
+    assert_eq!(told.matches("under 44").count(), 0);
 }
 
 #[test]

@@ -8,13 +8,17 @@
 //! on another core (`taskset -c 0` keeps both on one). The stream is an agent that writes each line
 //! by itself, as fast as it is taken, read and translated as in a team: what it wrote meanwhile is
 //! the next block. A line alone comes while all is asleep, as most do of an agent that thinks: told
-//! is how long it takes from the agent's pipe to its client.
+//! is how long it takes from the agent's pipe to its client. Last, such a line on its way through
+//! `observe` to an agent and back, which nothing reads but the extractor of ACP, and with a plugin in a
+//! child that reads along.
 //!
 //! The library is built along with the bench, and lies beside it.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use claude_stream_json::ClaudeStreamJson;
@@ -94,7 +98,38 @@ impl Bench {
             let [inside, child, more] = [inside, child, more].map(|time| time.as_micros());
             println!("{name:<22} {:>12} {inside:>14} {:>22}", "", format!("{child} (+{more})"));
         }
+        let [without, with] = self.relayed();
+        println!("{:<22} {:>12} {:>14} {:>22}", "relayed, a line, µs", "", "no plugin", "a plugin");
+        for (name, share) in [("  half within", 50), ("  99 of 100 within", 99)] {
+            let [without, with] =
+                [&without, &with].map(|times| times[times.len() * share / 100].as_micros());
+            println!("{name:<22} {:>12} {without:>14} {with:>22}", "");
+        }
         self.launcher.drained().await;
+    }
+
+    /// How long lines take that come alone through `observe`, without a plugin and with one, the
+    /// quickest first.
+    fn relayed(&self) -> [Vec<Duration>; 2] {
+        let Place::Child(library) = &self.places[1] else { unreachable!() };
+        let folder = tempfile::tempdir().unwrap();
+        let observe = |plugin: &[&str]| Relayed::start(folder.path(), plugin);
+        let mut relays = [observe(&[]), observe(&["--plugin", library.to_str().unwrap()])];
+        let mut times = [const { Vec::new() }; 2];
+        for trip in 0..2 * ALONE {
+            for (relay, times) in relays.iter_mut().zip(&mut times) {
+                std::thread::sleep(QUIET);
+                let took = relay.trip();
+                // Those before warm up.
+                if trip >= ALONE {
+                    times.push(took);
+                }
+            }
+        }
+        for times in &mut times {
+            times.sort();
+        }
+        times
     }
 
     /// Nanoseconds in which all is read, directly and in both places.
@@ -172,6 +207,48 @@ impl Bench {
             let source = Source { name: "claude".to_owned(), config: "{}".to_owned(), place };
             source.instance(self.launcher.clone()).unwrap()
         })
+    }
+}
+
+/// `observe` in front of an agent that says again what it hears.
+struct Relayed {
+    observe: std::process::Child,
+    said: Option<std::process::ChildStdin>,
+    heard: std::process::ChildStdout,
+}
+
+impl Relayed {
+    fn start(folder: &Path, plugin: &[&str]) -> Self {
+        let mut observe = std::process::Command::new(env!("CARGO_BIN_EXE_eisen-core"))
+            .env("EISEN_DIR", folder)
+            .current_dir(folder)
+            .args(["observe", "--port", "0", "--no-graph"])
+            .args(plugin)
+            .args(["--", "cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let (said, heard) = (observe.stdin.take(), observe.stdout.take().unwrap());
+        Self { observe, said, heard }
+    }
+
+    fn trip(&mut self) -> Duration {
+        let mut back = vec![0; PIECE.len()];
+        let begun = Instant::now();
+        self.said.as_ref().unwrap().write_all(PIECE.as_bytes()).unwrap();
+        self.heard.read_exact(&mut back).unwrap();
+        let took = begun.elapsed();
+        assert_eq!(back, PIECE.as_bytes());
+        took
+    }
+}
+
+impl Drop for Relayed {
+    fn drop(&mut self) {
+        drop(self.said.take());
+        self.observe.wait().unwrap();
     }
 }
 

@@ -26,7 +26,7 @@ pub use crate::proxy::OnViolation;
 pub use environment::{DepthError, cache_folder, eisen_dir};
 pub use kernel::kernel;
 pub use limiting::how_limits_are_held;
-pub use observe::{ObserveOptions, observe};
+pub use observe::{ObserveOptions, ObservePlugin, observe};
 pub use plugins::{check_plugin, describe_plugin};
 pub use up::{UpOptions, load, read, up};
 

@@ -27,7 +27,7 @@ use clap::{Args, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use self::help::command;
-use crate::app::{self, Failure, ObserveOptions, UpOptions};
+use crate::app::{self, Failure, ObserveOptions, ObservePlugin, UpOptions};
 use crate::config;
 use crate::scripted;
 use crate::serve;
@@ -128,6 +128,13 @@ struct Observe {
     /// What follows an access outside the zone that the agent made past its client
     #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
     on_violation: OnViolation,
+    /// Read along by an extractor plugin, for an agent that doesn't speak ACP: its library, or its
+    /// name in the plugin folder
+    #[arg(long, value_name = "FILE")]
+    plugin: Option<PathBuf>,
+    /// The plugin's configuration
+    #[arg(long, value_name = "JSON", default_value = "{}", requires = "plugin")]
+    plugin_config: String,
     /// Keep no code graph of the folder
     #[arg(long)]
     no_graph: bool,
@@ -182,6 +189,9 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             deny: observe.deny,
             on_violation: observe.on_violation.into(),
             graph: !observe.no_graph,
+            plugin: observe
+                .plugin
+                .map(|file| ObservePlugin { file, config: observe.plugin_config }),
         })),
         Command::Check(file) => check(&in_folder(global.cwd, &file.config)),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),

@@ -43,7 +43,7 @@ use self::errors::Fault;
 pub use self::errors::{ConfigError, ConfigErrors};
 use self::overlay::Layer;
 pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
-pub use self::plugins::plugin_folder;
+pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
 pub use self::profiles::{ClientFs, Profile, base_patterns};
 use self::read::{Known, Reader, Table, Text};
 pub use self::starter::{Known as KnownAgent, Proposed, Starter, known_agents};

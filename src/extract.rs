@@ -54,6 +54,10 @@ pub trait Extractor: Send {
         gate
     }
 
+    /// Appends what lines told that were observed before: who takes its time about them says so
+    /// elsewhere, and is asked then.
+    fn catch_up(&mut self, _told: &mut Vec<Activity>) {}
+
     /// Whether updates are to be told as they came ([`ActivityKind::Update`]), which is a copy of
     /// most of what an agent says. They are until this says otherwise.
     fn tell_updates(&mut self, _wanted: bool) {}

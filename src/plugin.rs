@@ -4,10 +4,12 @@
 //! is that of `eisen_plugin.h`.
 
 mod child;
+mod consulted;
 mod frame;
 mod host;
 mod library;
 mod overdue;
+mod overhearer;
 mod reader;
 mod running;
 mod source;
@@ -20,6 +22,7 @@ pub const INTERFACE: u32 = eisen_plugin::abi::ABI;
 
 pub use host::serve_if_asked;
 pub use library::{Description, Library, LoadError};
+pub use overhearer::{News, Overheard, Overhearer, Subject};
 pub use reader::{Answer, Call, CallError, Reader};
 pub use source::{Place, Source};
 pub use translation::Conversation;

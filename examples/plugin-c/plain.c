@@ -94,7 +94,7 @@ static int32_t observe(void *instance, uint32_t direction, eisen_bytes line,
 {
     (void)instance;
     if (direction != EISEN_TO_CLIENT) {
-        return 0;
+        return begins(&line, "do ") ? eisen_put(output, EISEN_TURN_BEGAN, NULL, 0) : 0;
     }
     if (begins(&line, "read ")) {
         return touched("read", line, output);

@@ -1,4 +1,6 @@
+mod plugged;
 mod relaying;
+mod status;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,20 +16,21 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use self::plugged::ObservePlugin;
+use self::plugged::{Overhearing, Plugged, extractor};
 use self::relaying::relay;
+use self::status::Status;
 use super::environment::{self, TeamEnvironment};
 use super::team::Observed;
 use super::{
     Failure, StopSignals, announce_port, backlog, drained, graph, leftovers, limits,
     tracker_settings,
 };
-use crate::agent::{STALL_AFTER, watch_over};
 use crate::bus::Bus;
 use crate::config;
-use crate::extract::{Acp, DiskWorkspace};
-use crate::model::{AgentId, AgentState, AgentStatus, Event, SessionId, SessionKey, now_ms};
+use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Command, Exit, Family, Launcher, Limits, Process, Stopped, Sweeper};
-use crate::proxy::{Gatekeeping, OnViolation, Proxy, Rules, Vitals};
+use crate::proxy::{Gatekeeping, OnViolation, Proxy, RelayHandle, Rules, Vitals};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
 use crate::session::RegistryHandle;
@@ -60,6 +63,8 @@ pub struct ObserveOptions {
     pub on_violation: OnViolation,
     /// Whether the code graph is kept.
     pub graph: bool,
+    /// None: the agent speaks ACP.
+    pub plugin: Option<ObservePlugin>,
 }
 
 /// Runs one agent between the editor on standard input and output, until either ends; returns
@@ -73,22 +78,33 @@ pub async fn observe(options: ObserveOptions) -> Result<u8, Failure> {
         .map_err(Failure::Usage)?;
     let agent = agent_id(&options).map_err(Failure::Usage)?;
     let zone = zone(&options, &workspace, &eisen_dir).map_err(Failure::Usage)?;
+    let plugin = options.plugin.as_ref().map(|plugin| Plugged::find(plugin, &eisen_dir));
+    let plugin = plugin.transpose().map_err(Failure::Usage)?;
+    if zone.is_some() && plugin.as_ref().is_some_and(|plugin| !plugin.gates) {
+        tracing::warn!(
+            "the plugin can't hold a zone: what the agent does outside of it is only reported"
+        );
+    }
     let listener = bind(options.port, &eisen_dir).await.map_err(Failure::Run)?;
     let on_violation = options.on_violation;
     let rules =
         zone.map(|zone| Rules { zone, bounds: None, orchestrator_permits: false, on_violation });
-    run(options, agent, workspace, rules, listener, &eisen_dir, depth).await.map_err(Failure::Run)
+    let setting = Setting { agent, workspace, rules, plugin, listener, depth };
+    run(options, setting, &eisen_dir).await.map_err(Failure::Run)
 }
 
-async fn run(
-    options: ObserveOptions,
+/// What the options came to.
+struct Setting {
     agent: AgentId,
     workspace: PathBuf,
     rules: Option<Rules>,
+    plugin: Option<Plugged>,
     listener: TcpListener,
-    eisen_dir: &Path,
     depth: u32,
-) -> anyhow::Result<u8> {
+}
+
+async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> anyhow::Result<u8> {
+    let Setting { agent, workspace, rules, plugin, listener, depth } = setting;
     let mut signals = StopSignals::listen()?;
     let address = listener.local_addr()?;
     let name = format!("observe-{}", std::process::id());
@@ -101,8 +117,9 @@ async fn run(
     let mut rooms = JoinSet::new();
     let port_limits = config::Port::default();
     let bus = Bus::encoding(backlog(port_limits), serve::encode);
-    let tier = if rules.is_some() { Tier::Protocol } else { Tier::None };
-    let first = SessionId::new(options.session_id.unwrap_or_default());
+    let is_held = rules.is_some() && plugin.as_ref().is_none_or(|plugin| plugin.gates);
+    let tier = if is_held { Tier::Protocol } else { Tier::None };
+    let first = SessionId::new(options.session_id.clone().unwrap_or_default());
     let view = OrchestratorView::None(SessionKey::new(agent.clone(), first));
     let (tracker, tracking) = TrackerHandle::spawn(
         tracker_settings(config::Tracker::default()),
@@ -127,7 +144,9 @@ async fn run(
     let (process, stdio) = launcher.within(&family).spawn(&command).await?;
     let status = Status::new(&agent, process.pid(), bus.clone());
     let vitals = Vitals::new();
-    rooms.spawn(status.clone().tell_concerns(vitals.clone(), family.clone(), cancel.clone()));
+    let (plugin_concern, concern) = watch::channel(None);
+    let (own, ended) = (vitals.clone(), cancel.clone());
+    rooms.spawn(status.clone().tell_concerns(own, family.clone(), concern, ended));
     let graph = if options.graph {
         graph::keep(workspace.clone(), bus.clone(), &tracker, cancel.clone(), &mut rooms)
     } else {
@@ -144,33 +163,28 @@ async fn run(
     rooms.spawn(server.run(cancel.clone()));
 
     rooms.spawn(pass_on_stderr(stdio.stderr));
+    let (extractor, overhearing) = extractor(
+        plugin,
+        &launcher,
+        workspace,
+        options.session_id,
+        rules.is_some(),
+        plugin_concern,
+    )?;
     let proxy = Proxy {
         agent,
-        extractor: Box::new(Acp::new(Arc::new(DiskWorkspace::new(workspace.clone())), workspace)),
+        extractor,
         tracker: tracker.clone(),
-        gate: rules.map(|rules| Gatekeeping {
-            rules: watch::channel(rules).1,
-            routing,
-            permits: None,
-        }),
+        gate: rules.map(|rules| gatekeeping(rules, routing)),
         running: None,
         vitals,
     };
     let (tell_end, ended) = oneshot::channel();
     let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)
         .context("cannot pass on between the editor and the agent")?;
+    let mut overhearing = Box::pin(Overhearing::attend(overhearing, &relay));
 
-    let (exit, asked) = tokio::select! {
-        exit = process.exit() => {
-            process.kill().await;
-            (exit, false)
-        }
-        () = signals.next() => {
-            relay.close_agent().await;
-            (stop(process).await, true)
-        }
-        () = relay.closed() => (stop(process).await, false),
-    };
+    let End { exit, asked, failed } = end(process, &mut signals, &relay, &mut overhearing).await;
     let _ = tell_end.send(exit.to_string());
     // An editor that does not read is waited for, until somebody wants us to stop.
     let patience = if asked { LAST_LINES } else { Duration::MAX };
@@ -181,14 +195,47 @@ async fn run(
         () = tokio::time::sleep(patience) => {}
         () = signals.next() => {}
     }
+    // With what the plugin runs in.
+    drop(overhearing);
     drained(&launcher).await;
-    status.ended(exit);
+    let code = exit_code(exit).max(u8::from(failed.is_some()));
+    status.ended(exit, failed);
     tracker.settled().await;
     cancel.cancel();
     // Past this a client that does not read loses its last lines.
     let _ = tokio::time::timeout(LAST_LINES, rooms.join_all()).await;
     drop((run_file, sweeper));
-    Ok(exit_code(exit))
+    Ok(code)
+}
+
+/// How an agent ended.
+struct End {
+    exit: Exit,
+    /// Somebody wanted us to stop.
+    asked: bool,
+    /// Why the agent had to.
+    failed: Option<String>,
+}
+
+/// Waits for the end of the agent, or ends it.
+async fn end(
+    process: Process,
+    signals: &mut StopSignals,
+    relay: &RelayHandle,
+    overhearing: &mut (impl Future<Output = String> + Unpin),
+) -> End {
+    let (mut asked, mut failed) = (false, None);
+    tokio::select! {
+        exit = process.exit() => {
+            process.kill().await;
+            return End { exit, asked, failed };
+        }
+        () = signals.next() => asked = true,
+        why = overhearing => failed = Some(why),
+        () = relay.closed() => {}
+    }
+    relay.close_agent().await;
+    End { exit: stop(process).await, asked, failed }
 }
 
 fn command(words: Vec<OsString>, cwd: PathBuf, env: BTreeMap<String, String>) -> Command {
@@ -210,7 +257,7 @@ fn run_file(
 }
 
 fn observed(status: &Status, zone: Tier, tracker: &TrackerHandle, family: Family) -> Arc<Observed> {
-    let (status, tracker) = (status.0.subscribe(), tracker.clone());
+    let (status, tracker) = (status.subscribe(), tracker.clone());
     Arc::new(Observed { status, zone, tracker, family })
 }
 
@@ -229,6 +276,10 @@ fn sources(
         recorder: None,
         follows_active: true,
     }
+}
+
+fn gatekeeping(rules: Rules, routing: RoutingHandle) -> Gatekeeping {
+    Gatekeeping { rules: watch::channel(rules).1, routing, permits: None }
 }
 
 /// What is blocked is denied, with nobody to ask.
@@ -252,68 +303,6 @@ fn exit_code(exit: Exit) -> u8 {
         Exit::Signal(signal) => 128 + signal,
     };
     u8::try_from(code).unwrap_or(1)
-}
-
-/// What the port shows of the agent.
-#[derive(Clone)]
-struct Status(watch::Sender<AgentStatus>, Bus);
-
-impl Status {
-    fn new(agent: &AgentId, pid: u32, bus: Bus) -> Self {
-        let status = AgentStatus {
-            agent: agent.clone(),
-            state: AgentState::Ready,
-            pid: Some(pid),
-            reason: None,
-            restarts: 0,
-            timestamp_ms: now_ms(),
-        };
-        bus.publish(Event::Agent(status.clone()));
-        Self(watch::Sender::new(status), bus)
-    }
-
-    /// Shows what is wrong with the agent while it runs.
-    async fn tell_concerns(self, vitals: Arc<Vitals>, family: Family, cancel: CancellationToken) {
-        let (tell, mut concern) = watch::channel(None);
-        let cpu_ms = move || family.usage().cpu_ms;
-        let watching = watch_over(vitals, STALL_AFTER, cpu_ms, tell);
-        let telling = async {
-            while concern.changed().await.is_ok() {
-                let reason: Option<String> = concern.borrow_and_update().clone();
-                if let Some(reason) = &reason {
-                    tracing::warn!(reason, "agent in trouble");
-                }
-                self.show(reason);
-            }
-        };
-        tokio::select! {
-            () = cancel.cancelled() => {}
-            ((), ()) = async { tokio::join!(watching, telling) } => {}
-        }
-    }
-
-    fn show(&self, reason: Option<String>) {
-        let runs = self.0.send_if_modified(|status| {
-            if status.pid.is_some() {
-                status.reason = reason;
-                status.timestamp_ms = now_ms();
-            }
-            status.pid.is_some()
-        });
-        if runs {
-            self.1.publish(Event::Agent(self.0.borrow().clone()));
-        }
-    }
-
-    fn ended(&self, exit: Exit) {
-        self.0.send_modify(|status| {
-            status.state = if exit.success() { AgentState::Stopped } else { AgentState::Error };
-            status.pid = None;
-            status.reason = Some(exit.to_string());
-            status.timestamp_ms = now_ms();
-        });
-        self.1.publish(Event::Agent(self.0.borrow().clone()));
-    }
 }
 
 fn agent_id(options: &ObserveOptions) -> anyhow::Result<AgentId> {

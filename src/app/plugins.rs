@@ -33,7 +33,8 @@ pub fn check_plugin(library: &Path) -> Result<Checked, String> {
     trial(async |launcher| plugin::check(launcher, library).await)
 }
 
-fn tried(plugin: &Plugin) -> Result<bool, String> {
+/// Returns whether it can hold a zone.
+pub(super) fn tried(plugin: &Plugin) -> Result<bool, String> {
     let Plugin { name, path, config, isolation, .. } = plugin;
     let confined = *isolation == Isolation::Process;
     trial(async |launcher| plugin::try_out(launcher, name, path, config, confined).await)

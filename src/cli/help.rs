@@ -49,6 +49,7 @@ pub(super) const OBSERVE: &str = "\
 Examples:
   eisen-core observe -- opencode acp
   eisen-core observe --zone 'src/**' --deny '**/.env' -- opencode acp
+  eisen-core observe --plugin codex-exec-json -- codex exec --json 'Add a footer'
 
 Exit codes: the agent's own, 128 + n after signal n; 1 failed, 2 wrong usage.";
 

@@ -22,6 +22,11 @@ pub fn plugin_folder(eisen_dir: &Path) -> PathBuf {
     eisen_dir.join("plugins")
 }
 
+/// Finds a library of the folder by the name that agents call it; the error names those that there are.
+pub fn plugin_named(folder: &Path, name: &str) -> Result<PathBuf, Vec<String>> {
+    in_folder(folder, name).ok_or_else(|| of_folder(folder))
+}
+
 /// Reads all tables; a name that is there twice is a fault.
 pub(super) fn plugins(root: &Table<'_>) -> Vec<Plugin> {
     let mut known: Vec<Plugin> = Vec::new();
@@ -100,16 +105,18 @@ pub(super) fn protocol(table: &Table<'_>, known: &[Plugin], folder: &Path) -> Op
     None
 }
 
+/// What agents call the plugin of a library that no table names.
+pub fn plugin_name(library: &Path) -> Option<String> {
+    let name = library.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
+    let name = name.strip_prefix("lib").unwrap_or(name).replace('_', "-");
+    is_name(&name).then_some(name)
+}
+
 /// The names of what lies in the folder, in their order.
 fn of_folder(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let name = |entry: std::fs::DirEntry| {
-        let file = entry.file_name().into_string().ok()?;
-        let name = file.strip_suffix(SUFFIX)?;
-        let name = name.strip_prefix("lib").unwrap_or(name).replace('_', "-");
-        is_name(&name).then_some(name)
-    };
-    let mut names: Vec<_> = entries.filter_map(name).take(MOST_NAMES).collect();
+    let mut names: Vec<_> =
+        entries.filter_map(|entry| plugin_name(&entry.path())).take(MOST_NAMES).collect();
     names.sort();
     names
 }

@@ -17,8 +17,10 @@ pub(super) const LONGEST: usize = 256 * 1024 * 1024;
 pub(super) const LONGEST_ANSWER: usize = 3 * MOST;
 
 /// Statuses of answers.
-pub(super) const DONE: u8 = 0;
-pub(super) const FAILED: u8 = 1;
+const DONE: u8 = 0;
+const FAILED: u8 = 1;
+/// Done, but what was asked for is not known.
+const UNGATED: u8 = 2;
 
 /// A call as bytes, head included.
 pub(super) fn request(call: Call<'_>) -> Vec<u8> {
@@ -62,8 +64,8 @@ pub(super) fn call(body: &[u8]) -> Option<Call<'_>> {
 pub(super) fn answer(outcome: &Result<Answer, String>) -> Vec<u8> {
     let mut frame = vec![0; HEAD];
     match outcome {
-        Ok(Answer { told, read }) => {
-            frame.push(DONE);
+        Ok(Answer { told, read, ungated }) => {
+            frame.push(if *ungated { UNGATED } else { DONE });
             frame.extend(counted(*read));
             frame.extend_from_slice(told);
         }
@@ -79,12 +81,12 @@ pub(super) fn answer(outcome: &Result<Answer, String>) -> Vec<u8> {
 /// An answer from its bytes, without their head; None if they are none.
 pub(super) fn answered(mut body: Vec<u8>) -> Option<Result<Answer, String>> {
     let (&status, rest) = body.split_first()?;
-    if status != DONE {
+    if ![DONE, UNGATED].contains(&status) {
         return Some(Err(String::from_utf8_lossy(rest).into_owned()));
     }
     let read = u32::from_le_bytes(*rest.first_chunk()?) as usize;
     body.drain(..=HEAD);
-    Some(Ok(Answer { told: body, read }))
+    Some(Ok(Answer { told: body, read, ungated: status == UNGATED }))
 }
 
 /// What a plugin is, as bytes of the first answer.
@@ -152,7 +154,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_what_it_was() {
-        for made in [Ok(Answer { told: b"\xff".to_vec(), read: 70_000 }), Err("no".to_owned())] {
+        let told = |ungated| Answer { told: b"\xff".to_vec(), read: 70_000, ungated };
+        for made in [Ok(told(false)), Ok(told(true)), Err("no".to_owned())] {
             let frame = answer(&made);
             assert_eq!(
                 u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize,

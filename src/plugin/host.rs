@@ -62,7 +62,7 @@ fn serve(library: &Path, config: &str, role: Role) -> io::Result<()> {
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     nix::unistd::dup2_stdout(io::stderr())?;
     let mut say = |outcome: Result<Vec<u8>, String>| {
-        let outcome = outcome.map(|told| Answer { told, read: 0 });
+        let outcome = outcome.map(|told| Answer { told, ..Answer::default() });
         output.write_all(&frame::answer(&outcome))
     };
     let confining = if role == Role::Confined { confined(library) } else { Ok(()) };

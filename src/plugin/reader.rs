@@ -64,6 +64,8 @@ pub struct Answer {
     pub told: Vec<u8>,
     /// Bytes of the block that were read.
     pub read: usize,
+    /// What one of its lines asks for is not known: `gate` failed.
+    pub ungated: bool,
 }
 
 /// Why a call came to nothing.
@@ -114,13 +116,14 @@ impl InProcess {
 
     /// Makes the call; what it puts is returned at once.
     pub(super) fn answer(&mut self, call: Call<'_>) -> Result<Answer, String> {
-        let (instance, mut told, mut read) = (&mut self.instance, Vec::new(), 0);
+        let (instance, mut told) = (&mut self.instance, Vec::new());
+        let (mut read, mut ungated) = (0, false);
         match call {
             Call::Read { block } => {
                 for whole in lines(block) {
                     let line = content(whole);
                     if self.description.gates {
-                        note(&mut told, |told| instance.gate(line, told));
+                        ungated |= !note(&mut told, |told| instance.gate(line, told));
                     }
                     note(&mut told, |told| instance.observe(true, line, told));
                     read += whole.len();
@@ -139,7 +142,7 @@ impl InProcess {
             Call::Cancel => instance.cancel(&mut told),
             Call::Allow { id } => instance.allow(id, &mut told),
         }?;
-        Ok(Answer { told, read })
+        Ok(Answer { told, read, ungated })
     }
 }
 
@@ -178,8 +181,8 @@ impl Drop for Watched {
 }
 
 /// Puts what went wrong with one line among the records of all: what it put that is no record would
-/// take those of the lines behind it along.
-fn note(told: &mut Vec<u8>, call: impl FnOnce(&mut Vec<u8>) -> Result<(), String>) {
+/// take those of the lines behind it along. Returns whether all went well.
+fn note(told: &mut Vec<u8>, call: impl FnOnce(&mut Vec<u8>) -> Result<(), String>) -> bool {
     let start = told.len();
     let mut outcome = call(told);
     let malformed = records(&told[start..]).find_map(Result::err);
@@ -187,7 +190,5 @@ fn note(told: &mut Vec<u8>, call: impl FnOnce(&mut Vec<u8>) -> Result<(), String
         told.truncate(start);
         outcome = Err(malformed.to_string());
     }
-    if let Err(why) = outcome {
-        Record::Error { body: why.into() }.write(told);
-    }
+    outcome.map_err(|why| Record::Error { body: why.into() }.write(told)).is_ok()
 }

@@ -4,6 +4,7 @@
 mod asking;
 mod conversation;
 mod counted;
+mod transcript;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use serde_json::{Map, Value, json};
 pub use self::conversation::Conversation;
 use self::conversation::Kept;
 use self::counted::Counted;
+pub(super) use self::transcript::{Heard, Transcript};
 
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;

@@ -3,32 +3,23 @@
 use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes, BytesMut};
-use eisen_plugin::{Record, records};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 
+use super::consulted::{Consulted, unread};
 use super::reader::{Answer, Call, CallError, Reader};
 use super::translation::{Conversation, Said, Translation, Wish};
 use crate::line::{Framer, MAX_LINE, content, lines};
-
-/// Errors of a plugin in a row after which it is called degraded, and after which it is given up.
-const DEGRADED: usize = 5;
-const DISABLED: usize = 10;
 
 /// Bytes that may wait for an agent that does not read; past that it is given up.
 const MOST_WAITING: usize = 64 * 1024 * 1024;
 
 /// One run of one agent.
 pub struct Translator {
-    reader: Box<dyn Reader>,
-    name: String,
+    plugin: Consulted,
     translation: Translation,
     /// What the agent has not read.
     waiting: BytesMut,
-    /// What is wrong with the plugin, for whoever looks at the agent.
-    concern: watch::Sender<Option<String>>,
-    /// In a row.
-    errors: usize,
     /// The instance is in the place of one that was lost.
     is_new: bool,
 }
@@ -44,12 +35,9 @@ impl Translator {
         concern: watch::Sender<Option<String>>,
     ) -> Self {
         Self {
-            reader,
             translation: Translation::new(name.clone(), model, conversation),
-            name,
+            plugin: Consulted::new(reader, name, concern),
             waiting: BytesMut::new(),
-            concern,
-            errors: 0,
             is_new: false,
         }
     }
@@ -127,18 +115,8 @@ impl Translator {
         to_relay: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<(), String> {
         while !block.is_empty() {
-            let answer = self.call(Call::Read { block }).await;
-            let answer = answer.and_then(|answer| match answer.read {
-                read if (1..=block.len()).contains(&read) => Ok(answer),
-                _ => Err(CallError::Failed("it read nothing of a line".to_owned())),
-            });
-            block = match &answer {
-                Ok(answer) => &block[answer.read..],
-                // The agent's lines wait until there is a plugin again: what they ask for is not
-                // let by unread.
-                Err(error) if error.is_loss() => block,
-                Err(_) => &[],
-            };
+            let mut answer = self.call(Call::Read { block }).await;
+            block = unread(block, &mut answer);
             let mut said = Said::default();
             self.take(answer, &mut said)?;
             self.deliver(said, to_relay).await?;
@@ -176,14 +154,16 @@ impl Translator {
         // It may have died of something else, long ago: the one in its place can do it as well. One
         // that hung did so with this.
         if let Err(CallError::Died(why)) = &told {
-            self.went_wrong(why)?;
+            self.plugin.went_wrong(why).map_err(restartable)?;
             told = self.call(call).await;
         }
         let failed = told.as_ref().err().map(ToString::to_string);
         self.take(told, said)?;
         if wish == Wish::Cancel && said.to_agent.is_empty() {
             return Err(match failed {
-                Some(why) => format!("its plugin {} can't cancel its turn: {why}", self.name),
+                Some(why) => {
+                    format!("its plugin {} can't cancel its turn: {why}", self.plugin.name())
+                }
                 None => "its turn was cancelled, which it only understands by ending: \
                          `eisen-core start` brings it back"
                     .to_owned(),
@@ -193,7 +173,8 @@ impl Translator {
         if let Wish::Deny { .. } | Wish::Allow { .. } = &wish
             && (failed.is_some() || said.to_agent.is_empty())
         {
-            let (name, why) = (&self.name, failed.as_deref().unwrap_or("it puts no line for that"));
+            let (name, why) =
+                (self.plugin.name(), failed.as_deref().unwrap_or("it puts no line for that"));
             return Err(format!("its plugin {name} can't answer what it asked: {why}"));
         }
         self.translation.fulfilled(wish, failed.map_or(Ok(()), Err), said);
@@ -220,62 +201,29 @@ impl Translator {
         if self.is_new
             && let Some(settings) = self.translation.goes_on()
         {
-            match self.reader.call(Call::Start { settings: &settings }).await {
+            match self.plugin.call(Call::Start { settings: &settings }).await {
                 Err(lost) if lost.is_loss() => return Err(lost),
-                Err(error) => tracing::warn!(plugin = self.name, %error, "a plugin can't go on"),
+                Err(error) => {
+                    tracing::warn!(plugin = self.plugin.name(), %error, "a plugin can't go on");
+                }
                 Ok(_) => {}
             }
         }
-        let answer = self.reader.call(call).await;
+        let answer = self.plugin.call(call).await;
         self.is_new = answer.as_ref().is_err_and(CallError::is_loss);
         answer
     }
 
-    /// Takes in what a call told, and counts what went wrong: in a row is what nothing was told in
-    /// between of, however many lines a call was about.
+    /// Takes in what a call told.
     fn take(&mut self, answer: Result<Answer, CallError>, said: &mut Said) -> Result<(), String> {
-        let told = match answer {
-            Ok(answer) => answer.told,
-            Err(error) => return self.went_wrong(&error.to_string()),
-        };
-        for record in records(&told) {
-            match record {
-                Ok(Record::Error { body }) => self.went_wrong(&body)?,
-                Ok(record) => match self.translation.tell(record, said) {
-                    Ok(()) => self.went_right(),
-                    Err(why) => self.went_wrong(&why)?,
-                },
-                Err(malformed) => self.went_wrong(&malformed.to_string())?,
-            }
-        }
-        Ok(())
+        let Self { plugin, translation, .. } = self;
+        plugin.take(answer, |record| translation.tell(record, said)).map_err(restartable)
     }
+}
 
-    fn went_right(&mut self) {
-        if std::mem::take(&mut self.errors) >= DEGRADED {
-            self.concern.send_replace(None);
-        }
-    }
-
-    fn went_wrong(&mut self, why: &str) -> Result<(), String> {
-        let name = &self.name;
-        tracing::warn!(plugin = name, why, "a plugin failed");
-        self.errors += 1;
-        if self.errors >= DISABLED {
-            return Err(format!(
-                "its plugin {name} failed {DISABLED} times in a row (`eisen-core start` tries again): \
-                 {why}"
-            ));
-        }
-        if self.errors == DEGRADED {
-            let concern = format!(
-                "its plugin {name} is degraded (it failed {DEGRADED} times in a row, and {DISABLED} \
-                 end its agent): {why}"
-            );
-            self.concern.send_replace(Some(concern));
-        }
-        Ok(())
-    }
+/// Says what to do about an agent that lost its plugin.
+fn restartable(why: String) -> String {
+    why + " (`eisen-core start` tries again)"
 }
 
 /// What was read, as whole lines, and whether that was the end.

@@ -10,6 +10,7 @@ pub struct RelayHandle {
 pub(super) enum RelayMsg {
     Settle(oneshot::Sender<()>),
     CloseAgent,
+    CatchUp,
 }
 
 impl RelayHandle {
@@ -20,6 +21,11 @@ impl RelayHandle {
             // A relay that ended has nothing left to hand over.
             let _ = done.await;
         }
+    }
+
+    /// Takes in what the extractor found out of lines that went by.
+    pub async fn catch_up(&self) {
+        let _ = self.mailbox.send(RelayMsg::CatchUp).await;
     }
 
     /// Waits until the relay has ended.

@@ -168,6 +168,10 @@ where
                         self.let_go(&self.waiting.all());
                         self.to_agent.close();
                     }
+                    RelayMsg::CatchUp => {
+                        self.proxy.extractor.catch_up(&mut self.told);
+                        self.heed();
+                    }
                 },
                 reason = &mut ended, if gone.is_none() => {
                     gone = Some(reason.unwrap_or_else(|_| "the agent ended".to_owned()));

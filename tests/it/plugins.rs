@@ -3,6 +3,7 @@
 mod dying;
 mod hostile;
 mod loading;
+mod overheard;
 mod plain;
 mod scene;
 mod shipped;

@@ -16,7 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     // Adapters.
     ("confine", &["model", "zone"]),
     ("process", &["model", "confine"]),
-    ("plugin", &["line", "process"]),
+    ("plugin", &["model", "line", "extract", "process"]),
     ("session", &["model"]),
     ("bus", &["model"]),
     // What works with them.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use eisen_plugin::Record;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncBufReadExt, BufReader, DuplexStream, duplex};
@@ -26,7 +27,7 @@ impl Reader for Fake {
             }
             _ => Ok(Vec::new()),
         };
-        std::future::ready(told.map(|told| Answer { told, read: 0 })).boxed()
+        std::future::ready(told.map(|told| Answer { told, ..Answer::default() })).boxed()
     }
 }
 

@@ -116,6 +116,11 @@ impl Peer {
         }
     }
 
+    /// Reads to the end; returns the text of what nobody looked at.
+    pub(crate) fn rest_raw(&mut self) -> Vec<String> {
+        self.lines.rest()
+    }
+
     /// Reads to the end; returns all that nobody took.
     pub(crate) fn until_end(&mut self) -> Vec<Value> {
         while self.read() {}

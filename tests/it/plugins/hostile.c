@@ -167,6 +167,9 @@ static int32_t misgates(void *instance, eisen_bytes line, const eisen_output *ou
     if (begins(&asked, "may ") && marked()) {
         segfaults();
     }
+    if (begins(&asked, "not")) {
+        return fails(output);
+    }
     return gate(instance, line, output);
 }
 
@@ -266,6 +269,9 @@ const eisen_plugin *eisen_plugin_entry(const eisen_host *host)
     for (;;) {
         marked();
     }
+#endif
+#ifdef NO_GATE
+    table.features &= ~(uint32_t)EISEN_GATES;
 #endif
 #ifdef LACKS
     table.LACKS = NULL;

@@ -75,8 +75,8 @@ fn errors_in_a_row_degrade_it_and_then_end_its_agent() {
         let mut port = team.steer_when_ready(&["ui"]);
         let fails = |times: usize| "fail;".repeat(times);
         let prompt = port.begin("ui", &fails(5));
-        let degraded = "its plugin words is degraded (it failed 5 times in a row, and 10 end its \
-                        agent): it does not like that";
+        let degraded = "its plugin words is degraded (it failed 5 times in a row, and 10 disable \
+                        it): it does not like that";
         reason(&mut port, "ready", degraded);
         let ps = stage.run(&["ps"]);
         assert!(ps.stdout.contains(degraded), "{}", ps.stdout);
@@ -90,7 +90,8 @@ fn errors_in_a_row_degrade_it_and_then_end_its_agent() {
         reason(
             &mut port,
             "error",
-            "its plugin words failed 10 times in a row (`eisen-core start` tries again): it does not",
+            "its plugin words failed 10 times in a row: it does not like that (`eisen-core start` tries \
+             again)",
         );
         port.answer(prompt).unwrap_err();
     }

@@ -2,10 +2,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::harness::{Stage, Team, run};
+use crate::harness::{Program, Stage, Team, run};
 
 /// Says what it is told to (`do LINE;LINE`), and how it was answered.
-const AGENT: &str = r#"
+pub(super) const AGENT: &str = r#"
 while read -r word rest; do
     case $word in
     do) printf '%s\n' "$rest" | tr ';' '\n' ;;
@@ -75,8 +75,12 @@ pub(super) fn team(stage: &Stage, library: &Path, isolation: &str, keys: &str) -
 
 /// Reads the log until a plugin failed in this way.
 pub(super) fn failed(team: &Team, why: &str) {
+    failed_in(&team.program, why);
+}
+
+pub(super) fn failed_in(program: &Program, why: &str) {
     loop {
-        let line = team.program.stderr.next().expect("the log ended");
+        let line = program.stderr.next().expect("the log ended");
         if line.contains("a plugin failed") {
             return assert!(line.contains(why), "{line}");
         }

@@ -1,0 +1,90 @@
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{STALL_AFTER, watch_over};
+use crate::bus::Bus;
+use crate::model::{AgentId, AgentState, AgentStatus, Event, now_ms};
+use crate::process::{Exit, Family};
+use crate::proxy::Vitals;
+
+/// What the port shows of the agent.
+#[derive(Clone)]
+pub(super) struct Status(watch::Sender<AgentStatus>, Bus);
+
+impl Status {
+    pub(super) fn new(agent: &AgentId, pid: u32, bus: Bus) -> Self {
+        let status = AgentStatus {
+            agent: agent.clone(),
+            state: AgentState::Ready,
+            pid: Some(pid),
+            reason: None,
+            restarts: 0,
+            timestamp_ms: now_ms(),
+        };
+        bus.publish(Event::Agent(status.clone()));
+        Self(watch::Sender::new(status), bus)
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<AgentStatus> {
+        self.0.subscribe()
+    }
+
+    /// Shows what is wrong with the agent while it runs.
+    pub(super) async fn tell_concerns(
+        self,
+        vitals: Arc<Vitals>,
+        family: Family,
+        mut plugin: watch::Receiver<Option<String>>,
+        cancel: CancellationToken,
+    ) {
+        let (tell, mut concern) = watch::channel(None);
+        let cpu_ms = move || family.usage().cpu_ms;
+        let watching = watch_over(vitals, STALL_AFTER, cpu_ms, tell);
+        let telling = async {
+            loop {
+                tokio::select! {
+                    Ok(()) = concern.changed() => {}
+                    Ok(()) = plugin.changed() => {}
+                    else => return,
+                }
+                let own: Option<String> = concern.borrow_and_update().clone();
+                let reason = plugin.borrow_and_update().clone().or(own);
+                if let Some(reason) = &reason {
+                    tracing::warn!(reason, "agent in trouble");
+                }
+                self.show(reason);
+            }
+        };
+        tokio::select! {
+            () = cancel.cancelled() => {}
+            ((), ()) = async { tokio::join!(watching, telling) } => {}
+        }
+    }
+
+    fn show(&self, reason: Option<String>) {
+        let runs = self.0.send_if_modified(|status| {
+            if status.pid.is_some() {
+                status.reason = reason;
+                status.timestamp_ms = now_ms();
+            }
+            status.pid.is_some()
+        });
+        if runs {
+            self.1.publish(Event::Agent(self.0.borrow().clone()));
+        }
+    }
+
+    /// `failed` says why it was stopped for a failure that is not its own.
+    pub(super) fn ended(&self, exit: Exit, failed: Option<String>) {
+        let is_good = exit.success() && failed.is_none();
+        self.0.send_modify(|status| {
+            status.state = if is_good { AgentState::Stopped } else { AgentState::Error };
+            status.pid = None;
+            status.reason = Some(failed.unwrap_or_else(|| exit.to_string()));
+            status.timestamp_ms = now_ms();
+        });
+        self.1.publish(Event::Agent(self.0.borrow().clone()));
+    }
+}

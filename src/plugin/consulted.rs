@@ -1,0 +1,98 @@
+//! A plugin that is asked about its agent, and what goes wrong with it.
+
+use eisen_plugin::{Record, records};
+use tokio::sync::watch;
+
+use super::reader::{Answer, Call, CallError, Reader};
+
+/// Errors of a plugin in a row after which it is called degraded, and after which it is given up.
+const DEGRADED: usize = 5;
+const DISABLED: usize = 10;
+
+pub(super) struct Consulted {
+    reader: Box<dyn Reader>,
+    name: String,
+    /// What is wrong with it, for whoever looks at the agent.
+    concern: watch::Sender<Option<String>>,
+    /// In a row.
+    errors: usize,
+}
+
+impl Consulted {
+    pub(super) fn new(
+        reader: Box<dyn Reader>,
+        name: String,
+        concern: watch::Sender<Option<String>>,
+    ) -> Self {
+        Self { reader, name, concern, errors: 0 }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) async fn call(&mut self, call: Call<'_>) -> Result<Answer, CallError> {
+        self.reader.call(call).await
+    }
+
+    /// Goes through what a call told, and counts what went wrong: in a row is what nothing was told
+    /// in between of, however many lines a call was about. An error says that it is given up.
+    pub(super) fn take(
+        &mut self,
+        answer: Result<Answer, CallError>,
+        mut tell: impl FnMut(Record<'_>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let told = match answer {
+            Ok(answer) => answer.told,
+            Err(error) => return self.went_wrong(&error.to_string()),
+        };
+        for record in records(&told) {
+            match record {
+                Ok(Record::Error { body }) => self.went_wrong(&body)?,
+                Ok(record) => match tell(record) {
+                    Ok(()) => self.went_right(),
+                    Err(why) => self.went_wrong(&why)?,
+                },
+                Err(malformed) => self.went_wrong(&malformed.to_string())?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn went_wrong(&mut self, why: &str) -> Result<(), String> {
+        let name = &self.name;
+        tracing::warn!(plugin = name, why, "a plugin failed");
+        self.errors += 1;
+        if self.errors >= DISABLED {
+            return Err(format!("its plugin {name} failed {DISABLED} times in a row: {why}"));
+        }
+        if self.errors == DEGRADED {
+            let concern = format!(
+                "its plugin {name} is degraded (it failed {DEGRADED} times in a row, and {DISABLED} \
+                 disable it): {why}"
+            );
+            self.concern.send_replace(Some(concern));
+        }
+        Ok(())
+    }
+
+    fn went_right(&mut self) {
+        if std::mem::take(&mut self.errors) >= DEGRADED {
+            self.concern.send_replace(None);
+        }
+    }
+}
+
+/// What of a block of lines is still to be read, once a call about it was answered. With an instance
+/// that is lost that is all of it: no line passes for read that was not.
+pub(super) fn unread<'a>(block: &'a [u8], answer: &mut Result<Answer, CallError>) -> &'a [u8] {
+    match answer {
+        Ok(Answer { read, .. }) if (1..=block.len()).contains(read) => &block[*read..],
+        Err(error) if error.is_loss() => block,
+        Err(_) => &[],
+        Ok(_) => {
+            *answer = Err(CallError::Failed("it read nothing of a line".to_owned()));
+            &[]
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Reads along, by a plugin, with an agent that has a client of its own: the two understand each
+//! other, and what they say is relayed as it is. To the relay this is an extractor like that of ACP;
+//! behind it a task has the plugin read, so that a relay waits for it only where a zone asks for that.
+
+mod extractor;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eisen_plugin::Record;
+use futures_util::FutureExt;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::sleep;
+
+pub use self::extractor::Overheard;
+use super::consulted::{Consulted, unread};
+use super::reader::{Answer, Call, CallError, Reader};
+use super::translation::{Heard, Transcript, Wish};
+use crate::extract::{Ask, Extractor, Gate, Refusal};
+use crate::line::{self, Direction, content, lines};
+use crate::model::{Activity, SessionId};
+
+/// Requests that are taken up at once, and bytes of lines among them that are read as one block.
+const BATCH: usize = 1024;
+const BLOCK: usize = 256 * 1024;
+
+/// How long lines that nobody waits for are gathered: reading them as one block costs a tenth, and
+/// none of it while the next line is on its way.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// What the relay asks for.
+enum Request {
+    /// A line was relayed.
+    Line(Direction, Bytes),
+    /// One of the agent is to be.
+    Gate(Bytes, SyncSender<Gate>),
+    Refuse(Ask, Refusal, SyncSender<Option<Bytes>>),
+    Cancel(SessionId, SyncSender<Bytes>),
+    End(String, SyncSender<()>),
+}
+
+/// What the task and the relay have in common.
+#[derive(Default)]
+struct Common {
+    told: Mutex<Vec<Activity>>,
+    /// Something was told.
+    news: Notify,
+    /// Bytes of memory for lines that wait to be read.
+    unread: AtomicUsize,
+    /// Nobody waits for what is not read by now.
+    over: Notify,
+    /// The agent waits for its client.
+    awaits: AtomicBool,
+    wants_updates: AtomicBool,
+}
+
+/// The task of one agent.
+pub struct Overhearer {
+    plugin: Consulted,
+    transcript: Transcript,
+    /// Reads the transcript.
+    acp: Box<dyn Extractor>,
+    requests: mpsc::UnboundedReceiver<Request>,
+    common: Arc<Common>,
+    gated: bool,
+    /// Closes once all is told.
+    _lives: SyncSender<()>,
+}
+
+/// An agent that is read along with.
+#[derive(Debug)]
+pub struct Subject {
+    /// Of the plugin.
+    pub name: String,
+    pub cwd: PathBuf,
+    /// None: that of the agent's own id.
+    pub session: Option<String>,
+    /// Whether its lines wait until it is known what they ask for.
+    pub gated: bool,
+}
+
+/// Tells when an agent's plugin found out more.
+pub struct News(Arc<Common>);
+
+impl News {
+    pub async fn next(&self) {
+        self.0.news.notified().await;
+    }
+}
+
+impl Overhearer {
+    /// `acp` reads the ACP that is made of what the plugin tells.
+    pub fn new(
+        subject: Subject,
+        reader: Box<dyn Reader>,
+        acp: Box<dyn Extractor>,
+        concern: watch::Sender<Option<String>>,
+    ) -> (Self, Overheard, News) {
+        let (requesting, requests) = mpsc::unbounded_channel();
+        let common = Arc::<Common>::default();
+        let (lives, over) = sync_channel(0);
+        let Subject { name, cwd, session, gated } = subject;
+        let overhearer = Self {
+            plugin: Consulted::new(reader, name.clone(), concern),
+            transcript: Transcript::new(name, cwd, session),
+            acp,
+            requests,
+            common: Arc::clone(&common),
+            gated,
+            _lives: lives,
+        };
+        let overheard = Overheard::new(requesting, Arc::clone(&common), gated, over);
+        (overhearer, overheard, News(common))
+    }
+
+    /// Serves the relay until that ends; an error says why the plugin is given up before.
+    pub async fn run(mut self) -> Result<(), String> {
+        let common = Arc::clone(&self.common);
+        let outcome = tokio::select! {
+            outcome = self.serve() => outcome,
+            () = common.over.notified() => Err("its plugin is behind what it said last".to_owned()),
+        };
+        if let Err(why) = &outcome {
+            self.ends(why);
+        }
+        outcome
+    }
+
+    async fn serve(&mut self) -> Result<(), String> {
+        let mut batch = Vec::new();
+        while self.requests.recv_many(&mut batch, BATCH).await > 0 {
+            if !self.gated && batch.len() < BATCH {
+                sleep(GATHER).await;
+                self.requests.recv_many(&mut batch, BATCH).now_or_never();
+            }
+            let mut block = Vec::new();
+            for request in batch.drain(..) {
+                if let Request::Line(_, line) = &request {
+                    self.common.unread.fetch_sub(weight(line), Ordering::Relaxed);
+                }
+                match request {
+                    Request::Line(Direction::ToClient, line) if block.len() < BLOCK => {
+                        block.extend_from_slice(&line);
+                    }
+                    request => {
+                        self.read(&std::mem::take(&mut block)).await?;
+                        self.answer(request).await?;
+                    }
+                }
+            }
+            self.read(&block).await?;
+        }
+        Ok(())
+    }
+
+    /// Answers the relay, which may not wait for it any more.
+    async fn answer(&mut self, request: Request) -> Result<(), String> {
+        match request {
+            Request::Line(Direction::ToClient, line) => self.read(&line).await?,
+            Request::Line(Direction::ToAgent, line) => self.sent(&line).await?,
+            Request::Gate(line, reply) => {
+                let _ = reply.send(self.gate(&line).await?);
+            }
+            Request::Refuse(ask, refusal, reply) => {
+                let mut said = None;
+                if let Some(refused) = self.acp.refuse(&ask, &refusal) {
+                    let lines = self.says(&refused).await?;
+                    for line in line::lines(&lines) {
+                        self.sent(line).await?;
+                    }
+                    said = Some(lines);
+                }
+                let _ = reply.send(said);
+            }
+            Request::Cancel(session, reply) => {
+                let cancelled = self.acp.cancel(&session);
+                let _ = reply.send(self.says(&cancelled).await?);
+            }
+            Request::End(reason, reply) => {
+                self.ends(&reason);
+                let _ = reply.send(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what runs.
+    fn ends(&mut self, reason: &str) {
+        let (mut heard, mut told) = (Heard::new(), Vec::new());
+        self.transcript.ends(&mut heard);
+        for (direction, line) in &heard {
+            self.acp.observe(*direction, content(line), &mut told);
+        }
+        self.acp.end(reason, &mut told);
+        self.tell(told);
+    }
+
+    /// Has the plugin read what was relayed.
+    async fn read(&mut self, block: &[u8]) -> Result<(), String> {
+        let mut rest = block;
+        while !rest.is_empty() {
+            let mut answer = self.plugin.call(Call::Read { block: rest }).await;
+            rest = unread(rest, &mut answer);
+            self.take(answer)?;
+        }
+        Ok(())
+    }
+
+    async fn sent(&mut self, line: &[u8]) -> Result<(), String> {
+        let told = self.plugin.call(Call::Sent { line: content(line) }).await;
+        self.take(told).map(drop)
+    }
+
+    /// Has the plugin read a line that is not relayed yet, by this instance or the next.
+    async fn gate(&mut self, line: &[u8]) -> Result<Gate, String> {
+        let (Taken { asked, asks, .. }, is_known) = loop {
+            let mut answer = self.plugin.call(Call::Read { block: line }).await;
+            let left = unread(line, &mut answer);
+            let is_known = answer.as_ref().is_ok_and(|answer| !answer.ungated);
+            let taken = self.take(answer)?;
+            if left.is_empty() {
+                break (taken, is_known);
+            }
+        };
+        match &asks[..] {
+            [] if is_known && asked == 0 => Ok(Gate::Pass),
+            [Gate::Ask(ask)] if is_known && asked == 1 => Ok(Gate::Ask(ask.clone())),
+            _ => self.refuse_all(asks).await,
+        }
+    }
+
+    /// Refuses all that a line asks for which is not clear.
+    async fn refuse_all(&mut self, asks: Vec<Gate>) -> Result<Gate, String> {
+        let mut replies = Vec::new();
+        for ask in asks {
+            let refusals = match ask {
+                Gate::Ask(ask) => self.acp.refuse(&ask, &Refusal::Cancelled).into_iter().collect(),
+                Gate::Ambiguous { replies, .. } => replies,
+                Gate::Pass => Vec::new(),
+            };
+            for refusal in refusals {
+                replies.push(self.says(&refusal).await?);
+            }
+        }
+        Ok(Gate::Ambiguous { why: "its plugin can't tell for certain what it asks for", replies })
+    }
+
+    /// Has the plugin say to the agent what its client would say in ACP; returns the lines.
+    async fn says(&mut self, line: &[u8]) -> Result<Bytes, String> {
+        let mut told = Vec::new();
+        self.acp.observe(Direction::ToAgent, content(line), &mut told);
+        self.tell(told);
+        let mut lines = Vec::new();
+        for wish in self.transcript.hear(content(line)) {
+            let (call, what) = match &wish {
+                Wish::Deny { ask, why } => (Call::Deny { id: ask, why }, "answer what it asked"),
+                Wish::Cancel => (Call::Cancel, "cancel its turn"),
+                Wish::Start { .. } | Wish::Prompt { .. } | Wish::Allow { .. } => continue,
+            };
+            let mut told = self.plugin.call(call).await;
+            if let Err(CallError::Died(why)) = &told {
+                self.plugin.went_wrong(why)?;
+                told = self.plugin.call(call).await;
+            }
+            let failed = told.as_ref().err().map(ToString::to_string);
+            let Taken { to_agent, .. } = self.take(told)?;
+            if failed.is_some() || to_agent.is_empty() {
+                let why = failed.unwrap_or_else(|| "it puts no line for that".to_owned());
+                return Err(format!("its plugin {} can't {what}: {why}", self.plugin.name()));
+            }
+            for line in to_agent {
+                lines.extend(line);
+                lines.push(b'\n');
+            }
+        }
+        Ok(lines.into())
+    }
+
+    /// Takes in what a call told.
+    fn take(&mut self, answer: Result<Answer, CallError>) -> Result<Taken, String> {
+        let Self { plugin, transcript, acp, common, .. } = self;
+        acp.tell_updates(common.wants_updates.load(Ordering::Relaxed));
+        let (mut taken, mut told) = (Taken::default(), Vec::new());
+        let outcome = plugin.take(answer, |record| {
+            match &record {
+                Record::Line { body } => taken.to_agent.push(body.to_vec()),
+                Record::Ask { .. } => taken.asked += 1,
+                _ => {}
+            }
+            let mut heard = Heard::new();
+            let outcome = transcript.overhear(record, &mut heard);
+            for (direction, block) in &heard {
+                for line in lines(block).map(content) {
+                    if *direction == Direction::ToClient {
+                        taken.asks.extend(asked(acp.gate(line)));
+                    }
+                    acp.observe(*direction, line, &mut told);
+                }
+            }
+            outcome
+        });
+        self.tell(told);
+        outcome.map(|()| taken)
+    }
+
+    fn tell(&self, told: Vec<Activity>) {
+        self.common.awaits.store(self.acp.awaits(), Ordering::Relaxed);
+        if !told.is_empty() {
+            self.common.told.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
+            self.common.news.notify_one();
+        }
+    }
+}
+
+/// What a call told beside activities.
+#[derive(Default)]
+struct Taken {
+    /// How often the agent asks for something, and what for; none of these passes by itself.
+    asked: usize,
+    asks: Vec<Gate>,
+    to_agent: Vec<Vec<u8>>,
+}
+
+fn asked(gate: Gate) -> Option<Gate> {
+    (!matches!(gate, Gate::Pass)).then_some(gate)
+}
+
+/// Bytes of memory that a line takes which waits.
+fn weight(line: &[u8]) -> usize {
+    line.len() + size_of::<Request>()
+}
+
+#[cfg(test)]
+mod tests;

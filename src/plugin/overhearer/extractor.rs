@@ -1,0 +1,137 @@
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use super::{Common, Request, weight};
+use crate::extract::{Ask, Extractor, Gate, Refusal};
+use crate::line::{Direction, lines};
+use crate::model::{Activity, SessionId};
+
+/// Bytes of memory for lines that may wait for the plugin; past that lines go by unread.
+const MOST_UNREAD: usize = 64 * 1024 * 1024;
+
+/// Why nothing passes to a zoned agent's client any more.
+const UNREAD: &str = "no plugin reads it";
+
+/// How long what an agent said last may take to be read.
+const LAST_LINES: Duration = Duration::from_secs(10);
+
+/// What a relay asks about an agent that a plugin reads along with.
+pub struct Overheard {
+    requests: mpsc::UnboundedSender<Request>,
+    common: Arc<Common>,
+    gated: bool,
+    /// Closes with the task.
+    over: Receiver<()>,
+    /// Lines that went by unread since the last that did not.
+    missed: usize,
+}
+
+impl Overheard {
+    pub(super) fn new(
+        requests: mpsc::UnboundedSender<Request>,
+        common: Arc<Common>,
+        gated: bool,
+        over: Receiver<()>,
+    ) -> Self {
+        Self { requests, common, gated, over, missed: 0 }
+    }
+
+    /// Has a line read later.
+    fn leave(&mut self, direction: Direction, line: &[u8]) {
+        // A plugin that was given up reads nothing more.
+        if self.requests.is_closed() {
+            return;
+        }
+        if self.common.unread.load(Ordering::Relaxed) > MOST_UNREAD {
+            if self.missed == 0 {
+                tracing::warn!("a plugin is far behind its agent: lines go by unread");
+            }
+            self.missed += 1;
+            return;
+        }
+        if self.missed > 0 {
+            tracing::warn!(lines = self.missed, "lines went by that no plugin read");
+            self.missed = 0;
+        }
+        let line = whole(line);
+        self.common.unread.fetch_add(weight(&line), Ordering::Relaxed);
+        let _ = self.requests.send(Request::Line(direction, line));
+    }
+
+    /// Waits for an answer; None if the plugin was given up.
+    fn ask<T>(&self, request: impl FnOnce(SyncSender<T>) -> Request) -> Option<T> {
+        let (reply, answer) = sync_channel(1);
+        self.requests.send(request(reply)).ok()?;
+        answer.recv().ok()
+    }
+}
+
+impl Extractor for Overheard {
+    fn observe(&mut self, direction: Direction, line: &[u8], told: &mut Vec<Activity>) {
+        // What was gated is read.
+        if !self.gated || direction == Direction::ToAgent {
+            lines(line).for_each(|line| self.leave(direction, line));
+        }
+        self.catch_up(told);
+    }
+
+    fn gate(&mut self, line: &[u8]) -> Gate {
+        if !self.gated {
+            return Gate::Pass;
+        }
+        let gate = self.ask(|reply| Request::Gate(whole(line), reply));
+        gate.unwrap_or(Gate::Ambiguous { why: UNREAD, replies: Vec::new() })
+    }
+
+    fn catch_up(&mut self, told: &mut Vec<Activity>) {
+        told.append(&mut self.common.told.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn tell_updates(&mut self, wanted: bool) {
+        self.common.wants_updates.store(wanted, Ordering::Relaxed);
+    }
+
+    fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes> {
+        self.ask(|reply| Request::Refuse(ask.clone(), refusal.clone(), reply)).flatten()
+    }
+
+    /// The agent can't be answered in its client's place.
+    fn answer(&self, _ask: &Ask, _content: &str) -> Option<Bytes> {
+        None
+    }
+
+    fn cancel(&self, session: &SessionId) -> Bytes {
+        self.ask(|reply| Request::Cancel(session.clone(), reply)).unwrap_or_default()
+    }
+
+    fn awaits(&self) -> bool {
+        self.common.awaits.load(Ordering::Relaxed)
+    }
+
+    fn end(&mut self, reason: &str, told: &mut Vec<Activity>) {
+        let (reply, ended) = sync_channel(1);
+        if self.requests.send(Request::End(reason.to_owned(), reply)).is_ok() {
+            // What is not read by then is not told.
+            if ended.recv_timeout(LAST_LINES) == Err(RecvTimeoutError::Timeout) {
+                self.common.over.notify_one();
+                let _ = self.over.recv();
+            }
+        }
+        self.catch_up(told);
+    }
+}
+
+/// A line with its newline, as a plugin reads it.
+fn whole(line: &[u8]) -> Bytes {
+    let mut whole = Vec::with_capacity(line.len() + 1);
+    whole.extend_from_slice(line);
+    if !line.ends_with(b"\n") {
+        whole.push(b'\n');
+    }
+    whole.into()
+}

@@ -1,0 +1,139 @@
+//! A conversation between an agent and a client that understands it: nobody wishes anything of the
+//! plugin, and what it tells of both becomes what the two would say in ACP.
+
+use std::path::PathBuf;
+
+use eisen_plugin::Record;
+use serde_json::{Value, json};
+
+use super::asking::MOST_ASKS;
+use super::{Conversation, Said, Translation, Wish};
+use crate::line::Direction;
+
+/// What was said, in its order.
+pub(in crate::plugin) type Heard = Vec<(Direction, Vec<u8>)>;
+
+/// Writes down in ACP what is overheard.
+pub(in crate::plugin) struct Transcript {
+    translation: Translation,
+    /// A turn began before it is known of which session.
+    turn_waits: bool,
+}
+
+impl Transcript {
+    /// The session is one of the agent's own id, unless it is given.
+    pub(in crate::plugin) fn new(name: String, cwd: PathBuf, known_as: Option<String>) -> Self {
+        let translation = Translation::new(name, None, Conversation::default());
+        Self { translation: Translation { cwd, known_as, ..translation }, turn_waits: false }
+    }
+
+    /// Returns what the agent's client would wish of the plugin with a line.
+    pub(in crate::plugin) fn hear(&mut self, line: &[u8]) -> Vec<Wish> {
+        let mut said = Said::default();
+        self.translation.hear(line, &mut said);
+        said.wishes
+    }
+
+    /// Takes in what the plugin told. The error says what is wrong with it.
+    pub(in crate::plugin) fn overhear(
+        &mut self,
+        record: Record<'_>,
+        heard: &mut Heard,
+    ) -> Result<(), String> {
+        match &record {
+            // The agent's client answers by itself.
+            Record::Line { .. } => return Ok(()),
+            Record::Withdrawn { id } => {
+                self.is_answered(id, heard);
+                return Ok(());
+            }
+            _ => {}
+        }
+        if self.translation.session.is_none() {
+            match &record {
+                Record::Session { id } => self.translation.known_as = Some(id.clone().into_owned()),
+                // The agent may say next what session it is of.
+                Record::TurnBegan if self.translation.known_as.is_none() => {
+                    self.turn_waits = true;
+                    return Ok(());
+                }
+                _ => {}
+            }
+            self.opens(heard);
+        }
+        match &record {
+            Record::TurnBegan => {
+                self.turn_begins(heard);
+                return Ok(());
+            }
+            // What was asked before under this id has been answered, or the agent would not use it
+            // again.
+            Record::Ask { id, .. } => {
+                self.is_answered(id, heard);
+                self.let_go_of_all_but(MOST_ASKS - 1, heard);
+            }
+            Record::TurnEnded { .. } => self.let_go_of_all_but(0, heard),
+            _ => {}
+        }
+        let mut said = Said::default();
+        let told = self.translation.tell(record, &mut said);
+        heard.push((Direction::ToClient, said.to_client));
+        told
+    }
+
+    fn opens(&mut self, heard: &mut Heard) {
+        let id = json!("session");
+        let params = json!({"cwd": self.translation.cwd, "mcpServers": []});
+        heard.push(request(&id, "session/new", &params));
+        let mut said = Said::default();
+        self.translation.opened(&id, &mut said);
+        heard.push((Direction::ToClient, said.to_client));
+        if std::mem::take(&mut self.turn_waits) {
+            self.turn_begins(heard);
+        }
+    }
+
+    /// The agent is gone: a turn that it said nothing in was one.
+    pub(in crate::plugin) fn ends(&mut self, heard: &mut Heard) {
+        if self.turn_waits {
+            self.opens(heard);
+        }
+    }
+
+    /// A turn begins, unless one runs: what is said to an agent meanwhile is of the same.
+    fn turn_begins(&mut self, heard: &mut Heard) {
+        if self.translation.prompt.is_none() {
+            self.translation.last_id += 1;
+            let id = json!(format!("turn-{}", self.translation.last_id));
+            let params = json!({"sessionId": self.translation.session, "prompt": []});
+            heard.push(request(&id, "session/prompt", &params));
+            self.translation.prompt = Some(id);
+        }
+    }
+
+    /// Lets go of what was asked for first, of which nobody said how it was answered.
+    fn let_go_of_all_but(&mut self, stay: usize, heard: &mut Heard) {
+        while self.translation.asks.len() > stay
+            && let Some(ask) = self.translation.asks.values().next().cloned()
+        {
+            self.is_answered(&ask, heard);
+        }
+    }
+
+    /// How its client answered, or that the agent waits no more, is between the two.
+    fn is_answered(&mut self, ask: &str, heard: &mut Heard) {
+        for (id, _) in self.translation.asks.extract_if(.., |_, open| open == ask) {
+            let params = json!({"requestId": id});
+            let cancel = json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params});
+            let result = json!({"outcome": {"outcome": "cancelled"}});
+            let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
+            heard.push((Direction::ToClient, cancel.to_string().into_bytes()));
+            heard.push((Direction::ToAgent, answer.to_string().into_bytes()));
+        }
+    }
+}
+
+fn request(id: &Value, method: &str, params: &Value) -> (Direction, Vec<u8>) {
+    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    (Direction::ToAgent, request.to_string().into_bytes())
+}

@@ -8,6 +8,10 @@
 //! last rows have the same stream in blocks of 64 KiB, the most that a pipe holds. That makes copying
 //! cost next to nothing a line, and shows what it costs to read what lines say.
 //!
+//! Turns of round trips are long. The first trip of each finds the caches as the others left them, and
+//! the kernel's tick falls into some four in a thousand: with few trips a turn both together are the
+//! slowest hundredth, and p99 is theirs, not the relay's.
+//!
 //! The agent behind `observe` has a session of its own, that of the copying child has not. Where the
 //! kernel schedules by sessions (`sched_autogroup_enabled`), a busy machine costs the former more, so
 //! that only figures from a quiet one tell of the relay.
@@ -28,14 +32,14 @@ use relay::child::{self, BLOCKS, LINES, NEXT};
 use relay::mix;
 use relay::peer::Peer;
 
-/// Turns of each relay, the first of which warms up.
-const TURNS: usize = 60;
-
-/// The same where a turn is thousands of round trips.
-const LONG_TURNS: usize = 6;
+/// Turns of each relay, the first of which warms up: of round trips, of the stream asked for line by
+/// line, of the stream asked for as one.
+const TRIP_TURNS: usize = 20;
+const LINE_TURNS: usize = 6;
+const STREAM_TURNS: usize = 60;
 
 /// Round trips in a turn.
-const TRIPS: usize = 200;
+const TRIPS: usize = 2_000;
 
 const ANSWER: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
 
@@ -55,7 +59,7 @@ fn main() {
 }
 
 fn round_trips(workspace: &Path) {
-    let peers = measure(workspace, ANSWER, &[ANSWER.len(); TRIPS], LINES, false);
+    let peers = measure(workspace, TRIP_TURNS, ANSWER, &[ANSWER.len(); TRIPS], LINES, false);
     println!("{:<34} {:>10} {:>10} {:>10}", "against copying", "copying", "observe", "zoned");
     row("round trip, median, µs", peers.each_ref().map(|peer| peer.time(0.5) / 1e3));
     row("round trip, p99, µs", peers.each_ref().map(|peer| peer.time(0.99) / 1e3));
@@ -70,13 +74,13 @@ fn streams(workspace: &Path) {
     let processor = |peer: &Peer| peer.processor() / lines as f64;
     let each: Vec<usize> = mix.split_inclusive('\n').map(str::len).collect();
     println!("\n{source}: {lines} lines of {} B, each asked for by itself", bytes / lines);
-    let alone = measure(workspace, &mix, &each, NEXT, false);
+    let alone = measure(workspace, LINE_TURNS, &mix, &each, NEXT, false);
     row("round trip, median, µs", alone.each_ref().map(|peer| peer.time(0.5) / 1e3));
     row("round trip, CPU time, µs", alone.each_ref().map(|peer| peer.processor() / 1e3));
     for (writes, each) in [(LINES, "a line"), (BLOCKS, "64 KiB")] {
         println!("\n{source}: {lines} lines of {} B, written {each} at a time", bytes / lines);
-        let usual = measure(workspace, &mix, &[bytes], writes, false);
-        let wide = measure(workspace, &mix, &[bytes], writes, true);
+        let usual = measure(workspace, STREAM_TURNS, &mix, &[bytes], writes, false);
+        let wide = measure(workspace, STREAM_TURNS, &mix, &[bytes], writes, true);
         let [copying, ..] = usual.each_ref().map(speed);
         let [_, open, zoned] = wide.each_ref().map(speed);
         row("throughput, MB/s", usual.each_ref().map(speed));
@@ -89,6 +93,7 @@ fn streams(workspace: &Path) {
 /// Lets one that copies, `observe`, and `observe` with a zone take turns.
 fn measure(
     workspace: &Path,
+    turns: usize,
     answer: &str,
     expected: &[usize],
     writes: &str,
@@ -101,7 +106,6 @@ fn measure(
         Peer::observing(&file, writes, wide, &[]),
         Peer::observing(&file, writes, wide, &["--zone", "**"]),
     ];
-    let turns = if expected.len() > TRIPS { LONG_TURNS } else { TURNS };
     for turn in 0..turns {
         for peer in &mut peers {
             peer.ask(expected.iter().copied());

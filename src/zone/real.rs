@@ -5,6 +5,11 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+#[cfg(target_os = "linux")]
+use nix::errno::Errno;
+#[cfg(target_os = "linux")]
+use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
+
 /// The kernel's limits, in bytes with the final NUL, and in links on one path. Past either it
 /// opens nothing, so nothing can be judged.
 pub(super) const PATH_MAX: usize = 4096;
@@ -25,6 +30,32 @@ enum Here {
 /// Returns None where the kernel would find nothing, or something else for each process that
 /// looks: loops, `..` behind what is no folder, folders that may not be searched, links of procfs.
 pub(super) fn real(path: &Path) -> Option<PathBuf> {
+    without_links(path).or_else(|| walk(path))
+}
+
+/// Asks about a path once and not for each component. None if that can't tell where it leads: there
+/// is a link on it, or `..`, or the system does not know the question.
+pub(super) fn without_links(path: &Path) -> Option<PathBuf> {
+    let named: PathBuf = path.components().collect();
+    let goes_up = named.components().any(|component| component == Component::ParentDir);
+    (path.has_root() && !goes_up && named.as_os_str().len() < PATH_MAX && meets_no_link(&named))
+        .then_some(named)
+}
+
+#[cfg(target_os = "linux")]
+fn meets_no_link(path: &Path) -> bool {
+    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC);
+    let opened = openat2(AT_FDCWD, path, how.resolve(ResolveFlag::RESOLVE_NO_SYMLINKS));
+    // Nothing leads on from where something is missing, or is no folder.
+    matches!(opened, Ok(_) | Err(Errno::ENOENT | Errno::ENOTDIR))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn meets_no_link(_path: &Path) -> bool {
+    false
+}
+
+pub(super) fn walk(path: &Path) -> Option<PathBuf> {
     let mut real = PathBuf::from("/");
     let mut here = Here::Folder;
     let mut links = 0;

@@ -5,6 +5,7 @@ use globset::GlobBuilder;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::super::real::{walk, without_links};
 use super::*;
 
 const GLOBS: &[&str] = &["**", "a/**", "b", "a/b", "*/b/**", "**/c", "b/*", "{a,c}/b/**", "c/**/a"];
@@ -155,6 +156,17 @@ proptest! {
                     !holds || path.contains("..") || !case.denied.is_empty(),
                     "{path} is inside, yet {} is denied", denied.path
                 ),
+            }
+        }
+    }
+
+    #[test]
+    fn what_one_question_tells_is_what_the_walk_finds(case in cases()) {
+        let (bed, _) = case.plant();
+        for path in &case.requests {
+            let path = request(&bed, path);
+            if let Some(told) = without_links(&path) {
+                prop_assert_eq!(walk(&path), Some(told));
             }
         }
     }

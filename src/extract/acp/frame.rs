@@ -71,8 +71,8 @@ impl<'a> Frame<'a> {
             "error" => &mut self.error,
             "jsonrpc" => &mut self.jsonrpc,
             other => {
-                self.asks |= mimics(other, "method");
-                self.unclear |= MEMBERS.iter().any(|known| mimics(other, known));
+                self.asks |= mimics(other, &["method"]);
+                self.unclear |= mimics(other, &MEMBERS);
                 return map.next_value::<IgnoredAny>().map(|_| ());
             }
         };

@@ -104,7 +104,8 @@ impl Acp {
             return ambiguous("its method is no text", line);
         };
         let folded = fold(method.trim());
-        let Some((name, via)) = GATED.iter().find(|(name, _)| *name == folded) else {
+        let Some((name, via)) = GATED.iter().find(|(name, _)| name.eq_ignore_ascii_case(&folded))
+        else {
             return Gate::Pass;
         };
         if method != *name {
@@ -227,7 +228,7 @@ fn misspells_place(call: &Members<'_>) -> bool {
 }
 
 fn misspells(members: &Members<'_>, known: &[&str]) -> bool {
-    members.iter().any(|(name, _)| known.iter().any(|known| mimics(name, known)))
+    members.iter().any(|(name, _)| mimics(name, known))
 }
 
 /// What some reader would take for the end of a line.
@@ -236,9 +237,10 @@ const ENDS: [char; 4] = ['\r', '\u{85}', '\u{2028}', '\u{2029}'];
 /// Whether some reader would take a line for several.
 pub(super) fn may_split(line: &str) -> bool {
     let bytes = line.as_bytes();
-    let is_end =
-        |at: usize| matches!(bytes[at..], [0xc2, 0x85, ..] | [0xe2, 0x80, 0xa8 | 0xa9, ..]);
-    memchr::memchr(b'\r', bytes).is_some() || memchr::memchr2_iter(0xc2, 0xe2, bytes).any(is_end)
+    let is_end = |at: usize| {
+        matches!(bytes[at..], [b'\r', ..] | [0xc2, 0x85, ..] | [0xe2, 0x80, 0xa8 | 0xa9, ..])
+    };
+    memchr::memchr3_iter(b'\r', 0xc2, 0xe2, bytes).any(is_end)
 }
 
 /// The parts of a line that some reader would take for lines of JSON. A part without a quote

@@ -11,24 +11,23 @@ use serde_json::value::RawValue;
 use crate::extract::json::{key, string_end};
 
 /// Folds a name as the most forgiving reader would: by Unicode case, and cut at a NUL, where
-/// a C string ends. What folds alike may be taken for the same name.
-pub(crate) fn fold(name: &str) -> String {
-    let name = name.split('\0').next().unwrap_or(name);
-    if name.is_ascii() {
-        return name.to_ascii_lowercase();
+/// a C string ends. What then differs in nothing but ASCII case may be taken for the same name; nearly
+/// all names differ in no more, and stay as they are.
+pub(crate) fn fold<'a>(name: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
+    let name = name.into();
+    if name.bytes().all(|byte| matches!(byte, 1..=0x7f)) {
+        return name;
     }
+    let name = name.split('\0').next().unwrap_or_default();
     // By way of upper case, the long s and the Kelvin sign become `s` and `k`.
     name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether some reader could take `name` for `known`, though it is another.
-pub(crate) fn mimics(name: &str, known: &str) -> bool {
-    let alike = if name.is_ascii() && known.is_ascii() && !name.contains('\0') {
-        name.eq_ignore_ascii_case(known)
-    } else {
-        fold(name) == fold(known)
-    };
-    name != known && alike
+/// Whether some reader could take `name` for one of `known`, though it is none of them. No two of
+/// these are alike.
+pub(crate) fn mimics(name: &str, known: &[&str]) -> bool {
+    let folded = fold(name);
+    !known.contains(&name) && known.iter().any(|known| known.eq_ignore_ascii_case(&folded))
 }
 
 /// Whether any object of the value, at any depth, has two members whose names fold alike.
@@ -54,8 +53,8 @@ pub(crate) fn has_doubles(value: &RawValue) -> bool {
             b'}' | b']' => {
                 if let Some(Some(first)) = open.pop() {
                     let own = &mut names[first..];
-                    own.sort_unstable();
-                    if own.windows(2).any(|two| two[0] == two[1]) {
+                    own.sort_unstable_by(|a, b| lowered(a).cmp(lowered(b)));
+                    if own.windows(2).any(|two| two[0].eq_ignore_ascii_case(&two[1])) {
                         return true;
                     }
                     names.truncate(first);
@@ -68,7 +67,7 @@ pub(crate) fn has_doubles(value: &RawValue) -> bool {
                 if name_next {
                     name_next = false;
                     match key(&text[at..end]) {
-                        Some(name) => names.push(folded(name)),
+                        Some(name) => names.push(fold(name)),
                         // Not JSON after all: nothing here can be relied on.
                         None => return true,
                     }
@@ -83,9 +82,8 @@ pub(crate) fn has_doubles(value: &RawValue) -> bool {
     false
 }
 
-fn folded(name: Cow<'_, str>) -> Cow<'_, str> {
-    let is_folded = name.bytes().all(|byte| matches!(byte, 1..=0x7f) && !byte.is_ascii_uppercase());
-    if is_folded { name } else { fold(&name).into() }
+fn lowered(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().map(|byte| byte.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -103,6 +101,7 @@ mod tests {
             (r#"{"a":1,"b":{"a":2},"c":[{"a":1},{"a":2}]}"#, false),
             (r#"{"a":1,"a":2}"#, true),
             (r#"{"path":1,"Path":2}"#, true),
+            (r#"{"path":1,"Zed":2,"Path":3}"#, true),
             (r#"{"path":1,"p\u0061th":2}"#, true),
             (r#"{"path":1,"path\u0000x":2}"#, true),
             (r#"{"task":1,"tas\u212a":2}"#, true),
@@ -129,12 +128,12 @@ mod tests {
 
     #[test]
     fn case_makes_a_mimic_and_equality_does_not() {
-        assert!(mimics("Method", "method"));
-        assert!(mimics("toolcall", "toolCall"));
-        assert!(mimics("path\0", "path"));
-        assert!(!mimics("path", "path"));
-        assert!(!mimics("paths", "path"));
-        assert!(mimics("\u{17f}essionId", "sessionId"));
-        assert!(mimics("PATH\0", "path"));
+        let known = &["path", "sessionId", "toolCall"];
+        for name in ["Path", "toolcall", "path\0", "PATH\0x", "\u{17f}essionId", "SeSsIoNiD"] {
+            assert!(mimics(name, known), "{name:?}");
+        }
+        for name in ["path", "toolCall", "paths", "pat", "", "\0path", "ſ"] {
+            assert!(!mimics(name, known), "{name:?}");
+        }
     }
 }

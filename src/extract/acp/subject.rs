@@ -26,7 +26,7 @@ impl<'a> Subject<'a> {
             // Version 1 has no title beside the tool call's own.
             (None, None) => return get("title").map(|_| Self::Untold).ok_or(NO_CALL),
         };
-        if subject.iter().any(|(name, _)| SUBJECT.iter().any(|known| mimics(name, known))) {
+        if subject.iter().any(|(name, _)| mimics(name, &SUBJECT)) {
             return Err("a member of its subject is misspelt");
         }
         match subject.text("type").as_deref() {

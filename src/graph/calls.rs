@@ -8,8 +8,8 @@ mod index;
 mod links;
 mod modules;
 mod names;
+mod questions;
 mod resolve;
-mod touched;
 
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use self::index::{FileId, Index};
 use self::links::Links;
-use self::touched::Touched;
+use self::questions::{Asked, Touched};
 use super::facts::Facts;
 
 pub(super) use self::index::End;
@@ -32,7 +32,15 @@ const AT_ONCE: usize = 16;
 pub(super) struct Calls {
     index: Index,
     /// By file.
-    edges: Vec<Vec<Edge>>,
+    known: Vec<Known>,
+}
+
+/// What is known of the calls of a file.
+#[derive(Default)]
+struct Known {
+    edges: Vec<Edge>,
+    /// What these rest on.
+    asked: Box<[Asked]>,
 }
 
 /// One calls the other. Ordered by who calls.
@@ -78,30 +86,29 @@ impl Calls {
             }
         }
         let touched = self.index.settle();
-        self.edges.resize_with(self.index.files.len(), Vec::new);
+        self.known.resize_with(self.index.files.len(), Known::default);
         let mut redone = Redone::default();
         for (id, now) in self.resolve(&touched, jobs) {
-            let Some(before) = self.edges.get_mut(id.0 as usize) else { continue };
-            if now != *before {
-                redone.compare(before, &now);
-                *before = now;
+            let Some(before) = self.known.get_mut(id.0 as usize) else { continue };
+            if now.edges != before.edges {
+                redone.compare(&before.edges, &now.edges);
             }
+            *before = now;
         }
         redone
     }
 
-    /// Returns the edges of all files that are to be redone, in order.
-    fn resolve(&self, touched: &Touched, jobs: usize) -> Vec<(FileId, Vec<Edge>)> {
-        let ids = touched.concerned(&self.index);
+    /// Returns what is known now of all files that are to be redone, in order.
+    fn resolve(&self, touched: &Touched, jobs: usize) -> Vec<(FileId, Known)> {
+        let ids = touched.concerned(self.known.iter().map(|known| &*known.asked));
         let next = AtomicUsize::new(0);
         let run = || {
-            let links = Links::default();
+            let links = Links::new(&self.index);
             let mut done = Vec::new();
             while let Some(ids) = ids.chunks(AT_ONCE).nth(next.fetch_add(1, Ordering::Relaxed)) {
                 for id in ids {
-                    let before = self.edges.get(id.0 as usize).map_or(&[][..], |before| before);
-                    let now = resolve::edges(&self.index, &links, *id, touched, before);
-                    done.push((*id, now));
+                    let edges = resolve::edges(&self.index, &links, *id);
+                    done.push((*id, Known { edges, asked: links.notes.take() }));
                 }
             }
             done
@@ -121,7 +128,7 @@ impl Calls {
     }
 
     pub(super) fn edges(&self) -> impl Iterator<Item = Edge> {
-        self.edges.iter().flatten().copied()
+        self.known.iter().flat_map(|known| &known.edges).copied()
     }
 
     /// Those that call the symbol of that id.

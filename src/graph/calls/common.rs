@@ -82,6 +82,12 @@ pub(super) fn is_called_after(variable: &str, class: &str, exactly: bool) -> boo
         && variable.rev().zip(class.rev()).all(|(one, other)| one == other)
 }
 
+/// Returns in what a variable and a class agree if the one is called after the other.
+pub(super) fn ending(name: &str) -> [Option<char>; 3] {
+    let mut letters = letters(name).rev();
+    std::array::from_fn(|_| letters.next())
+}
+
 /// Returns the letters and digits of a name, all small.
 fn letters(name: &str) -> impl DoubleEndedIterator<Item = char> + Clone {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)

@@ -1,16 +1,15 @@
 //! What all files say, put so that a name leads to what bears it. Knows no rule of resolution.
 
-mod mentions;
+mod definitions;
 mod places;
 mod read;
 mod touch;
 
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
-
+pub(super) use self::definitions::Definition;
 use super::names::{Name, Names, Path, number};
-use super::touched::{self, Touched};
+use super::questions::Touched;
 use crate::graph::facts::{Facts, Kind};
 
 /// A name that more symbols have tells nothing outside of its file.
@@ -59,8 +58,6 @@ pub(super) struct File {
     /// In order of the caller, without repetitions.
     pub(super) calls: Vec<Call>,
     pub(super) imports: Vec<Import>,
-    /// Every name that what its calls mean depends on, in order.
-    pub(super) mentions: Box<[Name]>,
 }
 
 #[derive(Clone, Copy)]
@@ -99,28 +96,16 @@ pub(super) struct Import {
     pub(super) all: bool,
 }
 
-/// A symbol that bears a name. The order puts what is near to each other together.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Definition {
-    pub(super) family: Family,
-    pub(super) folder: Name,
-    pub(super) file: FileId,
-    /// What holds it.
-    pub(super) parent: u32,
-    pub(super) symbol: u32,
-    pub(super) kind: Kind,
-}
-
 #[derive(Default)]
 pub(super) struct Index {
     pub(super) names: Names,
     /// By path.
-    ids: BTreeMap<Box<str>, FileId>,
+    ids: FxHashMap<Box<str>, FileId>,
     pub(super) files: Vec<Option<File>>,
     /// Where there is no file anymore.
     vacant: Vec<FileId>,
     /// By path without the extension.
-    stems: HashMap<Box<str>, Vec<FileId>, FxBuildHasher>,
+    stems: FxHashMap<Box<str>, Vec<FileId>>,
     pub(super) places: Vec<Place>,
     /// By [`Name`], each list in order once [`Index::settle`] ran.
     definitions: Vec<Vec<Definition>>,
@@ -130,8 +115,6 @@ pub(super) struct Index {
     free: Vec<End>,
     /// The libraries of the workspace, by the names that Rust has for them.
     pub(super) crates: FxHashMap<Name, Vec<FileId>>,
-    /// By [`Name`], who mentions it, in order.
-    mentioned_by: Vec<Vec<FileId>>,
     touched: Touched,
 }
 
@@ -155,28 +138,6 @@ impl Index {
             .iter()
             .copied()
             .filter(move |id| self.file(*id).is_some_and(|file| file.family == Some(family)))
-    }
-
-    /// Returns all that bears the name and speaks the language, ordered by folder and file.
-    pub(super) fn definitions(&self, family: Family, name: Name) -> &[Definition] {
-        let all = self.definitions.get(name.0 as usize).map_or(&[][..], |list| list);
-        within(all, |definition| definition.family.cmp(&family))
-    }
-
-    /// Returns what bears the name in the folder itself.
-    pub(super) fn in_folder(&self, family: Family, folder: Name, name: Name) -> &[Definition] {
-        within(self.definitions(family, name), |definition| definition.folder.cmp(&folder))
-    }
-
-    /// Returns what bears the name in a file.
-    pub(super) fn in_file(
-        &self,
-        family: Family,
-        folder: Name,
-        file: FileId,
-        name: Name,
-    ) -> &[Definition] {
-        within(self.in_folder(family, folder, name), |definition| definition.file.cmp(&file))
     }
 
     /// Puts a file in the place of what was at its path.
@@ -223,18 +184,15 @@ impl Index {
             named: Vec::new(),
             calls: self.calls(facts),
             imports: self.imports(facts),
-            mentions: Box::default(),
         };
         file.named = file.symbols.iter().zip(0..).map(|(symbol, at)| (symbol.name, at)).collect();
         file.named.sort_unstable();
-        file.mentions = touched::mentions(self, &file);
         self.register(id, &file);
-        self.mention(id, before.as_ref(), &file.mentions);
-        self.touch(id, path, before.as_ref(), Some(&file));
-        self.left.extend(known.into_values());
         if let Some(slot) = self.files.get_mut(id.0 as usize) {
             *slot = Some(file);
         }
+        self.touch(id, path, before.as_ref());
+        self.left.extend(known.into_values());
     }
 
     pub(super) fn remove(&mut self, path: &str) {
@@ -244,8 +202,7 @@ impl Index {
         let (id, before) = self.take(path);
         self.ids.remove(path);
         self.vacant.push(id);
-        self.mention(id, before.as_ref(), &[]);
-        self.touch(id, path, before.as_ref(), None);
+        self.touch(id, path, before.as_ref());
         if let Some(file) = before {
             self.left.push(file.end);
             self.left.extend(file.symbols.iter().map(|symbol| symbol.end));
@@ -262,9 +219,7 @@ impl Index {
                 list.sort_unstable();
             }
         }
-        let mut touched = std::mem::take(&mut self.touched);
-        touched.spread(self);
-        touched
+        std::mem::take(&mut self.touched)
     }
 
     /// To be called before changes. Forgets what left: nobody asks for its id anymore.
@@ -306,8 +261,12 @@ impl Index {
 
     fn register(&mut self, id: FileId, file: &File) {
         let Some(family) = file.family else { return };
-        // The package that a file of Python stands in.
-        self.names.add(".");
+        // The package that a file of Python stands in, and what is looked for in a script beside
+        // what it is asked for.
+        let base = file.path.rsplit('/').next().and_then(|name| name.split('.').next());
+        for name in [".", "default"].into_iter().chain(base) {
+            self.names.add(name);
+        }
         self.definitions.resize_with(self.names.len(), Vec::new);
         for (symbol, at) in file.symbols.iter().zip(0..) {
             if let Some(list) = self.definitions.get_mut(symbol.name.0 as usize) {
@@ -335,6 +294,11 @@ impl Index {
 }
 
 impl File {
+    /// Returns whether other symbols stand in one.
+    pub(super) fn holds(&self, at: u32) -> bool {
+        self.symbols.get(at as usize + 1).is_some_and(|next| next.parent == at)
+    }
+
     /// Returns the symbols of a name, in order of appearance.
     pub(super) fn named(&self, name: Name) -> impl Iterator<Item = (u32, Symbol)> {
         within(&self.named, |(other, _)| other.cmp(&name))

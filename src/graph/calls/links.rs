@@ -4,85 +4,110 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
+use super::common;
 use super::index::{FileId, Index};
 use super::names::Name;
+use super::questions::{Asked, Notes};
 
-type Known<K> = RefCell<FxHashMap<K, Option<FileId>>>;
-
-#[derive(Default)]
-pub(super) struct Links {
+pub(super) struct Links<'i> {
+    index: &'i Index,
+    pub(super) notes: Notes,
     children: Known<(FileId, Name)>,
     parents: Known<FileId>,
     libraries: Known<FileId>,
-    /// By the folder that a module is named in.
-    scripts: Known<(Name, Name)>,
+    /// By the folder that a module is named in, and whether tests name it.
+    scripts: Known<(Name, Name, bool)>,
     packages: Known<(Name, Name, Option<Name>)>,
 }
 
-impl Links {
-    pub(super) fn rust_child(&self, index: &Index, file: FileId, name: Name) -> Option<FileId> {
-        once(&self.children, (file, name), || {
-            let is_root = self.rust_parent(index, file).is_none();
-            index.rust_child(file, is_root, index.names.text(name))
+type Known<K> = RefCell<FxHashMap<K, Link>>;
+
+struct Link {
+    to: Option<FileId>,
+    asked: Box<[Asked]>,
+    /// The file for which that was noted last, by how many there were before it.
+    noted_for: Option<usize>,
+}
+
+impl<'i> Links<'i> {
+    pub(super) fn new(index: &'i Index) -> Self {
+        Self {
+            index,
+            notes: Notes::default(),
+            children: Known::default(),
+            parents: Known::default(),
+            libraries: Known::default(),
+            scripts: Known::default(),
+            packages: Known::default(),
+        }
+    }
+
+    pub(super) fn rust_child(&self, file: FileId, name: Name) -> Option<FileId> {
+        let is_root = self.rust_parent(file).is_none();
+        self.once(&self.children, (file, name), |notes| {
+            self.index.rust_child(file, is_root, self.index.names.text(name), notes)
         })
     }
 
-    pub(super) fn rust_parent(&self, index: &Index, file: FileId) -> Option<FileId> {
-        once(&self.parents, file, || index.rust_parent(file))
+    pub(super) fn rust_parent(&self, file: FileId) -> Option<FileId> {
+        self.once(&self.parents, file, |notes| self.index.rust_parent(file, notes))
     }
 
-    pub(super) fn rust_root(&self, index: &Index, file: FileId) -> FileId {
+    pub(super) fn rust_root(&self, file: FileId) -> FileId {
         let mut root = file;
-        while let Some(above) = self.rust_parent(index, root) {
+        while let Some(above) = self.rust_parent(root) {
             root = above;
         }
         root
     }
 
     /// The library beside the crate that a file belongs to.
-    pub(super) fn rust_library(&self, index: &Index, file: FileId) -> Option<FileId> {
-        once(&self.libraries, file, || index.rust_library(self.rust_root(index, file)))
+    pub(super) fn rust_library(&self, file: FileId) -> Option<FileId> {
+        let root = self.rust_root(file);
+        self.once(&self.libraries, root, |notes| self.index.rust_library(root, notes))
     }
 
-    pub(super) fn script_module(
-        &self,
-        index: &Index,
-        from: FileId,
-        module: Name,
-    ) -> Option<FileId> {
-        let folder = index.file(from)?.folder;
-        let find = || index.script_module(from, index.names.text(module));
-        once(&self.scripts, (folder, module), find)
+    pub(super) fn script_module(&self, from: FileId, module: Name) -> Option<FileId> {
+        let file = self.index.file(from)?;
+        let is_test = common::is_test(&file.path);
+        self.once(&self.scripts, (file.folder, module, is_test), |notes| {
+            self.index.script_module(from, self.index.names.text(module), notes)
+        })
     }
 
     /// Of a name, it is the module of that name in a module that need not have a file.
     pub(super) fn python_module(
         &self,
-        index: &Index,
         from: FileId,
         module: Name,
         name: Option<Name>,
     ) -> Option<FileId> {
-        let folder = index.file(from)?.folder;
-        let find = || {
-            let module = index.names.text(module);
-            let Some(name) = name else { return index.python_module(from, module) };
+        let folder = self.index.file(from)?.folder;
+        self.once(&self.packages, (folder, module, name), |notes| {
+            let module = self.index.names.text(module);
+            let Some(name) = name else { return self.index.python_module(from, module, notes) };
             let dot = if module.ends_with('.') { "" } else { "." };
-            index.python_module(from, &format!("{module}{dot}{}", index.names.text(name)))
-        };
-        once(&self.packages, (folder, module, name), find)
+            let module = format!("{module}{dot}{}", self.index.names.text(name));
+            self.index.python_module(from, &module, notes)
+        })
     }
-}
 
-fn once<K: Copy + Eq + std::hash::Hash>(
-    known: &Known<K>,
-    key: K,
-    find: impl FnOnce() -> Option<FileId>,
-) -> Option<FileId> {
-    if let Some(found) = known.borrow().get(&key) {
-        return *found;
+    fn once<K: Eq + std::hash::Hash>(
+        &self,
+        known: &Known<K>,
+        key: K,
+        find: impl FnOnce(&Notes) -> Option<FileId>,
+    ) -> Option<FileId> {
+        let mut known = known.borrow_mut();
+        let link = known.entry(key).or_insert_with(|| {
+            let notes = Notes::default();
+            Link { to: find(&notes), asked: notes.take(), noted_for: None }
+        });
+        let this = Some(self.notes.taken());
+        if link.noted_for != this {
+            link.noted_for = this;
+            self.notes.extend(&link.asked);
+        }
+        link.to
     }
-    let found = find();
-    known.borrow_mut().insert(key, found);
-    found
 }

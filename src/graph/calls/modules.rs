@@ -3,6 +3,7 @@
 
 use super::common;
 use super::index::{Family, FileId, Index};
+use super::questions::{Notes, Question};
 
 /// Where the sources of a package lie, below the folder that holds it.
 const SOURCES: [&str; 4] = ["", "src", "lib", "python"];
@@ -11,15 +12,22 @@ const SCRIPT_ENDINGS: [&str; 8] = [".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs",
 impl Index {
     /// Returns the file of `mod name;` in a file of Rust. A test or an example `is_root` of a crate
     /// of its own, whatever its name.
-    pub(super) fn rust_child(&self, file: FileId, is_root: bool, name: &str) -> Option<FileId> {
+    pub(super) fn rust_child(
+        &self,
+        file: FileId,
+        is_root: bool,
+        name: &str,
+        notes: &Notes,
+    ) -> Option<FileId> {
         let (folder, base) = split(&self.file(file)?.path);
         let inside = join(folder, if is_root || base == "mod" { "" } else { base });
         let child = join(&inside, name);
-        self.first(&[&child, &join(&child, "mod")], Family::Rust).filter(|child| *child != file)
+        self.first(&[&child, &join(&child, "mod")], Family::Rust, notes)
+            .filter(|child| *child != file)
     }
 
     /// Returns the module that a module of Rust stands in. None: it is a root.
-    pub(super) fn rust_parent(&self, file: FileId) -> Option<FileId> {
+    pub(super) fn rust_parent(&self, file: FileId, notes: &Notes) -> Option<FileId> {
         let (folder, base) = split(&self.file(file)?.path);
         if is_rust_root(base) {
             return None;
@@ -28,15 +36,15 @@ impl Index {
         let inside = |name| join(above, name);
         let stems = [above.to_owned(), inside("mod"), inside("lib"), inside("main")];
         // Above a `mod.rs` of the workspace's own folder nothing is known.
-        self.first(&stems, Family::Rust).filter(|above| *above != file)
+        self.first(&stems, Family::Rust, notes).filter(|above| *above != file)
     }
 
     /// Returns the library of the package that a test, an example or a program belongs to.
-    pub(super) fn rust_library(&self, root: FileId) -> Option<FileId> {
+    pub(super) fn rust_library(&self, root: FileId, notes: &Notes) -> Option<FileId> {
         let path = &self.file(root)?.path;
         let mut folder = split(path).0;
         loop {
-            let library = self.first(&[&join(folder, "src/lib")], Family::Rust);
+            let library = self.first(&[&join(folder, "src/lib")], Family::Rust, notes);
             if library.is_some() || folder.is_empty() {
                 return library.filter(|library| *library != root);
             }
@@ -45,11 +53,17 @@ impl Index {
     }
 
     /// Returns the file of a module that is written `a.b`, `.a` or `..`.
-    pub(super) fn python_module(&self, from: FileId, module: &str) -> Option<FileId> {
+    pub(super) fn python_module(
+        &self,
+        from: FileId,
+        module: &str,
+        notes: &Notes,
+    ) -> Option<FileId> {
         let mut folder = split(&self.file(from)?.path).0;
         let name = module.trim_start_matches('.');
         let way = name.replace('.', "/");
-        let package = |stem: &str| self.first(&[stem, &join(stem, "__init__")], Family::Python);
+        let package =
+            |stem: &str| self.first(&[stem, &join(stem, "__init__")], Family::Python, notes);
         let dots = module.len() - name.len();
         if dots > 0 {
             for _ in 1..dots {
@@ -58,7 +72,7 @@ impl Index {
             return package(&join(folder, &way));
         }
         while !folder.is_empty()
-            && self.first(&[&join(folder, "__init__")], Family::Python).is_some()
+            && self.first(&[&join(folder, "__init__")], Family::Python, notes).is_some()
         {
             folder = split_folder(folder).0;
         }
@@ -77,13 +91,18 @@ impl Index {
     }
 
     /// Returns the file of a module that is written `./a`, `../a/b.js`, `@/a` or `@scope/package`.
-    pub(super) fn script_module(&self, from: FileId, module: &str) -> Option<FileId> {
+    pub(super) fn script_module(
+        &self,
+        from: FileId,
+        module: &str,
+        notes: &Notes,
+    ) -> Option<FileId> {
         let path = self.file(from)?.path.clone();
         let mut folder = split(&path).0;
         let bare = SCRIPT_ENDINGS.iter().find_map(|ending| module.strip_suffix(ending));
         let module = bare.unwrap_or(module);
         let file = |stem: &str| {
-            self.first(&[stem, &join(stem, "index"), &format!("{stem}.d")], Family::Script)
+            self.first(&[stem, &join(stem, "index"), &format!("{stem}.d")], Family::Script, notes)
         };
         if module.starts_with('.') {
             return file(&resolve(folder, module)?);
@@ -99,7 +118,7 @@ impl Index {
                     return found;
                 }
             }
-            let found = alias.is_none().then(|| self.script_package(folder, way)).flatten();
+            let found = alias.is_none().then(|| self.script_package(folder, way, notes)).flatten();
             let found = found.or_else(|| {
                 // Tests bring in their own package by its name, which no path tells.
                 let inside = way.split('/').skip(1 + usize::from(way.starts_with('@')));
@@ -115,7 +134,7 @@ impl Index {
     }
 
     /// Returns the file that a package of the workspace is entered by.
-    fn script_package(&self, folder: &str, name: &str) -> Option<FileId> {
+    fn script_package(&self, folder: &str, name: &str, notes: &Notes) -> Option<FileId> {
         let name = match name.strip_prefix('@') {
             Some(scoped) => scoped.split_once('/')?.1,
             None => name,
@@ -129,7 +148,7 @@ impl Index {
                 join(&join(&sources, inside), "index"),
                 join(&package, inside),
             ];
-            let found = self.first(&stems, Family::Script);
+            let found = self.first(&stems, Family::Script, notes);
             if found.is_some() {
                 return found;
             }
@@ -143,8 +162,10 @@ impl Index {
         &self,
         stems: &[S; N],
         family: Family,
+        notes: &Notes,
     ) -> Option<FileId> {
         stems.iter().find_map(|stem| {
+            notes.add(Question::At(stem.as_ref()));
             let path =
                 |id: &FileId| self.file(*id).map(|file| (file.path.ends_with('i'), &file.path));
             self.at(stem.as_ref(), family).min_by(|a, b| path(a).cmp(&path(b)))

@@ -8,25 +8,19 @@ use std::cell::OnceCell;
 use rustc_hash::FxHashMap;
 
 use super::common;
-use super::index::{Call, Definition, End, Family, File, FileId, Index, NONE, On, Symbol, within};
+use super::index::{Call, Definition, End, Family, File, FileId, Index, NONE, On, Symbol};
 use super::links::Links;
 use super::names::Name;
-use super::touched::Touched;
+use super::questions::Question;
 use super::{Edge, Rule};
 use crate::graph::facts::Kind;
 
 /// How many names are looked at on the way of one call.
 const PATIENCE: usize = 256;
 
-/// Returns the edges from a file and what it holds, in order, each once: what is not touched is as
-/// it was before.
-pub(super) fn edges(
-    index: &Index,
-    links: &Links,
-    id: FileId,
-    touched: &Touched,
-    before: &[Edge],
-) -> Vec<Edge> {
+/// Returns the edges from a file and what it holds, in order, each once. What was asked for them is
+/// in the links' notes.
+pub(super) fn edges(index: &Index, links: &Links<'_>, id: FileId) -> Vec<Edge> {
     let Some((file, family)) = index.file(id).and_then(|file| Some((file, file.family?))) else {
         return Vec::new();
     };
@@ -40,20 +34,13 @@ pub(super) fn edges(
         known: FxHashMap::default(),
     };
     let mut edges = Vec::new();
-    let all = touched.concerns_all(index, id, file);
-    for calls in file.calls.chunk_by(|one, next| one.within == next.within) {
-        let caller = file.symbols.get(calls[0].within as usize);
+    for call in &file.calls {
+        let caller = file.symbols.get(call.within as usize);
         let from = caller.map_or(file.end, |symbol| symbol.end);
-        if !all && !calls.iter().any(|call| touched.concerns_call(index, file, call)) {
-            edges.extend(within(before, |edge| edge.from.cmp(&from)));
-            continue;
-        }
-        for call in calls {
-            if let Some((to, rule)) = resolver.call(call)
-                && to != from
-            {
-                edges.push(Edge { from, to, rule });
-            }
+        if let Some((to, rule)) = resolver.call(call)
+            && to != from
+        {
+            edges.push(Edge { from, to, rule });
         }
     }
     edges.sort_unstable();
@@ -104,7 +91,7 @@ impl Walk {
 
 struct Resolver<'a> {
     index: &'a Index,
-    links: &'a Links,
+    links: &'a Links<'a>,
     id: FileId,
     file: &'a File,
     family: Family,
@@ -115,6 +102,17 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
+    fn ask(&self, question: Question<'_>) {
+        self.links.notes.add(question);
+    }
+
+    /// Notes that a name is looked for in a file.
+    fn ask_file(&self, file: FileId, name: Name) {
+        if file != self.id {
+            self.ask(Question::Named(file, name));
+        }
+    }
+
     fn call(&mut self, call: &Call) -> Option<(End, Rule)> {
         match call.on {
             On::Nothing => self.bare(call),
@@ -257,11 +255,6 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns whether other symbols stand in one.
-fn holds(file: &File, at: u32) -> bool {
-    file.symbols.get(at as usize + 1).is_some_and(|next| next.parent == at)
-}
-
 /// Chooses among siblings of the same name. Where a later one replaces the earlier ones, or the
 /// earlier ones only declare it, it is the last.
 fn choose(family: Family, mut among: impl Iterator<Item = (u32, Symbol)>) -> Option<u32> {
@@ -276,7 +269,7 @@ fn choose(family: Family, mut among: impl Iterator<Item = (u32, Symbol)>) -> Opt
 fn unique<'d>(mut among: impl Iterator<Item = &'d Definition>) -> Found<(FileId, u32)> {
     let Some(mut one) = among.next() else { return Found::Nothing };
     for other in among {
-        if one.family == Family::Rust || (one.file, one.parent) != (other.file, other.parent) {
+        if !one.is_overload_of(other) {
             return Found::Many;
         }
         one = other;

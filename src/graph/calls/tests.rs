@@ -1,3 +1,4 @@
 mod edits;
 mod notation;
 mod rules;
+mod worlds;

@@ -1,69 +1,163 @@
-//! What others may see of a change of a file.
+//! Which questions may have another answer after a change of a file.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{End, Family, File, FileId, Index, MANY, NONE};
+use super::{Definition, End, File, FileId, Import, Index, MANY, Symbol, crate_of, stem};
+use crate::graph::calls::common;
 use crate::graph::calls::names::Name;
+use crate::graph::calls::questions::{Question, Touched};
 use crate::graph::facts::Kind;
 
+/// A file before a change and after it.
+type Change<'a> = [Option<&'a File>; 2];
+
+/// What it depends on, beside its place, what a symbol is found as.
+#[derive(Clone, Copy, PartialEq)]
+struct Shape {
+    kind: Kind,
+    holder: Option<Kind>,
+    /// Whether others stand in it; a class may always hold some.
+    holds: bool,
+}
+
+/// A method that is not what it was, and the class that has it.
+struct Method {
+    name: Name,
+    class: Option<Name>,
+}
+
 impl Index {
-    /// Notes what others may see of a change, once the index has it.
-    pub(super) fn touch(
-        &mut self,
-        id: FileId,
-        path: &str,
-        before: Option<&File>,
-        now: Option<&File>,
-    ) {
-        if self.touched.is_everything() {
-            return;
-        }
+    /// Notes what a change touches, once the index has it.
+    pub(super) fn touch(&mut self, id: FileId, path: &str, before: Option<&File>) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.file(id);
-        let family = |file: Option<&File>| file.and_then(|file| file.family);
-        if family(before) != family(now) {
-            touched.module(self, path);
+        if !touched.is_everything() {
+            let change = [before, self.file(id)];
+            self.touch_path(&mut touched, path, change);
+            touch_imports(&mut touched, id, change);
+            self.touch_symbols(&mut touched, id, change);
         }
-        let family = family(now).or(family(before));
-        let symbols = |file: Option<&File>| -> FxHashMap<End, Kind> {
-            let symbols = file.map_or(&[][..], |file| &file.symbols);
-            symbols.iter().map(|symbol| (symbol.end, symbol.kind)).collect()
-        };
-        let (old, new) = (symbols(before), symbols(now));
-        let mut has_default = false;
-        for end in old.keys().chain(new.keys()) {
-            if old.get(end) == new.get(end) {
-                continue;
-            }
-            let Some(place) = self.places.get(end.0 as usize) else { continue };
-            let holder = self.places.get(place.parent.0 as usize);
-            if let Some(holder) = holder.filter(|holder| holder.symbol != NONE) {
-                touched.held(place.name, holder.name);
-            } else {
-                touched.name(place.name);
-                has_default |= self.names.text(place.name) == "default";
-            }
-            // What it holds is found by what it is.
-            if old.contains_key(end) && new.contains_key(end) {
-                touched.name(place.name);
-            }
-            if !self.tells_nothing(family, place.name, id) {
-                touched.method(place.name);
-            }
-        }
-        // Who brings it in has another name for it.
-        if has_default {
-            touched.module(self, path);
-        }
-        let imports = |file: Option<&'_ File>| file.map_or(Vec::new(), |file| file.imports.clone());
-        touched.imports(self, path, &imports(before), &imports(now));
         self.touched = touched;
     }
 
-    /// Whether a name tells nothing of a value, whatever one of the files has.
-    fn tells_nothing(&self, family: Option<Family>, name: Name, but: FileId) -> bool {
-        let all = self.definitions.get(name.0 as usize).map_or(&[][..], |list| list);
-        let others = all.iter().filter(|one| Some(one.family) == family && one.file != but);
-        others.take(MANY + 1).count() > MANY
+    fn touch_path(&self, touched: &mut Touched, path: &str, change: Change<'_>) {
+        let [before, now] = change.map(|file| file.and_then(|file| file.family));
+        if before == now {
+            return;
+        }
+        touched.question(Question::At(stem(path)));
+        if let Some(name) = crate_of(path).and_then(|name| self.names.find(&name)) {
+            touched.question(Question::Library(name));
+        }
     }
+
+    fn touch_symbols(&self, touched: &mut Touched, id: FileId, change: Change<'_>) {
+        let [old, new] = change.map(shapes);
+        let mut names = FxHashSet::default();
+        let mut methods = Vec::new();
+        for end in old.keys().chain(new.keys()) {
+            let shapes = [old.get(end), new.get(end)];
+            let Some(place) = self.places.get(end.0 as usize) else { continue };
+            if shapes[0] == shapes[1] {
+                continue;
+            }
+            touched.question(Question::Named(id, place.name));
+            names.insert(place.name);
+            let holder = self.places.get(place.parent.0 as usize).map(|holder| holder.name);
+            for shape in shapes.into_iter().flatten() {
+                let class = holder.filter(|_| shape.holder == Some(Kind::Class));
+                if shape.holder.is_none() {
+                    touched.question(Question::Top(place.name));
+                }
+                if let Some(class) = class {
+                    touched.question(Question::InClasses(class, place.name));
+                }
+                if shape.kind == Kind::Method {
+                    methods.push(Method { name: place.name, class });
+                }
+            }
+        }
+        names.retain(|name| !self.tells_nothing(touched, id, *name, change));
+        for method in methods.iter().filter(|method| names.contains(&method.name)) {
+            touched.question(self.method_of(method.name, method.class));
+            if !self.is_ambiguous(id, method.name, change) {
+                touched.question(Question::Method(method.name));
+            }
+        }
+    }
+
+    /// Returns whether a name tells nothing of a value, before as after; where it did so only before,
+    /// or does only now, notes that.
+    fn tells_nothing(&self, touched: &mut Touched, id: FileId, name: Name, change: Change<'_>) -> bool {
+        let others = self.others(id, name, change).take(MANY + 1).count();
+        let own = |file: Option<&File>| file.map_or(0, |file| file.named(name).count());
+        let [before, now] = change.map(|file| others + own(file) > MANY);
+        if before != now {
+            touched.question(Question::Method(name));
+            for definition in self.all(name) {
+                let class = self.holder(definition).map(|holder| holder.name);
+                touched.question(self.method_of(name, class));
+            }
+        }
+        before && now
+    }
+
+    /// Returns whether others have methods of a name that are not one and the same, whatever the file
+    /// has.
+    fn is_ambiguous(&self, id: FileId, name: Name, change: Change<'_>) -> bool {
+        let mut others = self.others(id, name, change).filter(|other| self.is_method(other));
+        let Some(one) = others.next() else { return false };
+        others.any(|other| !one.is_overload_of(other))
+    }
+
+    fn others(
+        &self,
+        id: FileId,
+        name: Name,
+        change: Change<'_>,
+    ) -> impl Iterator<Item = &Definition> {
+        let family = change.into_iter().flatten().find_map(|file| file.family);
+        self.all(name).iter().filter(move |other| Some(other.family) == family && other.file != id)
+    }
+
+    fn method_of(&self, name: Name, class: Option<Name>) -> Question<'static> {
+        let class = class.map_or("", |class| self.names.text(class));
+        Question::MethodOf(name, common::ending(class))
+    }
+}
+
+fn touch_imports(touched: &mut Touched, id: FileId, change: Change<'_>) {
+    let [before, now] = change.map(|file| file.map_or(&[][..], |file| &file.imports));
+    if before == now {
+        return;
+    }
+    let [before, now] = [before, now].map(by_name);
+    for (name, imports) in before.iter().chain(&now) {
+        let is_same = [&before, &now].iter().all(|list| list.get(name) == Some(imports));
+        match name.filter(|_| !is_same) {
+            Some(name) if imports.iter().all(|import| !import.all) => {
+                touched.question(Question::Named(id, name));
+            }
+            Some(_) => touched.question(Question::All(id)),
+            None => {}
+        }
+    }
+}
+
+fn by_name(imports: &[Import]) -> FxHashMap<Option<Name>, Vec<&Import>> {
+    let mut by_name: FxHashMap<_, Vec<_>> = FxHashMap::default();
+    for import in imports {
+        by_name.entry(import.known_as).or_default().push(import);
+    }
+    by_name
+}
+
+fn shapes(file: Option<&File>) -> FxHashMap<End, Shape> {
+    let Some(file) = file else { return FxHashMap::default() };
+    let shape = |(symbol, at): (&Symbol, u32)| {
+        let holder = file.symbols.get(symbol.parent as usize).map(|holder| holder.kind);
+        let holds = symbol.kind != Kind::Class && file.holds(at);
+        (symbol.end, Shape { kind: symbol.kind, holder, holds })
+    };
+    file.symbols.iter().zip(0..).map(shape).collect()
 }

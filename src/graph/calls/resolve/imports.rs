@@ -3,6 +3,7 @@
 use super::{Found, Resolver, Target, Walk, Want};
 use crate::graph::calls::index::{Family, File, FileId, Import, NONE};
 use crate::graph::calls::names::Name;
+use crate::graph::calls::questions::Question;
 
 impl Resolver<'_> {
     pub(super) fn rust_start<'p>(
@@ -16,17 +17,16 @@ impl Resolver<'_> {
         let Some((first, rest)) = path.split_first() else { return (Target::Nowhere, path) };
         match self.index.names.text(*first) {
             "crate" | "$crate" => {
-                return (Target::Module(self.links.rust_root(self.index, from)), rest);
+                return (Target::Module(self.links.rust_root(from)), rest);
             }
             "self" => return (Target::Module(from), rest),
             "super" => {
-                let mut module =
-                    if in_module { Some(from) } else { self.links.rust_parent(self.index, from) };
+                let mut module = if in_module { Some(from) } else { self.links.rust_parent(from) };
                 let mut rest = rest;
                 while let Some((next, after)) = rest.split_first()
                     && self.index.names.text(*next) == "super"
                 {
-                    module = module.and_then(|module| self.links.rust_parent(self.index, module));
+                    module = module.and_then(|module| self.links.rust_parent(module));
                     rest = after;
                 }
                 return (module.map_or(Target::Nowhere, Target::Module), rest);
@@ -37,6 +37,7 @@ impl Resolver<'_> {
         if local != Target::Nowhere {
             return (local, rest);
         }
+        self.ask(Question::Library(*first));
         match self.index.crates.get(first).map(Vec::as_slice) {
             Some([library]) => return (Target::Module(*library), rest),
             Some([_, _, ..]) => return (Target::Nowhere, rest),
@@ -46,7 +47,7 @@ impl Resolver<'_> {
         // than a known one may be the library beside it, if that has what is asked for.
         if skip.is_some()
             && !matches!(self.index.names.text(*first), "std" | "core" | "alloc")
-            && let Some(library) = self.links.rust_library(self.index, from)
+            && let Some(library) = self.links.rust_library(from)
             && let Some(second) = rest.first()
             && self.member(library, *second, Want::Container, walk) != Target::Nowhere
         {
@@ -97,6 +98,7 @@ impl Resolver<'_> {
         if !walk.enters((id, name, want, skip.is_some())) {
             return Target::Nowhere;
         }
+        self.ask_file(id, name);
         // `const shop = require('./shop')` declares what it brings in.
         let is_brought = self.family == Family::Script
             && file.imports.iter().any(|import| import.known_as == Some(name));
@@ -123,6 +125,9 @@ impl Resolver<'_> {
         if outside {
             return Target::Outside;
         }
+        if id != self.id {
+            self.ask(Question::All(id));
+        }
         let mut found = Target::Nowhere;
         for import in file.imports.iter().filter(|import| import.all) {
             if skip.is_some_and(|skip| std::ptr::eq(skip, import)) {
@@ -146,10 +151,10 @@ impl Resolver<'_> {
 
     pub(super) fn submodule(&self, id: FileId, file: &File, name: Name) -> Option<FileId> {
         match self.family {
-            Family::Rust => self.links.rust_child(self.index, id, name),
+            Family::Rust => self.links.rust_child(id, name),
             Family::Python if file.path.ends_with("__init__.py") => {
                 let here = self.index.names.find(".")?;
-                self.links.python_module(self.index, id, here, Some(name))
+                self.links.python_module(id, here, Some(name))
             }
             _ => None,
         }
@@ -167,7 +172,7 @@ impl Resolver<'_> {
         match self.family {
             Family::Rust => self.rust_import(id, import, walk),
             Family::Python => {
-                let found = self.links.python_module(self.index, id, import.module, None);
+                let found = self.links.python_module(id, import.module, None);
                 match (found, import.name) {
                     (Some(file), Some(name)) => match self.member(file, name, Want::Callable, walk)
                     {
@@ -177,22 +182,20 @@ impl Resolver<'_> {
                     (Some(file), None) => Target::Module(file),
                     (None, name @ Some(_)) => self
                         .links
-                        .python_module(self.index, id, import.module, name)
+                        .python_module(id, import.module, name)
                         .map_or(Target::Outside, Target::Module),
                     (None, None) => Target::Outside,
                 }
             }
-            Family::Script => {
-                match (self.links.script_module(self.index, id, import.module), import.name) {
-                    (None, _) => Target::Outside,
-                    (Some(file), None) => Target::Module(file),
-                    (Some(file), Some(name)) if self.index.names.text(name) == "default" => {
-                        let alias = self.index.names.path(import.alias).first().copied();
-                        self.default(file, alias.unwrap_or(name), walk)
-                    }
-                    (Some(file), Some(name)) => self.member(file, name, Want::Callable, walk),
+            Family::Script => match (self.links.script_module(id, import.module), import.name) {
+                (None, _) => Target::Outside,
+                (Some(file), None) => Target::Module(file),
+                (Some(file), Some(name)) if self.index.names.text(name) == "default" => {
+                    let alias = self.index.names.path(import.alias).first().copied();
+                    self.default(file, alias.unwrap_or(name), walk)
                 }
-            }
+                (Some(file), Some(name)) => self.member(file, name, Want::Callable, walk),
+            },
             Family::Other(_) => Target::Nowhere,
         }
     }

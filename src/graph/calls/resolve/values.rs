@@ -1,21 +1,23 @@
 //! Which symbols bear a name: in another symbol, of a value, anywhere.
 
-use super::{Found, Resolver, Target, Walk, Want, choose, holds, unique};
+use super::{Found, Resolver, Target, Walk, Want, choose, unique};
 use crate::graph::calls::Rule;
 use crate::graph::calls::common;
 use crate::graph::calls::index::{Definition, End, Family, FileId, Import, MANY, Symbol};
 use crate::graph::calls::names::Name;
+use crate::graph::calls::questions::Question;
 use crate::graph::facts::Kind;
 
 impl Resolver<'_> {
     /// Returns the symbol of a name that stands directly in another one, or at the top of a file.
     pub(super) fn pick(&self, id: FileId, name: Name, parent: u32, want: Want) -> Option<u32> {
         let file = self.index.file(id)?;
+        self.ask_file(id, name);
         let fits = |(at, symbol): &(u32, Symbol)| {
             symbol.parent == parent
                 && match want {
                     Want::Callable => symbol.kind != Kind::Method || self.family_has_bare_methods(),
-                    Want::Container => symbol.kind == Kind::Class || holds(file, *at),
+                    Want::Container => symbol.kind == Kind::Class || file.holds(*at),
                 }
         };
         let found = choose(self.family, file.named(name).filter(fits))?;
@@ -23,14 +25,15 @@ impl Resolver<'_> {
         let declares = want == Want::Callable
             && self.family == Family::Rust
             && file.symbols[found as usize].kind == Kind::Function
-            && !holds(file, found)
-            && self.links.rust_child(self.index, id, name).is_some();
+            && !file.holds(found)
+            && self.links.rust_child(id, name).is_some();
         (!declares).then_some(found)
     }
 
     /// Returns the symbol of a name that stands in another one, wherever that one goes on.
     pub(super) fn child(&self, id: FileId, holder: u32, name: Name) -> Found<(FileId, u32)> {
         let Some(file) = self.index.file(id) else { return Found::Nothing };
+        self.ask_file(id, name);
         let mut here = file.named(name).filter(|(_, symbol)| symbol.parent == holder).peekable();
         if here.peek().is_some() {
             let several =
@@ -49,12 +52,6 @@ impl Resolver<'_> {
         self.in_classes(class.name, name, |_| true)
     }
 
-    pub(super) fn holder(&self, definition: &Definition) -> Option<&Symbol> {
-        let file = self.index.file(definition.file)?;
-        let symbol = file.symbols.get(definition.symbol as usize)?;
-        file.symbols.get(symbol.parent as usize).filter(|holder| holder.kind == Kind::Class)
-    }
-
     /// Returns the only method of a name that the value could have, as far as one knows: by how a
     /// variable is called, by what the file has, else because there is but one.
     pub(super) fn method(&mut self, name: Name, variable: Option<Name>) -> Option<(End, Rule)> {
@@ -63,18 +60,15 @@ impl Resolver<'_> {
         if all.len() > MANY {
             all = index.in_file(self.family, self.file.folder, self.id, name);
         }
-        let all = all.iter();
-        let all = all.filter(|definition| {
-            definition.kind == Kind::Method
-                && index.file(definition.file).is_some_and(|file| !file.path.ends_with(".d.ts"))
-        });
+        let all = all.iter().filter(|definition| index.is_method(definition));
         let is_common = common::is_common(self.family, index.names.text(name));
         if let Some(variable) = variable {
             let variable = index.names.text(variable);
+            self.ask(Question::MethodOf(name, common::ending(variable)));
             // The further away the class, the more a variable must be called like it.
             for is_known in [true, false] {
                 let of_it = all.clone().filter(|definition| {
-                    let class = self.holder(definition);
+                    let class = index.holder(definition);
                     let class = class.map_or("", |holder| index.names.text(holder.name));
                     common::is_called_after(variable, class, is_common || !is_known)
                         && (self.where_to(definition.file) <= Rule::Import) == is_known
@@ -94,7 +88,10 @@ impl Resolver<'_> {
         }
         let here = all.clone().filter(|definition| definition.file == self.id);
         let found = match unique(here) {
-            Found::Nothing => unique(all),
+            Found::Nothing => {
+                self.ask(Question::Method(name));
+                unique(all)
+            }
             found => found,
         };
         let Found::One((file, at)) = found else { return None };
@@ -140,6 +137,7 @@ impl Resolver<'_> {
         if common::is_common(self.family, self.index.names.text(name)) {
             return None;
         }
+        self.ask(Question::Top(name));
         let fits = |definition: &&Definition| {
             let symbol = self
                 .index
@@ -175,6 +173,7 @@ impl Resolver<'_> {
         name: Name,
         is_meant: impl Fn(FileId) -> bool,
     ) -> Found<(FileId, u32)> {
+        self.ask(Question::InClasses(class, name));
         let mut found = Found::Nothing;
         for holder in self.index.definitions(self.family, class) {
             if holder.kind != Kind::Class || !is_meant(holder.file) {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! src/shop.rs
-//!   use crate::till Till          `use MODULE NAME`, `… as ALIAS`, NAME `-`: the module, `*`: all
+//!   use crate::till Till          `use MODULE NAME`, `… as ALIAS`, NAME `-`: the module, `*`: all;
+//!                                 MODULE `=`: this file itself
 //!   class Shop
 //!     open                        in a class a method, else a function
 //!       > self.close              a call; `?.close` is on a value
@@ -64,7 +65,7 @@ pub(super) fn read(text: &str) -> Files {
         let parent = open.last().map(|(_, at)| *at);
         match words[..] {
             ["use", module, name, ref alias @ ..] => facts.imports.push(Import {
-                module: if module == "." && name != "-" { "".into() } else { module.into() },
+                module: if module == "=" { "".into() } else { module.into() },
                 name: (!["-", "*"].contains(&name)).then(|| name.into()),
                 alias: match alias {
                     ["as", alias] => (*alias).into(),

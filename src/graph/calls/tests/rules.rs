@@ -183,7 +183,7 @@ web/vote.js
   count
   vote
 web/shop.ts
-  use . Market as default
+  use = Market as default
   class Market
     create
   open

@@ -1,0 +1,69 @@
+//! What bears a name, whichever file it is in.
+
+use super::{Family, FileId, Index, Symbol, within};
+use crate::graph::calls::names::Name;
+use crate::graph::facts::Kind;
+
+/// A symbol that bears a name. The order puts what is near to each other together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::graph::calls) struct Definition {
+    pub(in crate::graph::calls) family: Family,
+    pub(in crate::graph::calls) folder: Name,
+    pub(in crate::graph::calls) file: FileId,
+    /// What holds it.
+    pub(in crate::graph::calls) parent: u32,
+    pub(in crate::graph::calls) symbol: u32,
+    pub(in crate::graph::calls) kind: Kind,
+}
+
+impl Definition {
+    /// Whether both are one method. A method of Rust has no overloads.
+    pub(in crate::graph::calls) fn is_overload_of(&self, other: &Self) -> bool {
+        self.family != Family::Rust && (self.file, self.parent) == (other.file, other.parent)
+    }
+}
+
+impl Index {
+    /// Returns all that bears the name and speaks the language, ordered by folder and file.
+    pub(in crate::graph::calls) fn definitions(&self, family: Family, name: Name) -> &[Definition] {
+        within(self.all(name), |definition| definition.family.cmp(&family))
+    }
+
+    /// Returns what bears the name in the folder itself.
+    pub(in crate::graph::calls) fn in_folder(
+        &self,
+        family: Family,
+        folder: Name,
+        name: Name,
+    ) -> &[Definition] {
+        within(self.definitions(family, name), |definition| definition.folder.cmp(&folder))
+    }
+
+    /// Returns what bears the name in a file.
+    pub(in crate::graph::calls) fn in_file(
+        &self,
+        family: Family,
+        folder: Name,
+        file: FileId,
+        name: Name,
+    ) -> &[Definition] {
+        within(self.in_folder(family, folder, name), |definition| definition.file.cmp(&file))
+    }
+
+    /// Returns the class that holds what was found, if one does.
+    pub(in crate::graph::calls) fn holder(&self, definition: &Definition) -> Option<&Symbol> {
+        let holder = self.file(definition.file)?.symbols.get(definition.parent as usize)?;
+        (holder.kind == Kind::Class).then_some(holder)
+    }
+
+    /// Whether it is a method that a value may have: what only declares one is none.
+    pub(in crate::graph::calls) fn is_method(&self, definition: &Definition) -> bool {
+        definition.kind == Kind::Method
+            && self.file(definition.file).is_some_and(|file| !file.path.ends_with(".d.ts"))
+    }
+
+    /// Returns all that bears the name, whatever it speaks.
+    pub(super) fn all(&self, name: Name) -> &[Definition] {
+        self.definitions.get(name.0 as usize).map_or(&[], |list| list)
+    }
+}

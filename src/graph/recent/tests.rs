@@ -107,6 +107,20 @@ fn a_character_that_differs_in_its_last_byte_is_another_one() {
     }
 }
 
+#[test]
+fn what_an_edit_breaks_is_parsed_as_a_whole() {
+    let language = Language::of(Path::new("a.ts"));
+    let before = "function a(x: B): C { b() }\nclass C { d(): void { e() } }\n";
+    // Of each, what the parser makes of the errors depends on whether it saw the text before.
+    for (part, now) in [(": C", "{C"), ("() }\n", "/*\n")] {
+        let (mut recent, id) = (Recent::default(), "a.ts".into());
+        recent.facts(&id, language, before.as_bytes());
+        let text = before.replacen(part, now, 1);
+        let facts = recent.facts(&id, language, text.as_bytes());
+        assert_eq!(facts, Parser::new().facts(language, text.as_bytes()), "{text}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]

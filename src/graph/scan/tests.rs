@@ -181,3 +181,24 @@ fn a_change_tells_what_it_changes() {
     assert_eq!(before, graph.snapshot());
     assert_eq!(before.calls.len(), 1);
 }
+
+#[test]
+fn what_changed_says_what_a_scan_of_it_says() {
+    let root =
+        tree(&[("a.py", "def a():\n    b()\n"), ("b.txt", "\0\n\n"), ("c.rs", "fn c() {}\n")]);
+    let listed = walk::list(root.path(), 1, None).unwrap().files;
+    let mut recent = Recent::default();
+    let mut check = || {
+        for tokens in [true, false] {
+            let settings = Settings { jobs: 1, tokens, cache: None };
+            let (scanned, _) = read(root.path(), &listed, &settings, &|_, _| true);
+            assert_eq!(reread(&listed, &mut recent, tokens, || true), scanned);
+        }
+    };
+    check();
+    fs::write(root.path().join("a.py"), "def a():\n    c()\n\ndef d():\n    pass\n").unwrap();
+    fs::write(root.path().join("b.txt"), "one\ntwo\n").unwrap();
+    fs::remove_file(root.path().join("c.rs")).unwrap();
+    check();
+    assert!(reread(&listed, &mut recent, true, || false).is_empty());
+}

@@ -7,7 +7,7 @@ use std::hash::{Hash as _, Hasher as _};
 
 use rustc_hash::{FxHashSet, FxHasher};
 
-use super::index::FileId;
+use super::index::{Family, FileId};
 use super::names::{Name, number};
 
 /// What a file asks of itself is none: it is redone with each change of its own.
@@ -22,14 +22,14 @@ pub(super) enum Question<'a> {
     /// All of what does a file bring in?
     All(FileId),
     /// What do classes of the first name hold that has the second?
-    InClasses(Name, Name),
+    InClasses(Family, Name, Name),
     /// Which is the only method of a name?
-    Method(Name),
+    Method(Family, Name),
     /// Which methods of a name are in classes of this [ending](super::common::ending), as a variable
     /// has it that is called after them?
-    MethodOf(Name, [Option<char>; 3]),
+    MethodOf(Family, Name, [Option<char>; 3]),
     /// What has a name at the top of any file?
-    Top(Name),
+    Top(Family, Name),
 }
 
 /// Stands for a question; rarely for two of them, and then a file is redone for nothing.
@@ -46,6 +46,9 @@ impl From<Question<'_>> for Asked {
     }
 }
 
+/// Notes of a file past which what is there twice is left out before there is room for more.
+const MUCH: usize = 64 * 1024;
+
 /// What is asked for one file after the other.
 #[derive(Default)]
 pub(super) struct Notes {
@@ -55,11 +58,20 @@ pub(super) struct Notes {
 
 impl Notes {
     pub(super) fn add(&self, question: Question<'_>) {
-        self.asked.borrow_mut().push(question.into());
+        self.extend(&[question.into()]);
     }
 
-    pub(super) fn extend(&self, asked: &[Asked]) {
-        self.asked.borrow_mut().extend_from_slice(asked);
+    pub(super) fn extend(&self, more: &[Asked]) {
+        let mut asked = self.asked.borrow_mut();
+        let is_full = asked.len() + more.len() > asked.capacity();
+        if is_full && asked.len() > MUCH {
+            // Most of so much is asked again and again.
+            asked.sort_unstable();
+            asked.dedup();
+            let as_much = asked.len();
+            asked.reserve(as_much + more.len());
+        }
+        asked.extend_from_slice(more);
     }
 
     /// Returns how many files there were before this one.

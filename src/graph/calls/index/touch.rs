@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Definition, End, File, FileId, Import, Index, MANY, Symbol, crate_of, stem};
+use super::{Definition, End, Family, File, FileId, Import, Index, MANY, Symbol, crate_of, stem};
 use crate::graph::calls::common;
 use crate::graph::calls::names::Name;
 use crate::graph::calls::questions::{Question, Touched};
@@ -24,6 +24,14 @@ struct Shape {
 struct Method {
     name: Name,
     class: Option<Name>,
+}
+
+/// A name of a family, as it is asked about for one file.
+#[derive(Clone, Copy)]
+struct Of {
+    family: Family,
+    name: Name,
+    id: FileId,
 }
 
 impl Index {
@@ -52,10 +60,12 @@ impl Index {
     }
 
     fn touch_symbols(&self, touched: &mut Touched, id: FileId, change: Change<'_>) {
+        let family = change.into_iter().flatten().find_map(|file| file.family);
+        let Some(family) = family else { return };
         let [old, new] = change.map(shapes);
         let mut names = FxHashSet::default();
         let mut methods = Vec::new();
-        for end in old.keys().chain(new.keys()) {
+        for end in old.keys().chain(new.keys().filter(|end| !old.contains_key(end))) {
             let shapes = [old.get(end), new.get(end)];
             let Some(place) = self.places.get(end.0 as usize) else { continue };
             if shapes[0] == shapes[1] {
@@ -67,36 +77,39 @@ impl Index {
             for shape in shapes.into_iter().flatten() {
                 let class = holder.filter(|_| shape.holder == Some(Kind::Class));
                 if shape.holder.is_none() {
-                    touched.question(Question::Top(place.name));
+                    touched.question(Question::Top(family, place.name));
                 }
                 if let Some(class) = class {
-                    touched.question(Question::InClasses(class, place.name));
+                    touched.question(Question::InClasses(family, class, place.name));
                 }
                 if shape.kind == Kind::Method {
                     methods.push(Method { name: place.name, class });
                 }
             }
         }
-        names.retain(|name| !self.tells_nothing(touched, id, *name, change));
-        for method in methods.iter().filter(|method| names.contains(&method.name)) {
-            touched.question(self.method_of(method.name, method.class));
-            if !self.is_ambiguous(id, method.name, change) {
-                touched.question(Question::Method(method.name));
-            }
+        let of = |name| Of { family, name, id };
+        names.retain(|name| !self.tells_nothing(touched, of(*name), change));
+        methods.retain(|method| names.contains(&method.name));
+        for method in &methods {
+            touched.question(self.method_of(of(method.name), method.class));
+        }
+        let names: FxHashSet<Name> = methods.into_iter().map(|method| method.name).collect();
+        for name in names.into_iter().filter(|name| !self.is_ambiguous(of(*name))) {
+            touched.question(Question::Method(family, name));
         }
     }
 
     /// Returns whether a name tells nothing of a value, before as after; where it did so only before,
     /// or does only now, notes that.
-    fn tells_nothing(&self, touched: &mut Touched, id: FileId, name: Name, change: Change<'_>) -> bool {
-        let others = self.others(id, name, change).take(MANY + 1).count();
-        let own = |file: Option<&File>| file.map_or(0, |file| file.named(name).count());
+    fn tells_nothing(&self, touched: &mut Touched, of: Of, change: Change<'_>) -> bool {
+        let others = self.others(of).take(MANY + 1).count();
+        let own = |file: Option<&File>| file.map_or(0, |file| file.named(of.name).count());
         let [before, now] = change.map(|file| others + own(file) > MANY);
         if before != now {
-            touched.question(Question::Method(name));
-            for definition in self.all(name) {
+            touched.question(Question::Method(of.family, of.name));
+            for definition in self.all(of.name) {
                 let class = self.holder(definition).map(|holder| holder.name);
-                touched.question(self.method_of(name, class));
+                touched.question(self.method_of(of, class));
             }
         }
         before && now
@@ -104,25 +117,20 @@ impl Index {
 
     /// Returns whether others have methods of a name that are not one and the same, whatever the file
     /// has.
-    fn is_ambiguous(&self, id: FileId, name: Name, change: Change<'_>) -> bool {
-        let mut others = self.others(id, name, change).filter(|other| self.is_method(other));
+    fn is_ambiguous(&self, of: Of) -> bool {
+        let mut others = self.others(of).filter(|other| self.is_method(other));
         let Some(one) = others.next() else { return false };
         others.any(|other| !one.is_overload_of(other))
     }
 
-    fn others(
-        &self,
-        id: FileId,
-        name: Name,
-        change: Change<'_>,
-    ) -> impl Iterator<Item = &Definition> {
-        let family = change.into_iter().flatten().find_map(|file| file.family);
-        self.all(name).iter().filter(move |other| Some(other.family) == family && other.file != id)
+    fn others(&self, of: Of) -> impl Iterator<Item = &Definition> {
+        let all = self.all(of.name).iter();
+        all.filter(move |other| other.family == of.family && other.file != of.id)
     }
 
-    fn method_of(&self, name: Name, class: Option<Name>) -> Question<'static> {
+    fn method_of(&self, of: Of, class: Option<Name>) -> Question<'static> {
         let class = class.map_or("", |class| self.names.text(class));
-        Question::MethodOf(name, common::ending(class))
+        Question::MethodOf(of.family, of.name, common::ending(class))
     }
 }
 

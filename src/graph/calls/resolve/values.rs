@@ -64,7 +64,7 @@ impl Resolver<'_> {
         let is_common = common::is_common(self.family, index.names.text(name));
         if let Some(variable) = variable {
             let variable = index.names.text(variable);
-            self.ask(Question::MethodOf(name, common::ending(variable)));
+            self.ask(Question::MethodOf(self.family, name, common::ending(variable)));
             // The further away the class, the more a variable must be called like it.
             for is_known in [true, false] {
                 let of_it = all.clone().filter(|definition| {
@@ -89,7 +89,7 @@ impl Resolver<'_> {
         let here = all.clone().filter(|definition| definition.file == self.id);
         let found = match unique(here) {
             Found::Nothing => {
-                self.ask(Question::Method(name));
+                self.ask(Question::Method(self.family, name));
                 unique(all)
             }
             found => found,
@@ -137,7 +137,7 @@ impl Resolver<'_> {
         if common::is_common(self.family, self.index.names.text(name)) {
             return None;
         }
-        self.ask(Question::Top(name));
+        self.ask(Question::Top(self.family, name));
         let fits = |definition: &&Definition| {
             let symbol = self
                 .index
@@ -173,7 +173,7 @@ impl Resolver<'_> {
         name: Name,
         is_meant: impl Fn(FileId) -> bool,
     ) -> Found<(FileId, u32)> {
-        self.ask(Question::InClasses(class, name));
+        self.ask(Question::InClasses(self.family, class, name));
         let mut found = Found::Nothing;
         for holder in self.index.definitions(self.family, class) {
             if holder.kind != Kind::Class || !is_meant(holder.file) {

@@ -25,6 +25,15 @@ impl Live {
 }
 
 #[test]
+fn methods_of_another_language_are_nothing_to_a_caller() {
+    let mut world = Live::default();
+    let bells = "bell.ts\n  class Bell\n    ring\n  class Horn\n    ring\n";
+    assert!(world.update(&format!("{bells}day.py\n  run\n    > ?.ring\n")).is_empty());
+    let added = world.update("till.py\n  class Till\n    ring\n");
+    assert_eq!(added, ["+ day.py::run -> till.py::Till::ring"]);
+}
+
+#[test]
 fn an_edit_redoes_what_it_touches() {
     let mut world = Live::default();
     let mut update = |files: &str| world.update(files);

@@ -18,8 +18,9 @@ pub(super) struct Row {
     queries: &'static [&'static str],
     /// By which names a method means the object or type that it belongs to.
     pub(super) own: &'static [&'static str],
-    /// What the query finds has one of these words in its text, or is the whole file, or has an
-    /// error. The rest is passed over; without any words, nothing is.
+    /// What the query finds has one of these words in its text, if it is a bracket not at its very
+    /// beginning, or is the whole file, or has an error. The rest is passed over; without any words,
+    /// nothing is.
     pub(super) marks: &'static [&'static str],
     tools: OnceLock<Option<Tools>>,
 }
@@ -42,8 +43,6 @@ pub(super) enum Role {
     Extension,
     Name,
     Call,
-    /// A call if a bracket follows it.
-    CallIfBracket,
     ImportModule,
     ImportName,
     ImportAlias,
@@ -183,7 +182,6 @@ fn role(capture: &str) -> Role {
         "definition.extension" => Role::Extension,
         "name" => Role::Name,
         "call" => Role::Call,
-        "call.if_bracket" => Role::CallIfBracket,
         "import.module" => Role::ImportModule,
         "import.name" => Role::ImportName,
         "import.alias" => Role::ImportAlias,
@@ -205,12 +203,14 @@ mod tests {
             "rust",
             "fn a();\nstruct B;\nstruct C(u8);\nenum D {}\nunion E {}\ntrait F {}\nimpl G {}\nmod h;\n\
              const I: J = k;\nstatic L: M = n;\ntype O = P;\nuse q;\nmacro_rules! r { () => {} }\n\
-             fn s() { t(); u!{}; v!(w(), x![]); Y {}; z.a(); b::<C>() }",
+             fn s() { t(); u!{}; v!(w(), x![], (a)(b(c)(d))); Y {}; z.a(); b::<C>() }\n\
+             fn d() { (e.f)(g()); (h, i()).j(); {k()}.l(); ((m)).n() }",
         ),
         (
             "python",
             "A = 1\ntype B = C\ndef d(): pass\n@e\nclass F: pass\nif g:\n import h\n from i import j\n\
-             for k in l: from m import *\nn.o()\n",
+             for k in l: from m import *\nn.o()\n(p).q((r)(), [s, (t, u())])\nimport v, w as x\n\
+             from y import z, a as b, c\n",
         ),
         (
             "typescript",
@@ -221,7 +221,8 @@ mod tests {
         ("tsx", "const A = b => <C/>; const d = <E.F></E.F>; g`h`; new I; function* j() {}"),
         (
             "javascript",
-            "var a = class {}; b = { c: d => e, f() {} }; export { g as h }; i.j = function() {}",
+            "var a = class {}; b = { c: d => e, f() {} }; export { g as h }; i.j = function() {}\n\
+             ((k), l).m((n()), (o => p)()); (function() { q() })(); ({ r() {} }).s`t`",
         ),
         (
             "jsx",

@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PATIENCE_PER_KIB: Duration = Duration::from_millis(1);
 
 /// After how many steps, in hundreds, the clock is looked at.
-const LOOK: usize = 64;
+const LOOK: usize = 256;
 
 /// What of the beginning of a text is looked at for bytes that no text has, how many of them any may
 /// have, and of how many bytes one may be such.
@@ -119,7 +119,7 @@ pub(super) fn read(language: Language, text: &[u8], tree: &Tree) -> Option<Facts
     let mut found = Found::default();
     let marks = Marks::new(row.marks, text);
     tools.query.each(tree, text, &marks, |pattern, matched| {
-        found.add(tools, pattern, matched, text);
+        found.add(tools, pattern, matched);
     });
     found.sort();
     let places = found.places();
@@ -183,7 +183,7 @@ impl Found {
         places
     }
 
-    fn add(&mut self, tools: &Tools, pattern: usize, matched: &Match<'_>, text: &[u8]) {
+    fn add(&mut self, tools: &Tools, pattern: usize, matched: &Match<'_>) {
         let mut definition = None;
         let mut name = None;
         let mut import = imports::Written::default();
@@ -195,8 +195,7 @@ impl Found {
                     definition = Some((role, *node));
                 }
                 Role::Name => name = Some(range),
-                Role::CallIfBracket if !receiver::bracket_follows(text, range.end) => {}
-                Role::Call | Role::CallIfBracket => self.calls.push(range),
+                Role::Call => self.calls.push(range),
                 Role::ImportModule => import.module = Some(range),
                 Role::ImportName => import.name = Some(range),
                 Role::ImportAlias => import.alias = Some(range),

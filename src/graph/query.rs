@@ -10,23 +10,23 @@ mod marks;
 mod syntax;
 
 use regex::bytes::Regex;
-use tree_sitter::{Language as Grammar, Node, Tree, TreeCursor};
+use tree_sitter::{Language as Grammar, Node, Tree};
 
-use self::children::{Field, collect, is_open, open_marked};
+use self::children::{Field, collect, holds_marks, marked};
 pub(super) use self::marks::Marks;
 pub(crate) use self::syntax::SyntaxError;
 use self::syntax::{Part, Written, patterns};
 
-/// Matches that one node is the root of; of more, the rest is left out.
-const MOST: usize = 10_000;
+/// Nodes that are looked at for one pattern below one root; what more would match is left out.
+const MOST: usize = 100_000;
 
 /// A query for one grammar.
 pub(super) struct Query {
     patterns: Vec<Pattern>,
     /// By the kind of a node, the patterns that it may be the root of.
     by_kind: Vec<Vec<usize>>,
-    /// By the kind of a node, whether one of these asks for the fields of its children.
-    fields: Vec<bool>,
+    /// By the kind of a node, which of its children these ask for.
+    asked: Vec<Asked>,
     captures: Vec<String>,
 }
 
@@ -35,6 +35,15 @@ pub(super) type Match<'tree> = Vec<(Capture, Node<'tree>)>;
 
 /// An index into the names of captures.
 pub(super) type Capture = usize;
+
+/// Which of a node's children are looked at, besides those that are asked for by their field.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    None,
+    /// Those that a bracket follows.
+    BeforeBracket,
+    All,
+}
 
 struct Pattern {
     shape: Shape,
@@ -45,6 +54,8 @@ struct Pattern {
 enum Test {
     Is(String),
     Fits(Regex),
+    /// `(`, or a macro's `!(`, comes right behind it.
+    BeforeBracket,
 }
 
 /// What a node is to look like.
@@ -59,6 +70,8 @@ struct Shape {
 /// A child that there is to be.
 struct Child {
     field: Option<u16>,
+    /// Whether there may be more than one of the field.
+    several: bool,
     one_of: Vec<Shape>,
 }
 
@@ -81,7 +94,7 @@ impl Query {
             Compiler { grammar, captures: Vec::new(), tests: Vec::new(), properties: Vec::new() };
         let mut done = Vec::new();
         let mut by_kind = vec![Vec::new(); grammar.node_kind_count()];
-        let mut fields = vec![false; grammar.node_kind_count()];
+        let mut asked = vec![Asked::None; grammar.node_kind_count()];
         for written in patterns(text)? {
             let mut shapes = compiler.shapes(&written)?;
             let (Some(shape), true) = (shapes.pop(), shapes.is_empty()) else {
@@ -91,14 +104,16 @@ impl Query {
             let row: &mut Vec<usize> =
                 by_kind.get_mut(usize::from(kind)).ok_or(QueryError::Root)?;
             row.push(done.len());
-            fields[usize::from(kind)] |= shape.asks_for_fields();
-            done.push(Pattern {
+            let pattern = Pattern {
                 shape,
                 tests: std::mem::take(&mut compiler.tests),
                 properties: std::mem::take(&mut compiler.properties),
-            });
+            };
+            let asks = &mut asked[usize::from(kind)];
+            *asks = pattern.asks().max(*asks);
+            done.push(pattern);
         }
-        Ok(Self { patterns: done, by_kind, fields, captures: compiler.captures })
+        Ok(Self { patterns: done, by_kind, asked, captures: compiler.captures })
     }
 
     pub(super) fn captures(&self) -> &[String] {
@@ -120,156 +135,147 @@ impl Query {
         marks: &Marks,
         mut found: impl FnMut(usize, &Match<'tree>),
     ) {
-        let mut spare = vec![tree.walk()];
+        let mut cursor = tree.walk();
         let mut children = Vec::new();
-        let mut way = Vec::new();
+        let mut way = Way { nodes: Vec::new(), left: 0 };
         let mut open = vec![tree.root_node()];
         while let Some(node) = open.pop() {
             let kind = usize::from(node.kind_id());
             let patterns = self.by_kind.get(kind).map_or(&[][..], |patterns| patterns);
-            let below = open.len();
-            if patterns.is_empty() && !node.has_error() {
-                open_marked(node, marks, &mut spare, &mut open);
+            let asked = self.asked.get(kind).copied().unwrap_or(Asked::None);
+            children.clear();
+            if asked == Asked::All || node.has_error() {
+                collect(node, &mut cursor, &mut children);
             } else {
-                children.clear();
-                let fields = self.fields.get(kind).is_some_and(|fields| *fields);
-                collect(node, fields, &mut spare, &mut children);
-                for at in patterns {
-                    let pattern = &self.patterns[*at];
-                    pattern.shape.each(node, &children, &mut spare, &mut way, |matched| {
-                        if pattern.holds(matched, text) {
-                            found(*at, matched);
-                        }
-                    });
-                }
-                let holds = |node: &Node<'_>| {
-                    is_open(*node)
-                        && (marks.next(node.start_byte()) < node.end_byte() || node.has_error())
-                };
-                open.extend(children.iter().map(|(_, child)| *child).filter(holds));
+                let before = asked == Asked::BeforeBracket;
+                marked(node, text, marks, before, &mut cursor, &mut children);
+            }
+            for at in patterns {
+                let pattern = &self.patterns[*at];
+                way.left = MOST;
+                pattern.shape.within(node, &children, &mut way, &mut |way| {
+                    if pattern.holds(&way.nodes, text) {
+                        found(*at, &way.nodes);
+                    }
+                });
             }
             // The first is to be on top.
-            open[below..].reverse();
+            let children = children.iter().rev().map(|(_, child)| *child);
+            open.extend(children.filter(|child| holds_marks(*child, text, marks)));
         }
     }
 }
 
 impl Pattern {
+    fn asks(&self) -> Asked {
+        let before_bracket = self.tests.iter().any(|(_, test)| matches!(test, Test::BeforeBracket));
+        match self.shape.asks_for_all() {
+            false => Asked::None,
+            true if before_bracket => Asked::BeforeBracket,
+            true => Asked::All,
+        }
+    }
+
     fn holds(&self, matched: &Match<'_>, text: &[u8]) -> bool {
         self.tests.iter().all(|(capture, test)| {
             matched.iter().filter(|(other, _)| other == capture).all(|(_, node)| {
-                let text = text.get(node.byte_range()).unwrap_or_default();
+                let own = || text.get(node.byte_range()).unwrap_or_default();
                 match test {
-                    Test::Is(wanted) => text == wanted.as_bytes(),
-                    Test::Fits(wanted) => wanted.is_match(text),
+                    Test::Is(wanted) => own() == wanted.as_bytes(),
+                    Test::Fits(wanted) => wanted.is_match(own()),
+                    Test::BeforeBracket => bracket_follows(text, node.end_byte()),
                 }
             })
         })
     }
 }
 
+/// What was found so far on the way to a match, and how many nodes may still be looked at.
+struct Way<'tree> {
+    nodes: Match<'tree>,
+    left: usize,
+}
+
 impl Shape {
-    /// Tells of all ways in which a node with these children looks like this; `way` is but room.
+    /// Goes on with every way in which a node looks like this.
     fn each<'tree>(
         &self,
         node: Node<'tree>,
-        children: &[Field<'tree>],
-        spare: &mut Vec<TreeCursor<'tree>>,
-        way: &mut Match<'tree>,
-        mut tell: impl FnMut(&Match<'tree>),
+        way: &mut Way<'tree>,
+        go_on: &mut dyn FnMut(&mut Way<'tree>),
     ) {
-        // Nearly all patterns are this plain, and take half the time if nothing is put together.
-        if let ([wanted], true) = (&self.children[..], self.without.is_empty())
-            && wanted.one_of.iter().all(Self::is_leaf)
-        {
-            let fields = children.iter().filter(|(field, _)| wanted.is_in(*field));
-            for (_, child) in fields {
-                for shape in wanted.one_of.iter().filter(|shape| shape.fits(*child)) {
-                    way.clear();
-                    way.extend(shape.captures.iter().map(|capture| (*capture, *child)));
-                    way.extend(self.captures.iter().map(|capture| (*capture, node)));
-                    tell(way);
-                }
-            }
+        if !self.kind.map_or(node.is_named(), |kind| kind == node.kind_id()) || way.left == 0 {
             return;
         }
-        self.matches(node, children, spare).iter().for_each(tell);
+        way.left -= 1;
+        let mut children = Vec::new();
+        if self.asks_for_all() {
+            collect(node, &mut node.walk(), &mut children);
+        }
+        self.within(node, &children, way, go_on);
     }
 
-    /// All ways in which a node with these children looks like this. `spare`: cursors to be used
-    /// again.
-    fn matches<'tree>(
+    /// The same of a node of this kind; `children`: those of it that are not asked for by their field.
+    fn within<'tree>(
         &self,
         node: Node<'tree>,
         children: &[Field<'tree>],
-        spare: &mut Vec<TreeCursor<'tree>>,
-    ) -> Vec<Match<'tree>> {
-        if !self.fits(node)
-            || children.iter().any(|(field, _)| self.without.contains(field) && *field != 0)
-        {
-            return Vec::new();
+        way: &mut Way<'tree>,
+        go_on: &mut dyn FnMut(&mut Way<'tree>),
+    ) {
+        if self.without.iter().any(|field| node.child_by_field_id(*field).is_some()) {
+            return;
         }
-        let mut ways: Vec<Match<'_>> = Vec::new();
-        for wanted in &self.children {
-            let here = wanted.matches(children, spare);
-            if here.is_empty() {
-                return here;
-            }
-            ways = if ways.is_empty() { here } else { combined(&ways, &here) };
-        }
-        if ways.is_empty() {
-            ways.push(Vec::new());
-        }
-        for way in ways.iter_mut().filter(|_| !self.captures.is_empty()) {
-            way.extend(self.captures.iter().map(|capture| (*capture, node)));
-        }
-        ways
+        let before = way.nodes.len();
+        way.nodes.extend(self.captures.iter().map(|capture| (*capture, node)));
+        Child::all(&self.children, node, children, way, go_on);
+        way.nodes.truncate(before);
     }
 
-    fn asks_for_fields(&self) -> bool {
-        !self.without.is_empty() || self.children.iter().any(|child| child.field.is_some())
-    }
-
-    /// Whether it says nothing of children.
-    fn is_leaf(&self) -> bool {
-        self.children.is_empty() && self.without.is_empty()
-    }
-
-    fn fits(&self, node: Node<'_>) -> bool {
-        self.kind.map_or(node.is_named(), |kind| kind == node.kind_id())
+    fn asks_for_all(&self) -> bool {
+        self.children.iter().any(|child| child.single().is_none())
     }
 }
 
 impl Child {
-    fn is_in(&self, field: u16) -> bool {
-        self.field.is_none_or(|wanted| wanted == field)
+    /// The field, if there is but one child of it.
+    fn single(&self) -> Option<u16> {
+        self.field.filter(|_| !self.several)
     }
 
-    fn matches<'tree>(
-        &self,
+    /// Goes on with every way in which a node has all that is wanted.
+    fn all<'tree>(
+        wanted: &[Self],
+        node: Node<'tree>,
         children: &[Field<'tree>],
-        spare: &mut Vec<TreeCursor<'tree>>,
-    ) -> Vec<Match<'tree>> {
-        let mut here = Vec::new();
-        for (field, child) in children {
-            if !self.is_in(*field) || here.len() >= MOST {
-                continue;
+        way: &mut Way<'tree>,
+        go_on: &mut dyn FnMut(&mut Way<'tree>),
+    ) {
+        let Some((first, rest)) = wanted.split_first() else { return go_on(way) };
+        let mut look = |child| {
+            for shape in &first.one_of {
+                shape.each(child, way, &mut |way| Self::all(rest, node, children, way, go_on));
             }
-            for shape in self.one_of.iter().filter(|shape| shape.fits(*child)) {
-                let mut below = Vec::new();
-                if !shape.is_leaf() {
-                    collect(*child, shape.asks_for_fields(), spare, &mut below);
-                }
-                here.append(&mut shape.matches(*child, &below, spare));
+        };
+        if let Some(field) = first.single() {
+            node.child_by_field_id(field).into_iter().for_each(look);
+            return;
+        }
+        for (field, child) in children {
+            if first.field.is_none_or(|wanted| wanted == *field) {
+                look(*child);
             }
         }
-        here
     }
 }
 
-fn combined<'tree>(ways: &[Match<'tree>], here: &[Match<'tree>]) -> Vec<Match<'tree>> {
-    let each = ways.iter().flat_map(|way| here.iter().map(|more| [&way[..], &more[..]].concat()));
-    each.take(MOST).collect()
+/// Whether a name that ends here is followed by what is handed over: `(…)`, or a macro's `!(…)`.
+fn bracket_follows(text: &[u8], at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    let macros = rest
+        .strip_prefix(b"!")
+        .is_some_and(|rest| matches!(rest.first(), Some(b'(' | b'[' | b'{')));
+    macros || rest.first() == Some(&b'(')
 }
 
 struct Compiler<'a> {
@@ -314,9 +320,9 @@ impl Compiler<'_> {
 
     fn part(&mut self, part: &Part, shape: &mut Shape) -> Result<(), QueryError> {
         match part {
-            Part::Child { field, node } => {
+            Part::Child { field, several, node } => {
                 let field = field.as_ref().map(|field| self.field(field)).transpose()?;
-                shape.children.push(Child { field, one_of: self.shapes(node)? });
+                shape.children.push(Child { field, several: *several, one_of: self.shapes(node)? });
             }
             Part::Without(field) => shape.without.push(self.field(field)?),
             Part::Predicate(words) => {
@@ -332,6 +338,10 @@ impl Compiler<'_> {
                         let capture = self.capture(capture);
                         let regex = Regex::new(text).map_err(|_| wrong())?;
                         self.tests.push((capture, Test::Fits(regex)));
+                    }
+                    ["#bracket?", capture] => {
+                        let capture = self.capture(capture);
+                        self.tests.push((capture, Test::BeforeBracket));
                     }
                     _ => return Err(wrong()),
                 }
@@ -357,3 +367,6 @@ impl Compiler<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

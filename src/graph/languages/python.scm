@@ -17,16 +17,16 @@
   (identifier) @call
   (attribute attribute: (identifier) @call)])
 
-(import_statement name: (dotted_name) @import.module)
+(import_statement name: (dotted_name)+ @import.module)
 (import_statement
-  name: (aliased_import name: (dotted_name) @import.module alias: (identifier) @import.alias))
+  name: (aliased_import name: (dotted_name) @import.module alias: (identifier) @import.alias)+)
 (import_from_statement
   module_name: (_) @import.module
-  name: (dotted_name) @import.name
+  name: (dotted_name)+ @import.name
   (#set! exported))
 (import_from_statement
   module_name: (_) @import.module
-  name: (aliased_import name: (dotted_name) @import.name alias: (identifier) @import.alias)
+  name: (aliased_import name: (dotted_name) @import.name alias: (identifier) @import.alias)+
   (#set! exported))
 (import_from_statement
   module_name: (_) @import.module

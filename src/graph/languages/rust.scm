@@ -29,7 +29,7 @@
   (scoped_type_identifier name: (type_identifier) @call)
   (generic_type_with_turbofish type: (type_identifier) @call)])
 ; What stands in a macro's arguments is but tokens.
-(token_tree (identifier) @call.if_bracket)
+(token_tree (identifier) @call (#bracket? @call))
 
 (use_declaration (visibility_modifier) argument: (_) @import.tree (#set! exported))
 (use_declaration argument: (_) @import.tree)

@@ -50,15 +50,6 @@ pub(super) fn receiver(text: &[u8], at: usize, own: &[&str]) -> Receiver {
     Receiver::Named(path.into())
 }
 
-/// Whether a name that ends here is followed by what is handed over: `(…)`, or a macro's `!(…)`.
-pub(super) fn bracket_follows(text: &[u8], at: usize) -> bool {
-    let rest = text.get(at..).unwrap_or_default();
-    let macros = rest
-        .strip_prefix(b"!")
-        .is_some_and(|rest| matches!(rest.first(), Some(b'(' | b'[' | b'{')));
-    macros || rest.first() == Some(&b'(')
-}
-
 trait TrimEnd {
     fn trim_ascii_end_of_line(&self) -> &Self;
 }

@@ -7,51 +7,70 @@ use super::Marks;
 /// A child, and the number of its field; 0: none.
 pub(super) type Field<'tree> = (u16, Node<'tree>);
 
-/// Without `fields`, children are collected as if they had none: looking takes as long as the rest.
+/// How often children of one node are leapt over. Each leap may go past all before.
+const LEAPS: usize = 64;
+
 pub(super) fn collect<'tree>(
     node: Node<'tree>,
-    fields: bool,
-    spare: &mut Vec<TreeCursor<'tree>>,
+    cursor: &mut TreeCursor<'tree>,
     children: &mut Vec<Field<'tree>>,
 ) {
-    let mut cursor = spare.pop().unwrap_or_else(|| node.walk());
     cursor.reset(node);
     let mut more = cursor.goto_first_child();
     while more {
-        let field = if fields { cursor.field_id() } else { None };
-        children.push((field.map_or(0, std::num::NonZero::get), cursor.node()));
+        let field = cursor.field_id().map_or(0, std::num::NonZero::get);
+        children.push((field, cursor.node()));
         more = cursor.goto_next_sibling();
     }
-    spare.push(cursor);
 }
 
-/// Opens those children with a mark in their text. The node has no error.
-pub(super) fn open_marked<'tree>(
+/// Collects the children with a mark in their text, or, if `before`, right behind it; as if none had
+/// a field.
+pub(super) fn marked<'tree>(
     node: Node<'tree>,
+    text: &[u8],
     marks: &Marks,
-    spare: &mut Vec<TreeCursor<'tree>>,
-    open: &mut Vec<Node<'tree>>,
+    before: bool,
+    cursor: &mut TreeCursor<'tree>,
+    children: &mut Vec<Field<'tree>>,
 ) {
-    let mut cursor = spare.pop().unwrap_or_else(|| node.walk());
-    cursor.reset(node);
-    let end = node.end_byte();
-    let mut next = marks.next(node.start_byte());
-    let mut more = next < end && cursor.goto_first_child_for_byte(next).is_some();
-    while more {
-        let child = cursor.node();
-        next = marks.next(next.max(child.start_byte()));
-        if next < child.end_byte() {
-            if is_open(child) {
-                open.push(child);
-            }
-            next = marks.next(child.end_byte());
-        }
-        more = next < end && cursor.goto_next_sibling();
+    let (end, behind) = (node.end_byte(), usize::from(before));
+    let mut next = marks.next(inside(node, text));
+    if next >= end {
+        return;
     }
-    spare.push(cursor);
+    cursor.reset(node);
+    let mut leaps = LEAPS;
+    let mut more = cursor.goto_first_child_for_byte(next.saturating_sub(behind)).is_some();
+    while more && next < end {
+        let child = cursor.node();
+        next = marks.next(next.max(inside(child, text)));
+        if next < child.end_byte() + behind {
+            children.push((0, child));
+            next = marks.next(next.max(child.end_byte()));
+        } else if leaps > 0 && next < end {
+            // Of a long list, what is leapt over is not even touched.
+            leaps -= 1;
+            cursor.goto_parent();
+            more = cursor.goto_first_child_for_byte(next.saturating_sub(behind)).is_some();
+            continue;
+        }
+        more = cursor.goto_next_sibling();
+    }
 }
 
-/// Most nodes are leaves, with which no match begins; nor does one with a comment.
-pub(super) fn is_open(node: Node<'_>) -> bool {
-    node.child_count() > 0 && (!node.is_extra() || node.has_error())
+/// Whether matches may begin with a node or below. Most nodes are leaves, with which none begins; nor
+/// does one with a comment.
+pub(super) fn holds_marks(node: Node<'_>, text: &[u8], marks: &Marks) -> bool {
+    let has_error = node.has_error();
+    node.child_count() > 0
+        && (!node.is_extra() || has_error)
+        && (has_error || marks.next(inside(node, text)) < node.end_byte())
+}
+
+/// Where marks of a node begin: a bracket that it begins with is none of its own, but of what is
+/// called, made or declared before the bracket.
+fn inside(node: Node<'_>, text: &[u8]) -> usize {
+    let start = node.start_byte();
+    start + usize::from(matches!(text.get(start), Some(b'(' | b'{')))
 }

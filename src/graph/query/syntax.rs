@@ -12,8 +12,8 @@ pub(super) enum Written {
 /// What stands behind the kind in the brackets.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Part {
-    /// `(…)`, or `field: (…)`
-    Child { field: Option<String>, node: Written },
+    /// `(…)`, or `field: (…)`; with `+`, `several` children may be this.
+    Child { field: Option<String>, several: bool, node: Written },
     /// `!field`
     Without(String),
     /// `(#name …)`
@@ -40,7 +40,7 @@ pub(super) fn patterns(query: &str) -> Result<Vec<Written>, SyntaxError> {
     let mut reader = Reader { tokens: tokens(query)?, at: 0 };
     let mut patterns = Vec::new();
     while reader.peek().is_some() {
-        patterns.push(reader.node()?);
+        patterns.push(reader.node()?.0);
     }
     Ok(patterns)
 }
@@ -52,7 +52,7 @@ fn tokens(query: &str) -> Result<Vec<(usize, Token)>, SyntaxError> {
         let mut rest = line.trim_start();
         while let Some(c) = rest.chars().next().filter(|c| *c != ';') {
             let (token, after) = match c {
-                '(' | ')' | '[' | ']' | ':' | '!' | '@' => (Token::Mark(c), &rest[1..]),
+                '(' | ')' | '[' | ']' | ':' | '!' | '@' | '+' => (Token::Mark(c), &rest[1..]),
                 '"' => {
                     let end = rest[1..].find('"');
                     let end = end.ok_or(SyntaxError { line: number, what: "a text has no end" })?;
@@ -109,13 +109,14 @@ impl Reader {
         }
     }
 
-    fn node(&mut self) -> Result<Written, SyntaxError> {
+    /// A node, and whether there may be several.
+    fn node(&mut self) -> Result<(Written, bool), SyntaxError> {
         let mut node = match self.next() {
             Some(Token::Mark('(')) => self.bracketed()?,
             Some(Token::Mark('[')) => {
                 let mut of = Vec::new();
                 while !self.takes(']') {
-                    of.push(self.node()?);
+                    of.push(self.node()?.0);
                 }
                 Written::OneOf { of, captures: Vec::new() }
             }
@@ -127,12 +128,13 @@ impl Reader {
             }
             _ => return Err(self.error("a node belongs here")),
         };
+        let several = self.takes('+');
         while self.takes('@') {
             let capture = self.word()?;
             let (Written::Node { captures, .. } | Written::OneOf { captures, .. }) = &mut node;
             captures.push(capture);
         }
-        Ok(node)
+        Ok((node, several))
     }
 
     fn bracketed(&mut self) -> Result<Written, SyntaxError> {
@@ -165,9 +167,14 @@ impl Reader {
             (Some(Token::Word(_)), Some(Token::Mark(':'))) => {
                 let field = Some(self.word()?);
                 self.at += 1;
-                Ok(Part::Child { field, node: self.node()? })
+                self.child(field)
             }
-            _ => Ok(Part::Child { field: None, node: self.node()? }),
+            _ => self.child(None),
         }
+    }
+
+    fn child(&mut self, field: Option<String>) -> Result<Part, SyntaxError> {
+        let (node, several) = self.node()?;
+        Ok(Part::Child { field, several, node })
     }
 }

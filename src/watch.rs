@@ -117,7 +117,7 @@ impl GraphHandle {
     /// Marks what an agent wrote, once the file is looked at. Never waits.
     pub fn wrote(&self, path: &str, lines: &Lines, timestamp_ms: TimestampMs) {
         let write = Write { lines: lines.clone(), timestamp_ms };
-        self.shared.inbox.wrote(path, self.root.join(path), write);
+        self.shared.inbox.wrote(path, write);
     }
 }
 

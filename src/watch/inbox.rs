@@ -2,7 +2,6 @@
 //! questions. Bounded: changes are gathered, and writes of a file are one.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -65,8 +64,7 @@ impl Inbox {
         self.filled.notify_one();
     }
 
-    /// `path` is what the wire calls `file`.
-    pub(super) fn wrote(&self, path: &str, file: PathBuf, write: Write) {
+    pub(super) fn wrote(&self, path: &str, write: Write) {
         let mut held = self.lock();
         if let Some(known) = held.writes.get_mut(path) {
             known.lines.extend(&write.lines);
@@ -74,7 +72,7 @@ impl Inbox {
         } else if held.writes.len() < MOST_WRITES {
             held.writes.insert(path.into(), write);
         }
-        held.pending.add(file, Instant::now());
+        held.pending.stir(Instant::now());
         self.filled.notify_one();
     }
 

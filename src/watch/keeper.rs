@@ -75,7 +75,7 @@ impl Kept {
     }
 
     fn begin(&mut self) -> std::io::Result<()> {
-        self.look(&Changed::Everything)?;
+        self.look(&Changed::Everything, &BTreeSet::new())?;
         self.keeper.is_there.send_replace(true);
         if self.demand.is_there() {
             self.keeper.bus.publish(Event::Graph(self.snapshot()));
@@ -103,22 +103,23 @@ impl Kept {
     }
 
     fn follow(&mut self, changed: &Changed, writes: Writes) {
+        let claimed = writes.keys().map(|path| self.keeper.root.join(&**path)).collect();
         self.claim(writes);
-        match self.look(changed) {
+        match self.look(changed, &claimed) {
             Ok(change) => self.take(change),
             // It may come again, and is looked at then.
             Err(error) => tracing::warn!(%error, "cannot look at the workspace"),
         }
     }
 
-    /// Looks at the disk, and brings the graph up to date with it.
-    fn look(&mut self, changed: &Changed) -> std::io::Result<Change> {
+    /// Looks at the disk, also at what only agents told of, and brings the graph up to date with it.
+    fn look(&mut self, changed: &Changed, claimed: &BTreeSet<PathBuf>) -> std::io::Result<Change> {
         let only = match changed {
-            Changed::Paths(paths) if !paths.iter().any(|path| is_ignore_file(path)) => {
-                Some(Arc::new(paths.clone()))
-            }
-            _ => None,
+            Changed::Paths(paths) => Some(paths | claimed),
+            Changed::Everything => None,
         };
+        let only = only.filter(|paths| !paths.iter().any(|path| is_ignore_file(path)));
+        let only = only.map(Arc::new);
         let listing = self.list(only.as_ref())?;
         let mut files = self.gone(&listing, only.as_ref());
         let shared = &self.keeper.shared;

@@ -17,7 +17,7 @@ const LONGEST_OF_GIT: Duration = Duration::from_secs(10);
 /// Paths past which everything is looked at: it costs no more, and they are bounded.
 const MOST: usize = 10_000;
 
-/// What is to be looked at.
+/// What the disk told of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Changed {
     /// At these paths, and below those that are folders.
@@ -44,6 +44,11 @@ impl Pending {
                 burst.changed = Changed::Everything;
             }
         }
+    }
+
+    /// There is something to look at that the disk did not tell of.
+    pub(super) fn stir(&mut self, now: Instant) {
+        self.burst(now);
     }
 
     /// Something changed, and it is not known what.

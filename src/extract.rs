@@ -72,6 +72,18 @@ pub trait Extractor: Send {
     /// The line by which a client cancels what the session does.
     fn cancel(&self, session: &SessionId) -> Bytes;
 
+    /// Takes back what the session asks permission for, as a client must that cancels, in the place
+    /// of one that doesn't know of it.
+    fn withdraw(&mut self, _session: &SessionId) -> Withdrawal {
+        Withdrawal::default()
+    }
+
+    /// Takes out of whole lines of the client what it answers to requests that were withdrawn: the
+    /// agent must not be answered twice.
+    fn without_late(&mut self, lines: Bytes) -> Bytes {
+        lines
+    }
+
     /// Whether the agent waits for its client: for an answer, or for a terminal that runs.
     fn awaits(&self) -> bool;
 
@@ -127,6 +139,15 @@ pub struct PermissionOption {
     pub id: String,
     /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or what the future brings.
     pub kind: String,
+}
+
+/// What is said, in lines, where requests are withdrawn.
+#[derive(Default, Debug)]
+pub struct Withdrawal {
+    /// The answers that it waits for.
+    pub to_agent: Bytes,
+    /// What need not be answered any more.
+    pub to_client: Bytes,
 }
 
 /// Why a request is refused.

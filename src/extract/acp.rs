@@ -24,6 +24,7 @@ mod terminals;
 mod turns;
 mod update;
 mod usage;
+mod withdrawn;
 
 #[cfg(test)]
 mod tests;
@@ -35,7 +36,7 @@ use bytes::Bytes;
 
 use super::json::{Members, elements, is_json, text};
 use super::shell::Command;
-use super::{Ask, Extractor, Gate, Refusal, Workspace};
+use super::{Ask, Extractor, Gate, Refusal, Withdrawal, Workspace};
 use crate::line::Direction;
 use crate::model::{Activity, SessionId};
 
@@ -48,8 +49,10 @@ pub struct Acp {
     sessions: sessions::Sessions,
     of_client: pending::Pending<pending::OfClient>,
     of_agent: pending::Pending<pending::OfAgent>,
-    /// All that the agent asked of its client, by the sessions that it named.
-    asked: pending::Pending<Option<SessionId>>,
+    /// All that the agent asked of its client.
+    asked: pending::Pending<pending::Asked>,
+    /// What of it was answered in the client's place, which may answer it yet.
+    withdrawn: pending::Pending<()>,
     terminals: terminals::Terminals,
     models: models::Models,
     chunks: chunks::Chunks,
@@ -66,6 +69,7 @@ impl Acp {
             of_client: pending::Pending::default(),
             of_agent: pending::Pending::default(),
             asked: pending::Pending::default(),
+            withdrawn: pending::Pending::default(),
             terminals: terminals::Terminals::default(),
             models: models::Models::default(),
             chunks: chunks::Chunks::default(),
@@ -123,6 +127,14 @@ impl Extractor for Acp {
 
     fn cancel(&self, session: &SessionId) -> Bytes {
         replies::cancel(session)
+    }
+
+    fn withdraw(&mut self, session: &SessionId) -> Withdrawal {
+        self.withdraw_permissions(session)
+    }
+
+    fn without_late(&mut self, lines: Bytes) -> Bytes {
+        if self.withdrawn.is_empty() { lines } else { self.sift_late(&lines) }
     }
 
     fn awaits(&self) -> bool {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures_util::future::{AbortHandle, AbortRegistration};
 
 use super::{Gatekeeping, Rules};
-use crate::extract::{Access, Ask, Target};
+use crate::extract::{Access, Ask, Refusal, Target};
 use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
 use crate::routing::{Request, Settlement};
 use crate::zone::{Denied, Permit};
@@ -54,8 +54,7 @@ impl Held {
 /// What becomes of a gated request.
 pub(super) enum Verdict {
     Pass(Bytes),
-    /// Terminals are not offered.
-    Refuse(Ask),
+    Refuse(Ask, Refusal),
     Hold(Held),
 }
 
@@ -93,7 +92,7 @@ impl Gatekeeping {
     fn judge_again(&self, mut held: Held) -> Verdict {
         let rules = self.rules.borrow().clone();
         if held.ask.via == Via::Terminal && !rules.zone.terminals() {
-            return Verdict::Refuse(held.ask);
+            return Verdict::Refuse(held.ask, Refusal::NoTerminals);
         }
         match permits(&rules, &held) {
             Err(denied) => {

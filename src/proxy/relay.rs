@@ -216,6 +216,7 @@ where
             // It was not sent, so it tells nothing.
             return;
         }
+        let block = self.proxy.extractor.without_late(block);
         self.to_agent.push(block.clone());
         for line in lines(&block) {
             self.observe(Direction::ToAgent, line);
@@ -264,7 +265,12 @@ where
     }
 
     fn judge(&self, line: Bytes, ask: Ask) -> Option<Verdict> {
-        self.proxy.gate.as_ref().map(|gatekeeping| gatekeeping.judge(line, ask))
+        let gatekeeping = self.proxy.gate.as_ref()?;
+        let refused = self.is_cut(&ask).then(|| ask.clone());
+        Some(match (gatekeeping.judge(line, ask), refused) {
+            (Verdict::Pass(_), Some(ask)) => Verdict::Refuse(ask, Refusal::Cancelled),
+            (verdict, _) => verdict,
+        })
     }
 
     fn decided(&mut self, decided: Decided) -> Result<(), ProxyError> {
@@ -288,7 +294,7 @@ where
                 self.to_client.push(line.clone());
                 self.observe(Direction::ToClient, &line);
             }
-            Verdict::Refuse(ask) => self.refuse(&ask, &Refusal::NoTerminals),
+            Verdict::Refuse(ask, refusal) => self.refuse(&ask, &refusal),
             Verdict::Hold(held) => self.hold(held),
         }
     }

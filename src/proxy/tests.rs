@@ -214,6 +214,7 @@ async fn an_access_past_the_gate_ends_its_turn_once_if_it_is_to() {
     // Outside of turns there is nothing to end.
     bench.agent_says("did s out/a\n").await;
     bench.blocked().await;
+    line(&mut bench.client).await;
     for turn in ["first", "second"] {
         bench.client.write_all(b"prompt s\nprompt other\n").await.unwrap();
         assert_eq!(line(&mut bench.agent).await, "prompt s\n", "{turn}");
@@ -222,10 +223,14 @@ async fn an_access_past_the_gate_ends_its_turn_once_if_it_is_to() {
         assert_eq!(line(&mut bench.agent).await, "cancel s\n");
         bench.blocked().await;
         bench.blocked().await;
+        // Its client would still give permissions.
+        bench.agent_says("may 1 s in/a\nmay 2 other in/a\n").await;
+        assert_eq!(line(&mut bench.agent).await, "cancelled 1\n");
         bench.agent_says("done s\ndone other\n").await;
-        for _ in 0..5 {
-            line(&mut bench.client).await;
+        for expected in ["did s in/a", "did s out/b", "did s out/c", "may 2 other in/a", "done s"] {
+            assert_eq!(line(&mut bench.client).await, format!("{expected}\n"));
         }
+        line(&mut bench.client).await;
     }
     // What was reported right before the end of its turn cancels no later one.
     bench.client.write_all(b"prompt s\n").await.unwrap();

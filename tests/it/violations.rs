@@ -75,6 +75,47 @@ fn the_turn_of_an_attached_editor_is_ended_likewise() {
 }
 
 #[test]
+fn what_a_turn_that_was_ended_still_asks_its_editor_for_is_answered_in_its_place() {
+    let stage = Stage::new();
+    let (_team, mut ui, _port) = team(&stage, "cancel");
+    let mut editor = stage.attach("ui");
+    editor.initialize(&json!({}));
+    let opening = editor.ask("session/new", &json!({"cwd": stage.in_shop(""), "mcpServers": []}));
+    ui.serve("session/new", &json!({"sessionId": "e"}));
+    editor.answer(&opening);
+    let turn = editor.begin("e", "look");
+    let (prompt, _) = ui.prompted();
+    let permission = json!({
+        "sessionId": "e", "toolCall": {"toolCallId": "c", "kind": "read"},
+        "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}],
+    });
+    let open = ui.ask("session/request_permission", &permission);
+    let asked = editor.expect(&json!({"method": "session/request_permission"}));
+    done(&mut ui, &stage, "e", "src/api/cart.rs");
+    let cancelled = json!({"outcome": {"outcome": "cancelled"}});
+    assert_eq!(ui.answer(&open)["result"], cancelled);
+    // The editor can close its dialog, and what it answers all the same goes nowhere.
+    let back = json!({"method": "$/cancel_request", "params": {"requestId": asked["id"]}});
+    editor.expect(&back);
+    let late = json!({"outcome": {"outcome": "selected", "optionId": "late"}});
+    editor.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": late}));
+    // What it asks for from now on, the editor doesn't hear of.
+    assert_eq!(ui.call("session/request_permission", &permission)["result"], cancelled);
+    end_cancelled(&mut ui, &prompt);
+    assert_eq!(editor.answer(&turn)["result"]["stopReason"], "cancelled");
+    // The next turn asks as any other, under the same id.
+    let turn = editor.begin("e", "go on");
+    let (prompt, _) = ui.prompted();
+    ui.send(&json!({"jsonrpc": "2.0", "id": open, "method": "session/request_permission", "params": permission}));
+    let asked = editor.expect(&json!({"method": "session/request_permission"}));
+    let allowed = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
+    editor.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": allowed}));
+    assert_eq!(ui.answer(&open)["result"], allowed);
+    ui.end_turn(&prompt);
+    assert_eq!(editor.answer(&turn)["result"]["stopReason"], "end_turn");
+}
+
+#[test]
 fn a_violation_can_end_the_agent_until_somebody_has_looked() {
     let stage = Stage::new();
     let (_team, mut ui, mut port) = team(&stage, "stop");

@@ -13,7 +13,7 @@ use super::Acp;
 use super::call::Touched;
 use super::frame::Frame;
 use super::models::Choice;
-use super::pending::{OfAgent, OfClient};
+use super::pending::{Asked, OfAgent, OfClient};
 use super::running::runs;
 use super::sessions::LONGEST_ID;
 use super::subject::Subject;
@@ -174,7 +174,8 @@ impl Acp {
         }
         let session = session_of(&params);
         if let Some(id) = frame.id {
-            self.asked.ask(id, session.clone());
+            let permission = (method == "session/request_permission").then(|| id.to_owned());
+            self.asked.ask(id, Asked { session: session.clone(), permission });
         }
         let Some(session) = session else { return };
         match method {

@@ -54,6 +54,15 @@ pub(crate) enum OfAgent {
     },
 }
 
+/// Any request of the agent.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// None if it names none.
+    pub(crate) session: Option<SessionId>,
+    /// Its id as the JSON it came as, if it asks for a permission.
+    pub(crate) permission: Option<Box<RawValue>>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Pending<T>(IndexMap<Box<str>, T>);
 
@@ -86,6 +95,11 @@ impl<T> Pending<T> {
 
     pub(crate) fn answered(&mut self, id: &RawValue) -> Option<T> {
         self.0.shift_remove(&key(id)?)
+    }
+
+    /// Takes those that `which` wants, in the order in which they were asked.
+    pub(crate) fn take(&mut self, which: impl Fn(&T) -> bool) -> Vec<T> {
+        self.0.extract_if(.., |_, request| which(request)).map(|(_, request)| request).collect()
     }
 
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = T> {

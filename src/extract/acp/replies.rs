@@ -128,18 +128,26 @@ pub(crate) fn invalid(id: &RawValue, why: &str) -> Bytes {
 /// Returns the notification that cancels what the session does.
 pub(crate) fn cancel(session: &SessionId) -> Bytes {
     #[derive(Serialize)]
-    struct Notification<'a> {
-        jsonrpc: &'static str,
-        method: &'static str,
-        params: Params<'a>,
-    }
-    #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
     struct Params<'a> {
         session_id: &'a str,
     }
-    let params = Params { session_id: session.as_str() };
-    line(&Notification { jsonrpc: "2.0", method: "session/cancel", params })
+    notification("session/cancel", Params { session_id: session.as_str() })
+}
+
+/// Returns the notification that the answer to a request is not wanted any more.
+pub(crate) fn cancel_request(id: &RawValue) -> Bytes {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a> {
+        request_id: &'a RawValue,
+    }
+    notification("$/cancel_request", Params { request_id: id })
+}
+
+/// Returns the answer to a permission request of a turn that was cancelled.
+pub(crate) fn cancelled_permission(id: &RawValue) -> Bytes {
+    result(id, PermissionResult { outcome: PermissionOutcome::Cancelled, meta: None })
 }
 
 /// A reject option that was offered, once before always.
@@ -150,6 +158,16 @@ fn rejection(options: &[PermissionOption]) -> PermissionOutcome<'_> {
         .map_or(PermissionOutcome::Cancelled, |option| PermissionOutcome::Selected {
             option_id: &option.id,
         })
+}
+
+fn notification<P: Serialize>(method: &'static str, params: P) -> Bytes {
+    #[derive(Serialize)]
+    struct Notification<P> {
+        jsonrpc: &'static str,
+        method: &'static str,
+        params: P,
+    }
+    line(&Notification { jsonrpc: "2.0", method, params })
 }
 
 fn result<R: Serialize>(id: &RawValue, result: R) -> Bytes {

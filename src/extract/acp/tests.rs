@@ -13,6 +13,7 @@ mod properties;
 mod running;
 mod version_2;
 mod waiting;
+mod withdrawn;
 
 use std::path::PathBuf;
 use std::sync::Arc;

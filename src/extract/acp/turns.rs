@@ -90,7 +90,7 @@ impl Acp {
             known.turn_ended();
         }
         // What named no session was waited for by this one as well as any.
-        self.asked.retain(|of| of.as_ref().is_some_and(|of| of != session));
+        self.asked.retain(|asked| asked.session.as_ref().is_some_and(|of| of != session));
         self.terminals.turn_over(session);
     }
 

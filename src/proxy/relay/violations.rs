@@ -9,6 +9,7 @@ use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use tokio::io::AsyncWrite;
 
 use super::{Decided, Relay};
+use crate::extract::Ask;
 use crate::line::Direction;
 use crate::model::{Action, BlockedId, SessionId, SessionKey, Via};
 use crate::proxy::{OnViolation, ProxyError};
@@ -26,6 +27,8 @@ struct Turn {
     number: u64,
     /// Prompts of the session that overlap.
     prompts: usize,
+    /// It was cancelled here: its client doesn't know.
+    cut: bool,
 }
 
 /// An access that nothing had allowed.
@@ -82,6 +85,10 @@ where
                     let line = self.proxy.extractor.cancel(&session);
                     self.to_agent.push(line.clone());
                     self.observe(Direction::ToAgent, &line);
+                    let withdrawn = self.proxy.extractor.withdraw(&session);
+                    self.to_agent.push(withdrawn.to_agent);
+                    self.to_client.push(withdrawn.to_client);
+                    self.turns.cut(&session);
                 }
             }
             OnViolation::Stop => {
@@ -94,12 +101,19 @@ where
         }
         Ok(())
     }
+
+    /// Whether this asks for a permission in a turn that was cancelled here, which its client would
+    /// still give.
+    pub(super) fn is_cut(&self, ask: &Ask) -> bool {
+        let turn = self.turns.running.get(&ask.session);
+        ask.via == Via::Permission && turn.is_some_and(|turn| turn.cut)
+    }
 }
 
 impl Turns {
     pub(super) fn began(&mut self, session: &SessionId) {
         self.last += 1;
-        let new = Turn { number: self.last, prompts: 0 };
+        let new = Turn { number: self.last, prompts: 0, cut: false };
         self.running.entry(session.clone()).or_insert(new).prompts += 1;
     }
 
@@ -109,6 +123,12 @@ impl Turns {
             if turn.prompts == 0 {
                 self.running.remove(session);
             }
+        }
+    }
+
+    fn cut(&mut self, session: &SessionId) {
+        if let Some(turn) = self.running.get_mut(session) {
+            turn.cut = true;
         }
     }
 

@@ -251,6 +251,7 @@ impl Acp {
                 return;
             }
             Some("state_update") => return self.state(session, &update, told),
+            Some("terminal_update") => return self.own_terminal(session, &update, told),
             Some("config_option_update") => return self.tell_model(session, Some(&update), told),
             Some(kind @ ("agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk")) => {
                 if kind == "agent_message_chunk" {
@@ -266,7 +267,7 @@ impl Acp {
         }
     }
 
-    fn call(&mut self, id: &SessionId, fields: &Fields<'_>, told: &mut Vec<Activity>) {
+    pub(super) fn call(&mut self, id: &SessionId, fields: &Fields<'_>, told: &mut Vec<Activity>) {
         if fields.id.len() > LONGEST_ID {
             return;
         }

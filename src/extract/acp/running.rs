@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use agent_client_protocol_schema::v1::{ToolCallStatus, ToolKind};
+
 use super::frame::Frame;
 use super::named::plain_touch;
 use super::pending::OfAgent;
-use super::update::Fields;
+use super::update::{Fields, Origin};
 use super::{Acp, terminal_command};
 use crate::extract::json::{Members, elements, text};
 use crate::extract::{output, shell, uri};
@@ -91,6 +93,38 @@ impl Acp {
         }
     }
 
+    /// Takes in what a session of version 2 says of a terminal that its agent runs itself: as much
+    /// as of a tool call that executes a command.
+    pub(super) fn own_terminal(
+        &mut self,
+        session: &SessionId,
+        update: &Members<'_>,
+        told: &mut Vec<Activity>,
+    ) {
+        let Some(terminal) = update.text("terminalId") else { return };
+        let id = format!("terminal {terminal}");
+        let is_known = self.sessions.get(session).is_some_and(|known| known.call(&id).is_some());
+        let status = match update.get("exitStatus") {
+            None if is_known => None,
+            None | Some("null") => Some(ToolCallStatus::InProgress),
+            Some(exit) if has_succeeded(exit) => Some(ToolCallStatus::Completed),
+            Some(_) => Some(ToolCallStatus::Failed),
+        };
+        let member = |name| {
+            let value = update.get(name).filter(|value| *value != "null")?;
+            Some(format!("\"{name}\":{value}"))
+        };
+        let members: Vec<_> = ["command", "cwd"].into_iter().filter_map(member).collect();
+        let input = format!("{{{}}}", members.join(","));
+        let fields = Fields {
+            kind: Some(ToolKind::Execute),
+            status,
+            input: (!members.is_empty()).then_some(&input),
+            ..Fields::none(id, Origin::Call)
+        };
+        self.call(session, &fields, told);
+    }
+
     fn terminal_exited(&mut self, session: &SessionId, id: &str) {
         if let Some(terminal) = self.terminals.get_mut(session.clone(), id.to_owned()) {
             terminal.runs = false;
@@ -134,6 +168,10 @@ pub(super) fn runs(fields: &Fields<'_>, ended: bool, cwd: &Path) -> Option<Activ
         input => said.extend(input.map(Arc::from)),
     }
     (!said.is_empty()).then(|| ActivityKind::Runs { call, cwd: cwd.into(), said })
+}
+
+fn has_succeeded(exit: &str) -> bool {
+    Members::of(exit).is_some_and(|exit| exit.get("exitCode") == Some("0"))
 }
 
 /// A word a line.

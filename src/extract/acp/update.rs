@@ -56,21 +56,32 @@ pub(crate) struct Edit<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Returns None without an id: nothing could ever refer to it.
-    pub(crate) fn of(members: &Members<'a>, origin: Origin) -> Option<Self> {
-        let mut fields = Self {
-            id: members.text("toolCallId")?.into_owned(),
+    /// A message that says nothing of its call.
+    pub(crate) fn none(id: String, origin: Origin) -> Self {
+        Self {
+            id,
             origin,
-            kind: members.get("kind").and_then(typed),
-            status: members.get("status").and_then(status),
-            title: members.text("title"),
+            kind: None,
+            status: None,
+            title: None,
             locations: Vec::new(),
             diffs: Vec::new(),
             edits: Vec::new(),
             copied: Vec::new(),
             texts: Vec::new(),
-            input: members.get("rawInput").filter(|raw| !matches!(*raw, "null" | "{}")),
+            input: None,
             unreadable: false,
+        }
+    }
+
+    /// Returns None without an id: nothing could ever refer to it.
+    pub(crate) fn of(members: &Members<'a>, origin: Origin) -> Option<Self> {
+        let mut fields = Self {
+            kind: members.get("kind").and_then(typed),
+            status: members.get("status").and_then(status),
+            title: members.text("title"),
+            input: members.get("rawInput").filter(|raw| !matches!(*raw, "null" | "{}")),
+            ..Self::none(members.text("toolCallId")?.into_owned(), origin)
         };
         for location in members.get("locations").and_then(elements).unwrap_or_default() {
             let Some(location) = Members::of(location) else { continue };

@@ -5,8 +5,8 @@ use agent_client_protocol_schema::v2::{
     CommandPermissionSubject, Content, Diff, DiffChange, IdleStateUpdate, PermissionOption,
     PermissionOptionKind, PromptResponse, RequestPermissionRequest, RequestPermissionResponse,
     RequestPermissionSubject, RequiresActionStateUpdate, RunningStateUpdate, SessionUpdate,
-    StateUpdate, StopReason, ToolCallContent, ToolCallContentChunk, ToolCallStatus, ToolCallUpdate,
-    ToolKind, UpdateSessionNotification,
+    StateUpdate, StopReason, TerminalExitStatus, TerminalUpdate, ToolCallContent,
+    ToolCallContentChunk, ToolCallStatus, ToolCallUpdate, ToolKind, UpdateSessionNotification,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -188,6 +188,37 @@ fn a_call_that_was_cancelled_performed_nothing() {
         ],
         &expect![[r#"
             s write x (Tool)
+        "#]],
+    );
+}
+
+#[test]
+fn a_terminal_of_the_agents_own_tells_what_its_command_plainly_does() {
+    let terminal = |id: &str| TerminalUpdate::new(id.to_owned());
+    let exit = |code| TerminalExitStatus::new().exit_code(code);
+    let all = [
+        terminal("a").command("cat auth.rs > out; make").cwd("/w/core"),
+        terminal("a").exit_status(exit(0)),
+        // What it says after its end changes nothing.
+        terminal("a").command("cat auth.rs > out; make"),
+        // In pieces, and it failed.
+        terminal("b").cwd("/w/sub"),
+        terminal("b").command("cat x.rs"),
+        terminal("b").command(None::<String>).exit_status(exit(1)),
+        terminal("c").command("tee new").exit_status(TerminalExitStatus::new()),
+        terminal("d").command("sed -i s/a/b/ /o/x").cwd("/w").exit_status(exit(0)),
+    ];
+    check_updates(
+        all.into_iter().map(SessionUpdate::TerminalUpdate).collect(),
+        &expect![[r#"
+            s write core/out (Tool)
+            s read core/auth.rs (Tool)
+            s performed write core/out
+            s performed read core/auth.rs
+            s read sub/x.rs (Tool)
+            s write new (Tool)
+            s write /o/x (Tool)
+            s performed write /o/x
         "#]],
     );
 }

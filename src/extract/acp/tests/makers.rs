@@ -216,6 +216,9 @@ fn commands_tell_what_they_plainly_do() {
         ("echo 'cat f'", ""),
         ("echo cat f", ""),
         ("# cat f", ""),
+        ("curl -sSLo f https://example.com/g", "write f"),
+        ("wget -q -O f https://example.com/g; wget -O- https://example.com", "write f"),
+        ("make | sponge f", "write f"),
         ("patch -p1 < x.diff", "read x.diff"),
         ("git diff f", ""),
     ];

@@ -11,6 +11,7 @@ mod models;
 mod observe;
 mod properties;
 mod running;
+mod shapes;
 mod version_2;
 mod waiting;
 mod withdrawn;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use agent_client_protocol_schema::v1::{ToolCallStatus, ToolKind};
 use serde::de::DeserializeOwned;
+use serde_json::Number;
 
 use crate::extract::json::{Members, elements, text};
 use crate::extract::uri;
@@ -77,26 +78,30 @@ impl<'a> Fields<'a> {
     /// Returns None without an id: nothing could ever refer to it.
     pub(crate) fn of(members: &Members<'a>, origin: Origin) -> Option<Self> {
         let mut fields = Self {
-            kind: members.get("kind").and_then(typed),
+            kind: members.get("kind").and_then(kind),
             status: members.get("status").and_then(status),
             title: members.text("title"),
             input: members.get("rawInput").filter(|raw| !matches!(*raw, "null" | "{}")),
-            ..Self::none(members.text("toolCallId")?.into_owned(), origin)
+            ..Self::none(id(members)?, origin)
         };
-        for location in members.get("locations").and_then(elements).unwrap_or_default() {
-            let Some(location) = Members::of(location) else { continue };
-            let line = location.get("line").and_then(typed);
-            if let Some(path) = fields.path(&location, "path") {
-                fields.locations.push(Location { path, line });
-            }
-        }
-        if let Some(content) = members.get("content") {
-            // One that is added by itself is no array.
-            elements(content).unwrap_or_else(|| vec![content]).into_iter().for_each(|item| {
-                fields.content(item);
-            });
-        }
+        // One by itself need not be an array.
+        let each = |raw| elements(raw).unwrap_or_else(|| vec![raw]);
+        members.get("locations").into_iter().flat_map(each).for_each(|it| fields.location(it));
+        members.get("content").into_iter().flat_map(each).for_each(|it| fields.content(it));
         Some(fields)
+    }
+
+    fn location(&mut self, item: &str) {
+        if let Some(location) = Members::of(item) {
+            let line = location.get("line").and_then(typed);
+            let name =
+                ["path", "uri", "file"].into_iter().find(|name| location.get(name).is_some());
+            if let Some(path) = name.and_then(|name| self.path(&location, name)) {
+                self.locations.push(Location { path, line });
+            }
+        } else if let Some(path) = text(item).filter(|path| uri::path_of(path).is_some()) {
+            self.locations.push(Location { path: path.into_owned(), line: None });
+        }
     }
 
     fn content(&mut self, item: &'a str) {
@@ -148,9 +153,41 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Some makers count their calls.
+fn id(members: &Members<'_>) -> Option<String> {
+    let raw = members.get("toolCallId")?;
+    let number = || typed::<Number>(raw).map(|_| raw.to_owned());
+    text(raw).map(Cow::into_owned).or_else(number)
+}
+
+/// A kind that the protocol does not know goes by its word.
+fn kind(raw: &str) -> Option<ToolKind> {
+    let kind: ToolKind = typed(raw)?;
+    let word = text(raw).filter(|_| kind == ToolKind::Other).unwrap_or_default().to_lowercase();
+    Some(match word.as_str() {
+        "read" | "view" | "open" => ToolKind::Read,
+        "edit" | "write" | "create" | "update" | "modify" | "patch" | "replace" => ToolKind::Edit,
+        "delete" | "remove" => ToolKind::Delete,
+        "move" | "rename" => ToolKind::Move,
+        "search" | "grep" | "find" | "glob" => ToolKind::Search,
+        "execute" | "shell" | "bash" | "run" | "command" | "terminal" => ToolKind::Execute,
+        _ => kind,
+    })
+}
+
+/// A status that the protocol does not know goes by its word: version 2 has `cancelled`.
 fn status(raw: &str) -> Option<ToolCallStatus> {
-    // A call that was cancelled is over, in version 2.
-    if raw == "\"cancelled\"" { Some(ToolCallStatus::Failed) } else { typed(raw) }
+    let word = text(raw)?.to_lowercase();
+    Some(match word.as_str() {
+        "pending" => ToolCallStatus::Pending,
+        "completed" | "complete" | "success" | "succeeded" | "done" | "finished" | "ok" => {
+            ToolCallStatus::Completed
+        }
+        "failed" | "failure" | "error" | "cancelled" | "canceled" | "rejected" | "denied"
+        | "aborted" | "skipped" | "interrupted" => ToolCallStatus::Failed,
+        // Whatever it is, it was not said to be done.
+        _ => ToolCallStatus::InProgress,
+    })
 }
 
 /// Decodes a field by the protocol's type; one that it does not know is left out.

@@ -6,7 +6,7 @@ use crate::extract::Extractor;
 use crate::model::{Activity, ActivityKind};
 
 /// What lines tell, in one line: `write a, read b`.
-fn told(lines: &[&str]) -> String {
+pub(super) fn told(lines: &[&str]) -> String {
     touches(&observe(&mut acp(), lines))
 }
 
@@ -18,12 +18,12 @@ fn touches(told: &[Activity]) -> String {
     told.iter().filter_map(touch).collect::<Vec<_>>().join(", ")
 }
 
-fn update(update: &str) -> String {
+pub(super) fn update(update: &str) -> String {
     format!(r#"{{"method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#)
 }
 
 /// A call with these fields, as it is begun and as permission is asked for it.
-fn call(fields: &str) -> (String, String) {
+pub(super) fn call(fields: &str) -> (String, String) {
     let begun = update(&format!(
         r#"{{"sessionUpdate":"tool_call","toolCallId":"c","title":"t",{fields}}}"#
     ));
@@ -289,7 +289,7 @@ fn messages_come_in_any_order_and_dress() {
         (&[ask, allowed, &bare, &placed], "write core/auth.rs"),
         (&[&bare, &placed, &read], "write core/auth.rs, read README.md"),
         (&[ask, allowed, &read, &read], "read README.md"),
-        (&[&numbered], ""),
+        (&[&numbered], "read README.md"),
     ];
     for (lines, expected) in cases {
         assert_eq!(told(lines), *expected, "{lines:#?}");

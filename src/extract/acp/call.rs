@@ -5,6 +5,7 @@
 
 mod asked;
 mod lines;
+mod places;
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,7 +19,7 @@ use super::input::{self, Shape};
 use super::named::plain_touch;
 use super::update::{Fields, Origin};
 use crate::extract::json::{is_json, text};
-use crate::extract::shell::{self, Command};
+use crate::extract::shell::{self, patch};
 use crate::extract::{Workspace, output, uri};
 use crate::model::{Action, ActivityKind, Touch, fold, wire_real};
 
@@ -131,12 +132,12 @@ impl Call {
 
     fn absorb_input(&mut self, raw: &str, cwd: &Path, workspace: &dyn Workspace) {
         let mut hasher = DefaultHasher::new();
-        raw.hash(&mut hasher);
+        (raw, self.kind.map(|kind| std::mem::discriminant(&kind))).hash(&mut hasher);
         // Makers repeat the whole input in every update.
         if self.last_input.replace(hasher.finish()) == self.last_input {
             return;
         }
-        let named = input::read(raw);
+        let named = input::read(raw, self.kind);
         self.unreadable |= named.unreadable;
         self.shape = self.shape.or(named.shape);
         for (kept, named) in [
@@ -176,6 +177,15 @@ impl Call {
         }
         let names_none =
             self.locations.is_empty() && self.paths.is_empty() && self.written.is_empty();
+        if self.kind == Some(ToolKind::Edit) && names_none {
+            // Some agents show their diffs as text.
+            let texts = fields.texts.iter().filter_map(|raw| text(raw));
+            for text in texts.filter(|text| patch::is_unified(text)) {
+                for path in patch::files(&text) {
+                    self.unreadable |= !keep(&mut self.written, path);
+                }
+            }
+        }
         if self.is(ToolCallStatus::Failed) && names_none && self.touch().is_some() {
             // All that is left of what was tried is the error's text.
             for text in fields.texts.iter().filter_map(|raw| text(raw)) {
@@ -217,7 +227,8 @@ impl Call {
                 touches.push(Touched { path, wire, touch });
             }
         };
-        let resolve = |path: &String| uri::path_of(path).map(|path| fold(&cwd.join(path)));
+        let resolve =
+            |path: &String| Some(fold(&places::place(&uri::path_of(path)?, cwd, workspace)));
         for path in self.written().filter_map(resolve) {
             add(path, Touch::Write);
         }
@@ -231,7 +242,10 @@ impl Call {
         } else {
             Touch::Read
         });
-        for path in self.locations.iter().chain(&self.paths).filter_map(resolve) {
+        for path in self.locations.iter().chain(self.paths(cwd, workspace)).filter_map(resolve) {
+            add(path, touch);
+        }
+        for path in self.title_files(cwd, workspace) {
             add(path, touch);
         }
         for (path, touch) in self.commands.iter().filter_map(plain_touch) {
@@ -319,31 +333,10 @@ impl Call {
         }
     }
 
-    /// What is written. Some makers' diffs have the bare name of a file that is named whole beside.
-    fn written(&self) -> impl Iterator<Item = &String> {
-        self.written.iter().map(|path| self.whole(path))
-    }
-
-    fn whole<'a>(&'a self, path: &'a String) -> &'a String {
-        let mut named = self.locations.iter().chain(&self.paths);
-        let is_it = |named: &&String| named.rsplit('/').next() == Some(path);
-        if path.contains('/') { path } else { named.find(is_it).unwrap_or(path) }
-    }
-
     /// Where its commands run.
     fn folder(&self, cwd: &Path) -> PathBuf {
         let folder = self.folders.first().and_then(|folder| uri::path_of(folder));
         folder.map_or_else(|| cwd.to_path_buf(), |folder| cwd.join(folder))
-    }
-
-    /// The command line of an `execute` that has none but its title.
-    fn title_command(&self, cwd: &Path, workspace: &dyn Workspace) -> Vec<shell::Named> {
-        let Some(title) = &self.title else { return Vec::new() };
-        if self.kind != Some(ToolKind::Execute) || self.has_command {
-            return Vec::new();
-        }
-        let line = title.trim().trim_matches('`').to_owned();
-        shell::read(&Command::Line(line), &self.folder(cwd), workspace).named
     }
 }
 

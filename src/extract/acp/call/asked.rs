@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use agent_client_protocol_schema::v1::ToolKind;
 
 use super::Call;
+use super::places::place;
 use crate::extract::acp::named::judged;
 use crate::extract::{Access, Target, Workspace, uri};
 use crate::model::Action;
@@ -19,7 +20,7 @@ impl Call {
                 accesses.push(access);
             }
         };
-        let resolve = |path: &String| uri::exact_path_of(path).map(|path| cwd.join(path));
+        let resolve = |path: &String| Some(place(&uri::exact_path_of(path)?, cwd, workspace));
         let reads_below = self.reads_below();
         let names_places = !self.locations.is_empty() || !self.paths.is_empty();
         let is_searched = reads_below && !names_places && !self.has_command;

@@ -27,9 +27,8 @@ impl Call {
         for folder in &self.folders {
             ask(resolve(folder)?, if is_searched { Target::Search } else { Target::Cwd });
         }
-        // The web is searched too, but not for patterns.
-        let is_search = self.kind == Some(ToolKind::Search) && self.shape.matches;
-        if is_searched && is_search && self.folders.is_empty() {
+        let is_search = self.kind == Some(ToolKind::Search) && self.shape.searches;
+        if is_searched && is_search && self.folders.is_empty() && !self.searches_web() {
             ask(cwd.to_path_buf(), Target::Search);
         }
         let action = self.action();
@@ -58,6 +57,16 @@ impl Call {
         let only_title = self.kind == Some(ToolKind::Execute) && !self.has_command;
         let cut = self.unreadable || only_title && self.long_title;
         (!cut).then_some(accesses)
+    }
+
+    /// Whether it looks for something in the web rather than in files: it is no pattern then, and its
+    /// title says so, which is all that tells.
+    fn searches_web(&self) -> bool {
+        let title = self.title.iter().flat_map(|title| title.chars());
+        let title: String =
+            title.filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+        let says_so = ["websearch", "searchweb", "theweb", "internet"];
+        !self.shape.matches && says_so.iter().any(|words| title.contains(words))
     }
 
     /// Whether it reads what lies below the folders that it names. A search for names is not told

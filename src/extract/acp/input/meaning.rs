@@ -46,10 +46,10 @@ pub(super) fn meaning(key: &str, says: bool, kind: Option<ToolKind>) -> Meaning 
         }
         "commands" => Meaning::Commands,
         "diff" | "unifieddiff" | "patch" if says => Meaning::Diff,
-        "query" | "search" | "searchterm" | "needle" => Meaning::Query,
-        "pattern" | "regex" | "regexp" | "glob" | "include" | "globpattern" | "searchpattern" => {
-            Meaning::Pattern
-        }
+        "query" | "queries" | "search" | "searchquery" | "searchterm" | "searchterms"
+        | "needle" => Meaning::Query,
+        "pattern" | "patterns" | "regex" | "regexp" | "glob" | "globs" | "include"
+        | "globpattern" | "globpatterns" | "searchpattern" | "searchpatterns" => Meaning::Pattern,
         "content" | "contents" | "filetext" | "filecontent" | "newcontent" | "text" | "newtext"
         | "oldtext" | "old" | "new" | "newstr" | "oldstr" | "newstring" | "oldstring" | "edit"
         | "replacement" | "insert" | "inserttext" | "insertline" | "codeedit" | "newsource"

@@ -308,9 +308,21 @@ fn a_search_asks_for_all_that_lies_below() {
             expect!["7: search /w/core"],
         ),
         (r#""rawInput":{"regex":"auth","path":"/w"}"#, expect!["7: search /w"]),
-        // Files are searched for patterns where the session works, the web is not.
+        // Files are searched where the session works; the web is where the title says so.
         (r#""kind":"search","rawInput":{"pattern":"auth"}"#, expect!["7: search /w"]),
-        (r#""kind":"search","rawInput":{"query":"auth"}"#, expect!["7: "]),
+        (r#""kind":"search","rawInput":{"query":"auth"}"#, expect!["7: search /w"]),
+        (
+            r#""kind":"search","title":"search_codebase: auth","rawInput":{"queries":["auth"]}"#,
+            expect!["7: search /w"],
+        ),
+        (
+            r#""kind":"search","title":"Searching the web for: auth","rawInput":{"query":"auth"}"#,
+            expect!["7: "],
+        ),
+        (
+            r#""kind":"search","title":"Web search","rawInput":{"pattern":"auth"}"#,
+            expect!["7: search /w"],
+        ),
         // One file.
         (
             r#""kind":"search","rawInput":{"pattern":"auth","path":"core/auth.rs"}"#,

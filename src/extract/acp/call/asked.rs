@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use agent_client_protocol_schema::v1::ToolKind;
 
 use super::Call;
-use super::places::place;
+use super::places::{at, place};
 use crate::extract::acp::named::judged;
 use crate::extract::{Access, Target, Workspace, uri};
 use crate::model::Action;
@@ -20,12 +20,20 @@ impl Call {
                 accesses.push(access);
             }
         };
-        let resolve = |path: &String| Some(place(&uri::exact_path_of(path)?, cwd, workspace));
+        let resolve = |path: &String, action| {
+            let path = uri::exact_path_of(path)?;
+            // What is written comes to be under the whole name.
+            let is_read = action == Action::Read;
+            Some(if is_read { place(&path, cwd, workspace) } else { at(&path, cwd) })
+        };
         let reads_below = self.reads_below();
         let names_places = !self.locations.is_empty() || !self.paths.is_empty();
         let is_searched = reads_below && !names_places && !self.has_command;
         for folder in &self.folders {
-            ask(resolve(folder)?, if is_searched { Target::Search } else { Target::Cwd });
+            ask(
+                resolve(folder, Action::Read)?,
+                if is_searched { Target::Search } else { Target::Cwd },
+            );
         }
         let is_search = self.kind == Some(ToolKind::Search) && self.shape.searches;
         if is_searched && is_search && self.folders.is_empty() && !self.searches_web() {
@@ -33,7 +41,7 @@ impl Call {
         }
         let action = self.action();
         for path in self.locations.iter().chain(&self.paths) {
-            let path = resolve(path)?;
+            let path = resolve(path, action)?;
             let is_folder = action == Action::Read && workspace.is_dir(&path);
             ask(
                 path,
@@ -45,10 +53,10 @@ impl Call {
             );
         }
         for path in self.written() {
-            ask(resolve(path)?, Target::File(Action::Write));
+            ask(resolve(path, Action::Write)?, Target::File(Action::Write));
         }
         for path in &self.copied {
-            ask(resolve(path)?, Target::File(Action::Read));
+            ask(resolve(path, Action::Read)?, Target::File(Action::Read));
         }
         let title = self.title_command(cwd, workspace);
         for access in self.commands.iter().chain(&title).filter_map(judged) {

@@ -66,14 +66,18 @@ impl Call {
     }
 }
 
-/// Where a path leads that a tool call names: many tools know the user's home, and some makers put
-/// the lines that are meant behind the name of a file.
-pub(super) fn place(path: &Path, cwd: &Path, workspace: &dyn Workspace) -> PathBuf {
-    if let (Ok(rest), Some(home)) = (path.strip_prefix("~"), std::env::home_dir()) {
-        return home.join(rest);
+/// Where a path leads that a tool call names: many tools know the user's home.
+pub(super) fn at(path: &Path, cwd: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::home_dir()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => cwd.join(path),
     }
-    let whole = cwd.join(path);
-    let cut = path.to_str().and_then(without_lines).map(|cut| cwd.join(cut));
+}
+
+/// The same of a path behind whose name some makers put the lines that are meant.
+pub(super) fn place(path: &Path, cwd: &Path, workspace: &dyn Workspace) -> PathBuf {
+    let whole = at(path, cwd);
+    let cut = path.to_str().and_then(without_lines).map(|cut| at(Path::new(cut), cwd));
     let is_meant = |cut: &PathBuf| !workspace.exists(&whole) && workspace.exists(cut);
     cut.filter(is_meant).unwrap_or(whole)
 }

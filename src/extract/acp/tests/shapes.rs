@@ -294,6 +294,12 @@ const SHAPES: &[(&str, &str, &str)] = &[
     (r#""kind":"other","rawInput":"core/auth.rs""#, "", "1: "),
     (r#""rawInput":{"from":"English","to":"German"}"#, "", "1: "),
     (r#""kind":"edit","locations":[{"path":"n:12"}]"#, "write n:12", "1: write /w/n:12"),
+    // It may be such a file that is made.
+    (
+        r#""kind":"edit","locations":[{"path":"core/auth.rs:12"}]"#,
+        "write core/auth.rs",
+        "1: write /w/core/auth.rs:12",
+    ),
 ];
 
 #[test]

@@ -102,11 +102,14 @@ impl Proxy {
     /// Starts relaying. `ended` says that the agent's process is dead, and why: the future ends
     /// then, once what the agent had said is delivered. The end of the client's side closes the
     /// agent's standard input; what the agent still says is relayed.
+    ///
+    /// With its result come the agent's streams: once they are dropped the agent may end by itself,
+    /// and whoever is to learn first why the relay broke off is told before that.
     pub fn start<AR, AW, CR, CW>(
         self,
         streams: Streams<AR, AW, CR, CW>,
         ended: oneshot::Receiver<String>,
-    ) -> (RelayHandle, impl Future<Output = Result<(), ProxyError>> + Send)
+    ) -> (RelayHandle, impl Future<Output = (Result<(), ProxyError>, impl Send)> + Send)
     where
         AR: AsyncRead + Unpin + Send,
         AW: AsyncWrite + Unpin + Send,

@@ -144,8 +144,9 @@ impl Run {
             wires.spawn(translator.run(agent, tokio::io::split(far), breaks.clone()));
         }
         wires.spawn(async move {
-            relaying.await.unwrap_or_else(|error| breaks(error.to_string()));
-            drop(open);
+            let (relayed, streams) = relaying.await;
+            relayed.unwrap_or_else(|error| breaks(error.to_string()));
+            drop((streams, open));
         });
         wires.spawn(hosting);
         let (telling, concern) = watch::channel(None);

@@ -41,7 +41,7 @@ pub(super) fn start<AR, AW, CR, CW>(
     proxy: Proxy,
     streams: Streams<AR, AW, CR, CW>,
     ended: oneshot::Receiver<String>,
-) -> (RelayHandle, impl Future<Output = Result<(), ProxyError>> + Send)
+) -> (RelayHandle, impl Future<Output = (Result<(), ProxyError>, impl Send)> + Send)
 where
     AR: AsyncRead + Unpin + Send,
     AW: AsyncWrite + Unpin + Send,
@@ -103,7 +103,7 @@ where
         mut from_client: CR,
         mut messages: mpsc::Receiver<RelayMsg>,
         mut ended: oneshot::Receiver<String>,
-    ) -> Result<(), ProxyError>
+    ) -> (Result<(), ProxyError>, impl Send)
     where
         AR: AsyncRead + Unpin + Send,
         CR: AsyncRead + Unpin + Send,
@@ -206,7 +206,7 @@ where
         if let Some(running) = &self.proxy.running {
             running.stop();
         }
-        result
+        (result, (self.to_agent, from_agent))
     }
 
     /// Relays what the client said. Nothing here needs a verdict.

@@ -4,6 +4,7 @@
 mod bench;
 mod kernel;
 
+use futures_util::FutureExt as _;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use self::bench::{Options, ZONED, bench, line};
@@ -27,7 +28,7 @@ async fn every_byte_passes_both_ways_without_a_zone() {
     heard.clear();
     bench.client.read_to_end(&mut heard).await.unwrap();
     assert_eq!(heard, odd);
-    bench.relay.await.unwrap().unwrap();
+    bench.relay.await.unwrap().0.unwrap();
 }
 
 #[tokio::test]
@@ -138,7 +139,7 @@ async fn an_agent_that_is_to_end_holds_nothing_and_is_sent_nothing() {
 async fn an_agent_that_closes_its_output_and_lives_is_of_no_use() {
     let bench = bench(&ZONED);
     drop(bench.agent);
-    assert!(matches!(bench.relay.await.unwrap(), Err(ProxyError::Mute)));
+    assert!(matches!(bench.relay.await.unwrap().0, Err(ProxyError::Mute)));
 }
 
 #[tokio::test]
@@ -152,7 +153,7 @@ async fn the_death_of_the_agent_ends_its_turns_and_what_it_held() {
     bench.ended.send("was killed".to_owned()).unwrap();
     drop(bench.agent);
     assert_eq!(line(&mut bench.client).await, "last words\n");
-    bench.relay.await.unwrap().unwrap();
+    bench.relay.await.unwrap().0.unwrap();
     let (mut expired, mut reason) = (false, None);
     while !expired || reason.is_none() {
         match &**bench.events.event().await {
@@ -191,8 +192,13 @@ async fn a_line_over_the_limit_breaks_the_relay_off_with_its_reason() {
             break;
         }
     }
-    let error = bench.relay.await.unwrap().unwrap_err();
+    let (relayed, streams) = bench.relay.await.unwrap();
+    let error = relayed.unwrap_err();
     assert!(matches!(error, ProxyError::Line { side: "the agent", .. }), "{error}");
+    // Until then somebody can be told why, and not only that the agent ended.
+    assert!(line(&mut bench.agent).now_or_never().is_none(), "its streams are open");
+    drop(streams);
+    assert_eq!(line(&mut bench.agent).await, "");
 }
 
 #[tokio::test]
@@ -250,7 +256,7 @@ async fn an_access_past_the_gate_ends_the_agent_if_it_is_to() {
     bench.client.write_all(b"prompt s\n").await.unwrap();
     bench.agent_says("did s in/a\ndid s out/a\n").await;
     let why = "it read `out/a`, outside its zone (b1), and is stopped for it";
-    assert_eq!(bench.relay.await.unwrap().unwrap_err().to_string(), why);
+    assert_eq!(bench.relay.await.unwrap().0.unwrap_err().to_string(), why);
     loop {
         if let Event::Turn(turn) = &**bench.events.event().await {
             assert_eq!(turn.reason.as_deref(), Some(why));

@@ -39,7 +39,7 @@ pub(super) fn relay(
         // its own, and the scheduler is fair to sessions, not to how much each has to do.
         run_in_batches();
         // Nobody waits for it any more once somebody wants us to stop.
-        let _ = tell_relayed.send(runtime.block_on(relaying));
+        let _ = tell_relayed.send(runtime.block_on(relaying).0);
         // A read of standard input that is no pipe may never end.
         runtime.shutdown_background();
     })?;

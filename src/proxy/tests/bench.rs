@@ -116,7 +116,8 @@ pub(super) struct Bench {
     pub(super) client: BufReader<DuplexStream>,
     pub(super) handle: RelayHandle,
     pub(super) ended: oneshot::Sender<String>,
-    pub(super) relay: JoinHandle<Result<(), ProxyError>>,
+    /// With the agent's streams.
+    pub(super) relay: JoinHandle<(Result<(), ProxyError>, Box<dyn Send>)>,
     pub(super) routing: RoutingHandle,
     pub(super) events: Subscriber,
     pub(super) permits: Arc<Permits>,
@@ -224,7 +225,10 @@ pub(super) fn bench(options: &Options) -> Bench {
         client: BufReader::new(client),
         handle,
         ended,
-        relay: tokio::spawn(relay),
+        relay: tokio::spawn(async {
+            let (relayed, streams) = relay.await;
+            (relayed, Box::new(streams) as Box<dyn Send>)
+        }),
         routing,
         events,
         permits,

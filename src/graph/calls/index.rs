@@ -8,6 +8,7 @@ mod touch;
 use rustc_hash::FxHashMap;
 
 pub(super) use self::definitions::Definition;
+use super::common;
 use super::names::{Name, Names, Path, number};
 use super::questions::Touched;
 use crate::graph::facts::{Facts, Kind};
@@ -51,6 +52,7 @@ pub(super) struct File {
     pub(super) path: Box<str>,
     pub(super) folder: Name,
     pub(super) family: Option<Family>,
+    pub(super) is_test: bool,
     pub(super) end: End,
     pub(super) symbols: Vec<Symbol>,
     /// The symbols by their names.
@@ -179,6 +181,7 @@ impl Index {
             path: path.into(),
             folder,
             family,
+            is_test: common::is_test(path),
             end,
             symbols,
             named: Vec::new(),

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use super::common;
 use super::index::{FileId, Index};
 use super::names::Name;
 use super::questions::{Asked, Notes};
@@ -69,7 +68,7 @@ impl<'i> Links<'i> {
 
     pub(super) fn script_module(&self, from: FileId, module: Name) -> Option<FileId> {
         let file = self.index.file(from)?;
-        let is_test = common::is_test(&file.path);
+        let is_test = file.is_test;
         self.once(&self.scripts, (file.folder, module, is_test), |notes| {
             self.index.script_module(from, self.index.names.text(module), notes)
         })

@@ -1,4 +1,5 @@
 mod edits;
 mod notation;
+mod paths;
 mod rules;
 mod worlds;

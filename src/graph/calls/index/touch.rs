@@ -116,9 +116,11 @@ impl Index {
     }
 
     /// Returns whether others have methods of a name that are not one and the same, whatever the file
-    /// has.
+    /// has, and wherever one asks.
     fn is_ambiguous(&self, of: Of) -> bool {
-        let mut others = self.others(of).filter(|other| self.is_method(other));
+        let is_anywhere = |id| self.file(id).is_some_and(|file| !file.is_test);
+        let mut others =
+            self.others(of).filter(|other| self.is_method(other) && is_anywhere(other.file));
         let Some(one) = others.next() else { return false };
         others.any(|other| !one.is_overload_of(other))
     }

@@ -1,5 +1,7 @@
 //! Which symbols bear a name: in another symbol, of a value, anywhere.
 
+use std::path::Path;
+
 use super::{Found, Resolver, Target, Walk, Want, choose, unique};
 use crate::graph::calls::Rule;
 use crate::graph::calls::common;
@@ -54,13 +56,15 @@ impl Resolver<'_> {
 
     /// Returns the only method of a name that the value could have, as far as one knows: by how a
     /// variable is called, by what the file has, else because there is but one.
-    pub(super) fn method(&mut self, name: Name, variable: Option<Name>) -> Option<(End, Rule)> {
+    pub(super) fn method(&self, name: Name, variable: Option<Name>) -> Option<(End, Rule)> {
         let index = self.index;
         let mut all = index.definitions(self.family, name);
         if all.len() > MANY {
             all = index.in_file(self.family, self.file.folder, self.id, name);
         }
-        let all = all.iter().filter(|definition| index.is_method(definition));
+        // Among tests, what is not meant still tells that a name is nothing special.
+        let counts = |id| self.file.is_test || self.may_mean(id);
+        let all = all.iter().filter(|found| index.is_method(found) && counts(found.file));
         let is_common = common::is_common(self.family, index.names.text(name));
         if let Some(variable) = variable {
             let variable = index.names.text(variable);
@@ -72,6 +76,7 @@ impl Resolver<'_> {
                     let class = class.map_or("", |holder| index.names.text(holder.name));
                     common::is_called_after(variable, class, is_common || !is_known)
                         && (self.where_to(definition.file) <= Rule::Import) == is_known
+                        && self.may_mean(definition.file)
                 });
                 match unique(of_it) {
                     Found::One((file, at)) => {
@@ -95,12 +100,19 @@ impl Resolver<'_> {
             found => found,
         };
         let Found::One((file, at)) = found else { return None };
-        // What only tests have is not what others mean.
-        let is_test = |id| index.file(id).is_some_and(|file| common::is_test(&file.path));
-        if is_test(file) && !is_test(self.id) {
-            return None;
-        }
-        Some((self.end(file, at)?, self.where_to(file)))
+        self.may_mean(file).then_some((self.end(file, at)?, self.where_to(file)))
+    }
+
+    /// Whether a value may be of a type of that file: what tests have is only meant by tests that
+    /// are near, and by who brings it in.
+    fn may_mean(&self, id: FileId) -> bool {
+        let Some(file) = self.index.file(id) else { return false };
+        let is_near = || {
+            let [here, there] =
+                [self.file.folder, file.folder].map(|name| self.index.names.text(name));
+            Path::new(here).starts_with(there) || Path::new(there).starts_with(here)
+        };
+        !file.is_test || (self.file.is_test && is_near()) || self.imported().contains(&id)
     }
 
     /// Returns by which rule a file is near.

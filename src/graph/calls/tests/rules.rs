@@ -1,7 +1,7 @@
 use super::notation::edges;
 
 #[track_caller]
-fn check(files: &str, expected: &str) {
+pub(super) fn check(files: &str, expected: &str) {
     let expected = expected.lines().map(str::trim).filter(|line| !line.is_empty());
     assert_eq!(edges(files).lines().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
 }

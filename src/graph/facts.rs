@@ -71,9 +71,10 @@ pub enum Receiver {
     Nothing,
     /// The object or type that the caller belongs to: `self.open()`, `Self::open()`, `this.open()`.
     Own,
-    /// A path of names as written, `a::b` or `a.b`: of `a.b.open()`. May name a module, a type or a
-    /// variable.
+    /// A path of names as written: `a.b` of `a.b.open()`. May name a module, a type or a variable.
     Named(Box<str>),
+    /// `a::b` of `a::b::open()`, which names a module or a type.
+    Within(Box<str>),
     /// A value of which nothing is known: `make().open()`.
     Value,
 }

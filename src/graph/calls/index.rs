@@ -83,6 +83,7 @@ pub(super) enum On {
     Nothing,
     Own,
     Named(Path),
+    Within(Path),
     Value,
 }
 

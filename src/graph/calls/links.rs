@@ -12,6 +12,8 @@ pub(super) struct Links<'i> {
     index: &'i Index,
     pub(super) notes: Notes,
     children: Known<(FileId, Name)>,
+    /// By the symbol in the file.
+    declared: Known<(FileId, u32)>,
     parents: Known<FileId>,
     libraries: Known<FileId>,
     /// By the folder that a module is named in, and whether tests name it.
@@ -34,6 +36,7 @@ impl<'i> Links<'i> {
             index,
             notes: Notes::default(),
             children: Known::default(),
+            declared: Known::default(),
             parents: Known::default(),
             libraries: Known::default(),
             scripts: Known::default(),
@@ -45,6 +48,22 @@ impl<'i> Links<'i> {
         let is_root = self.rust_parent(file).is_none();
         self.once(&self.children, (file, name), |notes| {
             self.index.rust_child(file, is_root, self.index.names.text(name), notes)
+        })
+    }
+
+    /// The file of `mod name;` that stands in modules within a file.
+    pub(super) fn rust_declared(&self, id: FileId, at: u32) -> Option<FileId> {
+        let file = self.index.file(id)?;
+        let is_root = self.rust_parent(id).is_none();
+        self.once(&self.declared, (id, at), |notes| {
+            let mut way = Vec::new();
+            let mut next = at;
+            while let Some(symbol) = file.symbols.get(next as usize) {
+                way.push(self.index.names.text(symbol.name));
+                next = symbol.parent;
+            }
+            way.reverse();
+            self.index.rust_child(id, is_root, &way.join("/"), notes)
         })
     }
 

@@ -10,7 +10,8 @@ const SOURCES: [&str; 4] = ["", "src", "lib", "python"];
 const SCRIPT_ENDINGS: [&str; 8] = [".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".mts", ".cts"];
 
 impl Index {
-    /// Returns the file of `mod name;` in a file of Rust. A test or an example `is_root` of a crate
+    /// Returns the file of `mod name;` in a file of Rust; of `outer/name`, where that stands in a
+    /// module within the file. A test or an example `is_root` of a crate
     /// of its own, whatever its name.
     pub(super) fn rust_child(
         &self,
@@ -32,11 +33,18 @@ impl Index {
         if is_rust_root(base) {
             return None;
         }
-        let above = if base == "mod" { split_folder(folder).0 } else { folder };
-        let inside = |name| join(above, name);
-        let stems = [above.to_owned(), inside("mod"), inside("lib"), inside("main")];
-        // Above a `mod.rs` of the workspace's own folder nothing is known.
-        self.first(&stems, Family::Rust, notes).filter(|above| *above != file)
+        let mut above = if base == "mod" { split_folder(folder).0 } else { folder };
+        loop {
+            let inside = |name| join(above, name);
+            let stems = [above.to_owned(), inside("mod"), inside("lib"), inside("main")];
+            // Above a `mod.rs` of the workspace's own folder nothing is known.
+            let found = self.first(&stems, Family::Rust, notes).filter(|above| *above != file);
+            if found.is_some() || holds_rust_roots(above) {
+                return found;
+            }
+            // A module that is written down within its file need not have one of its own.
+            above = split_folder(above).0;
+        }
     }
 
     /// Returns the library of the package that a test, an example or a program belongs to.
@@ -175,6 +183,12 @@ impl Index {
 
 fn is_rust_root(base: &str) -> bool {
     matches!(base, "lib" | "main" | "build")
+}
+
+/// Whether no module goes beyond a folder.
+fn holds_rust_roots(folder: &str) -> bool {
+    let name = split_folder(folder).1;
+    matches!(name, "" | "src" | "bin" | "tests" | "examples" | "benches" | "fuzz_targets")
 }
 
 /// Returns the folder of a file and its name without the extension.

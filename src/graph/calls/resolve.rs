@@ -74,18 +74,25 @@ enum Found<T> {
     Many,
 }
 
-/// Where one has been on the way of one call: re-exports may go in circles.
+/// A name of a file, as it was looked for; whether by one of the file's own imports.
+type Place = (FileId, Name, Want, bool);
+
+/// Where one has been on the way of one call, and what was there: re-exports may go in circles, where
+/// there is nothing.
 #[derive(Default)]
-struct Walk(Vec<(FileId, Name, Want, bool)>);
+struct Walk(Vec<(Place, Target)>);
 
 impl Walk {
-    /// Returns whether one was not there before.
-    fn enters(&mut self, place: (FileId, Name, Want, bool)) -> bool {
-        let is_new = self.0.len() < PATIENCE && !self.0.contains(&place);
-        if is_new {
-            self.0.push(place);
+    /// Returns what is known of a place, or else where to note what is found there.
+    fn enter(&mut self, place: Place) -> Result<usize, Target> {
+        if let Some((_, found)) = self.0.iter().find(|(known, _)| *known == place) {
+            return Err(*found);
         }
-        is_new
+        if self.0.len() >= PATIENCE {
+            return Err(Target::Nowhere);
+        }
+        self.0.push((place, Target::Nowhere));
+        Ok(self.0.len() - 1)
     }
 }
 
@@ -118,8 +125,18 @@ impl Resolver<'_> {
             On::Nothing => self.bare(call),
             On::Own => self.own(call),
             On::Value => self.method(call.name, None),
-            On::Named(path) => self.named(call, self.index.names.path(path)),
+            On::Named(path) => self.named(call, self.index.names.path(path), false),
+            On::Within(path) => match self.index.names.path(path) {
+                [own] if self.is_own_module(*own) => self.bare(call),
+                [own, rest @ ..] if self.is_own_module(*own) => self.named(call, rest, true),
+                path => self.named(call, path, true),
+            },
         }
+    }
+
+    /// Whether a path begins here: in a module that stands in the file, or in the file.
+    fn is_own_module(&self, name: Name) -> bool {
+        self.family == Family::Rust && self.index.names.text(name) == "self"
     }
 
     /// Returns what a name means at the top of this file.
@@ -174,14 +191,18 @@ impl Resolver<'_> {
         self.method(call.name, None)
     }
 
-    fn named(&mut self, call: &Call, path: &[Name]) -> Option<(End, Rule)> {
+    /// `is_within`: a module or a type is named, not a variable.
+    fn named(&mut self, call: &Call, path: &[Name], is_within: bool) -> Option<(End, Rule)> {
         let (first, last) = (*path.first()?, *path.last()?);
+        let is_type = self.index.names.text(last).starts_with(char::is_uppercase);
+        if self.family == Family::Rust && !is_within && !is_type {
+            return self.method(call.name, Some(last));
+        }
         let (mut target, rest) = self.start(call, path);
         let walk = &mut Walk::default();
         for name in rest {
             target = self.step(target, *name, Want::Container, walk);
         }
-        let is_type = self.index.names.text(last).starts_with(char::is_uppercase);
         match target {
             // No module of Rust has a name like a type.
             Target::Module(_) if is_type && self.family == Family::Rust => return None,
@@ -190,6 +211,7 @@ impl Resolver<'_> {
             Target::Nowhere if is_type => {
                 return self.anywhere_in(last, call.name);
             }
+            Target::Nowhere if is_within => return None,
             Target::Nowhere if common::is_global(self.family, self.index.names.text(first)) => {
                 return None;
             }
@@ -197,7 +219,7 @@ impl Resolver<'_> {
         }
         match self.step(target, call.name, Want::Callable, walk) {
             Target::Symbol(file, at) => Some((self.end(file, at)?, self.rule(file))),
-            Target::Nowhere if !is_type && self.is_value(target) => {
+            Target::Nowhere if !is_type && !is_within && self.is_value(target) => {
                 self.method(call.name, Some(last))
             }
             _ => None,

@@ -30,16 +30,15 @@ pub(super) fn receiver(text: &[u8], at: usize, own: &[&str]) -> Receiver {
     if rest.is_empty() && at > FURTHEST {
         return Receiver::Value;
     }
+    let is_within = before.trim_ascii_end().ends_with(b"::");
+    let separator = if is_within { "::" } else { "." };
+    let is =
+        |own: &str, name| own.strip_suffix(separator).is_some_and(|own| own.as_bytes() == name);
     if let [name] = names[..]
-        && own.iter().any(|own| own.as_bytes() == name)
+        && own.iter().any(|own| is(own, name))
     {
         return Receiver::Own;
     }
-    let separator = if whole.len() < before.len() && before.trim_ascii_end().ends_with(b"::") {
-        "::"
-    } else {
-        "."
-    };
     let mut path = String::with_capacity(whole.len() - rest.len());
     for name in names.iter().rev() {
         if !path.is_empty() {
@@ -47,7 +46,7 @@ pub(super) fn receiver(text: &[u8], at: usize, own: &[&str]) -> Receiver {
         }
         path.push_str(&String::from_utf8_lossy(name));
     }
-    Receiver::Named(path.into())
+    if is_within { Receiver::Within(path.into()) } else { Receiver::Named(path.into()) }
 }
 
 trait TrimEnd {
@@ -110,6 +109,7 @@ mod tests {
     #[test]
     fn what_stands_before_a_call() {
         let named = |name: &str| Receiver::Named(name.into());
+        let within = |name: &str| Receiver::Within(name.into());
         for (text, expected) in [
             ("open", Receiver::Nothing),
             ("return open", Receiver::Nothing),
@@ -118,12 +118,14 @@ mod tests {
             ("this?.open", Receiver::Own),
             ("Self::open", Receiver::Own),
             ("this\n    .open", Receiver::Own),
+            ("self::open", within("self")),
             ("await shop.open", named("shop")),
             ("let x = a.b.open", named("a.b")),
-            ("a::shop::open", named("a::shop")),
+            ("a::shop::open", within("a::shop")),
+            ("shop::open", within("shop")),
             ("self.till.open", named("self.till")),
-            ("Vec::<u8>::open", named("Vec")),
-            ("HashMap::<A, Box<dyn Fn() -> B>>::open", named("HashMap")),
+            ("Vec::<u8>::open", within("Vec")),
+            ("HashMap::<A, Box<dyn Fn() -> B>>::open", within("HashMap")),
             ("<T as Trait>::open", Receiver::Value),
             ("make().open", Receiver::Value),
             ("\"text\".open", Receiver::Value),
@@ -136,7 +138,7 @@ mod tests {
         ] {
             let at = text.len() - "open".len();
             assert_eq!(
-                receiver(text.as_bytes(), at, &["self", "Self", "this"]),
+                receiver(text.as_bytes(), at, &["self.", "Self::", "this."]),
                 expected,
                 "{text}"
             );

@@ -34,6 +34,7 @@ fn check(file: &str, text: &str, expected: &Expect) {
             Receiver::Nothing => String::new(),
             Receiver::Own => "own.".to_owned(),
             Receiver::Named(name) => format!("{name}."),
+            Receiver::Within(name) => format!("{name}::"),
             Receiver::Value => "?.".to_owned(),
         };
         let within = call.within.map_or("-", |within| &paths[within as usize]);
@@ -107,10 +108,10 @@ mod tests {
             Shop::fmt calls label
             Shop::open calls inner
             Shop::open calls Till
-            Shop::open calls Till.new
+            Shop::open calls Till::new
             tests::it_works calls assert_eq
             tests::it_works calls ?.open
-            tests::it_works calls crate::till.make
+            tests::it_works calls crate::till::make
             import std fmt fmt
             import std::fmt Display Display
             import crate::till Till Box exported

@@ -16,6 +16,7 @@ impl Index {
                 Receiver::Nothing => On::Nothing,
                 Receiver::Own => On::Own,
                 Receiver::Named(path) => On::Named(self.path(path)),
+                Receiver::Within(path) => On::Within(self.path(path)),
                 Receiver::Value => On::Value,
             };
             let within = call.within.unwrap_or(NONE);

@@ -4,6 +4,7 @@ use super::{Found, Resolver, Target, Walk, Want};
 use crate::graph::calls::index::{Family, File, FileId, Import, NONE};
 use crate::graph::calls::names::Name;
 use crate::graph::calls::questions::Question;
+use crate::graph::facts::Kind;
 
 impl Resolver<'_> {
     pub(super) fn rust_start<'p>(
@@ -43,15 +44,22 @@ impl Resolver<'_> {
             Some([_, _, ..]) => return (Target::Nowhere, rest),
             _ => {}
         }
+        if matches!(self.index.names.text(*first), "std" | "core" | "alloc") {
+            return (Target::Outside, rest);
+        }
         // The root's own folder has no name here. What a test or a program calls by another name
         // than a known one may be the library beside it, if that has what is asked for.
-        if skip.is_some()
-            && !matches!(self.index.names.text(*first), "std" | "core" | "alloc")
+        if let Some((second, after)) = rest.split_first()
             && let Some(library) = self.links.rust_library(from)
-            && let Some(second) = rest.first()
-            && self.member(library, *second, Want::Container, walk) != Target::Nowhere
         {
-            return (Target::Module(library), rest);
+            let found = self.member(library, *second, Want::Container, walk);
+            let is_name = after.is_empty() && skip.is_some_and(|import| !import.all);
+            match found {
+                Target::Nowhere => {}
+                // What can be called of that name goes before what has names of its own.
+                _ if is_name => return (Target::Module(library), rest),
+                _ => return (found, after),
+            }
         }
         (if skip.is_some() { Target::Outside } else { Target::Nowhere }, rest)
     }
@@ -75,9 +83,20 @@ impl Resolver<'_> {
 
     pub(super) fn inside(&self, file: FileId, at: u32, name: Name) -> Target {
         match self.child(file, at, name) {
-            Found::One((file, at)) => Target::Symbol(file, at),
+            Found::One((file, at)) => {
+                self.declared(file, at).map_or(Target::Symbol(file, at), Target::Module)
+            }
             _ => Target::Nowhere,
         }
+    }
+
+    /// Returns the file of `mod name;`, where that stands in modules within a file.
+    fn declared(&self, id: FileId, at: u32) -> Option<FileId> {
+        let file = self.index.file(id)?;
+        let may_declare = self.family == Family::Rust
+            && file.symbols.get(at as usize)?.kind == Kind::Function
+            && !file.holds(at);
+        may_declare.then(|| self.links.rust_declared(id, at)).flatten()
     }
 
     pub(super) fn member(&self, file: FileId, name: Name, want: Want, walk: &mut Walk) -> Target {
@@ -94,10 +113,25 @@ impl Resolver<'_> {
         skip: Option<&Import>,
         walk: &mut Walk,
     ) -> Target {
-        let Some(file) = self.index.file(id) else { return Target::Nowhere };
-        if !walk.enters((id, name, want, skip.is_some())) {
-            return Target::Nowhere;
+        match walk.enter((id, name, want, skip.is_some())) {
+            Err(known) => known,
+            Ok(at) => {
+                let found = self.look(id, name, want, skip, walk);
+                walk.0[at].1 = found;
+                found
+            }
         }
+    }
+
+    fn look(
+        &self,
+        id: FileId,
+        name: Name,
+        want: Want,
+        skip: Option<&Import>,
+        walk: &mut Walk,
+    ) -> Target {
+        let Some(file) = self.index.file(id) else { return Target::Nowhere };
         self.ask_file(id, name);
         // `const shop = require('./shop')` declares what it brings in.
         let is_brought = self.family == Family::Script

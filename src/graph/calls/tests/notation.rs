@@ -97,12 +97,14 @@ pub(super) fn read(text: &str) -> Files {
 }
 
 fn receiver(call: &str) -> Receiver {
-    let before = call.rfind([':', '.']).map(|at| call[..at].trim_end_matches(':'));
-    match before {
-        None => Receiver::Nothing,
-        Some("self" | "Self" | "this") => Receiver::Own,
-        Some("?") => Receiver::Value,
-        Some(path) => Receiver::Named(path.into()),
+    let Some(at) = call.rfind([':', '.']) else { return Receiver::Nothing };
+    match &call[..=at] {
+        "self." | "Self::" | "this." => Receiver::Own,
+        "?." => Receiver::Value,
+        path => match path.strip_suffix("::") {
+            Some(path) => Receiver::Within(path.into()),
+            None => Receiver::Named(path.trim_end_matches('.').into()),
+        },
     }
 }
 

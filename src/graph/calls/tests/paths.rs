@@ -3,6 +3,119 @@
 use super::rules::check;
 
 #[test]
+fn what_a_path_names_is_no_value() {
+    check(
+        "
+src/lib.rs
+  table
+  run
+    > tracing::bargain
+    > shop.bargain
+    > table::bargain
+    > self::ring
+    > std::cell::Cell::make
+  inner
+    ring
+    run
+      > self::ring
+  ring
+src/shop.rs
+  class Dump
+    bargain
+  class Cell
+    make
+",
+        "
+        src/lib.rs::inner::run -> src/lib.rs::inner::ring Scope
+        src/lib.rs::run -> src/lib.rs::ring File
+        src/lib.rs::run -> src/shop.rs::Dump::bargain Folder
+        ",
+    );
+}
+
+#[test]
+fn a_value_is_no_module() {
+    check(
+        "
+src/lib.rs
+  use crate::shop -
+  run
+    > shop.open
+src/shop.rs
+  open
+",
+        "",
+    );
+}
+
+#[test]
+fn tests_and_programs_call_the_library_beside_them() {
+    check(
+        "
+src/lib.rs
+src/sync/mod.rs
+src/sync/mpsc.rs
+  channel
+src/io.rs
+  empty
+tests/all.rs
+  use town::sync mpsc
+  use town::sync::mpsc channel
+  use town::sync::mpsc *
+  run
+    > mpsc::channel
+    > town::io::empty
+    > serde::io::full
+benches/all.rs
+  use town::io *
+  run
+    > empty
+",
+        "
+        benches/all.rs::run -> src/io.rs::empty Import
+        tests/all.rs::run -> src/io.rs::empty Import
+        tests/all.rs::run -> src/sync/mpsc.rs::channel Import
+        ",
+    );
+}
+
+#[test]
+fn modules_within_a_file_have_files() {
+    check(
+        "
+src/lib.rs
+  gen
+    clone
+  run
+    > gen::clone::copy
+    > gen::copy
+src/gen/clone.rs
+  copy
+    > crate::shop::ring
+  > crate::run
+src/shop.rs
+  ring
+src/bin/tool.rs
+  main
+    > crate::run
+tests/all.rs
+  support
+    town
+  run
+    > support::town::ring
+tests/support/town.rs
+  ring
+",
+        "
+        src/gen/clone.rs -> src/lib.rs::run Import
+        src/gen/clone.rs::copy -> src/shop.rs::ring Import
+        src/lib.rs::run -> src/gen/clone.rs::copy Import
+        tests/all.rs::run -> tests/support/town.rs::ring Import
+        ",
+    );
+}
+
+#[test]
 fn what_tests_have_is_meant_by_tests_beside_them() {
     check(
         "

@@ -73,13 +73,14 @@ pub(super) fn is_global(family: Family, name: &str) -> bool {
 /// like `TownTill`; or `exactly` so.
 pub(super) fn is_called_after(variable: &str, class: &str, exactly: bool) -> bool {
     let (variable, class) = (letters(variable), letters(class));
+    if [&variable, &class].into_iter().any(|name| name.clone().nth(2).is_none()) {
+        return false;
+    }
     if exactly {
         return variable.eq(class);
     }
     // The shorter one is looked for at the end of the other one.
-    variable.clone().nth(2).is_some()
-        && class.clone().nth(2).is_some()
-        && variable.rev().zip(class.rev()).all(|(one, other)| one == other)
+    variable.rev().zip(class.rev()).all(|(one, other)| one == other)
 }
 
 /// Returns in what a variable and a class agree if the one is called after the other.

@@ -154,3 +154,20 @@ src/known.rs
         ",
     );
 }
+
+#[test]
+fn short_names_of_variables_tell_nothing() {
+    check(
+        "
+src/chan.rs
+  class Rx
+    drain_all
+  class Receiver
+    drain_all
+tests/all.rs
+  run
+    > rx.drain_all
+",
+        "",
+    );
+}

@@ -10,7 +10,7 @@ mod marks;
 mod syntax;
 
 use regex::bytes::Regex;
-use tree_sitter::{Language as Grammar, Node, Tree};
+use tree_sitter::{Language as Grammar, Node, Parser, Tree};
 
 use self::children::{Field, collect, holds_marks, marked};
 pub(super) use self::marks::Marks;
@@ -22,6 +22,8 @@ const MOST: usize = 100_000;
 
 /// A query for one grammar.
 pub(super) struct Query {
+    /// The kind of the root of a text, which a root that is an error stands for.
+    root: u16,
     patterns: Vec<Pattern>,
     /// By the kind of a node, the patterns that it may be the root of.
     by_kind: Vec<Vec<usize>>,
@@ -113,7 +115,13 @@ impl Query {
             *asks = pattern.asks().max(*asks);
             done.push(pattern);
         }
-        Ok(Self { patterns: done, by_kind, asked, captures: compiler.captures })
+        Ok(Self {
+            root: root(grammar)?,
+            patterns: done,
+            by_kind,
+            asked,
+            captures: compiler.captures,
+        })
     }
 
     pub(super) fn captures(&self) -> &[String] {
@@ -140,7 +148,8 @@ impl Query {
         let mut way = Way { nodes: Vec::new(), left: 0 };
         let mut open = vec![tree.root_node()];
         while let Some(node) = open.pop() {
-            let kind = usize::from(node.kind_id());
+            let is_root = node.is_error() && node.id() == tree.root_node().id();
+            let kind = usize::from(if is_root { self.root } else { node.kind_id() });
             let patterns = self.by_kind.get(kind).map_or(&[][..], |patterns| patterns);
             let asked = self.asked.get(kind).copied().unwrap_or(Asked::None);
             children.clear();
@@ -164,6 +173,13 @@ impl Query {
             open.extend(children.filter(|child| holds_marks(*child, text, marks)));
         }
     }
+}
+
+fn root(grammar: &Grammar) -> Result<u16, QueryError> {
+    let mut parser = Parser::new();
+    parser.set_language(grammar).map_err(|_| QueryError::Root)?;
+    let tree = parser.parse("", None).ok_or(QueryError::Root)?;
+    Ok(tree.root_node().kind_id())
 }
 
 impl Pattern {

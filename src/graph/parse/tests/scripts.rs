@@ -189,3 +189,17 @@ function Till() { return <input />; }
     "#]],
     );
 }
+
+#[test]
+fn constants_survive_what_the_grammar_does_not_know() {
+    let text = "const LIMIT = 3;\nexport const open = wrap(() => {});\n((\n";
+    check(
+        "a.ts",
+        text,
+        &expect![[r#"
+            function LIMIT 1-1
+            function open 2-2
+            open calls wrap
+        "#]],
+    );
+}

@@ -58,7 +58,7 @@ const TYPESCRIPT: &str = include_str!("languages/typescript.scm");
 const JAVASCRIPT: &str = include_str!("languages/javascript.scm");
 
 const RUST_MARKS: &[&str] = &["(", "{", "!", "use", "mod", "struct", "const", "static", "type"];
-const PYTHON_MARKS: &[&str] = &["(", "@", "class", "import"];
+const PYTHON_MARKS: &[&str] = &["(", "@", "class", "import", "lambda"];
 const SCRIPT_MARKS: &[&str] = &[
     "(",
     "<",
@@ -218,7 +218,10 @@ mod tests {
              interface I {}\nenum J {}\ndeclare module 'k'\nnamespace L {}\nif (m) { type N = O }\n\
              abstract class P { q = r => s; abstract t(): u }\nnew V\nw`x`\ny = z => a\nimport b = require('c')",
         ),
-        ("tsx", "const A = b => <C/>; const d = <E.F></E.F>; g`h`; new I; function* j() {}"),
+        (
+            "tsx",
+            "const { A, B: C, D = E } = F;\nconst A = b => <C/>; const d = <E.F></E.F>; g`h`; new I; function* j() {}",
+        ),
         (
             "javascript",
             "var a = class {}; b = { c: d => e, f() {} }; export { g as h }; i.j = function() {}\n\

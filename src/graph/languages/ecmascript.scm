@@ -22,6 +22,29 @@
   (variable_declarator name: (identifier) @name) @definition.constant)))
 (program (export_statement declaration: (variable_declaration
   (variable_declarator name: (identifier) @name) @definition.constant)))
+(program [
+  (lexical_declaration (variable_declarator name: [
+    (object_pattern [
+      (shorthand_property_identifier_pattern) @name @definition.constant
+      (pair_pattern value: (identifier) @name @definition.constant)
+      (object_assignment_pattern
+        left: (shorthand_property_identifier_pattern) @name @definition.constant)])
+    (array_pattern (identifier) @name @definition.constant)]))
+  (export_statement declaration: (lexical_declaration (variable_declarator name: [
+    (object_pattern [
+      (shorthand_property_identifier_pattern) @name @definition.constant
+      (pair_pattern value: (identifier) @name @definition.constant)
+      (object_assignment_pattern
+        left: (shorthand_property_identifier_pattern) @name @definition.constant)])
+    (array_pattern (identifier) @name @definition.constant)])))])
+; What is exported as it is made has no other name.
+(export_statement
+  "default" @name
+  value: [(arrow_function) (function_expression) (generator_function)]) @definition.function
+(export_statement "default" @name value: (class)) @definition.class
+(export_statement
+  "default" @name
+  value: [(object) (call_expression) (new_expression)]) @definition.constant
 
 (call_expression function: [
   (identifier) @call

@@ -6,9 +6,13 @@
 (decorated_definition
   definition: (class_definition name: (identifier) @name)) @definition.class
 (class_definition name: (identifier) @name) @definition.class
+(assignment left: (identifier) @name right: (lambda)) @definition.function
 (module (expression_statement
   (assignment left: (identifier) @name) @definition.constant))
-(module (type_alias_statement left: (type (identifier) @name)) @definition.constant)
+(module (expression_statement
+  (assignment left: (pattern_list (identifier) @name @definition.constant))))
+(module (type_alias_statement
+  left: (type [(identifier) @name (generic_type (identifier) @name)])) @definition.constant)
 
 (call function: [
   (identifier) @call

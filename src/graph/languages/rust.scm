@@ -12,6 +12,7 @@
 (const_item name: (identifier) @name) @definition.constant
 (static_item name: (identifier) @name) @definition.constant
 (type_item name: (type_identifier) @name) @definition.constant
+(associated_type name: (type_identifier) @name) @definition.constant
 
 (call_expression function: [
   (identifier) @call

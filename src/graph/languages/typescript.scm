@@ -14,6 +14,19 @@
   (variable_declarator name: (identifier) @name) @definition.constant))))
 (internal_module body: (statement_block (lexical_declaration
   (variable_declarator name: (identifier) @name) @definition.constant)))
+(module body: (statement_block (export_statement declaration: (lexical_declaration
+  (variable_declarator name: (identifier) @name) @definition.constant))))
+(module body: (statement_block (lexical_declaration
+  (variable_declarator name: (identifier) @name) @definition.constant)))
+(program (ambient_declaration [
+  (lexical_declaration (variable_declarator name: (identifier) @name) @definition.constant)
+  (variable_declaration (variable_declarator name: (identifier) @name) @definition.constant)
+  (statement_block [
+    (lexical_declaration (variable_declarator name: (identifier) @name) @definition.constant)
+    (variable_declaration (variable_declarator name: (identifier) @name) @definition.constant)])]))
+(program (export_statement declaration: (ambient_declaration [
+  (lexical_declaration (variable_declarator name: (identifier) @name) @definition.constant)
+  (variable_declaration (variable_declarator name: (identifier) @name) @definition.constant)])))
 
 (import_statement
   (import_require_clause (identifier) @import.alias source: (string (string_fragment) @import.module)))

@@ -77,7 +77,7 @@ impl<T: Open> Shop<T> {
 impl Open for Vec<u8> {
     fn open() {}
 }
-trait Open { fn open(); }
+trait Open { fn open(); type Door; }
 macro_rules! label { () => {} }
 type Name = String;
 mod tests {
@@ -98,6 +98,7 @@ mod tests {
             method Vec::open 24-24
             class Open 26-26
             method Open::open 26-26
+            function Open::Door 26-26
             function label 27-27
             function Name 28-28
             function tests 29-33
@@ -131,13 +132,16 @@ from . import prices
 from shop.all import *
 LIMIT = 3
 names: list = []
+type Pairs[T] = list[T]
+left, right = names
 @decorate
 class Shop(Base):
     field = 1
 
     @property
     def name(self):
-        local = 2
+        local, other = 2, 3
+        pick = lambda item: item
         return self.make(np.array())
 
     async def open(self):
@@ -155,11 +159,15 @@ if __name__ == "__main__":
         &expect![[r#"
             function LIMIT 6-6
             function names 7-7
-            class Shop 8-20
-            method Shop::name 12-15
-            method Shop::open 17-20
-            function Shop::open::inner 18-19
-            function main 22-24
+            function Pairs 8-8
+            function left 9-9
+            function right 9-9
+            class Shop 10-23
+            method Shop::name 14-18
+            function Shop::name::pick 17-17
+            method Shop::open 20-23
+            function Shop::open::inner 21-22
+            function main 25-27
             Shop calls decorate
             Shop::name calls property
             Shop::name calls own.make

@@ -36,43 +36,45 @@ fn javascript() {
         "shop.js",
         ECMASCRIPT,
         &expect![[r#"
-        function fs 7-7
-        function LIMIT 8-8
-        function total 9-9
-        function main 10-14
-        function main::helper 11-11
-        class Market 15-21
-        method Market::onOpen 17-17
-        method Market::constructor 18-18
-        method Market::close 19-19
-        method Market::#count 20-20
-        function api 22-22
-        function api::get 22-22
-        function api::set 22-22
-        class Old 23-23
-        function late 24-24
-        fs calls require
-        - calls require
-        total calls sum
-        main::helper calls inner
-        main calls Shop
-        main calls ?.open
-        main calls prices.of
-        Market::onOpen calls own.#count
-        Market::constructor calls this.shop.open
-        api::get calls fetch
-        import ./shop - Shop
-        import ./shop open unlock
-        import ./shop close close
-        import ./prices - prices
-        import ./till till till exported
-        import ./all - * exported
-        import ./names - names exported
-        import fs - fs
-        import path join join
-        import path sep s
-        import  Market default exported
-    "#]],
+            function fs 7-7
+            function join 7-7
+            function s 7-7
+            function LIMIT 8-8
+            function total 9-9
+            function main 10-14
+            function main::helper 11-11
+            class Market 15-21
+            method Market::onOpen 17-17
+            method Market::constructor 18-18
+            method Market::close 19-19
+            method Market::#count 20-20
+            function api 22-22
+            function api::get 22-22
+            function api::set 22-22
+            class Old 23-23
+            function late 24-24
+            fs calls require
+            - calls require
+            total calls sum
+            main::helper calls inner
+            main calls Shop
+            main calls ?.open
+            main calls prices.of
+            Market::onOpen calls own.#count
+            Market::constructor calls this.shop.open
+            api::get calls fetch
+            import ./shop - Shop
+            import ./shop open unlock
+            import ./shop close close
+            import ./prices - prices
+            import ./till till till exported
+            import ./all - * exported
+            import ./names - names exported
+            import fs - fs
+            import path join join
+            import path sep s
+            import  Market default exported
+        "#]],
     );
 }
 
@@ -82,43 +84,45 @@ fn typescript() {
         "shop.ts",
         ECMASCRIPT,
         &expect![[r#"
-        function fs 7-7
-        function LIMIT 8-8
-        function total 9-9
-        function main 10-14
-        function main::helper 11-11
-        class Market 15-21
-        method Market::onOpen 17-17
-        method Market::constructor 18-18
-        method Market::close 19-19
-        method Market::#count 20-20
-        function api 22-22
-        function api::get 22-22
-        function api::set 22-22
-        class Old 23-23
-        function late 24-24
-        fs calls require
-        - calls require
-        total calls sum
-        main::helper calls inner
-        main calls Shop
-        main calls ?.open
-        main calls prices.of
-        Market::onOpen calls own.#count
-        Market::constructor calls this.shop.open
-        api::get calls fetch
-        import ./shop - Shop
-        import ./shop open unlock
-        import ./shop close close
-        import ./prices - prices
-        import ./till till till exported
-        import ./all - * exported
-        import ./names - names exported
-        import fs - fs
-        import path join join
-        import path sep s
-        import  Market default exported
-    "#]],
+            function fs 7-7
+            function join 7-7
+            function s 7-7
+            function LIMIT 8-8
+            function total 9-9
+            function main 10-14
+            function main::helper 11-11
+            class Market 15-21
+            method Market::onOpen 17-17
+            method Market::constructor 18-18
+            method Market::close 19-19
+            method Market::#count 20-20
+            function api 22-22
+            function api::get 22-22
+            function api::set 22-22
+            class Old 23-23
+            function late 24-24
+            fs calls require
+            - calls require
+            total calls sum
+            main::helper calls inner
+            main calls Shop
+            main calls ?.open
+            main calls prices.of
+            Market::onOpen calls own.#count
+            Market::constructor calls this.shop.open
+            api::get calls fetch
+            import ./shop - Shop
+            import ./shop open unlock
+            import ./shop close close
+            import ./prices - prices
+            import ./till till till exported
+            import ./all - * exported
+            import ./names - names exported
+            import fs - fs
+            import path join join
+            import path sep s
+            import  Market default exported
+        "#]],
     );
     check(
         "more.ts",
@@ -128,6 +132,9 @@ interface Open { open(): void; name: string }
 enum Colour { Red }
 type Name = string | null;
 abstract class Base { abstract make(): Name; private run = (): void => { this.make!(); }; }
+export declare const total: number;
+declare global { var shop: Till; }
+declare module 'till' { const open: boolean; export let count: number; }
 namespace inner { export const A = 1; export function f<T>(): T { return g<T>(A); } }
 function over(a: string): void;
 function over(a: number): void;
@@ -144,14 +151,19 @@ export class Page {}
             class Base 6-6
             method Base::make 6-6
             method Base::run 6-6
-            function inner 7-7
-            function inner::A 7-7
-            function inner::f 7-7
-            function over 8-8
-            function over 9-9
-            function over 10-10
-            function outside 11-11
-            class Page 13-13
+            function total 7-7
+            function shop 8-8
+            function 'till' 9-9
+            function 'till'::open 9-9
+            function 'till'::count 9-9
+            function inner 10-10
+            function inner::A 10-10
+            function inner::f 10-10
+            function over 11-11
+            function over 12-12
+            function over 13-13
+            function outside 14-14
+            class Page 16-16
             inner::f calls g
             - calls Component
             - calls pick
@@ -187,6 +199,62 @@ function Till() { return <input />; }
         Page calls Till
         Page calls open
     "#]],
+    );
+}
+
+#[test]
+fn what_has_no_name_of_its_own_is_the_default() {
+    let text = "export default class extends Shop { open() { ring(); } }\n";
+    let expected = expect![[r#"
+        class default 1-1
+        method default::open 1-1
+        default::open calls ring
+    "#]];
+    check("a.js", text, &expected);
+    check("a.ts", text, &expected);
+    check(
+        "b.js",
+        "export default function (items) {\n  function inner() {}\n  inner();\n}\n",
+        &expect![[r#"
+            function default 1-4
+            function default::inner 2-2
+            default calls inner
+        "#]],
+    );
+    check(
+        "c.js",
+        "export default define({\n  open() {}\n});\n",
+        &expect![[r#"
+            function default 1-3
+            function default::open 2-2
+            default calls define
+        "#]],
+    );
+}
+
+#[test]
+fn constants_are_taken_out_of_objects() {
+    let text = "export const {\n  open,\n  shut: close,\n  ring = 1,\n} = make();
+const [first, second] = make(), { path } = require('./till');
+function main() { const { inner } = make(); }
+";
+    check(
+        "a.ts",
+        text,
+        &expect![[r#"
+            function open 2-2
+            function close 3-3
+            function ring 4-4
+            function first 6-6
+            function second 6-6
+            function path 6-6
+            function main 7-7
+            - calls make
+            - calls make
+            - calls require
+            main calls make
+            import ./till path path
+        "#]],
     );
 }
 

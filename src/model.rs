@@ -24,7 +24,7 @@ pub use id::{AgentId, BlockedId, SessionId, SessionKey};
 pub use lines::Lines;
 pub use map::{Cost, FileNode, Origin, SessionMode, Usage};
 pub use overlap::{Overlap, OverlapKind};
-pub use path::{fold, wire_path, wire_real, within};
+pub use path::{fold, goes_up, wire_path, wire_real, within};
 
 /// Milliseconds since the Unix epoch.
 pub type TimestampMs = u64;

@@ -28,7 +28,7 @@ mod real;
 mod search;
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use self::bounds::{Bounds, Confine, Grant, Held, How, Reach, Rule, Wall};
@@ -38,7 +38,7 @@ pub use self::patterns::Subtree;
 use self::patterns::{Patterns, Place, Workspace};
 use self::real::{PATH_MAX, real};
 use self::search::Below;
-use crate::model::{Action, fold, wire_path, wire_real, within};
+use crate::model::{Action, fold, goes_up, wire_path, wire_real, within};
 
 /// What a zone is compiled from. Patterns are globs relative to the workspace, or absolute.
 #[derive(Clone, Debug)]
@@ -245,7 +245,7 @@ impl Zone {
         }
         let path = self.workspace.real.join(path);
         let kernels = real(&path)?;
-        if !path.components().any(|component| component == Component::ParentDir) {
+        if !goes_up(&path) {
             return Some((kernels, None));
         }
         let by_name = real(&fold(&path))?;

@@ -32,7 +32,7 @@ pub fn fold(path: &Path) -> PathBuf {
     if is_folded(path) {
         return path.to_path_buf();
     }
-    let mut folded = PathBuf::new();
+    let mut folded = PathBuf::with_capacity(path.as_os_str().len());
     for component in path.components() {
         match component {
             Component::CurDir => {}
@@ -45,11 +45,15 @@ pub fn fold(path: &Path) -> PathBuf {
     folded
 }
 
+/// Whether `..` is among the names of a path.
+pub fn goes_up(path: &Path) -> bool {
+    !is_folded(path) && path.components().any(|name| name == Component::ParentDir)
+}
+
 /// Whether a path is plainly as it would be folded, which most are, and is sooner seen by its bytes.
 fn is_folded(path: &Path) -> bool {
-    let bytes = path.as_os_str().as_bytes();
-    let odd = |at: usize| matches!(bytes.get(at + 1), None | Some(b'/' | b'.'));
-    bytes.starts_with(b"/") && !memchr::memchr_iter(b'/', bytes).any(odd)
+    let Some(names) = path.as_os_str().as_bytes().strip_prefix(b"/") else { return false };
+    !names.split(|byte| *byte == b'/').any(|name| matches!(name, b"" | b"." | b".."))
 }
 
 #[cfg(test)]
@@ -78,6 +82,10 @@ mod tests {
             ("/a//b", "/a/b"),
             ("/a/./b/.", "/a/b"),
             ("/a/../.b/..c", "/.b/..c"),
+            ("/.a/..b/...", "/.a/..b/..."),
+            ("/a/b/..", "/a"),
+            ("/a/b/.", "/a/b"),
+            ("/../a", "/a"),
             ("a/../b", "b"),
             ("", ""),
         ] {

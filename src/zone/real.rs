@@ -10,6 +10,8 @@ use nix::errno::Errno;
 #[cfg(target_os = "linux")]
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 
+use crate::model::{fold, goes_up};
+
 /// The kernel's limits, in bytes with the final NUL, and in links on one path. Past either it
 /// opens nothing, so nothing can be judged.
 pub(super) const PATH_MAX: usize = 4096;
@@ -36,10 +38,8 @@ pub(super) fn real(path: &Path) -> Option<PathBuf> {
 /// Asks about a path once and not for each component. None if that can't tell where it leads: there
 /// is a link on it, or `..`, or the system does not know the question.
 pub(super) fn without_links(path: &Path) -> Option<PathBuf> {
-    let named: PathBuf = path.components().collect();
-    let goes_up = named.components().any(|component| component == Component::ParentDir);
-    (path.has_root() && !goes_up && named.as_os_str().len() < PATH_MAX && meets_no_link(&named))
-        .then_some(named)
+    let named = (path.has_root() && !goes_up(path)).then(|| fold(path))?;
+    (named.as_os_str().len() < PATH_MAX && meets_no_link(&named)).then_some(named)
 }
 
 #[cfg(target_os = "linux")]

@@ -1,10 +1,10 @@
 //! A file that a command line names: what that tells, and what a zone judges of it.
 
-use std::path::{Component, PathBuf};
+use std::path::PathBuf;
 
 use crate::extract::shell::{self, Role};
 use crate::extract::{Access, Target};
-use crate::model::{Action, Touch, fold};
+use crate::model::{Action, Touch, fold, goes_up};
 
 /// What a command plainly did with a file; None where it is a guess.
 pub(crate) fn plain_touch(named: &shell::Named) -> Option<(PathBuf, Touch)> {
@@ -36,8 +36,8 @@ pub(crate) fn judged(named: &shell::Named) -> Option<Access> {
     ];
     let action = if named.role == Role::Write { Action::Write } else { Action::Read };
     // Behind a link, `..` leads elsewhere than its text says.
-    let goes_up = named.path.components().any(|part| part == Component::ParentDir);
-    let of_system = !goes_up && SYSTEM.iter().any(|folder| named.path.starts_with(folder));
+    let of_system =
+        !goes_up(&named.path) && SYSTEM.iter().any(|folder| named.path.starts_with(folder));
     (action == Action::Write || !of_system)
         .then(|| Access { path: named.path.clone(), target: Target::File(action) })
 }

@@ -161,12 +161,29 @@ pub enum Refusal {
     NoTerminals,
 }
 
+/// What a path leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    Folder,
+    /// A file, or what is neither.
+    File,
+}
+
 /// What an extractor asks of the workspace: the one place where it meets the disk.
 pub trait Workspace: Send + Sync {
     /// Absolute.
     fn root(&self) -> &Path;
-    fn exists(&self, path: &Path) -> bool;
-    fn is_dir(&self, path: &Path) -> bool;
+    /// None where nothing is.
+    fn entry(&self, path: &Path) -> Option<Entry>;
+
+    fn exists(&self, path: &Path) -> bool {
+        self.entry(path).is_some()
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.entry(path) == Some(Entry::Folder)
+    }
+
     /// Whether the path (absolute) is kept out of the map: `.git`, `node_modules`, `target`, …,
     /// and what the workspace's ignore files name.
     fn is_ignored(&self, path: &Path) -> bool;

@@ -12,7 +12,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use nix::fcntl::OFlag;
 
-use super::Workspace;
+use super::{Entry, Workspace};
 
 /// Folders that nobody wants on the map, whatever the ignore files say.
 const NEVER_SHOWN: [&str; 20] = [
@@ -121,12 +121,9 @@ impl Workspace for DiskWorkspace {
         &self.root
     }
 
-    fn exists(&self, path: &Path) -> bool {
-        self.root.join(path).exists()
-    }
-
-    fn is_dir(&self, path: &Path) -> bool {
-        self.root.join(path).is_dir()
+    fn entry(&self, path: &Path) -> Option<Entry> {
+        let found = fs::metadata(self.root.join(path)).ok()?;
+        Some(if found.is_dir() { Entry::Folder } else { Entry::File })
     }
 
     fn text(&self, path: &Path, longest: usize) -> Option<String> {

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Workspace;
+use super::{Entry, Workspace};
 use crate::model::fold;
 
 /// Bytes of one output that are looked at: the last ones, where errors stand.
@@ -27,8 +27,7 @@ pub(crate) fn files(text: &str, cwd: &Path, workspace: &dyn Workspace) -> Vec<Pa
         let path = fold(&cwd.join(candidate));
         if path.starts_with(workspace.root())
             && !files.contains(&path)
-            && workspace.exists(&path)
-            && !workspace.is_dir(&path)
+            && workspace.entry(&path) == Some(Entry::File)
         {
             files.push(path);
         }

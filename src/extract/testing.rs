@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::Workspace;
+use super::{Entry, Workspace};
 use crate::model::fold;
 
 #[derive(Debug)]
@@ -36,14 +36,13 @@ impl Workspace for Sample {
         &self.root
     }
 
-    fn exists(&self, path: &Path) -> bool {
+    fn entry(&self, path: &Path) -> Option<Entry> {
         let path = fold(path);
-        self.files.contains(&path) || self.is_dir(&path)
-    }
-
-    fn is_dir(&self, path: &Path) -> bool {
-        let path = fold(path);
-        path == self.root || self.files.iter().any(|file| *file != path && file.starts_with(&path))
+        let is_above = |file: &PathBuf| *file != path && file.starts_with(&path);
+        if path == self.root || self.files.iter().any(is_above) {
+            return Some(Entry::Folder);
+        }
+        self.files.contains(&path).then_some(Entry::File)
     }
 
     fn text(&self, path: &Path, longest: usize) -> Option<String> {

@@ -8,7 +8,7 @@ use super::arguments::{self, Argument, Use};
 use super::lexer::{Redirect, Token, lex};
 use super::word::{Part, Word};
 use super::{Command, LONGEST, MOST_DEPTH, MOST_FILES, Named, Reading, Role, patch, programs};
-use crate::extract::Workspace;
+use crate::extract::{Entry, Workspace};
 use crate::model::fold;
 
 /// Parentheses within parentheses whose folders are kept apart.
@@ -313,11 +313,15 @@ impl<'a> Run<'a> {
         }
         self.looks -= 1;
         let path = place.folder.join(text);
-        let folded = fold(&path);
-        if is_device(&folded) || (role != Role::Write && self.workspace.is_dir(&path)) {
+        if is_device(&fold(&path)) {
             return;
         }
-        if role == Role::Argument && !self.looks_like_file(text, &path) {
+        let entry = if role == Role::Write { None } else { self.workspace.entry(&path) };
+        let is_file = match entry {
+            Some(entry) => entry == Entry::File,
+            None => role != Role::Argument || self.looks_like_file(text, &path),
+        };
+        if !is_file {
             return;
         }
         if self.named.len() == MOST_FILES {
@@ -331,12 +335,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether an argument of a program that is not known names a file: it exists, it is written
-    /// as nothing else would be, or it stands in a folder that exists.
+    /// Whether an argument of a program that is not known names a file though there is none: it is
+    /// written as nothing else would be, or it stands in a folder that exists.
     fn looks_like_file(&self, text: &str, path: &Path) -> bool {
-        if self.workspace.exists(path) {
-            return true;
-        }
         if text.contains(char::is_whitespace) || crate::extract::uri::is_uri(text) {
             return false;
         }

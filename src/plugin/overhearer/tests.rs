@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use super::*;
-use crate::extract::{Acp, Workspace};
+use crate::extract::{Acp, Entry, Workspace};
 use crate::model::ActivityKind;
 
 struct Nowhere;
@@ -17,12 +17,8 @@ impl Workspace for Nowhere {
         Path::new("/shop")
     }
 
-    fn exists(&self, _: &Path) -> bool {
-        false
-    }
-
-    fn is_dir(&self, _: &Path) -> bool {
-        false
+    fn entry(&self, _: &Path) -> Option<Entry> {
+        None
     }
 
     fn is_ignored(&self, _: &Path) -> bool {

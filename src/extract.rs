@@ -44,14 +44,18 @@ pub trait Extractor: Send {
     /// of the agent only.
     fn gate(&mut self, line: &[u8]) -> Gate;
 
-    /// Gates a line, and observes it if it asks for nothing: the same as one after the other, for
-    /// those who can do both at one reading.
-    fn gate_and_observe(&mut self, line: &[u8], told: &mut Vec<Activity>) -> Gate {
+    /// Gates a line, and observes it if it asks for nothing, or if `passes` lets pass what it asks
+    /// for: the same as one after the other, for those who can do both at one reading.
+    fn gate_and_observe(
+        &mut self,
+        line: &[u8],
+        passes: &mut dyn FnMut(Gate) -> bool,
+        told: &mut Vec<Activity>,
+    ) {
         let gate = self.gate(line);
-        if matches!(gate, Gate::Pass) {
+        if matches!(gate, Gate::Pass) || passes(gate) {
             self.observe(Direction::ToClient, line, told);
         }
-        gate
     }
 
     /// Appends what lines told that were observed before: who takes its time about them says so

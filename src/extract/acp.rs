@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use self::gate::Judged;
 use super::json::{Members, elements, is_json, text};
 use super::shell::Command;
 use super::{Ask, Extractor, Gate, Refusal, Withdrawal, Workspace};
@@ -99,18 +100,24 @@ impl Extractor for Acp {
     }
 
     fn gate(&mut self, line: &[u8]) -> Gate {
-        self.judge(line).0
+        self.judge(line).gate
     }
 
-    fn gate_and_observe(&mut self, line: &[u8], told: &mut Vec<Activity>) -> Gate {
+    fn gate_and_observe(
+        &mut self,
+        line: &[u8],
+        passes: &mut dyn FnMut(Gate) -> bool,
+        told: &mut Vec<Activity>,
+    ) {
         if self.observe_chunk(line, told) {
-            return Gate::Pass;
+            return;
         }
-        let (gate, frame) = self.judge(line);
-        if let (Gate::Pass, Some(frame)) = (&gate, frame) {
-            self.framed(Direction::ToClient, &frame, told);
+        let Judged { gate, frame, permission } = self.judge(line);
+        if (matches!(gate, Gate::Pass) || passes(gate))
+            && let Some(frame) = &frame
+        {
+            self.framed(Direction::ToClient, frame, permission, told);
         }
-        gate
     }
 
     fn tell_updates(&mut self, wanted: bool) {

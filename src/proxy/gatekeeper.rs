@@ -54,6 +54,11 @@ impl Held {
 /// What becomes of a gated request.
 pub(super) enum Verdict {
     Pass(Bytes),
+    /// Parsers could read it differently; the agent is told so.
+    Drop {
+        why: &'static str,
+        replies: Vec<Bytes>,
+    },
     Refuse(Ask, Refusal),
     Hold(Held),
 }

@@ -19,7 +19,7 @@ use super::handle::{RelayHandle, RelayMsg};
 use super::inlet::Inlet;
 use super::outlet::Outlet;
 use super::{Proxy, ProxyError, Streams, Waits};
-use crate::extract::{Ask, Gate, Refusal};
+use crate::extract::{Gate, Refusal};
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, ActivityKind, SessionId, SessionKey};
 use crate::routing::Settlement;
@@ -238,39 +238,41 @@ where
             let start = end;
             end += line.len();
             // Line by line, since what one tells is what the next is judged by.
-            match self.proxy.extractor.gate_and_observe(content(line), &mut self.told) {
-                Gate::Pass => self.heed(),
-                Gate::Ask(ask) => match self.judge(block.slice(start..end), ask) {
-                    Some(Verdict::Pass(line)) => self.observe(Direction::ToClient, &line),
-                    kept_back => {
-                        self.to_client.push(block.slice(passed..start));
-                        passed = end;
-                        self.tell_tracker();
-                        if let Some(verdict) = kept_back {
-                            self.follow(verdict);
-                        }
-                    }
-                },
-                Gate::Ambiguous { why, replies } => {
-                    self.to_client.push(block.slice(passed..start));
-                    passed = end;
-                    tracing::warn!(agent = %self.proxy.agent, why, "dropped a line");
-                    for reply in replies {
-                        self.to_agent.push(reply);
-                    }
-                }
-            }
+            let Some(kept_back) = self.keep_back(content(line), || block.slice(start..end)) else {
+                self.heed();
+                continue;
+            };
+            self.to_client.push(block.slice(passed..start));
+            passed = end;
+            self.tell_tracker();
+            self.follow(*kept_back);
         }
         self.to_client.push(block.slice(passed..));
     }
 
-    fn judge(&self, line: Bytes, ask: Ask) -> Option<Verdict> {
-        let gatekeeping = self.proxy.gate.as_ref()?;
-        let refused = self.is_cut(&ask).then(|| ask.clone());
-        Some(match (gatekeeping.judge(line, ask), refused) {
-            (Verdict::Pass(_), Some(ask)) => Verdict::Refuse(ask, Refusal::Cancelled),
-            (verdict, _) => verdict,
-        })
+    /// Returns what becomes of a line that does not pass as it is; reads along with one that does.
+    fn keep_back(&mut self, line: &[u8], whole: impl Fn() -> Bytes) -> Option<Box<Verdict>> {
+        let Proxy { extractor, gate, .. } = &mut self.proxy;
+        let turns = &self.turns;
+        let mut kept_back = None;
+        let mut passes = |asked| {
+            let verdict = match (asked, &gate) {
+                (Gate::Ambiguous { why, replies }, _) => Verdict::Drop { why, replies },
+                (Gate::Ask(ask), Some(gatekeeping)) => {
+                    let refused = turns.is_cut(&ask).then(|| ask.clone());
+                    match (gatekeeping.judge(whole(), ask), refused) {
+                        (Verdict::Pass(_), Some(ask)) => Verdict::Refuse(ask, Refusal::Cancelled),
+                        (verdict, _) => verdict,
+                    }
+                }
+                (Gate::Pass, _) | (_, None) => return true,
+            };
+            let passes = matches!(verdict, Verdict::Pass(_));
+            kept_back = (!passes).then(|| Box::new(verdict));
+            passes
+        };
+        extractor.gate_and_observe(line, &mut passes, &mut self.told);
+        kept_back
     }
 
     fn decided(&mut self, decided: Decided) -> Result<(), ProxyError> {
@@ -293,6 +295,12 @@ where
             Verdict::Pass(line) => {
                 self.to_client.push(line.clone());
                 self.observe(Direction::ToClient, &line);
+            }
+            Verdict::Drop { why, replies } => {
+                tracing::warn!(agent = %self.proxy.agent, why, "dropped a line");
+                for reply in replies {
+                    self.to_agent.push(reply);
+                }
             }
             Verdict::Refuse(ask, refusal) => self.refuse(&ask, &refusal),
             Verdict::Hold(held) => self.hold(held),

@@ -53,37 +53,59 @@ const MOST_REPLIES: usize = 1000;
 /// Why a request cannot be read for certain.
 type Unclear = &'static str;
 
+/// A line as the gate read it.
+pub(super) struct Judged<'a> {
+    pub(super) gate: Gate,
+    /// None if it is no message that can be read.
+    pub(super) frame: Option<Frame<'a>>,
+    pub(super) permission: Option<Box<Permission<'a>>>,
+}
+
+/// A request for permission that names a tool call.
+pub(super) struct Permission<'a> {
+    pub(super) fields: Fields<'a>,
+    /// With the fields taken over.
+    pub(super) call: Call,
+}
+
 impl Acp {
-    /// Judges a line; also returns its frame, if it is a message that can be read.
-    pub(super) fn judge<'a>(&self, line: &'a [u8]) -> (Gate, Option<Frame<'a>>) {
+    pub(super) fn judge<'a>(&self, line: &'a [u8]) -> Judged<'a> {
+        let unread = |gate| Judged { gate, frame: None, permission: None };
         let line = line.trim_ascii();
         if line.is_empty() {
-            return (Gate::Pass, None);
+            return unread(Gate::Pass);
         }
         let Ok(line) = simdutf8::basic::from_utf8(line) else {
             let readable = String::from_utf8_lossy(line);
-            return (ambiguous("it is no UTF-8", &readable), None);
+            return unread(ambiguous("it is no UTF-8", &readable));
         };
         let (marked, line) = (line, line.trim_start_matches(MARK));
         let frame = Frame::of(line);
-        let whole = self.message_gate(line, frame.as_ref());
+        let mut permission = None;
+        let gate = self.message_gate(line, frame.as_ref(), &mut permission);
         // Not every reader takes what begins so for JSON: only what asks for nothing may pass.
-        if line.len() < marked.len() && !matches!(whole, Gate::Pass) {
-            return (ambiguous("it begins with a byte order mark", line), None);
+        if line.len() < marked.len() && !matches!(gate, Gate::Pass) {
+            return unread(ambiguous("it begins with a byte order mark", line));
         }
-        if !matches!(whole, Gate::Ambiguous { .. }) && may_split(line) {
+        if !matches!(gate, Gate::Ambiguous { .. }) && may_split(line) {
             for piece in pieces(line) {
-                if !matches!(self.message_gate(piece, Frame::of(piece).as_ref()), Gate::Pass) {
+                let piece_gate = self.message_gate(piece, Frame::of(piece).as_ref(), &mut None);
+                if !matches!(piece_gate, Gate::Pass) {
                     let why = "a part of it would be a request to readers that split lines";
-                    return (ambiguous(why, line), None);
+                    return unread(ambiguous(why, line));
                 }
             }
         }
-        (whole, frame)
+        Judged { gate, frame, permission }
     }
 
-    /// Judges one JSON text, which has that frame.
-    fn message_gate(&self, line: &str, frame: Option<&Frame<'_>>) -> Gate {
+    /// Judges one JSON text, which has that frame. Leaves what it read of a permission.
+    fn message_gate<'a>(
+        &self,
+        line: &str,
+        frame: Option<&Frame<'a>>,
+        permission: &mut Option<Box<Permission<'a>>>,
+    ) -> Gate {
         let Some(frame) = frame else {
             if !is_json(line) {
                 return ambiguous("it is no JSON", line);
@@ -111,13 +133,19 @@ impl Acp {
         if method != *name {
             return ambiguous("its method is misspelt", line);
         }
-        match self.ask(name, *via, frame.params) {
+        match self.ask(name, *via, frame.params, permission) {
             Ok(ask) => Gate::Ask(Ask { id: frame.id.map(ToOwned::to_owned), ..ask }),
             Err(why) => ambiguous(why, line),
         }
     }
 
-    fn ask(&self, method: &str, via: Via, params: Option<&RawValue>) -> Result<Ask, Unclear> {
+    fn ask<'a>(
+        &self,
+        method: &str,
+        via: Via,
+        params: Option<&'a RawValue>,
+        permission: &mut Option<Box<Permission<'a>>>,
+    ) -> Result<Ask, Unclear> {
         let params = params.ok_or("it has no parameters")?;
         if has_doubles(params) {
             return Err("a member of its parameters is there twice");
@@ -135,7 +163,7 @@ impl Acp {
         match via {
             Via::Terminal => ask.accesses = self.terminal_accesses(&ask.session, &params)?,
             Via::Permission => {
-                ask.accesses = self.permission_accesses(&ask.session, &params)?;
+                ask.accesses = self.permission_accesses(&ask.session, &params, permission)?;
                 ask.options = permission_options(&params)?;
             }
             Via::Fs | Via::Kernel | Via::Tool => {
@@ -172,10 +200,11 @@ impl Acp {
         Ok(accesses)
     }
 
-    fn permission_accesses(
+    fn permission_accesses<'a>(
         &self,
         session: &SessionId,
-        params: &Members<'_>,
+        params: &Members<'a>,
+        permission: &mut Option<Box<Permission<'a>>>,
     ) -> Result<Vec<Access>, Unclear> {
         let call = match Subject::of(params)? {
             Subject::Call(call) => call,
@@ -190,7 +219,9 @@ impl Acp {
         let mut call: Call = known.cloned().unwrap_or_default();
         let cwd = self.sessions.cwd(session);
         call.absorb(&fields, cwd, &*self.workspace);
-        call.accesses(cwd, &*self.workspace).ok_or("its tool call cannot be read for certain")
+        let accesses = call.accesses(cwd, &*self.workspace);
+        *permission = Some(Box::new(Permission { fields, call }));
+        accesses.ok_or("its tool call cannot be read for certain")
     }
 
     /// The absolute path of a parameter; None if it is left out.

@@ -10,8 +10,9 @@ use agent_client_protocol_schema::v1::{CompactionStatus, CompactionUpdate};
 use serde_json::value::RawValue;
 
 use super::Acp;
-use super::call::Touched;
+use super::call::{Call, Touched};
 use super::frame::Frame;
+use super::gate::Permission;
 use super::models::Choice;
 use super::pending::{Asked, OfAgent, OfClient};
 use super::running::runs;
@@ -27,14 +28,16 @@ use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, fold
 impl Acp {
     pub(super) fn message(&mut self, direction: Direction, raw: &str, told: &mut Vec<Activity>) {
         if let Some(frame) = Frame::of(raw) {
-            self.framed(direction, &frame, told);
+            self.framed(direction, &frame, None, told);
         }
     }
 
+    /// `permission` is what was read of it already, if it asks for one.
     pub(super) fn framed(
         &mut self,
         direction: Direction,
         frame: &Frame<'_>,
+        permission: Option<Box<Permission<'_>>>,
         told: &mut Vec<Activity>,
     ) {
         match (direction, frame.method()) {
@@ -43,7 +46,9 @@ impl Acp {
                 let _ = frame.id.and_then(|id| self.asked.answered(id));
                 self.client_answers(frame, told);
             }
-            (Direction::ToClient, Some(method)) => self.agent_asks(&method, frame, told),
+            (Direction::ToClient, Some(method)) => {
+                self.agent_asks(&method, frame, permission, told);
+            }
             (Direction::ToClient, None) => self.agent_answers(frame, told),
         }
     }
@@ -162,7 +167,13 @@ impl Acp {
         self.tell_model(session, result, told);
     }
 
-    fn agent_asks(&mut self, method: &str, frame: &Frame<'_>, told: &mut Vec<Activity>) {
+    fn agent_asks(
+        &mut self,
+        method: &str,
+        frame: &Frame<'_>,
+        permission: Option<Box<Permission<'_>>>,
+        told: &mut Vec<Activity>,
+    ) {
         let Some(params) = Members::of(frame.params()) else { return };
         if method == "$/cancel_request" {
             if let Some(id) = params.get("requestId") {
@@ -181,10 +192,13 @@ impl Acp {
         match method {
             "session/update" => self.update(&session, &params, frame, told),
             "session/request_permission" => {
-                if let Ok(Subject::Call(call)) = Subject::of(&params)
+                if let Some(permission) = permission {
+                    let Permission { fields, call } = *permission;
+                    self.call(&session, &fields, Some(call), told);
+                } else if let Ok(Subject::Call(call)) = Subject::of(&params)
                     && let Some(fields) = Fields::of(&call, Origin::Permission)
                 {
-                    self.call(&session, &fields, told);
+                    self.call(&session, &fields, None, told);
                 }
             }
             "fs/read_text_file" | "fs/write_text_file" => {
@@ -263,11 +277,18 @@ impl Acp {
             _ => return,
         };
         if let Some(fields) = Fields::of(&update, origin) {
-            self.call(session, &fields, told);
+            self.call(session, &fields, None, told);
         }
     }
 
-    pub(super) fn call(&mut self, id: &SessionId, fields: &Fields<'_>, told: &mut Vec<Activity>) {
+    /// `absorbed` is the call with these fields taken over, if that was done already.
+    pub(super) fn call(
+        &mut self,
+        id: &SessionId,
+        fields: &Fields<'_>,
+        absorbed: Option<Call>,
+        told: &mut Vec<Activity>,
+    ) {
         if fields.id.len() > LONGEST_ID {
             return;
         }
@@ -276,7 +297,10 @@ impl Acp {
         let cwd = session.cwd.clone();
         let replayed = session.replays();
         let call = session.remember_call(&fields.id);
-        call.absorb(fields, &cwd, workspace);
+        match absorbed {
+            Some(absorbed) => *call = absorbed,
+            None => call.absorb(fields, &cwd, workspace),
+        }
         if !replayed {
             call.absorb_lines(fields, &cwd, workspace);
         }

@@ -122,7 +122,7 @@ impl Acp {
             input: (!members.is_empty()).then_some(&input),
             ..Fields::none(id, Origin::Call)
         };
-        self.call(session, &fields, told);
+        self.call(session, &fields, None, told);
     }
 
     fn terminal_exited(&mut self, session: &SessionId, id: &str) {

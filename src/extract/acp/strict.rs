@@ -10,6 +10,9 @@ use serde_json::value::RawValue;
 
 use crate::extract::json::{key, string_end};
 
+/// Names that most requests have at once, and objects within objects.
+const MOST: usize = 32;
+
 /// Folds a name as the most forgiving reader would: by Unicode case, and cut at a NUL, where
 /// a C string ends. What then differs in nothing but ASCII case may be taken for the same name; nearly
 /// all names differ in no more, and stay as they are.
@@ -35,9 +38,9 @@ pub(crate) fn has_doubles(value: &RawValue) -> bool {
     let text = value.get();
     let bytes = text.as_bytes();
     // Those of all objects that are open.
-    let mut names: Vec<Cow<'_, str>> = Vec::new();
+    let mut names: Vec<Cow<'_, str>> = Vec::with_capacity(MOST);
     // Where the names of each object that is open begin; None for an array.
-    let mut open: Vec<Option<usize>> = Vec::new();
+    let mut open: Vec<Option<usize>> = Vec::with_capacity(MOST);
     let mut name_next = false;
     let mut at = 0;
     while at < bytes.len() {

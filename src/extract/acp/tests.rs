@@ -31,11 +31,15 @@ fn acp() -> Acp {
     Acp::new(Arc::new(Sample::new(&files)), PathBuf::from("/w"))
 }
 
-/// Gates and observes a line of the agent, and says what came of it.
+/// Gates and observes a line of the agent, and says what came of it. All that is asked for passes.
 fn take_in(acp: &mut Acp, line: &[u8]) -> String {
-    let mut told = Vec::new();
-    let gate = acp.gate_and_observe(line, &mut told);
-    format!("{gate:?} {told:?}")
+    let (mut asked, mut told) = (Gate::Pass, Vec::new());
+    let mut passes = |gate| {
+        asked = gate;
+        matches!(asked, Gate::Ask(_))
+    };
+    acp.gate_and_observe(line, &mut passes, &mut told);
+    format!("{asked:?} {told:?}")
 }
 
 /// The same, one after the other and with nothing known by sight.
@@ -43,7 +47,7 @@ fn take_in_slowly(acp: &mut Acp, line: &[u8]) -> String {
     let mut told = Vec::new();
     acp.chunks = super::chunks::Chunks::default();
     let gate = acp.gate(line);
-    if matches!(gate, Gate::Pass) {
+    if matches!(gate, Gate::Pass | Gate::Ask(_)) {
         acp.observe(Direction::ToClient, line, &mut told);
     }
     format!("{gate:?} {told:?}")

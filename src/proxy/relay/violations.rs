@@ -101,13 +101,6 @@ where
         }
         Ok(())
     }
-
-    /// Whether this asks for a permission in a turn that was cancelled here, which its client would
-    /// still give.
-    pub(super) fn is_cut(&self, ask: &Ask) -> bool {
-        let turn = self.turns.running.get(&ask.session);
-        ask.via == Via::Permission && turn.is_some_and(|turn| turn.cut)
-    }
 }
 
 impl Turns {
@@ -130,6 +123,13 @@ impl Turns {
         if let Some(turn) = self.running.get_mut(session) {
             turn.cut = true;
         }
+    }
+
+    /// Whether this asks for a permission in a turn that was cancelled here, which its client would
+    /// still give.
+    pub(super) fn is_cut(&self, ask: &Ask) -> bool {
+        let turn = self.running.get(&ask.session);
+        ask.via == Via::Permission && turn.is_some_and(|turn| turn.cut)
     }
 
     fn number(&self, session: &SessionId) -> Option<u64> {

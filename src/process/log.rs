@@ -17,8 +17,10 @@ use crate::model::AgentId;
 const LONGEST_LINE: usize = 64 * 1024;
 /// A file that would grow past this becomes `NAME.1`, in place of the one before it.
 const LARGEST_FILE: u64 = 10 * 1024 * 1024;
-/// How many lines are kept for the reason of an error; older ones are let go.
+/// How many lines are kept for the reason of an error, and characters of all together, so that
+/// it can be read where it is shown; older ones are let go. All of them are in the file.
 const KEPT_LINES: usize = 20;
+const KEPT_CHARACTERS: usize = 1_000;
 /// A kept line is cut to this many characters.
 const KEPT_WIDTH: usize = 500;
 /// How much is still read after the agent's end, from descendants that go on writing.
@@ -48,8 +50,8 @@ impl StderrLog {
     }
 
     /// To be called once the agent has ended: takes what is still in the pipe, without waiting
-    /// for descendants that hold it open, and returns the last lines, without colours and other
-    /// controls.
+    /// for descendants that hold it open, and returns the last lines that say something, without
+    /// colours, frames and other controls.
     pub async fn tail(self) -> Vec<String> {
         self.agent_ended.cancel();
         self.pump.await.map(Vec::from).unwrap_or_default()
@@ -117,21 +119,32 @@ impl Pump {
         for line in lines.strip_suffix(b"\n").unwrap_or(&lines).split(|&byte| byte == b'\n') {
             let line = readable(line);
             tracing::debug!(agent = %self.agent, stderr = line);
-            if self.kept.len() == KEPT_LINES {
-                self.kept.pop_front();
-            }
-            self.kept.push_back(line);
+            self.keep(line.split_whitespace().collect::<Vec<_>>().join(" "));
         }
         self.file.append(&lines).await;
     }
+
+    fn keep(&mut self, line: String) {
+        if line.is_empty() {
+            return;
+        }
+        self.kept.push_back(line);
+        let length = |kept: &VecDeque<String>| kept.iter().flat_map(|line| line.chars()).count();
+        while self.kept.len() > KEPT_LINES || length(&self.kept) > KEPT_CHARACTERS {
+            self.kept.pop_front();
+        }
+    }
 }
 
-/// A line as it can be shown anywhere: no escape sequences or controls, of bounded length.
+/// A line as it can be shown anywhere: no escape sequences or controls, no drawn frames, of bounded
+/// length.
 fn readable(line: &[u8]) -> String {
     // A character takes at most four bytes, and colours a few more.
     let line = &line[..line.len().min(KEPT_WIDTH * 8)];
     let text = anstream::adapter::strip_str(&String::from_utf8_lossy(line)).to_string();
-    text.chars().filter(|char| *char == '\t' || !char.is_control()).take(KEPT_WIDTH).collect()
+    let is_drawn = |char: &char| ('\u{2500}'..='\u{259f}').contains(char);
+    let is_said = |char: &char| (*char == '\t' || !char.is_control()) && !is_drawn(char);
+    text.chars().filter(is_said).take(KEPT_WIDTH).collect()
 }
 
 struct LogFile {

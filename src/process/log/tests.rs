@@ -20,7 +20,7 @@ async fn bytes_are_kept_in_the_file_and_lines_are_readable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("team/ui.log");
     let kept = log(&path, b"\x1b[31mred\x1b[0m\r\n\n\xff\xfe\nno end").await;
-    assert_eq!(kept, ["red", "", "\u{fffd}\u{fffd}", "no end"]);
+    assert_eq!(kept, ["red", "\u{fffd}\u{fffd}", "no end"]);
     let kept = log(&path, b"again\n").await;
     assert_eq!(kept, ["again"]);
     assert_eq!(std::fs::read(&path).unwrap(), b"\x1b[31mred\x1b[0m\r\n\n\xff\xfe\nno end\nagain\n");
@@ -39,6 +39,18 @@ async fn only_the_last_lines_are_kept_and_each_is_bounded() {
     assert_eq!(kept[KEPT_LINES - 2], "x".repeat(KEPT_WIDTH));
     assert_eq!(kept[KEPT_LINES - 1], "x".repeat(10));
     assert_eq!(std::fs::read(folder.path().join("ui.log")).unwrap().len(), bytes.len() + 1);
+}
+
+#[tokio::test]
+async fn what_a_traceback_ends_in_is_kept_without_its_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = format!("│ {:<70} │\n", "     722     os.mkdir(self, mode)").repeat(30);
+    let traceback = format!("╭{0}╮\n{source}╰{0}╯\nNo: '/w/.x'\n", "─".repeat(70));
+    let kept = log(&folder.path().join("ui.log"), traceback.as_bytes()).await;
+    assert_eq!(kept[KEPT_LINES - 2..], ["722 os.mkdir(self, mode)", "No: '/w/.x'"]);
+    let long = "wide ".repeat(90) + "\n";
+    let kept = log(&folder.path().join("ui.log"), long.repeat(9).as_bytes()).await;
+    assert_eq!(kept, [long.trim(), long.trim()]);
 }
 
 #[tokio::test]

@@ -90,6 +90,44 @@ const INPUTS: &[(&str, &str, &str)] = &[
         "1: search /w/core",
     ),
     (r#""kind":"search","rawInput":{"query":"x","directory":"/o"}"#, "", "1: search /o"),
+    // Cline, as it asks.
+    (
+        r#""kind":"read","rawInput":{"files":[{"path":"/w/README.md","start_line":2,"end_line":3},{"path":"/o/x","start_line":null,"end_line":null}]}"#,
+        "read /o/x, read README.md",
+        "1: read /o/x, read /w/README.md",
+    ),
+    (r#""kind":"search","rawInput":{"queries":["three"]}"#, "", "1: search /w"),
+    (
+        r#""kind":"execute","rawInput":{"commands":["cat core/auth.rs | head -2","echo hi > /o/x"]}"#,
+        "read core/auth.rs, write /o/x",
+        "1: read /w/core/auth.rs, write /o/x",
+    ),
+    (
+        r#""kind":"other","rawInput":{"input":"*** Begin Patch\n*** Update File: core/auth.rs\n@@\n-x\n+z\n*** Add File: /o/c\n+added\n*** End Patch"}"#,
+        "write core/auth.rs, write /o/c",
+        "1: write /w/core/auth.rs, write /o/c",
+    ),
+    // Droid: its permissions hold the input as text once more.
+    (
+        r#""kind":"other","rawInput":{"input":"{\"input\": \"*** Begin Patch\\n*** Update File: core/auth.rs\\n@@\\n-x\\n+z\\n*** End Patch\"}"}"#,
+        "write core/auth.rs",
+        "1: write /w/core/auth.rs",
+    ),
+    (
+        r#""kind":"read","rawInput":{"file_path":"/w/README.md","offset":2,"limit":2},"locations":[{"path":"/w/README.md","line":0}]"#,
+        "read README.md",
+        "1: read /w/README.md",
+    ),
+    (
+        r#""kind":"execute","rawInput":{"summary":"Write the new file","command":"cat core/auth.rs > /o/n","timeout":20,"riskLevelReason":"writes","riskLevel":"low"}"#,
+        "write /o/n, read core/auth.rs",
+        "1: write /o/n, read /w/core/auth.rs",
+    ),
+    (
+        r#""kind":"other","rawInput":{"patterns":["**/*.txt"],"folder":"core"}"#,
+        "",
+        "1: search /w/core",
+    ),
     (
         r#""kind":"edit","rawInput":{"patch":"*** Begin Patch\n*** Update File: a.rs\n*** Move to: /o/b.rs\n*** End Patch"}"#,
         "write a.rs, write /o/b.rs",

@@ -119,13 +119,15 @@ impl Pump {
         for line in lines.strip_suffix(b"\n").unwrap_or(&lines).split(|&byte| byte == b'\n') {
             let line = readable(line);
             tracing::debug!(agent = %self.agent, stderr = line);
-            self.keep(line.split_whitespace().collect::<Vec<_>>().join(" "));
+            self.keep(line);
         }
         self.file.append(&lines).await;
     }
 
     fn keep(&mut self, line: String) {
-        if line.is_empty() {
+        // Where in the program it was is of use to nobody but who wrote it.
+        let is_frame = line.starts_with("at ");
+        if line.is_empty() || is_frame {
             return;
         }
         self.kept.push_back(line);
@@ -136,15 +138,17 @@ impl Pump {
     }
 }
 
-/// A line as it can be shown anywhere: no escape sequences or controls, no drawn frames, of bounded
-/// length.
+/// A line as it can be shown anywhere: no escape sequences or controls, no drawn frames, no more space
+/// than is needed, of bounded length.
 fn readable(line: &[u8]) -> String {
     // A character takes at most four bytes, and colours a few more.
     let line = &line[..line.len().min(KEPT_WIDTH * 8)];
     let text = anstream::adapter::strip_str(&String::from_utf8_lossy(line)).to_string();
     let is_drawn = |char: &char| ('\u{2500}'..='\u{259f}').contains(char);
     let is_said = |char: &char| (*char == '\t' || !char.is_control()) && !is_drawn(char);
-    text.chars().filter(is_said).take(KEPT_WIDTH).collect()
+    let said: String = text.chars().filter(is_said).collect();
+    let words: Vec<_> = said.split_whitespace().collect();
+    words.join(" ").chars().take(KEPT_WIDTH).collect()
 }
 
 struct LogFile {

@@ -48,6 +48,11 @@ async fn what_a_traceback_ends_in_is_kept_without_its_frame() {
     let traceback = format!("╭{0}╮\n{source}╰{0}╯\nNo: '/w/.x'\n", "─".repeat(70));
     let kept = log(&folder.path().join("ui.log"), traceback.as_bytes()).await;
     assert_eq!(kept[KEPT_LINES - 2..], ["722 os.mkdir(self, mode)", "No: '/w/.x'"]);
+    let frame =
+        format!("    at run (file:///usr/lib/node_modules/{}/cli.js:1:2)\n", "agent/".repeat(15));
+    let thrown = format!("{}Error: no key\n{}\nNode.js v22\n", " ".repeat(600), frame.repeat(19));
+    let kept = log(&folder.path().join("ui.log"), thrown.as_bytes()).await;
+    assert_eq!(kept, ["Error: no key", "Node.js v22"]);
     let long = "wide ".repeat(90) + "\n";
     let kept = log(&folder.path().join("ui.log"), long.repeat(9).as_bytes()).await;
     assert_eq!(kept, [long.trim(), long.trim()]);

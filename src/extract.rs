@@ -44,8 +44,8 @@ pub trait Extractor: Send {
     /// of the agent only.
     fn gate(&mut self, line: &[u8]) -> Gate;
 
-    /// Gates a line, and observes it if it asks for nothing, or if `passes` lets pass what it asks
-    /// for: the same as one after the other, for those who can do both at one reading.
+    /// Gates a line, and observes it if it asks for nothing, or if `passes`, which is asked of all
+    /// else, lets it pass: the same as one after the other, for those who can do both at one reading.
     fn gate_and_observe(
         &mut self,
         line: &[u8],

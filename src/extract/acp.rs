@@ -112,11 +112,11 @@ impl Extractor for Acp {
         if self.observe_chunk(line, told) {
             return;
         }
-        let Judged { gate, frame, permission } = self.judge(line);
+        let Judged { gate, frame, request } = self.judge(line);
         if (matches!(gate, Gate::Pass) || passes(gate))
             && let Some(frame) = &frame
         {
-            self.framed(Direction::ToClient, frame, permission, told);
+            self.framed(Direction::ToClient, frame, request, told);
         }
     }
 

@@ -257,7 +257,9 @@ where
         let mut kept_back = None;
         let mut passes = |asked| {
             let verdict = match (asked, &gate) {
+                (Gate::Pass, _) => return true,
                 (Gate::Ambiguous { why, replies }, _) => Verdict::Drop { why, replies },
+                (Gate::Ask(ask), None) => Verdict::Refuse(ask, Refusal::Cancelled),
                 (Gate::Ask(ask), Some(gatekeeping)) => {
                     let refused = turns.is_cut(&ask).then(|| ask.clone());
                     match (gatekeeping.judge(whole(), ask), refused) {
@@ -265,7 +267,6 @@ where
                         (verdict, _) => verdict,
                     }
                 }
-                (Gate::Pass, _) | (_, None) => return true,
             };
             let passes = matches!(verdict, Verdict::Pass(_));
             kept_back = (!passes).then(|| Box::new(verdict));

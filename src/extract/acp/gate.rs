@@ -58,6 +58,12 @@ pub(super) struct Judged<'a> {
     pub(super) gate: Gate,
     /// None if it is no message that can be read.
     pub(super) frame: Option<Frame<'a>>,
+    pub(super) request: Option<Request<'a>>,
+}
+
+/// What was read of a request that a zone judges.
+pub(super) struct Request<'a> {
+    pub(super) params: Members<'a>,
     pub(super) permission: Option<Box<Permission<'a>>>,
 }
 
@@ -70,7 +76,7 @@ pub(super) struct Permission<'a> {
 
 impl Acp {
     pub(super) fn judge<'a>(&self, line: &'a [u8]) -> Judged<'a> {
-        let unread = |gate| Judged { gate, frame: None, permission: None };
+        let unread = |gate| Judged { gate, frame: None, request: None };
         let line = line.trim_ascii();
         if line.is_empty() {
             return unread(Gate::Pass);
@@ -81,8 +87,8 @@ impl Acp {
         };
         let (marked, line) = (line, line.trim_start_matches(MARK));
         let frame = Frame::of(line);
-        let mut permission = None;
-        let gate = self.message_gate(line, frame.as_ref(), &mut permission);
+        let mut request = None;
+        let gate = self.message_gate(line, frame.as_ref(), &mut request);
         // Not every reader takes what begins so for JSON: only what asks for nothing may pass.
         if line.len() < marked.len() && !matches!(gate, Gate::Pass) {
             return unread(ambiguous("it begins with a byte order mark", line));
@@ -96,15 +102,15 @@ impl Acp {
                 }
             }
         }
-        Judged { gate, frame, permission }
+        Judged { gate, frame, request }
     }
 
-    /// Judges one JSON text, which has that frame. Leaves what it read of a permission.
+    /// Judges one JSON text, which has that frame. Leaves what it read of a request.
     fn message_gate<'a>(
         &self,
         line: &str,
         frame: Option<&Frame<'a>>,
-        permission: &mut Option<Box<Permission<'a>>>,
+        request: &mut Option<Request<'a>>,
     ) -> Gate {
         let Some(frame) = frame else {
             if !is_json(line) {
@@ -133,7 +139,7 @@ impl Acp {
         if method != *name {
             return ambiguous("its method is misspelt", line);
         }
-        match self.ask(name, *via, frame.params, permission) {
+        match self.ask(name, *via, frame.params, request) {
             Ok(ask) => Gate::Ask(Ask { id: frame.id.map(ToOwned::to_owned), ..ask }),
             Err(why) => ambiguous(why, line),
         }
@@ -144,7 +150,7 @@ impl Acp {
         method: &str,
         via: Via,
         params: Option<&'a RawValue>,
-        permission: &mut Option<Box<Permission<'a>>>,
+        request: &mut Option<Request<'a>>,
     ) -> Result<Ask, Unclear> {
         let params = params.ok_or("it has no parameters")?;
         if has_doubles(params) {
@@ -159,11 +165,12 @@ impl Acp {
             return Err("its session's id is too long");
         }
         let session = SessionId::new(&*session);
+        let mut permission = None;
         let mut ask = Ask { id: None, session, via, accesses: Vec::new(), options: Vec::new() };
         match via {
             Via::Terminal => ask.accesses = self.terminal_accesses(&ask.session, &params)?,
             Via::Permission => {
-                ask.accesses = self.permission_accesses(&ask.session, &params, permission)?;
+                ask.accesses = self.permission_accesses(&ask.session, &params, &mut permission)?;
                 ask.options = permission_options(&params)?;
             }
             Via::Fs | Via::Kernel | Via::Tool => {
@@ -173,6 +180,7 @@ impl Acp {
                 ask.accesses.push(Access { path, target: Target::File(action) });
             }
         }
+        *request = Some(Request { params, permission });
         Ok(ask)
     }
 

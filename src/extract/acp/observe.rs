@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::Acp;
 use super::call::{Call, Touched};
 use super::frame::Frame;
-use super::gate::Permission;
+use super::gate::{Permission, Request};
 use super::models::Choice;
 use super::pending::{Asked, OfAgent, OfClient};
 use super::running::runs;
@@ -32,12 +32,12 @@ impl Acp {
         }
     }
 
-    /// `permission` is what was read of it already, if it asks for one.
+    /// `request` is what was read of it already, if a zone judges it.
     pub(super) fn framed(
         &mut self,
         direction: Direction,
         frame: &Frame<'_>,
-        permission: Option<Box<Permission<'_>>>,
+        request: Option<Request<'_>>,
         told: &mut Vec<Activity>,
     ) {
         match (direction, frame.method()) {
@@ -47,7 +47,7 @@ impl Acp {
                 self.client_answers(frame, told);
             }
             (Direction::ToClient, Some(method)) => {
-                self.agent_asks(&method, frame, permission, told);
+                self.agent_asks(&method, frame, request, told);
             }
             (Direction::ToClient, None) => self.agent_answers(frame, told),
         }
@@ -171,10 +171,11 @@ impl Acp {
         &mut self,
         method: &str,
         frame: &Frame<'_>,
-        permission: Option<Box<Permission<'_>>>,
+        request: Option<Request<'_>>,
         told: &mut Vec<Activity>,
     ) {
-        let Some(params) = Members::of(frame.params()) else { return };
+        let read = || Some(Request { params: Members::of(frame.params())?, permission: None });
+        let Some(Request { params, permission }) = request.or_else(read) else { return };
         if method == "$/cancel_request" {
             if let Some(id) = params.get("requestId") {
                 // The request's id is all that it names.
@@ -185,7 +186,8 @@ impl Acp {
         }
         let session = session_of(&params);
         if let Some(id) = frame.id {
-            let permission = (method == "session/request_permission").then(|| id.to_owned());
+            let is_permission = method == "session/request_permission";
+            let permission = is_permission.then(|| id.to_owned());
             self.asked.ask(id, Asked { session: session.clone(), permission });
         }
         let Some(session) = session else { return };

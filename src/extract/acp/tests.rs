@@ -31,23 +31,23 @@ fn acp() -> Acp {
     Acp::new(Arc::new(Sample::new(&files)), PathBuf::from("/w"))
 }
 
-/// Gates and observes a line of the agent, and says what came of it. All that is asked for passes.
-fn take_in(acp: &mut Acp, line: &[u8]) -> String {
+/// Gates and observes a line of the agent, and says what came of it.
+fn take_in(acp: &mut Acp, line: &[u8], is_allowed: bool) -> String {
     let (mut asked, mut told) = (Gate::Pass, Vec::new());
     let mut passes = |gate| {
         asked = gate;
-        matches!(asked, Gate::Ask(_))
+        is_allowed && matches!(asked, Gate::Ask(_))
     };
     acp.gate_and_observe(line, &mut passes, &mut told);
     format!("{asked:?} {told:?}")
 }
 
 /// The same, one after the other and with nothing known by sight.
-fn take_in_slowly(acp: &mut Acp, line: &[u8]) -> String {
+fn take_in_slowly(acp: &mut Acp, line: &[u8], is_allowed: bool) -> String {
     let mut told = Vec::new();
     acp.chunks = super::chunks::Chunks::default();
     let gate = acp.gate(line);
-    if matches!(gate, Gate::Pass | Gate::Ask(_)) {
+    if matches!(gate, Gate::Pass) || is_allowed && matches!(gate, Gate::Ask(_)) {
         acp.observe(Direction::ToClient, line, &mut told);
     }
     format!("{gate:?} {told:?}")

@@ -149,6 +149,33 @@ fn message() -> impl Strategy<Value = String> {
     })
 }
 
+/// A message about one of two tool calls.
+fn about_a_call() -> impl Strategy<Value = String> {
+    let says = prop::sample::select(vec![
+        r#""kind":"edit","rawInput":{"path":"/w/ui/app.tsx"}"#,
+        r#""kind":"read","locations":[{"path":"/w/core/db.py"}]"#,
+        r#""kind":"execute","rawInput":{"command":"cat README.md > sub/x.rs"}"#,
+        r#""title":"`cat core/auth.rs`""#,
+        r#""status":"completed""#,
+        r#""status":"failed""#,
+    ]);
+    (says, any::<bool>(), 0..3).prop_map(|(says, first, what)| {
+        let call = format!(r#""toolCallId":"{}",{says}"#, u8::from(first));
+        let update = |name: &str| {
+            let update = format!(r#"{{"sessionUpdate":"{name}",{call}}}"#);
+            let params = format!(r#"{{"sessionId":"s","update":{update}}}"#);
+            format!(r#"{{"jsonrpc":"2.0","method":"session/update","params":{params}}}"#)
+        };
+        match what {
+            0 => update("tool_call"),
+            1 => update("tool_call_update"),
+            _ => format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{{"sessionId":"s","toolCall":{{{call}}},"options":[]}}}}"#
+            ),
+        }
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
@@ -188,8 +215,21 @@ proptest! {
     fn what_is_known_by_sight_means_what_it_says(lines in prop::collection::vec(chunk(), 2..8)) {
         let (mut quick, mut slow) = (acp(), acp());
         for line in lines {
-            let (quick, slow) = (take_in(&mut quick, &line), take_in_slowly(&mut slow, &line));
+            let slow = take_in_slowly(&mut slow, &line, true);
+            let quick = take_in(&mut quick, &line, true);
             prop_assert_eq!(quick, slow, "{}", String::from_utf8_lossy(&line));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_back_tells_nothing(
+        lines in prop::collection::vec((about_a_call(), any::<bool>()), 1..8),
+    ) {
+        let (mut quick, mut slow) = (acp(), acp());
+        for (line, is_allowed) in lines {
+            let slow = take_in_slowly(&mut slow, line.as_bytes(), is_allowed);
+            let quick = take_in(&mut quick, line.as_bytes(), is_allowed);
+            prop_assert_eq!(quick, slow, "{}", line);
         }
     }
 
@@ -197,7 +237,8 @@ proptest! {
     fn one_reading_tells_what_two_tell(
         line in prop_oneof![message().prop_map(String::into_bytes), line_bytes()],
     ) {
-        prop_assert_eq!(take_in(&mut acp(), &line), take_in_slowly(&mut acp(), &line));
+        let slow = take_in_slowly(&mut acp(), &line, true);
+        prop_assert_eq!(take_in(&mut acp(), &line, true), slow);
     }
 
     #[test]

@@ -78,8 +78,8 @@ impl SnapshotArgs {
             true
         });
         bar.clear();
-        let (graph, work) = scanned.map_err(|error| Failure::Usage(unreadable(&root, &error)))?;
-        let snapshot = graph.snapshot();
+        let (graph, snapshot, work) =
+            scanned.map_err(|error| Failure::Usage(unreadable(&root, &error)))?;
         let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         self.format.write(&snapshot, &mut stdout).and_then(|()| stdout.flush()).map_err(failure)?;
         if self.stats {

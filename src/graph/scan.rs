@@ -10,6 +10,7 @@ use super::cache::{self, Cache, Kept};
 use super::facts::{Facts, Language};
 use super::parse::Parser;
 use super::recent::Recent;
+use super::snapshot::Snapshot;
 use super::tokens;
 use super::walk::{self, Content, Entry, Stamp};
 use super::whole::{Files, Graph};
@@ -50,11 +51,16 @@ struct Done {
 /// Is told now and then how many files of how many are done, and says whether to go on.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) -> bool + Sync);
 
-/// Scans a workspace.
-pub fn scan(root: &Path, settings: &Settings, progress: Progress<'_>) -> io::Result<(Graph, Work)> {
+/// Scans a workspace: its graph, all of that as users see it, and what it took.
+pub fn scan(
+    root: &Path,
+    settings: &Settings,
+    progress: Progress<'_>,
+) -> io::Result<(Graph, Snapshot, Work)> {
     let entries = walk::list(root, settings.jobs.max(1), None)?.files;
     let (files, work) = read(root, &entries, settings, progress);
-    Ok((Graph::new(files, settings.jobs), work))
+    let (graph, snapshot) = Graph::new(files, settings.jobs);
+    Ok((graph, snapshot, work))
 }
 
 /// Reads files of a workspace: all that it has, if there is a cache, which keeps what these say and

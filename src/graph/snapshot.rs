@@ -49,6 +49,27 @@ impl Node {
     }
 }
 
+/// The nodes of files by their paths, and those of the folders that they are in.
+pub(super) fn all_nodes(files: &BTreeMap<Arc<str>, Arc<Facts>>) -> BTreeMap<Arc<str>, Node> {
+    let mut all = Vec::new();
+    let mut last = "";
+    for (path, facts) in files {
+        for folder in folders(path) {
+            // Of files beside each other, the folders are those of the one before.
+            if last.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')) {
+                break;
+            }
+            all.push((folder.into(), Node::folder()));
+        }
+        let start = all.len();
+        all.extend(nodes(path, facts));
+        // What is in order but for a few is put in order at little cost.
+        all[start..].sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        last = path;
+    }
+    all.into_iter().collect()
+}
+
 /// The nodes of a file: itself, then its symbols in their order.
 pub(super) fn nodes(path: &Arc<str>, facts: &Facts) -> Vec<(Arc<str>, Node)> {
     let mut nodes = Vec::with_capacity(facts.symbols.len() + 1);

@@ -53,13 +53,20 @@ impl Graph {
         file.into_iter().chain(inside)
     }
 
-    /// The graph of files; `jobs` threads work at it.
-    pub fn new(files: Files, jobs: usize) -> Self {
-        let mut graph = Self::default();
-        let changes = files.iter().map(|(path, facts)| (&**path, facts.as_deref()));
-        graph.calls.update(changes, jobs);
-        graph.files = files.into_iter().filter_map(|(path, facts)| Some((path, facts?))).collect();
-        graph
+    /// The graph of files, and all of it as users see it; `jobs` threads work at it.
+    pub fn new(files: Files, jobs: usize) -> (Self, Snapshot) {
+        let files = files.into_iter().filter_map(|(path, facts)| Some((path, facts?))).collect();
+        let mut graph = Self { files, calls: Calls::default() };
+        let Self { files, calls } = &mut graph;
+        let nodes = std::thread::scope(|scope| {
+            // Most of the time, one thread alone works at the calls.
+            let beside = (jobs > 1).then(|| scope.spawn(|| snapshot::all_nodes(files)));
+            calls.update(files.iter().map(|(path, facts)| (&**path, Some(&**facts))), jobs);
+            beside.and_then(|nodes| nodes.join().ok())
+        });
+        let nodes = nodes.unwrap_or_else(|| snapshot::all_nodes(&graph.files));
+        let snapshot = graph.shown(nodes);
+        (graph, snapshot)
     }
 
     /// Takes in files, also such as are as they were; returns what that changed. `jobs` threads work
@@ -91,24 +98,12 @@ impl Graph {
     }
 
     pub fn snapshot(&self) -> Snapshot {
-        let mut nodes = Vec::new();
-        let mut last = "";
-        for (path, facts) in &self.files {
-            for folder in snapshot::folders(path) {
-                // Of files beside each other, the folders are those of the one before.
-                if last.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')) {
-                    break;
-                }
-                nodes.push((folder.into(), Node::folder()));
-            }
-            let start = nodes.len();
-            nodes.extend(snapshot::nodes(path, facts));
-            // What is in order but for a few is put in order at little cost.
-            nodes[start..].sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-            last = path;
-        }
+        self.shown(snapshot::all_nodes(&self.files))
+    }
+
+    fn shown(&self, nodes: BTreeMap<Arc<str>, Node>) -> Snapshot {
         let edges: Vec<_> = self.calls.edges().collect();
-        Snapshot { seq: 0, nodes: nodes.into_iter().collect(), calls: self.named(&edges) }
+        Snapshot { seq: 0, nodes, calls: self.named(&edges) }
     }
 
     /// How many calls were resolved by which rule.

@@ -19,8 +19,9 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
 
 fn scanned(root: &Path, tokens: bool, cache: Option<&Path>) -> (Snapshot, Work) {
     let settings = Settings { jobs: 2, tokens, cache: cache.map(Path::to_owned) };
-    let (graph, work) = scan(root, &settings, &|_, _| true).unwrap();
-    (graph.snapshot(), work)
+    let (graph, snapshot, work) = scan(root, &settings, &|_, _| true).unwrap();
+    assert_eq!(snapshot, graph.snapshot());
+    (snapshot, work)
 }
 
 fn ids(snapshot: &Snapshot) -> Vec<&str> {
@@ -159,8 +160,7 @@ fn a_change_tells_what_it_changes() {
         ("docs/b.txt", "b\n"),
     ]);
     let settings = Settings { jobs: 1, tokens: false, cache: None };
-    let (mut graph, _) = scan(root.path(), &settings, &|_, _| true).unwrap();
-    let mut before = graph.snapshot();
+    let (mut graph, mut before, _) = scan(root.path(), &settings, &|_, _| true).unwrap();
     let mut parser = Parser::new();
     let text = b"def outer():\n    other()\n\ndef other():\n    pass\n";
     let facts = parser.facts(Language::of(Path::new("a.py")), text);

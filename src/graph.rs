@@ -7,6 +7,7 @@ mod cache;
 mod calls;
 mod facts;
 mod languages;
+mod manifest;
 mod parse;
 mod query;
 mod recent;

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::Facts;
 use super::languages;
+use super::manifest;
 use super::walk::{self, Entry, Stamp};
 
 /// Bytes of all packs together; past them those that were not used for longest are removed.
@@ -24,11 +25,11 @@ const MOST: u64 = 512 << 20;
 const LARGEST: u64 = 256 << 20;
 
 /// Changed whenever what is kept means something else.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 const MAGIC: &[u8; 8] = b"eisengr1";
 
-/// The hash of a file's content and language.
+/// The hash of a file's content and of what it is read as.
 pub(super) type Key = [u8; 16];
 
 /// What an earlier scan left, and where this one's will be kept.
@@ -164,8 +165,12 @@ impl Cache {
 /// The key of a content as a file of this name has it.
 pub(super) fn key(entry: &Entry, text: &[u8]) -> Key {
     let mut hasher = blake3::Hasher::new();
-    let language = super::Language::of(&entry.path).map_or("", super::Language::name);
-    hasher.update(language.as_bytes()).update(&[0]).update(text);
+    let read_as = match super::Language::of(&entry.path) {
+        Some(language) => language.name(),
+        None if manifest::is_one(&entry.path) => manifest::FILE,
+        None => "",
+    };
+    hasher.update(read_as.as_bytes()).update(&[0]).update(text);
     let mut key = Key::default();
     key.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
     key

@@ -36,6 +36,8 @@ pub struct Facts {
     pub lines: u32,
     /// None where they are not counted.
     pub tokens: Option<u32>,
+    /// What a manifest has code call the library of its package.
+    pub package: Option<Box<str>>,
     /// In order of appearance, what holds others before what it holds.
     pub symbols: Vec<Symbol>,
     /// In order of appearance.

@@ -150,6 +150,7 @@ pub(super) fn read(language: Language, text: &[u8], tree: &Tree) -> Option<Facts
         language: Some(language),
         lines: count_lines(text),
         tokens: None,
+        package: None,
         symbols,
         calls,
         imports,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::cache::{self, Cache, Kept};
 use super::facts::{Facts, Language};
+use super::manifest;
 use super::parse::Parser;
 use super::recent::Recent;
 use super::snapshot::Snapshot;
@@ -129,6 +130,7 @@ pub fn reread(
         let (text, _) = content(entry, &mut buffer)?;
         let Some(text) = text else { return Some(no_text()) };
         let mut facts = recent.facts(&entry.id, Language::of(&entry.path), text);
+        facts.package = manifest::package(&entry.path, text);
         if tokens {
             tokens::count(text, &mut facts);
         }
@@ -177,6 +179,7 @@ fn one(
         return Some(Done { id, stamp, kept: kept.clone(), bytes, parsed: false });
     }
     let mut facts = parser.facts(Language::of(&entry.path), text);
+    facts.package = manifest::package(&entry.path, text);
     if tokens {
         tokens::count(text, &mut facts);
     }

@@ -53,6 +53,8 @@ pub(super) struct File {
     pub(super) folder: Name,
     pub(super) family: Option<Family>,
     pub(super) is_test: bool,
+    /// The library of the package whose manifest it is.
+    pub(super) package: Option<Name>,
     pub(super) end: End,
     pub(super) symbols: Vec<Symbol>,
     /// The symbols by their names.
@@ -116,8 +118,8 @@ pub(super) struct Index {
     /// What is out of use since the last [`Index::settle`], and what can be used again.
     left: Vec<End>,
     free: Vec<End>,
-    /// The libraries of the workspace, by the names that Rust has for them.
-    pub(super) crates: FxHashMap<Name, Vec<FileId>>,
+    /// The manifests of the workspace, by the names of their packages' libraries.
+    pub(super) packages: FxHashMap<Name, Vec<FileId>>,
     touched: Touched,
 }
 
@@ -183,6 +185,7 @@ impl Index {
             folder,
             family,
             is_test: common::is_test(path),
+            package: facts.package.as_ref().map(|name| self.names.add(name)),
             end,
             symbols,
             named: Vec::new(),
@@ -254,16 +257,17 @@ impl Index {
             if let Some(files) = self.stems.get_mut(stem(path)) {
                 files.retain(|other| *other != id);
             }
-            if path.ends_with("lib.rs") {
-                for files in self.crates.values_mut() {
-                    files.retain(|other| *other != id);
-                }
+            if let Some(manifests) = file.package.and_then(|name| self.packages.get_mut(&name)) {
+                manifests.retain(|other| *other != id);
             }
         }
         (id, file)
     }
 
     fn register(&mut self, id: FileId, file: &File) {
+        if let Some(name) = file.package {
+            self.packages.entry(name).or_default().push(id);
+        }
         let Some(family) = file.family else { return };
         // The package that a file of Python stands in, and what is looked for in a script beside
         // what it is asked for.
@@ -288,12 +292,6 @@ impl Index {
             }
         }
         self.stems.entry(stem(&file.path).into()).or_default().push(id);
-        if family == Family::Rust
-            && let Some(name) = crate_of(&file.path)
-        {
-            let name = self.names.add(&name);
-            self.crates.entry(name).or_default().push(id);
-        }
     }
 }
 
@@ -331,12 +329,4 @@ fn family(language: &'static str) -> Family {
 fn stem(path: &str) -> &str {
     let file = path.rfind('/').map_or(0, |slash| slash + 1);
     path[file..].rfind('.').map_or(path, |dot| &path[..file + dot])
-}
-
-/// Returns the name of the crate whose root the file is, as far as its path tells.
-pub(super) fn crate_of(path: &str) -> Option<String> {
-    let folder = path.strip_suffix("lib.rs")?.strip_suffix('/')?;
-    let folder = folder.strip_suffix("src").map_or(folder, |folder| folder.trim_end_matches('/'));
-    let name = folder.rsplit('/').next().filter(|name| !name.is_empty())?;
-    Some(name.replace('-', "_"))
 }

@@ -15,8 +15,9 @@ pub(super) struct Links<'i> {
     /// By the symbol in the file.
     declared: Known<(FileId, u32)>,
     parents: Known<FileId>,
-    libraries: Known<FileId>,
-    /// By the folder that a module is named in, and whether tests name it.
+    /// By the folder that a module is named in.
+    libraries: Known<(Name, Name)>,
+    /// By that, too, and whether tests name it.
     scripts: Known<(Name, Name, bool)>,
     packages: Known<(Name, Name, Option<Name>)>,
 }
@@ -79,10 +80,11 @@ impl<'i> Links<'i> {
         root
     }
 
-    /// The library beside the crate that a file belongs to.
-    pub(super) fn rust_library(&self, file: FileId) -> Option<FileId> {
-        let root = self.rust_root(file);
-        self.once(&self.libraries, root, |notes| self.index.rust_library(root, notes))
+    pub(super) fn rust_library(&self, from: FileId, name: Name) -> Option<FileId> {
+        let folder = self.index.file(from)?.folder;
+        self.once(&self.libraries, (folder, name), |notes| {
+            self.index.rust_library(from, name, notes)
+        })
     }
 
     pub(super) fn script_module(&self, from: FileId, module: Name) -> Option<FileId> {

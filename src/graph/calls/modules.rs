@@ -1,9 +1,11 @@
-//! Which file a module is, by paths alone, as each language finds it. Knows nothing of what stands
-//! in the files.
+//! Which file a module is, by paths and the names of packages, as each language finds it. Knows
+//! nothing else of what stands in the files.
 
 use super::common;
 use super::index::{Family, FileId, Index};
+use super::names::Name;
 use super::questions::{Notes, Question};
+use crate::graph::manifest;
 
 /// Where the sources of a package lie, below the folder that holds it.
 const SOURCES: [&str; 4] = ["", "src", "lib", "python"];
@@ -47,17 +49,25 @@ impl Index {
         }
     }
 
-    /// Returns the library of the package that a test, an example or a program belongs to.
-    pub(super) fn rust_library(&self, root: FileId, notes: &Notes) -> Option<FileId> {
-        let path = &self.file(root)?.path;
-        let mut folder = split(path).0;
-        loop {
-            let library = self.first(&[&join(folder, "src/lib")], Family::Rust, notes);
-            if library.is_some() || folder.is_empty() {
-                return library.filter(|library| *library != root);
+    /// Returns the library of a name: that of the package that the file lies in, or the only one.
+    pub(super) fn rust_library(&self, from: FileId, name: Name, notes: &Notes) -> Option<FileId> {
+        notes.add(Question::Library(name));
+        let manifests = self.packages.get(&name)?;
+        let folder = |id: &FileId| self.file(*id).map(|file| split(&file.path).0);
+        let mut above = split(&self.file(from)?.path).0;
+        let own = loop {
+            let manifest = self.id(&join(above, manifest::FILE)).and_then(|id| self.file(id));
+            if manifest.is_some_and(|manifest| manifest.package == Some(name)) {
+                break Some(above);
             }
-            folder = split_folder(folder).0;
-        }
+            if above.is_empty() {
+                break None;
+            }
+            above = split_folder(above).0;
+        };
+        let only = || manifests.first().filter(|_| manifests.len() == 1).and_then(folder);
+        let folder = own.or_else(only)?;
+        self.first(&[join(folder, "src/lib"), join(folder, "lib")], Family::Rust, notes)
     }
 
     /// Returns the file of a module that is written `a.b`, `.a` or `..`.

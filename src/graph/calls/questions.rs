@@ -15,7 +15,7 @@ use super::names::{Name, number};
 pub(super) enum Question<'a> {
     /// Which files are at a path that is written without an extension?
     At(&'a str),
-    /// Which libraries have a name?
+    /// Which packages' libraries have a name?
     Library(Name),
     /// What has a name in a file, whatever holds it there, and what is brought in under it?
     Named(FileId, Name),

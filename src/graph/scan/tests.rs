@@ -129,6 +129,32 @@ fn what_is_kept_need_not_be_parsed_again() {
 }
 
 #[test]
+fn a_library_is_called_as_its_manifest_has_it() {
+    let manifest = "[package]\nname = \"town-hall\"\n";
+    let root = tree(&[
+        ("notes.txt", manifest),
+        ("Cargo.toml", manifest),
+        ("src/lib.rs", "pub mod time;\n"),
+        ("src/time.rs", "pub fn sleep() {}\n"),
+        ("src/main.rs", "fn main() { tokio::time::sleep() }\n"),
+        ("tests/all.rs", "fn all() { town_hall::time::sleep() }\n"),
+    ]);
+    let cache = tempfile::tempdir().unwrap();
+    let callers = || {
+        let (snapshot, _) = scanned(root.path(), false, Some(cache.path()));
+        let callers = snapshot.calls.iter().filter(|call| &*call.to == "src/time.rs::sleep");
+        callers.map(|call| call.from.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(callers(), ["tests/all.rs::all"]);
+    assert_eq!(callers(), ["tests/all.rs::all"]);
+    // What was kept of a text is not what it says as a manifest.
+    fs::remove_file(root.path().join("Cargo.toml")).unwrap();
+    assert!(callers().is_empty());
+    fs::rename(root.path().join("notes.txt"), root.path().join("Cargo.toml")).unwrap();
+    assert_eq!(callers(), ["tests/all.rs::all"]);
+}
+
+#[test]
 fn what_is_damaged_is_not_believed() {
     let root = tree(&[("a.rs", "fn a() {}\n")]);
     let cache = tempfile::tempdir().unwrap();
@@ -184,8 +210,12 @@ fn a_change_tells_what_it_changes() {
 
 #[test]
 fn what_changed_says_what_a_scan_of_it_says() {
-    let root =
-        tree(&[("a.py", "def a():\n    b()\n"), ("b.txt", "\0\n\n"), ("c.rs", "fn c() {}\n")]);
+    let root = tree(&[
+        ("a.py", "def a():\n    b()\n"),
+        ("b.txt", "\0\n\n"),
+        ("c.rs", "fn c() {}\n"),
+        ("Cargo.toml", "[package]\nname = \"town\"\n"),
+    ]);
     let listed = walk::list(root.path(), 1, None).unwrap().files;
     let mut recent = Recent::default();
     let mut check = || {
@@ -198,6 +228,7 @@ fn what_changed_says_what_a_scan_of_it_says() {
     check();
     fs::write(root.path().join("a.py"), "def a():\n    c()\n\ndef d():\n    pass\n").unwrap();
     fs::write(root.path().join("b.txt"), "one\ntwo\n").unwrap();
+    fs::write(root.path().join("Cargo.toml"), "[package]\nname = \"hall\"\n").unwrap();
     fs::remove_file(root.path().join("c.rs")).unwrap();
     check();
     assert!(reread(&listed, &mut recent, true, || false).is_empty());

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Definition, End, Family, File, FileId, Import, Index, MANY, Symbol, crate_of, stem};
+use super::{Definition, End, Family, File, FileId, Import, Index, MANY, Symbol, stem};
 use crate::graph::calls::common;
 use crate::graph::calls::names::Name;
 use crate::graph::calls::questions::{Question, Touched};
@@ -41,22 +41,11 @@ impl Index {
         touched.file(id);
         if !touched.is_everything() {
             let change = [before, self.file(id)];
-            self.touch_path(&mut touched, path, change);
+            touch_path(&mut touched, path, change);
             touch_imports(&mut touched, id, change);
             self.touch_symbols(&mut touched, id, change);
         }
         self.touched = touched;
-    }
-
-    fn touch_path(&self, touched: &mut Touched, path: &str, change: Change<'_>) {
-        let [before, now] = change.map(|file| file.and_then(|file| file.family));
-        if before == now {
-            return;
-        }
-        touched.question(Question::At(stem(path)));
-        if let Some(name) = crate_of(path).and_then(|name| self.names.find(&name)) {
-            touched.question(Question::Library(name));
-        }
     }
 
     fn touch_symbols(&self, touched: &mut Touched, id: FileId, change: Change<'_>) {
@@ -133,6 +122,18 @@ impl Index {
     fn method_of(&self, of: Of, class: Option<Name>) -> Question<'static> {
         let class = class.map_or("", |class| self.names.text(class));
         Question::MethodOf(of.family, of.name, common::ending(class))
+    }
+}
+
+fn touch_path(touched: &mut Touched, path: &str, change: Change<'_>) {
+    let [before, now] = change.map(|file| file.and_then(|file| file.family));
+    if before != now {
+        touched.question(Question::At(stem(path)));
+    }
+    let [before, now] = change.map(|file| file.and_then(|file| file.package));
+    if before != now {
+        let names = [before, now].into_iter().flatten();
+        names.for_each(|name| touched.question(Question::Library(name)));
     }
 }
 

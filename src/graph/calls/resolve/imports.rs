@@ -38,28 +38,11 @@ impl Resolver<'_> {
         if local != Target::Nowhere {
             return (local, rest);
         }
-        self.ask(Question::Library(*first));
-        match self.index.crates.get(first).map(Vec::as_slice) {
-            Some([library]) => return (Target::Module(*library), rest),
-            Some([_, _, ..]) => return (Target::Nowhere, rest),
-            _ => {}
+        if let Some(library) = self.links.rust_library(from, *first) {
+            return (Target::Module(library), rest);
         }
         if matches!(self.index.names.text(*first), "std" | "core" | "alloc") {
             return (Target::Outside, rest);
-        }
-        // The root's own folder has no name here. What a test or a program calls by another name
-        // than a known one may be the library beside it, if that has what is asked for.
-        if let Some((second, after)) = rest.split_first()
-            && let Some(library) = self.links.rust_library(from)
-        {
-            let found = self.member(library, *second, Want::Container, walk);
-            let is_name = after.is_empty() && skip.is_some_and(|import| !import.all);
-            match found {
-                Target::Nowhere => {}
-                // What can be called of that name goes before what has names of its own.
-                _ if is_name => return (Target::Module(library), rest),
-                _ => return (found, after),
-            }
         }
         (if skip.is_some() { Target::Outside } else { Target::Nowhere }, rest)
     }

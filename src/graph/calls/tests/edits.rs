@@ -129,12 +129,15 @@ fn a_method_and_its_overloads_are_one_until_another_comes() {
 fn a_library_is_known_by_its_name() {
     let mut world = Live::default();
     let till = "src/lib.rs\n  use shop open\n  run\n    > open\n";
-    assert!(world.update(till).is_empty());
-    let edge = "src/lib.rs::run -> shop/src/lib.rs::open";
-    assert_eq!(world.update("shop/src/lib.rs\n  open\n"), [format!("+ {edge}")]);
+    let shop = "crates/sale/src/lib.rs\n  open\n";
+    assert!(world.update(&format!("{till}{shop}crates/sale/Cargo.toml\n  sale\n")).is_empty());
+    let edge = "src/lib.rs::run -> crates/sale/src/lib.rs::open";
+    assert_eq!(world.update("crates/sale/Cargo.toml\n  shop\n"), [format!("+ {edge}")]);
+    assert_eq!(world.update("crates/sale/src/lib.rs\n  gone\n"), [format!("- {edge}")]);
+    assert_eq!(world.update(shop), [format!("+ {edge}")]);
     // It might be either.
-    assert_eq!(world.update("old/shop/lib.rs\n  open\n"), [format!("- {edge}")]);
-    assert_eq!(world.update("old/shop/lib.rs\n  gone\n"), [format!("+ {edge}")]);
+    assert_eq!(world.update("old/Cargo.toml\n  shop\n"), [format!("- {edge}")]);
+    assert_eq!(world.update("old/Cargo.toml\n  shops\n"), [format!("+ {edge}")]);
 }
 
 #[test]

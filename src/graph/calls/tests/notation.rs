@@ -7,11 +7,14 @@
 //!   class Shop
 //!     open                        in a class a method, else a function
 //!       > self.close              a call; `?.close` is on a value
+//! Cargo.toml
+//!   town                          of a manifest: the library of its package
 //! ```
 
 use crate::graph::calls::names::number;
 use crate::graph::calls::{Calls, Redone};
 use crate::graph::facts::{Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
+use crate::graph::manifest;
 
 pub(super) type Files = Vec<(String, Facts)>;
 
@@ -60,7 +63,11 @@ pub(super) fn read(text: &str) -> Files {
             open.clear();
             continue;
         }
-        let Some((_, facts)) = files.last_mut() else { panic!("no file above: {line}") };
+        let Some((path, facts)) = files.last_mut() else { panic!("no file above: {line}") };
+        if manifest::is_one(std::path::Path::new(path)) {
+            facts.package = words.last().map(|name| (*name).into());
+            continue;
+        }
         open.retain(|(above, _)| *above < depth);
         let parent = open.last().map(|(_, at)| *at);
         match words[..] {

@@ -52,6 +52,8 @@ src/shop.rs
 fn tests_and_programs_call_the_library_beside_them() {
     check(
         "
+Cargo.toml
+  town
 src/lib.rs
 src/sync/mod.rs
 src/sync/mpsc.rs
@@ -65,16 +67,45 @@ tests/all.rs
   run
     > mpsc::channel
     > town::io::empty
-    > serde::io::full
+    > serde::io::empty
+    > Self::io::empty
 benches/all.rs
   use town::io *
   run
     > empty
+src/main.rs
+  use tokio::sync::mpsc channel
+  main
+    > tokio::io::empty
+    > channel
+    > town::io::empty
+src/bin/sell.rs
+  main
+    > town::sync::mpsc::channel
 ",
         "
         benches/all.rs::run -> src/io.rs::empty Import
+        src/bin/sell.rs::main -> src/sync/mpsc.rs::channel Import
+        src/main.rs::main -> src/io.rs::empty Import
         tests/all.rs::run -> src/io.rs::empty Import
         tests/all.rs::run -> src/sync/mpsc.rs::channel Import
+        ",
+    );
+}
+
+#[test]
+fn a_name_of_several_packages_is_the_own_one() {
+    let package = |folder: &str| {
+        format!(
+            "{folder}/Cargo.toml\n  town\n{folder}/src/lib.rs\n  open\n\
+             {folder}/tests/all.rs\n  run\n    > town::open\n"
+        )
+    };
+    check(
+        &(package("old") + &package("new") + "other/src/lib.rs\n  run\n    > town::open\n"),
+        "
+        new/tests/all.rs::run -> new/src/lib.rs::open Import
+        old/tests/all.rs::run -> old/src/lib.rs::open Import
         ",
     );
 }

@@ -75,6 +75,8 @@ app/src/shop/prices.rs
 app/src/till/mod.rs
   ring
   start
+crates/town/Cargo.toml
+  town
 crates/town/src/lib.rs
   use self::inner *
   market

@@ -168,7 +168,10 @@ const SETTINGS: &[Setting] = &[
             "src/ddd/mod.rs",
             "src/ddd/aaa.rs",
             "tests/aaa.rs",
+            "Cargo.toml",
+            "ddd/Cargo.toml",
             "ddd/src/lib.rs",
+            "eee/ddd/Cargo.toml",
             "eee/ddd/lib.rs",
         ],
         modules: &[

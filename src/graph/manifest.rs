@@ -1,0 +1,59 @@
+//! What a manifest says of its package: the one thing about modules that no path tells.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+pub(super) const FILE: &str = "Cargo.toml";
+
+#[derive(Deserialize)]
+struct Manifest {
+    package: Named,
+    lib: Option<Library>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: Box<str>,
+}
+
+#[derive(Deserialize)]
+struct Library {
+    name: Option<Box<str>>,
+}
+
+pub(super) fn is_one(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == FILE)
+}
+
+/// Returns the name that code has for the library of the package. None: it is no manifest, or one
+/// that cannot be read.
+pub(super) fn package(path: &Path, text: &[u8]) -> Option<Box<str>> {
+    let text = is_one(path).then(|| std::str::from_utf8(text).ok())??;
+    let Manifest { package, lib } = toml::from_str(text).ok()?;
+    let name = lib.and_then(|lib| lib.name).unwrap_or(package.name);
+    Some(name.replace('-', "_").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_has_the_name_that_its_manifest_gives_it() {
+        for (path, text, expected) in [
+            ("a/Cargo.toml", "package.name = \"town-hall\"", Some("town_hall")),
+            ("Cargo.toml", "[lib] # all\nname='hall'\n[package]\nname=\"town-hall\"", Some("hall")),
+            ("Cargo.toml", "[package]\nname = \"town\"\n[lib]\npath = \"lib.rs\"", Some("town")),
+            ("Cargo.toml", "[workspace]\nmembers = []", None),
+            ("Cargo.toml", "[package]\nname = \"town", None),
+            ("Cargo.toml", "[package]\nname = 1", None),
+            ("town.toml", "package.name = \"town\"", None),
+        ] {
+            assert_eq!(package(Path::new(path), text.as_bytes()).as_deref(), expected, "{text}");
+        }
+        assert_eq!(package(Path::new(FILE), b"package.name = \"\xff\""), None);
+        let deep = format!("a = {}", "[".repeat(1 << 20));
+        assert_eq!(package(Path::new(FILE), deep.as_bytes()), None);
+    }
+}

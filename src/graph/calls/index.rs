@@ -269,10 +269,10 @@ impl Index {
             self.packages.entry(name).or_default().push(id);
         }
         let Some(family) = file.family else { return };
-        // The package that a file of Python stands in, and what is looked for in a script beside
-        // what it is asked for.
-        let base = file.path.rsplit('/').next().and_then(|name| name.split('.').next());
-        for name in [".", "default"].into_iter().chain(base) {
+        // The package that a file of Python stands in, what is looked for in a script beside what it
+        // is asked for, and the modules that a file of Rust stands in.
+        let parts = file.path.split('/').filter_map(|part| part.split('.').next());
+        for name in [".", "default"].into_iter().chain(parts) {
             self.names.add(name);
         }
         self.definitions.resize_with(self.names.len(), Vec::new);

@@ -31,11 +31,11 @@ impl Index {
 
     /// Returns the module that a module of Rust stands in. None: it is a root.
     pub(super) fn rust_parent(&self, file: FileId, notes: &Notes) -> Option<FileId> {
-        let (folder, base) = split(&self.file(file)?.path);
-        if is_rust_root(base) {
+        let path = &self.file(file)?.path;
+        if is_rust_root(split(path).1) {
             return None;
         }
-        let mut above = if base == "mod" { split_folder(folder).0 } else { folder };
+        let mut above = folder_above(path);
         loop {
             let inside = |name| join(above, name);
             let stems = [above.to_owned(), inside("mod"), inside("lib"), inside("main")];
@@ -189,6 +189,21 @@ impl Index {
             self.at(stem.as_ref(), family).min_by(|a, b| path(a).cmp(&path(b)))
         })
     }
+}
+
+/// Returns the names of modules that stand in a file of Rust, outer ones first, in which another file's
+/// module stands, as far as paths tell.
+pub(super) fn modules_between<'p>(above: &str, path: &'p str) -> impl Iterator<Item = &'p str> {
+    let (folder, base) = split(above);
+    let inside = join(folder, if is_rust_root(base) || base == "mod" { "" } else { base });
+    let between = folder_above(path).strip_prefix(&inside).unwrap_or_default();
+    between.split('/').filter(|name| !name.is_empty())
+}
+
+/// Returns the folder of the module that a file of Rust stands in.
+fn folder_above(path: &str) -> &str {
+    let (folder, base) = split(path);
+    if base == "mod" { split_folder(folder).0 } else { folder }
 }
 
 fn is_rust_root(base: &str) -> bool {

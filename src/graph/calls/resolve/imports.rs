@@ -2,6 +2,7 @@
 
 use super::{Found, Resolver, Target, Walk, Want};
 use crate::graph::calls::index::{Family, File, FileId, Import, NONE};
+use crate::graph::calls::modules::modules_between;
 use crate::graph::calls::names::Name;
 use crate::graph::calls::questions::Question;
 use crate::graph::facts::Kind;
@@ -22,15 +23,18 @@ impl Resolver<'_> {
             }
             "self" => return (Target::Module(from), rest),
             "super" => {
-                let mut module = if in_module { Some(from) } else { self.links.rust_parent(from) };
+                let mut module = Target::Module(from);
+                if !in_module {
+                    module = self.above(module, walk);
+                }
                 let mut rest = rest;
                 while let Some((next, after)) = rest.split_first()
                     && self.index.names.text(*next) == "super"
                 {
-                    module = module.and_then(|module| self.links.rust_parent(module));
+                    module = self.above(module, walk);
                     rest = after;
                 }
-                return (module.map_or(Target::Nowhere, Target::Module), rest);
+                return (module, rest);
             }
             _ => {}
         }
@@ -45,6 +49,31 @@ impl Resolver<'_> {
             return (Target::Outside, rest);
         }
         (if skip.is_some() { Target::Outside } else { Target::Nowhere }, rest)
+    }
+
+    /// Returns the module that a module of Rust stands in; it may stand in a file itself.
+    fn above(&self, module: Target, walk: &mut Walk) -> Target {
+        match module {
+            Target::Module(id) => {
+                let Some(above) = self.links.rust_parent(id) else { return Target::Nowhere };
+                let path = |id| self.index.file(id).map_or("", |file| &*file.path);
+                let between = modules_between(path(above), path(id));
+                between.fold(Target::Module(above), |module, name| {
+                    let name = self.index.names.find(name);
+                    name.map_or(Target::Nowhere, |name| {
+                        self.step(module, name, Want::Container, walk)
+                    })
+                })
+            }
+            Target::Symbol(id, at) => {
+                let symbol = self.index.file(id).and_then(|file| file.symbols.get(at as usize));
+                match symbol.map_or(NONE, |symbol| symbol.parent) {
+                    NONE => Target::Module(id),
+                    outer => Target::Symbol(id, outer),
+                }
+            }
+            other => other,
+        }
     }
 
     pub(super) fn step(&self, target: Target, name: Name, want: Want, walk: &mut Walk) -> Target {

@@ -147,6 +147,41 @@ tests/support/town.rs
 }
 
 #[test]
+fn what_is_above_a_file_may_stand_in_another_file() {
+    check(
+        "
+src/lib.rs
+  gen
+    fast
+      ring
+    ring
+    clone
+  ring
+src/gen/clone.rs
+  use super ring as bell
+  run
+    > super::ring
+    > super::super::ring
+    > bell
+src/gen/fast/copy.rs
+  run
+    > super::ring
+    > super::super::ring
+    > super::clone::run
+src/other/clone.rs
+  run
+    > super::ring
+",
+        "
+        src/gen/clone.rs::run -> src/lib.rs::gen::ring Import
+        src/gen/clone.rs::run -> src/lib.rs::ring Import
+        src/gen/fast/copy.rs::run -> src/lib.rs::gen::fast::ring Import
+        src/gen/fast/copy.rs::run -> src/lib.rs::gen::ring Import
+        ",
+    );
+}
+
+#[test]
 fn what_tests_have_is_meant_by_tests_beside_them() {
     check(
         "

@@ -167,6 +167,8 @@ const SETTINGS: &[Setting] = &[
             "src/ddd.rs",
             "src/ddd/mod.rs",
             "src/ddd/aaa.rs",
+            "src/aaa/Ccc/ddd.rs",
+            "src/eee/aaa/bbb.rs",
             "tests/aaa.rs",
             "Cargo.toml",
             "ddd/Cargo.toml",

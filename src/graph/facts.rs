@@ -86,7 +86,8 @@ pub enum Receiver {
 pub struct Import {
     /// Where from, as the language writes it: `crate::shop`, `..shop`, `./shop`, `shop/prices`.
     /// Empty: this file itself, which has the name under another name too: `export default shop` is
-    /// `shop` as `default`, `export { open as start }` is `open` as `start`.
+    /// `shop` as `default`, `export { open as start }` is `open` as `start`; without a name it may be
+    /// anything of it, as in `export default wrap(shop)`.
     pub module: Box<str>,
     /// The name there. None: the module as a whole, or its default export.
     pub name: Option<Box<str>>,

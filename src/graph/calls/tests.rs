@@ -2,4 +2,5 @@ mod edits;
 mod notation;
 mod paths;
 mod rules;
+mod scripts;
 mod worlds;

@@ -45,6 +45,11 @@
 (export_statement
   "default" @name
   value: [(object) (call_expression) (new_expression)]) @definition.constant
+; A call may wrap what the file has. Which that is, is not told.
+(export_statement
+  "default" @import.alias
+  value: (call_expression)
+  (#set! here))
 
 (call_expression function: [
   (identifier) @call

@@ -174,8 +174,10 @@ impl Resolver<'_> {
         if id != self.id {
             self.ask(Question::All(id));
         }
+        // `export *` keeps the default to itself.
+        let is_kept = self.family == Family::Script && self.index.names.text(name) == "default";
         let mut found = Target::Nowhere;
-        for import in file.imports.iter().filter(|import| import.all) {
+        for import in file.imports.iter().filter(|import| import.all && !is_kept) {
             if skip.is_some_and(|skip| std::ptr::eq(skip, import)) {
                 continue;
             }
@@ -266,7 +268,8 @@ impl Resolver<'_> {
     /// Returns what a file of a script exports as its default, or what is called there as it is
     /// here, or as the file is.
     pub(super) fn default(&self, file: FileId, alias: Name, walk: &mut Walk) -> Target {
-        if let Some(default) = self.index.names.find("default") {
+        let default = self.index.names.find("default");
+        if let Some(default) = default {
             let found = self.member(file, default, Want::Callable, walk);
             if found != Target::Nowhere {
                 return found;
@@ -276,7 +279,8 @@ impl Resolver<'_> {
             let name = file.path.rsplit('/').next()?.split('.').next()?;
             self.index.names.find(name)
         });
-        let mut found = [Some(alias), named].into_iter().flatten();
+        let alias = Some(alias).filter(|alias| Some(*alias) != default);
+        let mut found = [alias, named, default].into_iter().flatten();
         found
             .find_map(|name| self.pick(file, name, NONE, Want::Callable))
             .map_or(Target::Nowhere, |at| Target::Symbol(file, at))

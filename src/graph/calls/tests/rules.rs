@@ -163,53 +163,6 @@ tests/test_town.py
 }
 
 #[test]
-fn script_modules_are_followed() {
-    check(
-        "
-web/app.tsx
-  use ./shop - as Shop
-  use ./shop open as start
-  use ./lib - as lib
-  use react useState
-  use ./vote - as Ballot
-  use @town/hall vote
-  App
-    > Shop
-    > start
-    > lib.ring
-    > useState
-    > vote
-    > Shop.create
-    > Ballot
-web/vote.js
-  count
-  vote
-web/shop.ts
-  use = Market as default
-  class Market
-    create
-  open
-web/lib/index.js
-  use ./till.js *
-web/lib/till.ts
-  ring
-web/state.ts
-  useState
-packages/hall/src/index.ts
-  vote
-",
-        "
-        web/app.tsx::App -> packages/hall/src/index.ts::vote Import
-        web/app.tsx::App -> web/lib/till.ts::ring Import
-        web/app.tsx::App -> web/shop.ts::Market Import
-        web/app.tsx::App -> web/shop.ts::Market::create Import
-        web/app.tsx::App -> web/shop.ts::open Import
-        web/app.tsx::App -> web/vote.js::vote Import
-        ",
-    );
-}
-
-#[test]
 fn a_value_has_a_method_that_only_one_type_has() {
     check(
         "

@@ -228,6 +228,7 @@ fn what_has_no_name_of_its_own_is_the_default() {
             function default 1-3
             function default::open 2-2
             default calls define
+            import  - default
         "#]],
     );
 }

@@ -30,7 +30,14 @@
       (object_assignment_pattern
         left: (shorthand_property_identifier_pattern) @name @definition.constant)])
     (array_pattern (identifier) @name @definition.constant)]))
-  (export_statement declaration: (lexical_declaration (variable_declarator name: [
+  (variable_declaration (variable_declarator name: [
+    (object_pattern [
+      (shorthand_property_identifier_pattern) @name @definition.constant
+      (pair_pattern value: (identifier) @name @definition.constant)
+      (object_assignment_pattern
+        left: (shorthand_property_identifier_pattern) @name @definition.constant)])
+    (array_pattern (identifier) @name @definition.constant)]))
+  (export_statement declaration: (_ (variable_declarator name: [
     (object_pattern [
       (shorthand_property_identifier_pattern) @name @definition.constant
       (pair_pattern value: (identifier) @name @definition.constant)

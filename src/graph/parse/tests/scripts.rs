@@ -237,6 +237,8 @@ fn what_has_no_name_of_its_own_is_the_default() {
 fn constants_are_taken_out_of_objects() {
     let text = "export const {\n  open,\n  shut: close,\n  ring = 1,\n} = make();
 const [first, second] = make(), { path } = require('./till');
+var { old } = make();
+export var [late] = make();
 function main() { const { inner } = make(); }
 ";
     check(
@@ -249,10 +251,14 @@ function main() { const { inner } = make(); }
             function first 6-6
             function second 6-6
             function path 6-6
-            function main 7-7
+            function old 7-7
+            function late 8-8
+            function main 9-9
             - calls make
             - calls make
             - calls require
+            - calls make
+            - calls make
             main calls make
             import ./till path path
         "#]],

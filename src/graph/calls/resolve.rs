@@ -102,7 +102,7 @@ struct Resolver<'a> {
     id: FileId,
     file: &'a File,
     family: Family,
-    /// The files that the imports lead to, once that is needed.
+    /// The files that the imports lead to, in order, once that is needed.
     imported: OnceCell<Vec<FileId>>,
     /// What names mean at the top of the file, as far as they were asked for.
     known: FxHashMap<(Name, Want), Target>,

@@ -112,23 +112,23 @@ impl Resolver<'_> {
                 [self.file.folder, file.folder].map(|name| self.index.names.text(name));
             Path::new(here).starts_with(there) || Path::new(there).starts_with(here)
         };
-        !file.is_test || (self.file.is_test && is_near()) || self.imported().contains(&id)
+        !file.is_test || (self.file.is_test && is_near()) || self.imports(id)
     }
 
     /// Returns by which rule a file is near.
     pub(super) fn where_to(&self, file: FileId) -> Rule {
         if file == self.id {
             Rule::File
-        } else if self.imported().contains(&file) {
+        } else if self.imports(file) {
             Rule::Import
         } else {
             self.near(file)
         }
     }
 
-    pub(super) fn imported(&self) -> &[FileId] {
+    fn imports(&self, other: FileId) -> bool {
         let (id, file) = (self.id, self.file);
-        self.imported.get_or_init(|| {
+        let imported = self.imported.get_or_init(|| {
             let target = |import: &Import| match self.import(id, import, &mut Walk::default()) {
                 Target::Module(file) | Target::Symbol(file, _) => Some(file),
                 Target::Outside | Target::Nowhere => None,
@@ -137,7 +137,8 @@ impl Resolver<'_> {
             files.sort_unstable();
             files.dedup();
             files
-        })
+        });
+        imported.binary_search(&other).is_ok()
     }
 
     /// Looks in the same folder, then in the whole workspace.

@@ -228,12 +228,18 @@ fn short_names_of_variables_tell_nothing() {
 src/chan.rs
   class Rx
     drain_all
+    close_all
   class Receiver
     drain_all
 tests/all.rs
   run
     > rx.drain_all
+    > rx.close_all
+    > receiver.drain_all
 ",
-        "",
+        "
+        tests/all.rs::run -> src/chan.rs::Receiver::drain_all Workspace
+        tests/all.rs::run -> src/chan.rs::Rx::close_all Workspace
+        ",
     );
 }

@@ -235,6 +235,10 @@ impl Resolver<'_> {
             if let Some(found) = self.pick(self.id, *first, at, Want::Container) {
                 return (Target::Symbol(self.id, found), rest);
             }
+            let mut inside = self.file.named(*first).filter(|(_, symbol)| symbol.parent == at);
+            if let Some(module) = inside.find_map(|(found, _)| self.declared(self.id, found)) {
+                return (Target::Module(module), rest);
+            }
             at = holder.parent;
         }
         if self.family == Family::Rust {

@@ -103,7 +103,7 @@ impl Resolver<'_> {
     }
 
     /// Returns the file of `mod name;`, where that stands in modules within a file.
-    fn declared(&self, id: FileId, at: u32) -> Option<FileId> {
+    pub(super) fn declared(&self, id: FileId, at: u32) -> Option<FileId> {
         let file = self.index.file(id)?;
         let may_declare = self.family == Family::Rust
             && file.symbols.get(at as usize)?.kind == Kind::Function

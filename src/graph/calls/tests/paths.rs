@@ -117,9 +117,15 @@ fn modules_within_a_file_have_files() {
 src/lib.rs
   gen
     clone
+    all
+      > clone::copy
+      > self::clone::copy
+      > copy::copy
   run
     > gen::clone::copy
     > gen::copy
+src/clone.rs
+  copy
 src/gen/clone.rs
   copy
     > crate::shop::ring
@@ -140,6 +146,7 @@ tests/support/town.rs
         "
         src/gen/clone.rs -> src/lib.rs::run Import
         src/gen/clone.rs::copy -> src/shop.rs::ring Import
+        src/lib.rs::gen::all -> src/gen/clone.rs::copy Import
         src/lib.rs::run -> src/gen/clone.rs::copy Import
         tests/all.rs::run -> tests/support/town.rs::ring Import
         ",

@@ -124,6 +124,8 @@ const SETTINGS: &[Setting] = &[
             "ddd/index.ts",
             "ddd/aaa.ts",
             "ddd/aaa.test.ts",
+            "ddd/bbb.test.ts",
+            "eee/aaa.spec.ts",
             "packages/ddd/src/index.ts",
         ],
         modules: &[
@@ -141,6 +143,9 @@ const SETTINGS: &[Setting] = &[
             "ddd/bbb/__init__.py",
             "ddd/bbb/aaa.py",
             "src/ddd/aaa.py",
+            "test_aaa.py",
+            "tests/aaa.py",
+            "tests/ddd/bbb.py",
         ],
         modules: &[
             ".",
@@ -170,6 +175,8 @@ const SETTINGS: &[Setting] = &[
             "src/aaa/Ccc/ddd.rs",
             "src/eee/aaa/bbb.rs",
             "tests/aaa.rs",
+            "tests/bbb.rs",
+            "ddd/tests/aaa.rs",
             "Cargo.toml",
             "ddd/Cargo.toml",
             "ddd/src/lib.rs",

@@ -116,6 +116,15 @@ fn a_module_that_gets_something_is_no_file_anymore() {
 }
 
 #[test]
+fn a_file_is_in_a_module_of_another_file_once_that_has_it() {
+    let mut world = Live::default();
+    let clone = "src/gen/clone.rs\n  run\n    > super::ring\n";
+    assert!(world.update(&format!("src/lib.rs\n  ring\n{clone}")).is_empty());
+    let added = world.update("src/lib.rs\n  gen\n    ring\n");
+    assert_eq!(added, ["+ src/gen/clone.rs::run -> src/lib.rs::gen::ring"]);
+}
+
+#[test]
 fn a_method_and_its_overloads_are_one_until_another_comes() {
     let mut world = Live::default();
     let till = "till.py\n  class Till\n    ring\n    ring\n";

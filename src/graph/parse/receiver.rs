@@ -22,7 +22,7 @@ pub(super) fn receiver(text: &[u8], at: usize, own: &[&str]) -> Receiver {
         }
         names.push(name);
         rest = &rest[..rest.len() - name.len()];
-        match before_separator(rest.trim_ascii_end()) {
+        match before_separator(rest.trim_ascii_end_of_line()) {
             Some(before) => rest = before,
             None => break,
         }
@@ -133,6 +133,9 @@ mod tests {
             ("0..open", Receiver::Nothing),
             ("[...open", Receiver::Nothing),
             ("// The end.\nopen", Receiver::Nothing),
+            ("// The end.\n  shop.open", named("shop")),
+            ("// The end.\nshop::open", within("shop")),
+            ("town\n  .shop?.\topen", named("town.shop")),
             ("# Über.\n  open", Receiver::Nothing),
             ("größe.open", named("größe")),
         ] {

@@ -6,6 +6,9 @@ use serde::Deserialize;
 
 pub(super) const FILE: &str = "Cargo.toml";
 
+/// Bytes of a manifest that is read; its parser takes some eighty times as much.
+const LARGEST: usize = 256 << 10;
+
 #[derive(Deserialize)]
 struct Manifest {
     package: Named,
@@ -29,7 +32,10 @@ pub(super) fn is_one(path: &Path) -> bool {
 /// Returns the name that code has for the library of the package. None: it is no manifest, or one
 /// that cannot be read.
 pub(super) fn package(path: &Path, text: &[u8]) -> Option<Box<str>> {
-    let text = is_one(path).then(|| std::str::from_utf8(text).ok())??;
+    if !is_one(path) || text.len() > LARGEST {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?;
     let Manifest { package, lib } = toml::from_str(text).ok()?;
     let name = lib.and_then(|lib| lib.name).unwrap_or(package.name);
     Some(name.replace('-', "_").into())
@@ -53,7 +59,9 @@ mod tests {
             assert_eq!(package(Path::new(path), text.as_bytes()).as_deref(), expected, "{text}");
         }
         assert_eq!(package(Path::new(FILE), b"package.name = \"\xff\""), None);
-        let deep = format!("a = {}", "[".repeat(1 << 20));
+        let deep = format!("a = {}", "[".repeat(LARGEST - 4));
         assert_eq!(package(Path::new(FILE), deep.as_bytes()), None);
+        let large = format!("package.name = \"town\" # {}", "a".repeat(LARGEST));
+        assert_eq!(package(Path::new(FILE), large.as_bytes()), None);
     }
 }

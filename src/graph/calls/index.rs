@@ -301,6 +301,12 @@ impl File {
         self.symbols.get(at as usize + 1).is_some_and(|next| next.parent == at)
     }
 
+    /// Returns whether anything is called right within a symbol.
+    pub(super) fn calls_in(&self, at: u32) -> bool {
+        let first = self.calls.partition_point(|call| call.within < at);
+        self.calls.get(first).is_some_and(|call| call.within == at)
+    }
+
     /// Returns the symbols of a name, in order of appearance.
     pub(super) fn named(&self, name: Name) -> impl Iterator<Item = (u32, Symbol)> {
         within(&self.named, |(other, _)| other.cmp(&name))

@@ -18,6 +18,7 @@ struct Shape {
     holder: Option<Kind>,
     /// Whether others stand in it; a class may always hold some.
     holds: bool,
+    calls: bool,
 }
 
 /// A method that is not what it was, and the class that has it.
@@ -168,7 +169,7 @@ fn shapes(file: Option<&File>) -> FxHashMap<End, Shape> {
     let shape = |(symbol, at): (&Symbol, u32)| {
         let holder = file.symbols.get(symbol.parent as usize).map(|holder| holder.kind);
         let holds = symbol.kind != Kind::Class && file.holds(at);
-        (symbol.end, Shape { kind: symbol.kind, holder, holds })
+        (symbol.end, Shape { kind: symbol.kind, holder, holds, calls: file.calls_in(at) })
     };
     file.symbols.iter().zip(0..).map(shape).collect()
 }

@@ -84,30 +84,35 @@ impl Resolver<'_> {
                     && self.family == Family::Script
                     && let Target::Symbol(file, at) = self.default(file, name, walk)
                 {
-                    return self.inside(file, at, name);
+                    return self.inside(file, at, name, want);
                 }
                 found
             }
-            Target::Symbol(file, at) => self.inside(file, at, name),
+            Target::Symbol(file, at) => self.inside(file, at, name, want),
             other => other,
         }
     }
 
-    pub(super) fn inside(&self, file: FileId, at: u32, name: Name) -> Target {
-        match self.child(file, at, name) {
-            Found::One((file, at)) => {
-                self.declared(file, at).map_or(Target::Symbol(file, at), Target::Module)
-            }
-            _ => Target::Nowhere,
+    fn inside(&self, holder: FileId, at: u32, name: Name, want: Want) -> Target {
+        let Found::One((file, found)) = self.child(holder, at, name) else {
+            return Target::Nowhere;
+        };
+        let Some(module) = self.declared(file, found) else { return Target::Symbol(file, found) };
+        match want {
+            Want::Callable => self
+                .pick(holder, name, at, want)
+                .map_or(Target::Module(module), |function| Target::Symbol(holder, function)),
+            Want::Container => Target::Module(module),
         }
     }
 
-    /// Returns the file of `mod name;`, where that stands in modules within a file.
+    /// Returns the file of `mod name;`. A function of that name has calls, as far as one can tell.
     pub(super) fn declared(&self, id: FileId, at: u32) -> Option<FileId> {
         let file = self.index.file(id)?;
         let may_declare = self.family == Family::Rust
             && file.symbols.get(at as usize)?.kind == Kind::Function
-            && !file.holds(at);
+            && !file.holds(at)
+            && !file.calls_in(at);
         may_declare.then(|| self.links.rust_declared(id, at)).flatten()
     }
 

@@ -18,18 +18,14 @@ impl Resolver<'_> {
         let fits = |(at, symbol): &(u32, Symbol)| {
             symbol.parent == parent
                 && match want {
-                    Want::Callable => symbol.kind != Kind::Method || self.family_has_bare_methods(),
+                    Want::Callable => {
+                        let is_bare = symbol.kind != Kind::Method || self.family_has_bare_methods();
+                        is_bare && self.declared(id, *at).is_none()
+                    }
                     Want::Container => symbol.kind == Kind::Class || file.holds(*at),
                 }
         };
-        let found = choose(self.family, file.named(name).filter(fits))?;
-        // `mod shop;` declares a file.
-        let declares = want == Want::Callable
-            && self.family == Family::Rust
-            && file.symbols[found as usize].kind == Kind::Function
-            && !file.holds(found)
-            && self.links.rust_child(id, name).is_some();
-        (!declares).then_some(found)
+        choose(self.family, file.named(name).filter(fits))
     }
 
     /// Returns the symbol of a name that stands in another one, wherever that one goes on.

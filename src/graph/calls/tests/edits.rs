@@ -116,6 +116,16 @@ fn a_module_that_gets_something_is_no_file_anymore() {
 }
 
 #[test]
+fn what_calls_is_no_module() {
+    let mut world = Live::default();
+    let till = "src/till.rs\n  run\n    > crate::open\n";
+    assert!(world.update(&format!("src/lib.rs\n  open\nsrc/open.rs\n{till}")).is_empty());
+    let edge = "src/till.rs::run -> src/lib.rs::open";
+    assert_eq!(world.update("src/lib.rs\n  open\n    > close\n"), [format!("+ {edge}")]);
+    assert_eq!(world.update("src/lib.rs\n  open\n"), [format!("- {edge}")]);
+}
+
+#[test]
 fn a_file_is_in_a_module_of_another_file_once_that_has_it() {
     let mut world = Live::default();
     let clone = "src/gen/clone.rs\n  run\n    > super::ring\n";

@@ -154,6 +154,42 @@ tests/support/town.rs
 }
 
 #[test]
+fn a_function_may_have_the_name_of_a_module() {
+    check(
+        "
+src/lib.rs
+  open
+  open
+    > ring
+  bar
+    shut
+    shut
+      > ring
+    > shut
+  ring
+  run
+    > open
+    > open::start
+    > bar::shut
+    > bar::shut::start
+src/open.rs
+  start
+src/bar/shut.rs
+  start
+",
+        "
+        src/lib.rs::bar -> src/lib.rs::bar::shut#2 Scope
+        src/lib.rs::bar::shut#2 -> src/lib.rs::ring File
+        src/lib.rs::open#2 -> src/lib.rs::ring File
+        src/lib.rs::run -> src/bar/shut.rs::start Import
+        src/lib.rs::run -> src/lib.rs::bar::shut#2 File
+        src/lib.rs::run -> src/lib.rs::open#2 File
+        src/lib.rs::run -> src/open.rs::start Import
+        ",
+    );
+}
+
+#[test]
 fn what_is_above_a_file_may_stand_in_another_file() {
     check(
         "

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Port, Puppet, Stage, Team, agent};
+use crate::harness::{Editor, Port, Puppet, Stage, Team, agent};
 
 /// A team whose agent `ui`, inside `src/ui`, is played by the test; its session is `own`. (Behind a
 /// wall there is nothing to be seen after the fact.)
@@ -15,6 +15,16 @@ fn team(stage: &Stage, on_violation: &str) -> (Team, Puppet, Port) {
     ui.connect("own");
     let port = team.steer_when_ready(&["ui"]);
     (team, ui, port)
+}
+
+/// An editor that is attached to `ui` and has a session `e`.
+fn edit(stage: &Stage, ui: &mut Puppet) -> Editor {
+    let mut editor = stage.attach("ui");
+    editor.initialize(&json!({}));
+    let opening = editor.ask("session/new", &json!({"cwd": stage.in_shop(""), "mcpServers": []}));
+    ui.serve("session/new", &json!({"sessionId": "e"}));
+    editor.answer(&opening);
+    editor
 }
 
 /// Has the agent say that it is done with reading a file past its client.
@@ -60,11 +70,7 @@ fn a_violation_can_end_its_turn() {
 fn the_turn_of_an_attached_editor_is_ended_likewise() {
     let stage = Stage::new();
     let (_team, mut ui, mut port) = team(&stage, "cancel");
-    let mut editor = stage.attach("ui");
-    editor.initialize(&json!({}));
-    let opening = editor.ask("session/new", &json!({"cwd": stage.in_shop(""), "mcpServers": []}));
-    ui.serve("session/new", &json!({"sessionId": "e"}));
-    editor.answer(&opening);
+    let mut editor = edit(&stage, &mut ui);
     let turn = editor.begin("e", "look");
     let (prompt, _) = ui.prompted();
     done(&mut ui, &stage, "e", "src/api/cart.rs");
@@ -78,11 +84,7 @@ fn the_turn_of_an_attached_editor_is_ended_likewise() {
 fn what_a_turn_that_was_ended_still_asks_its_editor_for_is_answered_in_its_place() {
     let stage = Stage::new();
     let (_team, mut ui, _port) = team(&stage, "cancel");
-    let mut editor = stage.attach("ui");
-    editor.initialize(&json!({}));
-    let opening = editor.ask("session/new", &json!({"cwd": stage.in_shop(""), "mcpServers": []}));
-    ui.serve("session/new", &json!({"sessionId": "e"}));
-    editor.answer(&opening);
+    let mut editor = edit(&stage, &mut ui);
     let turn = editor.begin("e", "look");
     let (prompt, _) = ui.prompted();
     let permission = json!({

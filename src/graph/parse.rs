@@ -3,9 +3,11 @@
 //! Knows no other file. What a hostile text costs is bounded: in steps, in depth, in names.
 
 mod imports;
+mod mend;
 mod outline;
 mod receiver;
 
+use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 use std::time::Duration;
 
@@ -61,14 +63,30 @@ impl Parser {
     /// cannot be parsed in reasonable time there is neither language nor symbol.
     pub(super) fn facts(&mut self, language: Option<Language>, text: &[u8]) -> Facts {
         let read = language.and_then(|language| {
-            let tree = self.parse(language, text, None)?;
+            let (tree, _) = self.parse(language, text)?;
             read(language, text, &tree)
         });
         read.unwrap_or_else(|| unknown(text))
     }
 
-    /// None: it is no text, or takes too long.
-    pub(super) fn parse(
+    /// The tree, and the text that it is of, which differs in white space at most. None: it is no
+    /// text, or takes too long.
+    pub(super) fn parse<'t>(
+        &mut self,
+        language: Language,
+        text: &'t [u8],
+    ) -> Option<(Tree, Cow<'t, [u8]>)> {
+        let tree = self.parse_as_it_is(language, text, None);
+        let is_whole = tree.as_ref().is_some_and(|tree| !tree.root_node().has_error());
+        let mended = if is_whole { None } else { mend::mended(language, text) };
+        match mended {
+            Some(mended) => Some((self.parse_as_it_is(language, &mended, None)?, mended.into())),
+            None => Some((tree?, text.into())),
+        }
+    }
+
+    /// `old` is the tree of what the text was before.
+    pub(super) fn parse_as_it_is(
         &mut self,
         language: Language,
         text: &[u8],

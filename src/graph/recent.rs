@@ -1,5 +1,6 @@
 //! Files that changed lately, with their trees: of one that changes again, only what did is parsed.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub struct Recent {
 struct Parsed {
     id: Arc<str>,
     language: Language,
+    /// As it was parsed.
     text: Vec<u8>,
     tree: Tree,
 }
@@ -44,24 +46,33 @@ impl Recent {
     ) -> Facts {
         let before = self.take(id);
         let parsed = language.and_then(|language| {
-            let tree = self.parse(language, text, before)?;
-            Some((parse::read(language, text, &tree)?, language, tree))
+            let (tree, text) = self.parse(language, text, before)?;
+            let facts = parse::read(language, &text, &tree)?;
+            Some((facts, Parsed { id: id.clone(), language, text: text.into_owned(), tree }))
         });
-        let Some((facts, language, tree)) = parsed else { return parse::unknown(text) };
+        let Some((facts, parsed)) = parsed else { return parse::unknown(text) };
         // With errors, what comes of a text depends on what it was before.
-        if !tree.root_node().has_error() {
-            self.keep(Parsed { id: id.clone(), language, text: text.to_vec(), tree });
+        if !parsed.tree.root_node().has_error() {
+            self.keep(parsed);
         }
         facts
     }
 
-    fn parse(&mut self, language: Language, text: &[u8], before: Option<Parsed>) -> Option<Tree> {
+    fn parse<'t>(
+        &mut self,
+        language: Language,
+        text: &'t [u8],
+        before: Option<Parsed>,
+    ) -> Option<(Tree, Cow<'t, [u8]>)> {
         let again = before.filter(|before| before.language == language).and_then(|mut before| {
             before.tree.edit(&edit(&before.text, text));
-            self.parser.parse(language, text, Some(&before.tree))
+            self.parser.parse_as_it_is(language, text, Some(&before.tree))
         });
         let again = again.filter(|tree| !tree.root_node().has_error());
-        again.or_else(|| self.parser.parse(language, text, None))
+        match again {
+            Some(tree) => Some((tree, text.into())),
+            None => self.parser.parse(language, text),
+        }
     }
 
     fn take(&mut self, id: &str) -> Option<Parsed> {

@@ -7,11 +7,15 @@ use proptest::sample::Index;
 use super::*;
 
 /// A source of each language.
-const SOURCES: [(&str, &str); 6] = [
+const SOURCES: [(&str, &str); 7] = [
     ("walk.rs", include_str!("../walk.rs")),
     ("subscriber.py", include_str!("../../../examples/subscriber.py")),
     ("use-cart.ts", include_str!("../../../examples/shop/src/ui/use-cart.ts")),
     ("basket.tsx", include_str!("../../../examples/shop/src/ui/basket.tsx")),
+    (
+        "dual.ts",
+        "export const f: {\n  (p: number): A\n  <B extends D>(s: B): B\n} = dual(\n  (a) => a,\n  <C>(c: C) => c\n)\nexport function last() { f(1) }\n",
+    ),
     ("node.js", include_str!("../../../tests/it/confinement/escapes/node.js")),
     (
         "list.jsx",

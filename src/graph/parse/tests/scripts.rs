@@ -278,3 +278,37 @@ fn constants_survive_what_the_grammar_does_not_know() {
         "#]],
     );
 }
+
+#[test]
+fn members_of_a_type_need_no_semicolons() {
+    let text = r#"export const pipe: {
+  <A>(a: A): A
+  // Two.
+  <A, B extends A>(a: A, ab: (a: A) => B): A | B
+  /**
+   * Three.
+   */
+  <
+    A,
+    const C extends "c"
+  >(a: A): Kept<A>["a"]
+  <A = never>(): [A]
+} = dual(
+  (a) => a,
+  <A, B>(a: A) =>
+    <C extends B>(c: C) => follow(a, c)
+)
+export function flow() { return pipe(1); }
+"#;
+    check(
+        "pipe.ts",
+        text,
+        &expect![[r#"
+        function pipe 1-17
+        function flow 18-18
+        pipe calls dual
+        pipe calls follow
+        flow calls pipe
+    "#]],
+    );
+}

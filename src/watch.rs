@@ -10,7 +10,7 @@ mod keeper;
 mod pending;
 mod shown;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{oneshot, watch};
@@ -47,7 +47,6 @@ pub struct GraphHandle {
 }
 
 /// What the thread shares with those who ask.
-#[derive(Default)]
 struct Shared {
     inbox: Inbox,
     /// Held for as long as it takes to put in what was read, or to write out what there is.
@@ -64,7 +63,7 @@ impl GraphHandle {
         tell_written: TellWritten,
         cancel: CancellationToken,
     ) -> std::io::Result<(Self, impl Future<Output = ()> + Send + 'static)> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::of(&root));
         let (there, is_there) = watch::channel(false);
         let keeper = Keeper {
             root: root.clone(),
@@ -128,6 +127,10 @@ impl std::fmt::Debug for GraphHandle {
 }
 
 impl Shared {
+    fn of(root: &Path) -> Self {
+        Self { inbox: Inbox::default(), graph: Mutex::new(Graph::of(root)) }
+    }
+
     fn graph(&self) -> MutexGuard<'_, Graph> {
         self.graph.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -71,6 +71,13 @@ pub(super) struct Redone {
 }
 
 impl Calls {
+    /// Those of no file yet, in a workspace whose folder has that name.
+    pub(super) fn of(root: &str) -> Self {
+        let mut calls = Self::default();
+        calls.index.root = root.into();
+        calls
+    }
+
     /// Takes in what changed: files by their path below the root, written with `/`; None for one
     /// that is gone. What the ends of [`Redone`] stand for can be asked until the next update.
     pub(super) fn update<'f>(

@@ -60,7 +60,7 @@ pub fn scan(
 ) -> io::Result<(Graph, Snapshot, Work)> {
     let entries = walk::list(root, settings.jobs.max(1), None)?.files;
     let (files, work) = read(root, &entries, settings, progress);
-    let (graph, snapshot) = Graph::new(files, settings.jobs);
+    let (graph, snapshot) = Graph::new(root, files, settings.jobs);
     Ok((graph, snapshot, work))
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -11,7 +12,6 @@ use super::facts::{Facts, Lines, Symbol};
 use super::snapshot::{self, CallEdge, Node, Snapshot};
 
 /// What is known of every file of a workspace, by its path, and of the calls among them.
-#[derive(Default)]
 pub struct Graph {
     files: BTreeMap<Arc<str>, Arc<Facts>>,
     calls: Calls,
@@ -53,10 +53,17 @@ impl Graph {
         file.into_iter().chain(inside)
     }
 
-    /// The graph of files, and all of it as users see it; `jobs` threads work at it.
-    pub fn new(files: Files, jobs: usize) -> (Self, Snapshot) {
-        let files = files.into_iter().filter_map(|(path, facts)| Some((path, facts?))).collect();
-        let mut graph = Self { files, calls: Calls::default() };
+    /// The graph of a workspace of which no file is known yet.
+    pub fn of(root: &Path) -> Self {
+        let real = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+        let name = real.file_name().unwrap_or_default().to_string_lossy();
+        Self { files: BTreeMap::new(), calls: Calls::of(&name) }
+    }
+
+    /// The graph of a workspace's files, and all of it as users see it; `jobs` threads work at it.
+    pub fn new(root: &Path, files: Files, jobs: usize) -> (Self, Snapshot) {
+        let mut graph = Self::of(root);
+        graph.files = files.into_iter().filter_map(|(path, facts)| Some((path, facts?))).collect();
         let Self { files, calls } = &mut graph;
         let nodes = std::thread::scope(|scope| {
             // Most of the time, one thread alone works at the calls.

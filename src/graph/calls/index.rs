@@ -104,6 +104,8 @@ pub(super) struct Import {
 #[derive(Default)]
 pub(super) struct Index {
     pub(super) names: Names,
+    /// The name of the folder that all paths are below.
+    pub(super) root: Box<str>,
     /// By path.
     ids: FxHashMap<Box<str>, FileId>,
     pub(super) files: Vec<Option<File>>,

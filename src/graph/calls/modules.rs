@@ -102,10 +102,21 @@ impl Index {
                 }
             }
             if folder.is_empty() {
-                return None;
+                return self.python_module_of_root(&way, notes);
             }
             folder = split_folder(folder).0;
         }
+    }
+
+    /// Returns the file of a module where the workspace itself is the package that it is of.
+    fn python_module_of_root(&self, way: &str, notes: &Notes) -> Option<FileId> {
+        let way = way.strip_prefix(&*self.root).filter(|_| !self.root.is_empty())?;
+        let package = self.first(&["__init__"], Family::Python, notes)?;
+        if way.is_empty() {
+            return Some(package);
+        }
+        let way = way.strip_prefix('/')?;
+        self.first(&[way, &join(way, "__init__")], Family::Python, notes)
     }
 
     /// Returns the file of a module that is written `./a`, `../a/b.js`, `@/a` or `@scope/package`.

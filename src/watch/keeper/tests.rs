@@ -12,7 +12,7 @@ fn kept(root: &Path, tell_written: impl Fn(Arc<str>) + Send + 'static) -> Kept {
     let mut kept = Kept::new(Keeper {
         root: root.to_owned(),
         settings: graph::Settings { jobs: 1, tokens: false, cache: None },
-        shared: Arc::default(),
+        shared: Arc::new(Shared::of(root)),
         bus: Bus::new(Backlog::of(8)),
         tell_written: Box::new(tell_written),
         is_there: watch::channel(false).0,

@@ -203,7 +203,7 @@ proptest! {
         of_many in prop::sample::select(vec![0, MANY - 3, MANY - 1, MANY, MANY + 1]),
         batches in worlds::batches(),
     ) {
-        let mut calls = Calls::default();
+        let mut calls = Calls::of("eee");
         let mut files: BTreeMap<_, _> = many(of_many).into_iter().collect();
         calls.update(files.iter().map(|(path, facts)| (path.as_str(), Some(facts))), 2);
         let mut world = World::default();
@@ -227,7 +227,7 @@ proptest! {
                     None => files.remove(&path),
                 };
             }
-            let mut fresh = Calls::default();
+            let mut fresh = Calls::of("eee");
             fresh.update(files.iter().map(|(path, facts)| (path.as_str(), Some(facts))), 2);
             prop_assert_eq!(shown(&calls), shown(&fresh), "{:?}", world);
             let all: BTreeSet<_> = shown(&fresh)

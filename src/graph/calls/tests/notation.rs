@@ -20,7 +20,12 @@ pub(super) type Files = Vec<(String, Facts)>;
 
 /// The edges of a workspace, a line each, with the rule that made it.
 pub(super) fn edges(files: &str) -> String {
-    let mut calls = Calls::default();
+    edges_in("", files)
+}
+
+/// The same, of a workspace whose folder has a name.
+pub(super) fn edges_in(root: &str, files: &str) -> String {
+    let mut calls = Calls::of(root);
     let files = read(files);
     calls.update(files.iter().map(|(path, facts)| (path.as_str(), Some(facts))), 2);
     shown(&calls)

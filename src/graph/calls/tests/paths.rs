@@ -1,5 +1,6 @@
 //! What a path of names leads to, and what it doesn't.
 
+use super::notation::edges_in;
 use super::rules::check;
 
 #[test]
@@ -285,4 +286,32 @@ tests/all.rs
         tests/all.rs::run -> src/chan.rs::Rx::close_all Workspace
         ",
     );
+}
+
+#[test]
+fn a_workspace_of_python_can_be_the_package_itself() {
+    let files = "
+shop.py
+  use town.till.ring ring as bell
+  class Shop
+    open
+      > bell
+till/ring.py
+  use town Shop
+  use town.shop -
+  use townhall.shop -
+  ring
+    > Shop
+    > town.shop.Shop
+  other
+    > townhall.shop.Shop
+";
+    let package = format!("__init__.py\n  use .shop Shop\n{files}");
+    let expected = "\
+shop.py::Shop::open -> till/ring.py::ring Import
+till/ring.py::ring -> shop.py::Shop Import
+";
+    assert_eq!(edges_in("town", &package), expected);
+    assert_eq!(edges_in("shire", &package), "");
+    assert_eq!(edges_in("town", files), "");
 }

@@ -137,6 +137,7 @@ const SETTINGS: &[Setting] = &[
         paths: &[
             "aaa.py",
             "bbb.py",
+            "__init__.py",
             "bbb/__init__.py",
             "ddd/__init__.py",
             "ddd/aaa.py",
@@ -161,6 +162,8 @@ const SETTINGS: &[Setting] = &[
             "ddd.bbb",
             "ddd.bbb.aaa",
             "eee",
+            "eee.aaa",
+            "eee.ddd",
         ],
     },
     Setting {

@@ -3,4 +3,5 @@ mod notation;
 mod paths;
 mod rules;
 mod scripts;
+mod values;
 mod worlds;

@@ -1,0 +1,45 @@
+//! Calls on values, of which nothing tells the type.
+
+use super::rules::check;
+
+#[test]
+fn what_the_language_itself_has_is_of_a_class_of_the_workspace_by_name_only() {
+    check(
+        "
+src/duration.rs
+  class SignedDuration
+    unsigned_abs
+    checked_add
+    into_raw_fd
+    weigh
+src/run.rs
+  run
+    > hours.unsigned_abs
+    > ?.checked_add
+    > socket.into_raw_fd
+    > hours.weigh
+src/named.rs
+  use crate::duration SignedDuration
+  run
+    > signed_duration.unsigned_abs
+src/lib.rs
+shop/dice.py
+  class LoadedDice
+    shuffle
+    randint
+    recvfrom_into
+    weigh
+shop/run.py
+  run
+    > random.shuffle
+    > seed.randint
+    > ?.recvfrom_into
+    > seed.weigh
+",
+        "
+        shop/run.py::run -> shop/dice.py::LoadedDice::weigh Folder
+        src/named.rs::run -> src/duration.rs::SignedDuration::unsigned_abs Import
+        src/run.rs::run -> src/duration.rs::SignedDuration::weigh Folder
+        ",
+    );
+}

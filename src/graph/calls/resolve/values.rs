@@ -66,11 +66,12 @@ impl Resolver<'_> {
             let variable = index.names.text(variable);
             self.ask(Question::MethodOf(self.family, name, common::ending(variable)));
             // The further away the class, the more a variable must be called like it.
-            for is_known in [true, false] {
+            let rounds = [(true, true), (true, false), (false, true)];
+            for (is_known, exactly) in rounds.into_iter().take(if is_common { 1 } else { 3 }) {
                 let of_it = all.clone().filter(|definition| {
                     let class = index.holder(definition);
                     let class = class.map_or("", |holder| index.names.text(holder.name));
-                    common::is_called_after(variable, class, is_common || !is_known)
+                    common::is_called_after(variable, class, exactly)
                         && (self.where_to(definition.file) <= Rule::Import) == is_known
                         && self.may_mean(definition.file)
                 });
@@ -79,7 +80,6 @@ impl Resolver<'_> {
                         return Some((self.end(file, at)?, self.where_to(file)));
                     }
                     Found::Many => break,
-                    Found::Nothing if is_common => break,
                     Found::Nothing => {}
                 }
             }

@@ -43,3 +43,22 @@ shop/run.py
         ",
     );
 }
+
+#[test]
+fn a_class_that_is_called_just_so_goes_before_one_that_ends_so() {
+    check(
+        "
+src/span.rs
+  class Span
+    hours
+  class ToSpan
+    hours
+src/run.rs
+  use crate::span Span
+  use crate::span ToSpan
+  run
+    > span.hours
+",
+        "src/run.rs::run -> src/span.rs::Span::hours Import",
+    );
+}

@@ -83,6 +83,11 @@ pub(super) fn is_called_after(variable: &str, class: &str, exactly: bool) -> boo
     variable.rev().zip(class.rev()).all(|(one, other)| one == other)
 }
 
+/// Returns whether whatever wraps something calls it so.
+pub(super) fn is_wrapped(variable: &str) -> bool {
+    variable == "inner"
+}
+
 /// Returns in what a variable and a class agree if the one is called after the other.
 pub(super) fn ending(name: &str) -> [Option<char>; 3] {
     let mut letters = letters(name).rev();

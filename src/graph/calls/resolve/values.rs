@@ -67,7 +67,8 @@ impl Resolver<'_> {
             self.ask(Question::MethodOf(self.family, name, common::ending(variable)));
             // The further away the class, the more a variable must be called like it.
             let rounds = [(true, true), (true, false), (false, true)];
-            for (is_known, exactly) in rounds.into_iter().take(if is_common { 1 } else { 3 }) {
+            let far = if common::is_wrapped(variable) { 2 } else { 3 };
+            for (is_known, exactly) in rounds.into_iter().take(if is_common { 1 } else { far }) {
                 let of_it = all.clone().filter(|definition| {
                     let class = index.holder(definition);
                     let class = class.map_or("", |holder| index.names.text(holder.name));

@@ -62,3 +62,22 @@ src/run.rs
         "src/run.rs::run -> src/span.rs::Span::hours Import",
     );
 }
+
+#[test]
+fn what_is_wrapped_is_of_a_class_that_is_near() {
+    check(
+        "
+src/oneshot.rs
+  class Inner
+    poll_recv
+  class Receiver
+    recv
+      > inner.poll_recv
+src/signal.rs
+  class Signal
+    poll_recv
+      > inner.poll_recv
+",
+        "src/oneshot.rs::Receiver::recv -> src/oneshot.rs::Inner::poll_recv File",
+    );
+}

@@ -23,14 +23,7 @@
 (program (export_statement declaration: (variable_declaration
   (variable_declarator name: (identifier) @name) @definition.constant)))
 (program [
-  (lexical_declaration (variable_declarator name: [
-    (object_pattern [
-      (shorthand_property_identifier_pattern) @name @definition.constant
-      (pair_pattern value: (identifier) @name @definition.constant)
-      (object_assignment_pattern
-        left: (shorthand_property_identifier_pattern) @name @definition.constant)])
-    (array_pattern (identifier) @name @definition.constant)]))
-  (variable_declaration (variable_declarator name: [
+  (_ (variable_declarator name: [
     (object_pattern [
       (shorthand_property_identifier_pattern) @name @definition.constant
       (pair_pattern value: (identifier) @name @definition.constant)

@@ -32,10 +32,7 @@ Market.prototype.late = function () {};
 
 #[test]
 fn javascript() {
-    check(
-        "shop.js",
-        ECMASCRIPT,
-        &expect![[r#"
+    let expected = expect![[r#"
             function fs 7-7
             function join 7-7
             function s 7-7
@@ -74,56 +71,14 @@ fn javascript() {
             import path join join
             import path sep s
             import  Market default exported
-        "#]],
-    );
+        "#]];
+    for file in ["shop.js", "shop.ts"] {
+        check(file, ECMASCRIPT, &expected);
+    }
 }
 
 #[test]
 fn typescript() {
-    check(
-        "shop.ts",
-        ECMASCRIPT,
-        &expect![[r#"
-            function fs 7-7
-            function join 7-7
-            function s 7-7
-            function LIMIT 8-8
-            function total 9-9
-            function main 10-14
-            function main::helper 11-11
-            class Market 15-21
-            method Market::onOpen 17-17
-            method Market::constructor 18-18
-            method Market::close 19-19
-            method Market::#count 20-20
-            function api 22-22
-            function api::get 22-22
-            function api::set 22-22
-            class Old 23-23
-            function late 24-24
-            fs calls require
-            - calls require
-            total calls sum
-            main::helper calls inner
-            main calls Shop
-            main calls ?.open
-            main calls prices.of
-            Market::onOpen calls own.#count
-            Market::constructor calls this.shop.open
-            api::get calls fetch
-            import ./shop - Shop
-            import ./shop open unlock
-            import ./shop close close
-            import ./prices - prices
-            import ./till till till exported
-            import ./all - * exported
-            import ./names - names exported
-            import fs - fs
-            import path join join
-            import path sep s
-            import  Market default exported
-        "#]],
-    );
     check(
         "more.ts",
         r"import type { Till } from './till';

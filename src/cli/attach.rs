@@ -20,7 +20,7 @@ Examples:
 As an agent of Zed, in its settings.json:
   \"agent_servers\": { \"shop: ui\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"attach\", \"ui\"] } }
 
-Exit codes: 0 standard input ended, 1 the agent or the team is gone, or is not there.")]
+Exit codes: 0 the editor has left, 1 the agent or the team is gone, or is not there.")]
 pub(super) struct Attach {
     /// The agent, as the team's configuration names it
     agent: String,

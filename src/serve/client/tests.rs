@@ -1,10 +1,15 @@
 #![allow(clippy::unwrap_used)]
 
+use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -144,4 +149,42 @@ async fn what_keeps_a_call_from_its_answer_is_said() {
     let nobody = Target { addresses: vec![free], ..target };
     let error = call(&nobody, "list_agents", &json!({})).await.unwrap_err();
     assert!(matches!(error, ClientError::Connect { .. }), "{error}");
+}
+
+/// The output of an editor that is gone; tells when that is found out.
+struct Gone(Option<oneshot::Sender<()>>);
+
+impl AsyncWrite for Gone {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        _: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.0.take().unwrap().send(()).unwrap();
+        Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[tokio::test]
+async fn an_editor_whose_output_breaks_before_its_input_ends_has_left() {
+    let (target, ..) = port(Limits::default()).await;
+    let (broke, broken) = oneshot::channel();
+    let (mut editor, input) = tokio::io::duplex(64);
+    // The agent repeats it.
+    editor.write_all(b"hello").await.unwrap();
+    let leaving = async {
+        broken.await.unwrap();
+        drop(editor);
+    };
+    let (ended, ()) =
+        tokio::join!(attach::attach(&target, "ui", input, Gone(Some(broke))), leaving);
+    ended.unwrap();
 }

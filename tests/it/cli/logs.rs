@@ -7,20 +7,20 @@ use crate::harness::{Stage, agent};
 fn logs_are_shown_and_followed_over_restarts() {
     let stage = Stage::new();
     let ui = agent("ui").start("{ stderr = \"ui begins\" }");
-    let api = agent("api").start("{ stderr = \"api begins\" }");
-    let team = stage.team("", vec![ui, api]);
-    team.steer_when_ready(&["ui", "api"]);
+    let db = agent("db").start("{ stderr = \"db begins\" }");
+    let team = stage.team("", vec![ui, db]);
+    team.steer_when_ready(&["ui", "db"]);
     let (following, lines) = Running::read(&stage, &["logs", "-f", "-n", "1"]);
     let mut begun = vec![lines.next().unwrap(), lines.next().unwrap()];
     begun.sort();
-    assert_eq!(begun, ["api | api begins", "ui  | ui begins"]);
+    assert_eq!(begun, ["db | db begins", "ui | ui begins"]);
     assert_eq!(stage.run(&["restart", "ui"]).code, 0);
-    assert_eq!(lines.next().unwrap(), "ui  | ui begins");
+    assert_eq!(lines.next().unwrap(), "ui | ui begins");
     // A rotation is no end.
     std::fs::rename(stage.path("home/logs/shop/ui.log"), stage.path("home/logs/shop/ui.log.1"))
         .unwrap();
     stage.file("home/logs/shop/ui.log", "anew\n");
-    assert_eq!(lines.next().unwrap(), "ui  | anew");
+    assert_eq!(lines.next().unwrap(), "ui | anew");
     // So is not that of an agent that had no log before.
     stage.file("home/logs/shop/late.log", "hello\n");
     assert_eq!(lines.next().unwrap(), "late | hello");
@@ -30,11 +30,11 @@ fn logs_are_shown_and_followed_over_restarts() {
     team.stop();
     assert_ended(&stage.run(&["logs", "ui"]), 0, "ui begins\nui begins\nanew\n", "");
     assert_ended(&stage.run(&["logs", "-n", "2", "ui"]), 0, "ui begins\nanew\n", "");
-    let two = stage.run(&["logs", "--team", "shop", "ui", "api", "-n1"]);
-    assert_ended(&two, 0, "ui  | anew\napi | api begins\n", "");
+    let two = stage.run(&["logs", "--team", "shop", "ui", "late", "-n1"]);
+    assert_ended(&two, 0, "ui   | anew\nlate | hello\n", "");
     let nobody = stage.run(&["logs", "nobody"]);
     assert_eq!((nobody.code, nobody.stdout.as_str()), (1, ""));
-    assert!(nobody.stderr.contains("there are api, late, ui"), "{nobody:?}");
+    assert!(nobody.stderr.contains("there are db, late, ui"), "{nobody:?}");
 }
 
 #[test]

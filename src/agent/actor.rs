@@ -353,15 +353,15 @@ impl Actor {
             RunEvent::Exited(exit) => {
                 self.concern = None;
                 let offence = self.family.borrow().as_ref().and_then(Family::offence);
-                let why = match self.run.take() {
+                let event = match self.run.take() {
                     Some(run) => run.finish(exit, offence).await,
-                    None => exit.to_string(),
+                    None => Event::Exited { exit, why: exit.to_string() },
                 };
                 self.tell_peak();
                 self.held.send_replace(held(&self.settings));
                 self.handle.send_replace(None);
                 self.team.tracker.settled().await;
-                Event::Exited { exit, why }
+                event
             }
         })
     }

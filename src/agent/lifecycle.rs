@@ -49,6 +49,8 @@ pub(super) enum Event {
         exit: Exit,
         why: String,
     },
+    /// It exited, and what its relay met is nothing that another start would mend.
+    BrokeOff(String),
     BackoffOver,
     /// It leaves the team.
     Leave,
@@ -149,7 +151,9 @@ impl Lifecycle {
                 vec![Effect::Spawn]
             }
             (P::Connecting, E::Spawned) => vec![Effect::Publish(None)],
-            (P::Connecting, E::NotSpawned(why)) => self.rest(AgentState::Error, Some(why)),
+            (P::Connecting, E::NotSpawned(why)) | (P::Connecting | P::Ready, E::BrokeOff(why)) => {
+                self.rest(AgentState::Error, Some(why))
+            }
             (P::Connecting, E::Opened) => {
                 self.phase = P::Ready;
                 vec![Effect::Publish(None)]
@@ -175,7 +179,7 @@ impl Lifecycle {
                 self.phase = P::Stopping { shown, then: Then::StartAgain };
                 Vec::new()
             }
-            (P::Stopping { then, .. }, E::Exited { .. }) => match then {
+            (P::Stopping { then, .. }, E::Exited { .. } | E::BrokeOff(_)) => match then {
                 Then::Stopped => self.rest(AgentState::Stopped, None),
                 Then::Error(why) => self.rest(AgentState::Error, Some(why)),
                 Then::Gone => self.leave(),

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::confining::Private;
+use super::lifecycle::Event;
 use super::plugged::Plugged;
 use super::prompting::RunHandle;
 use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
@@ -242,10 +243,11 @@ impl Run {
         }
     }
 
-    /// Ends what ran beside the process once it is dead; returns why it died: for an `offence`, if
+    /// Ends what ran beside the process once it is dead; returns how it died: for an `offence`, if
     /// it broke a limit.
-    pub(super) async fn finish(mut self, exit: Exit, offence: Option<String>) -> String {
+    pub(super) async fn finish(mut self, exit: Exit, offence: Option<String>) -> Event {
         let offence = offence.filter(|_| !self.ordered);
+        let offended = offence.is_some();
         let mut why = match offence.or_else(|| self.broken.borrow().clone()) {
             Some(known) => known,
             None if self.ordered => "it was stopped".to_owned(),
@@ -263,7 +265,11 @@ impl Run {
             // Terminals have ended as well by now.
             let _ = tokio::task::spawn_blocking(|| drop(private)).await;
         }
-        why
+        // Maybe over what it had said last.
+        match self.broken.borrow().clone() {
+            Some(why) if !offended => Event::BrokeOff(why),
+            _ => Event::Exited { exit, why },
+        }
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use futures_util::future::{Abortable, BoxFuture};
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::unconstrained;
@@ -191,8 +191,7 @@ where
                 drained.as_mut().reset(Instant::now() + LAST_BREATH);
             }
         };
-        // What was denied in its last moments is still to be reported.
-        let _ = self.decisions.next().now_or_never();
+        let result = result.and(self.decide_the_last().await);
         while self.to_client.has_work() {
             self.to_client.flush().await;
         }
@@ -274,6 +273,18 @@ where
         };
         extractor.gate_and_observe(line, &mut passes, &mut self.told);
         kept_back
+    }
+
+    /// What was asked for and done in the last moments is still reported, and judged.
+    async fn decide_the_last(&mut self) -> Result<(), ProxyError> {
+        self.let_go_soon(self.waiting.all());
+        let mut judged = Ok(());
+        while let Some(decision) = unconstrained(self.decisions.next()).await {
+            if let Ok(decided) = decision {
+                judged = judged.and(self.decided(decided));
+            }
+        }
+        judged
     }
 
     fn decided(&mut self, decided: Decided) -> Result<(), ProxyError> {

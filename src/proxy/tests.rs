@@ -266,6 +266,23 @@ async fn an_access_past_the_gate_ends_the_agent_if_it_is_to() {
 }
 
 #[tokio::test]
+async fn what_a_dead_agent_said_last_is_judged_like_all_else() {
+    let mut bench = bench(&Options { on_violation: OnViolation::Stop, ..ZONED });
+    bench.agent_says("did s out/a\nread 1 s out/b\n").await;
+    bench.ended.send("exited with status 0".to_owned()).unwrap();
+    bench.agent.shutdown().await.unwrap();
+    let why = "it read `out/a`, outside its zone (b1), and is stopped for it";
+    assert_eq!(bench.relay.await.unwrap().0.unwrap_err().to_string(), why);
+    let mut told = Vec::new();
+    while told.len() < 2 {
+        if let Event::Blocked(access) = &**bench.events.event().await {
+            told.push(access.status);
+        }
+    }
+    assert_eq!(told, [BlockedStatus::Observed, BlockedStatus::Denied]);
+}
+
+#[tokio::test]
 async fn an_agent_waits_while_a_request_of_its_is_held() {
     let mut bench = bench(&Options { hold: true, ..ZONED });
     let mut state = bench.vitals.watch();

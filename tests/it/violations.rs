@@ -155,3 +155,17 @@ fn a_denied_call_that_completes_all_the_same_is_named() {
     let ended = team.stop();
     assert!(ended.stderr.contains("a tool call that was denied reports that it completed"));
 }
+
+#[test]
+fn an_agent_that_ends_by_itself_after_its_violation_is_not_started_again() {
+    let stage = Stage::new();
+    let (_team, mut ui, mut port) = team(&stage, "stop");
+    port.begin("ui", "look around");
+    ui.prompted();
+    done(&mut ui, &stage, "own", "src/api/cart.rs");
+    drop(ui);
+    let id = port.blocked("observed")["id"].as_str().unwrap().to_owned();
+    let why = format!("it read `src/api/cart.rs`, outside its zone ({id}), and is stopped for it");
+    let stopped = port.agent_is("ui", "error");
+    assert_eq!((&stopped["reason"], &stopped["restarts"]), (&json!(why), &json!(0)));
+}

@@ -91,6 +91,16 @@ async fn a_clean_exit_stops_it_unless_it_is_always_wanted() {
         "#]],
     );
     check(
+        Policy::Always,
+        vec![Start, Cleared, Opened, Event::BrokeOff("it read what it may not".to_owned())],
+        &expect![[r#"
+            Start → initializing [AwaitClearance]
+            Cleared → connecting [Spawn]
+            Opened → ready [Publish(None)]
+            BrokeOff("it read what it may not") → error [Publish(Some("it read what it may not"))]
+        "#]],
+    );
+    check(
         Policy::Never,
         vec![Start, Cleared, Opened, exited(1)],
         &expect![[r#"

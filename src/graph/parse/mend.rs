@@ -4,8 +4,17 @@ use std::borrow::Cow;
 
 use crate::graph::facts::Language;
 
-/// Returns a text that differs in white space only, each byte where it was. None: there is nothing
+/// On a type parameter of this name.
+const CONDITION: &[u8] = b"(type extends ";
+
+/// Returns a text in which what matters stands where it did, each byte of it. None: there is nothing
 /// to mend.
+///
+/// A type parameter may be called `type`. Behind a parenthesis the grammar takes that for the word:
+///
+/// ```text
+/// type Fee<type> = (type extends 'legacy' ? A : B);
+/// ```
 ///
 /// Members of a type need no semicolon between lines. The grammar of TypeScript takes the type
 /// parameters that one begins with for type arguments of what the one above ends with:
@@ -35,6 +44,9 @@ pub(super) fn mended(language: Language, text: &[u8]) -> Option<Vec<u8>> {
             continue;
         }
         let indent = line.len() - line.trim_ascii_start().len();
+        for at in memchr::memmem::find_iter(line, CONDITION) {
+            mended.to_mut()[start + at + 1] = b'T';
+        }
         if indent > 0 && said.starts_with(b"<") && ends_member(above) {
             mended.to_mut()[start + indent - 1] = b';';
         }

@@ -267,3 +267,19 @@ export function flow() { return pipe(1); }
     "#]],
     );
 }
+
+#[test]
+fn a_type_parameter_may_be_called_type() {
+    let text = "export type Fee<type> = (type extends 'legacy' ? Legacy : never) & Base;
+export function pay(type: string) { return weigh(type); }
+";
+    check(
+        "fee.ts",
+        text,
+        &expect![[r#"
+            function Fee 1-1
+            function pay 2-2
+            pay calls weigh
+        "#]],
+    );
+}

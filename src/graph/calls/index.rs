@@ -303,6 +303,17 @@ impl File {
         self.symbols.get(at as usize + 1).is_some_and(|next| next.parent == at)
     }
 
+    /// Returns a symbol and what it stands in, from the inside to the top.
+    pub(super) fn around(&self, at: u32) -> impl Iterator<Item = (u32, Symbol)> {
+        let known = |at: u32| Some((at, *self.symbols.get(at as usize)?));
+        std::iter::successors(known(at), move |(_, symbol)| known(symbol.parent))
+    }
+
+    /// Returns whether a class stands in anything but classes.
+    pub(super) fn is_local(&self, class: u32) -> bool {
+        self.around(class).any(|(_, symbol)| symbol.kind != Kind::Class)
+    }
+
     /// Returns whether anything is called right within a symbol.
     pub(super) fn calls_in(&self, at: u32) -> bool {
         let first = self.calls.partition_point(|call| call.within < at);

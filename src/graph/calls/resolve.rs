@@ -124,7 +124,7 @@ impl Resolver<'_> {
         match call.on {
             On::Nothing => self.bare(call),
             On::Own => self.own(call),
-            On::Value => self.method(call.name, None),
+            On::Value => self.method(call, None),
             On::Named(path) => self.named(call, self.index.names.path(path), false),
             On::Within(path) => match self.index.names.path(path) {
                 [own] if self.is_own_module(*own) => self.bare(call),
@@ -188,7 +188,7 @@ impl Resolver<'_> {
             }
             at = holder.parent;
         }
-        self.method(call.name, None)
+        self.method(call, None)
     }
 
     /// `is_within`: a module or a type is named, not a variable.
@@ -196,7 +196,7 @@ impl Resolver<'_> {
         let (first, last) = (*path.first()?, *path.last()?);
         let is_type = self.index.names.text(last).starts_with(char::is_uppercase);
         if self.family == Family::Rust && !is_within && !is_type {
-            return self.method(call.name, Some(last));
+            return self.method(call, Some(last));
         }
         let (mut target, rest) = self.start(call, path);
         let walk = &mut Walk::default();
@@ -215,12 +215,12 @@ impl Resolver<'_> {
             Target::Nowhere if common::is_global(self.family, self.index.names.text(first)) => {
                 return None;
             }
-            Target::Nowhere => return self.method(call.name, Some(last)),
+            Target::Nowhere => return self.method(call, Some(last)),
         }
         match self.step(target, call.name, Want::Callable, walk) {
             Target::Symbol(file, at) => Some((self.end(file, at)?, self.rule(file))),
             Target::Nowhere if !is_type && !is_within && self.is_value(target) => {
-                self.method(call.name, Some(last))
+                self.method(call, Some(last))
             }
             _ => None,
         }
@@ -256,10 +256,7 @@ impl Resolver<'_> {
 
     /// Returns whether a call stands in a module that stands in the file.
     fn in_module(&self, call: &Call) -> bool {
-        let above = |symbol: &Symbol| self.file.symbols.get(symbol.parent as usize);
-        let caller = self.file.symbols.get(call.within as usize);
-        std::iter::successors(caller.and_then(above), |symbol| above(symbol))
-            .any(|symbol| symbol.kind == Kind::Function)
+        self.file.around(call.within).skip(1).any(|(_, symbol)| symbol.kind == Kind::Function)
     }
 
     fn rule(&self, file: FileId) -> Rule {
@@ -292,7 +289,7 @@ fn choose(family: Family, mut among: impl Iterator<Item = (u32, Symbol)>) -> Opt
 }
 
 /// Several overloads of one method are one.
-fn unique<'d>(mut among: impl Iterator<Item = &'d Definition>) -> Found<(FileId, u32)> {
+fn only<'d>(mut among: impl Iterator<Item = &'d Definition>) -> Found<&'d Definition> {
     let Some(mut one) = among.next() else { return Found::Nothing };
     for other in among {
         if !one.is_overload_of(other) {
@@ -300,5 +297,5 @@ fn unique<'d>(mut among: impl Iterator<Item = &'d Definition>) -> Found<(FileId,
         }
         one = other;
     }
-    Found::One((one.file, one.symbol))
+    Found::One(one)
 }

@@ -4,6 +4,9 @@ use super::{Family, FileId, Index, Symbol, within};
 use crate::graph::calls::names::Name;
 use crate::graph::facts::Kind;
 
+/// How the names of files end that declare what stands elsewhere.
+const DECLARATIONS: [&str; 4] = [".d.ts", ".d.cts", ".d.mts", ".pyi"];
+
 /// A symbol that bears a name. The order puts what is near to each other together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::graph::calls) struct Definition {
@@ -58,8 +61,9 @@ impl Index {
 
     /// Whether it is a method that a value may have: what only declares one is none.
     pub(in crate::graph::calls) fn is_method(&self, definition: &Definition) -> bool {
+        let declares = |path: &str| DECLARATIONS.iter().any(|end| path.ends_with(end));
         definition.kind == Kind::Method
-            && self.file(definition.file).is_some_and(|file| !file.path.ends_with(".d.ts"))
+            && self.file(definition.file).is_some_and(|file| !declares(&file.path))
     }
 
     /// Returns all that bears the name, whatever it speaks.

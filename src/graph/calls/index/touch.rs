@@ -16,6 +16,7 @@ type Change<'a> = [Option<&'a File>; 2];
 struct Shape {
     kind: Kind,
     holder: Option<Kind>,
+    is_local: bool,
     /// Whether others stand in it; a class may always hold some.
     holds: bool,
     calls: bool,
@@ -169,7 +170,8 @@ fn shapes(file: Option<&File>) -> FxHashMap<End, Shape> {
     let shape = |(symbol, at): (&Symbol, u32)| {
         let holder = file.symbols.get(symbol.parent as usize).map(|holder| holder.kind);
         let holds = symbol.kind != Kind::Class && file.holds(at);
-        (symbol.end, Shape { kind: symbol.kind, holder, holds, calls: file.calls_in(at) })
+        let (is_local, calls) = (file.is_local(symbol.parent), file.calls_in(at));
+        (symbol.end, Shape { kind: symbol.kind, holder, is_local, holds, calls })
     };
     file.symbols.iter().zip(0..).map(shape).collect()
 }

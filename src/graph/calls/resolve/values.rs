@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use super::{Found, Resolver, Target, Walk, Want, choose, unique};
+use super::{Found, Resolver, Target, Walk, Want, choose, only};
 use crate::graph::calls::Rule;
 use crate::graph::calls::common;
-use crate::graph::calls::index::{Definition, End, Family, FileId, Import, MANY, Symbol};
+use crate::graph::calls::index::{
+    Call, Definition, End, Family, File, FileId, Import, MANY, Symbol,
+};
 use crate::graph::calls::names::Name;
 use crate::graph::calls::questions::Question;
 use crate::graph::facts::Kind;
@@ -52,8 +54,8 @@ impl Resolver<'_> {
 
     /// Returns the only method of a name that the value could have, as far as one knows: by how a
     /// variable is called, by what the file has, else because there is but one.
-    pub(super) fn method(&self, name: Name, variable: Option<Name>) -> Option<(End, Rule)> {
-        let index = self.index;
+    pub(super) fn method(&self, call: &Call, variable: Option<Name>) -> Option<(End, Rule)> {
+        let (index, name) = (self.index, call.name);
         let mut all = index.definitions(self.family, name);
         if all.len() > MANY {
             all = index.in_file(self.family, self.file.folder, self.id, name);
@@ -75,11 +77,10 @@ impl Resolver<'_> {
                     common::is_called_after(variable, class, exactly)
                         && (self.where_to(definition.file) <= Rule::Import) == is_known
                         && self.may_mean(definition.file)
+                        && self.may_have(call, definition)
                 });
-                match unique(of_it) {
-                    Found::One((file, at)) => {
-                        return Some((self.end(file, at)?, self.where_to(file)));
-                    }
+                match only(of_it) {
+                    Found::One(found) => return self.to(found),
                     Found::Many => break,
                     Found::Nothing => {}
                 }
@@ -89,15 +90,33 @@ impl Resolver<'_> {
             return None;
         }
         let here = all.clone().filter(|definition| definition.file == self.id);
-        let found = match unique(here) {
+        let found = match only(here) {
             Found::Nothing => {
                 self.ask(Question::Method(self.family, name));
-                unique(all)
+                only(all)
             }
             found => found,
         };
-        let Found::One((file, at)) = found else { return None };
-        self.may_mean(file).then_some((self.end(file, at)?, self.where_to(file)))
+        let Found::One(found) = found else { return None };
+        if !self.may_mean(found.file) || !self.may_have(call, found) {
+            return None;
+        }
+        self.to(found)
+    }
+
+    fn to(&self, method: &Definition) -> Option<(End, Rule)> {
+        Some((self.end(method.file, method.symbol)?, self.where_to(method.file)))
+    }
+
+    /// Whether a value may be of the class that has a method: one that stands in a function of Python
+    /// is known there alone.
+    fn may_have(&self, call: &Call, method: &Definition) -> bool {
+        let Some(file) = self.index.file(method.file) else { return false };
+        if self.family != Family::Python || !file.is_local(method.parent) {
+            return true;
+        }
+        let top = |file: &File, at| file.around(at).last().map(|(at, _)| at);
+        method.file == self.id && top(file, method.parent) == top(self.file, call.within)
     }
 
     /// Whether a value may be of a type of that file: what tests have is only meant by tests that
@@ -157,12 +176,12 @@ impl Resolver<'_> {
         };
         let beside = self.index.in_folder(self.family, self.file.folder, name).iter().filter(fits);
         let all = self.index.definitions(self.family, name).iter().filter(fits);
-        let (found, rule) = match unique(beside) {
-            Found::Nothing => (unique(all), Rule::Workspace),
+        let (found, rule) = match only(beside) {
+            Found::Nothing => (only(all), Rule::Workspace),
             found => (found, Rule::Folder),
         };
-        let Found::One((file, at)) = found else { return None };
-        Some((self.end(file, at)?, rule))
+        let Found::One(found) = found else { return None };
+        Some((self.end(found.file, found.symbol)?, rule))
     }
 
     /// Looks for what a class of a name holds, whose file nobody told.

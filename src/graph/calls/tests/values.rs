@@ -81,3 +81,66 @@ src/signal.rs
         "src/oneshot.rs::Receiver::recv -> src/oneshot.rs::Inner::poll_recv File",
     );
 }
+
+#[test]
+fn a_class_of_a_function_is_known_there_alone() {
+    check(
+        "
+shop/cases.py
+  open
+    class Till
+      ring
+        > ?.weigh_up
+      weigh_up
+    > till.ring
+  close
+    > till.ring
+    > ?.weigh_up
+shop/run.py
+  run
+    > till.ring
+    > ?.weigh_up
+src/lib.rs
+  till
+    class Till
+      weigh_up
+src/run.rs
+  run
+    > till.weigh_up
+",
+        "
+        shop/cases.py::open -> shop/cases.py::open::Till::ring File
+        shop/cases.py::open::Till::ring -> shop/cases.py::open::Till::weigh_up File
+        src/run.rs::run -> src/lib.rs::till::Till::weigh_up Folder
+        ",
+    );
+}
+
+#[test]
+fn what_only_declares_a_method_has_none() {
+    check(
+        "
+shop/till.pyi
+  class Till
+    ring
+shop/run.py
+  run
+    > till.ring
+web/till.d.cts
+  class Till
+    ring
+web/till.d.mts
+  class Till
+    weigh
+web/till.ts
+  class Till
+    settle
+web/run.ts
+  run
+    > till.ring
+    > till.weigh
+    > till.settle
+",
+        "web/run.ts::run -> web/till.ts::Till::settle Folder",
+    );
+}

@@ -225,7 +225,9 @@ mod tests {
         (
             "javascript",
             "var a = class {}; b = { c: d => e, f() {} }; export { g as h }; i.j = function() {}\n\
-             ((k), l).m((n()), (o => p)()); (function() { q() })(); ({ r() {} }).s`t`",
+             ((k), l).m((n()), (o => p)()); (function() { q() })(); ({ r() {} }).s`t`;\n\
+             module.exports = u; exports = v; module.exports = class {}; exports = function w() {};\n\
+             module.exports = require('x')",
         ),
         (
             "jsx",

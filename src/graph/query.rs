@@ -1,7 +1,7 @@
 //! Our queries, made into a table by the kind of node, which a walk over a tree looks up.
 //!
 //! They are tree-sitter's own queries, of which this knows the plain part: nodes by kind and field,
-//! choices, absent fields, `#eq?`, `#match?` and `#set!`. tree-sitter's engine runs all of the
+//! choices, absent fields, `#eq?`, `#match?`, `#not-match?` and `#set!`. tree-sitter's engine runs all of the
 //! language and takes as long as half the parsing; for patterns as flat as ours a table does.
 //! Other than there, the order of children does not matter.
 
@@ -55,7 +55,8 @@ struct Pattern {
 
 enum Test {
     Is(String),
-    Fits(Regex),
+    /// Whether it does, or does not.
+    Fits(Regex, bool),
     /// `(`, or a macro's `!(`, comes right behind it.
     BeforeBracket,
 }
@@ -198,7 +199,7 @@ impl Pattern {
                 let own = || text.get(node.byte_range()).unwrap_or_default();
                 match test {
                     Test::Is(wanted) => own() == wanted.as_bytes(),
-                    Test::Fits(wanted) => wanted.is_match(own()),
+                    Test::Fits(wanted, does) => wanted.is_match(own()) == *does,
                     Test::BeforeBracket => bracket_follows(text, node.end_byte()),
                 }
             })
@@ -350,10 +351,10 @@ impl Compiler<'_> {
                         let capture = self.capture(capture);
                         self.tests.push((capture, Test::Is(text.to_owned())));
                     }
-                    ["#match?", capture, text] => {
+                    [fits @ ("#match?" | "#not-match?"), capture, text] => {
                         let capture = self.capture(capture);
                         let regex = Regex::new(text).map_err(|_| wrong())?;
-                        self.tests.push((capture, Test::Fits(regex)));
+                        self.tests.push((capture, Test::Fits(regex, fits == "#match?")));
                     }
                     ["#bracket?", capture] => {
                         let capture = self.capture(capture);

@@ -274,7 +274,7 @@ impl Index {
         // The package that a file of Python stands in, what is looked for in a script beside what it
         // is asked for, and the modules that a file of Rust stands in.
         let parts = file.path.split('/').filter_map(|part| part.split('.').next());
-        for name in [".", "default"].into_iter().chain(parts) {
+        for name in [".", "default", "exports"].into_iter().chain(parts) {
             self.names.add(name);
         }
         self.definitions.resize_with(self.names.len(), Vec::new);

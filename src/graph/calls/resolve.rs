@@ -158,11 +158,8 @@ impl Resolver<'_> {
             }
             at = holder.parent;
         }
-        let mut target = self.here(call.name, Want::Callable);
-        if let (Target::Module(module), Family::Script) = (target, self.family) {
-            target = self.default(module, call.name, &mut Walk::default());
-        }
-        match target {
+        let target = self.here(call.name, Want::Callable);
+        match self.called(target, call.name, &mut Walk::default()) {
             Target::Symbol(file, at) => Some((self.end(file, at)?, self.rule(file))),
             Target::Outside | Target::Module(_) => None,
             // Where names must be brought in, a bare one that is not is a variable.
@@ -217,12 +214,23 @@ impl Resolver<'_> {
             }
             Target::Nowhere => return self.method(call, Some(last)),
         }
-        match self.step(target, call.name, Want::Callable, walk) {
+        let found = self.step(target, call.name, Want::Callable, walk);
+        match self.called(found, call.name, walk) {
             Target::Symbol(file, at) => Some((self.end(file, at)?, self.rule(file))),
             Target::Nowhere if !is_type && !is_within && self.is_value(target) => {
                 self.method(call, Some(last))
             }
             _ => None,
+        }
+    }
+
+    /// Returns what is called where something is: of a script, what it exports.
+    fn called(&self, target: Target, name: Name, walk: &mut Walk) -> Target {
+        match target {
+            Target::Module(module) if self.family == Family::Script => {
+                self.default(module, name, walk)
+            }
+            target => target,
         }
     }
 

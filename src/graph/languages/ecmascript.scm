@@ -10,8 +10,14 @@
   key: (property_identifier) @name
   value: [(arrow_function) (function_expression) (generator_function)]) @definition.function
 (assignment_expression
-  left: [(identifier) @name (member_expression property: (property_identifier) @name)]
-  right: [(arrow_function) (function_expression) (generator_function)]) @definition.function
+  right: [(arrow_function) (function_expression !name) (generator_function !name)]
+  left: [
+    (identifier) @name
+    (member_expression property: (property_identifier) @name)]) @definition.function
+(assignment_expression
+  right: [(function_expression name: (_)) (generator_function name: (_))]
+  left: [(identifier) @name (member_expression property: (property_identifier) @name)] @_to
+  (#not-match? @_to "^(module[.])?exports$")) @definition.function
 (class_declaration name: (_) @name) @definition.class
 (variable_declarator name: (identifier) @name value: (class)) @definition.class
 (program (lexical_declaration
@@ -50,6 +56,22 @@
   "default" @import.alias
   value: (call_expression)
   (#set! here))
+; `module.exports` is the default of older modules; only what is made there has a name of its own.
+(assignment_expression
+  right: [
+    (identifier) @import.name
+    (function_expression name: (_) @name @import.name) @definition.function
+    (generator_function name: (_) @name @import.name) @definition.function
+    (class name: (_) @name @import.name) @definition.class]
+  left: [
+    (identifier) @import.alias
+    (member_expression property: (property_identifier) @import.alias)] @_to
+  (#match? @_to "^(module[.])?exports$")
+  (#set! exported) (#set! here))
+(assignment_expression
+  right: (class !name)
+  left: [(identifier) @name (member_expression property: (property_identifier) @name)] @_to
+  (#match? @_to "^(module[.])?exports$")) @definition.class
 
 (call_expression function: [
   (identifier) @call
@@ -107,6 +129,16 @@
     function: (identifier) @_require
     arguments: (arguments (string (string_fragment) @import.module)))
   (#eq? @_require "require"))
+(assignment_expression
+  right: (call_expression
+    function: (identifier) @_require
+    arguments: (arguments (string (string_fragment) @import.module)))
+  left: [
+    (identifier) @import.alias
+    (member_expression property: (property_identifier) @import.alias)] @_to
+  (#eq? @_require "require")
+  (#match? @_to "^(module[.])?exports$")
+  (#set! exported))
 
 ; What the file has is there under another name, too.
 (export_statement

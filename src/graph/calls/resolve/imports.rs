@@ -80,13 +80,18 @@ impl Resolver<'_> {
         match target {
             Target::Module(file) => {
                 let found = self.member(file, name, want, walk);
-                if found == Target::Nowhere
-                    && self.family == Family::Script
-                    && let Target::Symbol(file, at) = self.default(file, name, walk)
-                {
-                    return self.inside(file, at, name, want);
+                if found != Target::Nowhere || self.family != Family::Script {
+                    return found;
                 }
-                found
+                // What belongs to what is exported may be put there where that is declared.
+                match self.default(file, name, walk) {
+                    Target::Symbol(other, at) => match self.inside(other, at, name, want) {
+                        Target::Nowhere if other != file => self.member(other, name, want, walk),
+                        found => found,
+                    },
+                    Target::Module(other) => self.member(other, name, want, walk),
+                    Target::Outside | Target::Nowhere => found,
+                }
             }
             Target::Symbol(file, at) => self.inside(file, at, name, want),
             other => other,
@@ -161,15 +166,23 @@ impl Resolver<'_> {
         {
             return Target::Module(module);
         }
+        let is_default = self.family == Family::Script
+            && matches!(self.index.names.text(name), "default" | "exports");
+        let mut named = file.imports.iter().filter(|import| import.known_as == Some(name));
         let mut outside = false;
-        for import in &file.imports {
+        // Of what is exported several times the last counts.
+        while let Some(import) = if is_default { named.next_back() } else { named.next() } {
             let same = skip.is_some_and(|skip| std::ptr::eq(skip, import));
-            if same || import.all || import.known_as != Some(name) {
+            if same || import.all {
                 continue;
             }
             match self.import(id, import, walk) {
                 Target::Nowhere => {}
                 Target::Outside => outside = true,
+                Target::Module(other) if is_default => {
+                    let found = self.default(other, import.name.unwrap_or(name), walk);
+                    return if found == Target::Nowhere { Target::Module(other) } else { found };
+                }
                 found => return found,
             }
         }
@@ -180,9 +193,8 @@ impl Resolver<'_> {
             self.ask(Question::All(id));
         }
         // `export *` keeps the default to itself.
-        let is_kept = self.family == Family::Script && self.index.names.text(name) == "default";
         let mut found = Target::Nowhere;
-        for import in file.imports.iter().filter(|import| import.all && !is_kept) {
+        for import in file.imports.iter().filter(|import| import.all && !is_default) {
             if skip.is_some_and(|skip| std::ptr::eq(skip, import)) {
                 continue;
             }
@@ -273,21 +285,17 @@ impl Resolver<'_> {
     /// Returns what a file of a script exports as its default, or what is called there as it is
     /// here, or as the file is.
     pub(super) fn default(&self, file: FileId, alias: Name, walk: &mut Walk) -> Target {
-        let default = self.index.names.find("default");
-        if let Some(default) = default {
-            let found = self.member(file, default, Want::Callable, walk);
-            if found != Target::Nowhere {
-                return found;
-            }
-        }
-        let named = self.index.file(file).and_then(|file| {
-            let name = file.path.rsplit('/').next()?.split('.').next()?;
-            self.index.names.find(name)
-        });
-        let alias = Some(alias).filter(|alias| Some(*alias) != default);
-        let mut found = [alias, named, default].into_iter().flatten();
-        found
-            .find_map(|name| self.pick(file, name, NONE, Want::Callable))
-            .map_or(Target::Nowhere, |at| Target::Symbol(file, at))
+        let stem =
+            self.index.file(file).and_then(|file| file.path.rsplit('/').next()?.split('.').next());
+        let find = |name| self.index.names.find(name);
+        let default = find("default");
+        let names = [default, find("exports"), Some(alias), stem.and_then(find)];
+        let mut found =
+            names.into_iter().flatten().map(|name| self.member(file, name, Want::Callable, walk));
+        found.find(|found| *found != Target::Nowhere).unwrap_or_else(|| {
+            default
+                .and_then(|name| self.pick(file, name, NONE, Want::Callable))
+                .map_or(Target::Nowhere, |at| Target::Symbol(file, at))
+        })
     }
 }

@@ -92,3 +92,90 @@ web/all.js
         ",
     );
 }
+
+#[test]
+fn a_module_is_called_as_what_it_exports() {
+    check(
+        "
+web/app.js
+  use ./shop - as sell
+  use ./till - as count
+  use ./door - as open
+  use ./hall - as enter
+  use ./lock - as lock
+  use ./tools - as tools
+  run
+    > sell
+    > sell.later
+    > count
+    > open
+    > open.wide
+    > enter
+    > lock
+    > tools.sum
+web/shop.js
+  use = buy as exports
+  use = market as exports
+  buy
+  market
+    later
+  sell
+web/till.js
+  exports
+  count
+web/door.js
+  use ./entry - as exports
+web/entry.js
+  use = entry as exports
+  class entry
+  wide
+web/hall.js
+  use ./entry - as Entry
+  use = Entry as exports
+  Entry
+web/lock.js
+  use bolt - as lock
+  use = wrapped as exports
+  lock
+web/tools.js
+  use ./till - as sum
+  sum
+web/all.js
+  use ./till *
+  run
+    > exports
+",
+        "
+        web/app.js::run -> web/entry.js::entry Import
+        web/app.js::run -> web/entry.js::wide Import
+        web/app.js::run -> web/shop.js::market Import
+        web/app.js::run -> web/shop.js::market::later Import
+        web/app.js::run -> web/till.js::exports Import
+        ",
+    );
+}
+
+#[test]
+fn modules_that_export_each_other_export_nothing() {
+    check(
+        "
+web/app.js
+  use ./shop - as shop
+  run
+    > shop
+    > shop.open
+web/shop.js
+  use ./till - as exports
+web/till.js
+  use ./door - as door
+  use = door as exports
+web/door.js
+  use ./shop - as exports
+web/all.js
+  use ./till *
+  open
+    > exports
+",
+        "",
+    );
+}

@@ -273,7 +273,7 @@ fn call() -> impl Strategy<Value = String> {
     })
 }
 
-/// Some that are like types, one that any value may have, and the one that scripts export unseen.
+/// Some that are like types, one that any value may have, and those that scripts export unseen.
 fn name() -> impl Strategy<Value = &'static str> {
-    select(&["aaa", "bbb", "Ccc", "ddd", "Eee", "get", "default"][..])
+    select(&["aaa", "bbb", "Ccc", "ddd", "Eee", "get", "default", "exports"][..])
 }

@@ -189,6 +189,61 @@ fn what_has_no_name_of_its_own_is_the_default() {
 }
 
 #[test]
+fn what_older_modules_export_has_its_own_name() {
+    check(
+        "a.js",
+        "module.exports = class Shop extends Market {\n  open() { ring(); }\n};\n",
+        &expect![[r#"
+            class Shop 1-3
+            method Shop::open 2-2
+            Shop::open calls ring
+            import  Shop exports exported
+        "#]],
+    );
+    check(
+        "b.js",
+        "exports = module.exports = function open() { function inner() {} };\n",
+        &expect![[r#"
+            function open 1-1
+            function open::inner 1-1
+            import  open exports exported
+        "#]],
+    );
+    check(
+        "c.ts",
+        "module.exports = exports = shop;\nother.exports = till;\n",
+        &expect![[r#"
+            import  shop exports exported
+        "#]],
+    );
+    check(
+        "d.js",
+        "module.exports = require('./shop');\n",
+        &expect![[r#"
+            - calls require
+            import ./shop - exports exported
+        "#]],
+    );
+    check(
+        "e.ts",
+        "module.exports = class { open() {} };\n",
+        &expect![[r#"
+            class exports 1-1
+            method exports::open 1-1
+        "#]],
+    );
+    check(
+        "f.js",
+        "module.exports = async () => ring();\nlate.exports = function open() {};\n",
+        &expect![[r#"
+            function exports 1-1
+            function exports 2-2
+            exports calls ring
+        "#]],
+    );
+}
+
+#[test]
 fn constants_are_taken_out_of_objects() {
     let text = "export const {\n  open,\n  shut: close,\n  ring = 1,\n} = make();
 const [first, second] = make(), { path } = require('./till');

@@ -111,9 +111,15 @@
   (#set! exported))
 (variable_declarator
   name: (identifier) @import.alias
-  value: (call_expression
-    function: (identifier) @_require
-    arguments: (arguments (string (string_fragment) @import.module)))
+  value: [
+    (call_expression
+      function: (identifier) @_require
+      arguments: (arguments (string (string_fragment) @import.module)))
+    (member_expression
+      object: (call_expression
+        function: (identifier) @_require
+        arguments: (arguments (string (string_fragment) @import.module)))
+      property: (property_identifier) @import.name)]
   (#eq? @_require "require"))
 (variable_declarator
   name: (object_pattern (shorthand_property_identifier_pattern) @import.name)
@@ -130,14 +136,20 @@
     arguments: (arguments (string (string_fragment) @import.module)))
   (#eq? @_require "require"))
 (assignment_expression
-  right: (call_expression
-    function: (identifier) @_require
-    arguments: (arguments (string (string_fragment) @import.module)))
+  right: [
+    (call_expression
+      function: (identifier) @_require
+      arguments: (arguments (string (string_fragment) @import.module)))
+    (member_expression
+      object: (call_expression
+        function: (identifier) @_require
+        arguments: (arguments (string (string_fragment) @import.module)))
+      property: (property_identifier) @import.name)]
   left: [
     (identifier) @import.alias
     (member_expression property: (property_identifier) @import.alias)] @_to
   (#eq? @_require "require")
-  (#match? @_to "^(module[.])?exports$")
+  (#match? @_to "^(module[.])?exports([.][^.]+)?$")
   (#set! exported))
 
 ; What the file has is there under another name, too.

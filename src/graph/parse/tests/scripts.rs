@@ -244,6 +244,36 @@ fn what_older_modules_export_has_its_own_name() {
 }
 
 #[test]
+fn what_is_required_may_be_a_name_of_the_other_file() {
+    check(
+        "a.js",
+        "const open = require('./shop').unlock;
+exports.till = require('./till');
+module.exports.count = require('./till').sum;
+module.exports = require('./town').shop;
+other.late = require('./late');
+exports.far.away = require('./far');
+const all = load('./shop').all;
+",
+        &expect![[r#"
+            function open 1-1
+            function all 7-7
+            open calls require
+            - calls require
+            - calls require
+            - calls require
+            - calls require
+            - calls require
+            all calls load
+            import ./shop unlock open
+            import ./till - till exported
+            import ./till sum count exported
+            import ./town shop exports exported
+        "#]],
+    );
+}
+
+#[test]
 fn constants_are_taken_out_of_objects() {
     let text = "export const {\n  open,\n  shut: close,\n  ring = 1,\n} = make();
 const [first, second] = make(), { path } = require('./till');

@@ -41,6 +41,8 @@ pub struct Facts {
     /// In order of appearance, what holds others before what it holds.
     pub symbols: Vec<Symbol>,
     /// In order of appearance.
+    pub bases: Vec<Base>,
+    /// In order of appearance.
     pub calls: Vec<Call>,
     pub imports: Vec<Import>,
 }
@@ -55,6 +57,15 @@ pub struct Symbol {
     pub parent: Option<u32>,
     pub lines: Lines,
     pub tokens: Option<NonZeroU32>,
+}
+
+/// A class of the file goes on from another one: `class Till(Shop)`, `class Till extends town.Shop`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Base {
+    /// Index of the class's symbol.
+    pub class: u32,
+    /// The names that lead to the other one, as written. One that is not named like that is left out.
+    pub path: Box<str>,
 }
 
 /// Something is called (or made, or used as a macro) by its name.
@@ -73,6 +84,8 @@ pub enum Receiver {
     Nothing,
     /// The object or type that the caller belongs to: `self.open()`, `Self::open()`, `this.open()`.
     Own,
+    /// Its base: `super().open()`, `super.open()`. What a script writes `super()` is `constructor`.
+    Base,
     /// A path of names as written: `a.b` of `a.b.open()`. May name a module, a type or a variable.
     Named(Box<str>),
     /// `a::b` of `a::b::open()`, which names a module or a type.

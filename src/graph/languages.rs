@@ -18,6 +18,8 @@ pub(super) struct Row {
     queries: &'static [&'static str],
     /// What a method writes before a name of the object or type that it belongs to.
     pub(super) own: &'static [&'static str],
+    /// What it writes before a name of the base of that; called by itself, it is its constructor.
+    pub(super) base: &'static str,
     /// What the query finds has one of these words in its text, if it is a bracket not at its very
     /// beginning, or is the whole file, or has an error. The rest is passed over; without any words,
     /// nothing is.
@@ -42,6 +44,7 @@ pub(super) enum Role {
     Constant,
     Extension,
     Name,
+    Base,
     Call,
     ImportModule,
     ImportName,
@@ -82,6 +85,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_rust::LANGUAGE.into(),
         queries: &[include_str!("languages/rust.scm")],
         own: &["self.", "Self::"],
+        base: "",
         marks: RUST_MARKS,
         tools: OnceLock::new(),
     },
@@ -91,6 +95,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_python::LANGUAGE.into(),
         queries: &[include_str!("languages/python.scm")],
         own: &["self.", "cls."],
+        base: "super()",
         marks: PYTHON_MARKS,
         tools: OnceLock::new(),
     },
@@ -100,6 +105,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
         queries: &[ECMASCRIPT, TYPESCRIPT],
         own: &["this."],
+        base: "super",
         marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
@@ -109,6 +115,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_typescript::LANGUAGE_TSX.into(),
         queries: &[ECMASCRIPT, TYPESCRIPT, JSX],
         own: &["this."],
+        base: "super",
         marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
@@ -118,6 +125,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
         queries: &[ECMASCRIPT, JAVASCRIPT, JSX],
         own: &["this."],
+        base: "super",
         marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
@@ -127,6 +135,7 @@ static ROWS: [Row; 6] = [
         grammar: || tree_sitter_javascript::LANGUAGE.into(),
         queries: &[ECMASCRIPT, JAVASCRIPT, JSX],
         own: &["this."],
+        base: "super",
         marks: SCRIPT_MARKS,
         tools: OnceLock::new(),
     },
@@ -169,7 +178,7 @@ pub(super) fn fingerprint() -> impl Iterator<Item = String> {
     ROWS.iter().map(|row| {
         let grammar = (row.grammar)();
         let size = (grammar.node_kind_count(), grammar.parse_state_count(), grammar.field_count());
-        format!("{} {size:?} {:?} {:?}", row.name, row.own, row.queries)
+        format!("{} {size:?} {:?} {:?} {:?}", row.name, row.own, row.base, row.queries)
     })
 }
 
@@ -181,6 +190,7 @@ fn role(capture: &str) -> Role {
         "definition.constant" => Role::Constant,
         "definition.extension" => Role::Extension,
         "name" => Role::Name,
+        "base" => Role::Base,
         "call" => Role::Call,
         "import.module" => Role::ImportModule,
         "import.name" => Role::ImportName,
@@ -208,7 +218,7 @@ mod tests {
         ),
         (
             "python",
-            "A = 1\ntype B = C\ndef d(): pass\n@e\nclass F: pass\nif g:\n import h\n from i import j\n\
+            "A = 1\ntype B = C\ndef d(): pass\n@e\nclass F(G, h.I[J]): pass\nif g:\n import h\n from i import j\n\
              for k in l: from m import *\nn.o()\n(p).q((r)(), [s, (t, u())])\nimport v, w as x\n\
              from y import z, a as b, c\n",
         ),
@@ -216,7 +226,7 @@ mod tests {
             "typescript",
             "import a from 'b'; export { c } from 'd'; export * from 'e'; export default f\ntype G = H\n\
              interface I {}\nenum J {}\ndeclare module 'k'\nnamespace L {}\nif (m) { type N = O }\n\
-             abstract class P { q = r => s; abstract t(): u }\nnew V\nw`x`\ny = z => a\nimport b = require('c')",
+             abstract class P extends b { q = r => s; abstract t(): u }\nnew V\nw`x`\ny = z => a\nimport b = require('c')",
         ),
         (
             "tsx",
@@ -231,7 +241,7 @@ mod tests {
         ),
         (
             "jsx",
-            "export default A\nclass B { c = d => e; #f() { this.#f() } }\nconst g = require('h')",
+            "export default A\nclass B extends h.I { c = d => e; #f() { super(); this.#f() } }\nconst g = require('h')",
         ),
     ];
 

@@ -16,7 +16,7 @@ use tree_sitter::{ParseOptions, ParseState, Tree};
 
 use self::outline::{Definition, Outline};
 use self::receiver::receiver;
-use super::facts::{Call, Facts, Language, Lines};
+use super::facts::{Base, Call, Facts, Kind, Language, Lines, Receiver};
 use super::languages::{Role, Tools};
 use super::query::{Marks, Match};
 
@@ -146,12 +146,23 @@ pub(super) fn read(language: Language, text: &[u8], tree: &Tree) -> Option<Facts
         let at = places.partition_point(|other| *other < place);
         within.get(at).copied().flatten()
     };
-    let calls = found.calls.iter().map(|call| Call {
-        name: name(text, call),
-        on: receiver(text, call.start, row.own),
-        within: holder(call.start),
+    let calls = found.calls.iter().map(|call| {
+        let (name, within) = (name(text, call), holder(call.start));
+        match receiver(text, call.start, row.own, row.base) {
+            Receiver::Nothing if *name == *row.base => {
+                Call { name: "constructor".into(), on: Receiver::Base, within }
+            }
+            on => Call { name, on, within },
+        }
     });
     let calls = calls.collect();
+    let bases = found.bases.iter().filter_map(|base| {
+        let class = holder(base.start)?;
+        let path = name(text, base);
+        let is_class = symbols.get(class as usize)?.kind == Kind::Class;
+        (is_class && is_path(&path)).then_some(Base { class, path })
+    });
+    let bases = bases.collect();
     let imports = imports::imports(&found.imports, text, |at| {
         let mut names = Vec::new();
         let mut next = holder(found.imports[at].start());
@@ -170,6 +181,7 @@ pub(super) fn read(language: Language, text: &[u8], tree: &Tree) -> Option<Facts
         tokens: None,
         package: None,
         symbols,
+        bases,
         calls,
         imports,
     })
@@ -179,6 +191,7 @@ pub(super) fn read(language: Language, text: &[u8], tree: &Tree) -> Option<Facts
 #[derive(Default)]
 struct Found {
     definitions: Vec<Definition>,
+    bases: Vec<Range<usize>>,
     calls: Vec<Range<usize>>,
     imports: Vec<imports::Written>,
 }
@@ -186,8 +199,10 @@ struct Found {
 impl Found {
     /// In order of appearance, each once.
     fn sort(&mut self) {
-        self.calls.sort_unstable_by_key(|call| call.start);
-        self.calls.dedup();
+        for found in [&mut self.calls, &mut self.bases] {
+            found.sort_unstable_by_key(|range| range.start);
+            found.dedup();
+        }
         // Of those found twice, the exported one first.
         self.imports.sort_by_key(|import| (import.start(), !import.exported));
         self.imports.dedup_by(|again, first| again.tree.is_some() && again.tree == first.tree);
@@ -197,7 +212,7 @@ impl Found {
     fn places(&self) -> Vec<usize> {
         let trees = self.imports.iter().filter(|import| import.tree.is_some());
         let mut places: Vec<_> = trees.map(imports::Written::start).collect();
-        places.extend(self.calls.iter().map(|call| call.start));
+        places.extend(self.calls.iter().chain(&self.bases).map(|range| range.start));
         places.sort_unstable();
         places
     }
@@ -214,6 +229,7 @@ impl Found {
                     definition = Some((role, *node));
                 }
                 Role::Name => name = Some(range),
+                Role::Base => self.bases.push(range),
                 Role::Call => self.calls.push(range),
                 Role::ImportModule => import.module = Some(range),
                 Role::ImportName => import.name = Some(range),
@@ -257,6 +273,12 @@ fn name(text: &[u8], range: &Range<usize>) -> Box<str> {
     let bytes = text.get(range.clone()).unwrap_or_default();
     let bytes = &bytes[..bytes.len().min(LONGEST_NAME)];
     String::from_utf8_lossy(bytes).into()
+}
+
+/// Whether it is names with dots between them.
+fn is_path(text: &str) -> bool {
+    let of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
+    text.split('.').all(|name| !name.is_empty() && name.chars().all(of_name))
 }
 
 fn lines(node: tree_sitter::Node<'_>) -> Lines {

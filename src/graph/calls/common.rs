@@ -48,7 +48,7 @@ pub(super) fn is_common(family: Family, name: &str) -> bool {
     match family {
         Family::Rust => RUST.contains(name),
         Family::Python => PYTHON.contains(name) || name.starts_with("__"),
-        Family::Script => SCRIPT.contains(name),
+        Family::Script => SCRIPT.contains(name) || name == "constructor",
         Family::Other(_) => [&RUST, &PYTHON, &SCRIPT].iter().any(|words| words.contains(name)),
     }
 }

@@ -57,6 +57,8 @@ pub(super) struct File {
     pub(super) package: Option<Name>,
     pub(super) end: End,
     pub(super) symbols: Vec<Symbol>,
+    /// Ordered by the class.
+    bases: Vec<(u32, Path)>,
     /// The symbols by their names.
     named: Vec<(Name, u32)>,
     /// In order of the caller, without repetitions.
@@ -84,6 +86,7 @@ pub(super) struct Call {
 pub(super) enum On {
     Nothing,
     Own,
+    Base,
     Named(Path),
     Within(Path),
     Value,
@@ -190,6 +193,7 @@ impl Index {
             package: facts.package.as_ref().map(|name| self.names.add(name)),
             end,
             symbols,
+            bases: self.bases(facts),
             named: Vec::new(),
             calls: self.calls(facts),
             imports: self.imports(facts),
@@ -318,6 +322,11 @@ impl File {
     pub(super) fn calls_in(&self, at: u32) -> bool {
         let first = self.calls.partition_point(|call| call.within < at);
         self.calls.get(first).is_some_and(|call| call.within == at)
+    }
+
+    /// Returns what leads to the bases of a class, in their order.
+    pub(super) fn bases(&self, class: u32) -> impl Iterator<Item = Path> {
+        within(&self.bases, |(of, _)| of.cmp(&class)).iter().map(|(_, path)| *path)
     }
 
     /// Returns the symbols of a name, in order of appearance.

@@ -17,9 +17,10 @@ pub(super) enum Question<'a> {
     At(&'a str),
     /// Which packages' libraries have a name?
     Library(Name),
-    /// What has a name in a file, whatever holds it there, and what is brought in under it?
+    /// What has a name in a file, whatever holds it there, and what is brought in under it? Which
+    /// bases has a class of the name?
     Named(FileId, Name),
-    /// All of what does a file bring in?
+    /// All of what does a file bring in, and what under several names, as in `import town.till`?
     All(FileId),
     /// What do classes of the first name hold that has the second?
     InClasses(Family, Name, Name),

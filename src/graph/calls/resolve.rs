@@ -1,9 +1,11 @@
 //! From the calls of one file to what they call: the rules, in their order.
 
+mod bases;
 mod imports;
 mod values;
 
 use std::cell::OnceCell;
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
@@ -32,6 +34,7 @@ pub(super) fn edges(index: &Index, links: &Links<'_>, id: FileId) -> Vec<Edge> {
         family,
         imported: OnceCell::new(),
         known: FxHashMap::default(),
+        bases: FxHashMap::default(),
     };
     let mut edges = Vec::new();
     for call in &file.calls {
@@ -104,8 +107,10 @@ struct Resolver<'a> {
     family: Family,
     /// The files that the imports lead to, in order, once that is needed.
     imported: OnceCell<Vec<FileId>>,
-    /// What names mean at the top of the file, as far as they were asked for.
-    known: FxHashMap<(Name, Want), Target>,
+    /// What names mean at the top of files, as far as they were asked for.
+    known: FxHashMap<(FileId, Name, Want), Target>,
+    /// What the file's classes go on from, likewise.
+    bases: FxHashMap<u32, Rc<[Target]>>,
 }
 
 impl Resolver<'_> {
@@ -124,6 +129,7 @@ impl Resolver<'_> {
         match call.on {
             On::Nothing => self.bare(call),
             On::Own => self.own(call),
+            On::Base => self.base(call),
             On::Value => self.method(call, None),
             On::Named(path) => self.named(call, self.index.names.path(path), false),
             On::Within(path) => match self.index.names.path(path) {
@@ -139,13 +145,13 @@ impl Resolver<'_> {
         self.family == Family::Rust && self.index.names.text(name) == "self"
     }
 
-    /// Returns what a name means at the top of this file.
-    fn here(&mut self, name: Name, want: Want) -> Target {
-        if let Some(target) = self.known.get(&(name, want)) {
+    /// Returns what a name means at the top of a file.
+    fn top(&mut self, id: FileId, name: Name, want: Want) -> Target {
+        if let Some(target) = self.known.get(&(id, name, want)) {
             return *target;
         }
-        let target = self.member(self.id, name, want, &mut Walk::default());
-        self.known.insert((name, want), target);
+        let target = self.member(id, name, want, &mut Walk::default());
+        self.known.insert((id, name, want), target);
         target
     }
 
@@ -158,7 +164,7 @@ impl Resolver<'_> {
             }
             at = holder.parent;
         }
-        let target = self.here(call.name, Want::Callable);
+        let target = self.top(self.id, call.name, Want::Callable);
         match self.called(target, call.name, &mut Walk::default()) {
             Target::Symbol(file, at) => Some((self.end(file, at)?, self.rule(file))),
             Target::Outside | Target::Module(_) => None,
@@ -171,19 +177,20 @@ impl Resolver<'_> {
     }
 
     fn own(&mut self, call: &Call) -> Option<(End, Rule)> {
-        let mut at = call.within;
-        while let Some(holder) = self.file.symbols.get(at as usize) {
-            if holder.kind == Kind::Class {
-                match self.child(self.id, at, call.name) {
-                    Found::One((file, at)) => {
-                        let rule = if file == self.id { Rule::Scope } else { self.near(file) };
-                        return Some((self.end(file, at)?, rule));
-                    }
-                    Found::Many => return None,
-                    Found::Nothing => break,
+        if let Some(class) = self.class(call) {
+            match self.child(self.id, class, call.name) {
+                Found::One((file, at)) => {
+                    let rule = if file == self.id { Rule::Scope } else { self.near(file) };
+                    return Some((self.end(file, at)?, rule));
                 }
+                Found::Many => return None,
+                Found::Nothing => {}
             }
-            at = holder.parent;
+            match self.inherited(class, call.name) {
+                Target::Symbol(file, at) => return Some((self.end(file, at)?, self.rule(file))),
+                Target::Outside => return None,
+                Target::Module(_) | Target::Nowhere => {}
+            }
         }
         self.method(call, None)
     }
@@ -195,7 +202,7 @@ impl Resolver<'_> {
         if self.family == Family::Rust && !is_within && !is_type {
             return self.method(call, Some(last));
         }
-        let (mut target, rest) = self.start(call, path);
+        let (mut target, rest) = self.start(self.id, call.within, path);
         let walk = &mut Walk::default();
         for name in rest {
             target = self.step(target, *name, Want::Container, walk);
@@ -234,37 +241,37 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns what a path begins with, and what of it is still to be walked.
-    fn start<'p>(&mut self, call: &Call, path: &'p [Name]) -> (Target, &'p [Name]) {
+    /// Returns what a path begins with that stands within a symbol of a file, and what of it is still
+    /// to be walked.
+    fn start<'p>(&mut self, id: FileId, within: u32, path: &'p [Name]) -> (Target, &'p [Name]) {
         let walk = &mut Walk::default();
         let Some((first, rest)) = path.split_first() else { return (Target::Nowhere, path) };
-        let mut at = call.within;
-        while let Some(holder) = self.file.symbols.get(at as usize) {
-            if let Some(found) = self.pick(self.id, *first, at, Want::Container) {
-                return (Target::Symbol(self.id, found), rest);
+        let Some(file) = self.index.file(id) else { return (Target::Nowhere, path) };
+        let mut at = within;
+        while let Some(holder) = file.symbols.get(at as usize) {
+            if let Some(found) = self.pick(id, *first, at, Want::Container) {
+                return (Target::Symbol(id, found), rest);
             }
-            let mut inside = self.file.named(*first).filter(|(_, symbol)| symbol.parent == at);
-            if let Some(module) = inside.find_map(|(found, _)| self.declared(self.id, found)) {
+            let mut inside = file.named(*first).filter(|(_, symbol)| symbol.parent == at);
+            if let Some(module) = inside.find_map(|(found, _)| self.declared(id, found)) {
                 return (Target::Module(module), rest);
             }
             at = holder.parent;
         }
         if self.family == Family::Rust {
-            return self.rust_start(self.id, path, self.in_module(call), None, walk);
+            return self.rust_start(id, path, is_in_module(file, within), None, walk);
         }
-        let longest = self.file.imports.iter().filter_map(|import| {
+        if id != self.id && path.len() > 1 {
+            self.ask(Question::All(id));
+        }
+        let longest = file.imports.iter().filter_map(|import| {
             let alias = self.index.names.path(import.alias);
             (alias.len() > 1 && path.starts_with(alias)).then_some((alias.len(), import))
         });
         if let Some((length, import)) = longest.max_by_key(|(length, _)| *length) {
-            return (self.import(self.id, import, walk), &path[length..]);
+            return (self.import(id, import, walk), &path[length..]);
         }
-        (self.here(*first, Want::Container), rest)
-    }
-
-    /// Returns whether a call stands in a module that stands in the file.
-    fn in_module(&self, call: &Call) -> bool {
-        self.file.around(call.within).skip(1).any(|(_, symbol)| symbol.kind == Kind::Function)
+        (self.top(id, *first, Want::Container), rest)
     }
 
     fn rule(&self, file: FileId) -> Rule {
@@ -284,6 +291,11 @@ impl Resolver<'_> {
     fn family_has_bare_methods(&self) -> bool {
         matches!(self.family, Family::Other(_))
     }
+}
+
+/// Returns whether a symbol stands in a module that stands in its file.
+fn is_in_module(file: &File, at: u32) -> bool {
+    file.around(at).skip(1).any(|(_, symbol)| symbol.kind == Kind::Function)
 }
 
 /// Chooses among siblings of the same name. Where a later one replaces the earlier ones, or the

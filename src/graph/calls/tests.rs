@@ -1,3 +1,4 @@
+mod bases;
 mod edits;
 mod notation;
 mod paths;

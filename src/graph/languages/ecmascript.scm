@@ -75,6 +75,7 @@
 
 (call_expression function: [
   (identifier) @call
+  (super) @call
   (member_expression property: [(property_identifier) (private_property_identifier)] @call)])
 (new_expression constructor: [
   (identifier) @call

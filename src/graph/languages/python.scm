@@ -14,6 +14,10 @@
 (module (type_alias_statement
   left: (type [(identifier) @name (generic_type (identifier) @name)])) @definition.constant)
 
+(class_definition superclasses: (argument_list [
+  [(identifier) (attribute)] @base
+  (subscript value: (_) @base)]))
+
 (call function: [
   (identifier) @call
   (attribute attribute: (identifier) @call)])

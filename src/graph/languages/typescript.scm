@@ -1,6 +1,9 @@
 (public_field_definition
   name: (_) @name
   value: [(arrow_function) (function_expression)]) @definition.function
+(class_declaration (class_heritage (extends_clause value: (_)+ @base)))
+(abstract_class_declaration (class_heritage (extends_clause value: (_)+ @base)))
+(class (class_heritage (extends_clause value: (_)+ @base)))
 (function_signature name: (_) @name) @definition.function
 (method_signature name: (_) @name) @definition.function
 (abstract_method_signature name: (_) @name) @definition.function

@@ -6,12 +6,15 @@ use crate::graph::facts::Receiver;
 const FURTHEST: usize = 200;
 
 /// `at`: where the name of the call begins.
-pub(super) fn receiver(text: &[u8], at: usize, own: &[&str]) -> Receiver {
+pub(super) fn receiver(text: &[u8], at: usize, own: &[&str], base: &str) -> Receiver {
     let before = text.get(at.saturating_sub(FURTHEST)..at).unwrap_or_default();
     // What ends a line before a name does not belong to it: it may be a comment's full stop.
     let Some(mut rest) = before_separator(before.trim_ascii_end_of_line()) else {
         return Receiver::Nothing;
     };
+    if is_base(rest, base) {
+        return Receiver::Base;
+    }
     let whole = rest;
     let mut names = Vec::new();
     loop {
@@ -47,6 +50,22 @@ pub(super) fn receiver(text: &[u8], at: usize, own: &[&str]) -> Receiver {
         path.push_str(&String::from_utf8_lossy(name));
     }
     if is_within { Receiver::Within(path.into()) } else { Receiver::Named(path.into()) }
+}
+
+/// Whether a text ends with what stands for the base: `super`, `super()`, `super(Shop, self)`.
+fn is_base(text: &[u8], base: &str) -> bool {
+    let text = text.trim_ascii_end();
+    let (name, before) = match base.strip_suffix("()") {
+        None => (base, Some(text)),
+        Some(name) => {
+            let open = text.iter().rposition(|byte| *byte == b'(');
+            (name, open.filter(|_| text.ends_with(b")")).map(|open| &text[..open]))
+        }
+    };
+    let Some(before) = before.filter(|before| last_name(before) == name.as_bytes()) else {
+        return false;
+    };
+    !name.is_empty() && before_separator(&before[..before.len() - name.len()]).is_none()
 }
 
 trait TrimEnd {
@@ -141,7 +160,7 @@ mod tests {
         ] {
             let at = text.len() - "open".len();
             assert_eq!(
-                receiver(text.as_bytes(), at, &["self.", "Self::", "this."]),
+                receiver(text.as_bytes(), at, &["self.", "Self::", "this."], ""),
                 expected,
                 "{text}"
             );
@@ -149,8 +168,29 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_for_the_base() {
+        let is_base =
+            |text: &str, base| receiver(text.as_bytes(), text.len(), &[], base) == Receiver::Base;
+        for (text, base, expected) in [
+            ("super().", "super()", true),
+            ("return super(Shop, self) .", "super()", true),
+            ("super()\n    .", "super()", true),
+            ("shop.super().", "super()", false),
+            ("mysuper().", "super()", false),
+            ("(super().open(), 1).", "super()", false),
+            ("super.", "super", true),
+            ("await super\n  .", "super", true),
+            ("shop.super.", "super", false),
+            ("super.till.", "super", false),
+            ("().", "", false),
+        ] {
+            assert_eq!(is_base(text, base), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn a_chain_without_an_end_is_not_followed() {
         let text = format!("{}open", "a.".repeat(10_000));
-        assert_eq!(receiver(text.as_bytes(), text.len() - 4, &[]), Receiver::Value);
+        assert_eq!(receiver(text.as_bytes(), text.len() - 4, &[], ""), Receiver::Value);
     }
 }

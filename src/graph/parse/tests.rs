@@ -13,7 +13,7 @@ fn facts(file: &str, text: impl AsRef<[u8]>) -> Facts {
     Parser::new().facts(Language::of(Path::new(file)), text.as_ref())
 }
 
-/// Symbols with their lines, then calls with who makes them, then imports.
+/// Symbols with their lines, then bases, calls with who makes them, then imports.
 fn check(file: &str, text: &str, expected: &Expect) {
     let facts = facts(file, text);
     let mut shown = String::new();
@@ -29,10 +29,14 @@ fn check(file: &str, text: &str, expected: &Expect) {
         let Lines { start, end } = symbol.lines;
         writeln!(shown, "{kind} {} {start}-{end}", paths.last().unwrap()).unwrap();
     }
+    for base in &facts.bases {
+        writeln!(shown, "{} is a {}", paths[base.class as usize], base.path).unwrap();
+    }
     for call in &facts.calls {
         let on = match &call.on {
             Receiver::Nothing => String::new(),
             Receiver::Own => "own.".to_owned(),
+            Receiver::Base => "base.".to_owned(),
             Receiver::Named(name) => format!("{name}."),
             Receiver::Within(name) => format!("{name}::"),
             Receiver::Value => "?.".to_owned(),
@@ -168,6 +172,7 @@ if __name__ == "__main__":
             method Shop::open 20-23
             function Shop::open::inner 21-22
             function main 25-27
+            Shop is a Base
             Shop calls decorate
             Shop::name calls property
             Shop::name calls own.make
@@ -260,6 +265,75 @@ fn lines_are_counted_from_one_to_the_last() {
         assert_eq!(facts("a.txt", text).lines, lines, "{text:?}");
         assert_eq!(facts("a.rs", text).lines, lines, "{text:?}");
     }
+}
+
+#[test]
+fn bases_are_plain_names() {
+    let python = "\
+@final
+class Shop(Base, town.Market[T], make(), (a).B, metaclass=Meta):
+    class Till(Base):
+        def open(self):
+            super().open()
+            super(Shop, self).close()
+";
+    let expected = expect![[r#"
+        class Shop 1-6
+        class Shop::Till 3-6
+        method Shop::Till::open 4-6
+        Shop is a Base
+        Shop is a town.Market
+        Shop::Till is a Base
+        Shop calls final
+        Shop calls make
+        Shop::Till::open calls super
+        Shop::Till::open calls base.open
+        Shop::Till::open calls super
+        Shop::Till::open calls base.close
+    "#]];
+    check("shop.py", python, &expected);
+    let script = "\
+class Shop extends town.Market { constructor() { super(1); super.open(); this.super.open(); } }
+const Till = class extends Shop {};
+class Bell extends make(Shop) {}
+export default class extends Bell {}
+ring(class extends Shop {});
+";
+    let expected = expect![[r#"
+        class Shop 1-1
+        method Shop::constructor 1-1
+        class Till 2-2
+        class Bell 3-3
+        class default 4-4
+        Shop is a town.Market
+        Till is a Shop
+        default is a Bell
+        Shop::constructor calls base.constructor
+        Shop::constructor calls base.open
+        Shop::constructor calls this.super.open
+        Bell calls make
+        - calls ring
+    "#]];
+    check("shop.js", script, &expected);
+    let typed = "\
+class Shop extends town.Market<Till> implements Open { constructor() { super(1); super.open(); } }
+abstract class Till extends Shop {}
+const Bell = class extends Shop implements Open {};
+interface Open extends Close {}
+";
+    let expected = expect![[r#"
+        class Shop 1-1
+        method Shop::constructor 1-1
+        class Till 2-2
+        class Bell 3-3
+        class Open 4-4
+        Shop is a town.Market
+        Till is a Shop
+        Bell is a Shop
+        Shop::constructor calls base.constructor
+        Shop::constructor calls base.open
+    "#]];
+    check("shop.ts", typed, &expected);
 }
 
 #[test]

@@ -15,6 +15,7 @@ impl Index {
             let on = match &call.on {
                 Receiver::Nothing => On::Nothing,
                 Receiver::Own => On::Own,
+                Receiver::Base => On::Base,
                 Receiver::Named(path) => On::Named(self.path(path)),
                 Receiver::Within(path) => On::Within(self.path(path)),
                 Receiver::Value => On::Value,
@@ -26,6 +27,14 @@ impl Index {
         calls.dedup();
         calls.shrink_to_fit();
         calls
+    }
+
+    pub(super) fn bases(&mut self, facts: &Facts) -> Vec<(u32, Path)> {
+        let mut bases: Vec<_> =
+            facts.bases.iter().map(|base| (base.class, self.path(&base.path))).collect();
+        bases.sort_by_key(|(class, _)| *class);
+        bases.shrink_to_fit();
+        bases
     }
 
     pub(super) fn imports(&mut self, facts: &Facts) -> Vec<Import> {

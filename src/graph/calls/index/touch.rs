@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Definition, End, Family, File, FileId, Import, Index, MANY, Symbol, stem};
 use crate::graph::calls::common;
-use crate::graph::calls::names::Name;
+use crate::graph::calls::names::{Name, Path};
 use crate::graph::calls::questions::{Question, Touched};
 use crate::graph::facts::Kind;
 
@@ -12,7 +12,7 @@ use crate::graph::facts::Kind;
 type Change<'a> = [Option<&'a File>; 2];
 
 /// What it depends on, beside its place, what a symbol is found as.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(PartialEq)]
 struct Shape {
     kind: Kind,
     holder: Option<Kind>,
@@ -20,6 +20,7 @@ struct Shape {
     /// Whether others stand in it; a class may always hold some.
     holds: bool,
     calls: bool,
+    bases: Vec<Path>,
 }
 
 /// A method that is not what it was, and the class that has it.
@@ -147,12 +148,12 @@ fn touch_imports(touched: &mut Touched, id: FileId, change: Change<'_>) {
     let [before, now] = [before, now].map(by_name);
     for (name, imports) in before.iter().chain(&now) {
         let is_same = [&before, &now].iter().all(|list| list.get(name) == Some(imports));
-        match name.filter(|_| !is_same) {
+        match name {
+            _ if is_same => {}
             Some(name) if imports.iter().all(|import| !import.all) => {
-                touched.question(Question::Named(id, name));
+                touched.question(Question::Named(id, *name));
             }
-            Some(_) => touched.question(Question::All(id)),
-            None => {}
+            _ => touched.question(Question::All(id)),
         }
     }
 }
@@ -171,7 +172,8 @@ fn shapes(file: Option<&File>) -> FxHashMap<End, Shape> {
         let holder = file.symbols.get(symbol.parent as usize).map(|holder| holder.kind);
         let holds = symbol.kind != Kind::Class && file.holds(at);
         let (is_local, calls) = (file.is_local(symbol.parent), file.calls_in(at));
-        (symbol.end, Shape { kind: symbol.kind, holder, is_local, holds, calls })
+        let bases = file.bases(at).collect();
+        (symbol.end, Shape { kind: symbol.kind, holder, is_local, holds, calls, bases })
     };
     file.symbols.iter().zip(0..).map(shape).collect()
 }

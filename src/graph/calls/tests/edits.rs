@@ -95,6 +95,36 @@ fn what_is_passed_on_is_followed() {
 }
 
 #[test]
+fn what_a_base_has_is_followed_to_the_classes_below() {
+    let mut world = Live::default();
+    let base = |of: &str| format!("base.py\n  use .root *\n  class Base{of}\n");
+    let shop = "shop.py\n  use .base Base\n  class Shop Base\n    open\n      > self.ring\n";
+    let root = "root.py\n  class Root\n    ring\n  class Till\n    ring\n";
+    assert!(world.update(&[&base(""), shop, root].concat()).is_empty());
+    let edge = "shop.py::Shop::open -> root.py::Root::ring";
+    assert_eq!(world.update(&base(" Root")), [format!("+ {edge}")]);
+    let own = format!("{}    ring\n", base(" Root"));
+    let nearer = "shop.py::Shop::open -> base.py::Base::ring";
+    assert_eq!(world.update(&own), [format!("+ {nearer}"), format!("- {edge}")]);
+    assert_eq!(
+        world.update(&base(" Till")),
+        ["+ shop.py::Shop::open -> root.py::Till::ring".to_owned(), format!("- {nearer}")]
+    );
+}
+
+#[test]
+fn what_leads_to_a_base_is_followed() {
+    let mut world = Live::default();
+    let base = |import: &str| format!("base.py\n  use {import}\n  class Base town.root.Root\n");
+    let shop = "shop.py\n  use .base Base\n  class Shop Base\n    open\n      > super.ring\n";
+    let root = "town/root.py\n  class Root\n    ring\nbell.py\n  class Bell\n    ring\n";
+    assert!(world.update(&[&base("town.root - as root"), shop, root].concat()).is_empty());
+    let edge = "shop.py::Shop::open -> town/root.py::Root::ring";
+    assert_eq!(world.update(&base("town.root -")), [format!("+ {edge}")]);
+    assert_eq!(world.update(&base("town.till -")), [format!("- {edge}")]);
+}
+
+#[test]
 fn all_who_look_for_a_module_find_it_once_it_comes() {
     let mut world = Live::default();
     let file = |path| format!("{path}\n  use .shop open\n  run\n    > open\n");

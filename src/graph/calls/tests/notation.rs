@@ -4,16 +4,16 @@
 //! src/shop.rs
 //!   use crate::till Till          `use MODULE NAME`, `… as ALIAS`, NAME `-`: the module, `*`: all;
 //!                                 MODULE `=`: this file itself
-//!   class Shop
+//!   class Shop Market             behind a class its bases
 //!     open                        in a class a method, else a function
-//!       > self.close              a call; `?.close` is on a value
+//!       > self.close              a call; `?.close` is on a value, `super.close` on the base
 //! Cargo.toml
 //!   town                          of a manifest: the library of its package
 //! ```
 
 use crate::graph::calls::names::number;
 use crate::graph::calls::{Calls, Redone};
-use crate::graph::facts::{Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
+use crate::graph::facts::{Base, Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
 use crate::graph::manifest;
 
 pub(super) type Files = Vec<(String, Facts)>;
@@ -91,8 +91,10 @@ pub(super) fn read(text: &str) -> Files {
                 on: receiver(call),
                 within: parent,
             }),
-            ["class", name] => {
-                open.push((depth, number(facts.symbols.len())));
+            ["class", name, ref bases @ ..] => {
+                let class = number(facts.symbols.len());
+                open.push((depth, class));
+                facts.bases.extend(bases.iter().map(|path| Base { class, path: (*path).into() }));
                 facts.symbols.push(symbol(name, Kind::Class, parent));
             }
             [name] => {
@@ -112,6 +114,7 @@ fn receiver(call: &str) -> Receiver {
     let Some(at) = call.rfind([':', '.']) else { return Receiver::Nothing };
     match &call[..=at] {
         "self." | "Self::" | "this." => Receiver::Own,
+        "super." => Receiver::Base,
         "?." => Receiver::Value,
         path => match path.strip_suffix("::") {
             Some(path) => Receiver::Within(path.into()),

@@ -27,6 +27,8 @@ pub(super) enum Edit {
     Renamed(Index, &'static str),
     /// What was a class is none, and the other way round.
     Turned(Index),
+    /// A class has other bases.
+    Based(Index, String),
 }
 
 pub(super) type Batch = Vec<(&'static str, Edit)>;
@@ -84,9 +86,18 @@ impl World {
                 let line = &mut lines[at(index)];
                 let words: Vec<_> = line.split_whitespace().collect();
                 match words[..] {
-                    ["class", _] => *line = line.replace("class ", ""),
+                    ["class", name, ..] => *line = line.replace(line.trim(), name),
                     [name] => *line = line.replace(name, &format!("class {name}")),
                     _ => {}
+                }
+            }
+            Edit::Based(index, bases) => {
+                let is_class = |line: &&mut String| line.trim_start().starts_with("class ");
+                let mut classes: Vec<_> = lines.iter_mut().filter(is_class).collect();
+                if !classes.is_empty() {
+                    let line = &mut *classes.remove(index.index(classes.len()));
+                    let words: Vec<_> = line.split_whitespace().collect();
+                    *line = line.replace(line.trim(), &format!("class {}{bases}", words[1]));
                 }
             }
             Edit::Removed(_) | Edit::Renamed(..) | Edit::Turned(_) => {}
@@ -115,6 +126,8 @@ struct Setting {
 }
 
 const SETTINGS: &[Setting] = &[
+    // So few that most of what is brought in is there.
+    Setting { paths: &["aaa.py", "bbb.py", "ddd.py"], modules: &[".aaa", ".bbb", ".ddd", "aaa"] },
     Setting {
         paths: &[
             "aaa.ts",
@@ -223,6 +236,7 @@ fn edit(
         3 => any::<Index>().prop_map(Edit::Removed),
         3 => (any::<Index>(), name()).prop_map(|(at, name)| Edit::Renamed(at, name)),
         1 => any::<Index>().prop_map(Edit::Turned),
+        2 => (any::<Index>(), bases()).prop_map(|(at, bases)| Edit::Based(at, bases)),
     ]
 }
 
@@ -256,21 +270,32 @@ fn symbol() -> impl Strategy<Value = Vec<String>> {
 }
 
 fn head() -> impl Strategy<Value = String> {
-    let class = any::<bool>().prop_map(|is_class| if is_class { "class " } else { "" });
-    (class, name()).prop_map(|(class, name)| format!("{class}{name}"))
+    let class = (class(), bases()).prop_map(|(name, bases)| format!("class {name}{bases}"));
+    prop_oneof![class, name().prop_map(str::to_owned)]
+}
+
+fn bases() -> impl Strategy<Value = String> {
+    let base = (select(&["", "", "aaa.", "bbb.", "ddd.aaa."][..]), class());
+    let bases = vec(base.prop_map(|(module, name)| format!(" {module}{name}")), 0..3);
+    bases.prop_map(|bases| bases.concat())
 }
 
 fn call() -> impl Strategy<Value = String> {
     let root = select(&["", "crate::", "self::", "super::"][..]);
     let on = select(&["aaa", "bbb", "ccc", "new_ccc", "Ccc", "ddd", "eee", "Eee"][..]);
-    (0..6_u8, root, name(), on, name()).prop_map(|(form, root, first, on, name)| match form {
+    (0..8_u8, root, name(), on, name()).prop_map(|(form, root, first, on, name)| match form {
         0 => name.to_owned(),
         1 => format!("self.{name}"),
         2 => format!("?.{name}"),
         3 => format!("{on}.{name}"),
         4 => format!("{first}.{on}.{name}"),
+        5 | 6 => format!("super.{name}"),
         _ => format!("{root}{on}::{name}"),
     })
+}
+
+fn class() -> impl Strategy<Value = &'static str> {
+    prop_oneof![2 => select(&["Ccc", "Eee"][..]), 1 => name()]
 }
 
 /// Some that are like types, one that any value may have, and those that scripts export unseen.

@@ -50,6 +50,7 @@ fn javascript() {
             function api::set 22-22
             class Old 23-23
             function late 24-24
+            Market is a Shop
             fs calls require
             - calls require
             total calls sum
@@ -58,6 +59,7 @@ fn javascript() {
             main calls ?.open
             main calls prices.of
             Market::onOpen calls own.#count
+            Market::constructor calls base.constructor
             Market::constructor calls this.shop.open
             api::get calls fetch
             import ./shop - Shop
@@ -163,6 +165,7 @@ fn what_has_no_name_of_its_own_is_the_default() {
     let expected = expect![[r#"
         class default 1-1
         method default::open 1-1
+        default is a Shop
         default::open calls ring
     "#]];
     check("a.js", text, &expected);
@@ -196,6 +199,7 @@ fn what_older_modules_export_has_its_own_name() {
         &expect![[r#"
             class Shop 1-3
             method Shop::open 2-2
+            Shop is a Market
             Shop::open calls ring
             import  Shop exports exported
         "#]],

@@ -236,7 +236,7 @@ fn edit(
         3 => any::<Index>().prop_map(Edit::Removed),
         3 => (any::<Index>(), name()).prop_map(|(at, name)| Edit::Renamed(at, name)),
         1 => any::<Index>().prop_map(Edit::Turned),
-        2 => (any::<Index>(), bases()).prop_map(|(at, bases)| Edit::Based(at, bases)),
+        4 => (any::<Index>(), bases()).prop_map(|(at, bases)| Edit::Based(at, bases)),
     ]
 }
 

@@ -282,6 +282,8 @@ where
         while let Some(decision) = unconstrained(self.decisions.next()).await {
             if let Ok(decided) = decision {
                 judged = judged.and(self.decided(decided));
+                // What is about several paths may be held anew for the next one.
+                self.let_go_soon(self.waiting.all());
             }
         }
         judged

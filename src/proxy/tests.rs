@@ -11,7 +11,7 @@ use self::bench::{Options, ZONED, bench, line};
 use super::*;
 use crate::bus::Received;
 use crate::model::{BlockedId, BlockedStatus, Event};
-use crate::routing::Decision;
+use crate::routing::{Decision, Scope};
 
 #[tokio::test]
 async fn every_byte_passes_both_ways_without_a_zone() {
@@ -280,6 +280,27 @@ async fn what_a_dead_agent_said_last_is_judged_like_all_else() {
         }
     }
     assert_eq!(told, [BlockedStatus::Observed, BlockedStatus::Denied]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_held_anew_as_its_agent_dies_is_not_waited_for() {
+    let mut bench = bench(&Options { hold: true, ..ZONED });
+    bench.agent_says("read 1 s out/a out/b\n").await;
+    bench.blocked().await;
+    bench.ended.send("was killed".to_owned()).unwrap();
+    bench.agent.shutdown().await.unwrap();
+    let allow = Decision::Allow { scope: Scope::Once, ttl: None };
+    bench.routing.resolve(BlockedId::new("b1"), allow).await.unwrap();
+    bench.relay.await.unwrap().0.unwrap();
+    let mut told = Vec::new();
+    while told.len() < 3 {
+        if let Event::Blocked(access) = &**bench.events.event().await {
+            told.push((access.id.clone(), access.status));
+        }
+    }
+    let [first, second] = ["b1", "b2"].map(BlockedId::new);
+    let held = (second.clone(), BlockedStatus::Pending);
+    assert_eq!(told, [(first, BlockedStatus::Allowed), held, (second, BlockedStatus::Expired)]);
 }
 
 #[tokio::test]

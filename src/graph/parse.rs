@@ -63,14 +63,14 @@ impl Parser {
     /// cannot be parsed in reasonable time there is neither language nor symbol.
     pub(super) fn facts(&mut self, language: Option<Language>, text: &[u8]) -> Facts {
         let read = language.and_then(|language| {
-            let (tree, _) = self.parse(language, text)?;
-            read(language, text, &tree)
+            let (tree, text) = self.parse(language, text)?;
+            read(language, &text, &tree)
         });
         read.unwrap_or_else(|| unknown(text))
     }
 
-    /// The tree, and the text that it is of, which differs in white space at most. None: it is no
-    /// text, or takes too long.
+    /// The tree, and the text that it is of, which may be [`mend::mended`]. None: it is no text, or
+    /// takes too long.
     pub(super) fn parse<'t>(
         &mut self,
         language: Language,

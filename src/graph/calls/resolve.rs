@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use super::common;
 use super::index::{Call, Definition, End, Family, File, FileId, Index, NONE, On, Symbol};
 use super::links::Links;
-use super::names::Name;
+use super::names::{Name, Path};
 use super::questions::Question;
 use super::{Edge, Rule};
 use crate::graph::facts::Kind;
@@ -35,6 +35,7 @@ pub(super) fn edges(index: &Index, links: &Links<'_>, id: FileId) -> Vec<Edge> {
         imported: OnceCell::new(),
         known: FxHashMap::default(),
         bases: FxHashMap::default(),
+        named_bases: FxHashMap::default(),
     };
     let mut edges = Vec::new();
     for call in &file.calls {
@@ -111,6 +112,8 @@ struct Resolver<'a> {
     known: FxHashMap<(FileId, Name, Want), Target>,
     /// What the file's classes go on from, likewise.
     bases: FxHashMap<u32, Rc<[Target]>>,
+    /// What names of bases mean, as far as they were asked for, by what the class stands in.
+    named_bases: FxHashMap<(FileId, u32, Path), Target>,
 }
 
 impl Resolver<'_> {

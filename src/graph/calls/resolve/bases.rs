@@ -8,8 +8,8 @@ use crate::graph::calls::index::{Call, End, FileId};
 use crate::graph::calls::names::{Name, Path};
 use crate::graph::facts::Kind;
 
-/// Bases of a class that are looked at; they may go in circles.
-const MOST: usize = 128;
+/// Bases of a class that are looked at.
+const MOST: usize = 64;
 
 impl Resolver<'_> {
     /// Returns the class that a call stands in.
@@ -59,23 +59,33 @@ impl Resolver<'_> {
         if let Some(bases) = self.bases.get(&class) {
             return bases.clone();
         }
-        let own = Target::Symbol(self.id, class);
-        let mut all = Vec::new();
-        let mut open = vec![own];
-        for _ in 0..=MOST {
-            let Some(next) = open.pop() else { break };
-            all.retain(|base| *base != next);
-            all.push(next);
-            if let Target::Symbol(id, class) = next
-                && let Some(file) = self.index.file(id)
-            {
-                let paths: Vec<_> = file.bases(class).take(MOST).collect();
-                open.extend(paths.into_iter().rev().map(|path| self.base_at(id, class, path)));
-            }
-        }
-        let bases: Rc<[_]> = all.into_iter().filter(|base| *base != own).collect();
+        let (mut seen, mut last_first) = (Vec::new(), Vec::new());
+        self.visit(Target::Symbol(self.id, class), &mut seen, &mut last_first);
+        // The class itself comes last.
+        last_first.pop();
+        last_first.reverse();
+        let bases: Rc<[_]> = last_first.into();
         self.bases.insert(class, bases.clone());
         bases
+    }
+
+    /// Appends what a class goes on from, and then the class.
+    fn visit(&mut self, class: Target, seen: &mut Vec<Target>, last_first: &mut Vec<Target>) {
+        if seen.len() > MOST || seen.contains(&class) {
+            return;
+        }
+        seen.push(class);
+        if let Target::Symbol(id, at) = class
+            && let Some(file) = self.index.file(id)
+        {
+            let mut paths: Vec<_> = file.bases(at).take(MOST).collect();
+            paths.dedup();
+            for path in paths.into_iter().rev() {
+                let base = self.base_at(id, at, path);
+                self.visit(base, seen, last_first);
+            }
+        }
+        last_first.push(class);
     }
 
     fn base_at(&mut self, id: FileId, class: u32, path: Path) -> Target {
@@ -84,6 +94,10 @@ impl Resolver<'_> {
             return Target::Nowhere;
         };
         self.ask_file(id, class.name);
+        let place = (id, class.parent, path);
+        if let Some(target) = self.named_bases.get(&place) {
+            return *target;
+        }
         let path = index.names.path(path);
         let walk = &mut Walk::default();
         let (mut target, rest) = self.start(id, class.parent, path);
@@ -93,6 +107,10 @@ impl Resolver<'_> {
         if let Some(name) = path.last() {
             target = self.called(target, *name, walk);
         }
-        if self.is_value(target) { Target::Nowhere } else { target }
+        if self.is_value(target) {
+            target = Target::Nowhere;
+        }
+        self.named_bases.insert(place, target);
+        target
     }
 }

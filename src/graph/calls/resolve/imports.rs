@@ -198,8 +198,13 @@ impl Resolver<'_> {
             if skip.is_some_and(|skip| std::ptr::eq(skip, import)) {
                 continue;
             }
-            let holder = self.import(id, import, walk);
-            match self.step(holder, name, want, walk) {
+            let found_there = match self.import(id, import, walk) {
+                Target::Module(other) if self.family == Family::Script => {
+                    self.member(other, name, want, walk)
+                }
+                holder => self.step(holder, name, want, walk),
+            };
+            match found_there {
                 Target::Nowhere | Target::Outside => {}
                 other if found == Target::Nowhere || found == other => found = other,
                 _ => return Target::Nowhere,

@@ -144,3 +144,24 @@ shop.py
         ",
     );
 }
+
+#[test]
+fn what_several_go_on_from_is_looked_at_once() {
+    let levels = (1..=30).map(|level| {
+        let (a, b) = (format!("A{}", level - 1), format!("B{}", level - 1));
+        format!("  class A{level} {a} {b}\n  class B{level} {a} {b}\n")
+    });
+    let levels = levels.collect::<String>();
+    let files = "
+    haggle
+  class Top A30 B30
+    open
+      > self.haggle
+  class Till
+    haggle
+";
+    check(
+        &format!("shop.py\n  class A0\n  class B0\n{}{files}", levels.trim_end()),
+        "shop.py::Top::open -> shop.py::B30::haggle File",
+    );
+}

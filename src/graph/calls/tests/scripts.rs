@@ -179,3 +179,16 @@ web/all.js
         "",
     );
 }
+
+#[test]
+fn of_many_files_that_are_passed_on_the_last_is_found() {
+    let list = |line: fn(u8) -> String| (0..100).map(line).collect::<String>();
+    let [imports, files] =
+        [list(|at| format!("  use ./other{at} *\n")), list(|at| format!("src/other{at}.ts\n"))];
+    check(
+        &format!(
+            "src/run.ts\n  use ./index haggle\n  run\n    > haggle\nsrc/index.ts\n{imports}{files}  haggle\n"
+        ),
+        "src/run.ts::run -> src/other99.ts::haggle Import",
+    );
+}

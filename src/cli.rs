@@ -17,6 +17,7 @@ mod resolve;
 mod snapshot;
 mod table;
 mod team;
+mod why;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -76,6 +77,7 @@ enum Command {
     #[command(after_help = help::CHECK)]
     Check(ConfigFile),
     Init(init::Init),
+    Why(why::WhyArgs),
     Ps(ps::Ps),
     Logs(logs::Logs),
     Blocked(blocked::BlockedArgs),
@@ -195,6 +197,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         })),
         Command::Check(file) => check(&in_folder(global.cwd, &file.config)),
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
+        Command::Why(why) => why.run(global.cwd).map(|()| 0),
         Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),
         Command::Logs(logs) => logs.run(&global).map(|()| 0),
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),

@@ -17,6 +17,7 @@ mod launch;
 mod mcp;
 mod near;
 mod overlay;
+mod places;
 mod plugins;
 mod profiles;
 mod read;
@@ -28,6 +29,7 @@ mod team;
 #[cfg(test)]
 mod tests;
 mod value;
+mod why;
 mod zones;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +50,7 @@ pub use self::profiles::{ClientFs, Profile, base_patterns};
 use self::read::{Known, Reader, Table, Text};
 pub use self::starter::{Known as KnownAgent, Proposed, Starter, known_agents};
 pub use self::value::is_name;
+pub use self::why::{Mend, Why};
 use crate::model::AgentId;
 pub use crate::zone::Confine;
 use crate::zone::{GitAccess, ZoneSpec};

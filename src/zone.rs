@@ -26,6 +26,7 @@ mod open;
 mod patterns;
 mod real;
 mod search;
+mod why;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ pub use self::patterns::Subtree;
 use self::patterns::{Patterns, Place, Workspace};
 use self::real::{PATH_MAX, real};
 use self::search::Below;
+pub use self::why::{Reason, Why};
 use crate::model::{Action, fold, goes_up, wire_path, wire_real, within};
 
 /// What a zone is compiled from. Patterns are globs relative to the workspace, or absolute.

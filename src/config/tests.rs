@@ -8,6 +8,7 @@ mod hostile;
 mod mistakes;
 mod overlay;
 mod reference;
+mod why;
 
 use std::path::PathBuf;
 

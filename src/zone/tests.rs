@@ -10,6 +10,7 @@ mod properties;
 mod search;
 mod wall;
 mod wall_properties;
+mod why;
 
 use std::fmt::Write;
 use std::fs;

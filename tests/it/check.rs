@@ -92,3 +92,28 @@ fn a_broken_file_and_a_missing_one_are_wrong_usage() {
     let missing = stage.run(&["check", "-c", "none.toml"]);
     assert!(missing.code == 2 && missing.stderr.contains("none.toml"), "{missing:?}");
 }
+
+#[test]
+fn why_says_who_may_do_what_and_what_would_change_it() {
+    let stage = Stage::new();
+    let ui = agent("ui").zone("src/ui/**");
+    stage.configure("[zones]\ndenied = [\"**/.env\"]", vec![ui, agent("api").zone("src/api/**")]);
+    let why = stage.run(&["why", "ui", "target/debug/x", "-c", "eisen.toml"]);
+    assert_eq!(why.code, 0, "{why:?}");
+    for part in [
+        "ui may not read target/debug/x",
+        "ui may not write target/debug/x",
+        "owned by nobody",
+        "add \"target/**\" to `shared` of [zones]",
+    ] {
+        assert!(why.stdout.contains(part), "{part} is not in {}", why.stdout);
+    }
+    let args = ["why", "ui", "src/api/.env", "--action", "read", "--json", "-c", "eisen.toml"];
+    let why = stage.run(&args);
+    let told: serde_json::Value = serde_json::from_str(&why.stdout).unwrap();
+    assert_eq!(told["allowed"], false, "{told}");
+    assert_eq!(told["mend"]["key"], "denied", "{told}");
+    assert_eq!(told["mend"]["value"], "**/.env", "{told}");
+    let nobody = stage.run(&["why", "u", "x", "-c", "eisen.toml"]);
+    assert!(nobody.code == 2 && nobody.stderr.contains("there is ui, api"), "{nobody:?}");
+}

@@ -1,0 +1,72 @@
+//! `why`: explains what a configuration says of a path.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+
+use super::output::{plain, print};
+use crate::app::{self, Failure};
+use crate::model::{Action, AgentId};
+
+/// Explain whether an agent may touch a path: by which pattern, who owns it, and what would allow it
+///
+/// Goes by the configuration; no team needs to run.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core why ui target/debug                  may ui read it, and may it write it?
+  eisen-core why ui package.json --action write
+  eisen-core why ui src/api/cart.rs --json
+
+What was granted while a team runs (`resolve … --scope session`) does not count here.
+
+Exit codes: 0 explained, allowed or not; 2 wrong usage or configuration.")]
+pub(super) struct WhyArgs {
+    /// Id of the agent
+    agent: String,
+    /// Relative to the workspace, or absolute; it need not exist
+    path: PathBuf,
+    /// Only this one [default: both]
+    #[arg(long, value_name = "ACTION", value_enum)]
+    action: Option<Access>,
+    /// The team's configuration
+    #[arg(short, long, value_name = "FILE", default_value = "eisen.toml")]
+    config: PathBuf,
+    /// Print a line of JSON for each action
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Access {
+    Read,
+    Write,
+}
+
+impl WhyArgs {
+    pub(super) fn run(self, folder: Option<PathBuf>) -> Result<(), Failure> {
+        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let file = super::in_folder(folder, &self.config);
+        let config = app::read(&file, &eisen_dir)?.config;
+        let agent = AgentId::new(self.agent.as_str());
+        let actions = match self.action {
+            Some(Access::Read) => &[Action::Read][..],
+            Some(Access::Write) => &[Action::Write],
+            None => &[Action::Read, Action::Write],
+        };
+        for action in actions {
+            let why = config.why(&agent, &self.path, *action).ok_or_else(|| {
+                let ids: Vec<&str> = config.agents.iter().map(|agent| agent.id.as_str()).collect();
+                let ids = ids.join(", ");
+                Failure::Usage(anyhow!("there is no agent {}; there is {ids}", plain(&self.agent)))
+            })?;
+            if self.json {
+                print(why.json())?;
+            } else {
+                why.to_string().lines().try_for_each(|line| print(plain(line)))?;
+            }
+        }
+        Ok(())
+    }
+}

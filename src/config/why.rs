@@ -1,0 +1,275 @@
+//! Why an agent may touch a path or may not, by the configuration alone: the rule, the owners, and the
+//! pattern that would change it. Reads the disk as zones do, and asks no running team.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::places::{is_built, is_lock};
+use super::{Agent, Config, Enforce, profiles};
+use crate::model::{Action, AgentId, wire_real};
+use crate::zone::{Bounds, GitAccess, Reason, Zone, ZoneSpec};
+
+/// A place that no system has, for the TMPDIR that an agent gets when it starts.
+const NO_PLACE: &str = "/nonexistent";
+
+/// What the configuration says of one access. `Display` is for people, in a few lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Why {
+    pub agent: AgentId,
+    /// As the wire shows it: relative to the workspace, absolute outside.
+    pub path: Arc<str>,
+    pub action: Action,
+    pub allowed: bool,
+    /// The rule that decides, in words.
+    pub rule: String,
+    /// The agents whose own the path is.
+    pub owners: Vec<AgentId>,
+    /// What would allow it; None if it is allowed, or nothing would.
+    pub mend: Option<Mend>,
+}
+
+/// A change of the configuration that would allow an access.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mend {
+    /// `[zones]`, or `[agents.zone] of ui`.
+    pub section: String,
+    pub key: &'static str,
+    /// What the key gains, or loses if it is `denied`; the value of `git`.
+    pub value: String,
+}
+
+impl Config {
+    /// Explains an access of an agent to a path, relative to the workspace or absolute; None if there
+    /// is no such agent.
+    pub fn why(&self, agent: &AgentId, path: &Path, action: Action) -> Option<Why> {
+        let agent = self.agents.iter().find(|one| one.id == *agent)?;
+        let zone = Zone::compile(&agent.zone.spec).ok()?;
+        let why = zone.why(path, action);
+        let mut told = Why {
+            agent: agent.id.clone(),
+            owners: self.owners(&why.path),
+            path: why.path,
+            action,
+            allowed: why.allowed,
+            rule: self.rule(agent, &why.reason, why.allowed),
+            mend: None,
+        };
+        if told.allowed {
+            return Some(told);
+        }
+        let outside = why.real.filter(|real| !real.starts_with(zone.workspace()));
+        if let Some(real) = outside
+            && why.reason == Reason::NoPattern
+            && agent.zone.enforce != Enforce::Protocol
+            && beyond(agent, zone, &real, action)
+        {
+            told.allowed = true;
+            "it lies outside the workspace, where `confine` lets the agent's programs go on where the \
+             kernel holds the zone; what it asks its client for is denied"
+                .clone_into(&mut told.rule);
+            return Some(told);
+        }
+        told.mend = self.mend(agent, &told, &why.reason);
+        Some(told)
+    }
+
+    fn owners(&self, path: &str) -> Vec<AgentId> {
+        let own = self.zoned().filter(|(_, zone)| zone.owns(path));
+        own.map(|(agent, _)| agent.id.clone()).collect()
+    }
+
+    fn zoned(&self) -> impl Iterator<Item = (&Agent, Zone)> {
+        let own = self.agents.iter().filter(|agent| agent.zone.own);
+        own.filter_map(|agent| Some((agent, Zone::compile(&agent.zone.spec).ok()?)))
+    }
+
+    fn rule(&self, agent: &Agent, reason: &Reason, allowed: bool) -> String {
+        match reason {
+            Reason::NoPath => "no path leads there".to_owned(),
+            Reason::EisenDir => "it lies in $EISEN_DIR, which is closed to all agents".to_owned(),
+            Reason::Git if allowed => format!("`git = \"{}\"` of [zones]", git(&self.zones.git)),
+            Reason::Git => {
+                format!(
+                    "it lies in a git folder, and [zones] has `git = \"{}\"`",
+                    git(&self.zones.git)
+                )
+            }
+            Reason::Pattern { list, pattern } if *list == "allowed" && !agent.zone.own => {
+                format!("{} has no [agents.zone], and so `{pattern}`", agent.id)
+            }
+            Reason::Pattern { list, pattern } => {
+                let section = self.section(agent, list, pattern);
+                format!("`{pattern}` in `{list}` of {section}")
+            }
+            Reason::NoPattern => format!("no pattern of {}'s zone matches it", agent.id),
+        }
+    }
+
+    /// Where a pattern of an agent's zone is written.
+    fn section(&self, agent: &Agent, list: &str, pattern: &String) -> String {
+        let is_teams = match list {
+            "allowed" => false,
+            "shared" => true,
+            "denied" => self.zones.denied.contains(pattern),
+            _ if self.zones.readable.contains(pattern) => true,
+            _ if agent.zone.readable.contains(pattern) => false,
+            _ if profiles::base_patterns().contains(&pattern.as_str()) => {
+                return "the built-in ones (`base`)".to_owned();
+            }
+            _ => return "its launch profile".to_owned(),
+        };
+        if is_teams { "[zones]".to_owned() } else { of(agent) }
+    }
+
+    fn mend(&self, agent: &Agent, why: &Why, reason: &Reason) -> Option<Mend> {
+        let mend = match reason {
+            Reason::NoPath | Reason::EisenDir => return None,
+            Reason::Git => return self.mend_git(agent, why),
+            Reason::Pattern { list, pattern } if *list == "denied" => {
+                let section = self.section(agent, list, pattern);
+                return Some(Mend { section, key: "denied", value: pattern.clone() });
+            }
+            // A pattern allows it, but by name the path means another.
+            Reason::Pattern { .. } => return None,
+            Reason::NoPattern => self.pattern_for(agent, why),
+        };
+        let mut spec = agent.zone.spec.clone();
+        if why.action == Action::Read { &mut spec.readable } else { &mut spec.allowed }
+            .push(mend.value.clone());
+        allows(&spec, why).then_some(mend)
+    }
+
+    fn mend_git(&self, agent: &Agent, why: &Why) -> Option<Mend> {
+        let mend = |access: GitAccess| {
+            let spec = ZoneSpec { git: access, ..agent.zone.spec.clone() };
+            let value = git(&access).to_owned();
+            allows(&spec, why).then(|| Mend { section: "[zones]".to_owned(), key: "git", value })
+        };
+        mend(GitAccess::Read).or_else(|| mend(GitAccess::Commit))
+    }
+
+    /// The pattern that would allow a path that none names. What builds make is everybody's; else a
+    /// folder of nobody's is the agent's, and another's path alone.
+    fn pattern_for(&self, agent: &Agent, why: &Why) -> Mend {
+        let path = &*why.path;
+        let reads = why.action == Action::Read;
+        let folder = agent.zone.spec.workspace.join(path).is_dir();
+        let teams = |key, value| Mend { section: "[zones]".to_owned(), key, value };
+        let own = |key, value| Mend { section: of(agent), key, value };
+        if let Some(place) = built(path, folder) {
+            return teams(if reads { "readable" } else { "shared" }, place);
+        }
+        let key = if reads { "readable" } else { "allowed" };
+        let exact = if folder { below(path) } else { globset::escape(path) };
+        if path.starts_with('/') || !why.owners.is_empty() {
+            return own(key, exact);
+        }
+        let zones: Vec<Zone> = self.zoned().map(|(_, zone)| zone).collect();
+        let mut folders: Vec<&str> = path
+            .match_indices('/')
+            .map(|(at, _)| &path[..at])
+            .chain(folder.then_some(path))
+            .collect();
+        folders.retain(|folder| !zones.iter().any(|zone| zone.owns_below(folder)));
+        match folders.first() {
+            Some(folder) => own(key, below(folder)),
+            // One of the top, that nobody owns.
+            None if !path.contains('/') && reads => teams("readable", exact),
+            None if is_lock(path) => teams("shared", exact),
+            None => own(key, exact),
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { agent, path, action, rule, .. } = self;
+        let may = if self.allowed { "may" } else { "may not" };
+        write!(f, "{agent} {may} {} {path}: {rule}", action.as_str())?;
+        match &self.owners[..] {
+            [] => write!(f, "\n  owned by nobody")?,
+            owners => {
+                let owners: Vec<&str> = owners.iter().map(AgentId::as_str).collect();
+                write!(f, "\n  owned by {}", owners.join(", "))?;
+            }
+        }
+        match &self.mend {
+            Some(mend) => write!(f, "\n  to allow it: {mend}"),
+            None if self.allowed => Ok(()),
+            None => write!(f, "\n  no pattern allows it"),
+        }
+    }
+}
+
+impl fmt::Display for Mend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { section, key, value } = self;
+        let value = toml::Value::String(value.replace('$', "$$"));
+        match *key {
+            "denied" => write!(f, "take {value} out of `denied` of {section}, or make it narrower"),
+            "git" => write!(f, "set `git = {value}` in {section}"),
+            _ => write!(f, "add {value} to `{key}` of {section}"),
+        }
+    }
+}
+
+impl Why {
+    pub fn json(&self) -> serde_json::Value {
+        let mend = self.mend.as_ref().map(|Mend { section, key, value }| {
+            json!({ "section": section, "key": key, "value": value })
+        });
+        let owners: Vec<&str> = self.owners.iter().map(AgentId::as_str).collect();
+        json!({
+            "agent_id": self.agent.as_str(),
+            "path": &*self.path,
+            "action": self.action.as_str(),
+            "allowed": self.allowed,
+            "rule": self.rule,
+            "owners": owners,
+            "mend": mend,
+        })
+    }
+}
+
+/// Whether the kernel's part lets the agent's programs have a path outside the workspace.
+fn beyond(agent: &Agent, zone: Zone, real: &Path, action: Action) -> bool {
+    let reach = agent.reach(Path::new(NO_PLACE));
+    Bounds::new(Arc::new(zone), reach).is_ok_and(|bounds| bounds.judge(real, action).is_ok())
+}
+
+fn allows(spec: &ZoneSpec, why: &Why) -> bool {
+    Zone::compile(spec).is_ok_and(|zone| zone.why(Path::new(&*why.path), why.action).allowed)
+}
+
+/// The pattern of all that a build put where a path lies.
+fn built(path: &str, folder: bool) -> Option<String> {
+    let mut place = PathBuf::new();
+    let names: Vec<_> = Path::new(path).iter().collect();
+    for (at, name) in names.iter().enumerate() {
+        place.push(name);
+        let is_folder = folder || at + 1 < names.len();
+        if is_folder && name.to_str().is_some_and(is_built) {
+            return Some(below(&wire_real(Path::new("/"), &place)));
+        }
+    }
+    None
+}
+
+fn below(folder: &str) -> String {
+    format!("{}/**", globset::escape(folder))
+}
+
+fn of(agent: &Agent) -> String {
+    format!("[agents.zone] of {}", agent.id)
+}
+
+fn git(access: &GitAccess) -> &'static str {
+    match access {
+        GitAccess::None => "none",
+        GitAccess::Read => "read",
+        GitAccess::Commit => "commit",
+    }
+}

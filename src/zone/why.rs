@@ -1,0 +1,100 @@
+//! Which rule of a zone decides about a path. What it says of `allowed` is [`Zone::check`]'s verdict.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::git::Say;
+use super::patterns::{Patterns, Place};
+use super::{Verdict, Zone};
+use crate::model::{Action, within};
+
+/// A verdict with its reason.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Why {
+    /// As the wire shows it.
+    pub path: Arc<str>,
+    /// None: no path leads there.
+    pub real: Option<PathBuf>,
+    pub allowed: bool,
+    pub reason: Reason,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// It can't be resolved, or is no text.
+    NoPath,
+    /// It is, or is in, `$EISEN_DIR`.
+    EisenDir,
+    /// The git folder, of which [`super::GitAccess`] decides.
+    Git,
+    /// A pattern, as it was written, and its list: `allowed`, `shared`, `denied` or `readable`.
+    Pattern { list: &'static str, pattern: String },
+    /// No pattern matches it.
+    NoPattern,
+}
+
+impl Zone {
+    /// Explains what [`Zone::check`] says of an access. Compiles each pattern anew: it is for people,
+    /// not for the way of a request.
+    pub fn why(&self, path: &Path, action: Action) -> Why {
+        let Some((kernels, by_name)) = self.readings(path) else {
+            let path = self.unresolved(path, action).path;
+            return Why { path, real: None, allowed: false, reason: Reason::NoPath };
+        };
+        let first = self.why_real(&kernels, action);
+        match by_name.map(|real| self.why_real(&real, action)) {
+            Some(other) if first.allowed && !other.allowed => other,
+            _ => first,
+        }
+    }
+
+    /// Whether some path below a folder of the workspace is the agent's own. `folder` is as the wire
+    /// shows it. Does not ask the disk.
+    pub fn owns_below(&self, folder: &str) -> bool {
+        let real = self.named(folder);
+        self.own.matches(&self.place(&real.join("x"))) || self.is_above(&real, &self.place(&real))
+    }
+
+    fn why_real(&self, real: &Path, action: Action) -> Why {
+        let place = self.place(real);
+        Why {
+            path: self.wire(real),
+            real: Some(real.to_owned()),
+            allowed: matches!(self.judge(real, &place, action), Verdict::Allowed),
+            reason: self.reason(real, &place, action),
+        }
+    }
+
+    /// The first rule that decides, in the order in which they do.
+    fn reason(&self, real: &Path, place: &Place, action: Action) -> Reason {
+        if self.eisen.iter().any(|eisen| within(eisen, real).is_some()) {
+            return Reason::EisenDir;
+        }
+        if !place.is_text() {
+            return Reason::NoPath;
+        }
+        let spec = &self.spec;
+        let pattern = |list: &'static str, patterns: &[String]| {
+            let pattern = patterns.iter().find(|one| self.matches(list, one, place))?;
+            Some(Reason::Pattern { list, pattern: pattern.clone() })
+        };
+        let granted = || {
+            pattern("allowed", &spec.allowed).or_else(|| pattern("shared", &spec.shared)).or_else(
+                || (action == Action::Read).then(|| pattern("readable", &spec.readable))?,
+            )
+        };
+        pattern("denied", &spec.denied).unwrap_or_else(|| match self.git.judge(real, action) {
+            Say::Denied | Say::Allowed => Reason::Git,
+            Say::Unopposed | Say::Nothing => granted().unwrap_or(Reason::NoPattern),
+        })
+    }
+
+    fn matches(&self, list: &str, pattern: &str, place: &Place) -> bool {
+        let one = [pattern.to_owned()];
+        let compiled = match list {
+            "denied" => Patterns::denying(&self.workspace, &one),
+            _ => Patterns::granting(&self.workspace, &one),
+        };
+        compiled.is_ok_and(|compiled| compiled.matches(place))
+    }
+}

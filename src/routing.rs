@@ -86,6 +86,15 @@ pub enum Settlement {
     },
 }
 
+/// Who decides a blocked access.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Decider {
+    /// A person, or a program that has the control token.
+    Person,
+    /// An agent of the team, with its own token.
+    Agent(AgentId),
+}
+
 /// What the orchestrator decides.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Decision {
@@ -117,6 +126,11 @@ pub enum ResolveError {
          to decide"
     )]
     Sweep(BlockedId),
+    #[error(
+        "{id} is an access of `{agent}` itself, and no agent decides its own: a person with the \
+         control token can"
+    )]
+    Own { id: BlockedId, agent: AgentId },
     #[error("the team is stopping")]
     Stopping,
 }
@@ -192,8 +206,9 @@ impl RoutingHandle {
         &self,
         id: BlockedId,
         decision: Decision,
+        by: Decider,
     ) -> Result<BlockedAccess, ResolveError> {
-        self.ask(|reply| RoutingMsg::Resolve { id, decision, reply })
+        self.ask(|reply| RoutingMsg::Resolve { id, decision, by, reply })
             .await
             .unwrap_or(Err(ResolveError::Stopping))
     }

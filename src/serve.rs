@@ -24,6 +24,7 @@ mod progress;
 mod reader;
 mod reloaded;
 mod request;
+mod rights;
 mod rpc;
 mod run_file;
 mod schema;
@@ -56,6 +57,9 @@ pub trait Team: Send + Sync + 'static {
 
     /// The same with all that is known of them.
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>>;
+
+    /// Whether the sessions of an agent are the team's to keep in the registry.
+    fn keeps(&self, agent: &AgentId) -> bool;
 
     /// Answers when the turn ends and its lines are on the bus. Dropping the future withdraws a
     /// prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.

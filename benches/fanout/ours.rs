@@ -9,7 +9,7 @@ use eisen_core::model::{
     AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event, FileNode,
     SessionId, SessionKey, SessionMode, Snapshot, Touch, UsageReport,
 };
-use eisen_core::routing::{Decision, ResolveError};
+use eisen_core::routing::{Decider, Decision, ResolveError};
 use eisen_core::serve::{
     AgentDetails, BoxFuture, Limits, Order, Prompt, Refused, Reloaded, Server, Sources, Team,
     Tokens, bind, encode,
@@ -40,7 +40,7 @@ impl Ours {
             max_line_bytes: 4 << 20,
             write_deadline: Duration::from_secs(3_600),
         };
-        let (nothing, tokens) = (Arc::new(Nothing(bus.clone())), Tokens::generate().unwrap());
+        let (nothing, tokens) = (Arc::new(Nothing(bus.clone())), Tokens::generate(None).unwrap());
         let (sources, team): (Arc<dyn Sources>, Arc<dyn Team>) = (nothing.clone(), nothing);
         let server = Server::new(listener, bus.clone(), sources, team, tokens, limits).unwrap();
         runtime.spawn(server.run(CancellationToken::new()));
@@ -106,6 +106,7 @@ impl Sources for Nothing {
         &self,
         id: BlockedId,
         _: Decision,
+        _: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
         Box::pin(async { Err(ResolveError::Unknown(id)) })
     }
@@ -120,6 +121,10 @@ impl Sources for Nothing {
 }
 
 impl Team for Nothing {
+    fn keeps(&self, _: &AgentId) -> bool {
+        false
+    }
+
     fn agents(&self) -> Vec<AgentStatus> {
         Vec::new()
     }

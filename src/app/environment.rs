@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use crate::model::AgentId;
-use crate::serve;
+use crate::serve::{self, Tokens};
 
 /// Programs that start programs that start … `eisen-core`: from here on it refuses.
 const MAX_DEPTH: u32 = 5;
@@ -37,12 +37,17 @@ pub fn eisen_dir() -> anyhow::Result<PathBuf> {
 
 /// What agents and their terminals find in their environment.
 pub(super) struct TeamEnvironment {
-    pub(super) team: String,
-    pub(super) address: SocketAddr,
-    pub(super) depth: u32,
+    team: String,
+    address: SocketAddr,
+    depth: u32,
+    tokens: Tokens,
 }
 
 impl TeamEnvironment {
+    pub(super) fn new(team: &str, address: SocketAddr, depth: u32, tokens: &Tokens) -> Self {
+        Self { team: team.to_owned(), address, depth, tokens: tokens.clone() }
+    }
+
     pub(super) fn of(&self, agent: &AgentId) -> BTreeMap<String, String> {
         BTreeMap::from([
             ("EISEN_TEAM".to_owned(), self.team.clone()),
@@ -50,20 +55,17 @@ impl TeamEnvironment {
             ("EISEN_DEPTH".to_owned(), (self.depth + 1).to_string()),
             ("EISEN_PORT".to_owned(), self.address.port().to_string()),
             ("EISEN_ADDRESS".to_owned(), serve::client::reachable(self.address).to_string()),
-            // A team that an orchestrator started must not hand that orchestrator's token on.
-            ("EISEN_TOKEN".to_owned(), String::new()),
+            ("EISEN_TOKEN".to_owned(), self.tokens.of(agent)),
         ])
     }
 
-    /// The orchestrator's also has a token, and `eisen-core` on `path`, else on our own PATH.
+    /// The orchestrator's also has `eisen-core` on `path`, else on our own PATH.
     pub(super) fn of_orchestrator(
         &self,
         agent: &AgentId,
-        token: &str,
         path: Option<&String>,
     ) -> BTreeMap<String, String> {
         let mut environment = self.of(agent);
-        environment.insert("EISEN_TOKEN".to_owned(), token.to_owned());
         let path = path.map(OsString::from).or_else(|| std::env::var_os("PATH"));
         if let Some(path) = with_this_program(&path.unwrap_or_default()) {
             environment.insert("PATH".to_owned(), path);

@@ -20,8 +20,6 @@ use crate::zone::{Bounds, Zone};
 /// What all agents have in common for as long as the team is up, whatever its configuration.
 pub(super) struct Conditions {
     pub(super) environment: TeamEnvironment,
-    /// The token of the orchestrator agent.
-    pub(super) orchestrator_token: String,
     pub(super) eisen_dir: PathBuf,
     /// The temporary copy of the workspace, if the team works on one.
     pub(super) scratch: Option<PathBuf>,
@@ -165,7 +163,7 @@ impl Conditions {
         // What the team says of itself is not an agent's to change.
         let mut environment = own;
         environment.extend(if is_orchestrator {
-            self.environment.of_orchestrator(&agent.id, &self.orchestrator_token, path.as_ref())
+            self.environment.of_orchestrator(&agent.id, path.as_ref())
         } else {
             self.environment.of(&agent.id)
         });

@@ -108,7 +108,7 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
     let mut signals = StopSignals::listen()?;
     let address = listener.local_addr()?;
     let name = format!("observe-{}", std::process::id());
-    let tokens = Tokens::generate()?;
+    let tokens = Tokens::generate(None)?;
     let run_file = run_file(eisen_dir, &name, address, &tokens)?;
     announce_port(address.port());
     crate::process::become_subreaper().context("cannot adopt what the agent leaves behind")?;
@@ -135,7 +135,7 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
     let (registry, keeping) = RegistryHandle::spawn(eisen_dir, cancel.clone());
     rooms.spawn(keeping);
 
-    let environment = TeamEnvironment { team: name, address, depth };
+    let environment = TeamEnvironment::new(&name, address, depth, &tokens);
     let command = command(options.command, workspace.clone(), environment.of(&agent));
     let limits = limits(port_limits);
     let launcher = Launcher::this_program()?;

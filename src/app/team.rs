@@ -46,6 +46,10 @@ impl Team for Supervised {
         self.roster.statuses()
     }
 
+    fn keeps(&self, agent: &AgentId) -> bool {
+        self.roster.get(agent).is_some()
+    }
+
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
         Box::pin(details::of_supervised(self.roster.handles(), &self.tracker))
     }
@@ -142,6 +146,11 @@ impl Observed {
 impl Team for Observed {
     fn agents(&self) -> Vec<AgentStatus> {
         vec![self.status.borrow().clone()]
+    }
+
+    /// Its sessions are the editor's.
+    fn keeps(&self, _: &AgentId) -> bool {
+        false
     }
 
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {

@@ -83,7 +83,7 @@ async fn run(
     }
     let listener = serve::bind(listen, &eisen_dir).await?;
     let address = listener.local_addr()?;
-    let tokens = Tokens::generate()?;
+    let tokens = Tokens::generate(config.orchestrator.agent.clone())?;
     leftovers::clean(&eisen_dir);
     let run_file = RunFile::create(&eisen_dir, &config.team.name, address, tokens.owner())?;
     let launcher = limiting::launcher(&config)?;
@@ -124,8 +124,7 @@ async fn run(
     rooms.spawn(recording);
 
     let conditions = Conditions {
-        environment: TeamEnvironment { team: config.team.name.clone(), address, depth },
-        orchestrator_token: tokens.orchestrator().to_owned(),
+        environment: TeamEnvironment::new(&config.team.name, address, depth, &tokens),
         eisen_dir,
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
         private: private.path().to_owned(),

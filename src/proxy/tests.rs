@@ -90,7 +90,11 @@ async fn content_answers_in_place_of_the_client() {
     bench.agent_says("read 7 s out/a\n").await;
     bench.blocked().await;
     let decision = Decision::Answer { content: "text".to_owned() };
-    bench.routing.resolve(BlockedId::new("b1"), decision).await.unwrap();
+    bench
+        .routing
+        .resolve(BlockedId::new("b1"), decision, crate::routing::Decider::Person)
+        .await
+        .unwrap();
     assert_eq!(line(&mut bench.agent).await, "content 7 text\n");
 }
 
@@ -288,7 +292,11 @@ async fn what_is_held_anew_as_its_agent_dies_is_not_waited_for() {
     bench.agent_says("read 1 s out/a\n").await;
     bench.blocked().await;
     let allow = Decision::Allow { scope: Scope::Session, ttl: None };
-    bench.routing.resolve(BlockedId::new("b1"), allow).await.unwrap();
+    bench
+        .routing
+        .resolve(BlockedId::new("b1"), allow, crate::routing::Decider::Person)
+        .await
+        .unwrap();
     bench.blocked().await;
     assert_eq!(line(&mut bench.client).await, "read 1 s out/a\n");
     // The first path is allowed at once.

@@ -15,7 +15,9 @@ use super::board::{Board, Briefing, Entry};
 use super::grants::Grants;
 use super::sweeps::Sweeps;
 use super::wait::{Waited, wait};
-use super::{Decision, Orchestrator, Request, ResolveError, Rules, Settings, Settlement, briefing};
+use super::{
+    Decider, Decision, Orchestrator, Request, ResolveError, Rules, Settings, Settlement, briefing,
+};
 use crate::bus::Bus;
 use crate::model::{
     AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Via, now_ms,
@@ -43,6 +45,7 @@ pub(super) enum RoutingMsg {
     Resolve {
         id: BlockedId,
         decision: Decision,
+        by: Decider,
         reply: oneshot::Sender<Result<BlockedAccess, ResolveError>>,
     },
     List {
@@ -140,8 +143,8 @@ impl Task {
                 }
             }
             RoutingMsg::TurnOver(key) => self.turn_over(&key),
-            RoutingMsg::Resolve { id, decision, reply } => {
-                let _ = reply.send(self.resolve(&id, &decision));
+            RoutingMsg::Resolve { id, decision, by, reply } => {
+                let _ = reply.send(self.resolve(&id, &decision, &by));
             }
             RoutingMsg::List { status, reply } => {
                 let _ = reply.send(self.board.list(status));

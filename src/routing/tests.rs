@@ -9,6 +9,8 @@ use crate::bus::{Backlog, Bus, Subscriber};
 use crate::model::Event;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 
+mod deciding;
+
 struct Bench {
     routing: RoutingHandle,
     events: Subscriber,
@@ -102,7 +104,7 @@ async fn a_denied_try_that_is_allowed_is_a_grant_for_the_next_one_only() {
     let bench = bench(false, external());
     assert_eq!(bench.routing.request(read("a", "s", "p")).await, denied("b1"));
     assert_eq!(bench.routing.request(read("a", "s", "p")).await, denied("b2"));
-    let access = bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+    let access = bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
     assert_eq!(access.status, BlockedStatus::Allowed);
     // Deciding one settles all undecided ones alike.
     assert_eq!(bench.statuses().await, ["b1 allowed", "b2 allowed"]);
@@ -123,7 +125,7 @@ async fn a_held_access_waits_for_its_decision() {
     let other = bench.ask(read("b", "s", "p"));
     assert_eq!(bench.blocked().await, "b3 pending");
     let content = Decision::Answer { content: "text".to_owned() };
-    bench.routing.resolve(id("b2"), content).await.unwrap();
+    bench.routing.resolve(id("b2"), content, Decider::Person).await.unwrap();
     let answered = Some(Settlement::Answered("text".to_owned()));
     assert_eq!(first.await.unwrap(), answered);
     assert_eq!(second.await.unwrap(), answered);
@@ -134,7 +136,7 @@ async fn a_held_access_waits_for_its_decision() {
     assert_eq!(bench.blocked().await, "b2 answered");
     assert_eq!(bench.blocked().await, "b4 pending");
     let deny = Decision::Deny { message: Some("no".to_owned()) };
-    bench.routing.resolve(id("b3"), deny).await.unwrap();
+    bench.routing.resolve(id("b3"), deny, Decider::Person).await.unwrap();
     assert!(
         matches!(other.await.unwrap(), Some(Settlement::Denied { message: Some(m), .. }) if m == "no")
     );
@@ -147,7 +149,7 @@ async fn a_session_grant_is_for_one_session_and_its_time() {
     bench.routing.request(read("a", "s", "p")).await;
     let ttl = Some(Duration::from_secs(10));
     let allow = Decision::Allow { scope: Scope::Session, ttl };
-    bench.routing.resolve(id("b1"), allow).await.unwrap();
+    bench.routing.resolve(id("b1"), allow, Decider::Person).await.unwrap();
     for _ in 0..3 {
         assert_eq!(bench.routing.request(read("a", "s", "p")).await, Some(Settlement::Allowed));
     }
@@ -165,7 +167,7 @@ async fn what_nobody_decides_is_denied_and_may_still_be_allowed_for_the_next_try
     let settlement = bench.routing.request(read("a", "s", "p")).await.unwrap();
     assert!(matches!(settlement, Settlement::Denied { message: Some(_), .. }));
     assert_eq!(bench.statuses().await, ["b1 denied"]);
-    bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+    bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
     assert_eq!(bench.routing.request(read("a", "s", "p")).await, Some(Settlement::Allowed));
 }
 
@@ -176,23 +178,9 @@ async fn an_access_that_nobody_awaits_any_more_expires() {
     assert_eq!(bench.blocked().await, "b1 pending");
     asked.abort();
     assert_eq!(bench.blocked().await, "b1 expired");
-    let late = bench.routing.resolve(id("b1"), ALLOW).await;
+    let late = bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await;
     let status = BlockedStatus::Expired;
     assert_eq!(late.unwrap_err(), ResolveError::Settled { id: id("b1"), status });
-}
-
-#[tokio::test(start_paused = true)]
-async fn wrong_decisions_are_named() {
-    let bench = bench(false, external());
-    let write = Request { action: Action::Write, ..read("a", "s", "p") };
-    bench.routing.request(write).await;
-    let answer = Decision::Answer { content: String::new() };
-    let resolve =
-        |id: &str, decision: Decision| bench.routing.resolve(BlockedId::new(id), decision);
-    assert_eq!(resolve("b1", answer).await.unwrap_err(), ResolveError::NotAnswerable);
-    assert_eq!(resolve("b9", ALLOW).await.unwrap_err(), ResolveError::Unknown(id("b9")));
-    resolve("b1", Decision::Deny { message: None }).await.unwrap();
-    assert!(matches!(resolve("b1", ALLOW).await, Err(ResolveError::Settled { .. })));
 }
 
 #[tokio::test(start_paused = true)]
@@ -201,14 +189,18 @@ async fn the_orchestrator_agent_is_told_of_each_access_once_while_it_is_undecide
     for path in ["p", "p", "q", "r"] {
         bench.routing.request(read("a", "s", path)).await;
     }
-    bench.routing.resolve(id("b4"), ALLOW).await.unwrap();
+    bench.routing.resolve(id("b4"), ALLOW, Decider::Person).await.unwrap();
     let text = bench.routing.briefing().await.unwrap();
     assert!(text.contains("- b1: agent `a` wants to read `p`"), "{text}");
     assert!(text.contains("- b3: agent `a` wants to read `q`"), "{text}");
     assert!(!text.contains("b2") && !text.contains("b4"), "{text}");
     bench.routing.request(read("a", "s", "p")).await;
     assert_eq!(bench.routing.briefing().await, None);
-    bench.routing.resolve(id("b1"), Decision::Deny { message: None }).await.unwrap();
+    bench
+        .routing
+        .resolve(id("b1"), Decision::Deny { message: None }, Decider::Person)
+        .await
+        .unwrap();
     bench.routing.request(read("a", "s", "p")).await;
     assert!(bench.routing.briefing().await.unwrap().contains("- b6: "));
 }
@@ -238,7 +230,7 @@ async fn what_was_seen_after_the_fact_is_reported_unless_it_was_allowed() {
     let seen = Request { via: Via::Tool, ..read("a", "s", "p") };
     drop(bench.routing.observed(seen.clone()));
     assert_eq!(bench.blocked().await, "b1 observed");
-    bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+    bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
     drop(bench.routing.observed(seen));
     drop(bench.routing.observed(Request { path: "q".into(), ..read("a", "s", "q") }));
     assert_eq!(bench.blocked().await, "b1 allowed");
@@ -251,7 +243,7 @@ async fn what_nobody_can_allow_is_denied_at_once_and_put_before_nobody() {
     let sealed = Request { grantable: false, ..read("a", "s", "p") };
     assert_eq!(bench.routing.request(sealed).await, denied("b1"));
     assert_eq!(bench.routing.briefing().await, None);
-    let allowed = bench.routing.resolve(id("b1"), ALLOW).await;
+    let allowed = bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await;
     assert_eq!(allowed.unwrap_err(), ResolveError::NotGrantable("p".into()));
 }
 
@@ -275,10 +267,10 @@ async fn content_answers_reads_and_leaves_what_else_waits_for_the_path() {
     let may_read = bench.ask(Request { via: Via::Permission, ..read("a", "s", "p") });
     assert_eq!(bench.blocked().await, "b2 pending");
     let answer = Decision::Answer { content: "text".to_owned() };
-    bench.routing.resolve(id("b1"), answer).await.unwrap();
+    bench.routing.resolve(id("b1"), answer, Decider::Person).await.unwrap();
     assert_eq!(read_it.await.unwrap(), Some(Settlement::Answered("text".to_owned())));
     assert_eq!(bench.statuses().await, ["b1 answered", "b2 pending"]);
-    bench.routing.resolve(id("b2"), ALLOW).await.unwrap();
+    bench.routing.resolve(id("b2"), ALLOW, Decider::Person).await.unwrap();
     assert_eq!(may_read.await.unwrap(), Some(Settlement::Allowed));
 }
 
@@ -295,11 +287,11 @@ async fn allowed_once_is_for_one_tool_call_however_it_asks() {
             let ask = bench.ask(via(first, "p"));
             bench.blocked().await;
             if held {
-                bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+                bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
                 assert_eq!(ask.await.unwrap(), Some(Settlement::Allowed));
             } else {
                 assert_eq!(ask.await.unwrap(), denied("b1"));
-                bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+                bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
                 assert_eq!(bench.routing.request(via(first, "p")).await, Some(Settlement::Allowed));
             }
             let asked_anew = async |request: Request| {
@@ -334,7 +326,7 @@ async fn what_one_process_was_allowed_once_no_other_opens() {
     let bench = bench(false, external());
     let of = |caller| Request { via: Via::Kernel, caller: Some(caller), ..read("a", "s", "p") };
     assert_eq!(bench.routing.request(of(1)).await, denied("b1"));
-    bench.routing.resolve(id("b1"), ALLOW).await.unwrap();
+    bench.routing.resolve(id("b1"), ALLOW, Decider::Person).await.unwrap();
     assert_eq!(bench.routing.request(of(1)).await, Some(Settlement::Allowed));
     assert_eq!(bench.routing.request(of(1)).await, Some(Settlement::Allowed));
     assert_eq!(bench.routing.request(of(2)).await, denied("b2"));
@@ -348,7 +340,11 @@ async fn what_is_left_of_one_tool_call_ends_by_itself() {
     for (ttl, lasts) in [(None, 10), (Some(Duration::from_secs(3)), 3)] {
         let denied = bench.routing.request(kernel()).await;
         let Some(Settlement::Denied { id, .. }) = denied else { panic!("{denied:?}") };
-        bench.routing.resolve(id, Decision::Allow { scope: Scope::Once, ttl }).await.unwrap();
+        bench
+            .routing
+            .resolve(id, Decision::Allow { scope: Scope::Once, ttl }, Decider::Person)
+            .await
+            .unwrap();
         assert_eq!(bench.routing.request(kernel()).await, Some(Settlement::Allowed));
         tokio::time::sleep(Duration::from_millis(lasts * 1000 - 1)).await;
         assert_eq!(bench.routing.request(kernel()).await, Some(Settlement::Allowed));

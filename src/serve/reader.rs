@@ -27,7 +27,7 @@ use super::request::{self, Malformed, Request};
 use super::server::Shared;
 use super::viewer::{Command, Viewer};
 use super::wire::{self, RpcError};
-use super::{BoxFuture, Caller, rpc};
+use super::{BoxFuture, Caller, rights, rpc};
 use crate::model::{SessionId, Topic};
 
 /// Commands that wait for the viewer; when they are full, the client is not read further. Some are
@@ -226,13 +226,10 @@ impl Reader {
             self.wrong_tokens += 1;
             return end_if(self.wrong_tokens == WRONG_TOKENS);
         };
-        let joins = self.is_locked();
-        self.caller = Some(caller);
+        self.caller = Some(caller.clone());
         let result = rpc::raw(&json!({ "authenticated": true }));
         self.say(Command::Answer(wire::answer(None, result.as_deref()))).await;
-        if joins {
-            self.say(Command::Join).await;
-        }
+        self.say(Command::Known(caller)).await;
         ControlFlow::Continue(())
     }
 
@@ -240,7 +237,10 @@ impl Reader {
     async fn subscribe(&mut self, topics: &[String]) {
         let known = |name: &String| Topic::ALL.into_iter().find(|topic| topic.as_str() == *name);
         for topic in topics.iter().filter_map(known) {
-            self.say(Command::Want(topic)).await;
+            match rights::permit_topic(topic, self.caller.as_ref()) {
+                Ok(()) => self.say(Command::Want(topic)).await,
+                Err(error) => self.say(Command::Answer(wire::answer(None, Err(&error)))).await,
+            }
         }
         if let Some(unknown) = topics.iter().find(|topic| known(topic).is_none()) {
             let known = Topic::ALL.map(Topic::as_str).join(", ");
@@ -254,7 +254,7 @@ impl Reader {
     async fn attach(&mut self, id: &RawValue, params: Option<&RawValue>) -> ControlFlow<()> {
         let attached = tokio::select! {
             biased;
-            attached = rpc::attach(&self.shared, self.caller, params) => attached,
+            attached = rpc::attach(&self.shared, self.caller.as_ref(), params) => attached,
             () = self.cancel.cancelled() => Err(RpcError::new(409, "the team is stopping")),
         };
         match attached {
@@ -274,13 +274,14 @@ impl Reader {
     }
 
     fn start(&mut self, id: Box<RawValue>, method: String, params: Option<Box<RawValue>>) {
-        let (shared, cancel, caller) = (Arc::clone(&self.shared), self.cancel.clone(), self.caller);
+        let (shared, cancel) = (Arc::clone(&self.shared), self.cancel.clone());
+        let caller = self.caller.clone();
         let turn = Arc::clone(&self.turn);
         let progress = Progress::new(id.clone(), self.commands.clone());
         self.running.push(Box::pin(async move {
             let call = async {
                 let _turn = if rpc::steers(&method) { None } else { turn.acquire().await.ok() };
-                rpc::call(&shared, caller, &method, params.as_deref(), &progress).await
+                rpc::call(&shared, caller.as_ref(), &method, params.as_deref(), &progress).await
             };
             let outcome = tokio::select! {
                 biased;

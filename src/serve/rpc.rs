@@ -16,6 +16,7 @@ use tokio::io::DuplexStream;
 use super::details;
 use super::graph;
 use super::progress::Progress;
+use super::rights::{Right, permit};
 use super::server::Shared;
 use super::wire::{self, RpcError};
 use super::{Caller, Order, Refused, Reloaded};
@@ -27,32 +28,32 @@ pub(super) const ATTACH: &str = "attach";
 pub(super) const GRAPH_IS_OFF: &str = "the code graph is switched off: `graph.enabled` is false";
 
 /// Every method by its name on the wire.
-pub(super) const METHODS: [(&str, Method, Class); 21] = [
-    ("list_sessions", Method::Registry(registry::Method::List), Class::Registry),
-    ("create_session", Method::Registry(registry::Method::Create), Class::Registry),
-    ("close_session", Method::Registry(registry::Method::Close), Class::Registry),
-    ("set_active_session", Method::Registry(registry::Method::Activate), Class::Registry),
-    ("get_session_state", Method::Registry(registry::Method::Get), Class::Registry),
+pub(super) const METHODS: [(&str, Method, Right); 21] = [
+    ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
+    ("create_session", Method::Registry(registry::Method::Create), Right::Register),
+    ("close_session", Method::Registry(registry::Method::Close), Right::Register),
+    ("set_active_session", Method::Registry(registry::Method::Activate), Right::Register),
+    ("get_session_state", Method::Registry(registry::Method::Get), Right::Anyone),
     (
         "set_orchestrator_providers",
         Method::Registry(registry::Method::SetProviders),
-        Class::Registry,
+        Right::Register,
     ),
-    ("add_context_items", Method::Registry(registry::Method::AddContext), Class::Registry),
-    ("list_agents", Method::ListAgents, Class::Read),
-    ("list_blocked", Method::ListBlocked, Class::Read),
-    ("get_graph", Method::GetGraph, Class::Read),
-    ("prompt", Method::Prompt, Class::Control),
-    ("cancel", Method::Cancel, Class::Control),
-    ("new_session", Method::NewSession, Class::Control),
-    (ATTACH, Method::Attach, Class::Control),
-    ("resolve_blocked", Method::ResolveBlocked, Class::Control),
-    ("start_agent", Method::Order(Order::Start), Class::Control),
-    ("stop_agent", Method::Order(Order::Stop), Class::Control),
-    ("restart_agent", Method::Order(Order::Restart), Class::Control),
-    ("add_agent", Method::AddAgent, Class::Control),
-    ("remove_agent", Method::RemoveAgent, Class::Control),
-    ("reload", Method::Reload, Class::Control),
+    ("add_context_items", Method::Registry(registry::Method::AddContext), Right::Register),
+    ("list_agents", Method::ListAgents, Right::Anyone),
+    ("list_blocked", Method::ListBlocked, Right::Anyone),
+    ("get_graph", Method::GetGraph, Right::Anyone),
+    ("prompt", Method::Prompt, Right::Lead),
+    ("cancel", Method::Cancel, Right::Lead),
+    ("new_session", Method::NewSession, Right::Lead),
+    (ATTACH, Method::Attach, Right::Person),
+    ("resolve_blocked", Method::ResolveBlocked, Right::Lead),
+    ("start_agent", Method::Order(Order::Start), Right::Person),
+    ("stop_agent", Method::Order(Order::Stop), Right::Person),
+    ("restart_agent", Method::Order(Order::Restart), Right::Person),
+    ("add_agent", Method::AddAgent, Right::Person),
+    ("remove_agent", Method::RemoveAgent, Right::Person),
+    ("reload", Method::Reload, Right::Person),
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -72,39 +73,28 @@ pub(super) enum Method {
     Reload,
 }
 
-/// Who may call a method.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Class {
-    /// Whoever may connect: no agent is steered by it.
-    Registry,
-    /// Whoever may connect.
-    Read,
-    /// Who showed a token.
-    Control,
-}
-
 /// Tells whether a method acts on agents, and so may take as long as they do.
 pub(super) fn steers(method: &str) -> bool {
-    METHODS.iter().any(|(name, _, class)| *name == method && *class == Class::Control)
+    METHODS.iter().any(|(name, _, right)| *name == method && right.steers())
 }
 
 pub(super) async fn call(
     shared: &Shared,
-    caller: Option<Caller>,
+    caller: Option<&Caller>,
     method: &str,
     params: Option<&RawValue>,
     progress: &Progress,
 ) -> Result<Box<RawValue>, RpcError> {
-    let Some((name, method, class)) = METHODS.into_iter().find(|(name, ..)| *name == method) else {
+    let Some((name, method, right)) = METHODS.into_iter().find(|(name, ..)| *name == method) else {
         let known = METHODS.map(|(name, ..)| name).join(", ");
         return Err(RpcError::new(
             404,
             format!("there is no method `{method}`; there are {known}"),
         ));
     };
-    permit(name, class, caller)?;
+    permit(name, right, caller)?;
     let result = match method {
-        Method::Registry(method) => return registry::call(shared, method, params).await,
+        Method::Registry(method) => return registry::call(shared, caller, method, params).await,
         Method::ListAgents => {
             let Empty {} = parse(params)?;
             read::list_agents(shared).await
@@ -122,7 +112,7 @@ pub(super) async fn call(
             409,
             "`attach` takes the whole connection, and other requests of it are under way",
         )),
-        Method::ResolveBlocked => control::resolve_blocked(shared, parse(params)?).await,
+        Method::ResolveBlocked => control::resolve_blocked(shared, caller, parse(params)?).await,
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
         Method::AddAgent => control::add_agent(shared, parse(params)?).await,
         Method::RemoveAgent => control::remove_agent(shared, parse(params)?).await,
@@ -137,18 +127,11 @@ pub(super) async fn call(
 /// Calls [`ATTACH`].
 pub(super) async fn attach(
     shared: &Shared,
-    caller: Option<Caller>,
+    caller: Option<&Caller>,
     params: Option<&RawValue>,
 ) -> Result<DuplexStream, RpcError> {
-    permit(ATTACH, Class::Control, caller)?;
+    permit(ATTACH, Right::Person, caller)?;
     control::attach(shared, parse(params)?).await
-}
-
-fn permit(method: &str, class: Class, caller: Option<Caller>) -> Result<(), RpcError> {
-    if class == Class::Control && caller.is_none() {
-        return Err(RpcError::new(401, format!("`{method}` needs `auth` first")));
-    }
-    Ok(())
 }
 
 /// Returns the schemas of a method's params and of its result.

@@ -15,7 +15,7 @@ pub fn schema() -> Value {
     let server = wire::schema(&mut answers);
     let (mut methods, mut lines) = (Map::new(), plain_lines(&mut requests));
     let id = requests.subschema_for::<wire::Id>();
-    for (name, method, class) in rpc::METHODS {
+    for (name, method, right) in rpc::METHODS {
         let (params, result) = rpc::schemas(method, &mut requests, &mut answers);
         lines.push(json!({
             "type": "object",
@@ -27,7 +27,7 @@ pub fn schema() -> Value {
             },
             "required": ["type", "id", "method"],
         }));
-        let auth = class == rpc::Class::Control;
+        let auth = right.steers();
         methods
             .insert(name.to_owned(), json!({ "auth": auth, "params": params, "result": result }));
     }
@@ -64,7 +64,7 @@ enum PlainLine {
     },
     /// Adds what is off by default: `session_update`, `overlap`, `graph`.
     Subscribe { topics: Vec<String> },
-    /// Shows the control token.
+    /// Shows a token: the control token, or an agent's own.
     Auth { token: String },
 }
 

@@ -6,7 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
 use crate::model::{BlockedAccess, BlockedId, BlockedStatus, UsageReport};
-use crate::routing::{Decision, ResolveError, RoutingHandle};
+use crate::routing::{Decider, Decision, ResolveError, RoutingHandle};
 use crate::serve::BoxFuture;
 use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, Request};
 use crate::tracker::{Snapshots, TrackerHandle};
@@ -29,6 +29,7 @@ pub trait Sources: Send + Sync + 'static {
         &self,
         id: BlockedId,
         decision: Decision,
+        by: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>>;
 
     /// The code graph; with `wait` as soon as it is there.
@@ -83,8 +84,9 @@ impl Sources for Handles {
         &self,
         id: BlockedId,
         decision: Decision,
+        by: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
-        Box::pin(self.routing.resolve(id, decision))
+        Box::pin(self.routing.resolve(id, decision, by))
     }
 
     fn graph(&self, wait: bool) -> BoxFuture<'_, GraphState> {

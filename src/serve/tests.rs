@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Limits, Server, Sources, Team, Tokens};
 use crate::config;
+use crate::model::AgentId;
 use fake::Fake;
 
 mod attach;
@@ -58,7 +59,7 @@ impl Port {
     async fn with(fake: Arc<Fake>, limits: Limits, address: &str) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address: SocketAddr = ([127, 0, 0, 1], listener.local_addr().unwrap().port()).into();
-        let tokens = Tokens::generate().unwrap();
+        let tokens = Tokens::generate(Some(AgentId::new("lead"))).unwrap();
         let sources: Arc<dyn Sources> = fake.clone();
         let team: Arc<dyn Team> = fake.clone();
         let bus = fake.bus.clone();
@@ -85,6 +86,13 @@ impl Port {
     async fn steer(&self) -> Client {
         let mut client = self.join().await;
         client.show(self.tokens.owner()).await;
+        client
+    }
+
+    /// Joins with an agent's token.
+    async fn act(&self, agent: &str) -> Client {
+        let mut client = self.join().await;
+        client.show(&self.tokens.of(&AgentId::new(agent))).await;
         client
     }
 

@@ -1,25 +1,43 @@
-//! Who may steer the team: two secrets, made anew for each run. Knows no sockets.
+//! Who calls: secrets that are made anew for each run. Knows no sockets.
 
 use std::fmt::{self, Write as _};
 
 use subtle::ConstantTimeEq as _;
 
+use crate::model::AgentId;
+
 const BYTES: usize = 32;
 
-/// The control tokens of one run: 64 hexadecimal digits each.
+/// The tokens of one run: that of its owner, and one for each agent.
 #[derive(Clone)]
 pub struct Tokens {
+    /// The control token: 64 hexadecimal digits.
     owner: String,
-    orchestrator: String,
+    /// What the agents' tokens are derived from, so that none of them has to be kept.
+    secret: [u8; BYTES],
+    /// The orchestrator agent.
+    lead: Option<AgentId>,
 }
 
 /// Whose token a connection showed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Caller {
-    /// Whoever may read the run file.
-    Owner,
-    /// The orchestrator agent, which finds its own in `EISEN_TOKEN`.
-    Orchestrator,
+    /// A person, or a program of theirs: whoever may read the run file.
+    Person,
+    /// The orchestrator agent.
+    Lead(AgentId),
+    /// Another agent of the team.
+    Member(AgentId),
+}
+
+impl Caller {
+    /// The agent whose token it was.
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::Person => None,
+            Self::Lead(agent) | Self::Member(agent) => Some(agent),
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -27,26 +45,39 @@ pub enum Caller {
 pub struct TokenError(getrandom::Error);
 
 impl Tokens {
-    pub fn generate() -> Result<Self, TokenError> {
-        Ok(Self { owner: random()?, orchestrator: random()? })
+    /// Makes the tokens of a team whose orchestrator is the agent `lead`, if it is one.
+    pub fn generate(lead: Option<AgentId>) -> Result<Self, TokenError> {
+        let owner = random()?.iter().fold(String::with_capacity(2 * BYTES), |mut hex, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        });
+        Ok(Self { owner, secret: random()?, lead })
     }
 
+    /// The control token.
     pub fn owner(&self) -> &str {
         &self.owner
     }
 
-    pub fn orchestrator(&self) -> &str {
-        &self.orchestrator
+    /// An agent's token: 64 hexadecimal digits, and whose it is.
+    pub fn of(&self, agent: &AgentId) -> String {
+        let hash = blake3::keyed_hash(&self.secret, agent.as_str().as_bytes());
+        format!("{}.{agent}", hash.to_hex())
     }
 
     /// Tells whose token was presented, in a time that does not depend on how much of it is right.
     pub fn caller(&self, presented: &str) -> Option<Caller> {
         let is = |token: &str| bool::from(token.as_bytes().ct_eq(presented.as_bytes()));
-        match (is(&self.owner), is(&self.orchestrator)) {
-            (true, _) => Some(Caller::Owner),
-            (false, true) => Some(Caller::Orchestrator),
-            (false, false) => None,
+        if is(&self.owner) {
+            return Some(Caller::Person);
         }
+        let agent = AgentId::new(presented.split_once('.')?.1);
+        if !is(&self.of(&agent)) {
+            return None;
+        }
+        let leads = self.lead.as_ref() == Some(&agent);
+        Some(if leads { Caller::Lead(agent) } else { Caller::Member(agent) })
     }
 }
 
@@ -57,14 +88,10 @@ impl fmt::Debug for Tokens {
     }
 }
 
-fn random() -> Result<String, TokenError> {
+fn random() -> Result<[u8; BYTES], TokenError> {
     let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(TokenError)?;
-    Ok(bytes.iter().fold(String::with_capacity(2 * BYTES), |mut hex, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    }))
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -74,14 +101,19 @@ mod tests {
 
     #[test]
     fn tokens_tell_who_calls_and_nothing_else_does() {
-        let tokens = Tokens::generate().unwrap();
-        assert_eq!(tokens.caller(tokens.owner()), Some(Caller::Owner));
-        assert_eq!(tokens.caller(tokens.orchestrator()), Some(Caller::Orchestrator));
+        let [lead, ui] = ["lead", "u.i"].map(AgentId::new);
+        let tokens = Tokens::generate(Some(lead.clone())).unwrap();
+        assert_eq!(tokens.caller(tokens.owner()), Some(Caller::Person));
+        assert_eq!(tokens.caller(&tokens.of(&lead)), Some(Caller::Lead(lead.clone())));
+        assert_eq!(tokens.caller(&tokens.of(&ui)), Some(Caller::Member(ui.clone())));
         assert_eq!(tokens.owner().len(), 64);
-        assert_ne!(tokens.owner(), Tokens::generate().unwrap().owner());
-        for wrong in ["", "x", &tokens.owner()[1..], &format!("{} ", tokens.owner())] {
+        let others = Tokens::generate(Some(lead.clone())).unwrap();
+        assert_ne!(others.owner(), tokens.owner());
+        let renamed = tokens.of(&ui).replace("u.i", "lead");
+        for wrong in ["", "x", ".", &tokens.owner()[1..], &renamed, &others.of(&lead)] {
             assert_eq!(tokens.caller(wrong), None, "{wrong:?}");
         }
+        assert_eq!(tokens.caller(&format!("{} ", tokens.owner())), None);
         assert!(!format!("{tokens:?}").contains(tokens.owner()));
     }
 }

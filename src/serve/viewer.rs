@@ -14,9 +14,10 @@ use super::outgoing::Outgoing;
 use super::rpc::GRAPH_IS_OFF;
 use super::server::Shared;
 use super::wire::{self, RpcError};
+use super::{Caller, rights};
 use crate::bus::{Received, Rendered, Subscriber};
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedStatus, SessionId, SessionKey, SessionMode,
+    AgentId, AgentStatus, BlockedAccess, BlockedStatus, Event, SessionId, SessionKey, SessionMode,
     Snapshot, Topic, UsageReport,
 };
 use crate::session::{Answer, Listed, Request};
@@ -34,8 +35,8 @@ pub(super) enum Command {
     Filter(Filter),
     /// From now on what is of that topic too.
     Want(Topic),
-    /// The stream begins now: the client has shown its token.
-    Join,
+    /// The client has shown a token; where everything needs one, the stream begins now.
+    Known(Caller),
     /// Something harmless, to find out whether the client still reads.
     Probe,
     /// The last thing said here: from now on the client hears an agent.
@@ -52,6 +53,8 @@ pub(super) struct Viewer<W> {
     events: Option<Subscriber>,
     filter: Filter,
     gate: Gate,
+    /// Whose token opens what sessions say.
+    caller: Option<Caller>,
     /// Whom the client hears in place of the team.
     attached: Option<ReadHalf<DuplexStream>>,
 }
@@ -60,7 +63,8 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     pub(super) fn new(shared: Arc<Shared>, writer: W, commands: mpsc::Receiver<Command>) -> Self {
         let outgoing = Outgoing::new(writer, shared.limits.write_deadline);
         let (filter, gate) = (Filter::default(), Gate::default());
-        Self { shared, outgoing, commands, events: None, filter, gate, attached: None }
+        let (events, caller, attached) = (None, None, None);
+        Self { shared, outgoing, commands, events, filter, gate, caller, attached }
     }
 
     /// Sends until the reading half is gone, then what waits, then the end.
@@ -141,7 +145,12 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                     self.show_graph().await?;
                 }
             }
-            Command::Join => self.join().await?,
+            Command::Known(caller) => {
+                self.caller = Some(caller);
+                if self.events.is_none() {
+                    self.join().await?;
+                }
+            }
             Command::Probe => {
                 for status in self.shared.team.agents() {
                     self.show_agent(&status);
@@ -173,7 +182,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
 
     async fn take(&mut self, received: Received) -> io::Result<()> {
         match received {
-            Received::Event(number, event) if self.filter.passes(&event) => {
+            Received::Event(number, event) if self.passes(&event) => {
                 let line = event.line();
                 match self.gate.judge(number, &event, line) {
                     Verdict::Send => self.outgoing.push(line.clone()),
@@ -311,6 +320,16 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     fn tell(&mut self, subject: Subject, line: Bytes) {
         self.gate.tell(subject, line.clone());
         self.outgoing.push(line);
+    }
+
+    fn passes(&self, event: &Event) -> bool {
+        let is_open = match event {
+            Event::SessionUpdate { key, .. } => {
+                self.caller.as_ref().is_some_and(|caller| rights::opens(caller, &key.agent))
+            }
+            _ => true,
+        };
+        is_open && self.filter.passes(event)
     }
 
     fn try_next(&mut self) -> Option<Received> {

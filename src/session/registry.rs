@@ -71,6 +71,20 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// The session that it would change.
+    pub fn changes(&self) -> Option<&SessionKey> {
+        match self {
+            Self::List { .. } | Self::Get(_) => None,
+            Self::Upsert(Upsert { key, .. })
+            | Self::Close(key)
+            | Self::Activate(key)
+            | Self::SetProviders { key, .. }
+            | Self::AddContext { key, .. } => Some(key),
+        }
+    }
+}
+
 /// A session as it is to be: what is None stays as it was.
 #[derive(Clone, Debug)]
 pub struct Upsert {

@@ -127,6 +127,40 @@ fn its_own_accesses_are_denied_at_once_and_not_put_to_it() {
 }
 
 #[test]
+fn its_token_neither_opens_its_own_zone_nor_changes_the_team() {
+    let stage = Stage::new();
+    let Led { mut lead, mut port, team } = led(&stage, "deny");
+    let read = json!({"sessionId": "l1", "path": stage.in_shop("src/api/cart.rs")});
+    let refused = lead.call("fs/read_text_file", &read);
+    assert!(refused["error"].is_object(), "{refused}");
+    let blocked = port.blocked("denied");
+    let id = blocked["id"].as_str().unwrap();
+    let said = lead.run("l1", &format!("eisen-core resolve {id} allow 2>&1"));
+    assert!(said.contains("403") && said.contains("no agent decides its own"), "{said}");
+    assert!(lead.call("fs/read_text_file", &read)["error"].is_object());
+
+    let token = lead.run("l1", "printf %s \"$EISEN_TOKEN\"");
+    let mut own = team.watch();
+    own.auth(&token);
+    let config = json!({"id": "evil", "command": ["sh"], "zone": {"allowed": ["**"]}});
+    for (method, params) in [
+        ("add_agent", json!({"config": config})),
+        ("remove_agent", json!({"agent_id": "ui"})),
+        ("start_agent", json!({"agent_id": "ui"})),
+        ("stop_agent", json!({"agent_id": "ui"})),
+        ("restart_agent", json!({"agent_id": "ui"})),
+        ("attach", json!({"agent_id": "ui"})),
+        ("reload", json!({})),
+    ] {
+        assert_eq!(own.call(method, &params).unwrap_err()["code"], 403, "{method}");
+    }
+    assert_eq!(own.call("list_agents", &json!({})).unwrap().as_array().unwrap().len(), 3);
+    // A person decides it.
+    port.resolve(&blocked, &json!({"decision": "allow"})).unwrap();
+    assert_eq!(lead.call("fs/read_text_file", &read)["result"]["content"], "api\n");
+}
+
+#[test]
 fn whom_it_prompts_is_denied_at_once_and_it_is_told_so_in_the_result() {
     let stage = Stage::new();
     let Led { mut lead, mut port, team } = led(&stage, "hold");

@@ -77,7 +77,14 @@ fn one_who_stops_reading_is_shown_everything_anew() {
     stalled.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
     stalled
         .get_mut()
-        .write_all(b"{\"type\":\"subscribe\",\"topics\":[\"session_update\"]}\n")
+        .write_all(
+            format!(
+                "{}\n{}\n",
+                json!({"type": "auth", "token": team.token()}),
+                json!({"type": "subscribe", "topics": ["session_update"]})
+            )
+            .as_bytes(),
+        )
         .unwrap();
     // More than sockets hold.
     let long = "x".repeat(200_000);
@@ -100,7 +107,7 @@ fn one_who_stops_reading_is_shown_everything_anew() {
             "turn" => turns += 1,
             "snapshot" if line["agent_id"] == "ui" => node = line["nodes"]["src/ui/app.ts"].clone(),
             "delta" if line["agent_id"] == "ui" => node = line["updates"][0].clone(),
-            "rpc_result" => break,
+            "rpc_result" if line["id"] == 7 => break,
             _ => {}
         }
     }

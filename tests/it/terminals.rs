@@ -91,13 +91,15 @@ fn agents_and_their_terminals_know_their_team() {
     let team = stage.team("[orchestrator]\nagent = \"lead\"", vec![lead, ui]);
     let mut port = team.steer_when_ready(&["lead", "ui"]);
     let number = team.program.port;
-    assert_eq!(stage.read("ui.env"), format!("shop ui 1 {number} none\n"));
-    let lead = stage.read("lead.env");
-    let token = lead.trim().rsplit(' ').next().unwrap();
-    assert_eq!(lead, format!("shop lead 1 {number} {token}\n"));
-    assert!(token.len() >= 32 && token != team.token(), "{token}");
+    let [ui, lead] = ["ui", "lead"].map(|agent| {
+        let environment = stage.read(&format!("{agent}.env"));
+        let token = environment.trim().rsplit(' ').next().unwrap().to_owned();
+        assert_eq!(environment, format!("shop {agent} 1 {number} {token}\n"));
+        assert!(token.len() >= 32 && token != team.token(), "{token}");
+        environment
+    });
     let show = "run echo $EISEN_TEAM $EISEN_AGENT_ID $EISEN_DEPTH $EISEN_PORT ${EISEN_TOKEN:-none}";
-    assert_eq!(port.prompt("ui", show), format!("shop ui 1 {number} none\n"));
+    assert_eq!(port.prompt("ui", show), ui);
     assert_eq!(port.prompt("lead", show), lead);
     assert!(port.prompt("lead", "run command -v eisen-core").ends_with("/eisen-core\n"));
 }

@@ -180,7 +180,10 @@ impl Bench {
     }
 
     async fn resolve(&self, id: &str, decision: Decision) {
-        self.routing.resolve(BlockedId::new(id), decision).await.unwrap();
+        self.routing
+            .resolve(BlockedId::new(id), decision, crate::routing::Decider::Person)
+            .await
+            .unwrap();
     }
 }
 

@@ -260,6 +260,9 @@ impl Bench {
 
     pub(super) async fn allow(&self, id: &str) {
         let decision = Decision::Allow { scope: Scope::Once, ttl: None };
-        self.routing.resolve(BlockedId::new(id), decision).await.unwrap();
+        self.routing
+            .resolve(BlockedId::new(id), decision, crate::routing::Decider::Person)
+            .await
+            .unwrap();
     }
 }

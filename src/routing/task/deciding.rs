@@ -5,15 +5,21 @@ use tokio::time::Instant;
 use super::{Entry, Task};
 use crate::bus::Bus;
 use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, Via};
-use crate::routing::{Decision, ResolveError, Scope, Settlement};
+use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
 
 impl Task {
     pub(super) fn resolve(
         &mut self,
         id: &BlockedId,
         decision: &Decision,
+        by: &Decider,
     ) -> Result<BlockedAccess, ResolveError> {
         let entry = self.board.get(id).ok_or_else(|| ResolveError::Unknown(id.clone()))?;
+        if let Decider::Agent(agent) = by
+            && *agent == entry.access.key.agent
+        {
+            return Err(ResolveError::Own { id: id.clone(), agent: agent.clone() });
+        }
         if entry.decided {
             return Err(ResolveError::Settled { id: id.clone(), status: entry.access.status });
         }

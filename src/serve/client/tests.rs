@@ -106,7 +106,7 @@ fn the_orchestrator_talks_to_its_own_team() {
 async fn port(limits: Limits) -> (Target, Arc<Fake>, CancellationToken) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addresses = vec![listener.local_addr().unwrap()];
-    let tokens = Tokens::generate().unwrap();
+    let tokens = Tokens::generate(None).unwrap();
     let fake = Fake::new(64);
     let target = Target { team: "shop".to_owned(), addresses, token: tokens.owner().to_owned() };
     let bus = fake.bus.clone();

@@ -14,6 +14,7 @@ use crate::client_host::Said;
 use crate::model::{AgentId, BlockedId, SessionId};
 use crate::routing::{self, Decision, ResolveError};
 use crate::serve::progress::Progress;
+use crate::serve::rights;
 use crate::serve::server::Shared;
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{self, Caller, Order};
@@ -125,7 +126,7 @@ enum Scope {
 
 pub(super) async fn prompt(
     shared: &Shared,
-    caller: Option<Caller>,
+    caller: Option<&Caller>,
     params: Prompt,
     progress: &Progress,
 ) -> Result<Value, RpcError> {
@@ -136,7 +137,7 @@ pub(super) async fn prompt(
         }
         _ => return Err(wrong("either `text` or `blocks`, not empty, must be given")),
     };
-    let by_orchestrator = caller == Some(Caller::Orchestrator);
+    let by_orchestrator = matches!(caller, Some(Caller::Lead(_)));
     let (said, saying) = watch::channel(Said::default());
     let prompt = serve::Prompt {
         agent: AgentId::new(params.agent_id),
@@ -175,9 +176,14 @@ pub(super) async fn attach(shared: &Shared, params: Agent) -> Result<DuplexStrea
     Ok(shared.team.attach(AgentId::new(params.agent_id)).await?)
 }
 
-pub(super) async fn resolve_blocked(shared: &Shared, params: Resolve) -> Result<Value, RpcError> {
+pub(super) async fn resolve_blocked(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: Resolve,
+) -> Result<Value, RpcError> {
     let decision = params.verdict.try_into()?;
-    let access = shared.sources.resolve(BlockedId::new(params.id), decision).await?;
+    let (id, by) = (BlockedId::new(params.id), rights::decider(caller));
+    let access = shared.sources.resolve(id, decision, by).await?;
     json(&wire::Blocked::from(&access))
 }
 
@@ -232,7 +238,7 @@ impl From<ResolveError> for RpcError {
             ResolveError::Unknown(_) => 404,
             ResolveError::Settled { .. } | ResolveError::Stopping => 409,
             ResolveError::NotAnswerable | ResolveError::Sweep(_) => 400,
-            ResolveError::NotGrantable(_) => 403,
+            ResolveError::NotGrantable(_) | ResolveError::Own { .. } => 403,
         };
         Self::new(code, error.to_string())
     }

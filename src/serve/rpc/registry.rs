@@ -11,6 +11,7 @@ use super::{parse, raw, wrong};
 use crate::model::{AgentId, SessionId, SessionKey, SessionMode};
 use crate::serve::server::Shared;
 use crate::serve::wire::RpcError;
+use crate::serve::{Caller, rights};
 use crate::session::{self, Answer, Raw, RegistryError, Request, Upsert};
 
 /// The methods of the registry; each is one request of its.
@@ -150,6 +151,7 @@ struct Active {
 
 pub(super) async fn call(
     shared: &Shared,
+    caller: Option<&Caller>,
     method: Method,
     params: Option<&RawValue>,
 ) -> Result<Raw, RpcError> {
@@ -172,6 +174,11 @@ pub(super) async fn call(
             Request::AddContext { key: Key { agent_id, session_id }.try_into()?, items }
         }
     };
+    if let Some(key) = request.changes()
+        && shared.team.keeps(&key.agent)
+    {
+        rights::permit_session(&key.agent, caller)?;
+    }
     match shared.sources.registry(request).await? {
         Answer::List(list) => raw(&list.iter().map(Listed::from).collect::<Vec<_>>()),
         Answer::Session(session) => raw(&State::from(&session)),

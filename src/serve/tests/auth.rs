@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::fake::Fake;
-use super::{Limits, Port};
+use super::{Client, Limits, Port};
+use crate::model::AgentId;
 
 #[tokio::test]
 async fn control_needs_a_token_and_reading_does_not() {
@@ -52,11 +53,74 @@ async fn the_orchestrator_is_known_by_its_token() {
     let prompt = json!({ "agent_id": "ui", "text": "x" });
     let mut owner = port.steer().await;
     assert_eq!(owner.ask("prompt", prompt.clone()).await["result"]["blocked"], json!(null));
-    let mut orchestrator = port.join().await;
-    orchestrator.show(port.tokens.orchestrator()).await;
+    let mut orchestrator = port.act("lead").await;
     assert_eq!(orchestrator.ask("prompt", prompt).await["result"]["blocked"], json!(["b1"]));
     let asked = port.fake.asked.lock().unwrap().join("\n");
     assert!(asked.contains("by_orchestrator: false") && asked.contains("by_orchestrator: true"));
+}
+
+/// The code with which a method is refused, if it is.
+async fn refusal(client: &mut Client, method: &str) -> Value {
+    let params = json!({ "agent_id": "ui", "text": "x", "id": "b1", "decision": "allow" });
+    client.ask(method, params).await["error"]["code"].clone()
+}
+
+#[tokio::test]
+async fn an_agents_token_steers_no_more_than_it_may() {
+    let port = Port::open().await;
+    let (mut lead, mut member) = (port.act("lead").await, port.act("ui").await);
+    for method in ["list_agents", "list_blocked", "list_sessions"] {
+        assert_eq!(refusal(&mut lead, method).await, json!(null), "{method}");
+        assert_eq!(refusal(&mut member, method).await, json!(null), "{method}");
+    }
+    for method in ["prompt", "cancel", "new_session", "resolve_blocked"] {
+        assert_eq!(refusal(&mut lead, method).await, json!(null), "{method}");
+        assert_eq!(refusal(&mut member, method).await, 403, "{method}");
+    }
+    let asked = port.fake.asked.lock().unwrap().len();
+    for method in [
+        "attach",
+        "start_agent",
+        "stop_agent",
+        "restart_agent",
+        "add_agent",
+        "remove_agent",
+        "reload",
+    ] {
+        assert_eq!(refusal(&mut lead, method).await, 403, "{method}");
+        assert_eq!(refusal(&mut member, method).await, 403, "{method}");
+    }
+    let asked_by: Vec<_> = port.fake.asked.lock().unwrap().iter().cloned().collect();
+    assert_eq!(asked_by.len(), asked);
+    assert!(
+        asked_by.iter().any(|asked| asked.ends_with(r#"Agent(AgentId("lead"))"#)),
+        "{asked_by:?}"
+    );
+    let why = lead.ask("add_agent", json!({})).await["error"]["message"].clone();
+    assert!(why.as_str().unwrap().contains("control token of a person"), "{why}");
+}
+
+#[tokio::test]
+async fn the_registry_entries_of_the_team_are_not_a_strangers_to_change() {
+    let port = Port::open().await;
+    let mut clients = [port.join().await, port.act("api").await, port.act("ui").await];
+    let of_ui = json!({ "agent_id": "ui", "session_id": "s-ui", "mode": "single_agent",
+        "items": [1], "providers": [] });
+    let of_editor = json!({ "agent_id": "editor", "session_id": "e", "mode": "single_agent" });
+    for method in [
+        "create_session",
+        "set_active_session",
+        "add_context_items",
+        "set_orchestrator_providers",
+        "close_session",
+    ] {
+        for (client, code) in clients.iter_mut().zip([json!(401), json!(403), json!(null)]) {
+            let answer = client.ask(method, of_ui.clone()).await;
+            assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
+        }
+    }
+    assert_eq!(clients[0].ask("create_session", of_editor).await["type"], "rpc_result");
+    assert_eq!(clients[0].ask("list_sessions", json!({})).await["type"], "rpc_result");
 }
 
 #[tokio::test]
@@ -79,7 +143,7 @@ async fn a_port_open_to_others_says_nothing_before_a_token() {
     client.until_joined().await;
 
     // A second time it changes who calls, and joins nothing.
-    client.show(port.tokens.orchestrator()).await;
+    client.show(&port.tokens.of(&AgentId::new("lead"))).await;
     assert_eq!(client.ask("list_agents", json!({})).await["type"], "rpc_result");
 }
 

@@ -22,7 +22,7 @@ use crate::model::{
     Activity, ActivityKind, AgentId, BlockedAccess, BlockedId, BlockedStatus, Lines, SessionId,
     SessionKey, SessionMode, Snapshot, Source, Topic, Touch, UsageReport,
 };
-use crate::routing::{Decision, ResolveError};
+use crate::routing::{Decider, Decision, ResolveError};
 use crate::serve::filter::Filter;
 use crate::serve::server::Shared;
 use crate::serve::viewer::{Command, Viewer};
@@ -186,7 +186,7 @@ impl Stage {
             bus: self.bus.clone(),
             sources: Arc::new(Tracked(self.tracker.clone())),
             team: Fake::new(1),
-            tokens: Tokens::generate().unwrap(),
+            tokens: Tokens::generate(None).unwrap(),
             limits: Limits { write_deadline: TICK * 100_000, ..Limits::default() },
             guarded: false,
             crowded: watch::Sender::new(()),
@@ -340,6 +340,7 @@ impl Sources for Tracked {
         &self,
         id: BlockedId,
         _: Decision,
+        _: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
         Box::pin(async { Err(ResolveError::Unknown(id)) })
     }

@@ -16,7 +16,7 @@ use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event,
     GraphDelta, GraphSnapshot, SessionId, Snapshot, UsageReport,
 };
-use crate::routing::{Decision, ResolveError};
+use crate::routing::{Decider, Decision, ResolveError};
 use crate::serve::{AgentDetails, BoxFuture, Order, Prompt, Refused, Reloaded, Sources, Team};
 use crate::session::{Answer, Registry, RegistryError, Request};
 use crate::tracker::Snapshots;
@@ -139,9 +139,10 @@ impl Sources for Fake {
         &self,
         id: BlockedId,
         decision: Decision,
+        by: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
         Box::pin(async move {
-            self.ask(format!("{id} {decision:?}"));
+            self.ask(format!("{id} {decision:?} {by:?}"));
             match (id.as_str(), decision) {
                 ("b1", Decision::Allow { .. }) => Ok(samples::blocked(BlockedStatus::Allowed)),
                 ("b1", Decision::Deny { .. }) => Ok(samples::blocked(BlockedStatus::Denied)),
@@ -173,6 +174,10 @@ impl Sources for Fake {
 impl Team for Fake {
     fn agents(&self) -> Vec<AgentStatus> {
         self.agents.lock().unwrap().clone()
+    }
+
+    fn keeps(&self, agent: &AgentId) -> bool {
+        self.known(agent).is_ok()
     }
 
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {

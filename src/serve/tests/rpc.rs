@@ -159,10 +159,10 @@ async fn requests_arrive_as_they_were_meant() {
         prompt ui None [Object {"type": String("text"), "text": String("y")}] by_orchestrator: false
         cancel ui Some(SessionId("s")) queued: true
         cancel ui None queued: false
-        b1 Allow { scope: Once, ttl: None }
-        b1 Allow { scope: Session, ttl: Some(1.5s) }
-        b1 Deny { message: Some("no") }
-        b1 Answer { content: "c" }"#]]
+        b1 Allow { scope: Once, ttl: None } Person
+        b1 Allow { scope: Session, ttl: Some(1.5s) } Person
+        b1 Deny { message: Some("no") } Person
+        b1 Answer { content: "c" } Person"#]]
     .assert_eq(&port.fake.asked.lock().unwrap().join("\n"));
 }
 
@@ -277,7 +277,7 @@ async fn one_client_has_so_many_requests_under_way() {
 #[tokio::test]
 async fn what_clients_keep_in_the_registry_comes_back_as_it_was_sent() {
     let port = Port::open().await;
-    let mut client = port.join().await;
+    let mut client = port.steer().await;
     let odd = r#"{"n":12345678901234567890.50,"huge":1e999,"torn":"\ud83d","twice":1,"twice":2}"#;
     client
         .send(format!(
@@ -298,7 +298,7 @@ async fn what_clients_keep_in_the_registry_comes_back_as_it_was_sent() {
 #[tokio::test]
 async fn what_is_wrong_with_a_request_to_the_registry_is_told() {
     let port = Port::open().await;
-    let mut client = port.join().await;
+    let mut client = port.steer().await;
     let full = json!({ "agent_id": "ui", "session_id": "s", "mode": "single_agent" });
     for (key, value) in [
         ("mode", json!("swarm")),

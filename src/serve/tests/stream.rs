@@ -8,7 +8,9 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::fake::Fake;
 use super::{Client, Limits, Port, samples};
-use crate::model::{AgentState, AgentStatus, BlockedAccess, BlockedStatus, Event, Snapshot};
+use crate::model::{
+    AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Event, Snapshot,
+};
 
 /// Says in a few words what a line is.
 fn brief(message: &Value) -> String {
@@ -80,7 +82,7 @@ async fn a_new_session_announces_itself() {
 #[tokio::test]
 async fn session_updates_are_for_subscribers() {
     let port = Port::open().await;
-    let mut client = port.join().await;
+    let mut client = port.steer().await;
     port.fake.bus.publish(samples::update());
     port.fake.touch(1, "a.ts");
     assert_eq!(briefs(&mut client, 1).await, ["delta s-ui 4"]);
@@ -100,6 +102,41 @@ async fn session_updates_are_for_subscribers() {
     port.fake.bus.publish(samples::update());
     port.fake.touch(0, "a.ts");
     assert_eq!(briefs(&mut client, 1).await, ["delta s-lead 8"]);
+}
+
+#[tokio::test]
+async fn what_agents_say_is_for_those_who_may_know_it() {
+    let port = Port::open().await;
+    let subscribe = json!({ "type": "subscribe", "topics": ["session_update", "graph"] });
+    let mut stranger = port.join().await;
+    stranger.say(&subscribe).await;
+    let refused = stranger.next().await;
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(null), &json!(401)));
+    // What else was asked for counts.
+    assert_eq!(told(&mut stranger).await.0, "graph");
+
+    let mut clients = Vec::new();
+    for agent in ["lead", "ui", "api"] {
+        let mut client = port.act(agent).await;
+        client.say(&subscribe).await;
+        assert_eq!(told(&mut client).await.0, "graph");
+        clients.push(client);
+    }
+    port.fake.bus.publish(samples::update());
+    port.fake.touch(1, "a.ts");
+    for client in &mut clients[..2] {
+        assert_eq!(client.next().await["type"], "session_update");
+        assert_eq!(briefs(client, 1).await, ["delta s-ui 4"]);
+    }
+    for client in [&mut clients[2], &mut stranger] {
+        assert_eq!(briefs(client, 1).await, ["delta s-ui 4"]);
+    }
+    // Who shows another token has that one's rights.
+    stranger.show(&port.tokens.of(&AgentId::new("ui"))).await;
+    stranger.say(&json!({ "type": "subscribe", "topics": ["session_update"] })).await;
+    stranger.ask("list_blocked", json!({})).await;
+    port.fake.bus.publish(samples::update());
+    assert_eq!(stranger.next().await["type"], "session_update");
 }
 
 #[tokio::test]

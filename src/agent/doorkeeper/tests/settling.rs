@@ -120,7 +120,8 @@ async fn content_is_no_answer_to_a_call() {
     let bench = bench(false);
     bench.rings(named("core/x.ts")).await;
     let answer = Decision::Answer { content: "text".to_owned() };
-    let refused = bench.routing.resolve(BlockedId::new("b1"), answer).await;
+    let refused =
+        bench.routing.resolve(BlockedId::new("b1"), answer, crate::routing::Decider::Person).await;
     assert_eq!(refused.unwrap_err(), routing::ResolveError::NotAnswerable);
 }
 

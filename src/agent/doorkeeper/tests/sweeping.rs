@@ -15,7 +15,8 @@ async fn a_sweep_is_one_line_that_grows_and_waits_for_nobody() {
     assert_eq!(bench.blocked().await, "b1 s denied read core/a/0.ts ×1");
     assert_eq!(bench.blocked().await, "b1 s denied read core ×1001");
     assert_eq!(bench.routing.briefing().await, None, "nobody is asked");
-    let decided = bench.routing.resolve(BlockedId::new("b1"), ALLOW).await;
+    let decided =
+        bench.routing.resolve(BlockedId::new("b1"), ALLOW, crate::routing::Decider::Person).await;
     let sweep = routing::ResolveError::Sweep(BlockedId::new("b1"));
     assert_eq!(decided.unwrap_err(), sweep);
     // Another turn, another line; and a write is the worse of two.

@@ -1,0 +1,94 @@
+//! Who may do what over the port: the one place where that is said. What each method needs stands
+//! beside its name in the table of [`super::rpc`]. Pure.
+
+use super::Caller;
+use super::wire::RpcError;
+use crate::model::{AgentId, Topic};
+use crate::routing::Decider;
+
+/// Who may call a method.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Right {
+    /// Whoever may connect.
+    Anyone,
+    /// Whoever may connect; for a session of the team's own agents whoever shows a token that
+    /// opens it.
+    Register,
+    /// The orchestrator agent, and a person.
+    Lead,
+    /// A person. It changes the team itself, so an agent could leave its zone by it.
+    Person,
+}
+
+impl Right {
+    /// Tells whether such a method acts on agents: it takes a token in any case, and may take as
+    /// long as they do.
+    pub(super) fn steers(self) -> bool {
+        matches!(self, Self::Lead | Self::Person)
+    }
+}
+
+/// Judges a call before its params are read.
+pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Result<(), RpcError> {
+    match (right, caller) {
+        (Right::Anyone | Right::Register, _)
+        | (_, Some(Caller::Person))
+        | (Right::Lead, Some(Caller::Lead(_))) => Ok(()),
+        (Right::Lead | Right::Person, None) => {
+            Err(RpcError::new(401, format!("`{method}` needs `auth` first")))
+        }
+        (Right::Person, Some(Caller::Lead(_) | Caller::Member(_))) => {
+            let message = format!(
+                "`{method}` takes the control token of a person: an agent could leave its zone by \
+                 it. The orchestrator agent may list, prompt and cancel other agents, open sessions \
+                 in them, and decide their accesses"
+            );
+            Err(RpcError::new(403, message))
+        }
+        (Right::Lead, Some(Caller::Member(agent))) => {
+            let message = format!(
+                "`{method}` is for the orchestrator agent and for a person with the control token, \
+                 and `{agent}` is neither"
+            );
+            Err(RpcError::new(403, message))
+        }
+    }
+}
+
+/// Judges a change of what the registry keeps of a session of the team's own agents.
+pub(super) fn permit_session(agent: &AgentId, caller: Option<&Caller>) -> Result<(), RpcError> {
+    match caller {
+        Some(caller) if opens(caller, agent) => Ok(()),
+        Some(_) => {
+            let message = format!("the sessions of `{agent}` are not this agent's to change");
+            Err(RpcError::new(403, message))
+        }
+        None => {
+            let message = format!("the sessions of `{agent}` are a running team's: `auth` first");
+            Err(RpcError::new(401, message))
+        }
+    }
+}
+
+/// Judges the wish for a topic.
+pub(super) fn permit_topic(topic: Topic, caller: Option<&Caller>) -> Result<(), RpcError> {
+    // The others name paths and symbols; this one has what agents read, write and say.
+    if topic == Topic::SessionUpdate && caller.is_none() {
+        let message = "`session_update` has what agents say and read, and needs `auth` first";
+        return Err(RpcError::new(401, message));
+    }
+    Ok(())
+}
+
+/// Tells whether a token opens what an agent's sessions say.
+pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
+    match caller {
+        Caller::Person | Caller::Lead(_) => true,
+        Caller::Member(own) => own == agent,
+    }
+}
+
+/// Who decides a blocked access by such a token.
+pub(super) fn decider(caller: Option<&Caller>) -> Decider {
+    caller.and_then(Caller::agent).cloned().map_or(Decider::Person, Decider::Agent)
+}

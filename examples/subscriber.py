@@ -136,6 +136,10 @@ class Subscriber:
             self.send({"type": "rpc", "id": blocked["id"], "method": method, "params": params})
 
     def decision(self, blocked: dict) -> dict | None:
+        if blocked.get("denied_by"):
+            # Only a person opens what a pattern of `denied` matches, by `--even-denied`.
+            denies = self.options.deny and blocked["status"] == "pending"
+            return {"decision": "deny"} if denies else None
         if any(pattern.fullmatch(blocked["path"]) for pattern in self.options.allow):
             return {"decision": "allow"}
         if self.options.answer is not None:

@@ -131,6 +131,10 @@ impl Options {
         if !["pending", "denied"].contains(&status) {
             return None;
         }
+        if blocked["denied_by"].is_string() {
+            // Only a person opens what a pattern of `denied` matches, by `--even-denied`.
+            return (self.deny && status == "pending").then(|| json!({"decision": "deny"}));
+        }
         let path = blocked["path"].as_str()?;
         if self.allow.iter().any(|glob| glob.is_match(path)) {
             return Some(json!({"decision": "allow"}));

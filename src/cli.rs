@@ -7,6 +7,7 @@ mod format;
 mod help;
 mod init;
 mod logs;
+mod many;
 mod output;
 mod packaging;
 mod plugin;
@@ -203,7 +204,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),
         Command::Prompt(prompt) => block_on(prompt.run(&global)),
         Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
-        Command::Resolve(resolve) => block_on(resolve.run(&global)).map(|()| 0),
+        Command::Resolve(resolve) => block_on(resolve.run(&global)),
         Command::Attach(attach) => block_on(attach.run(&global)).map(|()| 0),
         Command::Start(order) => block_on(order.run(&global, "start_agent")),
         Command::Stop(order) => block_on(order.run(&global, "stop_agent")),

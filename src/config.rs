@@ -98,6 +98,10 @@ pub enum OnBlock {
     Hold,
 }
 
+impl OnBlock {
+    const NAMES: [(&str, Self); 2] = [("deny", Self::Deny), ("hold", Self::Hold)];
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Tracker {
     pub context_turns: u64,
@@ -177,6 +181,8 @@ pub struct Agent {
     /// It is kept from asking for permission.
     pub unattended: bool,
     pub on_violation: OnViolation,
+    /// As the team's if None.
+    pub on_block: Option<OnBlock>,
     pub depends_on: Vec<AgentId>,
     pub initialize_timeout: Duration,
     /// Zero: never.

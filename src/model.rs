@@ -12,6 +12,7 @@ mod lines;
 mod map;
 mod overlap;
 mod path;
+mod shown;
 
 pub use access::{Action, BlockedAccess, BlockedStatus, Via};
 pub use activity::{Activity, ActivityKind, Model, Source, Touch};
@@ -25,6 +26,7 @@ pub use lines::Lines;
 pub use map::{Cost, FileNode, Origin, SessionMode, Usage};
 pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, wire_path, wire_real, within};
+pub use shown::{deceives, one_line, quoted};
 
 /// Milliseconds since the Unix epoch.
 pub type TimestampMs = u64;

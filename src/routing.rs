@@ -4,12 +4,15 @@
 mod board;
 mod briefing;
 mod grants;
+mod rates;
 mod sweeps;
 mod task;
 #[cfg(test)]
 mod tests;
 mod wait;
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bus::Bus;
 use crate::model::{
-    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey, Via,
+    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, SessionId, SessionKey, Via, quoted,
 };
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
@@ -32,17 +35,28 @@ const MAILBOX: usize = 1024;
 pub struct Settings {
     pub orchestrator: Orchestrator,
     pub rules: Rules,
+    /// This program, as the orchestrator agent finds it whatever its PATH is.
+    pub program: PathBuf,
 }
 
 /// What may change while the team runs.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub struct Rules {
     /// Hold what is blocked for a decision, rather than deny it at once.
     pub hold: bool,
+    /// Agents for which it is otherwise.
+    pub hold_of: HashMap<AgentId, bool>,
     /// A held access that nobody decided is denied.
     pub hold_timeout: Duration,
     /// Zones of the agents that own paths.
     pub owners: Vec<(AgentId, Arc<Zone>)>,
+}
+
+impl Rules {
+    /// Whether what the agent is blocked at is held.
+    fn holds(&self, agent: &AgentId) -> bool {
+        self.hold_of.get(agent).copied().unwrap_or(self.hold)
+    }
 }
 
 /// Who decides.
@@ -69,6 +83,8 @@ pub struct Request {
     pub may_wait: bool,
     /// Nobody's word lets it pass: it is denied at once, and cannot be allowed.
     pub grantable: bool,
+    /// The pattern of `denied` that matches it: no agent's decision lets it pass.
+    pub denied_by: Option<Arc<str>>,
     /// The process whose call the kernel stopped: what it tries again and again is told once.
     pub caller: Option<u32>,
 }
@@ -91,6 +107,8 @@ pub enum Settlement {
 pub enum Decider {
     /// A person, or a program that has the control token.
     Person,
+    /// The same, who says that it may be opened even though a pattern of `denied` matches it.
+    Insistent,
     /// An agent of the team, with its own token.
     Agent(AgentId),
 }
@@ -122,8 +140,8 @@ pub enum ResolveError {
     #[error("`{0}` cannot be opened to any agent")]
     NotGrantable(Arc<str>),
     #[error(
-        "{0} only counts what a sweep was denied, which nobody asked for by name: there is nothing \
-         to decide"
+        "{0} only counts what was denied, of which nobody asked by name or too much at once: there \
+         is nothing to decide"
     )]
     Sweep(BlockedId),
     #[error(
@@ -131,6 +149,13 @@ pub enum ResolveError {
          control token can"
     )]
     Own { id: BlockedId, agent: AgentId },
+    #[error(
+        "{} matches the pattern {} in `denied`: no agent can open or answer it; a person with the \
+         control token can, by `eisen-core resolve {id} allow --even-denied`",
+        quoted(path),
+        quoted(pattern)
+    )]
+    DeniedBy { id: BlockedId, path: Arc<str>, pattern: Arc<str> },
     #[error("the team is stopping")]
     Stopping,
 }

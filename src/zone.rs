@@ -79,6 +79,8 @@ pub struct Zone {
     root: Arc<Root>,
     eisen: Vec<PathBuf>,
     denied: Patterns,
+    /// Each pattern of `denied` by itself.
+    denials: Vec<(Arc<str>, Patterns)>,
     own: Patterns,
     shared: Patterns,
     readable: Patterns,
@@ -139,6 +141,7 @@ impl Zone {
             root: Arc::new(Root::open(&workspace.real)),
             eisen: real(&eisen).into_iter().chain([fold(&eisen)]).collect(),
             denied: Patterns::denying(&workspace, &spec.denied)?,
+            denials: denials(&workspace, &spec.denied)?,
             own: Patterns::granting(&workspace, &spec.allowed)?,
             shared: Patterns::granting(&workspace, &spec.shared)?,
             readable: Patterns::granting(&workspace, &spec.readable)?,
@@ -206,6 +209,12 @@ impl Zone {
             (false, true) => Class::Read,
             (false, false) => Class::Outside,
         }
+    }
+
+    /// The pattern of `denied` that matches a path, or a folder above it. `path` is as the wire
+    /// shows it, and taken for a real one. Does not ask the disk.
+    pub fn denied_by(&self, path: &str) -> Option<Arc<str>> {
+        self.denial(&self.place(&self.named(path)))
     }
 
     /// The workspace's real path.
@@ -281,6 +290,14 @@ impl Zone {
             && self.git.judge(real, Action::Read) == Say::Nothing
     }
 
+    fn denial(&self, place: &Place) -> Option<Arc<str>> {
+        if !self.denied.matches(place) {
+            return None;
+        }
+        let matching = self.denials.iter().find(|(_, patterns)| patterns.matches(place));
+        matching.map(|(pattern, _)| Arc::clone(pattern))
+    }
+
     /// The absolute path that the wire shows as `path`.
     fn named(&self, path: &str) -> PathBuf {
         fold(&self.workspace.real.join(path))
@@ -307,6 +324,17 @@ impl Zone {
         };
         Denied { path, action, grantable: false }
     }
+}
+
+fn denials(
+    workspace: &Workspace,
+    denied: &[String],
+) -> Result<Vec<(Arc<str>, Patterns)>, globset::Error> {
+    let alone = |pattern: &String| {
+        let patterns = Patterns::denying(workspace, std::slice::from_ref(pattern))?;
+        Ok((Arc::from(pattern.as_str()), patterns))
+    };
+    denied.iter().map(alone).collect()
 }
 
 #[cfg(test)]

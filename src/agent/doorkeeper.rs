@@ -130,6 +130,7 @@ impl Desk {
         let is_meant = attempt.named || self.is_named(&attempt, &moment, &mut reply).await;
         let request = Request {
             key: SessionKey::new(self.agent.clone(), moment.session.clone()),
+            denied_by: self.bounds().zone().denied_by(&attempt.path),
             path: attempt.path,
             action: attempt.action,
             via: Via::Kernel,

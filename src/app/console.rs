@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::bus::{Received, Subscriber};
 use crate::model::{
     AgentState, AgentStatus, BlockedAccess, BlockedStatus, Delta, Event, SessionKey, SessionMode,
-    TimestampMs, Touch, TurnEnd, UsageReport,
+    TimestampMs, Touch, TurnEnd, UsageReport, one_line,
 };
 
 /// Shows on standard output what happens in the team, a line an event: coloured on a terminal,
@@ -86,13 +86,15 @@ impl Console {
             Some(count) => format!(" (swept: {count})"),
             None => String::new(),
         };
+        let pattern = access.denied_by.as_ref().map(|by| format!(" (denied by {by})"));
+        let pattern = pattern.unwrap_or_default();
         let completed = if access.completed { ", completed all the same" } else { "" };
         let text = format!(
-            "{} {}: {} {}{sweep}{to}{completed}",
+            "{} {}: {} {}{sweep}{pattern}{to}{completed}",
             access.status.as_str(),
             access.id,
             access.action,
-            access.path.escape_debug(),
+            access.path,
         );
         self.line(&access.key.agent, color.on_default().bold(), &text)
     }
@@ -122,7 +124,7 @@ impl Console {
             self.line(
                 &delta.key.agent,
                 AnsiColor::Cyan.on_default(),
-                &format!("{verb} {}", node.path.escape_debug()),
+                &format!("{verb} {}", node.path),
             )?;
         }
         self.shown.insert(delta.key.clone(), latest);
@@ -152,7 +154,7 @@ impl Console {
     fn line(&self, who: impl Display, style: Style, text: &str) -> std::io::Result<()> {
         let seconds = self.start.elapsed().as_secs_f64();
         // What agents say of themselves must not steer the terminal.
-        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let text = one_line(text);
         let mut out = anstream::stdout().lock();
         writeln!(out, "{seconds:7.1}s  {:<12}  {style}{text}{style:#}", who.to_string())
     }

@@ -74,6 +74,11 @@ impl TeamEnvironment {
     }
 }
 
+/// Where this program is; else its name, which PATH may have.
+pub(super) fn program() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("eisen-core"))
+}
+
 fn with_this_program(path: &OsStr) -> Option<String> {
     let program = std::env::current_exe().ok()?;
     let folders = std::iter::once(program.parent()?.to_owned()).chain(std::env::split_paths(path));

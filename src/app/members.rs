@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,6 +45,7 @@ impl Conditions {
         let rules = routing::Rules {
             hold: config.orchestrator.on_block == config::OnBlock::Hold,
             hold_timeout: config.orchestrator.hold_timeout,
+            hold_of: hold_of(&config),
             owners: owners(&config, &zones),
         };
         let member = |(agent, zone)| self.member(&config, agent, zone, edition);
@@ -191,6 +192,11 @@ fn compile_zones(config: &Config) -> anyhow::Result<Vec<Arc<Zone>>> {
         zone.map(Arc::new).with_context(|| format!("the zone of agent `{}`", agent.id))
     };
     config.agents.iter().map(compile).collect()
+}
+
+fn hold_of(config: &Config) -> HashMap<AgentId, bool> {
+    let own = config.agents.iter().filter_map(|agent| Some((agent.id.clone(), agent.on_block?)));
+    own.map(|(id, on_block)| (id, on_block == config::OnBlock::Hold)).collect()
 }
 
 fn owners(config: &Config, zones: &[Arc<Zone>]) -> Vec<(AgentId, Arc<Zone>)> {

@@ -286,7 +286,8 @@ fn gatekeeping(rules: Rules, routing: RoutingHandle) -> Gatekeeping {
 fn unrouted() -> routing::Settings {
     routing::Settings {
         orchestrator: Orchestrator::Nobody,
-        rules: routing::Rules { hold: false, hold_timeout: Duration::ZERO, owners: Vec::new() },
+        rules: routing::Rules::default(),
+        program: "eisen-core".into(),
     }
 }
 

@@ -131,7 +131,7 @@ async fn run(
         kernel,
     };
     let (members, rules) = conditions.members(&config, 0)?;
-    let settings = routing::Settings { orchestrator, rules };
+    let settings = routing::Settings { orchestrator, rules, program: environment::program() };
     let (routing, deciding) =
         RoutingHandle::spawn(settings, bus.clone(), tracker.clone(), cancel.clone());
     rooms.spawn(deciding);

@@ -72,6 +72,8 @@ pub(super) struct Blocked {
     via: String,
     /// How many accesses it stands for, if nobody asked for them by name.
     pub(super) sweep: Option<u64>,
+    /// The pattern of `denied` that matches it.
+    denied_by: Option<String>,
     /// It was denied, and the tool call that wanted it reports that it completed all the same.
     #[serde(default)]
     completed: bool,
@@ -177,9 +179,18 @@ impl Seen {
 }
 
 impl Blocked {
+    pub(super) fn read(access: &Value) -> Result<Self, Failure> {
+        Self::deserialize(access).map_err(|error| Failure::Run(error.into()))
+    }
+
     fn status(&self) -> String {
         let completed = if self.completed { ", completed all the same" } else { "" };
         format!("{}{completed}", plain(&self.status))
+    }
+
+    /// Which pattern stands above all decisions of agents.
+    fn pattern(&self) -> Option<String> {
+        self.denied_by.as_deref().map(|pattern| format!("denied by {}", plain(pattern)))
     }
 
     /// Returns e.g. `b3: pending: read core/app.ts by ui (via fs, owned by core)`.
@@ -193,8 +204,9 @@ impl Blocked {
             Some(count) => format!(" (swept {})", times(count)),
             None => String::new(),
         };
+        let pattern = self.pattern().map(|said| format!(", {said}")).unwrap_or_default();
         format!(
-            "{}: {color}{}{color:#}: {} {}{sweep} by {} (via {}{owners})",
+            "{}: {color}{}{color:#}: {} {}{sweep} by {} (via {}{owners}{pattern})",
             plain(&self.id),
             self.status(),
             plain(&self.action),
@@ -215,6 +227,10 @@ fn print_table(list: &Value) -> Result<(), Failure> {
         let path = match access.sweep {
             Some(count) => format!("{} (swept {})", plain(&access.path), times(count)),
             None => plain(&access.path),
+        };
+        let path = match access.pattern() {
+            Some(said) => format!("{path} ({said})"),
+            None => path,
         };
         let owners = if access.owners.is_empty() { "-".into() } else { access.owners.join(",") };
         table.row(vec![
@@ -316,6 +332,9 @@ mod tests {
     fn a_line_says_who_wanted_what_and_steers_no_terminal() {
         let line = anstream::adapter::strip_str(&access("b1", "denied").describe()).to_string();
         assert_eq!(line, "b1: denied: read a b by ui (via fs, owned by api, db)");
+        let denied = Blocked { denied_by: Some("**/.env".into()), ..access("b1", "pending") };
+        let line = anstream::adapter::strip_str(&denied.describe()).to_string();
+        assert!(line.ends_with("(via fs, owned by api, db, denied by **/.env)"), "{line}");
         let sweep = Blocked { sweep: Some(12), ..access("b1", "denied") };
         let line = anstream::adapter::strip_str(&sweep.describe()).to_string();
         assert_eq!(line, "b1: denied: read a b (swept 12 times) by ui (via fs, owned by api, db)");

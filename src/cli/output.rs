@@ -5,6 +5,7 @@ use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 
 use crate::app::Failure;
+use crate::model::{deceives, one_line};
 
 /// Whoever read our standard output has seen enough: the end, and no failure.
 #[derive(Debug, thiserror::Error)]
@@ -43,13 +44,18 @@ pub(super) fn is_terminal() -> bool {
 
 /// Makes one line of what an agent or a path says, which must not steer the terminal.
 pub(super) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    one_line(text)
 }
 
 /// Takes out of what an agent says what would steer a terminal; lines and tabs stay.
 pub(super) fn tame(text: &str) -> String {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let steers = |c: char| c.is_control() && c != '\n' && c != '\t' || deceives(c) && !joins(c);
     strip_str(text).to_string().replace(steers, "")
+}
+
+/// Joiners are a part of emoji and of several scripts, and reorder nothing.
+fn joins(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 /// The colour of an agent's state or an access's status.
@@ -77,6 +83,7 @@ mod tests {
             ("a\rb\u{8}c\u{7f}d\0e", "abcde"),
             // The one-character form of an escape.
             ("a\u{9b}31mb", "a31mb"),
+            ("a\u{202e}b\u{2067}c", "abc"),
         ] {
             assert_eq!(tame(text), left, "{text:?}");
         }

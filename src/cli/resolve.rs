@@ -3,11 +3,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Global;
 use super::blocked::Blocked;
+use super::many::Many;
 use super::output::print;
 use super::team::{Which, failed};
 use crate::app::Failure;
@@ -24,14 +24,21 @@ Examples:
   eisen-core resolve b1 allow --scope session      this path, until the session ends
   eisen-core resolve b1 answer \"total() includes the discount\"
   eisen-core resolve b2 deny --message \"ask api\"
+  eisen-core resolve --all deny                    all that waits for a decision
+  eisen-core resolve --match 'src/api/**' --agent ui allow
+
+A path that a pattern of `denied` matches is opened by no agent. A person opens it by --even-denied.
 
 Exit codes: 0 decided, 1 refused or no such team, 2 wrong usage.")]
 pub(super) struct Resolve {
     /// The blocked access, as `blocked` lines and briefings name it: b3
-    id: String,
+    #[arg(required_unless_present_any = ["all", "pattern"], conflicts_with_all = ["all", "pattern", "agent"])]
+    id: Option<String>,
+    #[command(flatten)]
+    many: Many,
     #[command(subcommand)]
     decision: Decision,
-    /// Print the access as the port has it
+    /// Print the access as the port has it; of several an array
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
@@ -48,6 +55,9 @@ enum Decision {
         /// Seconds after which it no longer holds
         #[arg(long, value_name = "S", value_parser = seconds)]
         ttl: Option<f64>,
+        /// Also what a pattern of `denied` matches; a person may, and no agent
+        #[arg(long)]
+        even_denied: bool,
     },
     /// Refuse it
     Deny {
@@ -63,6 +73,9 @@ enum Decision {
         /// A file with the content
         #[arg(long, value_name = "PATH", conflicts_with = "text")]
         file: Option<PathBuf>,
+        /// Also what a pattern of `denied` matches; a person may, and no agent
+        #[arg(long)]
+        even_denied: bool,
     },
 }
 
@@ -74,17 +87,15 @@ enum Scope {
 
 impl Resolve {
     /// A file is looked for in the folder to work in.
-    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+    pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
         let folder = global.cwd.clone().unwrap_or_default();
         let mut params = self.decision.params(&folder).map_err(Failure::Usage)?;
-        params["id"] = json!(self.id);
         let mut team = self.which.connect(global).await?;
+        let Some(id) = self.id else { return self.many.decide(team, params, self.json).await };
+        params["id"] = json!(id);
         let access = team.call("resolve_blocked", &params).await.map_err(failed)?;
-        if self.json {
-            return print(access);
-        }
-        let access = Blocked::deserialize(access).map_err(|error| Failure::Run(error.into()))?;
-        print(access.describe())
+        if self.json { print(access) } else { print(Blocked::read(&access)?.describe()) }?;
+        Ok(0)
     }
 }
 
@@ -92,17 +103,24 @@ impl Decision {
     /// The params of `resolve_blocked` beside the id.
     fn params(self, folder: &Path) -> anyhow::Result<Value> {
         Ok(match self {
-            Self::Allow { scope, ttl } => {
+            Self::Allow { scope, ttl, even_denied } => {
                 let scope = if scope == Scope::Session { "session" } else { "once" };
-                json!({ "decision": "allow", "scope": scope, "ttl_s": ttl })
+                insisting(json!({ "decision": "allow", "scope": scope, "ttl_s": ttl }), even_denied)
             }
             Self::Deny { message } => json!({ "decision": "deny", "message": message }),
-            Self::Answer { text, file } => {
+            Self::Answer { text, file, even_denied } => {
                 let content = content(text, file.map(|file| folder.join(file)))?;
-                json!({ "decision": "answer", "content": content })
+                insisting(json!({ "decision": "answer", "content": content }), even_denied)
             }
         })
     }
+}
+
+fn insisting(mut params: Value, even_denied: bool) -> Value {
+    if even_denied {
+        params["even_denied"] = json!(true);
+    }
+    params
 }
 
 /// More than no time at all, and an end: what is neither would be a grant without an end.
@@ -145,6 +163,12 @@ mod tests {
             (
                 &["allow", "--scope", "session", "--ttl", "1.5"],
                 json!({ "decision": "allow", "scope": "session", "ttl_s": 1.5 }),
+            ),
+            (
+                &["allow", "--even-denied"],
+                json!({
+                    "decision": "allow", "scope": "once", "ttl_s": null, "even_denied": true,
+                }),
             ),
             (&["deny"], json!({ "decision": "deny", "message": null })),
             (&["deny", "--message", "no"], json!({ "decision": "deny", "message": "no" })),

@@ -2,12 +2,14 @@
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use agent_client_protocol_schema::v1::{
     Error, ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest, WriteTextFileResponse,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
 use super::rpc;
 use crate::model::Action;
@@ -16,13 +18,21 @@ use crate::zone::Permit;
 /// Most bytes of a file that one answer carries: with JSON around it still a line of 64 MiB.
 const MAX_CONTENT: usize = 60 << 20;
 
-/// Answers `fs/read_text_file`.
+/// What is read of one file at most, to come to the lines that are asked for: a sparse one may be
+/// larger than all disks.
+const MAX_READ: u64 = 1 << 30;
+const MAX_TIME: Duration = Duration::from_secs(30);
+
+/// Answers `fs/read_text_file`. Dropping the future ends the reading.
 pub(super) async fn read(request: ReadTextFileRequest, permit: Permit) -> Answer {
+    let dropped = CancellationToken::new();
+    let patience = Patience { bytes: MAX_READ, until: Instant::now() + MAX_TIME, dropped };
+    let _guard = patience.dropped.clone().drop_guard();
     blocking(move || {
         let told = |error| explain("read", &request.path, &error);
         let file = permit.open_read().map_err(told)?;
         let first = request.line.unwrap_or(1).max(1);
-        let content = lines_of(BufReader::new(file), first, request.limit, MAX_CONTENT);
+        let content = lines_of(BufReader::new(file), first, request.limit, MAX_CONTENT, patience);
         let content = content.map_err(told)?;
         rpc::encode(&ReadTextFileResponse::new(content))
     })
@@ -58,6 +68,33 @@ async fn blocking(work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
         .unwrap_or_else(|_| Err(rpc::failure(-32603, "Internal error: the file access failed")))
 }
 
+/// For how long a file is read.
+struct Patience {
+    bytes: u64,
+    until: Instant,
+    /// Nobody waits for it any more.
+    dropped: CancellationToken,
+}
+
+impl Patience {
+    /// Takes in that so many bytes more are read.
+    fn spend(&mut self, bytes: usize) -> io::Result<()> {
+        let too_large = |what: String| Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+        if self.dropped.is_cancelled() {
+            return Err(io::Error::other("nobody waits for it any more"));
+        }
+        if Instant::now() > self.until {
+            let seconds = MAX_TIME.as_secs();
+            return too_large(format!("the lines were not reached within {seconds} s"));
+        }
+        match self.bytes.checked_sub(bytes as u64) {
+            Some(left) => self.bytes = left,
+            None => return too_large("the lines lie too far into it".to_owned()),
+        }
+        Ok(())
+    }
+}
+
 /// Reads `limit` lines from line `first` (from 1) on, endings included; a line past the end is an
 /// empty text. Keeps no more than `max` bytes, however large the file is.
 fn lines_of(
@@ -65,6 +102,7 @@ fn lines_of(
     first: u32,
     limit: Option<u32>,
     max: usize,
+    mut patience: Patience,
 ) -> io::Result<String> {
     let mut content = Vec::new();
     let mut skip = u64::from(first) - 1;
@@ -76,6 +114,7 @@ fn lines_of(
         }
         let end = memchr::memchr(b'\n', piece).map(|newline| newline + 1);
         let length = end.unwrap_or(piece.len());
+        patience.spend(length)?;
         if skip == 0 {
             content.extend_from_slice(&piece[..length]);
         }
@@ -118,12 +157,34 @@ mod tests {
 
     use super::*;
 
+    fn patience(bytes: u64) -> Patience {
+        let until = Instant::now() + Duration::from_hours(1);
+        Patience { bytes, until, dropped: CancellationToken::new() }
+    }
+
+    #[test]
+    fn a_file_without_an_end_is_read_no_further_than_there_is_patience() {
+        let told = |patience| {
+            let endless = BufReader::new(io::repeat(0));
+            lines_of(endless, 2, Some(1), 8, patience).unwrap_err().to_string()
+        };
+        assert_eq!(told(patience(1 << 20)), "the lines lie too far into it");
+        let late = Patience { until: Instant::now(), ..patience(u64::MAX) };
+        assert_eq!(told(late), "the lines were not reached within 30 s");
+        let dropped = patience(u64::MAX);
+        dropped.dropped.cancel();
+        assert_eq!(told(dropped), "nobody waits for it any more");
+    }
+
     #[test]
     fn a_part_of_a_file_is_read_by_line_and_limit() {
         let check = |first: u32, limit: Option<u32>, content: Expect| {
             // A tiny buffer, so that lines come in pieces.
             let text = BufReader::with_capacity(2, "one\r\n\nthrée\nfour".as_bytes());
-            content.assert_eq(&format!("{:?}", lines_of(text, first, limit, 1000).unwrap()));
+            content.assert_eq(&format!(
+                "{:?}",
+                lines_of(text, first, limit, 1000, patience(100)).unwrap()
+            ));
         };
         check(1, None, expect![[r#""one\r\n\nthrée\nfour""#]]);
         check(1, Some(1), expect![[r#""one\r\n""#]]);
@@ -139,7 +200,7 @@ mod tests {
     #[test]
     fn what_cannot_be_told_in_one_answer_is_an_error() {
         let check = |text: &[u8], first: u32, limit: Option<u32>, told: Expect| {
-            let read = lines_of(BufReader::with_capacity(3, text), first, limit, 8);
+            let read = lines_of(BufReader::with_capacity(3, text), first, limit, 8, patience(100));
             told.assert_eq(&match read {
                 Ok(text) => text,
                 Err(error) => explain("read", Path::new("/w/a"), &error).message,

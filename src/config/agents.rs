@@ -14,7 +14,9 @@ use super::read::{Table, Text};
 use super::source::{plain, read_bytes};
 use super::value::{bad_name, is_name};
 use super::zones::{TeamZones, agent_zone};
-use super::{Agent, Confined, OnViolation, Permissions, Plugin, Restart, RestartPolicy, mcp};
+use super::{
+    Agent, Confined, OnBlock, OnViolation, Permissions, Plugin, Restart, RestartPolicy, mcp,
+};
 use crate::model::AgentId;
 
 /// Names the orchestrator's own view on the wire, so no agent can have it.
@@ -49,6 +51,7 @@ pub(super) fn agent(
     let confined = Confined::new(&profile, &command, &env, lookup);
     let unattended = unattended(table, &profile);
     let session = table.flag("session", true);
+    let on_block = table.choice("on_block", &OnBlock::NAMES);
     let (memory_mb, processes) = table.section("limits", "agents.limits", |limits| {
         (limit(limits, "memory_mb"), limit(limits, "processes"))
     });
@@ -85,6 +88,7 @@ pub(super) fn agent(
                     ("stop", OnViolation::Stop),
                 ],
             ),
+            on_block: table.place_of("on_block").map(|_| on_block),
             depends_on: Vec::new(),
             initialize_timeout: table.seconds("initialize_timeout_s", 1..=DAY, 60),
             stall_after: table.seconds("stall_after_s", 0..=DAY, 300),

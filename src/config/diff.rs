@@ -225,6 +225,7 @@ const AGENT: &Keys<Agent> = &[
     ("permissions", Takes::AtOnce, |a, b| a.permissions != b.permissions),
     ("unattended", Takes::AtAgentStart, |a, b| a.unattended != b.unattended),
     ("on_violation", Takes::AtOnce, |a, b| a.on_violation != b.on_violation),
+    ("on_block", Takes::AtOnce, |a, b| a.on_block != b.on_block),
     // Whom it waits for when it starts; one that runs has nothing to wait for.
     ("depends_on", Takes::AtOnce, |a, b| a.depends_on != b.depends_on),
     ("initialize_timeout_s", Takes::AtAgentStart, |a, b| {

@@ -318,11 +318,13 @@ fn place(table: &str) -> String {
 
 fn advice(known: &Known, table: &str, key: &str) -> String {
     let keys = known.get(table).map(Vec::as_slice).unwrap_or_default();
-    let elsewhere = known.iter().find(|(_, keys)| keys.contains(&key));
-    if let Some((other, _)) = elsewhere {
-        return match *other {
+    let elsewhere = known.iter().filter(|(_, keys)| keys.contains(&key)).map(|(other, _)| *other);
+    let elsewhere: Vec<&str> = elsewhere.collect();
+    if let Some(first) = elsewhere.first() {
+        let places: Vec<String> = elsewhere.iter().rev().map(|other| place(other)).collect();
+        return match *first {
             "" => format!("{} is a table of its own, at the top level", code(key)),
-            other => format!("it belongs {}", place(other)),
+            _ => format!("it belongs {}", places.join(" or ")),
         };
     }
     let all: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();

@@ -78,8 +78,7 @@ pub(super) struct RawOrchestrator {
 pub(super) fn orchestrator(orchestrator: &Table<'_>) -> RawOrchestrator {
     RawOrchestrator {
         agent: orchestrator.text("agent"),
-        on_block: orchestrator
-            .choice("on_block", &[("deny", OnBlock::Deny), ("hold", OnBlock::Hold)]),
+        on_block: orchestrator.choice("on_block", &OnBlock::NAMES),
         hold_timeout: orchestrator.seconds("hold_timeout_s", 1..=WEEK, 120),
     }
 }

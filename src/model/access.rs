@@ -108,6 +108,8 @@ pub struct BlockedAccess {
     /// How many accesses it stands for, if nobody asked for them by name: `path` is what they have
     /// in common.
     pub sweep: Option<u64>,
+    /// The pattern of `denied` that matches it: no agent's decision opens it.
+    pub denied_by: Option<Arc<str>>,
     /// It was denied, and the tool call that wanted it reports that it completed all the same.
     pub completed: bool,
     pub timestamp_ms: TimestampMs,

@@ -26,6 +26,8 @@ pub(super) struct Held {
     approved: bool,
     /// What is being decided now.
     denied: Denied,
+    /// The pattern of `denied` that denies it.
+    denied_by: Option<Arc<str>>,
     /// The zone allows it: it is held only for the orchestrator's word.
     covered: bool,
 }
@@ -46,6 +48,7 @@ impl Held {
             hold: self.covered,
             may_wait: true,
             grantable: self.denied.grantable,
+            denied_by: self.denied_by.clone(),
             caller: None,
         }
     }
@@ -80,6 +83,7 @@ impl Gatekeeping {
             granted: Vec::new(),
             approved: false,
             denied: Denied { path: "".into(), action: Action::Read, grantable: true },
+            denied_by: None,
             covered: false,
         })
     }
@@ -100,7 +104,11 @@ impl Gatekeeping {
             return Verdict::Refuse(held.ask, Refusal::NoTerminals);
         }
         match permits(&rules, &held) {
-            Err(denied) => {
+            Err((denied, target)) => {
+                held.denied_by = match target {
+                    Target::Search => rules.zone.search_denied_by(&denied.path),
+                    Target::File(_) | Target::Cwd => rules.zone.denied_by(&denied.path),
+                };
                 (held.denied, held.covered) = (denied, false);
                 Verdict::Hold(held)
             }
@@ -110,7 +118,7 @@ impl Gatekeeping {
                     && !self.asks_editor(&held.ask.session);
                 if asks_orchestrator && !held.approved && held.granted.is_empty() {
                     held.denied = first_path(&held.ask, &permits, rules.zone.workspace());
-                    held.covered = true;
+                    (held.denied_by, held.covered) = (None, true);
                     return Verdict::Hold(held);
                 }
                 if let (Some(desk), Some(id)) = (&self.permits, &held.ask.id)
@@ -128,8 +136,8 @@ impl Gatekeeping {
     }
 }
 
-/// Judges all that a request asks for.
-fn permits(rules: &Rules, held: &Held) -> Result<Vec<Permit>, Denied> {
+/// Judges all that a request asks for; what is denied is told with what it is to the request.
+fn permits(rules: &Rules, held: &Held) -> Result<Vec<Permit>, (Denied, Target)> {
     let Rules { zone, bounds, .. } = rules;
     let granted = |denied: &Denied| held.granted.contains(denied);
     let judge = |access: &Access| match access.target {
@@ -138,6 +146,7 @@ fn permits(rules: &Rules, held: &Held) -> Result<Vec<Permit>, Denied> {
         Target::Search if bounds.is_none() => zone.check_search_granted(&access.path, &granted),
         Target::Cwd | Target::Search => zone.check_cwd_granted(&access.path, &granted),
     };
+    let judge = |access: &Access| judge(access).map_err(|denied| (denied, access.target));
     held.ask.accesses.iter().map(judge).collect()
 }
 

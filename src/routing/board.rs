@@ -1,9 +1,14 @@
-use indexmap::IndexMap;
+//! All blocked accesses, oldest first, and found again by what they ask for: an agent may be
+//! denied thousands, and the next denial of another must not wait for a look at each.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
 use super::{Request, Settlement};
 use crate::bus::Bus;
-use crate::model::{AgentId, BlockedAccess, BlockedId, BlockedStatus, Event};
+use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event};
 
 /// Settled accesses that are remembered; the oldest is forgotten first. Pending ones always are.
 const REMEMBERED: usize = 10_000;
@@ -34,10 +39,17 @@ pub(super) enum Briefing {
     Told,
 }
 
-/// All blocked accesses, oldest first.
+/// What an access asks for.
+type Subject = (AgentId, Arc<str>, Action);
+
 #[derive(Debug, Default)]
 pub(super) struct Board {
-    entries: IndexMap<BlockedId, Entry>,
+    /// By the number in their ids.
+    entries: BTreeMap<u64, Entry>,
+    /// Those that are not pending.
+    settled: BTreeSet<u64>,
+    /// Those of each subject; no sweeps.
+    alike: HashMap<Subject, BTreeSet<u64>>,
     last: u64,
 }
 
@@ -47,26 +59,47 @@ impl Board {
         BlockedId::new(format!("b{}", self.last))
     }
 
+    /// Takes in an entry with an id of [`Self::next_id`].
     pub(super) fn insert(&mut self, entry: Entry) {
-        if self.entries.len() >= REMEMBERED {
-            let settled = |entry: &Entry| entry.access.status != BlockedStatus::Pending;
-            if let Some(oldest) = self.entries.values().position(settled) {
-                self.entries.shift_remove_index(oldest);
-            }
+        if self.entries.len() >= REMEMBERED
+            && let Some(oldest) = self.settled.pop_first()
+        {
+            self.forget_entry(oldest);
         }
-        self.entries.insert(entry.access.id.clone(), entry);
+        let Some(number) = number(&entry.access.id) else { return };
+        if entry.access.sweep.is_none() {
+            self.alike.entry(subject(&entry.access)).or_default().insert(number);
+        }
+        if entry.access.status != BlockedStatus::Pending {
+            self.settled.insert(number);
+        }
+        self.entries.insert(number, entry);
     }
 
     pub(super) fn get(&self, id: &BlockedId) -> Option<&Entry> {
-        self.entries.get(id)
+        self.entries.get(&number(id)?).filter(|entry| entry.access.id == *id)
     }
 
-    pub(super) fn get_mut(&mut self, id: &BlockedId) -> Option<&mut Entry> {
-        self.entries.get_mut(id)
+    /// Changes an entry, but for what it asks for.
+    pub(super) fn change<T>(
+        &mut self,
+        id: &BlockedId,
+        change: impl FnOnce(&mut Entry) -> T,
+    ) -> Option<T> {
+        let number = number(id)?;
+        let entry = self.entries.get_mut(&number).filter(|entry| entry.access.id == *id)?;
+        let result = change(entry);
+        if entry.access.status != BlockedStatus::Pending {
+            self.settled.insert(number);
+        }
+        Some(result)
     }
 
-    pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
-        self.entries.values_mut()
+    /// How far each entry came on its way to the orchestrator agent.
+    pub(super) fn briefings(
+        &mut self,
+    ) -> impl Iterator<Item = (&BlockedAccess, bool, &mut Briefing)> {
+        self.entries.values_mut().map(|it| (&it.access, it.decided, &mut it.briefing))
     }
 
     /// Lets nobody decide any more what an agent asked for that left.
@@ -77,44 +110,31 @@ impl Board {
             if entry.access.status == BlockedStatus::Pending {
                 entry.settle = None;
                 entry.access.status = BlockedStatus::Expired;
+                self.settled.extend(number(&entry.access.id));
                 bus.publish(Event::Blocked(entry.access.clone()));
             }
         }
     }
 
     /// Returns the undecided entries of the same agent, path and action, oldest first.
-    pub(super) fn alike<'a>(
-        &'a self,
-        access: &'a BlockedAccess,
-    ) -> impl Iterator<Item = &'a Entry> + 'a {
-        self.entries.values().filter(move |entry| {
-            !entry.decided
-                && entry.access.sweep.is_none()
-                && entry.access.key.agent == access.key.agent
-                && entry.access.path == access.path
-                && entry.access.action == access.action
-        })
+    pub(super) fn alike(&self, access: &BlockedAccess) -> impl Iterator<Item = &Entry> {
+        self.of_subject(subject(access)).filter(|entry| !entry.decided)
     }
 
     /// Whether the agent was ever allowed this path and action, or got its content.
     pub(super) fn was_allowed(&self, request: &Request) -> bool {
-        self.entries.values().map(|entry| &entry.access).any(|access| {
-            matches!(access.status, BlockedStatus::Allowed | BlockedStatus::Answered)
-                && access.key.agent == request.key.agent
-                && access.path == request.path
-                && access.action == request.action
+        self.of_subject(asked(request)).any(|entry| {
+            matches!(entry.access.status, BlockedStatus::Allowed | BlockedStatus::Answered)
         })
     }
 
     /// Notes that a tool call completed that was denied this path and action; returns the denial.
     pub(super) fn completed(&mut self, request: &Request) -> Option<&BlockedAccess> {
-        let denied = self.entries.values_mut().map(|entry| &mut entry.access).rfind(|access| {
-            access.status == BlockedStatus::Denied
-                && access.sweep.is_none()
-                && access.key.agent == request.key.agent
-                && access.path == request.path
-                && access.action == request.action
-        })?;
+        let denied = self
+            .of_subject(asked(request))
+            .rfind(|entry| entry.access.status == BlockedStatus::Denied)?;
+        let number = number(&denied.access.id)?;
+        let denied = &mut self.entries.get_mut(&number)?.access;
         (!std::mem::replace(&mut denied.completed, true)).then_some(denied)
     }
 
@@ -126,4 +146,32 @@ impl Board {
             .cloned()
             .collect()
     }
+
+    fn of_subject(&self, subject: Subject) -> impl DoubleEndedIterator<Item = &Entry> + use<'_> {
+        let numbers = self.alike.get(&subject).into_iter().flatten();
+        numbers.filter_map(|number| self.entries.get(number))
+    }
+
+    fn forget_entry(&mut self, number: u64) {
+        let Some(entry) = self.entries.remove(&number) else { return };
+        let subject = subject(&entry.access);
+        if let Some(numbers) = self.alike.get_mut(&subject) {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.alike.remove(&subject);
+            }
+        }
+    }
+}
+
+fn subject(access: &BlockedAccess) -> Subject {
+    (access.key.agent.clone(), Arc::clone(&access.path), access.action)
+}
+
+fn asked(request: &Request) -> Subject {
+    (request.key.agent.clone(), Arc::clone(&request.path), request.action)
+}
+
+fn number(id: &BlockedId) -> Option<u64> {
+    id.as_str().strip_prefix('b')?.parse().ok()
 }

@@ -17,6 +17,8 @@ struct Grant {
     action: Action,
     good: Good,
     settlement: Settlement,
+    /// Also where a pattern of `denied` matches: a person said so.
+    even_denied: bool,
     expires: Option<Instant>,
 }
 
@@ -30,6 +32,39 @@ enum Good {
     Call(SessionId, Vec<Via>, Option<u32>),
     /// For what the kernel stops, any number, until a turn of this session ends.
     Turn(SessionId),
+}
+
+/// An access that was let through.
+pub(super) struct Allowed {
+    key: SessionKey,
+    path: Arc<str>,
+    action: Action,
+    via: Via,
+    even_denied: bool,
+}
+
+impl From<&Request> for Allowed {
+    fn from(request: &Request) -> Self {
+        Self {
+            key: request.key.clone(),
+            path: Arc::clone(&request.path),
+            action: request.action,
+            via: request.via,
+            even_denied: request.denied_by.is_some(),
+        }
+    }
+}
+
+impl From<&BlockedAccess> for Allowed {
+    fn from(access: &BlockedAccess) -> Self {
+        Self {
+            key: access.key.clone(),
+            path: Arc::clone(&access.path),
+            action: access.action,
+            via: access.via,
+            even_denied: access.denied_by.is_some(),
+        }
+    }
 }
 
 /// The grants that are open. A grant is added by a decision, so there are never more than were
@@ -54,43 +89,39 @@ impl Grants {
             action: access.action,
             good: session.map_or(Good::Once, Good::Session),
             settlement,
+            even_denied: access.denied_by.is_some(),
             expires,
         });
     }
 
     /// Lets a tool call go on with what it was just allowed once: agents open a file twice to read
     /// it, and ask for permission before they open it. `expires`: at the latest.
-    pub(super) fn go_on(
-        &mut self,
-        key: &SessionKey,
-        path: &Arc<str>,
-        action: Action,
-        (via, caller): (Via, Option<u32>),
-        expires: Option<Instant>,
-    ) {
+    pub(super) fn go_on(&mut self, of: &Allowed, caller: Option<u32>, expires: Option<Instant>) {
         let until = Instant::now() + SAME_CALL;
         self.push(Grant {
-            agent: key.agent.clone(),
-            path: Arc::clone(path),
-            action,
-            good: Good::Call(key.session.clone(), vec![via], caller),
+            agent: of.key.agent.clone(),
+            path: Arc::clone(&of.path),
+            action: of.action,
+            good: Good::Call(of.key.session.clone(), vec![of.via], caller),
             settlement: Settlement::Allowed,
+            even_denied: of.even_denied,
             expires: Some(expires.map_or(until, |expires| expires.min(until))),
         });
     }
 
     /// Lets what was allowed to be asked for also be done: a terminal or a tool call that was let
     /// through opens the file itself, and the kernel stops it at that.
-    pub(super) fn follow(&mut self, key: &SessionKey, path: &Arc<str>, action: Action, via: Via) {
-        if !matches!(via, Via::Terminal | Via::Permission) || path.is_empty() {
+    pub(super) fn follow(&mut self, of: &Allowed) {
+        if !matches!(of.via, Via::Terminal | Via::Permission) || of.path.is_empty() {
             return;
         }
         let grant = Grant {
-            agent: key.agent.clone(),
-            path: Arc::clone(path),
-            action,
-            good: Good::Turn(key.session.clone()),
+            agent: of.key.agent.clone(),
+            path: Arc::clone(&of.path),
+            action: of.action,
+            good: Good::Turn(of.key.session.clone()),
             settlement: Settlement::Allowed,
+            even_denied: of.even_denied,
             expires: None,
         };
         if !self.0.contains(&grant) {
@@ -131,8 +162,7 @@ impl Grants {
         if self.0[at].good == Good::Once {
             let Grant { settlement, expires, .. } = self.0.remove(at);
             if settlement == Settlement::Allowed {
-                let Request { key, path, action, via, caller, .. } = request;
-                self.go_on(key, path, *action, (*via, *caller), expires);
+                self.go_on(&request.into(), request.caller, expires);
             }
             return Some(settlement);
         }
@@ -152,6 +182,7 @@ impl Grant {
         self.agent == request.key.agent
             && self.path == request.path
             && self.action == request.action
+            && (self.even_denied || request.denied_by.is_none())
             && self.is_good_for(request)
             && !self.is_over()
             // Content can only stand for what `fs/read_text_file` returns.

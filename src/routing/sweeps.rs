@@ -1,5 +1,6 @@
-//! Accesses that nobody asked for by name, told as one line for each turn: `git status` and
-//! `grep -r` meet every file of a folder. Knows no board and no bus.
+//! Accesses that are counted in one line: what nobody asked for by name, one line for each turn
+//! (`git status` and `grep -r` meet every file of a folder), and what came too fast to be listed.
+//! Knows no board and no bus.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+mod briefings;
 mod deciding;
 mod kernel;
 
@@ -13,11 +14,10 @@ use tokio_util::sync::CancellationToken;
 use self::kernel::Stopped;
 use super::board::{Board, Briefing, Entry};
 use super::grants::Grants;
+use super::rates::Rates;
 use super::sweeps::Sweeps;
 use super::wait::{Waited, wait};
-use super::{
-    Decider, Decision, Orchestrator, Request, ResolveError, Rules, Settings, Settlement, briefing,
-};
+use super::{Decider, Decision, Orchestrator, Request, ResolveError, Rules, Settings, Settlement};
 use crate::bus::Bus;
 use crate::model::{
     AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Via, now_ms,
@@ -74,6 +74,9 @@ pub(super) struct Task {
     board: Board,
     grants: Grants,
     sweeps: Sweeps,
+    /// Of agents that have more blocked accesses than are listed.
+    unlisted: Sweeps,
+    rates: Rates,
     stopped: Stopped,
     /// Agents that work for the orchestrator, with the ids of what was denied meanwhile, and how
     /// many prompts of its they run.
@@ -97,6 +100,8 @@ impl Task {
             board: Board::default(),
             grants: Grants::default(),
             sweeps: Sweeps::default(),
+            unlisted: Sweeps::default(),
+            rates: Rates::default(),
             stopped: Stopped::default(),
             orchestrated: HashMap::new(),
             orchestrator_session: SessionId::new(""),
@@ -111,12 +116,13 @@ impl Task {
         cancel: CancellationToken,
     ) {
         loop {
+            let sweeps_due = self.sweeps_due();
             tokio::select! {
                 () = cancel.cancelled() => return,
                 Some((id, waited)) = self.pending.next(), if !self.pending.is_empty() => {
                     self.stopped_waiting(&id, &waited);
                 }
-                () = until(self.sweeps.next_due()) => self.tell_sweeps(),
+                () = until(sweeps_due) => self.tell_sweeps(),
                 message = messages.recv() => match message {
                     Some(message) => self.handle(message),
                     None => return,
@@ -166,6 +172,7 @@ impl Task {
             RoutingMsg::Change(rules) => self.settings.rules = rules,
             RoutingMsg::Forget(agent) => {
                 self.grants.forget(&agent);
+                self.rates.forget(&agent);
                 self.board.forget(&agent, &self.bus);
                 self.forget_kernel(&agent);
             }
@@ -179,37 +186,47 @@ impl Task {
 
     fn request(&mut self, request: Request, reply: oneshot::Sender<Settlement>) {
         if let Some(settlement) = self.grants.take(&request) {
-            self.grants.follow(&request.key, &request.path, request.action, request.via);
+            self.grants.follow(&(&request).into());
             let _ = reply.send(settlement);
             return;
         }
-        if let Some(id) = self.tried_before(&request) {
+        // What was denied a moment ago without a decision is no answer to what can be held.
+        if !self.holds(&request) {
+            let id = self.tried_before(&request).unwrap_or_else(|| self.deny(request));
             let _ = reply.send(self.denial(&id, None));
             return;
         }
+        if !self.rates.take(&request.key.agent) {
+            let id = self.deny_unlisted(request);
+            let _ = reply.send(self.denial(&id, None));
+            return;
+        }
+        if request.via == Via::Kernel {
+            self.stopped.note(&request, None);
+        }
+        let (settle, decision) = oneshot::channel();
+        let id = self.block(request, BlockedStatus::Pending, Some(settle));
+        let timed_out = self.denial(&id, Some("Nobody decided in time.".to_owned()));
+        let deadline = Instant::now() + self.settings.rules.hold_timeout;
+        self.pending.push(Box::pin(wait(id.clone(), decision, reply, deadline, timed_out)));
+        self.route(&id);
+    }
+
+    /// Whether an access waits for its decision.
+    fn holds(&self, request: &Request) -> bool {
         let agent = &request.key.agent;
         // Whoever decides waits for these agents: holding them would hold both for ever.
         let deadlocks = self.is_orchestrator(agent) || self.orchestrated.contains_key(agent);
-        let hold = (request.hold || self.settings.rules.hold) && request.may_wait;
-        if hold && request.grantable && !deadlocks {
-            if request.via == Via::Kernel {
-                self.stopped.note(&request, None);
-            }
-            let (settle, decision) = oneshot::channel();
-            let id = self.block(request, BlockedStatus::Pending, Some(settle));
-            let timed_out = self.denial(&id, Some("Nobody decided in time.".to_owned()));
-            let deadline = Instant::now() + self.settings.rules.hold_timeout;
-            self.pending.push(Box::pin(wait(id.clone(), decision, reply, deadline, timed_out)));
-            self.route(&id);
-            return;
-        }
-        let id = self.deny(request);
-        let _ = reply.send(self.denial(&id, None));
+        let asked = request.hold || self.settings.rules.holds(agent);
+        asked && request.may_wait && request.grantable && !deadlocks
     }
 
-    /// Records an access that is denied at once.
+    /// Denies an access at once.
     fn deny(&mut self, request: Request) -> BlockedId {
         let agent = request.key.agent.clone();
+        if !self.rates.take(&agent) {
+            return self.deny_unlisted(request);
+        }
         let stopped = (request.via == Via::Kernel).then(|| request.clone());
         let id = self.block(request, BlockedStatus::Denied, None);
         if let Some(stopped) = stopped {
@@ -268,6 +285,7 @@ impl Task {
             via: request.via,
             status,
             sweep: None,
+            denied_by: request.denied_by,
             completed: false,
             timestamp_ms: now_ms(),
         };
@@ -282,61 +300,6 @@ impl Task {
             settle,
         });
         id
-    }
-
-    /// Puts an access before the orchestrator agent, unless a like one is there already.
-    fn route(&mut self, id: &BlockedId) {
-        let Some(entry) = self.board.get(id) else { return };
-        // What nobody can allow is nobody's to decide.
-        let theirs = entry.grantable
-            && matches!(&self.settings.orchestrator, Orchestrator::Agent(agent)
-                if *agent != entry.access.key.agent);
-        let known = self.board.alike(&entry.access).any(|e| e.briefing != Briefing::None);
-        if theirs && !known {
-            if let Some(entry) = self.board.get_mut(id) {
-                entry.briefing = Briefing::Waiting;
-            }
-            self.nudge.send_modify(|count| *count += 1);
-        }
-    }
-
-    fn stopped_waiting(&mut self, id: &BlockedId, waited: &Waited) {
-        let Some(entry) = self.board.get_mut(id).filter(|entry| !entry.decided) else { return };
-        entry.settle = None;
-        match waited {
-            Waited::Decided => return,
-            // The agent was told no, but nobody decided: it may still be allowed for the next try.
-            Waited::TimedOut => entry.access.status = BlockedStatus::Denied,
-            Waited::Withdrawn => {
-                entry.access.status = BlockedStatus::Expired;
-                entry.decided = true;
-            }
-        }
-        self.bus.publish(Event::Blocked(entry.access.clone()));
-    }
-
-    fn briefing(&mut self) -> Option<String> {
-        let mut waiting = Vec::new();
-        for entry in self.board.entries_mut() {
-            if entry.briefing == Briefing::Waiting {
-                entry.briefing = if entry.decided { Briefing::None } else { Briefing::Telling };
-                if !entry.decided {
-                    waiting.push(&entry.access);
-                }
-            }
-        }
-        (!waiting.is_empty()).then(|| briefing::text(&waiting))
-    }
-
-    fn shift_briefings(&mut self, from: Briefing, to: Briefing) {
-        let mut waiting = false;
-        for entry in self.board.entries_mut().filter(|entry| entry.briefing == from) {
-            entry.briefing = to;
-            waiting |= to == Briefing::Waiting;
-        }
-        if waiting {
-            self.nudge.send_modify(|count| *count += 1);
-        }
     }
 
     fn end_orchestrated(&mut self, agent: &AgentId) -> Vec<BlockedId> {

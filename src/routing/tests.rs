@@ -9,7 +9,9 @@ use crate::bus::{Backlog, Bus, Subscriber};
 use crate::model::Event;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 
+mod briefings;
 mod deciding;
+mod floods;
 
 struct Bench {
     routing: RoutingHandle,
@@ -32,7 +34,8 @@ fn bench(hold: bool, orchestrator: Orchestrator) -> Bench {
     let events = bus.subscribe();
     let settings = Settings {
         orchestrator,
-        rules: Rules { hold, hold_timeout: Duration::from_mins(2), owners: Vec::new() },
+        rules: Rules { hold, hold_timeout: Duration::from_mins(2), ..Rules::default() },
+        program: "/opt/my tools/eisen-core".into(),
     };
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker, cancel.clone());
     tokio::spawn(task);
@@ -56,6 +59,7 @@ fn read(agent: &str, session: &str, path: &str) -> Request {
         hold: false,
         may_wait: true,
         grantable: true,
+        denied_by: None,
         caller: None,
     }
 }

@@ -89,6 +89,10 @@ pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
 }
 
 /// Who decides a blocked access by such a token.
-pub(super) fn decider(caller: Option<&Caller>) -> Decider {
-    caller.and_then(Caller::agent).cloned().map_or(Decider::Person, Decider::Agent)
+pub(super) fn decider(caller: Option<&Caller>, even_denied: bool) -> Decider {
+    match caller.and_then(Caller::agent) {
+        Some(agent) => Decider::Agent(agent.clone()),
+        None if even_denied => Decider::Insistent,
+        None => Decider::Person,
+    }
 }

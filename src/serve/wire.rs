@@ -293,10 +293,15 @@ pub(super) struct Blocked<'a> {
     /// What kind of request it came by.
     #[schemars(extend("enum" = Via::ALL.map(Via::as_str)))]
     via: &'a str,
-    /// How many accesses it stands for that nobody asked for by name; `path` is what they have in
-    /// common. Comes again with the same id as it grows.
+    /// How many accesses it stands for, which were denied: nobody asked for them by name, or their
+    /// agent has more than are listed. `path` is what they have in common. Comes again with the
+    /// same id as it grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<u64>,
+    /// Only if so: the pattern of a zone's `denied` that matches the path. Only who has the control
+    /// token may open it or answer it, and has to say so by `even_denied`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    denied_by: Option<&'a str>,
     /// Only after `denied`, and only if so: the tool call that wanted it reports that it completed
     /// all the same.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -342,6 +347,7 @@ impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
             orchestrator: access.orchestrator.as_ref().map(Target::from),
             via: access.via.as_str(),
             sweep: access.sweep,
+            denied_by: access.denied_by.as_deref(),
             completed: access.completed,
         }
     }

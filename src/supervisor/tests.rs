@@ -30,8 +30,11 @@ fn supervisor() -> Supervisor {
     let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
     let (tracker, tracking) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
     tokio::spawn(tracking);
-    let rules = routing::Rules { hold: false, hold_timeout: tick, owners: Vec::new() };
-    let settings = routing::Settings { orchestrator: Orchestrator::Nobody, rules };
+    let settings = routing::Settings {
+        orchestrator: Orchestrator::Nobody,
+        rules: routing::Rules::default(),
+        program: "eisen-core".into(),
+    };
     let (routing, deciding) =
         RoutingHandle::spawn(settings, bus.clone(), tracker.clone(), cancel.clone());
     tokio::spawn(deciding);

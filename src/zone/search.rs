@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use globset::Error;
 
@@ -63,6 +64,44 @@ impl Zone {
             let is_whole = self.may_search(real, &here, &mut entries, 0);
             if is_whole { Verdict::Allowed } else { Verdict::Denied }
         })
+    }
+
+    /// The pattern of `denied` that matches a folder, or something that a search of it reads: who
+    /// lets the search pass opens that. `path` is as the wire shows it. Reads the disk.
+    pub fn search_denied_by(&self, path: &str) -> Option<Arc<str>> {
+        let real = self.named(path);
+        let here = self.below.denied.to(&real);
+        self.denied_by(path).or_else(|| self.denied_below(&real, &here, &mut 0, 0))
+    }
+
+    fn denied_below(
+        &self,
+        folder: &Path,
+        here: &Trail,
+        entries: &mut usize,
+        depth: usize,
+    ) -> Option<Arc<str>> {
+        let denied = &self.below.denied;
+        if denied.below(here) == Subtree::None {
+            return None;
+        }
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            *entries += 1;
+            if *entries > MAX_ENTRIES || depth > MAX_DEPTH {
+                // What lies behind them may be any.
+                return self.denials.first().map(|(pattern, _)| Arc::clone(pattern));
+            }
+            let path = entry.path();
+            let found = self.denial(&self.place(&path)).or_else(|| {
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                let here = is_folder.then(|| denied.step(here, &entry.file_name()))?;
+                self.denied_below(&path, &here, entries, depth + 1)
+            });
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
     }
 
     /// `here` is how far what allows, and what denies, has come to the folder.

@@ -119,6 +119,11 @@ fn write_agent(
     }
     write_profile(text, agent)?;
     writeln!(text, "  cwd           {}", shown(&agent.cwd, workspace))?;
+    match agent.on_block {
+        Some(OnBlock::Deny) => writeln!(text, "  on_block      denied at once")?,
+        Some(OnBlock::Hold) => writeln!(text, "  on_block      held")?,
+        None => {}
+    }
     if !agent.depends_on.is_empty() {
         let others: Vec<&str> = agent.depends_on.iter().map(AgentId::as_str).collect();
         writeln!(text, "  starts after  {}", others.join(", "))?;

@@ -51,7 +51,7 @@ name = "claude-stream-json"
         2:1 unknown key `nmae` in `[team]` | did you mean `name`?
         3:10 "localhost:80" is no IP address with a port | write one such as "127.0.0.1:17320" or "[::1]:17320"; port 0 takes a free one
         4:16 `stop_grace_s` must be a whole number from 0 to 3600, not a string | write it without quotes
-        5:1 unknown key `on_block` in `[team]` | it belongs in `[orchestrator]`
+        5:1 unknown key `on_block` in `[team]` | it belongs in `[orchestrator]` or in `[[agents]]`
         8:9 there is no agent "led" | did you mean "lead"?
         9:12 `on_block` can't be "hld" | did you mean "hold"? It can be "deny", "hold"
         12:14 `decay_rate` must be at least 0 and at most 1 | leave it out for 0.95
@@ -89,7 +89,7 @@ fn a_plugin_that_can_t_be_used_is_a_mistake_like_any() {
         6:8 the plugin "bad" can't be used: it is bad: {"ask":1}\u{1b}[2J | its library is /lib/bad.so
         11:10 `config` must be a table, not an integer | write `config = { KEY = VALUE }`
         15:12 `protocol` can't be "godo" | did you mean "good"? It can be "acp", "good", "bad", "worse". Name a plugin of `[[plugins]]`, or put its library into /home/user/.eisen/plugins
-        16:1 unknown key `wrong` in `[[agents]]` | the keys here are `protocol`, `id`, `command`, `profile`, `env`, `unattended`, `session`, `limits`, `depends_on`, `permissions`, `cwd`, `autostart`, `prompt`, `prompt_file`, `model`, `mode`, `auth_method`, `mcp_servers`, `on_violation`, `initialize_timeout_s`, `stall_after_s`, `zone`, `restart`
+        16:1 unknown key `wrong` in `[[agents]]` | the keys here are `protocol`, `id`, `command`, `profile`, `env`, `unattended`, `session`, `on_block`, `limits`, `depends_on`, `permissions`, `cwd`, `autostart`, `prompt`, `prompt_file`, `model`, `mode`, `auth_method`, `mcp_servers`, `on_violation`, `initialize_timeout_s`, `stall_after_s`, `zone`, `restart`
     "#]]
     .assert_eq(&errors(&text.concat()));
 }

@@ -59,6 +59,7 @@ where
             hold: false,
             may_wait: true,
             grantable: denied.grantable,
+            denied_by: zone.denied_by(&denied.path),
             caller: None,
         });
         let (session, turn) = (session.clone(), self.turns.number(session));

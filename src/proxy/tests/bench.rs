@@ -168,8 +168,9 @@ pub(super) fn bench(options: &Options) -> Bench {
         rules: routing::Rules {
             hold: options.hold,
             hold_timeout: std::time::Duration::from_hours(1),
-            owners: Vec::new(),
+            ..routing::Rules::default()
         },
+        program: "eisen-core".into(),
     };
     let (routing, task) = RoutingHandle::spawn(settings, bus, tracker.clone(), cancel);
     tokio::spawn(task);

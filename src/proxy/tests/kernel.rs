@@ -28,6 +28,7 @@ impl Bench {
             hold: false,
             may_wait: false,
             grantable: true,
+            denied_by: None,
             caller: Some(7),
         }
     }

@@ -1,10 +1,13 @@
 //! What the orchestrator decides, and what it grants by that.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 
 use super::{Entry, Task};
 use crate::bus::Bus;
 use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, Via};
+use crate::routing::grants::Allowed;
 use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
 
 impl Task {
@@ -33,9 +36,16 @@ impl Task {
         if !entry.grantable && !matches!(decision, Decision::Deny { .. }) {
             return Err(ResolveError::NotGrantable(access.path));
         }
+        if let Some(pattern) = &access.denied_by
+            && !opens_denied(decision, by)
+        {
+            let (id, path) = (id.clone(), Arc::clone(&access.path));
+            return Err(ResolveError::DeniedBy { id, path, pattern: Arc::clone(pattern) });
+        }
         // Content stands only for what `fs/read_text_file` returns.
         let concerns = |entry: &&Entry| {
-            !matches!(decision, Decision::Answer { .. }) || entry.access.via == Via::Fs
+            (!matches!(decision, Decision::Answer { .. }) || entry.access.via == Via::Fs)
+                && (entry.access.denied_by.is_none() || opens_denied(decision, by))
         };
         let alike: Vec<_> = self
             .board
@@ -46,20 +56,26 @@ impl Task {
         let mut used = false;
         let mut sessions = Vec::new();
         for id in &alike {
-            let Some(entry) = self.board.get_mut(id) else { continue };
-            sessions.push(entry.access.key.session.clone());
-            let (key, via) = (entry.access.key.clone(), entry.access.via);
-            let caller = entry.caller;
-            let used_it = settle(entry, decision, &self.bus);
+            let bus = &self.bus;
+            let settled = self.board.change(id, |entry| {
+                let used_it = settle(entry, decision, bus);
+                (
+                    used_it,
+                    Allowed::from(&entry.access),
+                    entry.access.key.session.clone(),
+                    entry.caller,
+                )
+            });
+            let Some((used_it, allowed, session, caller)) = settled else { continue };
+            sessions.push(session);
             used |= used_it;
             if let Decision::Allow { scope, ttl } = decision
                 && used_it
             {
-                self.grants.follow(&key, &access.path, access.action, via);
+                self.grants.follow(&allowed);
                 if *scope == Scope::Once {
                     let expires = ttl.map(|ttl| Instant::now() + ttl);
-                    let asked = (via, caller);
-                    self.grants.go_on(&key, &access.path, access.action, asked, expires);
+                    self.grants.go_on(&allowed, caller, expires);
                 }
             }
         }
@@ -94,6 +110,11 @@ impl Task {
             _ => {}
         }
     }
+}
+
+/// Whether a decision concerns also what a pattern of `denied` matches.
+fn opens_denied(decision: &Decision, by: &Decider) -> bool {
+    matches!(decision, Decision::Deny { .. }) || *by == Decider::Insistent
 }
 
 /// Settles one undecided entry; returns whether a request that waited got the decision.

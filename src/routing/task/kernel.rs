@@ -1,5 +1,5 @@
-//! What is particular to calls that the kernel stopped: sweeps, tries that one process repeats, and
-//! what ends with a turn.
+//! What is counted and not listed, what is particular to calls that the kernel stopped (sweeps, tries
+//! that one process repeats), and what ends with a turn.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,17 +13,25 @@ use crate::model::{
     SessionMode, Via, now_ms,
 };
 use crate::routing::Request;
+use crate::routing::sweeps::Sweeps;
 
 /// A process that tries the same again within this time is not told again.
 const AGAIN: Duration = Duration::from_secs(10);
-/// Tries of one session that are remembered; when full, all are forgotten.
-const MOST_TRIES: usize = 4096;
-/// Sessions whose tries are remembered; when full, all are forgotten.
-const MOST_SESSIONS: usize = 1024;
+/// Tries of one agent that are remembered, of paths of 4 KiB at most; when full, all are forgotten.
+const MOST_TRIES: usize = 2048;
 
 /// What the kernel stopped in the turns that run.
 #[derive(Default, Debug)]
-pub(super) struct Stopped(HashMap<SessionKey, HashMap<(Arc<str>, Action), Try>>);
+pub(super) struct Stopped(HashMap<AgentId, HashMap<SessionId, HashMap<(Arc<str>, Action), Try>>>);
+
+/// Why an access is counted and not listed.
+#[derive(Clone, Copy, Debug)]
+enum Counted {
+    /// Nobody asked for it by name.
+    Swept,
+    /// Its agent has more than are listed.
+    TooMany,
+}
 
 /// The last try of a path.
 #[derive(Debug)]
@@ -41,15 +49,31 @@ impl Task {
             return true;
         }
         self.stopped.note(&request, None);
-        let Request { key, path, action, .. } = request;
-        let owners = |task: &Self, path: &str| task.owners(path);
-        if let Some(sweep) = self.sweeps.get_mut(&key, turn) {
+        self.count(Counted::Swept, request, turn);
+        false
+    }
+
+    /// Denies an access of an agent that has more of them than are listed; returns the line that
+    /// counts it.
+    pub(super) fn deny_unlisted(&mut self, request: Request) -> BlockedId {
+        if request.via == Via::Kernel {
+            self.stopped.note(&request, None);
+        }
+        // Of no session: whoever floods may name as many as it likes.
+        let key = SessionKey::new(request.key.agent.clone(), SessionId::new(""));
+        self.count(Counted::TooMany, Request { key, ..request }, 0)
+    }
+
+    /// Counts an access in the line of its session; returns the id of that.
+    fn count(&mut self, what: Counted, request: Request, turn: u64) -> BlockedId {
+        let Request { key, path, action, via, .. } = request;
+        if let Some(sweep) = self.counts(what).get_mut(&key, turn) {
             let before = Arc::clone(&sweep.path);
             sweep.add(&path, action);
             let (path, action, count) = (Arc::clone(&sweep.path), sweep.action, sweep.count);
             let id = sweep.id.clone();
-            let owners = (path != before).then(|| owners(self, &path));
-            if let Some(entry) = self.board.get_mut(&id) {
+            let owners = (path != before).then(|| self.owners(&path));
+            let grown = self.board.change(&id, |entry| {
                 entry.access.path = path;
                 entry.access.action = action;
                 entry.access.sweep = Some(count);
@@ -57,25 +81,28 @@ impl Task {
                 if let Some(owners) = owners {
                     entry.access.owners = owners;
                 }
-                return false;
+            });
+            if grown.is_some() {
+                return id;
             }
             // It went on for so long that its line was forgotten: it begins anew.
         }
-        self.end_sweep(&key);
+        self.end_count(what, &key);
         let id = self.board.next_id();
-        self.sweeps.begin(key.clone(), turn, id.clone(), &path, action);
+        self.counts(what).begin(key.clone(), turn, id.clone(), &path, action);
         let access = BlockedAccess {
-            id,
+            id: id.clone(),
             mode: self.mode(&key),
-            owners: owners(self, &path),
+            owners: self.owners(&path),
             // Nobody is asked about it.
             orchestrator: None,
             key,
             path,
             action,
-            via: Via::Kernel,
+            via,
             status: BlockedStatus::Denied,
             sweep: Some(1),
+            denied_by: None,
             completed: false,
             timestamp_ms: now_ms(),
         };
@@ -88,7 +115,14 @@ impl Task {
             briefing: Briefing::None,
             settle: None,
         });
-        false
+        id
+    }
+
+    fn counts(&mut self, what: Counted) -> &mut Sweeps {
+        match what {
+            Counted::Swept => &mut self.sweeps,
+            Counted::TooMany => &mut self.unlisted,
+        }
     }
 
     /// The line of a try that the same process made a moment ago, if it is still undecided.
@@ -99,36 +133,40 @@ impl Task {
 
     /// Whether the kernel stopped it in this turn: then it was not accessed, whatever is said.
     pub(super) fn was_stopped(&self, request: &Request) -> bool {
-        let agent = &request.key.agent;
-        let of_nobody = SessionKey::new(agent.clone(), SessionId::new(""));
+        let Some(sessions) = self.stopped.0.get(&request.key.agent) else { return false };
         let access = (Arc::clone(&request.path), request.action);
-        [&request.key, &of_nobody]
+        [&request.key.session, &SessionId::new("")]
             .iter()
-            .any(|key| self.stopped.0.get(key).is_some_and(|tries| tries.contains_key(&access)))
+            .any(|session| sessions.get(session).is_some_and(|tries| tries.contains_key(&access)))
     }
 
     /// Ends what lasts as long as a turn.
     pub(super) fn turn_over(&mut self, key: &SessionKey) {
-        self.end_sweep(key);
+        self.end_count(Counted::Swept, key);
         self.grants.turn_over(key);
-        self.stopped.0.remove(key);
-        self.stopped.0.remove(&SessionKey::new(key.agent.clone(), SessionId::new("")));
+        self.stopped.turn_over(key);
     }
 
     /// Tells the counts of sweeps whose time has come.
     pub(super) fn tell_sweeps(&mut self) {
-        for id in self.sweeps.due() {
+        for id in self.sweeps.due().into_iter().chain(self.unlisted.due()) {
             self.tell_again(&id);
         }
     }
 
-    pub(super) fn forget_kernel(&mut self, agent: &AgentId) {
-        self.sweeps.forget(agent);
-        self.stopped.0.retain(|key, _| key.agent != *agent);
+    /// When [`Self::tell_sweeps`] next has something to do.
+    pub(super) fn sweeps_due(&self) -> Option<Instant> {
+        self.sweeps.next_due().into_iter().chain(self.unlisted.next_due()).min()
     }
 
-    fn end_sweep(&mut self, key: &SessionKey) {
-        if let Some(sweep) = self.sweeps.end(key) {
+    pub(super) fn forget_kernel(&mut self, agent: &AgentId) {
+        self.sweeps.forget(agent);
+        self.unlisted.forget(agent);
+        self.stopped.0.remove(agent);
+    }
+
+    fn end_count(&mut self, what: Counted, key: &SessionKey) {
+        if let Some(sweep) = self.counts(what).end(key) {
             self.tell_again(&sweep.id);
         }
     }
@@ -151,26 +189,31 @@ impl Task {
 impl Stopped {
     /// Notes a try; `id` is the line that tells of it.
     pub(super) fn note(&mut self, request: &Request, id: Option<BlockedId>) {
-        if self.0.len() >= MOST_SESSIONS && !self.0.contains_key(&request.key) {
-            self.0.clear();
-        }
-        let tries = self.0.entry(request.key.clone()).or_default();
-        if tries.len() >= MOST_TRIES {
-            tries.clear();
+        let sessions = self.0.entry(request.key.agent.clone()).or_default();
+        if sessions.values().map(HashMap::len).sum::<usize>() >= MOST_TRIES {
+            sessions.clear();
         }
         let access = (Arc::clone(&request.path), request.action);
-        tries.insert(access, Try { caller: request.caller, at: Instant::now(), id });
+        let last = Try { caller: request.caller, at: Instant::now(), id };
+        sessions.entry(request.key.session.clone()).or_default().insert(access, last);
     }
 
     /// Notes that it was tried again, and returns the line that told of it the last time.
     fn again(&mut self, request: &Request) -> Option<BlockedId> {
         let access = (Arc::clone(&request.path), request.action);
-        let last = self.0.get_mut(&request.key)?.get_mut(&access)?;
+        let sessions = self.0.get_mut(&request.key.agent)?;
+        let last = sessions.get_mut(&request.key.session)?.get_mut(&access)?;
         let now = Instant::now();
         if last.caller != request.caller || now.duration_since(last.at) > AGAIN {
             return None;
         }
         last.at = now;
         last.id.clone()
+    }
+
+    fn turn_over(&mut self, key: &SessionKey) {
+        let Some(sessions) = self.0.get_mut(&key.agent) else { return };
+        sessions.remove(&key.session);
+        sessions.remove(&SessionId::new(""));
     }
 }

@@ -16,6 +16,66 @@ async fn no_agent_decides_its_own_accesses() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_denied_pattern_matches_only_a_person_opens_who_says_so() {
+    let answer = Decision::Answer { content: "text".into() };
+    let session = Decision::Allow { scope: Scope::Session, ttl: None };
+    let env = || Request { denied_by: Some("**/.env".into()), ..read("a", "s", "ui/.env") };
+    let agent = || Decider::Agent(AgentId::new("lead"));
+    for hold in [false, true] {
+        for decision in [ALLOW, session.clone(), answer.clone()] {
+            let bench = bench(hold, lead());
+            let asked = bench.ask(env());
+            while bench.routing.list(None).await.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            let resolve = |by| bench.routing.resolve(id("b1"), decision.clone(), by);
+            for by in [agent(), Decider::Person] {
+                let refused = resolve(by).await.unwrap_err();
+                let (path, pattern) = ("ui/.env".into(), "**/.env".into());
+                let error = ResolveError::DeniedBy { id: id("b1"), path, pattern };
+                assert_eq!(refused, error);
+                assert!(refused.to_string().contains("--even-denied"), "{refused}");
+            }
+            resolve(Decider::Insistent).await.unwrap();
+            let settled = asked.await.unwrap().unwrap();
+            let settled = if hold { Some(settled) } else { bench.routing.request(env()).await };
+            let expected = match &decision {
+                Decision::Answer { content } => Settlement::Answered(content.clone()),
+                _ => Settlement::Allowed,
+            };
+            assert_eq!(settled, Some(expected));
+        }
+    }
+    let bench = bench(false, lead());
+    bench.routing.request(env()).await;
+    let deny = Decision::Deny { message: None };
+    bench.routing.resolve(id("b1"), deny, agent()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_granted_before_does_not_open_what_is_denied_by_then() {
+    let bench = bench(false, lead());
+    let env = |denied_by: Option<&str>| Request {
+        denied_by: denied_by.map(Into::into),
+        ..read("a", "s", "ui/.env")
+    };
+    bench.routing.request(env(None)).await;
+    let session = Decision::Allow { scope: Scope::Session, ttl: None };
+    let agent = Decider::Agent(AgentId::new("lead"));
+    bench.routing.resolve(id("b1"), session.clone(), agent.clone()).await.unwrap();
+    assert_eq!(bench.routing.request(env(None)).await, Some(Settlement::Allowed));
+    assert_eq!(bench.routing.request(env(Some(".env"))).await, denied("b2"));
+    // Nor is it decided along with what was not denied.
+    bench.routing.request(read("a", "s", "x")).await;
+    bench.routing.request(Request { denied_by: Some("x".into()), ..read("a", "s", "x") }).await;
+    bench.routing.resolve(id("b3"), ALLOW, agent).await.unwrap();
+    let statuses = bench.statuses().await;
+    assert_eq!(statuses[2..], ["b3 allowed", "b4 denied"]);
+    bench.routing.resolve(id("b2"), session, Decider::Insistent).await.unwrap();
+    assert_eq!(bench.routing.request(env(Some(".env"))).await, Some(Settlement::Allowed));
+}
+
+#[tokio::test(start_paused = true)]
 async fn wrong_decisions_are_named() {
     let bench = bench(false, external());
     let write = Request { action: Action::Write, ..read("a", "s", "p") };

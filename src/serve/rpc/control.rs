@@ -110,9 +110,17 @@ enum Verdict {
         scope: Option<Scope>,
         /// Seconds that the grant lasts at most.
         ttl_s: Option<f64>,
+        /// Also where a pattern of `denied` matches; only who has the control token may say so.
+        #[serde(default)]
+        even_denied: bool,
     },
     /// Give the result of the read.
-    Answer { content: String },
+    Answer {
+        content: String,
+        /// As for `allow`.
+        #[serde(default)]
+        even_denied: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -181,8 +189,8 @@ pub(super) async fn resolve_blocked(
     caller: Option<&Caller>,
     params: Resolve,
 ) -> Result<Value, RpcError> {
-    let decision = params.verdict.try_into()?;
-    let (id, by) = (BlockedId::new(params.id), rights::decider(caller));
+    let by = rights::decider(caller, params.verdict.is_even_denied());
+    let (id, decision) = (BlockedId::new(params.id), params.verdict.try_into()?);
     let access = shared.sources.resolve(id, decision, by).await?;
     json(&wire::Blocked::from(&access))
 }
@@ -206,14 +214,23 @@ pub(super) async fn reload(shared: &Shared) -> Result<Value, RpcError> {
     json(&shared.team.reload().await?)
 }
 
+impl Verdict {
+    fn is_even_denied(&self) -> bool {
+        match self {
+            Self::Deny { .. } => false,
+            Self::Allow { even_denied, .. } | Self::Answer { even_denied, .. } => *even_denied,
+        }
+    }
+}
+
 impl TryFrom<Verdict> for Decision {
     type Error = RpcError;
 
     fn try_from(verdict: Verdict) -> Result<Self, RpcError> {
         Ok(match verdict {
             Verdict::Deny { message } => Self::Deny { message },
-            Verdict::Answer { content } => Self::Answer { content },
-            Verdict::Allow { scope, ttl_s } => Self::Allow {
+            Verdict::Answer { content, .. } => Self::Answer { content },
+            Verdict::Allow { scope, ttl_s, .. } => Self::Allow {
                 scope: match scope {
                     None | Some(Scope::Once) => routing::Scope::Once,
                     Some(Scope::Session) => routing::Scope::Session,
@@ -238,7 +255,9 @@ impl From<ResolveError> for RpcError {
             ResolveError::Unknown(_) => 404,
             ResolveError::Settled { .. } | ResolveError::Stopping => 409,
             ResolveError::NotAnswerable | ResolveError::Sweep(_) => 400,
-            ResolveError::NotGrantable(_) | ResolveError::Own { .. } => 403,
+            ResolveError::NotGrantable(_)
+            | ResolveError::Own { .. }
+            | ResolveError::DeniedBy { .. } => 403,
         };
         Self::new(code, error.to_string())
     }

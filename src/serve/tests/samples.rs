@@ -93,6 +93,7 @@ pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
         owners: vec![AgentId::new("api")],
         orchestrator: Some(key("lead", "s-lead")),
         sweep: None,
+        denied_by: None,
         completed: false,
         timestamp_ms: NOW,
     }

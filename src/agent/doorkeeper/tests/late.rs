@@ -126,6 +126,39 @@ async fn what_is_named_too_late_to_be_held_can_be_granted_for_the_next_try() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_named_is_held_whatever_was_swept_before() {
+    for gap in [0, 500, 1999] {
+        let mut bench = team(true, Orchestrator::Agent(AgentId::new("lead")));
+        bench.begins("s");
+        assert!(!bench.rings(own("core/x.ts")).await);
+        assert_eq!(bench.blocked().await, "b1 s denied read core/x.ts ×1");
+        after(gap).await;
+        bench.says("s", "1", &["Read core/x.ts"]);
+        assert_eq!(bench.blocked().await, "b2 s denied read core/x.ts");
+        let held = bench.ring(own("core/x.ts"));
+        assert_eq!(bench.blocked().await, "b3 s pending read core/x.ts");
+        let text = bench.routing.briefing().await.unwrap();
+        assert!(text.contains("- b3: ") && !text.contains("- b2: "), "{gap}: {text}");
+        bench.resolve("b3", ALLOW).await;
+        assert!(held.await.unwrap(), "{gap}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_try_that_is_held_again_and_again_is_put_before_the_orchestrator_each_time() {
+    let mut bench = team(true, Orchestrator::Agent(AgentId::new("lead")));
+    bench.begins("s");
+    for number in 1..4 {
+        let held = bench.ring(named("core/x.ts"));
+        assert_eq!(bench.blocked().await, format!("b{number} s pending read core/x.ts"));
+        assert!(bench.routing.briefing().await.unwrap().contains(&format!("- b{number}: ")));
+        bench.routing.briefed().await;
+        assert!(!held.await.unwrap());
+        assert_eq!(bench.blocked().await, format!("b{number} s denied read core/x.ts"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_swept_long_ago_is_not_dug_out() {
     let bench = bench(false);
     bench.begins("s");

@@ -79,6 +79,7 @@ async fn a_tool_call_does_not_report_what_the_kernel_stopped() {
             hold: false,
             may_wait: true,
             grantable: true,
+            denied_by: None,
             caller: None,
         }));
         bench.routing.list(None).await.len() > before

@@ -1,0 +1,87 @@
+//! `resolve` of several accesses at once.
+
+use std::collections::HashSet;
+
+use clap::Args;
+use globset::{GlobBuilder, GlobMatcher};
+use serde_json::{Value, json};
+
+use super::blocked::Blocked;
+use super::output::{note, plain, print};
+use super::team::failed;
+use crate::app::Failure;
+use crate::serve::client::{ClientError, Connection};
+
+/// The refusal of a decision that somebody was faster with, or that came with another.
+const SETTLED: u16 = 409;
+
+/// Which of the accesses that wait for a decision.
+#[derive(Args, Debug)]
+pub(super) struct Many {
+    /// All that wait for a decision
+    #[arg(long)]
+    all: bool,
+    /// Those that wait for a decision, and whose path matches: `*` stays within a folder, `**` goes
+    /// any depth
+    #[arg(long = "match", value_name = "GLOB", value_parser = glob, conflicts_with = "all")]
+    pattern: Option<GlobMatcher>,
+    /// Of these only those of this agent
+    #[arg(long, value_name = "AGENT")]
+    agent: Option<String>,
+}
+
+impl Many {
+    /// Decides each by `params`, and prints what was decided.
+    pub(super) async fn decide(
+        &self,
+        mut team: Connection,
+        params: Value,
+        json: bool,
+    ) -> Result<u8, Failure> {
+        let pending = json!({ "status": "pending" });
+        let waiting = team.call("list_blocked", &pending).await.map_err(failed)?;
+        let mut chosen = HashSet::new();
+        let mut refused = false;
+        for access in waiting.as_array().into_iter().flatten().filter(|it| self.is_meant(it)) {
+            let mut params = params.clone();
+            params["id"] = access["id"].clone();
+            match team.call("resolve_blocked", &params).await {
+                Ok(_) => {}
+                // It was decided along with one that is alike, or by another.
+                Err(ClientError::Refused { code: SETTLED, .. }) => {}
+                Err(ClientError::Refused { message, .. }) => {
+                    refused = true;
+                    note(format!("error: {}", plain(&message)));
+                    continue;
+                }
+                Err(error) => return Err(failed(error)),
+            }
+            chosen.extend(access["id"].as_str().map(str::to_owned));
+        }
+        let all = team.call("list_blocked", &json!({})).await.map_err(failed)?;
+        let is_chosen =
+            |access: &&Value| access["id"].as_str().is_some_and(|id| chosen.contains(id));
+        let decided: Vec<&Value> = all.as_array().into_iter().flatten().filter(is_chosen).collect();
+        if json {
+            print(json!(decided))?;
+        } else if decided.is_empty() && !refused {
+            note("nothing that is meant waits for a decision");
+        } else {
+            for access in decided {
+                print(Blocked::read(access)?.describe())?;
+            }
+        }
+        Ok(u8::from(refused))
+    }
+
+    fn is_meant(&self, access: &Value) -> bool {
+        let path = access["path"].as_str().unwrap_or_default();
+        self.pattern.as_ref().is_none_or(|glob| glob.is_match(path))
+            && self.agent.as_ref().is_none_or(|agent| access["agent_id"] == **agent)
+    }
+}
+
+fn glob(pattern: &str) -> Result<GlobMatcher, String> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}

@@ -1,0 +1,123 @@
+//! Which blocked accesses are put before the orchestrator agent, and when.
+
+use super::Task;
+use crate::model::{BlockedId, BlockedStatus, Event};
+use crate::routing::board::{Briefing, Entry};
+use crate::routing::wait::Waited;
+use crate::routing::{Orchestrator, briefing};
+
+/// Accesses of one briefing, and the bytes after which it takes no more. What waits for a decision
+/// and finds no room is in the next one; what was denied already is in its number only.
+const MOST: usize = 50;
+const MOST_BYTES: usize = 32 * 1024;
+
+impl Task {
+    /// Puts an access before the orchestrator agent, unless a like one is there already.
+    pub(super) fn route(&mut self, id: &BlockedId) {
+        let Some(entry) = self.board.get(id) else { return };
+        // What nobody can allow is nobody's to decide.
+        let theirs = entry.grantable
+            && matches!(&self.settings.orchestrator, Orchestrator::Agent(agent)
+                if *agent != entry.access.key.agent);
+        if !theirs {
+            return;
+        }
+        let (access, waits) = (entry.access.clone(), is_pending(entry));
+        // What waits is not kept waiting by a denial that the orchestrator may have passed over.
+        let speaks_for =
+            |other: &&Entry| other.briefing != Briefing::None && (is_pending(other) || !waits);
+        if self.board.alike(&access).any(|other| speaks_for(&other)) {
+            return;
+        }
+        let outdone: Vec<_> = self
+            .board
+            .alike(&access)
+            .filter(|other| other.briefing == Briefing::Waiting)
+            .map(|other| other.access.id.clone())
+            .collect();
+        for other in outdone {
+            self.board.change(&other, |entry| entry.briefing = Briefing::None);
+        }
+        self.board.change(id, |entry| entry.briefing = Briefing::Waiting);
+        self.nudge.send_modify(|count| *count += 1);
+    }
+
+    /// Takes in that a held access waits no more.
+    pub(super) fn stopped_waiting(&mut self, id: &BlockedId, waited: &Waited) {
+        if self.board.get(id).is_none_or(|entry| entry.decided) {
+            return;
+        }
+        let ended = self.board.change(id, |entry| {
+            entry.settle = None;
+            match waited {
+                Waited::Decided => return None,
+                // The agent was told no, but nobody decided: it may still be allowed for the next
+                // try, which is put before the orchestrator as if there had been none before.
+                Waited::TimedOut => {
+                    entry.access.status = BlockedStatus::Denied;
+                    if entry.briefing != Briefing::Waiting {
+                        entry.briefing = Briefing::None;
+                    }
+                }
+                Waited::Withdrawn => {
+                    entry.access.status = BlockedStatus::Expired;
+                    entry.decided = true;
+                }
+            }
+            Some(entry.access.clone())
+        });
+        let Some(access) = ended.flatten() else { return };
+        self.bus.publish(Event::Blocked(access.clone()));
+        // One that this one spoke for waits on.
+        let next = self.board.alike(&access).find(|entry| is_pending(entry));
+        if let Some(next) = next.map(|entry| entry.access.id.clone()) {
+            self.route(&next);
+        }
+    }
+
+    /// Takes what waits for the orchestrator agent as one text, as far as there is room.
+    pub(super) fn briefing(&mut self) -> Option<String> {
+        let (mut items, mut bytes) = (Vec::new(), 0);
+        let (mut later, mut denied) = (0, 0);
+        for (access, decided, briefing) in self.board.briefings() {
+            if *briefing != Briefing::Waiting {
+                continue;
+            }
+            if decided {
+                *briefing = Briefing::None;
+                continue;
+            }
+            if items.len() < MOST && bytes < MOST_BYTES {
+                let item = briefing::item(access, &self.settings.program);
+                bytes += item.len();
+                items.push(item);
+                *briefing = Briefing::Telling;
+            } else if access.status == BlockedStatus::Pending {
+                later += 1;
+            } else {
+                denied += 1;
+                *briefing = Briefing::Telling;
+            }
+        }
+        if later > 0 {
+            self.nudge.send_modify(|count| *count += 1);
+        }
+        let program = &self.settings.program;
+        (!items.is_empty()).then(|| briefing::text(&items, later, denied, program))
+    }
+
+    pub(super) fn shift_briefings(&mut self, from: Briefing, to: Briefing) {
+        let mut waiting = false;
+        for (.., briefing) in self.board.briefings().filter(|(.., briefing)| **briefing == from) {
+            *briefing = to;
+            waiting |= to == Briefing::Waiting;
+        }
+        if waiting {
+            self.nudge.send_modify(|count| *count += 1);
+        }
+    }
+}
+
+fn is_pending(entry: &Entry) -> bool {
+    entry.access.status == BlockedStatus::Pending
+}

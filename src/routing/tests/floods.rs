@@ -1,0 +1,54 @@
+//! One agent that is denied more than anybody reads.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_too_fast_is_denied_and_counted_in_one_line() {
+    for hold in [false, true] {
+        let bench = bench(hold, external());
+        let long = "x".repeat(3000);
+        let mut asked = Vec::new();
+        for number in 0..2000 {
+            let path = format!("core/{long}/{number}");
+            asked.push(bench.ask(Request { via: Via::Kernel, ..read("flood", "s", &path) }));
+        }
+        while bench.routing.list(None).await.last().and_then(|it| it.sweep) != Some(1488) {
+            tokio::task::yield_now().await;
+        }
+        let list = bench.routing.list(None).await;
+        assert_eq!(list.len(), 513);
+        let counted = list.last().unwrap();
+        assert_eq!((counted.sweep, counted.status), (Some(1488), BlockedStatus::Denied));
+        assert_eq!(&*counted.path, format!("core/{long}"));
+        let refused =
+            bench.routing.resolve(counted.id.clone(), ALLOW, Decider::Person).await.unwrap_err();
+        assert_eq!(refused, ResolveError::Sweep(counted.id.clone()));
+        // Others have lines as ever, and so has the agent a little later.
+        let other = Request { may_wait: false, ..read("other", "s", "p") };
+        assert_eq!(bench.routing.request(other).await, denied("b514"));
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let later = Request { may_wait: false, ..read("flood", "s", "p") };
+        assert_eq!(bench.routing.request(later).await, denied("b515"));
+        asked.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_board_that_is_full_forgets_the_oldest_that_is_settled() {
+    let bench = bench(false, external());
+    for number in 0..10_100 {
+        bench.routing.request(read("a", "s", &format!("{}", number % 7000))).await;
+        tokio::time::advance(Duration::from_millis(100)).await;
+    }
+    let list = bench.routing.list(None).await;
+    assert!(list.len() <= 10_001, "{}", list.len());
+    let last = list.last().unwrap();
+    // What is forgotten is not decided with the others.
+    bench.routing.resolve(last.id.clone(), ALLOW, Decider::Person).await.unwrap();
+    let gone = bench.routing.resolve(id("b2"), ALLOW, Decider::Person).await.unwrap_err();
+    assert_eq!(gone, ResolveError::Unknown(id("b2")));
+    assert_eq!(
+        bench.routing.resolve(id("b02"), ALLOW, Decider::Person).await.unwrap_err(),
+        ResolveError::Unknown(id("b02"))
+    );
+}

@@ -20,6 +20,8 @@ mod gate;
 mod graph;
 mod lines;
 mod outgoing;
+mod peer;
+mod places;
 mod progress;
 mod reader;
 mod reloaded;

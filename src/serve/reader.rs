@@ -22,12 +22,13 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::lines::{Line, Lines, speaks_http};
+use super::places::{Place, Rank};
 use super::progress::Progress;
 use super::request::{self, Malformed, Request};
 use super::server::Shared;
 use super::viewer::{Command, Viewer};
 use super::wire::{self, RpcError};
-use super::{BoxFuture, Caller, rights, rpc};
+use super::{BoxFuture, Caller, peer, rights, rpc};
 use crate::model::{SessionId, Topic};
 
 /// Commands that wait for the viewer; when they are full, the client is not read further. Some are
@@ -47,23 +48,38 @@ const WRONG_TOKENS: u32 = 3;
 /// protocol.
 const MALFORMED_LINES: u32 = 100;
 
+/// How long the last line of a client that lost its place has to leave.
+const LAST_WORDS: Duration = Duration::from_millis(20);
+
 /// How long a client may stay without showing a token where everything needs one.
 const AUTH_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Serves one client until it is gone or `cancel`; then it gets what waits for it, within the
 /// write deadline.
-pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, cancel: CancellationToken) {
-    let peer = stream.peer_addr().ok();
+pub(super) async fn serve(
+    stream: TcpStream,
+    place: Arc<Place>,
+    shared: Arc<Shared>,
+    cancel: CancellationToken,
+) {
+    let address = stream.peer_addr().ok();
     let deadline = shared.limits.write_deadline;
+    let guarded = shared.guarded || !peer::is_own(&stream);
+    if guarded {
+        place.set_rank(Rank::Stranger);
+    }
+    let lost = place.lost.clone();
     let (read, write) = stream.into_split();
     let (commands, waiting) = mpsc::channel(COMMANDS);
-    let viewer = Viewer::new(Arc::clone(&shared), write, waiting);
+    let viewer = Viewer::new(Arc::clone(&shared), guarded, write, waiting);
     let reader = Reader {
         lines: Lines::new(read, shared.limits.max_line_bytes),
         crowded: shared.crowded.subscribe(),
         shared,
         commands,
         cancel: cancel.clone(),
+        guarded,
+        place,
         caller: None,
         first: true,
         malformed: 0,
@@ -76,12 +92,15 @@ pub(super) async fn serve(stream: TcpStream, shared: Arc<Shared>, cancel: Cancel
     // end drops the reader, and with it the requests under way: queued prompts are withdrawn.
     tokio::select! {
         ended = viewer.run() => match ended {
-            Ok(()) => debug!(?peer, "client disconnected"),
-            Err(error) => debug!(?peer, %error, "client cut off"),
+            Ok(()) => debug!(?address, "client disconnected"),
+            Err(error) => debug!(?address, %error, "client cut off"),
         },
         () = async { reader.run().await; pending().await } => {}
         () = async { cancel.cancelled().await; sleep(deadline).await } => {
-            debug!(?peer, "client cut off: it did not take its last lines in time");
+            debug!(?address, "client cut off: it did not take its last lines in time");
+        }
+        () = async { lost.cancelled().await; sleep(LAST_WORDS).await } => {
+            debug!(?address, "client cut off: another got its place");
         }
     }
 }
@@ -93,6 +112,9 @@ struct Reader {
     cancel: CancellationToken,
     /// Changes when other clients find no place.
     crowded: watch::Receiver<()>,
+    /// Nothing is answered before a token is shown: it is another's connection.
+    guarded: bool,
+    place: Arc<Place>,
     caller: Option<Caller>,
     /// No line was heard yet.
     first: bool,
@@ -125,10 +147,16 @@ impl Reader {
                     self.say(Command::Probe).await;
                     continue;
                 }
+                () = self.place.lost.cancelled() => {
+                    let message = "the port serves as many clients as it may, and another got the \
+                                   place of this one: who shows the control token keeps it";
+                    return self.refuse(None, 500, message).await;
+                }
                 () = sleep_until(auth_deadline), if self.is_locked() => {
                     return self.refuse(None, 401, "no token was shown in time").await;
                 }
             };
+            self.place.touch();
             match line {
                 Ok(Line::Whole(line)) => {
                     if self.hear(&line).await.is_break() {
@@ -226,6 +254,7 @@ impl Reader {
             self.wrong_tokens += 1;
             return end_if(self.wrong_tokens == WRONG_TOKENS);
         };
+        self.place.set_rank(Rank::from(&caller));
         self.caller = Some(caller.clone());
         let result = rpc::raw(&json!({ "authenticated": true }));
         self.say(Command::Answer(wire::answer(None, result.as_deref()))).await;
@@ -296,7 +325,7 @@ impl Reader {
 
     /// Tells that nothing is answered before a token is shown.
     fn is_locked(&self) -> bool {
-        self.shared.guarded && self.caller.is_none()
+        self.guarded && self.caller.is_none()
     }
 
     async fn refuse(&mut self, id: Option<&RawValue>, code: u16, message: impl Into<String>) {

@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use super::places::{Place, Places};
 use super::run_file::live_teams;
 use super::wire::{self, RpcError};
 use super::{Sources, Team, Tokens, reader};
@@ -31,7 +32,7 @@ const KEEP_ALIVE_S: u32 = 15;
 /// Limits of the port.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// One more client gets an error line, and its connection ends.
+    /// One more client gets the place of another, if that one has shown less; see `places`.
     pub max_connections: usize,
     /// Longest line of a client; a longer one is answered with 400.
     pub max_line_bytes: usize,
@@ -72,6 +73,7 @@ fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
 /// The port of a team.
 pub struct Server {
     listener: TcpListener,
+    places: Places,
     shared: Arc<Shared>,
 }
 
@@ -100,7 +102,8 @@ impl Server {
         let guarded = !listener.local_addr()?.ip().to_canonical().is_loopback();
         let crowded = watch::Sender::new(());
         let shared = Shared { bus, sources, team, tokens, limits, guarded, crowded };
-        Ok(Self { listener, shared: Arc::new(shared) })
+        let places = Places::new(limits.max_connections);
+        Ok(Self { listener, places, shared: Arc::new(shared) })
     }
 
     /// Serves until `cancel`. Then nobody is let in any more, requests under way are answered with
@@ -115,14 +118,14 @@ impl Server {
                 Some(ended) = connections.join_next() => report(ended),
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, peer)) => {
-                        if self.is_full(&mut connections).await {
+                        let Some(place) = self.place(&mut connections).await else {
                             warn!(%peer, "client refused: the port serves as many as it may");
                             self.refuse(stream);
                             continue;
-                        }
+                        };
                         prepare(&stream, self.shared.limits.write_deadline);
                         let (shared, cancel) = (Arc::clone(&self.shared), cancel.clone());
-                        connections.spawn(reader::serve(stream, shared, cancel));
+                        connections.spawn(reader::serve(stream, place, shared, cancel));
                     }
                     Err(error) => {
                         warn!(%error, "cannot accept a client");
@@ -138,16 +141,17 @@ impl Server {
         }
     }
 
-    /// Tells that there is no place for one more client, nor soon will be.
-    async fn is_full(&self, connections: &mut JoinSet<()>) -> bool {
-        let most = self.shared.limits.max_connections;
-        if connections.len() >= most {
-            self.shared.crowded.send_replace(());
-            if let Ok(Some(ended)) = timeout(REST, connections.join_next()).await {
-                report(ended);
-            }
+    /// Finds a place for one more client; None if there is none, nor soon will be.
+    async fn place(&self, connections: &mut JoinSet<()>) -> Option<Arc<Place>> {
+        let place = self.places.take();
+        if place.is_some() {
+            return place;
         }
-        connections.len() >= most
+        self.shared.crowded.send_replace(());
+        if let Ok(Some(ended)) = timeout(REST, connections.join_next()).await {
+            report(ended);
+        }
+        self.places.take()
     }
 
     fn refuse(&self, stream: TcpStream) {

@@ -47,6 +47,8 @@ pub(super) enum Command {
 const CHUNK: usize = 64 * 1024;
 pub(super) struct Viewer<W> {
     shared: Arc<Shared>,
+    /// The client joins once it has shown a token.
+    guarded: bool,
     outgoing: Outgoing<W>,
     commands: mpsc::Receiver<Command>,
     /// None until the client has joined.
@@ -60,16 +62,21 @@ pub(super) struct Viewer<W> {
 }
 
 impl<W: AsyncWrite + Unpin> Viewer<W> {
-    pub(super) fn new(shared: Arc<Shared>, writer: W, commands: mpsc::Receiver<Command>) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        guarded: bool,
+        writer: W,
+        commands: mpsc::Receiver<Command>,
+    ) -> Self {
         let outgoing = Outgoing::new(writer, shared.limits.write_deadline);
         let (filter, gate) = (Filter::default(), Gate::default());
         let (events, caller, attached) = (None, None, None);
-        Self { shared, outgoing, commands, events, filter, gate, caller, attached }
+        Self { shared, guarded, outgoing, commands, events, filter, gate, caller, attached }
     }
 
     /// Sends until the reading half is gone, then what waits, then the end.
     pub(super) async fn run(mut self) -> io::Result<()> {
-        if !self.shared.guarded {
+        if !self.guarded {
             self.join().await?;
         }
         loop {

@@ -1,6 +1,8 @@
 //! What a client of the port sees and may do.
 
 use std::net::Shutdown;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -253,4 +255,39 @@ fn a_snapshot_can_be_asked_for_again() {
     assert_eq!(stage.read("shop/src/ui/new.ts"), "hello");
     port.send(&json!({"type": "request_snapshot", "session_id": "ghost"}));
     port.expect(&json!({"type": "snapshot", "session_id": "ghost", "nodes": {}}));
+}
+
+/// What another user of the machine reads up to the answer to request 1, having said this.
+fn read_as_another_user(port: u16, said: &str) -> String {
+    let program = "import socket, sys
+connection = socket.create_connection(('127.0.0.1', int(sys.argv[1])), 20)
+connection.sendall(sys.argv[2].encode())
+for line in connection.makefile():
+    print(line, end='')
+    if '\"id\":1' in line: break";
+    let output = Command::new("python3")
+        .args(["-c", program, &port.to_string(), said])
+        .uid(65534)
+        .current_dir("/")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn another_user_of_the_machine_gets_nothing_without_a_token() {
+    if !nix::unistd::geteuid().is_root() {
+        // Nobody else's connections can be made.
+        return;
+    }
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui")]);
+    team.steer_when_ready(&["ui"]);
+    let asking = json!({"type": "rpc", "id": 1, "method": "list_agents"});
+    let refused = read_as_another_user(team.program.port, &format!("{asking}\n"));
+    assert!(refused.contains("401") && refused.lines().count() == 1, "{refused}");
+    let auth = json!({"type": "auth", "token": team.token()});
+    let joined = read_as_another_user(team.program.port, &format!("{auth}\n{asking}\n"));
+    assert!(joined.contains("\"type\":\"snapshot\"") && joined.contains("\"id\":1"), "{joined}");
 }

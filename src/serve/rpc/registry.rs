@@ -73,7 +73,8 @@ enum Mode {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Model {
     model_id: String,
-    name: String,
+    /// As people know it; none if left out.
+    name: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

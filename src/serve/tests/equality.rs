@@ -26,7 +26,7 @@ use crate::routing::{Decider, Decision, ResolveError};
 use crate::serve::filter::Filter;
 use crate::serve::server::Shared;
 use crate::serve::viewer::{Command, Viewer};
-use crate::serve::{BoxFuture, Sources};
+use crate::serve::{BoxFuture, Caller, Sources};
 use crate::session::{Answer, Registry, RegistryError, Request};
 use crate::tracker::{OrchestratorView, Settings, Snapshots, TrackerHandle};
 use crate::watch::GraphState;
@@ -192,8 +192,9 @@ impl Stage {
             crowded: watch::Sender::new(()),
         };
         let (commands, waiting) = mpsc::channel(1_000);
-        tokio::spawn(Viewer::new(Arc::new(shared), near, waiting).run());
+        tokio::spawn(Viewer::new(Arc::new(shared), false, near, waiting).run());
         if wants_updates {
+            commands.send(Command::Known(Caller::Person)).await.unwrap();
             commands.send(Command::Want(Topic::SessionUpdate)).await.unwrap();
         }
         let client = Client { read: BufReader::new(far), sessions: BTreeMap::new() };

@@ -102,7 +102,7 @@ async fn a_line_has_a_longest_length() {
 async fn one_client_too_many_is_told_so() {
     let limits = Limits { max_connections: 2, ..Limits::default() };
     let port = Port::with(Fake::new(64), limits, "127.0.0.1:0").await;
-    let (first, mut second) = (port.join().await, port.join().await);
+    let (first, mut second) = (port.steer().await, port.steer().await);
     let mut third = port.connect().await;
     let refused = third.next().await;
     assert_eq!((&refused["type"], &refused["error"]["code"]), (&json!("rpc_error"), &json!(500)));
@@ -115,6 +115,32 @@ async fn one_client_too_many_is_told_so() {
 }
 
 #[tokio::test]
+async fn who_has_shown_the_least_makes_room_and_a_person_always_gets_in() {
+    let limits = Limits { max_connections: 4, ..Limits::default() };
+    let port = Port::with(Fake::new(64), limits, "127.0.0.1:0").await;
+    let mut person = port.steer().await;
+    let mut agent = port.act("lead").await;
+    let mut idle = Vec::new();
+    for _ in 0..20 {
+        idle.push(port.join().await);
+    }
+    let mut late = port.steer().await;
+    assert_eq!(late.ask("list_agents", json!({})).await["type"], "rpc_result");
+    assert_eq!(agent.ask("list_agents", json!({})).await["type"], "rpc_result");
+    // An agent's come next.
+    let _third = port.steer().await;
+    let _fourth = port.steer().await;
+    idle.push(agent);
+    for mut dropped in idle {
+        let last = dropped.next().await;
+        assert_eq!((&last["type"], &last["error"]["code"]), (&json!("rpc_error"), &json!(500)));
+        dropped.assert_ended().await;
+    }
+    assert_eq!(person.ask("list_agents", json!({})).await["type"], "rpc_result");
+    assert_eq!(port.connect().await.next().await["error"]["code"], 500);
+}
+
+#[tokio::test]
 async fn a_client_that_is_gone_leaves_its_place_though_nothing_happens() {
     let limits = Limits { max_connections: 1, ..Limits::default() };
     let port = Port::with(Fake::new(64), limits, "127.0.0.1:0").await;
@@ -122,7 +148,7 @@ async fn a_client_that_is_gone_leaves_its_place_though_nothing_happens() {
     for _ in 0..5 {
         drop(port.join().await);
     }
-    let mut listener = port.join().await;
+    let mut listener = port.steer().await;
     listener.write.shutdown().await.unwrap();
     // One that is still there stays, and hears a few repetitions.
     let mut other = port.connect().await;

@@ -326,6 +326,14 @@ async fn what_is_wrong_with_a_request_to_the_registry_is_told() {
     }
     assert!(port.fake.registry.lock().unwrap().active().is_none());
     assert_eq!(client.ask("list_sessions", json!({ "agent_id": "ui" })).await["result"], json!([]));
+    // A model needs no name.
+    for model in [json!({ "model_id": "m", "name": null }), json!({ "model_id": "m" })] {
+        let mut params = full.clone();
+        params["model"] = model;
+        let answer = client.ask("create_session", params).await;
+        assert_eq!(answer["result"]["model"], json!({ "model_id": "m", "name": null }));
+    }
+    client.ask("close_session", full.clone()).await;
     // Null stays what it was, like what is left out.
     let nulls = json!({ "agent_id": "ui", "session_id": "s", "mode": "single_agent",
         "model": null, "summary": null, "history": null, "context": null, "providers": null });

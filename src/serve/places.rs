@@ -1,0 +1,97 @@
+//! The places of the port's clients, and who loses one when there are no more: whoever has shown
+//! the least, and of those who was silent longest. A person's client never does.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Caller;
+
+/// What a client has shown of who it is, from the least.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub(super) enum Rank {
+    /// Nothing, over a connection that needs a token.
+    Stranger,
+    /// Nothing yet.
+    Nameless,
+    /// An agent's token.
+    Agent,
+    /// The control token.
+    Person,
+}
+
+impl From<&Caller> for Rank {
+    fn from(caller: &Caller) -> Self {
+        match caller {
+            Caller::Person => Self::Person,
+            Caller::Lead(_) | Caller::Member(_) => Self::Agent,
+        }
+    }
+}
+
+/// One client's place, for as long as it is kept.
+#[derive(Debug)]
+pub(super) struct Place {
+    rank: AtomicU8,
+    /// When a line of it was heard last, in milliseconds since the first place.
+    heard: AtomicU64,
+    begun: Instant,
+    /// Set when another client gets the place.
+    pub(super) lost: CancellationToken,
+}
+
+impl Place {
+    pub(super) fn set_rank(&self, rank: Rank) {
+        self.rank.store(rank as u8, Ordering::Relaxed);
+    }
+
+    /// Notes that a line was heard.
+    pub(super) fn touch(&self) {
+        let millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heard.store(millis, Ordering::Relaxed);
+    }
+
+    fn standing(&self) -> (u8, u64) {
+        (self.rank.load(Ordering::Relaxed), self.heard.load(Ordering::Relaxed))
+    }
+}
+
+/// All places of a port.
+#[derive(Debug)]
+pub(super) struct Places {
+    most: usize,
+    begun: Instant,
+    /// In the order of their coming. Whoever has left still stands here until places are short.
+    taken: Mutex<Vec<Arc<Place>>>,
+}
+
+impl Places {
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, begun: Instant::now(), taken: Mutex::default() }
+    }
+
+    /// Takes a place, if need be another's; None if all are persons'.
+    pub(super) fn take(&self) -> Option<Arc<Place>> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        if taken.len() >= self.most {
+            taken.retain(|place| Arc::strong_count(place) > 1);
+        }
+        if taken.len() >= self.most {
+            let last = taken.iter().enumerate().min_by_key(|(_, place)| place.standing());
+            let (at, _) = last.filter(|(_, place)| place.standing().0 < Rank::Person as u8)?;
+            taken.remove(at).lost.cancel();
+        }
+        let place = Arc::new(Place {
+            rank: AtomicU8::new(Rank::Nameless as u8),
+            heard: AtomicU64::default(),
+            begun: self.begun,
+            lost: CancellationToken::new(),
+        });
+        place.touch();
+        taken.push(Arc::clone(&place));
+        Some(place)
+    }
+}

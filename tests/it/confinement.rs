@@ -14,7 +14,6 @@ mod victim;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::process::Command;
 
 use serde_json::json;
 
@@ -96,7 +95,7 @@ fn tools(stage: &Stage) {
         ("say", &["say.c"]),
         ("say.so", &["say.c", "-shared", "-fPIC", "-DLIBRARY"]),
     ] {
-        let mut cc = Command::new("cc");
+        let mut cc = crate::harness::program("cc");
         let rounds = std::env::var("EISEN_ROUNDS").map(|rounds| format!("-DROUNDS={rounds}"));
         let cc = cc.args(["-O1", "-o", program]).args(rounds).args(args).current_dir(&tools);
         let done = run(cc);

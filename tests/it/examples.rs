@@ -1,15 +1,15 @@
 //! The programs in `examples/` do what they say.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use crate::harness::{Program, Stage, agent, run};
+use crate::harness::{Program, Stage, agent, program, run};
 
 #[test]
 fn the_subscriber_allows_what_it_was_told_to() {
-    if Command::new("python3").arg("--version").output().is_err() {
+    if program("python3").arg("--version").output().is_err() {
         println!("skipped: there is no python3");
         return;
     }
@@ -17,7 +17,7 @@ fn the_subscriber_allows_what_it_was_told_to() {
     let team =
         stage.team("[orchestrator]\non_block = \"hold\"", vec![agent("ui").zone("src/ui/**")]);
     let mut port = team.steer_when_ready(&["ui"]);
-    let mut subscriber = Command::new("python3")
+    let mut subscriber = program("python3")
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/subscriber.py"))
         .args(["--port", &team.program.port.to_string()])
         .args(["--resolve", "--allow", "src/{api,db}/**"])

@@ -1,11 +1,10 @@
 //! The code graph, while a team is up.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Port, Stage, Team, agent, has};
+use crate::harness::{Port, Stage, Team, agent, has, program};
 
 /// The graph as a client knows it, kept by what it is told.
 struct Graph {
@@ -116,7 +115,7 @@ fn what_changes_on_the_disk_changes_in_the_graph() {
 fn a_checkout_of_a_thousand_files_is_one_delta() {
     let stage = Stage::new();
     let git = |args: &[&str]| {
-        let mut git = Command::new("git");
+        let mut git = program("git");
         git.current_dir(stage.path("shop")).args(["-c", "user.name=a", "-c", "user.email=a@b"]);
         let done = git.args(args).env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap();
         assert!(done.status.success(), "{done:?}");

@@ -1,9 +1,8 @@
 //! `docs/plugins.md` works as it stands: what it shows is built, tested and checked.
 
 use std::path::Path;
-use std::process::Command;
 
-use crate::harness::{Stage, run};
+use crate::harness::{EISEN_CORE, Stage, program, run};
 
 const GUIDE: &str = include_str!("../../docs/plugins.md");
 
@@ -22,7 +21,7 @@ fn the_plugin_in_rust_is_built_as_shown() {
     stage.file("words/Cargo.toml", &manifest);
     stage.file("words/src/lib.rs", block("rust", 0));
     let cargo = |command: &str| {
-        let mut cargo = Command::new(env!("CARGO"));
+        let mut cargo = crate::harness::cargo();
         cargo.args([command, "--offline", "--quiet"]).current_dir(stage.path("words"));
         let done = run(cargo.env("CARGO_TARGET_DIR", stage.path("words/target")));
         assert_eq!(done.code, 0, "{}", done.stderr);
@@ -32,7 +31,7 @@ fn the_plugin_in_rust_is_built_as_shown() {
     cargo("build");
     let library = format!("libwords{}", std::env::consts::DLL_SUFFIX);
     let library = stage.path("words/target/debug").join(library);
-    let mut check = Command::new(env!("CARGO_BIN_EXE_eisen-core"));
+    let mut check = program(EISEN_CORE);
     let done = run(check.args(["plugin", "check"]).arg(library));
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert!(done.stdout.starts_with("words 0.1.0\n"), "{}", done.stdout);
@@ -46,13 +45,13 @@ fn the_plugin_in_c_is_built_as_shown() {
     for name in ["Makefile", "plain.c"] {
         std::fs::copy(examples.join(name), stage.path(name)).unwrap();
     }
-    let mut make = Command::new("make");
+    let mut make = program("make");
     let done = run(make
         .current_dir(stage.path(""))
         .arg(format!("HEADER={}", header.display()))
         .env("CFLAGS", "-Wall -Wextra -Werror -pedantic"));
     assert_eq!(done.code, 0, "{}", done.stderr);
-    let mut check = Command::new(env!("CARGO_BIN_EXE_eisen-core"));
+    let mut check = program(EISEN_CORE);
     let done = run(check.args(["plugin", "check"]).arg(stage.path("libplain.so")));
     assert_eq!(done.stdout.trim_end(), block("text", 1).trim_end());
 }
@@ -63,7 +62,7 @@ fn the_function_in_c_is_one() {
     let source = format!("#include <eisen_plugin.h>\n{}", block("c", 0));
     stage.file("words.c", &format!("{source}\nvoid *use(void) {{ return (void *)observe; }}\n"));
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("plugins/sdk/include");
-    let compiled = run(Command::new("cc")
+    let compiled = run(program("cc")
         .args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-I"])
         .arg(header)
         .args(["-o", "libwords.so", "words.c"])

@@ -5,6 +5,7 @@
 mod editor;
 mod held;
 mod peer;
+mod program;
 mod puppet;
 mod running;
 mod schema;
@@ -15,6 +16,7 @@ use std::time::Duration;
 pub(crate) use editor::Editor;
 pub(crate) use held::Held;
 pub(crate) use peer::{Lines, Peer, Port, has};
+pub(crate) use program::{cargo, program};
 pub(crate) use puppet::Puppet;
 pub(crate) use running::{Ended, Program, Team, run};
 pub(crate) use schema::assert_server_line;

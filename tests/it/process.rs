@@ -65,7 +65,7 @@ async fn output(command: &Command) -> String {
 fn write(path: &Path, text: &str, mode: &str) -> String {
     let path = path.to_str().unwrap();
     let script = "printf %s \"$2\" >\"$1\" && chmod \"$3\" \"$1\"";
-    let mut writer = std::process::Command::new("sh");
+    let mut writer = crate::harness::program("sh");
     assert!(writer.args(["-c", script, "sh", path, text, mode]).status().unwrap().success());
     path.to_owned()
 }

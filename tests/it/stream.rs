@@ -2,11 +2,10 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::harness::{EISEN_CORE, PATIENCE, Port, Stage, Team, agent};
+use crate::harness::{EISEN_CORE, PATIENCE, Port, Stage, Team, agent, program};
 
 fn two_agents(stage: &Stage) -> Team {
     stage.team("", vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")])
@@ -121,7 +120,7 @@ fn a_thousand_clients_are_served_and_agents_keep_their_own_limit() {
     let count = usize::try_from(limit.saturating_sub(400)).unwrap().min(1_000);
     let stage = Stage::new();
     stage.configure("", vec![agent("ui")]);
-    let mut command = Command::new("sh");
+    let mut command = program("sh");
     let up = stage.eisen_core(&["up", "-c", "eisen.toml"]);
     command.args(["-c", "ulimit -Sn 200; exec \"$0\" \"$@\"", EISEN_CORE]).args(up.get_args());
     command.current_dir(stage.path(""));

@@ -72,7 +72,7 @@ fn completions_and_man_pages_need_no_team() {
         (&["blocked", "--status", "pe"], "pending\n"),
         (&["resolve", "b1", "al"], "allow\n"),
     ] {
-        let mut bash = std::process::Command::new("bash");
+        let mut bash = crate::harness::program("bash");
         bash.args(["--norc", "-c", ask, EISEN_CORE, "eisen-core"]);
         assert_ended(&crate::harness::run(bash.args(words)), 0, follow, "");
     }

@@ -1,11 +1,9 @@
 //! A normal day inside a zone that the kernel enforces.
 
-use std::process::Command;
-
 use serde_json::json;
 
 use super::user::{User, find};
-use crate::harness::{Program, Puppet, Stage, Team, run};
+use crate::harness::{Program, Puppet, Stage, Team, program, run};
 
 const LIFE: &str = include_str!("life/life.sh");
 
@@ -170,7 +168,7 @@ fn has(stage: &Stage, user: User, program: &str) -> bool {
 fn repository(stage: &Stage) {
     let shop = stage.path("shop");
     let git = |args: &[&str]| {
-        let mut command = Command::new("git");
+        let mut command = program("git");
         command.args(args).current_dir(&shop).env("HOME", stage.path("user"));
         let done = run(&mut command);
         assert_eq!(done.code, 0, "{}", done.stderr);

@@ -2,7 +2,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -11,7 +10,7 @@ use serde_json::Value;
 use super::table::{ESCAPES, Need, Shows};
 use super::user::{User, find};
 use super::victim::Victim;
-use crate::harness::{Lines, Stage, run};
+use crate::harness::{self, Lines, Stage, run};
 
 /// The folders that each escape has of its own, by the name it knows them by.
 const FOLDERS: [(&str, &str); 6] = [
@@ -109,7 +108,7 @@ impl<'a> Scene<'a> {
         std::fs::copy(find("cat").unwrap(), &program).unwrap();
         std::fs::write(&file, &trial.secret).unwrap();
         for (mode, path) in [("4755", &program), ("600", &file)] {
-            run(Command::new("chmod").arg(mode).arg(path));
+            run(harness::program("chmod").arg(mode).arg(path));
         }
     }
 

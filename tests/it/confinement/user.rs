@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::harness::{EISEN_CORE, Stage, run};
+use crate::harness::{self, EISEN_CORE, Stage, run};
 
 /// Who runs a team.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,9 +25,9 @@ impl User {
     /// A command that runs as this user, on a stage.
     pub(super) fn command(self, stage: &Stage, program: &str) -> Command {
         let mut command = match self {
-            Self::Own => Command::new(program),
+            Self::Own => harness::program(program),
             Self::Nobody => {
-                let mut command = Command::new("setpriv");
+                let mut command = harness::program("setpriv");
                 command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", program]);
                 command
             }
@@ -59,7 +59,7 @@ impl User {
     pub(super) fn own(self, path: &Path) {
         if self == Self::Nobody {
             let owner = format!("{NOBODY}:{NOBODY}");
-            let done = run(Command::new("chown").args(["-R", &owner]).arg(path));
+            let done = run(harness::program("chown").args(["-R", &owner]).arg(path));
             assert_eq!(done.code, 0, "{}", done.stderr);
         }
     }

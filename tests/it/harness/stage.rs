@@ -5,6 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::program::program;
 use super::running::{Ended, Program, Team, run};
 use super::{EISEN_CORE, Editor, Puppet};
 
@@ -145,18 +146,13 @@ impl Stage {
 
     /// The program, run in the stage's folder.
     pub(crate) fn eisen_core(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(EISEN_CORE);
+        let mut command = program(EISEN_CORE);
         command.args(args).current_dir(self.path("")).env("EISEN_DIR", self.path("home"));
         // What a run leaves that is killed goes with the stage.
         let temporary = self.path("tmp");
         std::fs::create_dir_all(&temporary).unwrap();
         command.env("TMPDIR", temporary).env("XDG_CACHE_HOME", self.path("cache"));
-        for name in
-            ["EISEN_TEAM", "EISEN_PORT", "EISEN_ADDRESS", "EISEN_TOKEN", "EISEN_DEPTH", "EISEN_LOG"]
-        {
-            command.env_remove(name);
-        }
-        command.env_remove("RUST_LOG");
+        command.env("HOME", self.path("user"));
         command
     }
 

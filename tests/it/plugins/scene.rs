@@ -1,8 +1,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::harness::{Program, Stage, Team, run};
+use crate::harness::{Program, Stage, Team, program, run};
 
 /// Says what it is told to (`do LINE;LINE`), and how it was answered.
 pub(super) const AGENT: &str = r#"
@@ -24,7 +23,7 @@ pub(super) fn compile(stage: &Stage, source: &str, to: &str, flags: &[&str]) -> 
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let library = stage.path(to);
     std::fs::create_dir_all(library.parent().unwrap()).unwrap();
-    let compiled = run(Command::new("cc")
+    let compiled = run(program("cc")
         .args(["-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror"])
         .args(["-fPIC", "-shared", "-I"])
         .arg(root.join("plugins/sdk/include"))

@@ -1,12 +1,11 @@
 //! Plugins that ship, with agents that play what Claude and Codex say.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::json;
 
 use super::scene::configure_with;
-use crate::harness::{EISEN_CORE, Port, Stage, run};
+use crate::harness::{EISEN_CORE, Port, Stage, cargo, run};
 
 /// Tries tools, each once the hook has answered for the one before.
 const CLAUDE: &str = r#"
@@ -40,7 +39,7 @@ done
 /// Builds a plugin, which no test of this package depends on, and puts a copy on the stage.
 fn library(stage: &Stage, name: &str) -> PathBuf {
     let target = Path::new(EISEN_CORE).ancestors().nth(2).unwrap();
-    let built = run(Command::new(env!("CARGO"))
+    let built = run(cargo()
         .args(["build", "--locked", "-p", &format!("eisen-plugin-{name}"), "--target-dir"])
         .arg(target)
         .current_dir(env!("CARGO_MANIFEST_DIR")));

@@ -209,7 +209,7 @@ async fn an_ordinary_user_is_confined_too() {
     let program = copy.path().join("tests");
     std::fs::copy(own, &program).unwrap();
     let name = "process::confined::what_is_outside_cannot_be_written_nor_read_by_anyone_it_starts";
-    let mut again = std::process::Command::new("setpriv");
+    let mut again = crate::harness::program("setpriv");
     again.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
     again.arg(&program).args(["--exact", name, "--test-threads", "1"]);
     again.env("TMPDIR", "/tmp");

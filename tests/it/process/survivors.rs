@@ -150,7 +150,7 @@ const HELD: &str = "HELD";
 
 /// This test again, in a process of its own that may be killed, and adopt others.
 fn supervisor(role: &str, held: &Held) -> Child {
-    std::process::Command::new(std::env::current_exe().unwrap())
+    crate::harness::program(std::env::current_exe().unwrap())
         .args(["process::survivors::as_a_supervisor_of_its_own", "--exact", "--nocapture"])
         .env(ROLE, role)
         .env(HELD, held.path())

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Peer, Puppet, Stage};
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/corpus");
+const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recordings");
 
 /// Where the recordings have a file that is in no workspace.
 const OUTSIDE: &str = "/outside";
@@ -51,10 +51,7 @@ struct Played {
 }
 
 fn recordings() -> Vec<Recording> {
-    let Ok(folder) = std::fs::read_dir(CORPUS) else {
-        println!("skipped: there is no corpus at {CORPUS}");
-        return Vec::new();
-    };
+    let folder = std::fs::read_dir(CORPUS).unwrap();
     let mut paths: Vec<PathBuf> = folder.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "ndjson"));
     paths.sort();
@@ -230,42 +227,40 @@ fn a_zone_takes_out_what_is_outside_of_it_and_nothing_else() {
         }
         assert_eq!((answers.len(), denied.next()), (0, None), "{}", recording.name);
     }
-    if !recordings.is_empty() {
-        expect![[r#"
-            acpx-opencode: session/request_permission, read core/auth.rs: rejected
-            acpx-opencode: session/request_permission, write /outside/secret.txt: rejected
-            acpx-opencode: session/request_permission, write core/injected.py: rejected
-            acpx-opencode: fs/write_text_file, write core/injected.py: refused
-            claude-code-acp: session/request_permission, read core/auth.rs: rejected
-            claude-code-acp: terminal/create, read core/auth.rs: refused
-            claude-code-acp: fs/read_text_file, read core/auth.rs: refused
-            claude-code-acp: fs/read_text_file, read /outside/secret.txt: refused
-            claude-code-acp: session/request_permission, write core/injected.py: rejected
-            claude-code-acp: fs/write_text_file, write core/injected.py: refused
-            claude-code-acp: fs/read_text_file, read core/db.py: refused
-            codex-acp: session/request_permission, write core/injected.py: rejected
-            copilot: session/request_permission, read core/auth.rs: rejected
-            copilot: session/request_permission, write core/injected.py: rejected
-            gemini-nofs: session/request_permission, write core/injected.py: rejected
-            gemini: fs/read_text_file, read core/injected.py: refused
-            gemini: fs/read_text_file, read core/injected.py: refused
-            kimi130: session/request_permission, read core/auth.rs: rejected
-            kimi130: terminal/create, read core/auth.rs: refused
-            kimi130: fs/read_text_file, read core/auth.rs: refused
-            kimi130: fs/read_text_file, read /outside/secret.txt: refused
-            kimi130: session/request_permission, write core/injected.py: rejected
-            kimi130: fs/write_text_file, write core/injected.py: refused
-            kimi130: fs/read_text_file, read core/db.py: refused
-            opencode-errfs: session/request_permission, read core/auth.rs: rejected
-            opencode-errfs: session/request_permission, write /outside/secret.txt: rejected
-            opencode-errfs: session/request_permission, write core/injected.py: rejected
-            opencode-errfs: fs/write_text_file, write core/injected.py: refused
-            opencode: session/request_permission, read core/auth.rs: rejected
-            opencode: session/request_permission, write /outside/secret.txt: rejected
-            opencode: session/request_permission, write core/injected.py: rejected
-            opencode: fs/write_text_file, write core/injected.py: refused
-            vibe: session/request_permission, read /outside/secret.txt: rejected
-        "#]]
-        .assert_eq(&taken_out);
-    }
+    expect![[r#"
+        acpx-opencode: session/request_permission, read core/auth.rs: rejected
+        acpx-opencode: session/request_permission, write /outside/secret.txt: rejected
+        acpx-opencode: session/request_permission, write core/injected.py: rejected
+        acpx-opencode: fs/write_text_file, write core/injected.py: refused
+        claude-code-acp: session/request_permission, read core/auth.rs: rejected
+        claude-code-acp: terminal/create, read core/auth.rs: refused
+        claude-code-acp: fs/read_text_file, read core/auth.rs: refused
+        claude-code-acp: fs/read_text_file, read /outside/secret.txt: refused
+        claude-code-acp: session/request_permission, write core/injected.py: rejected
+        claude-code-acp: fs/write_text_file, write core/injected.py: refused
+        claude-code-acp: fs/read_text_file, read core/db.py: refused
+        codex-acp: session/request_permission, write core/injected.py: rejected
+        copilot: session/request_permission, read core/auth.rs: rejected
+        copilot: session/request_permission, write core/injected.py: rejected
+        gemini-nofs: session/request_permission, write core/injected.py: rejected
+        gemini: fs/read_text_file, read core/injected.py: refused
+        gemini: fs/read_text_file, read core/injected.py: refused
+        kimi130: session/request_permission, read core/auth.rs: rejected
+        kimi130: terminal/create, read core/auth.rs: refused
+        kimi130: fs/read_text_file, read core/auth.rs: refused
+        kimi130: fs/read_text_file, read /outside/secret.txt: refused
+        kimi130: session/request_permission, write core/injected.py: rejected
+        kimi130: fs/write_text_file, write core/injected.py: refused
+        kimi130: fs/read_text_file, read core/db.py: refused
+        opencode-errfs: session/request_permission, read core/auth.rs: rejected
+        opencode-errfs: session/request_permission, write /outside/secret.txt: rejected
+        opencode-errfs: session/request_permission, write core/injected.py: rejected
+        opencode-errfs: fs/write_text_file, write core/injected.py: refused
+        opencode: session/request_permission, read core/auth.rs: rejected
+        opencode: session/request_permission, write /outside/secret.txt: rejected
+        opencode: session/request_permission, write core/injected.py: rejected
+        opencode: fs/write_text_file, write core/injected.py: refused
+        vibe: session/request_permission, read /outside/secret.txt: rejected
+    "#]]
+    .assert_eq(&taken_out);
 }

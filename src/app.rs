@@ -10,6 +10,7 @@ mod leftovers;
 mod limiting;
 mod members;
 mod observe;
+mod outlet;
 mod plugins;
 mod recorder;
 mod scratch;
@@ -27,6 +28,7 @@ pub use environment::{DepthError, cache_folder, eisen_dir};
 pub use kernel::kernel;
 pub use limiting::how_limits_are_held;
 pub use observe::{ObserveOptions, ObservePlugin, observe};
+pub use outlet::{Outlet, stderr};
 pub use plugins::{check_plugin, describe_plugin};
 pub use up::{UpOptions, load, read, up};
 
@@ -102,7 +104,7 @@ fn limits(port: config::Port) -> serve::Limits {
 /// Says on standard error which port was bound, in one write: clients parse exactly this line.
 fn announce_port(port: u16) {
     use std::io::Write;
-    let _ = std::io::stderr().write_all(format!("eisen-core tcp port: {port}\n").as_bytes());
+    let _ = outlet::stderr().clone().write_all(format!("eisen-core tcp port: {port}\n").as_bytes());
 }
 
 /// How long the kernel may take to end what was killed.

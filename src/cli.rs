@@ -24,6 +24,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
@@ -157,6 +158,10 @@ enum OnViolation {
     Stop,
 }
 
+/// How long what was logged and said at the end may take to be written: standard error may be a pipe
+/// that nobody reads.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Runs the command line; returns the exit code.
 pub fn main() -> ExitCode {
     let parsed = Cli::from_arg_matches(&command().get_matches());
@@ -166,11 +171,17 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) if failure.error().is::<output::Closed>() => 0,
         Err(failure) => {
-            let mut stderr = anstream::stderr().lock();
-            let _ = writeln!(stderr, "{}", Complaint(failure.error()));
+            let colored = format!("{}\n", Complaint(failure.error()));
+            let text = if has_colors() {
+                colored
+            } else {
+                anstream::adapter::strip_str(&colored).to_string()
+            };
+            let _ = app::stderr().clone().write_all(text.as_bytes());
             failure.exit_code()
         }
     };
+    app::stderr().flush_within(LAST_WORDS);
     // Not by returning: a thread that still reads standard input would keep the process alive.
     std::process::exit(i32::from(code))
 }
@@ -286,15 +297,18 @@ fn log_to_stderr() {
         Ok(filter) => (filter, None),
         Err(error) => (EnvFilter::new(WARNINGS), Some((filter, error))),
     };
-    let colors = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(colors)
+        .with_writer(|| app::stderr().clone())
+        .with_ansi(has_colors())
         .init();
     if let Some((filter, error)) = wrong {
         tracing::warn!(filter, %error, "no such log filter: showing warnings");
     }
+}
+
+fn has_colors() -> bool {
+    anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
 }
 
 /// An error and what led to it, for a person; coloured, which a stream that is no terminal strips.

@@ -1,9 +1,13 @@
 //! The end of a team, orderly or not: nothing and nobody stays behind.
 
-use nix::sys::signal::Signal;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 
-use crate::harness::{EISEN_CORE, Held, Program, Stage, agent};
+use crate::harness::{EISEN_CORE, Held, Port, Program, Stage, agent};
 
 /// What makes an agent outlast every polite request.
 const DEAF: &str = "{ ignore_eof = true }, { ignore_term = true }";
@@ -217,4 +221,34 @@ fn who_interrupts_twice_does_not_wait() {
     team.program.signal(Signal::SIGINT);
     assert_eq!(team.program.wait().code, 0);
     held.end();
+}
+
+/// What is logged goes to a pipe that is full, since nobody reads it.
+#[test]
+fn a_team_whose_stderr_nobody_reads_goes_on_and_ends() {
+    let stage = Stage::new();
+    let names = ["a", "b", "c", "d"];
+    // More than any pipe takes.
+    let noise = format!("yes {} | head -c 3000000 >&2;", "x".repeat(100));
+    stage.configure("", names.map(|name| agent(name).behind(&noise)).into());
+    let mut up = stage.eisen_core(&["up", "-c", "eisen.toml"]);
+    up.env("EISEN_LOG", "debug").stdin(Stdio::null());
+    let mut child = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("eisen-core tcp port: ") {
+        line.clear();
+        assert_ne!(stderr.read_line(&mut line).unwrap(), 0);
+    }
+    let mut port = Port::connect(line.trim_end().rsplit(' ').next().unwrap().parse().unwrap());
+    for name in names {
+        port.agent_is(name, "ready");
+    }
+    port.auth(stage.run_file("shop").unwrap()["token"].as_str().unwrap());
+    assert_eq!(port.prompt("a", "hello"), "hello");
+    assert_eq!(stage.run(&["ps"]).code, 0);
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
+    port.until_end();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    drop(stderr);
 }

@@ -1,0 +1,161 @@
+//! Standard error, which may be a pipe that nobody reads or a terminal that is paused: whoever logs
+//! never waits for it.
+//!
+//! A thread writes what is queued. What comes while the queue is full is dropped and counted, and
+//! the count is written once there is room again.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Bytes that wait to be written, beside as many that are being written.
+const MOST_WAITING: usize = 1 << 20;
+
+/// Cheap to clone; each call of [`Write::write`] takes a whole record, or drops it.
+#[derive(Clone)]
+pub struct Outlet(Arc<Shared>);
+
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: Vec<u8>,
+    /// Records that were dropped since the last that was not.
+    dropped: u64,
+    /// The thread has taken bytes that it has not written yet.
+    is_writing: bool,
+}
+
+/// The outlet to this process's standard error.
+pub fn stderr() -> &'static Outlet {
+    static STDERR: OnceLock<Outlet> = OnceLock::new();
+    STDERR.get_or_init(|| Outlet::to(io::stderr()))
+}
+
+impl Outlet {
+    /// Begins the thread that writes to a stream, until this process ends.
+    fn to(stream: impl Write + Send + 'static) -> Self {
+        let shared = Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new() });
+        let outlet = Self(Arc::clone(&shared));
+        // Without a thread nothing is logged, and everything else goes on.
+        let _ =
+            std::thread::Builder::new().name("stderr".to_owned()).spawn(move || shared.run(stream));
+        outlet
+    }
+
+    fn push(&self, record: &[u8]) {
+        let mut queue = self.0.lock();
+        if queue.waiting.len() + record.len() > MOST_WAITING {
+            queue.dropped += 1;
+        } else {
+            queue.waiting.extend_from_slice(record);
+        }
+        self.0.changed.notify_all();
+    }
+
+    /// Waits until all is written, but no longer than this.
+    pub fn flush_within(&self, patience: Duration) {
+        let is_busy = |queue: &mut Queue| queue.is_writing || queue.has_work();
+        let _ = self.0.changed.wait_timeout_while(self.0.lock(), patience, is_busy);
+    }
+}
+
+impl Queue {
+    fn has_work(&self) -> bool {
+        !self.waiting.is_empty() || self.dropped > 0
+    }
+
+    /// What is to be written next. What was dropped came after what waits.
+    fn take(&mut self) -> Vec<u8> {
+        let mut next = std::mem::take(&mut self.waiting);
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped > 0 {
+            let lines = if dropped == 1 { "line was" } else { "lines were" };
+            let _ = writeln!(next, "… {dropped} {lines} dropped: standard error was not read");
+        }
+        next
+    }
+}
+
+impl Shared {
+    fn run(&self, mut stream: impl Write) {
+        loop {
+            let mut queue = self.lock();
+            queue.is_writing = false;
+            self.changed.notify_all();
+            let wait = |queue: &mut Queue| !queue.has_work();
+            let waited = self.changed.wait_while(queue, wait);
+            let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
+            queue.is_writing = true;
+            let next = queue.take();
+            drop(queue);
+            // A stream that is closed takes nothing; that is nobody's error here.
+            let _ = stream.write_all(&next).and_then(|()| stream.flush());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        // Bytes are whole records whatever panicked beside them.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Outlet {
+    fn write(&mut self, record: &[u8]) -> io::Result<usize> {
+        self.push(record);
+        Ok(record.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::{Read, pipe};
+
+    use super::*;
+
+    #[test]
+    fn who_writes_never_waits_and_what_was_dropped_is_counted() {
+        let (mut reader, stream) = pipe().unwrap();
+        let mut outlet = Outlet::to(stream);
+        let record = format!("{}\n", "x".repeat(1023));
+        let records = 4 * MOST_WAITING / record.len();
+        for _ in 0..records {
+            outlet.write_all(record.as_bytes()).unwrap();
+        }
+        let (mut text, mut written, mut dropped) = (String::new(), 0, 0);
+        while written + dropped < records {
+            let mut chunk = [0; 4096];
+            let read = reader.read(&mut chunk).unwrap();
+            text.push_str(&String::from_utf8_lossy(&chunk[..read]));
+            while let Some((line, rest)) = text.split_once('\n') {
+                if let Some(count) =
+                    line.strip_suffix(" lines were dropped: standard error was not read")
+                {
+                    dropped += count
+                        .trim_start_matches(|c: char| !c.is_ascii_digit())
+                        .parse::<usize>()
+                        .unwrap();
+                } else {
+                    written += 1;
+                    assert_eq!(line.len(), 1023);
+                }
+                text = rest.to_owned();
+            }
+        }
+        assert!(dropped > 0 && written >= MOST_WAITING / record.len(), "{written} {dropped}");
+        // Afterwards all goes on.
+        outlet.write_all(b"more\n").unwrap();
+        let mut more = [0; 5];
+        reader.read_exact(&mut more).unwrap();
+        assert_eq!(&more, b"more\n");
+        outlet.flush_within(Duration::from_mins(1));
+    }
+}

@@ -12,6 +12,7 @@ mod lines;
 mod map;
 mod overlap;
 mod path;
+mod repeats;
 mod shown;
 
 pub use access::{Action, BlockedAccess, BlockedStatus, Via};
@@ -26,6 +27,7 @@ pub use lines::Lines;
 pub use map::{Cost, FileNode, Origin, SessionMode, Usage};
 pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, wire_path, wire_real, within};
+pub use repeats::Repeats;
 pub use shown::{deceives, one_line, quoted};
 
 /// Milliseconds since the Unix epoch.

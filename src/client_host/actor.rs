@@ -21,7 +21,7 @@ use super::terminals::{Launch, Terminals};
 use super::transport::{Lines, MAX_LINE, Outbox};
 use super::turns::{message_chunk, stop_reason};
 use super::{Cancelled, Content, HostError, PromptOutcome, Said, SessionLoad, Shared, Urgency};
-use crate::model::SessionId;
+use crate::model::{Repeats, SessionId};
 use crate::proxy::Permits;
 
 /// How long an agent that closed its input is still listened to: long enough for what it said
@@ -94,6 +94,8 @@ pub(super) struct Host<R, W> {
     pub(super) requests: Requests,
     pub(super) guests: Guests,
     pub(super) terminals: Terminals,
+    /// What the agent sent that cannot be used.
+    oddities: Repeats,
 }
 
 impl<R, W> Host<R, W>
@@ -124,6 +126,7 @@ where
             requests: Requests::new(),
             guests,
             terminals,
+            oddities: Repeats::default(),
         }
     }
 
@@ -172,8 +175,10 @@ where
             Ok(Incoming::Notification { method, params }) => self.on_notification(&method, params),
             Ok(Incoming::Response { id, outcome }) => self.on_response(id, outcome),
             Err(why) => {
-                let start = String::from_utf8_lossy(&line[..line.len().min(120)]);
-                tracing::warn!(%why, ?start, "ignored a line of the agent");
+                if let Some(count) = self.oddities.count(why.cause()) {
+                    let start = String::from_utf8_lossy(&line[..line.len().min(120)]);
+                    tracing::warn!(%why, ?start, count, "ignored a line of the agent");
+                }
             }
         }
     }
@@ -204,7 +209,12 @@ where
     fn on_response(&mut self, id: &RawValue, outcome: Outcome<'_>) {
         let pending = rpc::number(id).and_then(|id| self.pending.remove(&id));
         match pending {
-            None => tracing::warn!(%id, "the agent answered what was not asked"),
+            None => {
+                if let Some(count) = self.oddities.count("an answer") {
+                    let id: String = id.get().chars().take(120).collect();
+                    tracing::warn!(id, count, "the agent answered what was not asked");
+                }
+            }
             Some(Pending::Call { method, reply }) => {
                 let result = outcome.map(|result| result.unwrap_or(RawValue::NULL).to_owned());
                 if let ("initialize", Ok(result)) = (method, &result) {

@@ -75,18 +75,39 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawV
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Reads a line; says why it can't.
-pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, String> {
-    if line.trim_ascii_start().first() == Some(&b'[') {
-        return Err("a batch, which the protocol does not have".to_owned());
+/// Why a line is no message.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoMessage {
+    #[error("a batch, which the protocol does not have")]
+    Batch,
+    #[error("neither a method nor an id")]
+    Nothing,
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+impl NoMessage {
+    /// The same for all lines that are wrong in the same way.
+    pub(super) fn cause(&self) -> &'static str {
+        match self {
+            Self::Batch => "a batch",
+            Self::Nothing => "no method and no id",
+            Self::Json(_) => "no JSON",
+        }
     }
-    let Envelope { id, method, params, result, error } =
-        serde_json::from_slice(line).map_err(|error| error.to_string())?;
+}
+
+/// Reads a line.
+pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, NoMessage> {
+    if line.trim_ascii_start().first() == Some(&b'[') {
+        return Err(NoMessage::Batch);
+    }
+    let Envelope { id, method, params, result, error } = serde_json::from_slice(line)?;
     match (method, id) {
         (Some(method), Some(id)) => Ok(Incoming::Request { id, method, params }),
         (Some(method), None) => Ok(Incoming::Notification { method, params }),
         (None, Some(id)) => Ok(Incoming::Response { id, outcome: error.map_or(Ok(result), Err) }),
-        (None, None) => Err("neither a method nor an id".to_owned()),
+        (None, None) => Err(NoMessage::Nothing),
     }
 }
 

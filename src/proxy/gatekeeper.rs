@@ -60,6 +60,8 @@ pub(super) enum Verdict {
     /// Parsers could read it differently; the agent is told so.
     Drop {
         why: &'static str,
+        /// Its beginning.
+        line: Bytes,
         replies: Vec<Bytes>,
     },
     Refuse(Ask, Refusal),

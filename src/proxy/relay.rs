@@ -21,7 +21,7 @@ use super::outlet::Outlet;
 use super::{Proxy, ProxyError, Streams, Waits};
 use crate::extract::{Gate, Refusal};
 use crate::line::{Direction, content, lines};
-use crate::model::{Activity, ActivityKind, SessionId, SessionKey};
+use crate::model::{Activity, ActivityKind, Repeats, SessionId, SessionKey};
 use crate::routing::Settlement;
 
 /// Bytes of replies that may wait for an agent that does not read; past that the relay breaks off.
@@ -59,6 +59,7 @@ where
         turns: Turns::default(),
         waits: None,
         told: Vec::new(),
+        dropped: Repeats::default(),
         news: Vec::new(),
     };
     (RelayHandle { mailbox }, relay.run(streams.from_agent, streams.from_client, messages, ended))
@@ -79,6 +80,7 @@ struct Relay<AW, CW> {
     waits: Option<Waits>,
     /// Reused between lines.
     told: Vec<Activity>,
+    dropped: Repeats,
     /// What the tracker is to hear once all lines that came together are read.
     news: Vec<Activity>,
 }
@@ -257,7 +259,10 @@ where
         let mut passes = |asked| {
             let verdict = match (asked, &gate) {
                 (Gate::Pass, _) => return true,
-                (Gate::Ambiguous { why, replies }, _) => Verdict::Drop { why, replies },
+                (Gate::Ambiguous { why, replies }, _) => {
+                    let line = whole();
+                    Verdict::Drop { why, line: line.slice(..line.len().min(120)), replies }
+                }
                 (Gate::Ask(ask), None) => Verdict::Refuse(ask, Refusal::Cancelled),
                 (Gate::Ask(ask), Some(gatekeeping)) => {
                     let refused = turns.is_cut(&ask).then(|| ask.clone());
@@ -310,8 +315,11 @@ where
                 self.to_client.push(line.clone());
                 self.observe(Direction::ToClient, &line);
             }
-            Verdict::Drop { why, replies } => {
-                tracing::warn!(agent = %self.proxy.agent, why, "dropped a line");
+            Verdict::Drop { why, line, replies } => {
+                if let Some(count) = self.dropped.count(why) {
+                    let (agent, start) = (&self.proxy.agent, String::from_utf8_lossy(&line));
+                    tracing::warn!(%agent, why, ?start, count, "dropped a line");
+                }
                 for reply in replies {
                     self.to_agent.push(reply);
                 }

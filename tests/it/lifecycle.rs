@@ -222,3 +222,19 @@ fn only_so_many_run_at_once() {
     port.call("stop_agent", &json!({"agent_id": "one"})).unwrap();
     port.agent_is("two", "ready");
 }
+
+#[test]
+fn lines_that_are_no_json_are_logged_a_few_times_with_their_beginning_and_how_many_there_were() {
+    for zone in [None, Some("src/**")] {
+        let stage = Stage::new();
+        let noisy = agent("ui").behind("yes no-json | head -n 100000;");
+        let noisy = if let Some(zone) = zone { noisy.zone(zone) } else { noisy };
+        let team = stage.team("", vec![noisy]);
+        let mut port = team.steer_when_ready(&["ui"]);
+        assert_eq!(port.prompt("ui", "hello"), "hello");
+        let stderr = team.stop().stderr;
+        let shown: Vec<_> = stderr.lines().filter(|line| line.contains("no-json")).collect();
+        assert!((3..10).contains(&shown.len()), "{stderr}");
+        assert!(shown.last().unwrap().contains("count=100000"), "{stderr}");
+    }
+}

@@ -18,6 +18,11 @@ struct Share {
     in_files: u64,
 }
 
+/// Of one process, with its part of what it shares with others; None where that cannot be read.
+pub(super) fn of_one(pid: i32) -> Option<u64> {
+    share(pid).map(|share| share.own + share.in_files)
+}
+
 /// The size of all files without a name that these processes have open and that lie in memory alone
 /// (`memfd_create`, or removed from `/dev/shm`): who only writes to one has nothing of it mapped.
 pub(super) fn of_nameless_files(pids: impl Iterator<Item = i32>) -> u64 {

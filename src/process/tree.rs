@@ -6,6 +6,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, SysconfVar, getpgrp, getpid, sysconf};
 
+use super::{memory, sys};
+
 /// One process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Entry {
@@ -16,6 +18,8 @@ pub(super) struct Entry {
     /// In clock ticks: of the process, and of those of its children that it reaped.
     cpu: [u64; 2],
     resident_pages: u64,
+    /// Where its code and its stack begin, which `exec` puts elsewhere; zeros where that is hidden.
+    layout: [u64; 2],
     /// In clock ticks since the machine came up.
     pub(super) started: u64,
     /// It has ended, and was not reaped yet.
@@ -83,15 +87,36 @@ impl Snapshot {
         let Some(warden) = self.child(warden) else { return sum };
         let (per_second, page) = units();
         let mut ticks = warden.cpu[1];
-        for entry in self.descendants(warden.pid) {
-            let resident = entry.resident_pages * page;
+        let all = self.descendants(warden.pid);
+        let forks: Vec<_> = all.iter().filter_map(|entry| self.fork_of(entry)).collect();
+        for entry in all {
             ticks += entry.cpu[0] + entry.cpu[1];
-            sum.memory_bytes += resident;
             sum.processes += 1;
+            let is_fork = |[child, parent]: &[i32; 2]| [child, parent].contains(&&entry.pid);
+            let resident = match forks.iter().find(|fork| is_fork(fork)) {
+                // Between vfork and exec it runs in its parent's memory, which is there once.
+                Some([child, parent])
+                    if *child == entry.pid && sys::share_memory(*child, *parent) =>
+                {
+                    continue;
+                }
+                Some(_) => memory::of_one(entry.pid),
+                None => None,
+            };
+            let resident = resident.unwrap_or(entry.resident_pages * page);
+            sum.memory_bytes += resident;
             pids.push((entry.pid, resident));
         }
         sum.cpu_ms = ticks * 1000 / per_second;
         sum
+    }
+
+    /// A process and its parent, of which it is a copy: all that is resident of the one may be
+    /// resident of the other, too. None once it has become another program.
+    fn fork_of(&self, entry: &Entry) -> Option<[i32; 2]> {
+        let parent = self.all.get(&entry.parent)?;
+        let is_copy = entry.layout != [0, 0] && entry.layout == parent.layout;
+        is_copy.then_some([entry.pid, parent.pid])
     }
 
     /// Sends SIGKILL to all that came of a child of this process, but not to itself.
@@ -160,7 +185,8 @@ fn processes() -> impl Iterator<Item = Entry> {
 
 /// `stat` is: pid, name in brackets (which may hold brackets and spaces, and any bytes), state,
 /// parent, group, session, and more; counted from the state on, the four times are the 12th to
-/// 15th, the start the 20th, and the resident pages the 22nd.
+/// 15th, the start the 20th, the resident pages the 22nd, the starts of code and stack the 24th and
+/// 26th.
 fn parse(pid: i32, stat: &[u8]) -> Option<Entry> {
     let name_end = memchr::memrchr(b')', stat)?;
     let fields: Vec<_> =
@@ -175,6 +201,7 @@ fn parse(pid: i32, stat: &[u8]) -> Option<Entry> {
         cpu: [number(11)? + number(12)?, number(13)? + number(14)?],
         started: number(19)?,
         resident_pages: number(21)?,
+        layout: [number(23)?, number(25)?],
         is_dead: matches!(*fields.first()?, "Z" | "X"),
     })
 }
@@ -186,7 +213,7 @@ mod tests {
     #[test]
     fn a_name_cannot_pass_for_numbers() {
         let stat =
-            b"7 (a) S 1 1 1 (\xff) R 3 4 5 0 -1 4194560 1 0 0 0 20 3 7 1 20 0 1 0 99 4096 12 0";
+            b"7 (a) S 1 1 1 (\xff) R 3 4 5 0 -1 4194560 1 0 0 0 20 3 7 1 20 0 1 0 99 4096 12 9 64 65 66 0";
         let entry = Entry {
             pid: 7,
             parent: 3,
@@ -194,6 +221,7 @@ mod tests {
             session: 5,
             cpu: [23, 8],
             resident_pages: 12,
+            layout: [64, 66],
             started: 99,
             is_dead: false,
         };

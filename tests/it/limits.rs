@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Held, Port, Stage, agent};
+use crate::harness::{Held, Port, Stage, agent, program, run};
 
 /// A terminal whose processes hold a hundred megabytes until they are killed: `tail` keeps what it
 /// is to show in memory.
@@ -182,5 +182,42 @@ fn check_tells_limits_and_how_they_are_held() {
         stage.configure("", vec![agent("ui").with(&limits(key, "never"))]);
         let check = stage.run(&["check", "-c", "eisen.toml"]);
         assert_eq!(check.code, 2, "{key}: {check:?}");
+    }
+}
+
+/// Fills memory, and has a child that has become no other program yet: a copy of it, or, by vfork,
+/// one in the same memory.
+const FORKS: &str = r#"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    size_t size = 150 << 20;
+    char *memory = malloc(size), end;
+    memset(memory, count, size);
+    pid_t child = strcmp(words[1], "vfork") ? fork() : vfork();
+    if (child == 0) _exit(read(0, &end, 1) != 0);
+    waitpid(child, 0, 0);
+    return memory[size - 1];
+}
+"#;
+
+#[test]
+fn between_fork_and_exec_memory_counts_once() {
+    for how in ["fork", "vfork"] {
+        let stage = Stage::new();
+        stage.file("shop/forks.c", FORKS);
+        let mut cc = program("cc");
+        let compiled = run(cc.args(["-o", "forks", "forks.c"]).current_dir(stage.path("shop")));
+        assert_eq!(compiled.code, 0, "{}", compiled.stderr);
+        nix::unistd::mkfifo(&stage.path("shop/pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let team = stage.team("", vec![agent("ui")]);
+        let mut port = team.steer_when_ready(&["ui"]);
+        port.begin("ui", &format!("run exec ./forks {how} <> pipe"));
+        let now = std::iter::repeat_with(|| of_list(&mut port, "ui"));
+        let now = now.take(100_000).find(|ui| ui["peak_processes"].as_u64() >= Some(3)).unwrap();
+        let bytes = now["peak_memory_bytes"].as_u64().unwrap();
+        assert!((150 << 20..250 << 20).contains(&bytes), "{how}: {now}");
     }
 }

@@ -22,6 +22,5 @@ pub use self::facts::{Call, Facts, Import, Kind, Language, Lines, Receiver, Symb
 pub use self::recent::Recent;
 pub use self::scan::{Progress, Settings, Work, read, reread, scan};
 pub use self::snapshot::{CallEdge, Node, Snapshot};
-pub use self::tokens::load_tokenizer;
 pub use self::walk::{Entry, Listing, Only, list};
 pub use self::whole::{Change, Files, Graph};

@@ -2,35 +2,29 @@
 //!
 //! The text is cut into the tokenizer's own pieces once; what lines cost is what their pieces cost.
 
+mod vocabulary;
+
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-
-use bpe_openai::{Tokenizer, o200k_base};
 
 use super::facts::Facts;
 
 /// A piece longer than this is counted in parts, since a piece's cost grows faster than its length.
 const LONGEST_PIECE: usize = 4096;
 
-/// Loads the tokenizer's tables, which the first text that is counted would do.
-pub fn load_tokenizer() {
-    o200k_base();
-}
-
 /// Counts the tokens of a file and of the lines of each of its symbols.
 pub(super) fn count(text: &[u8], facts: &mut Facts) {
     let text = String::from_utf8_lossy(text);
-    let tokenizer = o200k_base();
     // Tokens before each line.
     let mut before = Vec::with_capacity(facts.lines as usize + 1);
     before.push(0_u32);
     let mut tokens = 0_u32;
     // Most pieces of a text are in it many times.
     let mut costs: HashMap<&str, u32> = HashMap::new();
-    for piece in tokenizer.split(&text) {
+    for piece in vocabulary::pieces(&text) {
         // A piece that ends lines belongs to the one that it begins in, what begins after an end of
         // line to the next.
-        let cost = *costs.entry(piece).or_insert_with(|| cost(tokenizer, piece));
+        let cost = *costs.entry(piece).or_insert_with(|| cost(piece));
         tokens = tokens.saturating_add(cost);
         for _ in memchr::memchr_iter(b'\n', piece.as_bytes()) {
             before.push(tokens);
@@ -44,8 +38,8 @@ pub(super) fn count(text: &[u8], facts: &mut Facts) {
     }
 }
 
-fn cost(tokenizer: &Tokenizer, piece: &str) -> u32 {
+fn cost(piece: &str) -> u32 {
     let parts = piece.as_bytes().chunks(LONGEST_PIECE);
-    let tokens: usize = parts.map(|part| tokenizer.bpe.count(part)).sum();
+    let tokens: usize = parts.map(vocabulary::count).sum();
     u32::try_from(tokens).unwrap_or(u32::MAX)
 }

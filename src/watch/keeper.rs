@@ -80,11 +80,6 @@ impl Kept {
         if self.demand.is_there() {
             self.keeper.bus.publish(Event::Graph(self.snapshot()));
         }
-        let is_counted = |facts: &Arc<graph::Facts>| facts.tokens.is_some();
-        if self.keeper.shared.graph().files().values().any(is_counted) {
-            // Where all was kept from the last time, the first change would wait for it.
-            graph::load_tokenizer();
-        }
         Ok(())
     }
 

@@ -1,0 +1,234 @@
+//! The tokenizer `o200k`: how a text is cut into pieces, and how many tokens a piece is.
+//!
+//! `o200k.bin` has the length of each token, a byte each, in the order of their ranks, then the bytes
+//! of all. It is the list `o200k_base` of [tiktoken](https://github.com/openai/tiktoken), without the
+//! tokens for special use (MIT licence, copyright 2022 `OpenAI`, Shantanu Jain). It is mapped with the
+//! program; the index of it takes three megabytes, where crates that do the same take 20 to 76.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::Hasher;
+use std::sync::LazyLock;
+
+use regex_automata::meta::Regex;
+use regex_automata::{Anchored, Input};
+use rustc_hash::FxHasher;
+
+static O200K: &[u8] = include_bytes!("o200k.bin");
+
+/// Tokens of the list.
+const COUNT: usize = 199_998;
+/// A power of two, with room enough that most of what is no token is known at the first look.
+const SLOTS: usize = 1 << 19;
+/// Bits of a slot that hold a rank and one; those above hold some of the hash.
+const RANK_BITS: u32 = 18;
+/// No token has this rank.
+const NONE: u32 = u32::MAX;
+
+#[expect(clippy::expect_used, reason = "the patterns are constants, and tested")]
+static PIECES: LazyLock<Regex> = LazyLock::new(|| {
+    let words = [
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+$",
+    ]
+    .join("|");
+    // The second is `\s+(?!\S)`: what it ends in is looked at, and not taken.
+    Regex::new_many(&[words.as_str(), r"\s+\s", r"\s+"]).expect("these patterns are sound")
+});
+
+/// The pattern above whose last character belongs to the next piece.
+const LOOKS_AHEAD: usize = 1;
+
+/// Cuts a text into pieces, which no token crosses the border of.
+pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let found = PIECES.find(Input::new(rest).anchored(Anchored::Yes))?;
+        let mut end = found.end();
+        if found.pattern().as_usize() == LOOKS_AHEAD {
+            end -= rest[..end].chars().next_back().map_or(0, char::len_utf8);
+        }
+        let (piece, behind) = rest.split_at(end);
+        rest = behind;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// Returns how many tokens a piece is.
+pub(super) fn count(piece: &[u8]) -> usize {
+    // Most pieces are tokens; each byte is one.
+    if piece.len() < 2 || VOCABULARY.rank(piece) != NONE {
+        return piece.len().min(1);
+    }
+    merge(piece)
+}
+
+/// Begins with each byte as a part, and joins the two neighbours that make the token of the lowest
+/// rank, the leftmost first, until none make one.
+fn merge(piece: &[u8]) -> usize {
+    let end = piece.len();
+    // By the index at which a part begins: where the next begins, and the one before.
+    let mut next: Vec<usize> = (1..=end).collect();
+    let mut before: Vec<usize> = (0..end).map(|at| at.saturating_sub(1)).collect();
+    // The rank of what a part makes with the next. A part that was joined to another has none.
+    let rank = |next: &[usize], at: usize| match next[at] {
+        middle if middle == end => NONE,
+        middle => VOCABULARY.rank(&piece[at..next[middle]]),
+    };
+    let mut ranks: Vec<u32> = (0..end).map(|at| rank(&next, at)).collect();
+    let joins = ranks.iter().zip(0..).filter(|(rank, _)| **rank != NONE);
+    let mut joins: BinaryHeap<_> = joins.map(|(rank, at)| Reverse((*rank, at))).collect();
+    let mut parts = end;
+    while let Some(Reverse((lowest, at))) = joins.pop() {
+        // It may mean what is there no longer.
+        if ranks[at] != lowest {
+            continue;
+        }
+        let joined = next[at];
+        next[at] = next[joined];
+        ranks[joined] = NONE;
+        parts -= 1;
+        if let Some(behind) = before.get_mut(next[at]) {
+            *behind = at;
+        }
+        for changed in [at, before[at]] {
+            ranks[changed] = rank(&next, changed);
+            if ranks[changed] != NONE {
+                joins.push(Reverse((ranks[changed], changed)));
+            }
+            if at == 0 {
+                break;
+            }
+        }
+    }
+    parts
+}
+
+static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::load);
+
+/// Finds the rank of a token.
+struct Vocabulary {
+    /// Where in the list the bytes of each token begin, and the end.
+    begins: Box<[u32]>,
+    /// By hash, or behind that: a rank and one, beside some of the hash. 0 is free.
+    slots: Box<[u32]>,
+}
+
+impl Vocabulary {
+    fn load() -> Self {
+        let mut begins = Vec::with_capacity(COUNT + 1);
+        let mut at = u32::try_from(COUNT).unwrap_or(NONE);
+        for length in &O200K[..COUNT] {
+            begins.push(at);
+            at += u32::from(*length);
+        }
+        begins.push(at);
+        let mut this = Self { begins: begins.into(), slots: vec![0; SLOTS].into_boxed_slice() };
+        for rank in 0..COUNT {
+            let (mut slot, mark) = place(this.token(rank));
+            while this.slots[slot] != 0 {
+                slot = (slot + 1) % SLOTS;
+            }
+            this.slots[slot] = mark | (u32::try_from(rank).unwrap_or(NONE) + 1);
+        }
+        this
+    }
+
+    fn token(&self, rank: usize) -> &'static [u8] {
+        &O200K[self.begins[rank] as usize..self.begins[rank + 1] as usize]
+    }
+
+    /// [`NONE`] if these bytes are no token.
+    fn rank(&self, bytes: &[u8]) -> u32 {
+        let (mut slot, mark) = place(bytes);
+        while self.slots[slot] != 0 {
+            let (found, rank) = split(self.slots[slot]);
+            if found == mark && self.token(rank as usize) == bytes {
+                return rank;
+            }
+            slot = (slot + 1) % SLOTS;
+        }
+        NONE
+    }
+}
+
+/// Where a token is looked for first, and what of its hash stands there.
+fn place(bytes: &[u8]) -> (usize, u32) {
+    let mut hasher = FxHasher::default();
+    hasher.write(bytes);
+    let hash = hasher.finish();
+    let [high, low] =
+        [hash >> 32, hash & u64::from(NONE)].map(|half| u32::try_from(half).unwrap_or(0));
+    (low as usize % SLOTS, high >> RANK_BITS << RANK_BITS)
+}
+
+/// The two halves of a slot that is taken.
+fn split(slot: u32) -> (u32, u32) {
+    let rank = slot & ((1 << RANK_BITS) - 1);
+    (slot - rank, rank - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use bpe_openai::o200k_base;
+
+    use super::*;
+
+    fn counted(text: &str) -> usize {
+        pieces(text).map(|piece| count(piece.as_bytes())).sum()
+    }
+
+    #[test]
+    fn the_list_is_that_of_the_reference() {
+        let reference = o200k_base();
+        assert_eq!(reference.bpe.num_tokens(), COUNT);
+        for rank in 0..COUNT {
+            let number = u32::try_from(rank).unwrap_or(NONE);
+            let token = VOCABULARY.token(rank);
+            assert_eq!(token, reference.bpe.decode_tokens(&[number]));
+            assert_eq!(VOCABULARY.rank(token), number);
+        }
+        assert_eq!(VOCABULARY.begins[COUNT] as usize, O200K.len());
+    }
+
+    #[test]
+    fn texts_are_cut_and_counted_as_the_reference_does() {
+        let reference = o200k_base();
+        // Tokens in an order that no text has them in, with what is special between them.
+        let mut random = fastrand::Rng::with_seed(20);
+        let odd = [
+            "  ", "\n", "\r\n", " \t ", "'LL", "é", "e\u{301}", "漢字", "\u{3000}", "🦀", "\0",
+            "9", "ǅ",
+        ];
+        for _ in 0..2_000 {
+            let mut bytes = Vec::new();
+            for _ in 0..random.usize(1..60) {
+                if random.u8(..) < 60 {
+                    bytes.extend_from_slice(odd[random.usize(..odd.len())].as_bytes());
+                } else {
+                    bytes.extend_from_slice(VOCABULARY.token(random.usize(..COUNT)));
+                }
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            assert!(pieces(&text).eq(reference.split(&text)), "{text:?}");
+            assert_eq!(counted(&text), reference.count(&*text), "{text:?}");
+        }
+        for text in ["", "a", "\n\n\n", " ", include_str!("vocabulary.rs")] {
+            assert_eq!(counted(text), reference.count(text));
+        }
+    }
+
+    #[test]
+    fn a_piece_may_be_long() {
+        let mut random = fastrand::Rng::with_seed(21);
+        for length in [1, 2, 100, 4096] {
+            let word: Vec<u8> = (0..length).map(|_| random.u8(b'a'..=b'e')).collect();
+            assert_eq!(count(&word), o200k_base().bpe.count(&word));
+            assert_eq!(count(&vec![b'a'; length]), o200k_base().bpe.count(&vec![b'a'; length]));
+        }
+    }
+}

@@ -14,6 +14,7 @@ mod overlap;
 mod path;
 mod repeats;
 mod shown;
+mod time;
 
 pub use access::{Action, BlockedAccess, BlockedStatus, Via};
 pub use activity::{Activity, ActivityKind, Model, Source, Touch};
@@ -29,12 +30,4 @@ pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, wire_path, wire_real, within};
 pub use repeats::Repeats;
 pub use shown::{deceives, one_line, quoted};
-
-/// Milliseconds since the Unix epoch.
-pub type TimestampMs = u64;
-
-/// Returns the time by the wall clock.
-pub fn now_ms() -> TimestampMs {
-    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
+pub use time::{TimestampMs, now_ms, rfc3339};

@@ -157,7 +157,12 @@ impl Run {
         let handshake = handshake(host.clone(), settings.session, last).boxed();
         Self {
             pid: process.pid(),
-            stderr: StderrLog::spawn(stdio.stderr, settings.log.clone(), settings.id.clone()),
+            stderr: StderrLog::spawn(
+                stdio.stderr,
+                settings.log.clone(),
+                settings.id.clone(),
+                process.pid(),
+            ),
             process: Ending::Running(process),
             handle: RunHandle { host, relay: relay_handle, edition: settings.edition },
             handshake: Some(handshake),

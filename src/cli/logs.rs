@@ -11,6 +11,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, bail};
 use clap::Args;
 use notify::{RecursiveMode, Watcher as _};
+use serde_json::json;
 
 use self::tail::Tail;
 use super::Global;
@@ -32,7 +33,8 @@ const COLORS: [AnsiColor; 6] = [
 /// Show what agents wrote to their standard error
 ///
 /// It is kept in `$EISEN_DIR/logs/TEAM/AGENT.log` over restarts, and can be read when the team does
-/// not run any more. Lines of several agents have the agent's id before them.
+/// not run any more. Before each line stand when it was read, in UTC, and the run, by the id of its
+/// process (as `ps` and the console show it); lines of several agents have the agent's id, too.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -40,6 +42,7 @@ Examples:
   eisen-core logs -f               follow every agent
   eisen-core logs -n 20 ui api
   eisen-core logs --team webshop   also of a team that has ended
+  eisen-core logs --json ui | jq -r 'select(.run == 4711) | .line'
 
 Exit codes: 0 done, 1 no such log, 2 wrong usage.")]
 pub(super) struct Logs {
@@ -52,6 +55,12 @@ pub(super) struct Logs {
     /// Begin with the last N lines of each [default: all]
     #[arg(short = 'n', long, value_name = "N")]
     lines: Option<usize>,
+    /// Print the lines as the agents wrote them, without time and run
+    #[arg(long, conflicts_with = "json")]
+    raw: bool,
+    /// Print an object for each line: `agent`, `time`, `run` and `line`
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     which: Which,
 }
@@ -64,7 +73,8 @@ impl Logs {
         let watch = self.follow.then(|| Watch::of(&folder)).transpose().map_err(Failure::Run)?;
         let named = !self.agents.is_empty();
         let agents = self.agents(&folder).map_err(Failure::Run)?;
-        let mut shown = Shown::new(&agents, named);
+        let how = How { raw: self.raw, json: self.json };
+        let mut shown = Shown::new(&agents, named, how);
         let mut tails: Vec<_> = agents.iter().map(|agent| Tail::new(&folder, agent)).collect();
         for tail in &mut tails {
             for line in tail.begin(self.lines).map_err(|error| unreadable(tail, error))? {
@@ -185,8 +195,42 @@ impl Watch {
     }
 }
 
+/// How lines are shown.
+#[derive(Clone, Copy)]
+struct How {
+    raw: bool,
+    json: bool,
+}
+
+/// A line of a log: `[2026-01-31T12:00:00Z 4711] text`. Those of earlier versions have no stamp.
+struct Line<'a> {
+    stamp: Option<(&'a str, &'a str)>,
+    text: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    fn of(line: &'a [u8]) -> Self {
+        let stamped = || {
+            let end = memchr::memchr(b']', line.get(..LONGEST_STAMP).unwrap_or(line))?;
+            let stamp = str::from_utf8(line.get(1..end)?).ok()?;
+            let (time, run) = stamp.split_once(' ')?;
+            let is_one = line[0] == b'[' && time.len() == TIME && time.ends_with('Z');
+            let is_one = is_one && !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_digit());
+            let text = line[end + 1..].strip_prefix(b" ")?;
+            is_one.then_some(Self { stamp: Some((time, run)), text })
+        };
+        stamped().unwrap_or(Self { stamp: None, text: line })
+    }
+}
+
+/// Bytes of a time: `2026-01-31T12:00:00Z`.
+const TIME: usize = 20;
+/// Bytes within which a stamp ends.
+const LONGEST_STAMP: usize = 40;
+
 /// Standard output, with the agent's id before each line if there are several.
 struct Shown {
+    how: How,
     terminal: bool,
     prefixed: bool,
     width: usize,
@@ -194,10 +238,11 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(agents: &[String], named: bool) -> Self {
+    fn new(agents: &[String], named: bool, how: How) -> Self {
         let width = agents.iter().map(String::len).max().unwrap_or(0);
         let prefixed = agents.len() > 1 || !named;
-        Self { terminal: io::stdout().is_terminal(), prefixed, width, agents: agents.to_vec() }
+        let terminal = io::stdout().is_terminal();
+        Self { how, terminal, prefixed, width, agents: agents.to_vec() }
     }
 
     fn add(&mut self, agent: &str) {
@@ -210,23 +255,37 @@ impl Shown {
     }
 
     fn write(&self, agent: &str, line: &[u8]) -> io::Result<()> {
-        let width = self.width;
-        if !self.terminal {
-            let mut out = io::stdout().lock();
-            if self.prefixed {
-                write!(out, "{agent:width$} | ")?;
-            }
-            out.write_all(line)?;
-            return out.write_all(b"\n");
-        }
+        let Line { stamp, text } = Line::of(line);
         let mut out = anstream::stdout().lock();
-        if self.prefixed {
+        if self.how.json {
+            let (time, run) = stamp.unzip();
+            let run = run.and_then(|run| run.parse::<u64>().ok());
+            let line = String::from_utf8_lossy(text);
+            let object = json!({ "agent": agent, "time": time, "run": run, "line": line });
+            return writeln!(out, "{object}");
+        }
+        let prefix = self.prefix(agent, stamp.filter(|_| !self.how.raw));
+        if self.terminal {
             let at = self.agents.iter().position(|other| other == agent).unwrap_or(0);
             let color: Style = COLORS[at % COLORS.len()].on_default();
-            write!(out, "{color}{agent:width$} |{color:#} ")?;
+            // What agents write must not steer the terminal.
+            let text = tame(&String::from_utf8_lossy(text));
+            return writeln!(out, "{color}{prefix}{color:#}{text}");
         }
-        // What agents write must not steer the terminal.
-        writeln!(out, "{}", tame(&String::from_utf8_lossy(line)))
+        drop(out);
+        let mut out = io::stdout().lock();
+        out.write_all(prefix.as_bytes())?;
+        out.write_all(text)?;
+        out.write_all(b"\n")
+    }
+
+    /// What stands before a line, with a space behind it.
+    fn prefix(&self, agent: &str, stamp: Option<(&str, &str)>) -> String {
+        let width = self.width;
+        let agent = self.prefixed.then(|| format!("{agent:width$}"));
+        let stamp = stamp.map(|(time, run)| format!("{time} {run}"));
+        let parts: Vec<_> = agent.into_iter().chain(stamp).collect();
+        if parts.is_empty() { String::new() } else { format!("{} | ", parts.join(" ")) }
     }
 }
 

@@ -1,4 +1,7 @@
 //! An agent's standard error: to its log file, to the debug log, and its last lines kept.
+//!
+//! Before each line of the file stands when it was read and by which process the run was:
+//! `[2026-01-31T12:00:00Z 4711] text`. Files of earlier versions have lines without.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,7 +14,7 @@ use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::model::AgentId;
+use crate::model::{AgentId, now_ms, rfc3339};
 
 /// A longer line is taken for several.
 const LONGEST_LINE: usize = 64 * 1024;
@@ -37,10 +40,12 @@ pub struct StderrLog {
 impl StderrLog {
     /// Appends to the file at `path`, which is made with its folders, for its owner alone. A file
     /// that can't be written is warned of once; the reading goes on.
-    pub fn spawn(stderr: pipe::Receiver, path: PathBuf, agent: AgentId) -> Self {
+    pub fn spawn(stderr: pipe::Receiver, path: PathBuf, agent: AgentId, pid: u32) -> Self {
         let agent_ended = CancellationToken::new();
         let pump = Pump {
             agent,
+            pid,
+            within_line: false,
             waiting: BytesMut::new(),
             kept: VecDeque::new(),
             file: LogFile { path, open: None, warned: false },
@@ -60,6 +65,9 @@ impl StderrLog {
 
 struct Pump {
     agent: AgentId,
+    pid: u32,
+    /// The file ends in the beginning of a line, which was too long to be kept until its end.
+    within_line: bool,
     /// The beginning of a line whose end has not come; shorter than [`LONGEST_LINE`].
     waiting: BytesMut,
     kept: VecDeque<String>,
@@ -91,7 +99,7 @@ impl Pump {
             left = left.saturating_sub(read);
             self.take_lines().await;
         }
-        if !self.waiting.is_empty() {
+        if !self.waiting.is_empty() || self.within_line {
             self.waiting.put_u8(b'\n');
             self.take_lines().await;
         }
@@ -121,7 +129,21 @@ impl Pump {
             tracing::debug!(agent = %self.agent, stderr = line);
             self.keep(line);
         }
-        self.file.append(&lines).await;
+        let stamped = self.stamped(&lines);
+        self.file.append(&stamped).await;
+    }
+
+    /// Puts before each line that begins when it was read, and in which run.
+    fn stamped(&mut self, lines: &[u8]) -> Vec<u8> {
+        let stamp = format!("[{} {}] ", rfc3339(now_ms() / 1000), self.pid).into_bytes();
+        let mut stamped = Vec::with_capacity(lines.len() + stamp.len());
+        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+            if !std::mem::replace(&mut self.within_line, !line.ends_with(b"\n")) {
+                stamped.extend_from_slice(&stamp);
+            }
+            stamped.extend_from_slice(line);
+        }
+        stamped
     }
 
     fn keep(&mut self, line: String) {

@@ -58,8 +58,11 @@ fn an_agent_that_is_a_shell_is_stopped_as_the_readme_has_it() {
         assert_eq!(run(&mut stage.eisen_core(&words)).stdout.trim_end(), said[1]);
     }
     port.expect(&json!({"type": "blocked", "path": "src/api", "sweep": 3}));
-    let mut logged: Vec<String> =
-        run(&mut stage.eisen_core(&["logs", "ui"])).stdout.lines().map(str::to_owned).collect();
+    let mut logged: Vec<String> = run(&mut stage.eisen_core(&["logs", "--raw", "ui"]))
+        .stdout
+        .lines()
+        .map(str::to_owned)
+        .collect();
     team.signal(Signal::SIGINT);
     let ended = team.wait();
 

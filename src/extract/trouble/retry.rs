@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use regex::Regex;
 
+use crate::model::rfc3339;
+
 /// When to try again.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Retry {
@@ -118,20 +120,6 @@ fn seconds(number: &str, unit: &str) -> Option<f64> {
 
 fn wait(seconds: f64) -> Option<Retry> {
     (0.0 < seconds && seconds < LONGEST).then(|| Retry::In(Duration::from_secs_f64(seconds)))
-}
-
-/// A time in UTC, from seconds since 1970: days to a date as in Howard Hinnant's `civil_from_days`.
-fn rfc3339(seconds: u64) -> String {
-    let (days, time) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 #[expect(clippy::unwrap_used, reason = "fixed patterns, which tests compile")]

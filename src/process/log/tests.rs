@@ -7,13 +7,27 @@ use super::*;
 /// Writes `bytes` as an agent would, and returns what was kept once it has ended.
 async fn log(path: &Path, bytes: &[u8]) -> Vec<String> {
     let (mut agent, stderr) = pipe::pipe().unwrap();
-    let log = StderrLog::spawn(stderr, path.to_owned(), AgentId::new("ui"));
+    let log = StderrLog::spawn(stderr, path.to_owned(), AgentId::new("ui"), 7);
     agent.write_all(bytes).await.unwrap();
     // The pipe stays open, as a descendant might hold it.
     let kept = log.tail().await;
     drop(agent);
     kept
 }
+
+/// What the file has, without the stamps of its lines.
+fn plain(path: &Path) -> Vec<u8> {
+    let mut plain = Vec::new();
+    for line in std::fs::read(path).unwrap().split_inclusive(|&byte| byte == b'\n') {
+        let (stamp, text) = line.split_at(STAMP.len());
+        let shape = |byte: &u8| if byte.is_ascii_digit() { b'0' } else { *byte };
+        assert_eq!(stamp.iter().map(shape).collect::<Vec<_>>(), STAMP);
+        plain.extend_from_slice(text);
+    }
+    plain
+}
+
+const STAMP: &[u8] = b"[0000-00-00T00:00:00Z 0] ";
 
 #[tokio::test]
 async fn bytes_are_kept_in_the_file_and_lines_are_readable() {
@@ -23,7 +37,7 @@ async fn bytes_are_kept_in_the_file_and_lines_are_readable() {
     assert_eq!(kept, ["red", "\u{fffd}\u{fffd}", "no end"]);
     let kept = log(&path, b"again\n").await;
     assert_eq!(kept, ["again"]);
-    assert_eq!(std::fs::read(&path).unwrap(), b"\x1b[31mred\x1b[0m\r\n\n\xff\xfe\nno end\nagain\n");
+    assert_eq!(plain(&path), b"\x1b[31mred\x1b[0m\r\n\n\xff\xfe\nno end\nagain\n");
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
 }
@@ -38,7 +52,7 @@ async fn only_the_last_lines_are_kept_and_each_is_bounded() {
     assert_eq!(kept[0], "line 82");
     assert_eq!(kept[KEPT_LINES - 2], "x".repeat(KEPT_WIDTH));
     assert_eq!(kept[KEPT_LINES - 1], "x".repeat(10));
-    assert_eq!(std::fs::read(folder.path().join("ui.log")).unwrap().len(), bytes.len() + 1);
+    assert_eq!(plain(&folder.path().join("ui.log")).len(), bytes.len() + 1);
 }
 
 #[tokio::test]
@@ -63,11 +77,11 @@ async fn a_large_file_is_put_aside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ui.log");
     let old = std::fs::File::create(&path).unwrap();
-    old.set_len(LARGEST_FILE - 4).unwrap();
+    old.set_len(LARGEST_FILE - 4 - STAMP.len() as u64).unwrap();
     log(&path, b"abc\n").await;
     assert_eq!(path.metadata().unwrap().len(), LARGEST_FILE);
     log(&path, b"d\n").await;
-    assert_eq!(std::fs::read(&path).unwrap(), b"d\n");
+    assert_eq!(plain(&path), b"d\n");
     assert_eq!(folder.path().join("ui.log.1").metadata().unwrap().len(), LARGEST_FILE);
 }
 

@@ -16,6 +16,9 @@ const MOST_SESSIONS: usize = 256;
 /// Calls of one session that are remembered; when full, the oldest is forgotten, and what
 /// a late update of it names counts as new.
 const MOST_CALLS: usize = 1024;
+/// Of these, those of past turns that are still remembered when a new one begins, the last ones: late
+/// updates come soon, and each takes half a kilobyte and what it names.
+const MOST_PAST_CALLS: usize = 32;
 /// Compactions of one session that are remembered; when full, the oldest is forgotten.
 const MOST_COMPACTIONS: usize = 16;
 /// Bytes of what an agent says in a turn that are kept: enough for an error in an answer's stead.
@@ -175,6 +178,11 @@ impl Session {
     }
 
     pub(crate) fn turn_began(&mut self) {
+        if self.running == 0 {
+            let past = self.calls.len().saturating_sub(MOST_PAST_CALLS);
+            self.calls.drain(..past);
+            self.calls.shrink_to(2 * MOST_PAST_CALLS);
+        }
         self.running += 1;
         self.work = Work::Untold;
         self.only_loaded = false;
@@ -250,5 +258,32 @@ impl Session {
         }
         self.compactions.push_back(id.to_owned());
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn of_past_turns_the_last_calls_are_remembered() {
+        let mut sessions = Sessions::new(PathBuf::from("/w"));
+        let session = sessions.remember(&SessionId::new("s"));
+        for turn in 0..100 {
+            session.turn_began();
+            for call in 0..20 {
+                session.remember_call(&format!("{turn}-{call}"));
+            }
+            assert!(session.calls.len() <= MOST_PAST_CALLS + 20, "{}", session.calls.len());
+            session.turn_ended();
+        }
+        assert!(session.call("99-0").is_some() && session.call("98-19").is_some());
+        assert!(session.call("97-0").is_none());
+        // A prompt beside one that runs forgets nothing.
+        session.turn_began();
+        (0..100).for_each(|call| drop(session.remember_call(&format!("many-{call}")).clone()));
+        session.turn_began();
+        assert!(session.call("many-0").is_some());
     }
 }

@@ -12,5 +12,7 @@ fn main() -> ExitCode {
         eisen_core::process::warden_main();
     }
     eisen_core::plugin::serve_if_asked();
+    // What was freed goes back to the system also while nothing is allocated; without it all goes on.
+    let _ = tikv_jemalloc_ctl::background_thread::write(true);
     eisen_core::cli::main()
 }

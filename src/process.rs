@@ -43,6 +43,8 @@ mod mark;
 mod memory;
 mod oom;
 mod orphans;
+#[cfg(target_os = "linux")]
+mod resident;
 mod sweeper;
 mod sys;
 #[cfg_attr(not(target_os = "linux"), path = "process/tree_none.rs")]
@@ -74,6 +76,8 @@ pub use limits::{Limits, Peak, Usage};
 pub use log::StderrLog;
 pub use mark::{age_of, boot, end_run, own_mark, start_of};
 pub use orphans::become_subreaper;
+#[cfg(target_os = "linux")]
+pub use resident::give_back_program;
 pub use sweeper::Sweeper;
 pub use warden::warden_main;
 

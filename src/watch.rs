@@ -88,6 +88,11 @@ impl GraphHandle {
         Ok((handle, keeping))
     }
 
+    /// Waits until the graph was made for the first time; false if it never will be.
+    pub async fn is_made(&self) -> bool {
+        self.is_there.clone().wait_for(|there| *there).await.is_ok()
+    }
+
     /// Returns the graph; with `wait` as soon as it is there.
     pub async fn state(&self, wait: bool) -> GraphState {
         let mut is_there = self.is_there.clone();

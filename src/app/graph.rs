@@ -30,6 +30,16 @@ pub(super) fn keep(
         Ok((graph, keeping)) => {
             rooms.spawn(keeping);
             tracker.join(Arc::new(Joined(graph.clone())));
+            #[cfg(target_os = "linux")]
+            {
+                // Parsers and tables are needed all at once for the whole, and seldom from then on.
+                let made = graph.clone();
+                rooms.spawn(async move {
+                    if made.is_made().await {
+                        crate::process::give_back_program();
+                    }
+                });
+            }
             Some(graph)
         }
         Err(error) => {

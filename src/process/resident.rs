@@ -1,0 +1,90 @@
+//! Pages of the program itself that are in memory and not needed any more: parsers and tables of
+//! which a start needs all once.
+
+#![allow(unsafe_code)]
+
+use std::path::Path;
+use std::ptr::with_exposed_provenance_mut;
+
+use nix::libc;
+
+/// Lets the kernel take back what is in memory of the program's code and constants. What is needed
+/// again comes from the file again, which mostly is in the page cache. Does nothing where the system
+/// doesn't say what is mapped.
+pub fn give_back_program() {
+    let Ok(program) = std::fs::read_link("/proc/self/exe") else { return };
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    for (start, length) in unchanged(&maps, &program) {
+        // SAFETY: the range is one mapping of this program's own file, private, not writable, and
+        // without a page that was changed: what is dropped is read from the file when it is needed
+        // again. Nothing unmaps the program while it runs.
+        unsafe { libc::madvise(with_exposed_provenance_mut(start), length, libc::MADV_DONTNEED) };
+    }
+}
+
+/// Where a file is mapped for reading alone, and how long, as far as no page of that was changed.
+/// (What a loader has relocated is not writable either, but changed.)
+fn unchanged(maps: &str, file: &Path) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut at = None;
+    for line in maps.lines() {
+        if let Some(range) = mapping(line) {
+            at = range.filter(|_| {
+                line.split_once('/').is_some_and(|(_, path)| Path::new("/").join(path) == file)
+            });
+        } else if let Some(changed) = line.strip_prefix("Anonymous:")
+            && changed.trim() == "0 kB"
+        {
+            found.extend(at.take());
+        }
+    }
+    found
+}
+
+/// The first line of a mapping, `start-end rights offset device inode path`, in hexadecimal: its
+/// start and length, if it is private, for reading, and not for writing. None: it is another line.
+fn mapping(line: &str) -> Option<Option<(usize, usize)>> {
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let [start, end] = [start, end].map(|at| usize::from_str_radix(at, 16));
+    let (start, end) = (start.ok()?, end.ok()?);
+    let is_constant = rest.starts_with("r--p") || rest.starts_with("r-xp");
+    Some(is_constant.then_some((start, end.checked_sub(start)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_not_changed_is_given_back() {
+        let of = |rights, path, changed| {
+            format!(
+                "1000-3000 {rights} 00000000 fd:00 7     {path}\nSize: 8 kB\nRss: 8 kB\n\
+                 Anonymous:  {changed} kB\nVmFlags: rd mr\n"
+            )
+        };
+        let file = Path::new("/bin/a program");
+        let found = |rights, path, changed| unchanged(&of(rights, path, changed), file);
+        assert_eq!(found("r-xp", "/bin/a program", 0), [(0x1000, 0x2000)]);
+        assert_eq!(found("r--p", "/bin/a program", 0), [(0x1000, 0x2000)]);
+        assert_eq!(found("r--p", "/bin/a program", 4), []);
+        assert_eq!(found("rw-p", "/bin/a program", 0), []);
+        assert_eq!(found("r--p", "/bin/another", 0), []);
+        assert_eq!(found("r-xp", "", 0), []);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_program_goes_on_and_has_less_in_memory() {
+        let resident = || -> u64 {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix("RssFile:"));
+            line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok()).unwrap_or_default()
+        };
+        let before = resident();
+        give_back_program();
+        let after = resident();
+        assert!(after < before, "{before} kB before, {after} kB after");
+    }
+}

@@ -23,7 +23,9 @@ use std::time::{Duration, Instant};
 
 use claude_stream_json::ClaudeStreamJson;
 use eisen_core::line::{content, lines};
-use eisen_core::plugin::{Call, Conversation, Library, Place, Reader, Source, Translator};
+use eisen_core::plugin::{
+    Approval, Call, Conversation, Library, Place, Reader, Source, Translator,
+};
 use eisen_core::process::Launcher;
 use eisen_plugin::{Direction, Extractor, Records};
 use tokio::io::{
@@ -111,7 +113,7 @@ impl Bench {
     /// How long lines take that come alone through `observe`, without a plugin and with one, the
     /// quickest first.
     fn relayed(&self) -> [Vec<Duration>; 2] {
-        let Place::Child(library) = &self.places[1] else { unreachable!() };
+        let Place::Child(library, _) = &self.places[1] else { unreachable!() };
         let folder = tempfile::tempdir().unwrap();
         let observe = |plugin: &[&str]| Relayed::start(folder.path(), plugin);
         let mut relays = [observe(&[]), observe(&["--plugin", library.to_str().unwrap()])];
@@ -305,11 +307,12 @@ fn places() -> [Place; 2] {
     let beside = std::env::current_exe().unwrap();
     let file = std::env::consts::DLL_PREFIX.to_owned() + "claude_stream_json";
     let file = beside.with_file_name(file + std::env::consts::DLL_SUFFIX);
-    let library = Library::load(&file).unwrap_or_else(|error| {
+    let library = Approval::of(&file).and_then(|approval| Library::load_approved(&file, approval));
+    let library = library.unwrap_or_else(|error| {
         let mend = "`cargo build --release -p eisen-plugin-claude-stream-json` builds it";
         panic!("{}: {error}; {mend}", file.display())
     });
-    [Place::InProcess(Box::new(library)), Place::Child(file)]
+    [Place::InProcess(Box::new(library)), Place::Child(file, None)]
 }
 
 /// What the agent said in the transcript, over and over. It asks under another id each time, as an

@@ -150,9 +150,10 @@ pub struct Plugin {
 /// Where a plugin runs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Isolation {
-    #[default]
+    /// In this process, if its user approved the library.
     InProcess,
-    /// In a child, one for each run of an agent.
+    /// In a confined child, one for each run of an agent.
+    #[default]
     Process,
 }
 

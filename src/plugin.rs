@@ -3,7 +3,10 @@
 //! gate, extraction, the client host, attached editors) is the same for all agents. The interface
 //! is that of `eisen_plugin.h`.
 
+mod approval;
+mod blame;
 mod child;
+mod confining;
 mod consulted;
 mod frame;
 mod host;
@@ -20,6 +23,7 @@ mod trial;
 /// The version of the interface.
 pub const INTERFACE: u32 = eisen_plugin::abi::ABI;
 
+pub use approval::{Approval, ApprovalError, Approvals, Approved};
 pub use host::serve_if_asked;
 pub use library::{Description, Library, LoadError};
 pub use overhearer::{News, Overheard, Overhearer, Subject};

@@ -196,7 +196,7 @@ impl Changes {
     async fn compile(&self, source: Source, overlay: Overlay) -> Result<Layered, LayerError> {
         let conditions = Arc::clone(&self.conditions);
         let compile = move || {
-            let try_out = super::plugins::try_out();
+            let try_out = super::plugins::try_out(&conditions.eisen_dir);
             Layered::compile(source, &conditions.eisen_dir, overlay, try_out)
         };
         match blocking(compile).await {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::environment::TeamEnvironment;
+use super::plugins;
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
 use crate::client_host::{HostSettings, PermissionPolicy};
 use crate::config::check::Kernel;
@@ -86,7 +87,11 @@ impl Conditions {
                 Enforce::Auto | Enforce::Kernel => self.kernel.missing.as_slice().into(),
             },
             observe_files: agent.zone.observe_files,
-            plugin: agent.plugin.as_ref().map(|plugin| self::plugin(agent, plugin)).transpose()?,
+            plugin: agent
+                .plugin
+                .as_ref()
+                .map(|plugin| self::plugin(agent, plugin, &self.eisen_dir))
+                .transpose()?,
             host: HostSettings {
                 cwd: agent.cwd.clone(),
                 permissions: match agent.permissions {
@@ -173,15 +178,24 @@ impl Conditions {
 }
 
 /// Loads the plugin that an agent's lines are read by, if it is to run in this very process.
-fn plugin(agent: &config::Agent, plugin: &config::Plugin) -> anyhow::Result<Plugin> {
+fn plugin(
+    agent: &config::Agent,
+    plugin: &config::Plugin,
+    eisen_dir: &Path,
+) -> anyhow::Result<Plugin> {
     let config::Plugin { name, path, isolation, config, gates: _ } = plugin.clone();
-    let place = match isolation {
-        Isolation::InProcess => {
-            let library = Library::load(&path);
-            let library = library.with_context(|| format!("plugin {name}, {}", path.display()))?;
+    let which = || format!("plugin {name}, {}", path.display());
+    let approval = plugins::approval(&path, eisen_dir).map_err(anyhow::Error::msg);
+    let approval = approval.with_context(which)?;
+    let place = match (isolation, approval) {
+        (Isolation::InProcess, Some(approval)) => {
+            let library = Library::load_approved(&path, approval).with_context(which)?;
             Place::InProcess(Box::new(library))
         }
-        Isolation::Process => Place::Child(path),
+        (Isolation::InProcess, None) => {
+            return Err(anyhow::Error::msg(plugins::unapproved(&path)).context(which()));
+        }
+        (Isolation::Process, approval) => Place::Child(path, approval),
     };
     Ok(Plugin { source: Source { name, config, place }, model: agent.model.clone() })
 }

@@ -54,7 +54,7 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
 /// Reads a configuration with what its team keeps of what was added and removed over the port, and
 /// tries its plugins.
 pub fn load(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
-    layered(file, eisen_dir, super::plugins::try_out())
+    layered(file, eisen_dir, super::plugins::try_out(eisen_dir))
 }
 
 /// Reads a configuration as [`load`] does, but tries no plugin.

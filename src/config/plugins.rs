@@ -70,7 +70,7 @@ fn plugin(table: &Table<'_>) -> (Plugin, Option<Text>) {
         path: path.as_ref().map(|path| table.reader.path(&path.value)).unwrap_or_default(),
         isolation: table.choice(
             "isolation",
-            &[("in-process", Isolation::InProcess), ("process", Isolation::Process)],
+            &[("process", Isolation::Process), ("in-process", Isolation::InProcess)],
         ),
         config: config.clone().unwrap_or_default(),
         gates: false,

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
+use super::approval::Approval;
 use super::frame;
 use super::host::Role;
 use super::reader::{Answer, Call, CallError, Reader};
@@ -22,6 +23,7 @@ pub(super) struct Child {
     name: String,
     library: PathBuf,
     config: String,
+    approval: Option<Approval>,
     running: Option<Running>,
     /// Before the next start; zero before the first.
     wait: Duration,
@@ -29,8 +31,14 @@ pub(super) struct Child {
 
 impl Child {
     /// `name` is the plugin's in the configuration.
-    pub(super) fn new(launcher: Launcher, name: String, library: PathBuf, config: String) -> Self {
-        Self { launcher, name, library, config, running: None, wait: Duration::ZERO }
+    pub(super) fn new(
+        launcher: Launcher,
+        name: String,
+        library: PathBuf,
+        config: String,
+        approval: Option<Approval>,
+    ) -> Self {
+        Self { launcher, name, library, config, approval, running: None, wait: Duration::ZERO }
     }
 
     async fn answer(&mut self, call: Call<'_>) -> Result<Answer, CallError> {
@@ -51,8 +59,8 @@ impl Child {
     async fn start(&mut self) -> Result<Running, CallError> {
         sleep(self.wait).await;
         self.wait = (self.wait * 2).clamp(BACKOFF[0], BACKOFF[1]);
-        let Self { launcher, name, library, config, .. } = self;
-        let running = Running::start(launcher, name, library, config, Role::Confined).await;
+        let Self { launcher, name, library, config, approval, .. } = self;
+        let running = Running::start(launcher, name, library, config, Role::Serve, *approval).await;
         let running = running.map_err(CallError::Lost)?;
         let (running, loaded) = running.take(Step::Load, &[]).await?;
         match loaded {

@@ -1,13 +1,15 @@
-//! The child that a plugin runs in: `eisen-core plugin-host LIBRARY CONFIG ROLE`. It answers on its
-//! standard output: first what came of loading the library, then what its role is about. One that
-//! serves an instance reads calls from its standard input until that ends, and confined it may read
-//! its library and those of the system, and nothing else.
+//! The child that a plugin runs in: `eisen-core plugin-host LIBRARY CONFIG ROLE APPROVAL`. It answers
+//! on its standard output: first what came of loading the library, then what its role is about. One
+//! that serves an instance reads calls from its standard input until that ends. All are confined; where
+//! the system can't do that, only an approved library is loaded.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use super::approval::Approval;
+use super::confining;
 use super::frame::{self, HEAD};
 use super::reader::InProcess;
 use super::{Answer, Library, frame::LONGEST};
@@ -18,24 +20,21 @@ pub(super) const COMMAND: &str = "plugin-host";
 /// What such a child is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// To serve an instance, within reach of nothing but libraries.
-    Confined,
-    /// The same, and it may do whatever its user may.
-    Unconfined,
-    /// To say what a plugin is, unconfined; it is asked for nothing else.
+    /// To serve an instance.
+    Serve,
+    /// To say what a plugin is; it is asked for nothing else.
     Describe,
-    /// To say of each step that a plugin takes whether it went well, unconfined.
+    /// To say of each step that a plugin takes whether it went well.
     Check,
 }
 
 impl Role {
-    const ALL: [Self; 4] = [Self::Confined, Self::Unconfined, Self::Describe, Self::Check];
+    const ALL: [Self; 3] = [Self::Serve, Self::Describe, Self::Check];
 
-    /// The last of its arguments.
+    /// The third of its arguments.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Self::Confined => "confined",
-            Self::Unconfined => "unconfined",
+            Self::Serve => "serve",
             Self::Describe => "describe",
             Self::Check => "check",
         }
@@ -50,14 +49,15 @@ pub fn serve_if_asked() {
     }
     let (library, config) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
     let word = args.next().unwrap_or_default();
-    let role = Role::ALL.into_iter().find(|role| word == role.word()).unwrap_or(Role::Confined);
-    let served = serve(Path::new(&library), &config.to_string_lossy(), role);
+    let role = Role::ALL.into_iter().find(|role| word == role.word()).unwrap_or(Role::Serve);
+    let approval = args.next().and_then(|digits| Approval::parse(digits.to_str()?));
+    let served = serve(Path::new(&library), &config.to_string_lossy(), role, approval);
     std::process::exit(i32::from(served.is_err()))
 }
 
 /// Does what a role is about. The first answer says whether that can be done, and describes the
 /// plugin.
-fn serve(library: &Path, config: &str, role: Role) -> io::Result<()> {
+fn serve(library: &Path, config: &str, role: Role, approval: Option<Approval>) -> io::Result<()> {
     // What the plugin prints is no answer.
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     nix::unistd::dup2_stdout(io::stderr())?;
@@ -65,16 +65,10 @@ fn serve(library: &Path, config: &str, role: Role) -> io::Result<()> {
         let outcome = outcome.map(|told| Answer { told, ..Answer::default() });
         output.write_all(&frame::answer(&outcome))
     };
-    let confining = if role == Role::Confined { confined(library) } else { Ok(()) };
-    let confining = confining.map_err(|why| why.to_string());
-    let loaded = confining
-        .and_then(|()| Library::load(library).map_err(|error| error.to_string()))
-        .and_then(|library| match role {
-            Role::Describe | Role::Check => Ok((library, None)),
-            Role::Confined | Role::Unconfined => {
-                InProcess::new(&library, config).map(|plugin| (library, Some(plugin)))
-            }
-        });
+    let loaded = load(library, approval).and_then(|library| match role {
+        Role::Describe | Role::Check => Ok((library, None)),
+        Role::Serve => InProcess::new(&library, config).map(|plugin| (library, Some(plugin))),
+    });
     let (library, plugin) = match loaded {
         Ok(loaded) => loaded,
         Err(why) => return say(Err(why)),
@@ -115,43 +109,19 @@ fn serve(library: &Path, config: &str, role: Role) -> io::Result<()> {
     }
 }
 
-/// Leaves nothing within reach but libraries, as far as the kernel can do that.
-#[cfg(target_os = "linux")]
-fn confined(library: &Path) -> Result<(), landlock::RulesetError> {
-    use landlock::{
-        ABI, Access, AccessFs, AccessNet, PathBeneath, PathFd, Ruleset, RulesetAttr,
-        RulesetCreatedAttr, Scope,
+/// Loads a library once nothing is within its reach. Where the system can't do that, only what its user
+/// approved.
+fn load(library: &Path, approval: Option<Approval>) -> Result<Library, String> {
+    let loaded = match (confining::enter(library), approval) {
+        (Ok(()), _) => Library::load(library),
+        (Err(_), Some(approval)) => Library::load_approved(library, approval),
+        (Err(why), None) => {
+            let library = library.display();
+            return Err(format!(
+                "this system can't confine it ({why}): if you trust it with all that is yours, \
+                 `eisen-core plugin trust {library}` lets it run unconfined"
+            ));
+        }
     };
-    const SYSTEM: [&str; 11] = [
-        "/lib",
-        "/lib64",
-        "/usr/lib",
-        "/usr/lib64",
-        "/usr/local/lib",
-        "/etc/ld.so.cache",
-        "/nix/store",
-        "/gnu/store",
-        "/dev/null",
-        "/dev/urandom",
-        "/proc/self",
-    ];
-    let abi = ABI::V6;
-    let read = AccessFs::from_read(abi);
-    let mut rules = Ruleset::default()
-        .handle_access(AccessFs::from_all(abi))?
-        .handle_access(AccessNet::from_all(abi))?
-        .scope(Scope::from_all(abi))?
-        .create()?;
-    for place in SYSTEM.iter().map(Path::new).chain([library]) {
-        // What is not there needs no rule.
-        let Ok(handle) = PathFd::new(place) else { continue };
-        let rights = if place.is_dir() { read } else { read & AccessFs::from_file(abi) };
-        rules = rules.add_rule(PathBeneath::new(handle, rights))?;
-    }
-    rules.restrict_self().map(drop)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn confined(_: &Path) -> Result<(), std::convert::Infallible> {
-    Ok(())
+    loaded.map_err(|error| error.to_string())
 }

@@ -15,6 +15,9 @@ use eisen_plugin::{Record, records};
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
 use nix::libc;
 
+use super::approval::Approval;
+use super::blame;
+
 /// Bytes of records that one call may put.
 pub(super) const MOST: usize = 16 * 1024 * 1024;
 
@@ -48,6 +51,9 @@ pub enum LoadError {
     OthersOwn(u32),
     #[error("others may write it (mode {:o}): take that from them with `chmod go-w`", .0 & 0o7777)]
     OthersWrite(u32),
+    #[error("it is not what was approved: look at it, and approve it anew by `eisen-core plugin trust {}`",
+            .0.display())]
+    Changed(PathBuf),
     #[error("it is no library that can be loaded: {0}")]
     NoLibrary(String),
     #[error("it is no plugin: it does not export `{}`", abi::ENTRY)]
@@ -80,13 +86,29 @@ pub(super) struct Instance {
 unsafe impl Send for Instance {}
 
 impl Library {
-    /// Loads a plugin: only from a file that nobody but its user, or root, could have written.
-    pub fn load(path: &Path) -> Result<Self, LoadError> {
+    /// Loads a plugin in a process that is confined: only from a file that nobody but its user, or
+    /// root, could have written.
+    pub(super) fn load(path: &Path) -> Result<Self, LoadError> {
         let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-        trusted(&file)?;
-        let place = place(file, path);
-        // SAFETY: what initialises the library runs: its user trusts it, by having named it.
-        let loaded = unsafe { Loaded::open(Some(&place), RTLD_NOW | RTLD_LOCAL) };
+        owned(&file)?;
+        Self::load_from(&place(file, path))
+    }
+
+    /// Loads a plugin that its user approved, and nothing else that may be in its file by now.
+    pub fn load_approved(path: &Path, approval: Approval) -> Result<Self, LoadError> {
+        let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        owned(&file)?;
+        let file = frozen(file)?;
+        if Approval::of_content(&file)? != approval {
+            return Err(LoadError::Changed(path.to_owned()));
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        blame::during(&name, "load", || Self::load_from(&place(file, path)))
+    }
+
+    fn load_from(place: &Path) -> Result<Self, LoadError> {
+        // SAFETY: what initialises the library runs: in a confined process, or with its user's word.
+        let loaded = unsafe { Loaded::open(Some(place), RTLD_NOW | RTLD_LOCAL) };
         let loaded = loaded.map_err(|error| LoadError::NoLibrary(said(&error)))?;
         // SAFETY: a symbol of this name is of this type.
         let entry = unsafe { loaded.get::<abi::Entry>(abi::ENTRY.as_bytes()) };
@@ -236,7 +258,7 @@ unsafe extern "C" fn put(host: *mut c_void, data: *const u8, length: usize) -> i
 }
 
 /// Refuses files that others could have written.
-fn trusted(file: &File) -> Result<(), LoadError> {
+pub(super) fn owned(file: &File) -> Result<(), LoadError> {
     let found = file.metadata()?;
     let own = nix::unistd::geteuid().as_raw();
     if !found.is_file() {
@@ -249,6 +271,29 @@ fn trusted(file: &File) -> Result<(), LoadError> {
         return Err(LoadError::OthersWrite(found.mode()));
     }
     Ok(())
+}
+
+/// A copy that nobody can change any more: what is hashed is what is loaded.
+#[cfg(target_os = "linux")]
+fn frozen(mut file: File) -> Result<File, LoadError> {
+    use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+    use nix::sys::memfd::{MFdFlags, memfd_create};
+    let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+    let mut copy = File::from(memfd_create(c"plugin", flags).map_err(std::io::Error::from)?);
+    std::io::copy(&mut file, &mut copy)?;
+    let seals = SealFlag::F_SEAL_WRITE
+        | SealFlag::F_SEAL_GROW
+        | SealFlag::F_SEAL_SHRINK
+        | SealFlag::F_SEAL_SEAL;
+    fcntl(&copy, FcntlArg::F_ADD_SEALS(seals)).map_err(std::io::Error::from)?;
+    std::io::Seek::rewind(&mut copy)?;
+    Ok(copy)
+}
+
+/// Elsewhere the loader takes a path only: the file is its user's own to keep.
+#[cfg(not(target_os = "linux"))]
+fn frozen(file: File) -> Result<File, LoadError> {
+    Ok(file)
 }
 
 /// A path by which the very file is loaded that was looked at. It stays open: the loader knows

@@ -7,6 +7,8 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::blame;
+
 /// When a call is told that runs.
 const LONGEST: Duration = super::running::DEADLINE;
 
@@ -25,6 +27,7 @@ static WATCH: LazyLock<Option<Arc<Watch>>> = LazyLock::new(|| {
 
 /// Makes a call of the plugin `name` that is told if it does not return.
 pub(super) fn during<T>(name: &Arc<str>, what: &'static str, call: impl FnOnce() -> T) -> T {
+    let call = || blame::during(name, what, call);
     match &*WATCH {
         Some(watch) => watch.during(name, what, call),
         None => call(),

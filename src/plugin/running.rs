@@ -9,6 +9,7 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::approval::Approval;
 use super::frame::{self, HEAD, LONGEST_ANSWER};
 use super::host::{self, Role};
 use super::reader::{Answer, CallError};
@@ -55,12 +56,19 @@ impl Running {
         library: &Path,
         config: &str,
         role: Role,
+        approval: Option<Approval>,
     ) -> Result<Self, String> {
         // It has another folder.
         let library = std::path::absolute(library).map_err(|error| error.to_string())?;
         let command = Command {
             program: launcher.program().into(),
-            args: vec![host::COMMAND.into(), library.into(), config.into(), role.word().into()],
+            args: vec![
+                host::COMMAND.into(),
+                library.into(),
+                config.into(),
+                role.word().into(),
+                approval.map(|approval| approval.to_string()).unwrap_or_default().into(),
+            ],
             cwd: "/".into(),
             env: std::collections::BTreeMap::new(),
         };

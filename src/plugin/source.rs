@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::approval::Approval;
 use super::child::Child;
 use super::library::Library;
 use super::reader::{Reader, Watched};
@@ -21,8 +22,9 @@ pub struct Source {
 #[derive(Clone, Debug)]
 pub enum Place {
     InProcess(Box<Library>),
-    /// In a child; the library is not loaded here.
-    Child(PathBuf),
+    /// In a child; the library is not loaded here. Where the system can confine nothing it has to
+    /// be approved.
+    Child(PathBuf, Option<Approval>),
 }
 
 impl Source {
@@ -30,9 +32,9 @@ impl Source {
     pub fn instance(&self, launcher: Launcher) -> Result<Box<dyn Reader>, String> {
         Ok(match &self.place {
             Place::InProcess(library) => Box::new(Watched::new(library, &self.name, &self.config)?),
-            Place::Child(path) => {
+            Place::Child(path, approval) => {
                 let (name, config) = (self.name.clone(), self.config.clone());
-                Box::new(Child::new(launcher, name, path.clone(), config))
+                Box::new(Child::new(launcher, name, path.clone(), config, *approval))
             }
         })
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::approval::Approval;
 use super::frame;
 use super::host::Role;
 use super::library::Description;
@@ -19,34 +20,44 @@ pub struct Checked {
 }
 
 /// Loads a library in a child, and has it make an instance. Returns whether it can hold a zone by
-/// what its agent asks for; the error says in a sentence what keeps it from being used. In the child
-/// it may do what it may under a team: with `confined` nothing but read libraries.
+/// what its agent asks for; the error says in a sentence what keeps it from being used. The child is
+/// confined, wherever the plugin is to run then.
 pub async fn try_out(
     launcher: Launcher,
     name: &str,
     library: &Path,
     config: &str,
-    confined: bool,
+    approval: Option<Approval>,
 ) -> Result<bool, String> {
-    let role = if confined { Role::Confined } else { Role::Unconfined };
-    let (running, description) = loaded(&launcher, name, library, config, role).await?;
+    let (running, description) =
+        loaded(&launcher, name, library, config, Role::Serve, approval).await?;
     running.end().await;
     Ok(description.gates)
 }
 
-/// Loads a library in a child, which may do what its user may, and returns what it says of itself;
-/// the error says why it can't be used.
-pub async fn describe(launcher: Launcher, library: &Path) -> Result<Description, String> {
+/// Loads a library in a confined child, and returns what it says of itself; the error says why it
+/// can't be used.
+pub async fn describe(
+    launcher: Launcher,
+    library: &Path,
+    approval: Option<Approval>,
+) -> Result<Description, String> {
     let name = file_name(library);
-    let (running, description) = loaded(&launcher, &name, library, "{}", Role::Describe).await?;
+    let (running, description) =
+        loaded(&launcher, &name, library, "{}", Role::Describe, approval).await?;
     running.end().await;
     Ok(description)
 }
 
 /// Runs its self-test besides, and has it make an instance without configuration.
-pub async fn check(launcher: Launcher, library: &Path) -> Result<Checked, String> {
+pub async fn check(
+    launcher: Launcher,
+    library: &Path,
+    approval: Option<Approval>,
+) -> Result<Checked, String> {
     let name = file_name(library);
-    let (running, description) = loaded(&launcher, &name, library, "{}", Role::Check).await?;
+    let (running, description) =
+        loaded(&launcher, &name, library, "{}", Role::Check, approval).await?;
     let (running, tested) = running.take(Step::SelfTest, &[]).await?;
     let is_tested = match tested {
         Ok(answer) => !answer.told.is_empty(),
@@ -70,8 +81,9 @@ async fn loaded(
     library: &Path,
     config: &str,
     role: Role,
+    approval: Option<Approval>,
 ) -> Result<(Running, Description), String> {
-    let running = Running::start(launcher, name, library, config, role).await?;
+    let running = Running::start(launcher, name, library, config, role, approval).await?;
     let (running, loaded) = running.take(Step::Load, &[]).await?;
     match described(loaded) {
         Ok(description) => Ok((running, description)),

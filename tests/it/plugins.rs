@@ -7,3 +7,4 @@ mod overheard;
 mod plain;
 mod scene;
 mod shipped;
+mod trusting;

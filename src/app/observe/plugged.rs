@@ -74,10 +74,11 @@ impl Plugged {
             config: config.clone(),
             gates: false,
         };
-        let gates = plugins::tried(&plugin)
-            .map_err(|why| anyhow::anyhow!("--plugin {}: {why}", file.display()))?;
+        let failed = |why| anyhow::anyhow!("--plugin {}: {why}", file.display());
+        let gates = plugins::tried(&plugin, eisen_dir).map_err(failed)?;
         let config::Plugin { name, path, config, .. } = plugin;
-        Ok(Self { source: Source { name, config, place: Place::Child(path) }, gates })
+        let approval = plugins::approval(&path, eisen_dir).map_err(failed)?;
+        Ok(Self { source: Source { name, config, place: Place::Child(path, approval) }, gates })
     }
 }
 

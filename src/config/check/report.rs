@@ -112,8 +112,8 @@ fn write_agent(
     writeln!(text, "  command       {}", command(agent))?;
     if let Some(Plugin { name, path, isolation, .. }) = &agent.plugin {
         let place = match isolation {
-            Isolation::InProcess => "",
-            Isolation::Process => ", in a process of its own",
+            Isolation::InProcess => ", unconfined in this process",
+            Isolation::Process => "",
         };
         writeln!(text, "  protocol      {name}, by {}{place}", shown(path, workspace))?;
     }

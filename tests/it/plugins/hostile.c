@@ -7,8 +7,11 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef MARKER
@@ -150,6 +153,9 @@ static int32_t misreads(void *instance, uint32_t direction, eisen_bytes line,
     if (begins(&line, "abort") && marked()) {
         abort();
     }
+    if (begins(&line, "exit") && marked()) {
+        exit(0);
+    }
     if (begins(&line, "loop")) {
         loops();
     }
@@ -181,10 +187,33 @@ static int32_t misdescribe(const eisen_output *output)
 #endif
 
 #ifdef TESTED
-static int32_t leaves_a_trace(const eisen_output *output)
+static int32_t tells(const eisen_output *output)
 {
-    int file = open(TESTED, O_WRONLY | O_CREAT, 0600);
-    return file < 0 ? fails(output) : close(file);
+    (void)output;
+    puts(TESTED);
+    return fflush(stdout);
+}
+#endif
+
+#ifdef LOADED
+/* Does harm as soon as it is loaded: makes a file, and changes one that is there. */
+__attribute__((constructor)) static void harms(void)
+{
+    int made = open(LOADED ".made", O_WRONLY | O_CREAT, 0600);
+    int done = made >= 0;
+    done += chmod(LOADED, 0777) == 0;
+    done += truncate(LOADED, 0) == 0;
+    done += open(LOADED, O_RDONLY | O_TRUNC) >= 0;
+    done += rename(LOADED, LOADED ".moved") == 0;
+    done += unlink(LOADED) == 0;
+    done += socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
+    done += kill(getppid(), 0) == 0;
+    if (fork() == 0) {
+        execl("/bin/sh", "sh", "-c", "touch " LOADED ".run", (char *)NULL);
+        _exit(1);
+    }
+    printf("did %d\n", done);
+    fflush(stdout);
 }
 #endif
 
@@ -283,7 +312,7 @@ const eisen_plugin *eisen_plugin_entry(const eisen_host *host)
     table.self_test = fails;
 #endif
 #ifdef TESTED
-    table.self_test = leaves_a_trace;
+    table.self_test = tells;
 #endif
 #ifdef SPEECHLESS
     table.deny = misdenies;

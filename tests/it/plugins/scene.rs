@@ -51,6 +51,14 @@ pub(super) fn configure(stage: &Stage, library: &Path, isolation: &str, keys: &s
         library.display().to_string()
     );
     configure_with(stage, &plugin, "words", keys);
+    if isolation == "in-process" {
+        trust(stage, library);
+    }
+}
+
+/// Approves a library, if it can be.
+pub(super) fn trust(stage: &Stage, library: &Path) {
+    stage.run(&["plugin", "trust", &library.display().to_string()]);
 }
 
 pub(super) fn configure_with(stage: &Stage, plugins: &str, protocol: &str, keys: &str) {

@@ -74,6 +74,7 @@ fn claude_goes_on_with_its_conversation_after_a_restart() {
     for isolation in ["in-process", "process"] {
         let stage = Stage::new();
         let copy = library(&stage, "claude-stream-json");
+        super::scene::trust(&stage, &copy);
         let plugin = format!(
             "[[plugins]]\nname = \"claude\"\npath = {:?}\nisolation = {isolation:?}\n\
              config = {{ resumes = true }}",
@@ -105,6 +106,7 @@ fn claude_asks_before_each_tool_and_is_held_to_its_zone() {
     for isolation in ["in-process", "process"] {
         let stage = Stage::new();
         let copy = library(&stage, "claude-stream-json");
+        super::scene::trust(&stage, &copy);
         let plugin = format!(
             "[[plugins]]\nname = \"claude-stream-json\"\npath = {:?}\nisolation = {isolation:?}",
             copy.display().to_string()

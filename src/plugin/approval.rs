@@ -1,0 +1,212 @@
+//! Libraries that the user approved, each by the hash of its content. Only these run unconfined: in
+//! this very process, or where the system can confine nothing. They are kept in a file of
+//! `$EISEN_DIR`, which no agent may touch.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use nix::libc::O_NONBLOCK;
+use serde::{Deserialize, Serialize};
+
+use super::library::{LoadError, owned};
+
+/// The file in `$EISEN_DIR`.
+const FILE: &str = "trusted_plugins.json";
+
+/// Bytes of that file: thousands of libraries.
+const LONGEST: u64 = 1024 * 1024;
+
+/// Digits of a hash by which a library can be named.
+const SHORTEST: usize = 8;
+
+/// What a library has to be, to the byte.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Approval(blake3::Hash);
+
+/// All that the user approved.
+#[derive(Debug)]
+pub struct Approvals {
+    file: PathBuf,
+    list: Vec<Approved>,
+}
+
+/// A library as it was when it was approved.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Approved {
+    /// In hexadecimal digits.
+    pub blake3: String,
+    pub file: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ApprovalError {
+    #[error("{}: {source}", .file.display())]
+    File { file: PathBuf, source: LoadError },
+    #[error("{}: {why}; mend it, or remove it to approve nothing", .file.display())]
+    Torn { file: PathBuf, why: String },
+}
+
+impl Approval {
+    /// Of a library as it is now: whoever asks for it vouches for that.
+    pub fn of(library: &Path) -> Result<Self, LoadError> {
+        let file = open(library)?;
+        Ok(Self::of_content(&file)?)
+    }
+
+    pub(super) fn of_content(content: impl io::Read) -> io::Result<Self> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update_reader(content)?;
+        Ok(Self(hasher.finalize()))
+    }
+
+    pub(super) fn parse(digits: &str) -> Option<Self> {
+        blake3::Hash::from_hex(digits).ok().map(Self)
+    }
+}
+
+impl std::fmt::Display for Approval {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl Approvals {
+    /// Reads what was approved; a file that others may write is refused.
+    pub fn load(eisen_dir: &Path) -> Result<Self, ApprovalError> {
+        let file = eisen_dir.join(FILE);
+        let failed = |source| ApprovalError::File { file: file.clone(), source };
+        let open = match open(&file) {
+            Err(LoadError::Unreadable(error)) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { file, list: Vec::new() });
+            }
+            open => open.map_err(failed)?,
+        };
+        let mut text = String::new();
+        open.take(LONGEST).read_to_string(&mut text).map_err(|error| failed(error.into()))?;
+        match serde_json::from_str(&text) {
+            Ok(list) => Ok(Self { file, list }),
+            Err(error) => Err(ApprovalError::Torn { file, why: error.to_string() }),
+        }
+    }
+
+    pub fn list(&self) -> &[Approved] {
+        &self.list
+    }
+
+    /// Finds a library, if it is still what was approved.
+    pub fn find(&self, library: &Path) -> Option<Approval> {
+        if self.list.is_empty() {
+            return None;
+        }
+        let approval = Approval::of(library).ok()?;
+        let digits = approval.to_string();
+        self.list.iter().any(|approved| approved.blake3 == digits).then_some(approval)
+    }
+
+    /// Approves a library as it is now, in the place of what was approved at its path before.
+    pub fn add(&mut self, library: &Path) -> Result<Approval, ApprovalError> {
+        let failed = |source| ApprovalError::File { file: library.to_owned(), source };
+        let file = library.canonicalize().map_err(|error| failed(error.into()))?;
+        let approval = Approval::of(&file).map_err(failed)?;
+        let blake3 = approval.to_string();
+        self.list.retain(|approved| approved.file != file && approved.blake3 != blake3);
+        self.list.push(Approved { blake3, file });
+        self.save()?;
+        Ok(approval)
+    }
+
+    /// Takes back what was approved at a path, or has a hash that begins so. Returns what that was.
+    pub fn remove(&mut self, named: &Path) -> Result<Vec<Approved>, ApprovalError> {
+        let real = named.canonicalize().or_else(|_| std::path::absolute(named)).ok();
+        let digits = named.to_str().filter(|digits| digits.len() >= SHORTEST);
+        let is_named = |approved: &Approved| {
+            real.as_ref() == Some(&approved.file)
+                || digits.is_some_and(|digits| approved.blake3.starts_with(digits))
+        };
+        let (removed, kept) = self.list.drain(..).partition(is_named);
+        self.list = kept;
+        self.save()?;
+        Ok(removed)
+    }
+
+    /// Renames a new file into its place, which nobody else may read.
+    fn save(&self) -> Result<(), ApprovalError> {
+        let save = || -> io::Result<()> {
+            let folder = self.file.parent().unwrap_or(Path::new("."));
+            std::fs::create_dir_all(folder)?;
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            writeln!(file, "{:#}", serde_json::to_value(&self.list)?)?;
+            file.as_file().sync_all()?;
+            file.persist(&self.file)?;
+            Ok(())
+        };
+        save()
+            .map_err(|error| ApprovalError::File { file: self.file.clone(), source: error.into() })
+    }
+}
+
+fn open(file: &Path) -> Result<File, LoadError> {
+    let file = File::options().read(true).custom_flags(O_NONBLOCK).open(file)?;
+    owned(&file)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn what_was_approved_is_known_until_it_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (eisen_dir, library) = (folder.path().join("home"), folder.path().join("libx.so"));
+        fs::write(&library, "one").unwrap();
+        fs::set_permissions(&library, fs::Permissions::from_mode(0o644)).unwrap();
+        let known = |library: &Path| Approvals::load(&eisen_dir).unwrap().find(library).is_some();
+        assert!(!known(&library));
+        Approvals::load(&eisen_dir).unwrap().add(&library).unwrap();
+        assert!(known(&library));
+        // The same content elsewhere is the same library.
+        let copy = folder.path().join("liby.so");
+        fs::copy(&library, &copy).unwrap();
+        assert!(known(&copy));
+        fs::write(&library, "two").unwrap();
+        assert!(!known(&library));
+        Approvals::load(&eisen_dir).unwrap().add(&library).unwrap();
+        assert!(known(&library) && !known(&copy));
+        let removed = Approvals::load(&eisen_dir).unwrap().remove(&library).unwrap();
+        assert!(removed.len() == 1 && !known(&library));
+    }
+
+    #[test]
+    fn a_hash_names_what_is_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = folder.path().join("libx.so");
+        fs::write(&library, "one").unwrap();
+        let mut approvals = Approvals::load(folder.path()).unwrap();
+        let digits = approvals.add(&library).unwrap().to_string();
+        assert_eq!(approvals.remove(Path::new("")).unwrap(), []);
+        assert_eq!(approvals.remove(Path::new(&digits[..12])).unwrap()[0].blake3, digits);
+    }
+
+    #[test]
+    fn a_file_that_is_torn_or_others_may_write_approves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        for text in ["", "{", "[{}]", "[1]"] {
+            fs::write(&file, text).unwrap();
+            let error = Approvals::load(folder.path()).unwrap_err().to_string();
+            assert!(error.contains(FILE) && error.contains("remove it"), "{error}");
+        }
+        fs::write(&file, "[]").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        let error = Approvals::load(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("others may write it"), "{error}");
+    }
+}

@@ -1,0 +1,104 @@
+//! Names the plugin in whose call this very process crashes or exits: nothing else would say whose
+//! fault it was. Not seen are `_exit`, and what goes wrong in a thread that the plugin made.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::sync::{Once, OnceLock};
+
+use nix::libc::{self, c_int};
+use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
+
+/// What a process dies of that does something wrong.
+const FATAL: [Signal; 5] =
+    [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGILL, Signal::SIGFPE, Signal::SIGABRT];
+
+/// How those were handled before.
+static BEFORE: [OnceLock<SigAction>; 5] = [const { OnceLock::new() }; 5];
+
+/// How long is waited for somebody who reads the log, in milliseconds.
+const PATIENCE: c_int = 1000;
+
+thread_local! {
+    static CALL: Cell<Option<Call>> = const { Cell::new(None) };
+}
+
+#[derive(Clone, Copy)]
+struct Call {
+    /// Lives as long as the call.
+    plugin: *const str,
+    what: &'static str,
+}
+
+/// Makes a call of a plugin that is named should the process end in it.
+pub(super) fn during<T>(plugin: &str, what: &'static str, call: impl FnOnce() -> T) -> T {
+    static WATCH: Once = Once::new();
+    WATCH.call_once(watch);
+    let _around = Restored(CALL.replace(Some(Call { plugin, what })));
+    call()
+}
+
+struct Restored(Option<Call>);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        CALL.set(self.0);
+    }
+}
+
+fn watch() {
+    for (signal, before) in FATAL.into_iter().zip(&BEFORE) {
+        let handler = SigHandler::Handler(crashed);
+        let action = SigAction::new(handler, SaFlags::SA_ONSTACK, SigSet::empty());
+        // SAFETY: the handler does nothing that a handler may not.
+        if let Ok(old) = unsafe { sigaction(signal, &action) } {
+            let _ = before.set(old);
+        }
+    }
+    // SAFETY: the function is there until the process ends.
+    unsafe { libc::atexit(exits) };
+}
+
+/// Says whose call it was, and leaves the rest to who handled the signal before.
+extern "C" fn crashed(number: c_int) {
+    let place = FATAL.iter().position(|signal| *signal as c_int == number);
+    let Some(place) = place else { return };
+    if let Some(call) = CALL.get() {
+        say(call, &["crashed (", FATAL[place].as_str(), ")"]);
+    }
+    if let Some(before) = BEFORE[place].get() {
+        // SAFETY: that action was in force before.
+        let _ = unsafe { sigaction(FATAL[place], before) };
+    }
+    // SAFETY: it is delivered as this handler returns.
+    unsafe { libc::raise(number) };
+}
+
+extern "C" fn exits() {
+    if let Some(call) = CALL.get() {
+        say(call, &["ended this process (exit)"]);
+    }
+}
+
+/// Writes to standard error without a lock and without memory.
+fn say(call: Call, did: &[&str]) {
+    // SAFETY: the caller of `during` holds it, and waits for the call.
+    let plugin = unsafe { &*call.plugin };
+    let (mut text, mut length) = ([0_u8; 512], 0);
+    let parts = ["error: the plugin ", plugin, " "].into_iter().chain(did.iter().copied());
+    let parts =
+        parts.chain([" in `", call.what, "`, and takes the team with it: let it run with "]);
+    for part in parts.chain(["isolation = \"process\"\n"]) {
+        let room = &mut text[length..];
+        let count = part.len().min(room.len());
+        room[..count].copy_from_slice(&part.as_bytes()[..count]);
+        length += count;
+    }
+    let mut ready = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: both read what they are given, and so much of it.
+    unsafe {
+        if libc::poll(&raw mut ready, 1, PATIENCE) == 1 {
+            libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), length);
+        }
+    }
+}

@@ -245,7 +245,9 @@ fn check(file: &Path) -> Result<u8, Failure> {
     let layered = app::load(file, &eisen_dir)?;
     let mut progress = progress();
     let held = app::how_limits_are_held();
-    let mut report = config::check::check(&layered.config, &app::kernel(), held, &mut progress);
+    let hints = app::hints(&layered.config, &eisen_dir);
+    let kernel = app::kernel();
+    let mut report = config::check::check(&layered.config, &kernel, held, hints, &mut progress);
     progress(0);
     report.add_kept(&layered);
     output::print(report).map(|()| 0)
@@ -311,6 +313,19 @@ fn has_colors() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
 }
 
+/// An error and what led to it, each once: some say their cause themselves.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// An error and what led to it, for a person; coloured, which a stream that is no terminal strips.
 struct Complaint<'a>(&'a anyhow::Error);
 
@@ -321,7 +336,22 @@ impl std::fmt::Display for Complaint<'_> {
             return f.write_str(&errors.render(true));
         }
         // It may quote an agent, or a path.
-        let error = output::tame(&format!("{:#}", self.0));
+        let error = output::tame(&chain(self.0));
         write!(f, "error: {error}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let cause = || std::io::Error::from_raw_os_error(13);
+        let words = "cannot write: Permission denied (os error 13)";
+        let told = anyhow::Error::new(cause()).context(words);
+        assert_eq!(chain(&told), words);
+        let plain = anyhow::Error::new(cause()).context("cannot write");
+        assert_eq!(chain(&plain), words);
     }
 }

@@ -48,9 +48,10 @@ pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
 pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
 pub use self::profiles::{ClientFs, Profile, base_patterns};
 use self::read::{Known, Reader, Table, Text};
-pub use self::starter::{Known as KnownAgent, Proposed, Starter, known_agents};
+pub use self::starter::{Known as KnownAgent, PartError, Proposed, Starter, known_agents};
 pub use self::value::is_name;
 pub use self::why::{Mend, Why};
+pub use self::zones::zone_pattern;
 use crate::model::AgentId;
 pub use crate::zone::Confine;
 use crate::zone::{GitAccess, ZoneSpec};
@@ -115,6 +116,8 @@ pub struct Tracker {
 /// What holds for every agent; each agent's [`ZoneSpec`] has it too.
 #[derive(Clone, Debug)]
 pub struct Zones {
+    /// Folders that builds make, relative to the workspace: shared, and made before agents start.
+    pub build: Vec<String>,
     pub shared: Vec<String>,
     pub denied: Vec<String>,
     pub readable: Vec<String>,

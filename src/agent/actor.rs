@@ -228,7 +228,7 @@ impl Actor {
                 let reason = reason.as_deref().unwrap_or_default();
                 tracing::error!(agent = %status.agent, reason, "agent in error");
             }
-            (AgentState::Ready, Some(reason)) => {
+            (AgentState::Ready | AgentState::Connecting, Some(reason)) => {
                 tracing::warn!(agent = %status.agent, reason, "agent in trouble");
             }
             (AgentState::Restarting, reason) => {

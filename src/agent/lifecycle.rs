@@ -243,8 +243,14 @@ impl Lifecycle {
             self.phase = Phase::Stopping { shown: AgentState::Restarting, then };
             return vec![Effect::Publish(None), Effect::StopProcess];
         }
+        // Said at once, since the end of the process may take its time.
+        let why = match (&then, &self.phase) {
+            (Then::Error(why), Phase::Connecting) => Some(why.clone()),
+            _ => None,
+        };
         self.phase = Phase::Stopping { shown: self.state(), then };
-        vec![Effect::StopProcess]
+        let said = why.map(|why| Effect::Publish(Some(why)));
+        said.into_iter().chain([Effect::StopProcess]).collect()
     }
 
     fn leave(&mut self) -> Vec<Effect> {

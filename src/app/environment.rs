@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::model::AgentId;
 use crate::serve::{self, Tokens};
@@ -32,7 +32,29 @@ pub fn eisen_dir() -> anyhow::Result<PathBuf> {
         (None, Some(home)) => PathBuf::from(home).join(".eisen"),
         (None, None) => anyhow::bail!("neither EISEN_DIR nor HOME is set: set EISEN_DIR"),
     };
-    Ok(std::path::absolute(dir)?)
+    let dir = std::path::absolute(dir)?;
+    anyhow::ensure!(
+        dir.is_dir() || !dir.exists(),
+        "EISEN_DIR, {}, is no folder: set EISEN_DIR to one of yours, or leave it out for ~/.eisen",
+        dir.display()
+    );
+    Ok(dir)
+}
+
+/// Sees to it that a run can keep its files in `$EISEN_DIR`.
+pub(super) fn prepare(eisen_dir: &Path) -> anyhow::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(eisen_dir);
+    let usable = made.and_then(|()| {
+        let access = nix::unistd::AccessFlags::W_OK | nix::unistd::AccessFlags::X_OK;
+        nix::unistd::access(eisen_dir, access).map_err(std::io::Error::from)
+    });
+    usable.map_err(|error| {
+        anyhow::anyhow!(
+            "EISEN_DIR, {}, can't be written: {error}: set EISEN_DIR to a folder of yours",
+            eisen_dir.display()
+        )
+    })
 }
 
 /// What agents and their terminals find in their environment.

@@ -31,7 +31,7 @@ pub(super) fn announce(ledger: &Ledger, group: Option<PathBuf>) -> anyhow::Resul
 
 fn clean_after(run: StaleRun) {
     let (team, pid) = (run.info.team.clone(), run.info.pid);
-    let Remains { started, boot, mark, group, folders } = &run.info.remains;
+    let Remains { started, boot, mark, group, folders, workspace: _ } = &run.info.remains;
     let same_boot = process::boot().is_some_and(|now| now == *boot);
     if same_boot && process::start_of(pid) == Some(*started) {
         // Its lock was taken from it by hand.

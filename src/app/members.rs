@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::environment::TeamEnvironment;
-use super::plugins;
+use super::{places, plugins};
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
 use crate::client_host::{HostSettings, PermissionPolicy};
 use crate::config::check::Kernel;
@@ -42,6 +42,7 @@ impl Conditions {
         if let Some(scratch) = &self.scratch {
             config.move_workspace(scratch);
         }
+        places::make_for_builds(&config);
         let zones = compile_zones(&config)?;
         let rules = routing::Rules {
             hold: config.orchestrator.on_block == config::OnBlock::Hold,
@@ -62,6 +63,7 @@ impl Conditions {
         edition: u64,
     ) -> anyhow::Result<Member> {
         let is_orchestrator = config.orchestrator.agent.as_ref() == Some(&agent.id);
+        places::make_for_profile(agent);
         let bounds = self.bounds(agent, &zone)?;
         let (command, own) = agent.launch(bounds.is_some());
         let mut environment = self.environment(agent, own, is_orchestrator);

@@ -85,6 +85,7 @@ pub async fn observe(options: ObserveOptions) -> Result<u8, Failure> {
             "the plugin can't hold a zone: what the agent does outside of it is only reported"
         );
     }
+    environment::prepare(&eisen_dir).map_err(Failure::Usage)?;
     let listener = bind(options.port, &eisen_dir).await.map_err(Failure::Run)?;
     let on_violation = options.on_violation;
     let rules =
@@ -328,12 +329,24 @@ fn zone(
     if options.zone.is_empty() && options.deny.is_empty() {
         return Ok(None);
     }
+    let checked = |flag: &str, patterns: &[String]| -> anyhow::Result<Vec<String>> {
+        let one = |written: &String| {
+            config::zone_pattern(written, workspace).map_err(|why| anyhow::anyhow!("{flag}: {why}"))
+        };
+        patterns.iter().map(one).collect()
+    };
+    let (allowed, denied) = (checked("--zone", &options.zone)?, checked("--deny", &options.deny)?);
+    for pattern in allowed.iter().chain(&denied) {
+        if let Some(hint) = config::check::pattern_hint(pattern, workspace) {
+            tracing::warn!("`{pattern}` {hint}");
+        }
+    }
     let everything = vec!["**".to_owned()];
     let spec = ZoneSpec {
         workspace: workspace.to_owned(),
-        allowed: if options.zone.is_empty() { everything } else { options.zone.clone() },
+        allowed: if allowed.is_empty() { everything } else { allowed },
         shared: Vec::new(),
-        denied: options.deny.clone(),
+        denied,
         readable: config::base_patterns().into_iter().map(str::to_owned).collect(),
         git: GitAccess::Read,
         terminals: true,

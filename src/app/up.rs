@@ -14,17 +14,17 @@ use super::kernel::warn_of_tier;
 use super::members::Conditions;
 use super::team::Supervised;
 use super::{
-    Failure, StopSignals, announce_port, backlog, console, drained, graph, leftovers, limiting,
-    limits, recorder, scratch, tracker_settings, trial,
+    Failure, StopSignals, announce_port, backlog, console, drained, graph, hints, leftovers,
+    limiting, limits, recorder, scratch, tracker_settings, trial,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
 use crate::config::{Config, LayerError, Layered, Overlay, TryOut};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
-use crate::process::Sweeper;
+use crate::process::{Launcher, Sweeper};
 use crate::routing::{self, Orchestrator, RoutingHandle};
-use crate::serve::{self, Handles, RunFile, Server, Tokens};
+use crate::serve::{self, Handles, Ledger, RunFile, Server, Tokens};
 use crate::session::RegistryHandle;
 use crate::supervisor::Supervisor;
 use crate::tracker::{OrchestratorView, TrackerHandle};
@@ -48,6 +48,7 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let depth = environment::depth().map_err(|error| usage(error.into()))?;
     let eisen_dir = environment::eisen_dir().map_err(usage)?;
     let layered = load(&options.config, &eisen_dir)?;
+    environment::prepare(&eisen_dir).map_err(usage)?;
     run(options, layered, eisen_dir, depth).await.map_err(Failure::Run)
 }
 
@@ -88,8 +89,7 @@ async fn run(
     let run_file = RunFile::create(&eisen_dir, &config.team.name, address, tokens.owner())?;
     let launcher = limiting::launcher(&config)?;
     let sweeper = Sweeper::start(&launcher)?;
-    let ledger = run_file.ledger();
-    leftovers::announce(&ledger, launcher.group())?;
+    let ledger = announce(&config, &eisen_dir, &run_file, &launcher)?;
     announce_port(address.port());
 
     tell_overlay(&layered, &eisen_dir)?;
@@ -182,6 +182,23 @@ async fn run(
     .await;
     drop((run_file, scratch, private, sweeper));
     Ok(())
+}
+
+/// Writes down what the run works on and would leave behind, and says what may not be meant.
+fn announce(
+    config: &Config,
+    eisen_dir: &Path,
+    run_file: &RunFile,
+    launcher: &Launcher,
+) -> anyhow::Result<Ledger> {
+    let ledger = run_file.ledger();
+    leftovers::announce(&ledger, launcher.group())?;
+    hints::warn(config, eisen_dir);
+    if !config.team.scratch {
+        let workspace = config.team.workspace.clone();
+        ledger.note(|remains| remains.workspace = Some(workspace))?;
+    }
+    Ok(ledger)
 }
 
 /// Makes the changes that are asked for until the team is to stop, and stops it.

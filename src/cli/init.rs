@@ -12,12 +12,14 @@ use crate::config::{Starter, known_agents};
 
 /// Write a commented starter eisen.toml, with the agents found on PATH
 ///
-/// Each of them gets a zone, made of the folders beside the file, where there are enough. Read it,
-/// change it, and let `check` say what it means.
+/// Each of them gets a zone, made of the folders beside the file, where there are enough, and what the
+/// workspace's builds need besides. Read it, change it, and let `check` say what it means.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   eisen-core init                        writes ./eisen.toml, unless there is one
+  eisen-core init --agents ui,api        an agent for the folder ui, and one for api
+  eisen-core init --agents ui=web,api=server/api
   eisen-core init --force                in the place of the one there is
   eisen-core init --stdout | less        only shows it
   eisen-core init -c shop/eisen.toml     for the folder shop
@@ -27,6 +29,9 @@ pub(super) struct Init {
     /// The file to write; `-` prints it
     #[arg(short, long, value_name = "FILE", default_value = "eisen.toml")]
     config: PathBuf,
+    /// Agents by the names of their folders, or NAME=FOLDER; they share the programs that are found
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    agents: Vec<String>,
     /// Replace the file if there is one
     #[arg(long)]
     force: bool,
@@ -43,7 +48,12 @@ impl Init {
         let file = super::in_folder(folder, named);
         let workspace = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let path = std::env::var("PATH").unwrap_or_default();
-        let starter = Starter::look(workspace.unwrap_or(Path::new(".")), &path);
+        let workspace = workspace.unwrap_or(Path::new("."));
+        let starter = match &self.agents[..] {
+            [] => Starter::look(workspace, &path),
+            agents => Starter::divide(workspace, &path, agents)
+                .map_err(|error| Failure::Usage(error.into()))?,
+        };
         if print_only {
             write(starter.text().as_bytes())?;
         } else {
@@ -56,11 +66,17 @@ impl Init {
                 };
                 print(format_args!(
                     "  {:<12} {}: {}",
-                    agent.name,
+                    agent.id,
                     agent.profile.title,
                     plain(&zone)
                 ))?;
             }
+        }
+        for known in &starter.without_adapter {
+            note(format_args!(
+                "{} is here, but not its ACP adapter, {}: {}",
+                known.title, known.programs, known.install
+            ));
         }
         if starter.agents.is_empty() {
             tell_of_none();

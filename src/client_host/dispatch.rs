@@ -12,7 +12,7 @@ use super::actor::{Host, Pending};
 use super::elicitations::{self, Question};
 use super::permissions::{self, PermissionRequest};
 use super::requests::{Done, Outcome};
-use super::{PermissionPolicy, files, rpc};
+use super::{HostError, PermissionPolicy, files, rpc};
 use crate::model::Action;
 use crate::zone::Permit;
 
@@ -25,6 +25,9 @@ where
         // Taken for every request, whether it needs one or not: what stayed behind would be
         // found by a later request of the same id.
         let permits = self.permits.take(id.get());
+        if method == "initialize" && self.is_echo(id) {
+            return;
+        }
         let started = match self.ask_editor(id, method, params) {
             Ok(true) => return,
             Ok(false) => self.start(id, method, params, permits),
@@ -34,6 +37,19 @@ where
             tracing::debug!(method, %id, error = error.message, "refused a request of the agent");
             self.out.push(rpc::response(id, Err(&error)), None);
         }
+    }
+
+    /// Ends the wait for the answer to `initialize` where the agent sends the request itself back.
+    fn is_echo(&mut self, id: &RawValue) -> bool {
+        let own = rpc::number(id).filter(|id| {
+            matches!(self.pending.get(id), Some(Pending::Call { method: "initialize", .. }))
+        });
+        let Some(Pending::Call { reply, .. }) = own.and_then(|id| self.pending.remove(&id)) else {
+            return false;
+        };
+        // The caller may have given up waiting.
+        let _ = reply.send(Err(HostError::Echo));
+        true
     }
 
     pub(super) fn on_done(&mut self, id: &RawValue, outcome: Outcome) {

@@ -12,6 +12,10 @@ pub enum HostError {
     Malformed { method: String, why: String },
     #[error("the agent speaks protocol version {0}, and this client only version 1")]
     Version(u64),
+    #[error(
+        "the agent sends back what it is sent, and answers nothing: its command is none that speaks ACP"
+    )]
+    Echo,
     #[error("the agent offers no {what} `{wanted}`; it offers {offered}")]
     NotOffered { what: &'static str, wanted: String, offered: String },
     #[error("the agent ended: {0}")]

@@ -3,16 +3,20 @@
 //! Starts nothing and changes nothing. Whose a file is, the agents' zones say by its name, as the
 //! walk follows no symbolic link; what an access really reaches is judged when it comes.
 
+mod hints;
 mod holding;
 mod manners;
 mod patterns;
+mod remembered;
 mod report;
 mod survey;
 
 use std::path::{Path, PathBuf};
 
+pub use self::hints::{hints, pattern_hint};
 use self::holding::{Holding, Tier};
 pub(super) use self::manners::install;
+pub use self::remembered::remembered;
 use self::survey::Survey;
 use super::launch::find_program;
 use super::{Agent, Config, Enforce, Layered};
@@ -67,15 +71,17 @@ impl std::fmt::Display for Report {
 }
 
 /// Looks a configuration over, for a machine with this kernel. `limits_held` says how limits of
-/// agents are held there; `progress` is told now and then how many files were seen.
+/// agents are held there, `hints` what was found before; `progress` is told now and then how many
+/// files were seen.
 pub fn check(
     config: &Config,
     kernel: &Kernel,
     limits_held: &str,
+    hints: Vec<String>,
     progress: &mut dyn FnMut(u64),
 ) -> Report {
     let survey = Survey::of(&config.team.workspace, &config.agents, progress);
-    let mut warnings = Vec::new();
+    let mut warnings = hints;
     if config.agents.is_empty() {
         warnings.push("there is no agent: add `[[agents]]`".to_owned());
     }
@@ -87,7 +93,7 @@ pub fn check(
         warnings.extend(share(config, agent));
     }
     let holding: Vec<_> = config.agents.iter().map(|agent| Holding::of(agent, kernel)).collect();
-    warnings.extend(survey.warnings(&config.agents));
+    warnings.extend(survey.warnings(config));
     Report {
         text: report::render(config, limits_held, &survey, &holding, &warnings),
         warnings,
@@ -102,7 +108,9 @@ fn program(agent: &Agent) -> Option<String> {
         return None;
     }
     if program.contains('/') {
-        return Some(format!("{id}: there is no program {program}"));
+        // Why it can't be started if it is there is a hint of its own.
+        let is_there = Path::new(program).exists();
+        return (!is_there).then(|| format!("{id}: there is no program {program}"));
     }
     let install = install(&agent.profile).map(|how| format!("; {how}"));
     let install = install.unwrap_or_default();
@@ -184,12 +192,12 @@ fn shown(path: &Path, workspace: &Path) -> String {
 }
 
 fn counted(count: u64, what: &str) -> String {
-    let plural = match what {
-        _ if count == 1 => "",
-        what if what.ends_with('s') => "es",
-        _ => "s",
-    };
-    format!("{count} {what}{plural}")
+    match what.strip_suffix('y') {
+        _ if count == 1 => format!("1 {what}"),
+        Some(stem) => format!("{count} {stem}ies"),
+        None if what.ends_with('s') => format!("{count} {what}es"),
+        None => format!("{count} {what}s"),
+    }
 }
 
 #[cfg(test)]

@@ -194,6 +194,7 @@ const TEAM: &Keys<Config> = &[
     ("port.write_deadline_s", Takes::AtTeamStart, |a, b| {
         a.port.write_deadline != b.port.write_deadline
     }),
+    ("zones.build", Takes::AtOnce, |a, b| a.zones.build != b.zones.build),
     ("zones.shared", Takes::AtOnce, |a, b| a.zones.shared != b.zones.shared),
     ("zones.denied", Takes::AtOnce, |a, b| a.zones.denied != b.zones.denied),
     ("zones.readable", Takes::AtOnce, |a, b| a.zones.readable != b.zones.readable),

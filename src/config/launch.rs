@@ -5,7 +5,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::Agent;
-use super::profiles::MODEL;
+use super::profiles::{MODEL, Profile, built_in};
+
+/// Programs of makers whose agents speak ACP by an adapter only, and the profiles of these.
+pub(super) const WITHOUT_ACP: [(&str, &str); 2] = [("claude", "claude-code"), ("codex", "codex")];
 
 impl Agent {
     /// Command and environment of the agent, `confined` where the kernel holds its zone. What the
@@ -60,6 +63,13 @@ pub(super) fn find_program(program: &str, path: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(program)).find(|file| is_program(file))
 }
 
-fn is_program(file: &Path) -> bool {
+/// The profile of the adapter by which a program speaks ACP that doesn't by itself.
+pub(super) fn installed_without_adapter(program: &str) -> Option<(&'static str, &'static Profile)> {
+    let (_, name) = WITHOUT_ACP.into_iter().find(|(one, _)| *one == program)?;
+    let profile = built_in().get(name)?;
+    (!profile.programs().any(|known| known == program)).then_some((name, profile))
+}
+
+pub(super) fn is_program(file: &Path) -> bool {
     file.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }

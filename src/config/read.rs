@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::errors::{Fault, MAX_SHOWN, code, printable, quoted};
 use super::expand::expand;
-use super::near::nearest;
+use super::near::{meant, nearest};
 use super::syntax::section_end;
 use super::{Plugin, Surroundings};
 
@@ -318,6 +318,9 @@ fn place(table: &str) -> String {
 
 fn advice(known: &Known, table: &str, key: &str) -> String {
     let keys = known.get(table).map(Vec::as_slice).unwrap_or_default();
+    if let Some(meant) = meant(table, key) {
+        return meant.to_owned();
+    }
     let elsewhere = known.iter().filter(|(_, keys)| keys.contains(&key)).map(|(other, _)| *other);
     let elsewhere: Vec<&str> = elsewhere.collect();
     if let Some(first) = elsewhere.first() {

@@ -1,6 +1,7 @@
 //! The text of a configuration file: read with limits, and its places told as line and column.
 
 use std::fs::File;
+use std::io::ErrorKind::NotFound;
 use std::io::Read as _;
 use std::ops::Range;
 use std::path::Path;
@@ -15,6 +16,13 @@ pub(super) fn read(file: &Path) -> Result<String, (String, Fault)> {
     let bytes = match read_bytes(file, MAX_BYTES) {
         Ok(bytes) => bytes,
         Err((why, help)) => {
+            let is_missing = file.symlink_metadata().is_err_and(|error| error.kind() == NotFound);
+            let help = if is_missing {
+                "`eisen-core init` writes one, with the agents that it finds; `-c FILE` names another"
+                    .to_owned()
+            } else {
+                help
+            };
             return Err((String::new(), Fault::of_file(format!("this file {why}"), help)));
         }
     };
@@ -26,14 +34,42 @@ pub(super) fn read(file: &Path) -> Result<String, (String, Fault)> {
         );
         return Err((String::new(), fault));
     }
-    String::from_utf8(bytes).map_err(|error| {
+    let text = String::from_utf8(bytes).map_err(|error| {
         // All before this offset is valid, so it holds in the lossy text too.
         let at = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
         let fault = Fault::new(at..at + '\u{fffd}'.len_utf8(), "this byte is not UTF-8")
             .help("save the file as UTF-8");
         (text, fault)
-    })
+    })?;
+    match other_format(&text) {
+        Some(format) => {
+            let fault = Fault::of_file(
+                format!("this is {format}, and a configuration is TOML"),
+                "write `[team]`, `[[agents]]` and `key = value` below them; `eisen-core init --stdout` \
+                 shows how, config/full.toml has every key"
+                    .to_owned(),
+            );
+            Err((text, fault))
+        }
+        None => Ok(text),
+    }
+}
+
+/// What a text is that can't be TOML, by how it begins.
+fn other_format(text: &str) -> Option<&'static str> {
+    let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'))?;
+    let is_key = |key: &str| {
+        !key.is_empty()
+            && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    let is_yaml = first == "---"
+        || first.starts_with("- ")
+        || first.split_once(':').is_some_and(|(key, rest)| {
+            is_key(key) && (rest.is_empty() || rest.starts_with(' ')) && !rest.contains('=')
+        });
+    if first.starts_with('{') { Some("JSON") } else { is_yaml.then_some("YAML") }
 }
 
 /// Reads a regular file of at most `limit` bytes. The error says what is wrong, and what to do.

@@ -1,12 +1,18 @@
 //! The starter `eisen.toml` that `init` writes: the agents found on PATH, and a zone for each made
 //! of the workspace's folders. Reads the disk, and writes nothing.
 
+mod builds;
+mod parts;
+
+use std::fmt::Write as _;
 use std::path::Path;
 
 use ignore::WalkBuilder;
 
+use self::builds::Builds;
+pub use self::parts::PartError;
 use super::check::install;
-use super::launch::find_program;
+use super::launch::{WITHOUT_ACP, find_program, installed_without_adapter};
 use super::profiles::{Profile, built_in};
 
 /// Folders whose parts are what a team divides, rather than themselves.
@@ -32,12 +38,16 @@ pub struct Starter {
     pub agents: Vec<Proposed>,
     /// Whether the workspace's top has files that every agent may read.
     top_files: bool,
+    builds: Builds,
+    /// Agents that are here, but not the adapter by which they speak ACP.
+    pub without_adapter: Vec<Known>,
 }
 
 /// An agent that is there to be launched.
 #[derive(Debug)]
 pub struct Proposed {
-    /// Names its profile, and the agent.
+    pub id: String,
+    /// Names its profile.
     pub name: &'static str,
     pub profile: &'static Profile,
     /// Patterns; empty where the folders don't go round.
@@ -55,39 +65,79 @@ pub struct Known {
 
 /// The agents that `init` looks for.
 pub fn known_agents() -> Vec<Known> {
-    let known = |(name, profile): (&'static String, &'static Profile)| Known {
+    built_in().iter().map(|(name, profile)| known(name, profile)).collect()
+}
+
+fn known(name: &'static str, profile: &'static Profile) -> Known {
+    Known {
         name,
         title: &profile.title,
         programs: profile.programs().collect::<Vec<_>>().join(" or "),
         install: install(profile).unwrap_or_default(),
-    };
-    built_in().iter().map(known).collect()
+    }
 }
 
 impl Starter {
     /// Looks for agents in the folders of `path`, as PATH has them, and for folders in `workspace`.
     pub fn look(workspace: &Path, path: &str) -> Self {
-        let is_there = |profile: &&Profile| {
-            profile.programs().any(|program| find_program(program, path).is_some())
-        };
-        let found: Vec<_> = built_in().iter().filter(|(_, profile)| is_there(profile)).collect();
+        let found = found(path);
         let zones = zones(workspace, found.len());
         let agents = found.into_iter().zip(zones);
-        let agents = agents.map(|((name, profile), allowed)| Proposed { name, profile, allowed });
+        let agents = agents.map(|((name, profile), allowed)| {
+            let id = name.to_owned();
+            Proposed { id, name, profile, allowed }
+        });
+        Self::with(workspace, path, agents.collect())
+    }
+
+    /// The same, but with these agents, each with its folder: a name that a folder of the workspace
+    /// has, or `NAME=FOLDER`. They take turns with the programs that are found, the first of all known
+    /// ones if none is.
+    pub fn divide(workspace: &Path, path: &str, parts: &[String]) -> Result<Self, PartError> {
+        let parts = parts::parts(workspace, parts)?;
+        let mut programs = found(path);
+        if programs.is_empty() {
+            programs.extend(
+                built_in().get_key_value("opencode").map(|(name, one)| (name.as_str(), one)),
+            );
+        }
+        let agents = parts.into_iter().zip(programs.iter().copied().cycle());
+        let agents = agents.map(|((id, folder), (name, profile))| {
+            let allowed = vec![pattern(&folder)];
+            Proposed { id, name, profile, allowed }
+        });
+        Ok(Self::with(workspace, path, agents.collect()))
+    }
+
+    fn with(workspace: &Path, path: &str, agents: Vec<Proposed>) -> Self {
+        let without_adapter = WITHOUT_ACP.iter().filter_map(|(program, _)| {
+            find_program(program, path)?;
+            let (name, profile) = installed_without_adapter(program)?;
+            (!is_there(profile, path)).then(|| known(name, profile))
+        });
         // The file that is to be written is none of the workspace's own.
         let is_top_file = |name: &str| !name.starts_with('.') && name != "eisen.toml";
         let top_files = walk(workspace, 1)
             .any(|file| is_file(&file) && is_top_file(&file.file_name().to_string_lossy()));
-        Self { agents: agents.collect(), top_files }
+        let builds = Builds::look(workspace);
+        Self { agents, top_files, builds, without_adapter: without_adapter.collect() }
     }
 
     /// The text of the file.
     pub fn text(&self) -> String {
-        let lead = self.agents.first().map_or("opencode", |agent| agent.name);
+        let lead = self.agents.first().map_or("opencode", |agent| agent.id.as_str());
         let divided =
             self.agents.len() > 1 && self.agents.iter().all(|one| !one.allowed.is_empty());
         let mut text = TEAM.replace("LEAD", lead);
-        text += if divided && self.top_files { READABLE } else { NOT_READABLE };
+        text += &self.zones(divided);
+        for known in &self.without_adapter {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "\n# {} is here, but not its ACP adapter, {}: {}.",
+                known.title, known.programs, known.install
+            );
+        }
         if self.agents.is_empty() {
             text += NOBODY;
         }
@@ -96,6 +146,46 @@ impl Starter {
             text += &agent.text();
         }
         text
+    }
+}
+
+impl Starter {
+    /// The lists of `[zones]`. Who may write everything needs none.
+    fn zones(&self, divided: bool) -> String {
+        let Builds { systems, build, shared, readable } = &self.builds;
+        let list = |key: &str, patterns: &[String]| {
+            let patterns: Vec<String> = patterns.iter().map(|one| quoted(one)).collect();
+            format!("{key} = [{}]\n", patterns.join(", "))
+        };
+        let mut text = String::new();
+        let builds = divided && !systems.is_empty();
+        if builds && !build.is_empty() {
+            text += "# Folders that builds make: everybody may write there, and they are made before agents \
+                     start.\n";
+            text += &list("build", build);
+        }
+        text += "# Everybody may write these.\n";
+        if builds && !shared.is_empty() {
+            text += &list("shared", shared);
+        } else {
+            text += "#shared = [\"types/**\"]\n";
+        }
+        let mut all = Vec::new();
+        if divided && self.top_files {
+            all.push("[!.]*".to_owned());
+        }
+        if builds {
+            let _ = writeln!(
+                text,
+                "# Everybody may read these: what builds by {} read, in the folders of others too. Narrow \
+                 it\n# where agents are not to read each other's sources.",
+                systems.join(", ")
+            );
+            all.extend(readable.iter().cloned());
+        } else if !all.is_empty() {
+            text += "# Everybody may read these: the files at the top, but for hidden ones.\n";
+        }
+        if all.is_empty() { text + NOT_READABLE } else { text + &list("readable", &all) }
     }
 }
 
@@ -122,10 +212,10 @@ impl Proposed {
             )
         };
         format!(
-            "# {title}.{login}\n[[agents]]\nid = \"{0}\"\nprofile = \"{0}\"\n\
+            "# {title}.{login}\n[[agents]]\nid = \"{}\"\nprofile = \"{}\"\n\
              # Sent once it is ready.\n#prompt = \"Look around, and wait for tasks.\"\n\
              # By its own name for it; left out: its own choice.\n#model = \"…\"\n{zone}",
-            self.name
+            self.id, self.name
         )
     }
 }
@@ -155,12 +245,6 @@ listen = "127.0.0.1:17320"
 [zones]
 # Nobody may touch these.
 #denied = ["**/.env", "**/*.pem"]
-# Everybody may write these.
-#shared = ["types/**"]
-"#;
-
-const READABLE: &str = r#"# Everybody may read these: the files at the top, but for hidden ones.
-readable = ["[!.]*"]
 "#;
 
 const NOT_READABLE: &str = r#"# Everybody may read these.
@@ -175,6 +259,16 @@ const NOBODY: &str = r#"
 #[agents.zone]
 #allowed = ["src/**"]
 "#;
+
+/// The profiles whose programs are in the folders of `path`, in the order of their names.
+fn found(path: &str) -> Vec<(&'static str, &'static Profile)> {
+    let all = built_in().iter().map(|(name, profile)| (name.as_str(), profile));
+    all.filter(|(_, profile)| is_there(profile, path)).collect()
+}
+
+fn is_there(profile: &Profile, path: &str) -> bool {
+    profile.programs().any(|program| find_program(program, path).is_some())
+}
 
 /// What each of `count` agents gets of the workspace; nothing where there is not enough.
 fn zones(workspace: &Path, count: usize) -> Vec<Vec<String>> {

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use super::errors::{Fault, code, quoted};
+use super::errors::{Fault, code, printable, quoted};
 use super::source::line_at;
 
 /// How many bytes may be parsed in all: bounds the work that a hostile file causes.
@@ -130,6 +130,11 @@ impl Repaired {
             let header = code(line.split('#').next().unwrap_or(line).trim());
             Fault::new(span.clone(), format!("{header} opens a table that is there already"))
                 .help("put its keys under the first one; agents are `[[agents]]`, one each")
+        } else if let Some((key, value)) = line.split_once(':')
+            && !key.contains(['=', '"', '\'', '['])
+        {
+            let help = format!("write `{} = {}`", key.trim(), value.trim());
+            Fault::new(span.clone(), message).help(printable(&help, 80))
         } else {
             Fault::new(span.clone(), message)
         };
@@ -185,6 +190,11 @@ fn in_value(text: &str, span: &Range<usize>, message: &str) -> Fault {
     match message.strip_suffix(", expected literal string") {
         Some(_) if text[span.clone()].is_empty() => {
             Fault::new(span.clone(), "the value is missing").help("write a value behind `=`")
+        }
+        Some(message)
+            if text[span.clone()].contains(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) =>
+        {
+            Fault::new(span.clone(), message).help("write it in plain quotes, `\"`")
         }
         Some(message) => {
             Fault::new(span.clone(), message).help(format!("write {}", quoted(&text[span.clone()])))

@@ -101,7 +101,8 @@ impl Table<'_> {
         let wanted = format!("a whole number from {} to {}", range.start(), range.end());
         let DeValue::Integer(integer) = item.get_ref() else {
             let help = match item.get_ref() {
-                DeValue::String(_) => "write it without quotes",
+                DeValue::String(text) if text.parse::<u64>().is_ok() => "write it without quotes",
+                DeValue::String(_) => "write the number alone, without quotes and without a unit",
                 _ => help,
             };
             self.wrong(&code(key), item, &wanted, help);

@@ -90,15 +90,18 @@ impl Config {
         match reason {
             Reason::NoPath => "no path leads there".to_owned(),
             Reason::EisenDir => "it lies in $EISEN_DIR, which is closed to all agents".to_owned(),
-            Reason::Git if allowed => format!("`git = \"{}\"` of [zones]", git(&self.zones.git)),
+            Reason::Git if allowed => format!("`git = \"{}\"` of [zones]", git(self.zones.git)),
             Reason::Git => {
                 format!(
                     "it lies in a git folder, and [zones] has `git = \"{}\"`",
-                    git(&self.zones.git)
+                    git(self.zones.git)
                 )
             }
             Reason::Pattern { list, pattern } if *list == "allowed" && !agent.zone.own => {
                 format!("{} has no [agents.zone], and so `{pattern}`", agent.id)
+            }
+            Reason::Pattern { list: "shared", pattern } if self.zones.builds(pattern) => {
+                format!("`{pattern}` by `build` of [zones]")
             }
             Reason::Pattern { list, pattern } => {
                 let section = self.section(agent, list, pattern);
@@ -126,29 +129,20 @@ impl Config {
 
     fn mend(&self, agent: &Agent, why: &Why, reason: &Reason) -> Option<Mend> {
         let mend = match reason {
-            Reason::NoPath | Reason::EisenDir => return None,
-            Reason::Git => return self.mend_git(agent, why),
+            Reason::Git => return mend_git(agent, why),
             Reason::Pattern { list, pattern } if *list == "denied" => {
                 let section = self.section(agent, list, pattern);
                 return Some(Mend { section, key: "denied", value: pattern.clone() });
             }
-            // A pattern allows it, but by name the path means another.
-            Reason::Pattern { .. } => return None,
+            // Nothing, or a pattern that allows what the path means otherwise read.
+            Reason::NoPath | Reason::EisenDir | Reason::Pattern { .. } => return None,
             Reason::NoPattern => self.pattern_for(agent, why),
         };
         let mut spec = agent.zone.spec.clone();
+        let pattern = if mend.key == "build" { below(&mend.value) } else { mend.value.clone() };
         if why.action == Action::Read { &mut spec.readable } else { &mut spec.allowed }
-            .push(mend.value.clone());
+            .push(pattern);
         allows(&spec, why).then_some(mend)
-    }
-
-    fn mend_git(&self, agent: &Agent, why: &Why) -> Option<Mend> {
-        let mend = |access: GitAccess| {
-            let spec = ZoneSpec { git: access, ..agent.zone.spec.clone() };
-            let value = git(&access).to_owned();
-            allows(&spec, why).then(|| Mend { section: "[zones]".to_owned(), key: "git", value })
-        };
-        mend(GitAccess::Read).or_else(|| mend(GitAccess::Commit))
     }
 
     /// The pattern that would allow a path that none names. What builds make is everybody's; else a
@@ -160,7 +154,10 @@ impl Config {
         let teams = |key, value| Mend { section: "[zones]".to_owned(), key, value };
         let own = |key, value| Mend { section: of(agent), key, value };
         if let Some(place) = built(path, folder) {
-            return teams(if reads { "readable" } else { "shared" }, place);
+            return match place.find(['*', '?', '[', '{', '\\', '!']) {
+                None if !reads => teams("build", place),
+                _ => teams(if reads { "readable" } else { "shared" }, below(&place)),
+            };
         }
         let key = if reads { "readable" } else { "allowed" };
         let exact = if folder { below(path) } else { globset::escape(path) };
@@ -240,11 +237,20 @@ fn beyond(agent: &Agent, zone: Zone, real: &Path, action: Action) -> bool {
     Bounds::new(Arc::new(zone), reach).is_ok_and(|bounds| bounds.judge(real, action).is_ok())
 }
 
+fn mend_git(agent: &Agent, why: &Why) -> Option<Mend> {
+    let mend = |access: GitAccess| {
+        let spec = ZoneSpec { git: access, ..agent.zone.spec.clone() };
+        let value = git(access).to_owned();
+        allows(&spec, why).then(|| Mend { section: "[zones]".to_owned(), key: "git", value })
+    };
+    mend(GitAccess::Read).or_else(|| mend(GitAccess::Commit))
+}
+
 fn allows(spec: &ZoneSpec, why: &Why) -> bool {
     Zone::compile(spec).is_ok_and(|zone| zone.why(Path::new(&*why.path), why.action).allowed)
 }
 
-/// The pattern of all that a build put where a path lies.
+/// The folder that a build made, in which a path lies.
 fn built(path: &str, folder: bool) -> Option<String> {
     let mut place = PathBuf::new();
     let names: Vec<_> = Path::new(path).iter().collect();
@@ -252,7 +258,7 @@ fn built(path: &str, folder: bool) -> Option<String> {
         place.push(name);
         let is_folder = folder || at + 1 < names.len();
         if is_folder && name.to_str().is_some_and(is_built) {
-            return Some(below(&wire_real(Path::new("/"), &place)));
+            return Some(wire_real(Path::new("/"), &place));
         }
     }
     None
@@ -266,7 +272,7 @@ fn of(agent: &Agent) -> String {
     format!("[agents.zone] of {}", agent.id)
 }
 
-fn git(access: &GitAccess) -> &'static str {
+fn git(access: GitAccess) -> &'static str {
     match access {
         GitAccess::None => "none",
         GitAccess::Read => "read",

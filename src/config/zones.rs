@@ -21,6 +21,7 @@ pub(super) struct TeamZones {
 pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> TeamZones {
     let list = |key| patterns(zones, key, workspace).unwrap_or_default();
     let written = Zones {
+        build: build(zones),
         shared: list("shared"),
         denied: list("denied"),
         readable: list("readable"),
@@ -39,6 +40,43 @@ pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> Te
         readable,
         workspace: workspace.to_owned(),
         eisen_dir: eisen_dir.to_owned(),
+    }
+}
+
+/// Reads `build`: folders of the workspace, without patterns, since they are to be made.
+fn build(zones: &Table<'_>) -> Vec<String> {
+    let folder = |written: &str| {
+        let folder = written.strip_suffix("/**").unwrap_or(written).trim_end_matches('/');
+        let folder = folder.strip_prefix("./").unwrap_or(folder);
+        let parts: Vec<&str> = folder.split('/').collect();
+        let is_plain = |part: &&str| !matches!(*part, "" | "." | ".." | ".git" | "~");
+        if parts.iter().all(is_plain) && !folder.contains(['*', '?', '[', '{', '\\', '!']) {
+            return Ok(folder.to_owned());
+        }
+        Err((
+            format!("{} is no folder that could be made", quoted(written)),
+            "write a folder relative to the workspace, without patterns, such as \"target\"; patterns \
+             are for `shared`"
+                .to_owned(),
+        ))
+    };
+    checked(zones, "build", folder).unwrap_or_default()
+}
+
+/// What everybody may write.
+fn shared(zones: &Zones) -> Vec<String> {
+    let built = zones.build.iter().map(|folder| below(folder));
+    built.chain(zones.shared.iter().cloned()).collect()
+}
+
+fn below(folder: &str) -> String {
+    format!("{}/**", globset::escape(folder))
+}
+
+impl Zones {
+    /// Whether a pattern is that of a folder of `build`.
+    pub(super) fn builds(&self, pattern: &str) -> bool {
+        self.build.iter().any(|folder| below(folder) == pattern)
     }
 }
 
@@ -61,7 +99,7 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
             spec: ZoneSpec {
                 workspace: team.workspace.clone(),
                 allowed,
-                shared: team.written.shared.clone(),
+                shared: shared(&team.written),
                 denied: [&team.written.denied[..], &denied].concat(),
                 readable: all_readable,
                 git: team.written.git,
@@ -114,6 +152,12 @@ fn sockets(zone: &Table<'_>, workspace: &Path) -> Vec<String> {
     checked(zone, "sockets", absolute).unwrap_or_default()
 }
 
+/// Checks a pattern as a list of the file would, and returns it as zones match it. The error says
+/// what is wrong, and what to write.
+pub fn zone_pattern(written: &str, workspace: &Path) -> Result<String, String> {
+    pattern(written, workspace).map_err(|(message, help)| format!("{message}: {help}"))
+}
+
 /// The patterns of a list, each checked; None if the list is not there. A list with a mistake
 /// never comes out wider than it was meant: the file is refused.
 pub(super) fn patterns(
@@ -160,6 +204,14 @@ fn pattern(written: &str, workspace: &Path) -> Result<String, (String, String)> 
             "names the workspace itself",
             "write \"**\" for all that is in it".to_owned(),
         );
+    }
+    if let Some(rest) = pattern.strip_prefix('!') {
+        let help = format!(
+            "write {} into `denied`; of a name that begins so write {}",
+            quoted(rest),
+            quoted(&format!("\\{pattern}"))
+        );
+        return wrong("starts with `!`, which takes nothing out", help);
     }
     if pattern.starts_with("~/") || pattern == "~" {
         let help = format!("write {}", quoted(&pattern.replacen('~', "${HOME}", 1)));
@@ -214,7 +266,7 @@ mod tests {
     fn patterns_that_would_never_match_are_refused() {
         for written in [
             "", ".", "./", "/w/", "..", "../x", "a/../b", "a/..", "~/x", "~", "src/", "a//b",
-            "a/./b", "[a", "{a", "a]b}", "[z-a]", "a\\", "/",
+            "a/./b", "[a", "{a", "a]b}", "[z-a]", "a\\", "/", "!a", "!src/**", "./!a",
         ] {
             let outcome = pattern(written, Path::new("/w"));
             assert!(outcome.is_err(), "{written} → {outcome:?}");

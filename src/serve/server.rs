@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::socket::{setsockopt, sockopt};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -44,7 +45,10 @@ pub struct Limits {
 pub enum BindError {
     #[error("port {} is taken by the team `{team}` (pid {pid})", .address.port())]
     Team { address: SocketAddr, team: String, pid: u32 },
-    #[error("port {} is taken by another program", .address.port())]
+    #[error("port {} is taken by a team of another EISEN_DIR or of another user; --port 0 takes a \
+             free one", .address.port())]
+    OthersTeam { address: SocketAddr },
+    #[error("port {} is taken by another program; --port 0 takes a free one", .address.port())]
     Taken { address: SocketAddr },
     #[error("cannot listen on {address}: {cause}")]
     Failed { address: SocketAddr, cause: io::Error },
@@ -52,17 +56,38 @@ pub enum BindError {
 
 /// Binds the port. One that is taken by a team with a run file below `eisen_dir` is named as such.
 pub async fn bind(address: SocketAddr, eisen_dir: &Path) -> Result<TcpListener, BindError> {
-    TcpListener::bind(address).await.map_err(|cause| {
-        if cause.kind() != io::ErrorKind::AddrInUse {
-            return BindError::Failed { address, cause };
+    let cause = match TcpListener::bind(address).await {
+        Ok(listener) => return Ok(listener),
+        Err(cause) if cause.kind() != io::ErrorKind::AddrInUse => {
+            return Err(BindError::Failed { address, cause });
         }
-        let teams = live_teams(eisen_dir).unwrap_or_default();
-        match teams.into_iter().find(|team| overlap(team.address, address)) {
-            Some(team) => BindError::Team { address, team: team.team, pid: team.pid },
-            None => BindError::Taken { address },
+        Err(cause) => cause,
+    };
+    let teams = live_teams(eisen_dir).unwrap_or_default();
+    match teams.into_iter().find(|team| overlap(team.address, address)) {
+        Some(team) => Err(BindError::Team { address, team: team.team, pid: team.pid }),
+        None if is_team(address).await => Err(BindError::OthersTeam { address }),
+        None => {
+            tracing::debug!(%address, %cause, "the port is taken");
+            Err(BindError::Taken { address })
         }
-    })
+    }
 }
+
+/// Whether what listens at an address greets as a team does, within a moment.
+async fn is_team(address: SocketAddr) -> bool {
+    const GREETING: &[u8] = b"{\"type\":\"";
+    let greeting = async {
+        let mut stream = TcpStream::connect(super::client::reachable(address)).await.ok()?;
+        let mut start = [0; GREETING.len()];
+        stream.read_exact(&mut start).await.ok()?;
+        Some(start == GREETING)
+    };
+    timeout(MOMENT, greeting).await.ok().flatten().unwrap_or(false)
+}
+
+/// How long a team may take to greet.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// Whether only one of the two can be listened on.
 fn overlap(one: SocketAddr, other: SocketAddr) -> bool {

@@ -55,6 +55,17 @@ impl Zone {
         self.own.matches(&self.place(&real.join("x"))) || self.is_above(&real, &self.place(&real))
     }
 
+    /// The denied pattern that matches a path, as it was written. `path` is as the wire shows it, and
+    /// taken for a real one. Does not ask the disk.
+    pub fn denies(&self, path: &str) -> Option<&str> {
+        let place = self.place(&self.named(path));
+        if !self.denied.matches(&place) {
+            return None;
+        }
+        let mut denied = self.spec.denied.iter();
+        denied.find(|one| self.matches("denied", one, &place)).map(String::as_str)
+    }
+
     fn why_real(&self, real: &Path, action: Action) -> Why {
         let place = self.place(real);
         Why {

@@ -104,7 +104,7 @@ fn why_says_who_may_do_what_and_what_would_change_it() {
         "ui may not read target/debug/x",
         "ui may not write target/debug/x",
         "owned by nobody",
-        "add \"target/**\" to `shared` of [zones]",
+        "add \"target\" to `build` of [zones]",
     ] {
         assert!(why.stdout.contains(part), "{part} is not in {}", why.stdout);
     }
@@ -116,4 +116,23 @@ fn why_says_who_may_do_what_and_what_would_change_it() {
     assert_eq!(told["mend"]["value"], "**/.env", "{told}");
     let nobody = stage.run(&["why", "u", "x", "-c", "eisen.toml"]);
     assert!(nobody.code == 2 && nobody.stderr.contains("there is ui, api"), "{nobody:?}");
+}
+
+#[test]
+fn a_team_on_the_same_files_and_an_eisen_dir_that_is_none_are_named() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui").zone("src/**")]);
+    let other = "[team]\nname = \"other\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n";
+    stage.file("other.toml", other);
+    let check = stage.run(&["check", "-c", "other.toml"]);
+    let said = format!("the team `shop` (pid {}) works on the same files", team.program.id());
+    assert!(check.code == 0 && check.stdout.contains(&said), "{check:?}");
+    let own = stage.run(&["check", "-c", "eisen.toml"]);
+    assert!(!own.stdout.contains("works on the same files"), "{own:?}");
+    stage.file("file", "");
+    for command in [&["check", "-c", "other.toml"][..], &["up", "-c", "other.toml"], &["ps"]] {
+        let mut refused = stage.eisen_core(command);
+        let refused = crate::harness::run(refused.env("EISEN_DIR", stage.path("file")));
+        assert!(refused.code == 2 && refused.stderr.contains("is no folder"), "{refused:?}");
+    }
 }

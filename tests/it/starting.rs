@@ -143,3 +143,42 @@ fn a_scratch_team_leaves_the_workspace_as_it_was() {
     assert!(!std::path::Path::new(copy.trim()).exists());
     assert_eq!(stage.read("shop/src/ui/app.ts"), "ui\n");
 }
+
+/// Answers with a version that nobody here speaks, and takes its time to end.
+const OF_ANOTHER_VERSION: &str = r#"
+trap '' TERM
+read -r line
+id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":9}}\n' "$id"
+sleep 3
+"#;
+
+#[test]
+fn what_is_no_agent_of_this_protocol_is_told_before_it_is_stopped() {
+    for (script, why) in [
+        (OF_ANOTHER_VERSION, "speaks protocol version 9"),
+        ("trap '' TERM; cat; sleep 3", "sends back what it is sent"),
+    ] {
+        let stage = Stage::new();
+        stage.file("agent.sh", script);
+        let agent = stage.path("agent.sh").display().to_string();
+        stage.file(
+            "eisen.toml",
+            &format!(
+                "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n\
+                 stop_grace_s = 1\n[[agents]]\nid = \"ui\"\ncommand = [\"sh\", {agent:?}]\n\
+                 autostart = false\n"
+            ),
+        );
+        let team = stage.up();
+        let mut port = team.steer();
+        port.ask("start_agent", &json!({"agent_id": "ui"}));
+        for state in ["connecting", "error"] {
+            port.expect_that(why, |line| {
+                line["type"] == "agent"
+                    && line["state"] == state
+                    && line["reason"].as_str().is_some_and(|reason| reason.contains(why))
+            });
+        }
+    }
+}

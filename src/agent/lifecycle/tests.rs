@@ -150,7 +150,7 @@ async fn orders_are_followed_at_any_time() {
             Restart → restarting [Publish(None), StopProcess]
             Exited { exit: Code(1), why: "exited with status 1" } → initializing [AwaitClearance]
             Cleared → connecting [Spawn]
-            Failed("no answer") → connecting [StopProcess]
+            Failed("no answer") → connecting [Publish(Some("no answer")), StopProcess]
             Exited { exit: Code(1), why: "exited with status 1" } → error [Publish(Some("no answer"))]
             Restart → initializing [AwaitClearance]
             Cleared → connecting [Spawn]

@@ -9,7 +9,8 @@ use ignore::WalkBuilder;
 use super::patterns::Patterns;
 use super::{counted, shown};
 use crate::config::errors::printable;
-use crate::config::{Agent, profiles};
+use crate::config::places::is_lock;
+use crate::config::{Agent, Config, profiles};
 use crate::zone::{Class, Zone};
 
 /// Entries after which a walk ends, and the report says so. A walk only counts, so this bounds the
@@ -106,7 +107,8 @@ impl Survey {
     }
 
     /// A sentence for each pattern that matches nothing.
-    pub(super) fn warnings(&self, agents: &[Agent]) -> Vec<String> {
+    pub(super) fn warnings(&self, config: &Config) -> Vec<String> {
+        let agents = &config.agents;
         let base = profiles::base_patterns();
         let mut idle: BTreeMap<(&str, &str, bool), Vec<&str>> = BTreeMap::new();
         let lists = self.claims.iter().zip(agents).flat_map(|(claims, agent)| {
@@ -120,8 +122,17 @@ impl Survey {
         let shared = self.shared.iter().map(|shared| ("shared", shared, "all"));
         for (list, patterns, agent) in lists.chain(shared) {
             for used in patterns.used.iter().filter(|used| used.idle()) {
-                // The built-in ones name what a workspace may have, not what it has.
-                if list != "readable" || !base.contains(&used.pattern.as_str()) {
+                // The built-in ones name what a workspace may have, not what it has; so do those of builds,
+                // and those of files to be read wherever they are.
+                let pattern = used.pattern.as_str();
+                let may_come = match list {
+                    "readable" => base.contains(&pattern) || pattern.starts_with("**/"),
+                    "shared" => {
+                        is_lock(pattern.trim_end_matches('*')) || config.zones.builds(pattern)
+                    }
+                    _ => false,
+                };
+                if !may_come {
                     let agents = idle.entry((list, &used.pattern, used.folder)).or_default();
                     agents.push(agent);
                 }

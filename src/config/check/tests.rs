@@ -2,6 +2,7 @@
 // Tables of texts read better so, and `expect!` writes its own literals.
 #![allow(clippy::format_collect, clippy::format_push_string, clippy::needless_raw_string_hashes)]
 
+mod hints;
 mod manners;
 
 use expect_test::expect;
@@ -25,7 +26,7 @@ fn checked_on(kernel: &Kernel, files: &[&str], toml: &str) -> (String, Report) {
     std::fs::write(&file, toml).unwrap();
     let config =
         Config::load(&file, &workspace.join("dir")).unwrap_or_else(|errors| panic!("{errors}"));
-    let report = check(&config, kernel, "by looking", &mut |_| {});
+    let report = check(&config, kernel, "by looking", Vec::new(), &mut |_| {});
     (report.to_string().replace(workspace.to_str().unwrap(), "FOLDER"), report)
 }
 

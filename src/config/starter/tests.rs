@@ -3,12 +3,17 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
-use crate::config::check::{Kernel, check};
+use crate::config::check::{Kernel, check, hints};
 use crate::config::{Config, Surroundings};
 
 /// Writes these files, and these programs on a PATH; returns the text of the starter, and what
 /// `check` warns of in it.
 fn started(files: &[&str], programs: &[&str]) -> (String, Vec<String>) {
+    started_with(files, programs, &[])
+}
+
+/// The same, with agents that are asked for.
+fn started_with(files: &[&str], programs: &[&str], agents: &[&str]) -> (String, Vec<String>) {
     let folder = tempfile::tempdir().unwrap();
     let (workspace, bin) = (folder.path().join("shop"), folder.path().join("bin"));
     for file in files {
@@ -23,14 +28,20 @@ fn started(files: &[&str], programs: &[&str]) -> (String, Vec<String>) {
         std::fs::set_permissions(bin.join(program), std::fs::Permissions::from_mode(0o755))
             .unwrap();
     }
-    let text = Starter::look(&workspace, bin.to_str().unwrap()).text();
+    let path = bin.to_str().unwrap();
+    let agents: Vec<String> = agents.iter().map(|agent| (*agent).to_owned()).collect();
+    let text = match &agents[..] {
+        [] => Starter::look(&workspace, path).text(),
+        agents => Starter::divide(&workspace, path, agents).unwrap().text(),
+    };
     let file = workspace.join("eisen.toml");
     std::fs::write(&file, &text).unwrap();
     let path = bin.to_str().unwrap().to_owned();
+    let eisen_dir = folder.path().join("dir");
     let surroundings = Surroundings {
         variable: Box::new(move |name| (name == "PATH").then(|| path.clone())),
         program: "eisen-core".into(),
-        eisen_dir: folder.path().join("dir"),
+        eisen_dir: eisen_dir.clone(),
         try_out: Box::new(|_| Ok(true)),
     };
     let config = Config::compile(&file, text.clone(), &surroundings).0;
@@ -40,7 +51,8 @@ fn started(files: &[&str], programs: &[&str]) -> (String, Vec<String>) {
         agent.env.insert("PATH".to_owned(), bin.to_str().unwrap().to_owned());
     }
     let kernel = Kernel { holds: true, missing: Vec::new() };
-    let report = check(&config, &kernel, "by looking", &mut |_| {});
+    let hints = hints(&config, &eisen_dir);
+    let report = check(&config, &kernel, "by looking", hints, &mut |_| {});
     (text, report.warnings().to_vec())
 }
 
@@ -71,7 +83,7 @@ fn one_agent_has_the_whole_workspace() {
 #[test]
 fn folders_are_divided_among_agents() {
     let files =
-        ["Cargo.toml", ".gitignore", "dist/x", ".git/config", "api/a", "docs/b", "ui/c", "web/d"];
+        ["README.md", ".gitignore", "dist/x", ".git/config", "api/a", "docs/b", "ui/c", "web/d"];
     let (text, warnings) = started(&files, &["opencode", "gemini", "claude-code-acp"]);
     assert_eq!(allowed(&text), [r#"["api/**"]"#, r#"["docs/**"]"#, r#"["ui/**", "web/**"]"#]);
     assert!(text.contains("\nreadable = [\"[!.]*\"]\n"), "{text}");
@@ -110,4 +122,91 @@ fn every_agent_that_is_looked_for_says_how_it_is_had() {
         assert!(!known.title.is_empty() && !known.programs.is_empty(), "{known:?}");
         assert!(!known.install.is_empty(), "{known:?}");
     }
+}
+
+#[test]
+fn agents_that_are_asked_for_get_a_folder_each() {
+    let files = ["src/ui/a", "src/api/b", "docs/c", "Makefile"];
+    let (text, warnings) = started_with(&files, &["opencode"], &["ui", "api"]);
+    assert_eq!(allowed(&text), [r#"["src/ui/**"]"#, r#"["src/api/**"]"#]);
+    assert_eq!(text.matches("profile = \"opencode\"").count(), 2, "{text}");
+    assert!(text.contains("id = \"ui\"") && text.contains("#agent = \"ui\""), "{text}");
+    assert_eq!(warnings, [""; 0]);
+    let (text, _) = started_with(&files, &["opencode", "goose"], &["x=docs", "ui"]);
+    assert_eq!(allowed(&text), [r#"["docs/**"]"#, r#"["src/ui/**"]"#]);
+    assert!(text.contains("profile = \"goose\"") && text.contains("profile = \"opencode\""));
+}
+
+#[test]
+fn agents_that_can_t_be_divided_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["src/ui", "src/api", "docs"] {
+        std::fs::create_dir_all(folder.path().join(name)).unwrap();
+        std::fs::write(folder.path().join(name).join("x"), "").unwrap();
+    }
+    for (agents, why) in [
+        (&["web"][..], "no folder is called `web`: there are docs, src, src/api, src/ui"),
+        (&["ui", "ui"], "there are two agents `ui`"),
+        (&["src", "ui"], "src and src/ui would overlap"),
+        (&["a=../x"], "`../x` is no folder of the workspace"),
+        (&["a="], "`` is no folder"),
+        (&["a=nothing"], "`nothing` is no folder"),
+        (&[""], "`` is no id"),
+        (&["orchestrator=docs"], "`orchestrator` is no id"),
+        (&["a b=docs"], "`a b` is no id"),
+    ] {
+        let agents: Vec<String> = agents.iter().map(|agent| (*agent).to_owned()).collect();
+        let error = Starter::divide(folder.path(), "", &agents).unwrap_err().to_string();
+        assert!(error.starts_with(why), "{error}");
+    }
+}
+
+#[test]
+fn what_builds_need_is_written() {
+    for (files, parts) in [
+        (
+            &["Cargo.toml", ".cargo/config.toml"][..],
+            &[
+                "build = [\"target\"]",
+                "shared = [\"Cargo.lock*\"]",
+                "\".cargo/**\", \"**/Cargo.toml\", \"**/*.rs\"",
+            ][..],
+        ),
+        (
+            &["package.json", "pnpm-lock.yaml"],
+            &["build = [\"node_modules\"]", "shared = [\"pnpm-lock.yaml*\"]"],
+        ),
+        (&["package.json"], &["shared = [\"package-lock.json*\"]"]),
+        (
+            &["pyproject.toml", "poetry.lock", "go.mod"],
+            &[
+                "build = [\".venv\", \".pytest_cache\"]",
+                "shared = [\"poetry.lock*\", \"go.sum*\"]",
+                "by Python, Go read",
+            ],
+        ),
+        (&["settings.gradle.kts"], &["build = [\".gradle\", \"build\"]"]),
+        (&["pom.xml"], &["build = [\"target\"]", "**/pom.xml"]),
+        (&["Makefile", "CMakeLists.txt"], &["build = [\"build\"]", "CMakeLists.txt"]),
+    ] {
+        let files: Vec<&str> = files.iter().copied().chain(["ui/x", "api/y"]).collect();
+        let (text, warnings) = started_with(&files, &["opencode"], &["ui", "api"]);
+        for part in parts {
+            assert!(text.contains(part), "{part} is not in {text}");
+        }
+        assert_eq!(warnings, [""; 0], "{text}");
+    }
+    // Who may write everything needs nothing.
+    let (text, _) = started(&["Cargo.toml", "src/a.rs"], &["opencode"]);
+    assert!(!text.contains("build = "), "{text}");
+}
+
+#[test]
+fn an_agent_without_its_adapter_is_named() {
+    let (text, _) = started(&["a/x", "b/y"], &["claude", "codex", "opencode"]);
+    for part in ["Claude Code is here", "Codex is here", "npm install"] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let (text, _) = started(&["a/x", "b/y"], &["claude", "claude-code-acp"]);
+    assert!(!text.contains("is here"), "{text}");
 }

@@ -53,7 +53,7 @@ fn a_hostile_file_is_one_clear_error() {
         nested: 1:83 cannot recurse further; max recursion depth met
         dotted: 1:1 recursion limit
         folder: 0:0 this file is a folder, not a file | name the file in it
-        missing: 0:0 this file cannot be read: no such file or directory | check the path and its permissions
+        missing: 0:0 this file cannot be read: no such file or directory | `eisen-core init` writes one, with the agents that it finds; `-c FILE` names another
         below a file: 0:0 this file cannot be read: not a directory | check the path and its permissions
         device: 0:0 this file is not a regular file | name a regular file
     "#]].assert_eq(&told);

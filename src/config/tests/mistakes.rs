@@ -232,7 +232,7 @@ fn each_mistake_says_what_to_write() {
         3:28 the pattern "./" names the workspace itself | write "**" for all that is in it
         ── [port]⏎max_connections = 0⏎backlog = "many"⏎write_deadline_s = true
         2:19 `max_connections` must be a whole number from 1 to 1000000 | leave it out for 1024
-        3:11 `backlog` must be a whole number from 16 to 1000000, not a string | write it without quotes
+        3:11 `backlog` must be a whole number from 16 to 1000000, not a string | write the number alone, without quotes and without a unit
         4:20 `write_deadline_s` must be a whole number from 1 to 3600, not a boolean | leave it out for 60
         ── [graph]⏎enabled = 1
         2:11 `enabled` must be a boolean, not an integer | write `true` or `false`, without quotes
@@ -322,4 +322,63 @@ fn each_mistake_says_what_to_write() {
         ── [[agents]]⏎id = "a"⏎profile = "gemini"⏎unattended = true⏎permissions = "orchestrator"
         4:14 an agent that asks for nothing leaves nothing to decide by `permissions = "orchestrator"` | leave out one of the two
     "#]].assert_eq(&told);
+}
+
+#[test]
+fn keys_that_are_written_often_lead_to_what_is_meant() {
+    let texts = [
+        "[agent]\nid = \"a\"",
+        "[port]\nport = 1",
+        "[team]\nport = 1",
+        "[[agents]]\nname = \"a\"\nid = \"a\"\ncommand = [\"c\"]\nargs = [\"x\"]\nallowed = [\"x\"]",
+        "[zones]\nallowed = [\"x\"]",
+        "[zones]\ndenied = [\"!x\"]",
+        "[zone]\nallowed = [\"x\"]",
+        "[team]\nname: \"x\"\nscratch = true",
+        "[team]\nname = \u{201c}x\u{201d}",
+        "[agents.limits]\nmemory_mb = \"2G\"",
+    ];
+    let listed: String = texts.iter().map(|text| errors(text)).collect();
+    expect![[r#"
+        1:2 unknown key `agent` at the top level | agents are `[[agents]]`, one each, with two brackets
+        2:1 unknown key `port` in `[port]` | the port is `listen` in `[team]`, such as `listen = "127.0.0.1:17320"`
+        2:1 unknown key `port` in `[team]` | the port is `listen` in `[team]`, such as `listen = "127.0.0.1:17320"`
+        2:1 unknown key `name` in `[[agents]]` | an agent's name is its `id`
+        5:1 unknown key `args` in `[[agents]]` | arguments are part of the command: `command = ["PROGRAM", "ARG"]`
+        6:1 unknown key `allowed` in `[[agents]]` | it belongs in `[agents.zone]`
+        2:1 unknown key `allowed` in `[zones]` | what an agent owns is `allowed` in its `[agents.zone]`; what all may write is `shared`
+        2:11 the pattern "!x" starts with `!`, which takes nothing out | write "x" into `denied`; of a name that begins so write "\\!x"
+        1:2 unknown key `zone` at the top level | an agent's zone is `[agents.zone]`, below its `[[agents]]`; what holds for all is `[zones]`
+        2:5 invalid unquoted key, expected letters, numbers, `-`, `_` | write `name = "x"`
+        2:8 string values must be quoted | write it in plain quotes, `"`
+        1:2 `agents` must be an array of tables, not a table | write `[[agents]]`, and its keys below, once for each
+        1:2 this agent has no `id` | give it one, such as `id = "ui"`
+        1:2 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
+        2:13 `memory_mb` must be a whole number from 1 to 1000000000, not a string | write the number alone, without quotes and without a unit
+    "#]].assert_eq(&listed);
+}
+
+#[test]
+fn a_file_of_another_format_and_none_say_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("eisen.toml");
+    let load = || crate::config::Source::read(&file).map(drop).unwrap_err().to_string();
+    assert!(load().contains("eisen-core init"));
+    for (text, format) in [
+        ("{\n  \"team\": {}\n}", "JSON"),
+        ("team:\n  name: shop\n", "YAML"),
+        ("# a team\n---\nteam: {}\n", "YAML"),
+        ("agents: []\n", "YAML"),
+        ("- id: ui\n", "YAML"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let error = load();
+        assert!(error.contains(&format!("this is {format}")), "{error}");
+    }
+    for text in
+        ["", "# a: b\n[team]\nname = \"a: b\"\n", "name = 1", "\"a:\" = 1", "a.b = \"x: y\""]
+    {
+        std::fs::write(&file, text).unwrap();
+        assert!(crate::config::Source::read(&file).is_ok(), "{text}");
+    }
 }

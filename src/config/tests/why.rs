@@ -119,13 +119,13 @@ fn each_answer_names_the_rule_and_what_would_allow_it() {
           to allow it: add "target/**" to `readable` of [zones]
         ui may not write target/debug/x: no pattern of ui's zone matches it
           owned by nobody
-          to allow it: add "target/**" to `shared` of [zones]
+          to allow it: add "target" to `build` of [zones]
         ui may not read packages/web/node_modules/x/y: no pattern of ui's zone matches it
           owned by nobody
           to allow it: add "packages/web/node_modules/**" to `readable` of [zones]
         ui may not write packages/web/node_modules/x/y: no pattern of ui's zone matches it
           owned by nobody
-          to allow it: add "packages/web/node_modules/**" to `shared` of [zones]
+          to allow it: add "packages/web/node_modules" to `build` of [zones]
         ui may not read Cargo.lock: no pattern of ui's zone matches it
           owned by nobody
           to allow it: add "Cargo.lock" to `readable` of [zones]

@@ -23,6 +23,8 @@ pub struct Remains {
     pub group: Option<PathBuf>,
     /// Temporary folders.
     pub folders: Vec<PathBuf>,
+    /// What it works on: that stays, but whoever starts there is warned.
+    pub workspace: Option<PathBuf>,
 }
 
 /// Where a run writes down what it would leave behind: before it makes a folder known to others,

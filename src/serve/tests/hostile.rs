@@ -214,7 +214,10 @@ async fn a_busy_port_is_named_with_who_has_it() {
     let listener = bind("127.0.0.1:0".parse().unwrap(), dir.path()).await.unwrap();
     let address = listener.local_addr().unwrap();
     let error = bind(address, dir.path()).await.unwrap_err().to_string();
-    assert_eq!(error, format!("port {} is taken by another program", address.port()));
+    assert_eq!(
+        error,
+        format!("port {} is taken by another program; --port 0 takes a free one", address.port())
+    );
 
     let _team = RunFile::create(dir.path(), "shop", address, "t").unwrap();
     let error = bind(address, dir.path()).await.unwrap_err().to_string();

@@ -80,7 +80,7 @@ fn a_plugin_that_asks_for_nothing_needs_the_kernel() {
     for plugin in config.agents.iter_mut().filter_map(|agent| agent.plugin.as_mut()) {
         plugin.gates = plugin.name == "asking";
     }
-    let report = check(&config, &Kernel::default(), "by looking", &mut |_| {});
+    let report = check(&config, &Kernel::default(), "by looking", Vec::new(), &mut |_| {});
     let warnings: Vec<_> =
         report.warnings().iter().filter(|warning| warning.contains("plugin")).collect();
     let why = "free: the plugin told asks for nothing, so that the protocol can't hold its zone";

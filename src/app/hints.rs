@@ -1,0 +1,38 @@
+//! What works, and probably not as it was meant: by the configuration, by git, and by who else runs.
+
+use std::path::Path;
+
+use crate::config::{Config, check};
+use crate::serve;
+
+/// What to look at again, a sentence each.
+pub fn hints(config: &Config, eisen_dir: &Path) -> Vec<String> {
+    let mut hints = check::hints(config, eisen_dir);
+    hints.extend(check::remembered(config));
+    hints.extend(neighbours(config, eisen_dir));
+    hints
+}
+
+pub(super) fn warn(config: &Config, eisen_dir: &Path) {
+    for hint in hints(config, eisen_dir) {
+        tracing::warn!("{hint}");
+    }
+}
+
+/// Other teams that work on the same files.
+fn neighbours(config: &Config, eisen_dir: &Path) -> Vec<String> {
+    let own = &config.team.workspace;
+    let same = |other: &Path| other.starts_with(own) || own.starts_with(other);
+    let teams = serve::live_teams(eisen_dir).unwrap_or_default().into_iter();
+    teams
+        .filter(|team| team.team != config.team.name)
+        .filter(|team| team.remains.workspace.as_deref().is_some_and(same))
+        .map(|team| {
+            format!(
+                "the team `{}` (pid {}) works on the same files: neither knows what the other's agents \
+                 may write; `scratch = true` works on a copy",
+                team.team, team.pid
+            )
+        })
+        .collect()
+}

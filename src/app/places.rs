@@ -1,0 +1,58 @@
+//! Folders that have to be there when agents start: the kernel's path rules are made of what is there.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use crate::config::{Agent, Config, Confine};
+
+/// Makes the folders in which builds put what they make. One that can't be made is warned of.
+pub(super) fn make_for_builds(config: &Config) {
+    let workspace = &config.team.workspace;
+    for folder in &config.zones.build {
+        if let Err(error) = make_inside(workspace, Path::new(folder)) {
+            tracing::warn!(
+                folder,
+                %error,
+                "cannot make a folder of `[zones] build`: what is built in it may not run"
+            );
+        }
+    }
+}
+
+/// Makes what an agent's profile says it writes in the home folder, so that `confine = "strict"` can
+/// grant it: an agent that is new here could not make it itself.
+pub(super) fn make_for_profile(agent: &Agent) {
+    if agent.zone.confine != Confine::Strict {
+        return;
+    }
+    for place in agent.confined.writable.iter().filter(|place| is_folder(place)) {
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(place);
+        if let Err(error) = made {
+            tracing::info!(agent = %agent.id, place = %place.display(), %error, "cannot be made");
+        }
+    }
+}
+
+/// Whether a place that is not there is meant to be a folder: `.claude.json` is a file.
+fn is_folder(place: &Path) -> bool {
+    place.symlink_metadata().is_err() && place.extension().is_none()
+}
+
+/// Makes a folder and those above it, never beyond a link that leads out of the workspace.
+fn make_inside(workspace: &Path, folder: &Path) -> io::Result<()> {
+    let mut place = workspace.canonicalize()?;
+    let top = place.clone();
+    for name in folder {
+        place.push(name);
+        match std::fs::create_dir(&place) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        place = place.canonicalize()?;
+        if !place.is_dir() || !place.starts_with(&top) {
+            return Err(io::Error::other("it is no folder of the workspace"));
+        }
+    }
+    Ok(())
+}

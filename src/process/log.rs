@@ -29,6 +29,24 @@ const KEPT_WIDTH: usize = 500;
 /// How much is still read after the agent's end, from descendants that go on writing.
 const LAST_WORDS: usize = 1024 * 1024;
 
+/// Lines of a run that are logged because they ask for a login.
+const NOTICES: usize = 3;
+/// The words by which agents do.
+const LOGIN: [&str; 12] = [
+    "please log in",
+    "please login",
+    "please sign in",
+    "please run /login",
+    "please authenticate",
+    "not logged in",
+    "login required",
+    "authentication required",
+    "not authenticated",
+    "no api key",
+    "missing api key",
+    "invalid api key",
+];
+
 /// Reads an agent's standard error until its end, so that the agent never waits for a reader.
 /// Dropping it stops the reading.
 #[derive(Debug)]
@@ -44,6 +62,7 @@ impl StderrLog {
         let agent_ended = CancellationToken::new();
         let pump = Pump {
             agent,
+            noticed: 0,
             pid,
             within_line: false,
             waiting: BytesMut::new(),
@@ -65,6 +84,8 @@ impl StderrLog {
 
 struct Pump {
     agent: AgentId,
+    /// Lines that were logged because they ask for a login.
+    noticed: usize,
     pid: u32,
     /// The file ends in the beginning of a line, which was too long to be kept until its end.
     within_line: bool,
@@ -127,6 +148,7 @@ impl Pump {
         for line in lines.strip_suffix(b"\n").unwrap_or(&lines).split(|&byte| byte == b'\n') {
             let line = readable(line);
             tracing::debug!(agent = %self.agent, stderr = line);
+            self.notice(&line);
             self.keep(line);
         }
         let stamped = self.stamped(&lines);
@@ -144,6 +166,16 @@ impl Pump {
             stamped.extend_from_slice(line);
         }
         stamped
+    }
+
+    /// Says at once what its user has to mend: the file is looked at late, if at all.
+    fn notice(&mut self, line: &str) {
+        let lower = line.to_lowercase();
+        if self.noticed < NOTICES && LOGIN.iter().any(|words| lower.contains(words)) {
+            self.noticed += 1;
+            let said: String = line.chars().take(KEPT_WIDTH).collect();
+            tracing::warn!(agent = %self.agent, said, "an agent asks for a login");
+        }
     }
 
     fn keep(&mut self, line: String) {

@@ -182,3 +182,25 @@ fn what_is_no_agent_of_this_protocol_is_told_before_it_is_stopped() {
         }
     }
 }
+
+#[test]
+fn an_agent_that_asks_for_a_login_is_heard_at_once() {
+    let stage = Stage::new();
+    stage.file("agent.sh", "echo 'Please log in with `agent login`' >&2\ncat >/dev/null\n");
+    let agent = stage.path("agent.sh").display().to_string();
+    stage.file(
+        "eisen.toml",
+        &format!(
+            "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n\
+             [[agents]]\nid = \"ui\"\ncommand = [\"sh\", {agent:?}]\n"
+        ),
+    );
+    let team = stage.up();
+    loop {
+        let line = team.program.stderr.next().expect("the log ended");
+        if line.contains("Please log in with") {
+            assert!(line.contains("ui"), "{line}");
+            break;
+        }
+    }
+}

@@ -7,6 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use super::confining::Private;
 use super::lifecycle::Event;
@@ -149,7 +150,8 @@ impl Run {
             relayed.unwrap_or_else(|error| breaks(error.to_string()));
             drop((streams, open));
         });
-        wires.spawn(hosting);
+        // What the host logs is of this agent.
+        wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
         let (telling, concern) = watch::channel(None);
         let mut beside = JoinSet::new();
         let cpu_ms = move || family.usage().cpu_ms;

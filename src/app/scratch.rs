@@ -1,3 +1,5 @@
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use anyhow::Context;
@@ -10,11 +12,8 @@ use crate::serve::Ledger;
 /// this run is killed. Symbolic links are copied as
 /// they are; ignored files are left behind, and so is what is neither file, folder nor link.
 pub(super) fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir> {
-    let scratch = tempfile::Builder::new()
-        .prefix(leftovers::PREFIX)
-        .tempdir()
-        .context("cannot make a temporary folder for the copy of the workspace")?;
-    ledger.add_folder(scratch.path())?;
+    let scratch =
+        noted(ledger).context("cannot make a temporary folder for the copy of the workspace")?;
     for entry in ignore::WalkBuilder::new(workspace).hidden(false).require_git(false).build() {
         let entry = entry.with_context(|| format!("cannot read {}", workspace.display()))?;
         let from = entry.path();
@@ -30,11 +29,21 @@ pub(super) fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir>
 /// Makes the folder that holds the private temporary folders of agents, for its owner alone. It
 /// goes with the value, or with the next start if this run is killed.
 pub(super) fn private(ledger: &Ledger) -> anyhow::Result<TempDir> {
+    noted(ledger).context("cannot make a folder for the temporary files of agents")
+}
+
+/// Makes a temporary folder for its owner alone, which is noted before: a run may be killed at any
+/// moment.
+fn noted(ledger: &Ledger) -> anyhow::Result<TempDir> {
+    let name = format!("{}{:016x}", leftovers::PREFIX, fastrand::u64(..));
+    let folder = std::path::absolute(std::env::temp_dir())?;
+    ledger.add_folder(&folder.join(&name))?;
+    let owners = Permissions::from_mode(0o700);
     let folder = tempfile::Builder::new()
-        .prefix(leftovers::PREFIX)
-        .tempdir()
-        .context("cannot make a folder for the temporary files of agents")?;
-    ledger.add_folder(folder.path())?;
+        .prefix(&name)
+        .rand_bytes(0)
+        .permissions(owners)
+        .tempdir_in(folder)?;
     Ok(folder)
 }
 

@@ -235,6 +235,7 @@ fn lines_that_are_no_json_are_logged_a_few_times_with_their_beginning_and_how_ma
         let stderr = team.stop().stderr;
         let shown: Vec<_> = stderr.lines().filter(|line| line.contains("no-json")).collect();
         assert!((3..10).contains(&shown.len()), "{stderr}");
+        assert!(shown.iter().all(|line| line.contains("agent=ui")), "{stderr}");
         assert!(shown.last().unwrap().contains("count=100000"), "{stderr}");
     }
 }

@@ -2,7 +2,9 @@
 
 mod changes;
 mod console;
+mod detached;
 mod details;
+mod down;
 mod environment;
 mod graph;
 mod hints;
@@ -26,7 +28,9 @@ use crate::bus::Backlog;
 use crate::{config, serve, tracker};
 
 pub use crate::proxy::OnViolation;
-pub use environment::{DepthError, cache_folder, eisen_dir};
+pub use detached::{Detached, up_detached};
+pub use down::{Down, Downed, down};
+pub use environment::{DepthError, cache_folder, eisen_dir, own_command};
 pub use hints::hints;
 pub use kernel::kernel;
 pub use limiting::how_limits_are_held;

@@ -3,6 +3,7 @@
 mod agents;
 mod attach;
 mod blocked;
+mod down;
 mod format;
 mod help;
 mod init;
@@ -18,6 +19,8 @@ mod resolve;
 mod snapshot;
 mod table;
 mod team;
+mod up;
+mod watch;
 mod why;
 
 use std::ffi::OsString;
@@ -30,7 +33,7 @@ use clap::{Args, FromArgMatches, Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use self::help::command;
-use crate::app::{self, Failure, ObserveOptions, ObservePlugin, UpOptions};
+use crate::app::{self, Failure, ObserveOptions, ObservePlugin};
 use crate::config;
 use crate::scripted;
 use crate::serve;
@@ -65,9 +68,8 @@ struct Global {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Run the team of a configuration until SIGINT or SIGTERM
-    #[command(after_help = help::UP)]
-    Up(ConfigFile),
+    Up(up::Up),
+    Down(down::Down),
     /// Put a transparent proxy between an editor and one agent
     ///
     /// The editor is at standard input and output. Passes every byte on as it is, follows the agent
@@ -81,6 +83,7 @@ enum Command {
     Init(init::Init),
     Why(why::WhyArgs),
     Ps(ps::Ps),
+    Watch(watch::Watch),
     Logs(logs::Logs),
     Blocked(blocked::BlockedArgs),
     Prompt(prompt::PromptArgs),
@@ -189,10 +192,8 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<u8, Failure> {
     let Cli { global, command } = cli;
     match command {
-        Command::Up(file) => {
-            let config = in_folder(global.cwd, &file.config);
-            block_on(app::up(UpOptions { config, port: global.port })).map(|()| 0)
-        }
+        Command::Up(up) => block_on(up.run(global)).map(|()| 0),
+        Command::Down(down) => down.run(&global).map(|()| 0),
         Command::Observe(observe) => block_on(app::observe(ObserveOptions {
             command: observe.command,
             port: global.port,
@@ -211,6 +212,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Init(init) => init.run(global.cwd).map(|()| 0),
         Command::Why(why) => why.run(global.cwd).map(|()| 0),
         Command::Ps(ps) => block_on(ps.run(&global)).map(|()| 0),
+        Command::Watch(watch) => block_on(watch.run(&global)).map(|()| 0),
         Command::Logs(logs) => logs.run(&global).map(|()| 0),
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),
         Command::Prompt(prompt) => block_on(prompt.run(&global)),

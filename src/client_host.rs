@@ -5,6 +5,7 @@
 //! its own, so that no request ever waits for one in the opposite direction.
 
 mod actor;
+mod answers;
 mod attach;
 mod content;
 mod dispatch;
@@ -38,6 +39,7 @@ use crate::proxy::Permits;
 use actor::{Host, HostMsg, Reply};
 use terminals::Launch;
 
+pub use answers::{Answer, Answers};
 pub use content::Content;
 pub use error::HostError;
 pub use handshake::AgentInfo;
@@ -61,6 +63,8 @@ pub struct HostSettings {
     pub env: BTreeMap<String, String>,
     /// For each step until a session is open, `initialize` first.
     pub initialize_timeout: Duration,
+    /// Where the end of each answer goes; None: nowhere.
+    pub answers: Option<Answers>,
 }
 
 /// How a permission request inside the zone is answered, and a question to the user.

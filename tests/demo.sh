@@ -29,7 +29,8 @@ test "$(git status --porcelain)" = "$before" || { echo "the demo changed the che
 # Agents play side by side, so that only what each of them does is the same each time. And a line is
 # what came of one tick: a busy machine may show a read before the write or the denial that follows.
 events() {
-    sed -E '/tokens/d; /listens on/d; s/^ *[0-9.]+s +//; s/ \(pid [0-9]+\)//' "$1" |
+    # Where PATH does not lead to the program, the console calls it by its path.
+    sed -E '/tokens/d; /listens on/d; s/^ *[0-9.]+s +//; s/ \(pid [0-9]+\)//; s#[^ ]+/eisen-core#eisen-core#g' "$1" |
         sed -E '/^ui +reads src\/api/d' | sort -u
 }
 diff <(events docs/demo/console.txt) <(events "$out") || {

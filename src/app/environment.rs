@@ -107,6 +107,26 @@ fn with_this_program(path: &OsStr) -> Option<String> {
     std::env::join_paths(folders).ok()?.into_string().ok()
 }
 
+/// Returns how a user calls this program: by its name where PATH leads to it, else by its path.
+pub fn own_command() -> String {
+    const NAME: &str = "eisen-core";
+    let Ok(program) = std::env::current_exe() else { return NAME.to_owned() };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).map(|folder| folder.join(NAME)).find(|it| it.is_file());
+    if found.and_then(|found| found.canonicalize().ok()) == program.canonicalize().ok() {
+        return NAME.to_owned();
+    }
+    let folder = std::env::current_dir().unwrap_or_default();
+    let shown = match program.strip_prefix(&folder) {
+        Ok(beneath) => Path::new(".").join(beneath),
+        Err(_) => program,
+    };
+    let shown = shown.display().to_string();
+    let is_word = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    if shown.chars().all(is_word) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
+}
+
 /// The user's folder for what can be made again.
 pub fn cache_folder() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());

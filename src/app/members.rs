@@ -3,11 +3,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
+use tokio::sync::mpsc;
 
 use super::environment::TeamEnvironment;
 use super::{places, plugins};
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
-use crate::client_host::{HostSettings, PermissionPolicy};
+use crate::client_host::{Answer, Answers, HostSettings, PermissionPolicy};
 use crate::config::check::Kernel;
 use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy};
 use crate::model::AgentId;
@@ -28,6 +29,8 @@ pub(super) struct Conditions {
     pub(super) private: PathBuf,
     /// What the kernel was seen to enforce.
     pub(super) kernel: Kernel,
+    /// Where the end of each answer goes: to the console.
+    pub(super) answers: mpsc::Sender<Answer>,
 }
 
 impl Conditions {
@@ -108,6 +111,7 @@ impl Conditions {
                 mode: agent.session_mode().map(str::to_owned),
                 env: environment,
                 initialize_timeout: agent.initialize_timeout,
+                answers: Some(Answers { agent: agent.id.clone(), sender: self.answers.clone() }),
             },
             session: agent.session,
             prompt: agent.prompt.clone(),

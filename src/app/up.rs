@@ -40,12 +40,18 @@ pub struct UpOptions {
     pub config: PathBuf,
     /// In place of the configuration's.
     pub port: Option<u16>,
+    /// The team is detached from its terminal, and this file is its standard output.
+    pub console: Option<PathBuf>,
 }
 
 /// Runs a team until it is asked to stop.
 pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let usage = |error: anyhow::Error| Failure::Usage(error);
     let depth = environment::depth().map_err(|error| usage(error.into()))?;
+    if options.console.is_some() {
+        // No terminal ends what has none.
+        nix::unistd::setsid().map_err(|errno| Failure::Run(errno.into()))?;
+    }
     let eisen_dir = environment::eisen_dir().map_err(usage)?;
     let layered = load(&options.config, &eisen_dir)?;
     environment::prepare(&eisen_dir).map_err(usage)?;
@@ -105,7 +111,10 @@ async fn run(
     let mut rooms = JoinSet::new();
     let bus = Bus::encoding(backlog(config.port), serve::encode);
     let events = bus.subscribe();
-    let console = tokio::task::spawn_blocking(move || console::show(events, address));
+    let (answered, answers) = mpsc::channel(console::WAITING_ANSWERS);
+    let file = options.console.clone().map(console::ConsoleFile::new);
+    let inputs = console::Inputs { port: address, answers, config: config.clone(), file };
+    let console = tokio::task::spawn_blocking(move || console::show(events, inputs));
 
     let (view, orchestrator) = orchestrator(&config);
     let (tracker, tracking) =
@@ -129,6 +138,7 @@ async fn run(
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
         private: private.path().to_owned(),
         kernel,
+        answers: answered,
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules, program: environment::program() };

@@ -65,7 +65,7 @@ pub(super) struct Blocked {
     pub(super) session_id: String,
     pub(super) status: String,
     action: String,
-    path: String,
+    pub(super) path: String,
     #[serde(default)]
     owners: Vec<String>,
     #[serde(default)]

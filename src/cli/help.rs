@@ -10,8 +10,8 @@ use super::Cli;
 
 /// Every command, by what one is about to do.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Run", &["init", "check", "why", "up", "observe"]),
-    ("See what a running team does", &["ps", "logs", "blocked"]),
+    ("Run", &["init", "check", "why", "up", "down", "observe"]),
+    ("See what a running team does", &["watch", "ps", "logs", "blocked"]),
     ("Steer it", &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart", "reload"]),
     ("Beside", &["snapshot", "plugin", "scripted-agent", "schema", "completions", "man", "help"]),
 ];
@@ -21,6 +21,8 @@ Examples:
   eisen-core init                            a file to begin with, with the agents found here
   eisen-core check -c eisen.toml             what the configuration says, and what it lacks
   eisen-core up -c eisen.toml                run the team until Ctrl-C
+  eisen-core up -d                           run it in the background, until eisen-core down
+  eisen-core watch ui                        what an agent says and does, live
   eisen-core ps --watch                      see how it does
   eisen-core prompt ui \"Add a footer\"        ask one of its agents something
   eisen-core resolve b3 allow                let a blocked access through
@@ -34,16 +36,6 @@ Environment:
   EISEN_TEAM  the team that is meant where several run
 
 Exit codes: 0 done, 1 failed while running, 2 wrong usage or configuration; some commands have more.";
-
-pub(super) const UP: &str = "\
-Examples:
-  eisen-core up                        the team of ./eisen.toml
-  eisen-core up -c shop/eisen.toml --port 0
-
-Says on standard error which port it listens on. A second Ctrl-C kills what still runs.
-
-Exit codes: 0 stopped, 1 failed while running (the port is taken, the team runs already), 2 wrong
-usage or configuration.";
 
 pub(super) const OBSERVE: &str = "\
 Examples:

@@ -12,7 +12,7 @@ use super::Global;
 use super::blocked::Blocked;
 use super::output::{self, note, plain, print, tame};
 use super::team::{Which, failed};
-use crate::app::Failure;
+use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Connection, Message, Refusal};
 
 /// Of a shell, for what SIGINT ended.
@@ -20,10 +20,10 @@ const INTERRUPTED: u8 = 130;
 
 /// Prompt an agent, and print its answer as it comes
 ///
-/// The prompt waits behind those that are queued in the session. Accesses that are blocked during
-/// its turn are named on standard error. Ctrl-C withdraws a prompt that still waits, and cancels
-/// one whose turn runs: the end of the turn is awaited, and a second Ctrl-C leaves at once. The
-/// team goes on in any case.
+/// Waits for an agent that is about to be ready, and behind the prompts that are queued in the
+/// session. Accesses that are blocked during its turn are named on standard error. Ctrl-C withdraws
+/// a prompt that still waits, and cancels one whose turn runs: the end of the turn is awaited, and a
+/// second Ctrl-C leaves at once. The team goes on in any case.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -55,6 +55,7 @@ impl PromptArgs {
             _ => self.text.clone(),
         };
         let mut team = self.which.connect(global).await?;
+        await_start(&mut team, &self.agent).await.map_err(failed)?;
         let session = self.session.clone().or_else(|| global.session_id.clone());
         let params = json!({
             "agent_id": self.agent, "session_id": session, "text": text, "stream": true,
@@ -68,11 +69,29 @@ impl PromptArgs {
             asked,
             session: None,
             told: 0,
+            swept: None,
             cancelling: None,
             interrupts,
             printer,
         };
         turn.follow(&mut team).await
+    }
+}
+
+/// Waits while an agent is on its way to be ready: right after `up -d`, or while it restarts.
+async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientError> {
+    let mut waits = false;
+    loop {
+        let agents = team.call("list_agents", &json!({})).await?;
+        let mut agents = agents.as_array().into_iter().flatten();
+        let state = agents.find(|it| it["agent_id"] == agent).and_then(|it| it["state"].as_str());
+        if !matches!(state, Some("initializing" | "connecting" | "restarting")) {
+            return Ok(());
+        }
+        if !std::mem::replace(&mut waits, true) {
+            note(format_args!("waiting for `{}` to be ready", plain(agent)));
+        }
+        while !matches!(team.next().await?, Message::Changed | Message::Lagged) {}
     }
 }
 
@@ -85,6 +104,8 @@ struct Turn {
     session: Option<String>,
     /// Bytes of the answer that were handed to the printer.
     told: usize,
+    /// What the turn's last sweep says, and how to mend it.
+    swept: Option<String>,
     /// The request that cancels the turn.
     cancelling: Option<u64>,
     interrupts: Signal,
@@ -122,6 +143,9 @@ impl Turn {
         } else if let Ok(result) = &ended {
             print(result)?;
         }
+        if let Some(swept) = self.swept {
+            note(swept);
+        }
         ended.map(|result| exit_code(&result)).map_err(failed)
     }
 
@@ -149,14 +173,21 @@ impl Turn {
         }
     }
 
-    /// Names an access that was blocked in this very turn.
-    fn name(&self, access: &Value) {
-        if let Ok(access) = Blocked::deserialize(access)
-            && access.agent_id == self.agent
-            && self.session.as_ref() == Some(&access.session_id)
-            // Which the agent did not mean, and nobody can decide.
-            && access.sweep.is_none()
-        {
+    /// Names an access that was blocked in this very turn. What the agent did not mean nobody can
+    /// decide, but a command may fail by it: that is said once, when the turn has ended.
+    fn name(&mut self, access: &Value) {
+        let Ok(access) = Blocked::deserialize(access) else { return };
+        if access.agent_id != self.agent || self.session.as_ref() != Some(&access.session_id) {
+            return;
+        }
+        if access.sweep.is_some() {
+            let (program, agent) = (app::own_command(), plain(&self.agent));
+            self.swept = Some(format!(
+                "{}; if a command failed by that: {program} why {agent} {}",
+                access.describe(),
+                plain(&access.path)
+            ));
+        } else {
             note(access.describe());
         }
     }

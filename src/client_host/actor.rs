@@ -113,6 +113,7 @@ where
     ) -> Self {
         let terminals = Terminals::new(launcher, shared.settings.env.clone());
         let guests = Guests::new(Arc::clone(&permits));
+        let sessions = Sessions::new(shared.settings.answers.clone());
         Self {
             shared,
             permits,
@@ -121,7 +122,7 @@ where
             out: Outbox::new(writer),
             next_id: 0,
             pending: BTreeMap::new(),
-            sessions: Sessions::default(),
+            sessions,
             contents: JoinSet::new(),
             requests: Requests::new(),
             guests,
@@ -187,11 +188,11 @@ where
         match method {
             "$/cancel_request" => self.on_cancel_request(params),
             _ if self.tell_editor(method, params) => {}
-            "session/update" => {
-                if let Some((session, text)) = params.and_then(message_chunk) {
-                    self.sessions.say(&session, &text);
-                }
-            }
+            "session/update" => match params.and_then(message_chunk) {
+                Some((session, Some(text))) => self.sessions.say(&session, &text),
+                Some((session, None)) => self.sessions.act(&session),
+                None => {}
+            },
             _ => tracing::debug!(method, "ignored a notification of the agent"),
         }
     }

@@ -7,7 +7,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id};
 
 use super::actor::Reply;
-use super::{Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
+use super::{Answers, Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
 use crate::model::SessionId;
 
 /// Prompts that may wait in one session; one more is refused.
@@ -23,6 +23,7 @@ pub(super) struct Sessions {
     by_id: HashMap<SessionId, Session>,
     /// The first that was opened.
     default: Option<SessionId>,
+    answers: Option<Answers>,
 }
 
 #[derive(Debug, Default)]
@@ -61,9 +62,15 @@ struct Turn {
     said: watch::Sender<Said>,
     cut: bool,
     cancelled: bool,
+    /// Where in what it said its last message begins, and whether another would be a new one.
+    message: (usize, bool),
 }
 
 impl Sessions {
+    pub(super) fn new(answers: Option<Answers>) -> Self {
+        Self { answers, ..Self::default() }
+    }
+
     /// Adds a session; one that is known stays as it is.
     pub(super) fn open(&mut self, id: SessionId) {
         self.default.get_or_insert_with(|| id.clone());
@@ -175,8 +182,11 @@ impl Sessions {
         if turn.cut || turn.making.is_some() {
             return;
         }
-        let cut = &mut turn.cut;
+        let (cut, message) = (&mut turn.cut, &mut turn.message);
         turn.said.send_modify(|Said { text: all, .. }| {
+            if std::mem::take(&mut message.1) {
+                message.0 = all.len();
+            }
             let room = MAX_TEXT - all.len();
             if text.len() <= room {
                 all.push_str(text);
@@ -188,11 +198,20 @@ impl Sessions {
         });
     }
 
+    /// Notes that the agent does something: what it says next is another message.
+    pub(super) fn act(&mut self, id: &str) {
+        let session = self.by_id.get_mut(&SessionId::new(id));
+        if let Some(turn) = session.and_then(|session| session.running.as_mut()) {
+            turn.message.1 = true;
+        }
+    }
+
     /// Ends the running turn with the agent's stop reason, or an error.
     pub(super) fn end_turn(&mut self, id: &SessionId, ended: Result<String, HostError>) {
         let Some(turn) = self.by_id.get_mut(id).and_then(|session| session.running.take()) else {
             return;
         };
+        self.publish_answer(id, &turn);
         let session = id.clone();
         let outcome = ended.map(|stop_reason| PromptOutcome {
             session,
@@ -202,6 +221,13 @@ impl Sessions {
         });
         // Whoever prompted may have gone; the turn ended all the same.
         let _ = turn.reply.send(outcome);
+    }
+
+    fn publish_answer(&self, id: &SessionId, turn: &Turn) {
+        if let Some(answers) = &self.answers {
+            let said = turn.said.borrow();
+            answers.publish(id, said.text.get(turn.message.0..).unwrap_or_default());
+        }
     }
 
     /// Withdraws what was not sent yet; says how many prompts that were.
@@ -250,8 +276,9 @@ impl Sessions {
 
     /// Ends everything, running and queued.
     pub(super) fn fail(&mut self, error: &HostError) {
-        for (_, mut session) in self.by_id.drain() {
+        for (id, mut session) in std::mem::take(&mut self.by_id) {
             if let Some(turn) = session.running.take() {
+                self.publish_answer(&id, &turn);
                 let _ = turn.reply.send(Err(error.clone()));
             }
             session.refuse_queued(error);
@@ -261,7 +288,7 @@ impl Sessions {
 
 impl Turn {
     fn of(reply: Reply<PromptOutcome>, said: watch::Sender<Said>) -> Self {
-        Self { reply, making: None, said, cut: false, cancelled: false }
+        Self { reply, making: None, said, cut: false, cancelled: false, message: (0, false) }
     }
 }
 
@@ -284,94 +311,4 @@ impl Session {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    type Answer = oneshot::Receiver<Result<PromptOutcome, HostError>>;
-
-    fn id() -> SessionId {
-        SessionId::new("s")
-    }
-
-    fn sessions() -> Sessions {
-        let mut sessions = Sessions::default();
-        sessions.open(id());
-        sessions
-    }
-
-    fn queue(sessions: &mut Sessions, name: &str, urgency: Urgency) -> Answer {
-        let (reply, answer) = oneshot::channel();
-        sessions.queue(
-            &id(),
-            Prompt {
-                content: Content::Now(vec![json!(name)]),
-                said: watch::Sender::default(),
-                reply,
-            },
-            urgency,
-        );
-        answer
-    }
-
-    fn begin(sessions: &mut Sessions) -> Option<Vec<Value>> {
-        match sessions.begin(&id())? {
-            Content::Now(blocks) => Some(blocks),
-            Content::Later(_) => panic!("only contents that are there are queued"),
-        }
-    }
-
-    #[test]
-    fn briefings_go_behind_the_running_turn_and_before_the_rest() {
-        let mut sessions = sessions();
-        let mut answers = Vec::new();
-        answers.push(queue(&mut sessions, "first", Urgency::Normal));
-        assert_eq!(begin(&mut sessions).unwrap(), [json!("first")]);
-        for (name, urgency) in [
-            ("a", Urgency::Normal),
-            ("x", Urgency::Briefing),
-            ("b", Urgency::Normal),
-            ("y", Urgency::Briefing),
-        ] {
-            answers.push(queue(&mut sessions, name, urgency));
-        }
-        assert_eq!(begin(&mut sessions), None, "one turn a session");
-        let mut order = Vec::new();
-        sessions.end_turn(&id(), Ok("end_turn".to_owned()));
-        while let Some(blocks) = begin(&mut sessions) {
-            order.push(blocks[0].clone());
-            sessions.end_turn(&id(), Ok("end_turn".to_owned()));
-        }
-        assert_eq!(order, ["x", "y", "a", "b"]);
-    }
-
-    #[test]
-    fn a_full_queue_refuses_until_somebody_leaves() {
-        let mut sessions = sessions();
-        let mut answers: Vec<_> =
-            (0..MAX_QUEUED).map(|_| queue(&mut sessions, "p", Urgency::Normal)).collect();
-        let refused = queue(&mut sessions, "p", Urgency::Briefing).try_recv().unwrap();
-        assert!(matches!(refused, Err(HostError::QueueFull { queued: MAX_QUEUED, .. })));
-        answers.pop();
-        let mut accepted = queue(&mut sessions, "p", Urgency::Normal);
-        assert!(accepted.try_recv().is_err(), "it waits");
-    }
-
-    #[test]
-    fn a_long_answer_is_cut_at_a_character() {
-        let mut sessions = sessions();
-        let mut answer = queue(&mut sessions, "p", Urgency::Normal);
-        begin(&mut sessions);
-        sessions.say("s", &"x".repeat(MAX_TEXT - 1));
-        sessions.say("s", "é");
-        sessions.say("s", "more");
-        sessions.say("other", "more");
-        sessions.end_turn(&id(), Ok("end_turn".to_owned()));
-        let text = answer.try_recv().unwrap().unwrap().text;
-        assert_eq!(text.len(), MAX_TEXT - 1 + CUT.len());
-        assert!(text.ends_with(CUT));
-    }
-}
+mod tests;

@@ -54,6 +54,7 @@ fn settings() -> HostSettings {
         mode: None,
         env: BTreeMap::new(),
         initialize_timeout: Duration::from_mins(1),
+        answers: None,
     }
 }
 

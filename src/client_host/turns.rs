@@ -66,8 +66,9 @@ where
     }
 }
 
-/// Session and text of an `agent_message_chunk`.
-pub(super) fn message_chunk(params: &RawValue) -> Option<(String, String)> {
+/// The session of a `session/update` that says something or ends what was said: the text if it is
+/// an `agent_message_chunk`.
+pub(super) fn message_chunk(params: &RawValue) -> Option<(String, Option<String>)> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Notification<'a> {
@@ -88,10 +89,12 @@ pub(super) fn message_chunk(params: &RawValue) -> Option<(String, String)> {
     }
     let Notification { session_id, update } = serde_json::from_str(params.get()).ok()?;
     if update.session_update != "agent_message_chunk" {
-        return None;
+        // What comes between two messages, and not in one, as a count of tokens may.
+        let acts = ["tool_call", "tool_call_update", "agent_thought_chunk", "plan"];
+        return acts.contains(&&*update.session_update).then_some((session_id, None));
     }
     let Text { text } = serde_json::from_str(update.content?.get()).ok()?;
-    Some((session_id, text))
+    Some((session_id, Some(text)))
 }
 
 pub(super) fn stop_reason(result: Option<&RawValue>) -> Result<String, HostError> {

@@ -33,9 +33,10 @@ pub fn own_mark() -> &'static str {
 }
 
 /// When a process started, in clock ticks since the machine came up; None if there is none of this
-/// number. Together with the number it names one process.
+/// number, or a zombie. Together with the number it names one process.
 pub fn start_of(pid: u32) -> Option<u64> {
-    tree::process(i32::try_from(pid).ok()?).map(|process| process.started)
+    let process = tree::process(i32::try_from(pid).ok()?)?;
+    (!process.is_dead).then_some(process.started)
 }
 
 /// For how long a process has been there, to a hundredth of a second; None where that is not known.

@@ -23,7 +23,7 @@ pub(super) struct Entry {
     /// In clock ticks since the machine came up.
     pub(super) started: u64,
     /// It has ended, and was not reaped yet.
-    is_dead: bool,
+    pub(super) is_dead: bool,
 }
 
 /// Sends SIGKILL to this process's children but those that `spare` names, and to all their

@@ -88,6 +88,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 mode: None,
                 env,
                 initialize_timeout: Duration::from_secs(60),
+                answers: None,
             },
             session: true,
             prompt: None,

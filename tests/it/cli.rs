@@ -1,10 +1,12 @@
 //! The commands that talk to a running team, as a user would run them.
 
 mod blocked;
+mod detached;
 mod finding;
 mod logs;
 mod prompt;
 mod ps;
+mod watch;
 
 use std::process::{Child, ChildStdout, Stdio};
 

@@ -108,6 +108,16 @@ impl Connection {
         }
     }
 
+    /// Asks for what is off by default. It has no answer but the lines themselves.
+    pub fn subscribe(&self, topics: &[&str]) {
+        self.write(&json!({ "type": "subscribe", "topics": topics }));
+    }
+
+    /// Waits for the next line, with its type. Nothing is lost when the future is dropped.
+    pub async fn next_line(&mut self) -> Result<(String, bytes::Bytes), ClientError> {
+        self.read().await.map(|(head, line)| (head.kind, line))
+    }
+
     /// Gives the two ends of the connection up, with what was read already; for when it speaks
     /// another protocol from now on.
     pub(super) async fn into_ends(

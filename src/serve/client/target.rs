@@ -115,6 +115,6 @@ pub fn reachable(mut address: SocketAddr) -> SocketAddr {
 }
 
 /// Whether it is a run of `eisen-core observe`.
-fn is_observed(info: &RunInfo) -> bool {
+pub fn is_observed(info: &RunInfo) -> bool {
     info.team == format!("observe-{}", info.pid)
 }

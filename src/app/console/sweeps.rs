@@ -1,0 +1,55 @@
+//! What was denied in passing in the turns that run, and the pattern that would mend it.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::config::Config;
+use crate::model::{BlockedAccess, SessionKey};
+
+/// Sessions whose sweeps are remembered until their turn ends; past that all are forgotten, and
+/// only hints are lost.
+const MOST_SESSIONS: usize = 1000;
+
+pub(super) struct Sweeps {
+    config: Config,
+    latest: HashMap<SessionKey, BlockedAccess>,
+}
+
+impl Sweeps {
+    /// Patterns are of the configuration that the team came up with.
+    pub(super) fn new(config: Config) -> Self {
+        Self { config, latest: HashMap::new() }
+    }
+
+    pub(super) fn add(&mut self, access: &BlockedAccess) {
+        // Outside of turns, nothing waits for a hint.
+        if access.sweep.is_none() || access.key.session.as_str().is_empty() {
+            return;
+        }
+        if self.latest.len() >= MOST_SESSIONS {
+            self.latest.clear();
+        }
+        self.latest.insert(access.key.clone(), access.clone());
+    }
+
+    /// Ends a session's turn; returns what to say of its sweep.
+    pub(super) fn hint(&mut self, key: &SessionKey, program: &str) -> Option<String> {
+        let access = self.latest.remove(key)?;
+        let (agent, path, action) = (&key.agent, &access.path, access.action);
+        let were = match access.sweep {
+            Some(1) => "1 access was".to_owned(),
+            count => format!("{} accesses were", count.unwrap_or_default()),
+        };
+        let mend = |path: &Path| self.config.why(agent, path, action).and_then(|why| why.mend);
+        let path_itself = Path::new(&**path);
+        // What several accesses have in common is a folder, and its pattern that of what it holds.
+        let below = || mend(&path_itself.join("x")).filter(|mend| mend.value.ends_with("/**"));
+        let mend = mend(path_itself).or_else(below);
+        let mend = mend.map(|mend| format!("{mend}; ")).unwrap_or_default();
+        Some(format!(
+            "{were} denied in passing ({}: {action} {path}); if a command failed by that: \
+             {mend}{program} why {agent} {path}",
+            access.id,
+        ))
+    }
+}

@@ -1,0 +1,88 @@
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use super::*;
+use crate::model::{Action, AgentId, BlockedId, SessionId, Via};
+
+fn config() -> (tempfile::TempDir, Config) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("node_modules")).unwrap();
+    let agent = |id: &str, keys: &str| {
+        format!(
+            "[[agents]]\nid = \"{id}\"\ncommand = [\"sh\"]\n{keys}\n[agents.zone]\nallowed = [\"src/{id}/**\"]\n"
+        )
+    };
+    let text = format!(
+        "[team]\nworkspace = \".\"\n[orchestrator]\nagent = \"lead\"\n{}{}{}{}",
+        agent("lead", "prompt = \"Lead.\""),
+        agent("ui", "prompt = \"Show it.\""),
+        agent("api", ""),
+        agent("off", "autostart = false"),
+    );
+    let file = folder.path().join("eisen.toml");
+    std::fs::write(&file, text).unwrap();
+    let config = Config::load(&file, Path::new("/nonexistent")).unwrap();
+    (folder, config)
+}
+
+fn id(agent: &str) -> AgentId {
+    AgentId::new(agent)
+}
+
+#[test]
+fn what_to_type_next_is_said_once_all_did_what_they_were_configured_to() {
+    let (_folder, config) = config();
+    let mut next = Next::new(&config, false);
+    for agent in ["lead", "api", "ui"] {
+        assert_eq!(next.agent(&id(agent), AgentState::Ready), None);
+    }
+    assert_eq!(next.turn(&id("lead")), None);
+    assert_eq!(next.turn(&id("lead")), None);
+    assert_eq!(next.turn(&id("ui")), Some(id("ui")));
+    assert_eq!(next.turn(&id("ui")), None);
+    let text = next.text("eisen-core", &id("ui"));
+    assert_eq!(
+        text,
+        "next: eisen-core watch, or ps, blocked, prompt ui \"…\"; Ctrl-C stops the team"
+    );
+    // One that fails is not waited for, nor is it who one prompts.
+    let mut next = Next::new(&config, true);
+    assert_eq!(next.agent(&id("ui"), AgentState::Error), None);
+    assert_eq!(next.agent(&id("lead"), AgentState::Ready), None);
+    assert_eq!(next.turn(&id("lead")), None);
+    assert_eq!(next.agent(&id("api"), AgentState::Ready), Some(id("api")));
+    assert!(next.text("eisen-core", &id("api")).ends_with("down stops the team"));
+}
+
+#[test]
+fn what_was_denied_in_passing_is_hinted_at_once_with_its_pattern() {
+    let (_folder, config) = config();
+    let mut sweeps = Sweeps::new(config);
+    let key = SessionKey::new(id("ui"), SessionId::new("s"));
+    let sweep = |path: &str, count| BlockedAccess {
+        id: BlockedId::new("b3"),
+        key: key.clone(),
+        mode: SessionMode::SingleAgent,
+        path: path.into(),
+        action: Action::Read,
+        via: Via::Kernel,
+        status: BlockedStatus::Denied,
+        owners: Vec::new(),
+        orchestrator: None,
+        denied_by: None,
+        sweep: count,
+        completed: false,
+        timestamp_ms: 0,
+    };
+    sweeps.add(&sweep("node_modules/a", None));
+    assert_eq!(sweeps.hint(&key, "eisen-core"), None);
+    sweeps.add(&sweep("node_modules/a", Some(1)));
+    sweeps.add(&sweep("node_modules", Some(3)));
+    assert_eq!(
+        sweeps.hint(&key, "eisen-core").unwrap(),
+        "3 accesses were denied in passing (b3: read node_modules); if a command failed by that: \
+         add \"node_modules/**\" to `readable` of [zones]; eisen-core why ui node_modules"
+    );
+    assert_eq!(sweeps.hint(&key, "eisen-core"), None);
+}

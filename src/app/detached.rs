@@ -1,0 +1,116 @@
+//! `up -d`: starts a team that outlives its terminal, and waits until it serves its port.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::console::ConsoleFile;
+use super::{Failure, StopSignals, UpOptions, environment};
+use crate::serve::client::{ClientError, Connection};
+use crate::serve::{RunInfo, live_teams};
+
+/// How often is looked whether the team serves its port, or has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Bytes of what a team that failed wrote that are shown.
+const SHOWN: usize = 64 * 1024;
+
+/// A detached team that serves its port.
+pub struct Detached {
+    pub info: RunInfo,
+    /// Where its console is written to.
+    pub console: PathBuf,
+    /// What it wrote on standard error until then, such as warnings.
+    pub said: String,
+}
+
+/// Starts a team in a process of its own, without a terminal, and returns once it serves its port.
+/// What it said is in the error if it fails, and the failure is of the same kind.
+pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
+    environment::depth().map_err(|error| Failure::Usage(error.into()))?;
+    let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
+    let team = super::read(&options.config, &eisen_dir)?.config.team.name.clone();
+    let console = ConsoleFile::path(&eisen_dir, &team);
+    let mut stop = StopSignals::listen().map_err(|error| Failure::Run(error.into()))?;
+    let before = std::fs::metadata(&console).map_or(0, |file| file.len());
+    let mut child = start(&options, &console).map_err(Failure::Run)?;
+    let pid = child.id();
+    let ended = tokio::select! {
+        info = serving(&eisen_dir, pid) => {
+            let said = written(&console, before);
+            let is_ours = |line: &&str| line.starts_with("eisen-core tcp port: ");
+            let is_event = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+            let said = said.lines().filter(|line| !is_ours(line) && !is_event(line));
+            let said = said.collect::<Vec<_>>().join("\n");
+            return Ok(Detached { info, console, said });
+        }
+        ended = ended(&mut child) => ended,
+        () = stop.next() => {
+            let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGTERM);
+            ended(&mut child).await
+        }
+    };
+    let ended = ended.map_err(|error| Failure::Run(error.into()))?;
+    let said = written(&console, before);
+    let said = said.lines().filter(|line| !line.starts_with("eisen-core tcp port: "));
+    let said = said.collect::<Vec<_>>().join("\n");
+    let error = match said.strip_prefix("error: ").unwrap_or(&said).trim() {
+        "" => anyhow!("the team `{team}` did not come up ({ended})"),
+        said => anyhow!("{said}"),
+    };
+    Err(if ended.code() == Some(2) { Failure::Usage(error) } else { Failure::Run(error) })
+}
+
+fn start(options: &UpOptions, console: &Path) -> anyhow::Result<Child> {
+    let file = ConsoleFile::open(console)
+        .with_context(|| format!("cannot write the console to {}", console.display()))?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("up").arg("--config").arg(&options.config).arg("--console").arg(console);
+    if let Some(port) = options.port {
+        command.args(["--port", &port.to_string()]);
+    }
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    Ok(command.spawn()?)
+}
+
+/// Waits until the team of a process answers on its port.
+async fn serving(eisen_dir: &Path, pid: u32) -> RunInfo {
+    loop {
+        let teams = live_teams(eisen_dir).unwrap_or_default();
+        if let Some(info) = teams.into_iter().find(|info| info.pid == pid)
+            && answers(info.clone()).await.is_ok()
+        {
+            return info;
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// A team that can still fail to start answers nothing.
+async fn answers(info: RunInfo) -> Result<(), ClientError> {
+    let mut team = Connection::open(&info.into()).await?;
+    team.call("list_agents", &json!({})).await.map(drop)
+}
+
+async fn ended(child: &mut Child) -> std::io::Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// What stands in the file behind the first bytes, at most the last [`SHOWN`] of it.
+fn written(file: &Path, before: u64) -> String {
+    let all = std::fs::read(file).unwrap_or_default();
+    let from = usize::try_from(before).unwrap_or(usize::MAX).min(all.len());
+    let from = from.max(all.len().saturating_sub(SHOWN));
+    String::from_utf8_lossy(&all[from..]).into_owned()
+}

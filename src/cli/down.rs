@@ -1,0 +1,64 @@
+//! `down`: stops teams.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::Global;
+use super::output::{plain, print};
+use super::team::Which;
+use crate::app::{self, Downed, Failure};
+
+/// Stop a running team
+///
+/// Asks the team to stop as Ctrl-C does, and waits until all its agents have ended. A team that
+/// takes longer than --timeout is killed. After a team that was killed, it ends and removes what
+/// that left behind.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core down                    the team that runs
+  eisen-core down --team webshop
+  eisen-core down --all              every team
+  eisen-core down --timeout 5        kill it, if it has not ended after five seconds
+
+Exit codes: 0 the team is down, 1 no such team, or it could not be stopped, 2 wrong usage.")]
+pub(super) struct Down {
+    /// Every team that runs
+    #[arg(long, conflicts_with = "team")]
+    all: bool,
+    /// How long an orderly stop may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    /// Don't ask: kill it
+    #[arg(long)]
+    kill: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Down {
+    pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
+        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let own = std::env::var("EISEN_TEAM").ok().filter(|team| !team.is_empty());
+        let named = self.which.team.or(own.filter(|_| global.port.is_none()));
+        let order = app::Down {
+            team: named.filter(|_| !self.all),
+            port: global.port,
+            all: self.all,
+            // A year is for ever, and no clock overflows by it.
+            timeout: Duration::from_secs(self.timeout.min(365 * 86_400)),
+            kill: self.kill,
+        };
+        let downed = app::down(&eisen_dir, &order).map_err(Failure::Run)?;
+        for (team, how) in downed {
+            let how = match how {
+                Downed::Stopped => "stopped",
+                Downed::Killed => "killed",
+                Downed::Cleaned => "had been killed; what it left behind is cleaned up",
+            };
+            print(format_args!("{}: {how}", plain(&team)))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! `watch`: what agents say and do, live.
+
+mod fold;
+mod page;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use self::fold::{Fold, Kind, Line};
+use self::page::Page;
+use super::Global;
+use super::blocked::{Blocked, Seen};
+use super::output::{is_terminal, note, plain, write};
+use super::team::{Which, failed};
+use crate::app::{self, Failure};
+use crate::serve::client::{ClientError, Connection, Target};
+
+/// On a terminal, what was begun is shown unfinished after this time.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// What is printed of the port with --json.
+const SHOWN_TYPES: [&str; 4] = ["session_update", "blocked", "agent", "turn"];
+
+/// Show what agents say and do, live
+///
+/// Messages come as whole lines, thoughts folded to their first line, tool calls one line each with
+/// how they ended, and plans by what changed in them. Accesses that wait for a decision come with
+/// the command that decides. What permissions an agent asked for inside its zone is not shown. Ends
+/// with the team, or by Ctrl-C.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core watch                  every agent of the team
+  eisen-core watch ui api
+  eisen-core watch --thoughts ui
+  eisen-core watch --json ui | jq -c 'select(.type == \"session_update\") | .update'
+
+Exit codes: 0 the team has ended, or Ctrl-C; 1 no such team or agent, 2 wrong usage.")]
+pub(super) struct Watch {
+    /// The agents, by their ids [default: all]
+    #[arg(value_name = "AGENT")]
+    agents: Vec<String>,
+    /// Show thoughts whole
+    #[arg(long, conflicts_with = "json")]
+    thoughts: bool,
+    /// Print lines as the port has them: `session_update`, `blocked`, `agent` and `turn`
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Watch {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let target = self.which.find(global)?;
+        let mut interrupts =
+            signal(SignalKind::interrupt()).map_err(|error| Failure::Run(error.into()))?;
+        // Not among what is waited for below: a terminal that is paused holds that up.
+        tokio::spawn(async move {
+            interrupts.recv().await;
+            std::process::exit(0);
+        });
+        let mut team = Connection::open(&target).await.map_err(failed)?;
+        let agents = self.agents(&mut team).await?;
+        let mut watched = Watched {
+            agents: agents.iter().cloned().collect(),
+            all: self.agents.is_empty(),
+            json: self.json,
+            fold: Fold::new(self.thoughts),
+            page: Page::new(&agents),
+            seen: Seen::default(),
+            program: app::own_command(),
+        };
+        loop {
+            let ended = watched.follow(&mut team).await?;
+            watched.flush()?;
+            // Who reads us slowly makes us read slowly, and is cut off; the team may go on.
+            match reconnect(&target, &ended).await {
+                Some(again) => team = again,
+                None => break,
+            }
+            note("… cut off from the team for reading too slowly: some lines are missing");
+        }
+        note(format_args!("the team `{}` has ended", plain(target.team())));
+        Ok(())
+    }
+
+    /// The agents that are meant.
+    async fn agents(&self, team: &mut Connection) -> Result<Vec<String>, Failure> {
+        let all = team.call("list_agents", &json!({})).await.map_err(failed)?;
+        let ids = all.as_array().into_iter().flatten().filter_map(|a| a["agent_id"].as_str());
+        let all: BTreeSet<String> = ids.map(str::to_owned).collect();
+        if let Some(unknown) = self.agents.iter().find(|agent| !all.contains(*agent)) {
+            let all = all.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(Failure::Run(anyhow!("there is no agent `{unknown}`; there are {all}")));
+        }
+        let named: BTreeSet<_> = self.agents.iter().cloned().collect();
+        Ok(if named.is_empty() { all } else { named }.into_iter().collect())
+    }
+}
+
+async fn reconnect(target: &Target, ended: &ClientError) -> Option<Connection> {
+    match ended {
+        ClientError::Closed | ClientError::Broken(_) => Connection::open(target).await.ok(),
+        _ => None,
+    }
+}
+
+/// What is shown, over all connections.
+struct Watched {
+    agents: BTreeSet<String>,
+    /// Agents that join later are shown, too.
+    all: bool,
+    json: bool,
+    fold: Fold,
+    page: Page,
+    seen: Seen,
+    program: String,
+}
+
+/// A line of the port, as far as all have the same.
+#[derive(Deserialize)]
+struct Head {
+    agent_id: Option<String>,
+}
+
+impl Watched {
+    /// Shows what comes until the connection ends; returns how it did.
+    async fn follow(&mut self, team: &mut Connection) -> Result<ClientError, Failure> {
+        team.subscribe(&["session_update"]);
+        if !self.json {
+            let pending = json!({ "status": "pending" });
+            for (method, params) in [("list_agents", json!({})), ("list_blocked", pending)] {
+                match team.call(method, &params).await {
+                    Ok(list) => {
+                        for item in list.as_array().into_iter().flatten() {
+                            self.item(method, item)?;
+                        }
+                    }
+                    Err(error) => return Ok(error),
+                }
+            }
+        }
+        let mut ticks = interval(LOOK_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let live = is_terminal() && !self.json;
+        loop {
+            tokio::select! {
+                line = team.next_line() => match line {
+                    Ok((kind, line)) => self.line(&kind, &line)?,
+                    Err(error) => return Ok(error),
+                },
+                _ = ticks.tick(), if live => {
+                    for (who, line) in self.fold.overdue(Instant::now()) {
+                        self.page.print(&who, &line)?;
+                    }
+                }
+            }
+        }
+    }
+
+    fn item(&mut self, method: &str, item: &Value) -> Result<(), Failure> {
+        let agent = item["agent_id"].as_str().unwrap_or_default().to_owned();
+        match method {
+            _ if !self.shows(&agent) => Ok(()),
+            "list_agents" => self.agent(&agent, item),
+            _ => self.blocked(&agent, item),
+        }
+    }
+
+    fn line(&mut self, kind: &str, line: &[u8]) -> Result<(), Failure> {
+        if kind == "lagged" && !self.json {
+            return self.page.print("", &Line::note("… some lines are missing".to_owned()));
+        }
+        // Most that comes is of no use here, and may be long.
+        if !SHOWN_TYPES.contains(&kind) {
+            return Ok(());
+        }
+        let head = serde_json::from_slice::<Head>(line);
+        let Some(agent) = head.ok().and_then(|head| head.agent_id) else { return Ok(()) };
+        if !self.shows(&agent) {
+            return Ok(());
+        }
+        if self.json {
+            return write(&[line.trim_ascii_end(), b"\n"].concat());
+        }
+        let Ok(line) = serde_json::from_slice::<Value>(line) else { return Ok(()) };
+        match kind {
+            "session_update" => {
+                let session = line["session_id"].as_str().unwrap_or_default();
+                let lines = self.fold.update(&agent, session, &line["update"], Instant::now());
+                self.print_all(lines)
+            }
+            "turn" => {
+                let session = line["session_id"].as_str().unwrap_or_default();
+                let lines = self.fold.turn(&agent, session, &line);
+                self.print_all(lines)
+            }
+            "agent" => self.agent(&agent, &line),
+            _ => self.blocked(&agent, &line),
+        }
+    }
+
+    fn shows(&self, agent: &str) -> bool {
+        self.all || self.agents.contains(agent)
+    }
+
+    fn agent(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {
+        let state = line["state"].as_str().unwrap_or("?");
+        let reason = line["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
+        let kind = Kind::State(state.to_owned());
+        self.page.print(agent, &Line { kind, text: format!("{state}{reason}") })
+    }
+
+    fn blocked(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {
+        let Ok(access) = Blocked::deserialize(line) else { return Ok(()) };
+        if !self.seen.is_news(&access) {
+            return Ok(());
+        }
+        let (session, status) = (access.session_id.clone(), access.status.clone());
+        let mut text = anstream::adapter::strip_str(&access.describe()).to_string();
+        if status == "pending" {
+            text = format!("{text}: {} resolve {} allow|deny", self.program, access.id);
+        }
+        let lines = self.fold.between(agent, &session, Line { kind: Kind::State(status), text });
+        self.print_all(lines)
+    }
+
+    fn flush(&mut self) -> Result<(), Failure> {
+        let lines = self.fold.flush();
+        self.print_all(lines)
+    }
+
+    fn print_all(&mut self, lines: Vec<(String, Line)>) -> Result<(), Failure> {
+        lines.iter().try_for_each(|(who, line)| self.page.print(who, line))
+    }
+}

@@ -1,0 +1,103 @@
+//! Tool calls: a line each, once they have ended.
+
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::{Kind, Line};
+use crate::cli::format;
+
+/// Calls of a session that are remembered; when full, the oldest is shown as it stands.
+const MOST_CALLS: usize = 200;
+/// Bytes of a title, and of why a call failed.
+const LONGEST_TITLE: usize = 400;
+
+#[derive(Debug, Default)]
+pub(super) struct Calls(IndexMap<String, Call>);
+
+#[derive(Debug)]
+struct Call {
+    title: String,
+    began: Instant,
+    announced: bool,
+}
+
+impl Calls {
+    /// Takes in a `tool_call`, or an update of one.
+    pub(super) fn update(&mut self, update: &Value, now: Instant, lines: &mut Vec<Line>) {
+        let id = match &update["toolCallId"] {
+            Value::String(id) => id.clone(),
+            id => id.to_string(),
+        };
+        if self.0.len() >= MOST_CALLS
+            && !self.0.contains_key(&id)
+            && let Some((_, call)) = self.0.shift_remove_index(0)
+        {
+            lines.push(Line { kind: Kind::Call, text: format!("> {}", call.title) });
+        }
+        let call = self.0.entry(id.clone()).or_insert_with(|| Call {
+            title: update["kind"].as_str().map_or_else(|| "tool call".to_owned(), first_line),
+            began: now,
+            announced: false,
+        });
+        if let Some(title) = update["title"].as_str().filter(|title| !title.trim().is_empty()) {
+            call.title = first_line(title);
+        }
+        let status = update["status"].as_str().unwrap_or_default();
+        if !matches!(status, "completed" | "failed" | "cancelled") {
+            return;
+        }
+        let took = now.duration_since(call.began);
+        let took = if took >= Duration::from_secs(1) {
+            format!(" ({})", format::duration(took))
+        } else {
+            String::new()
+        };
+        let (kind, end) = match status {
+            "completed" => (Kind::Call, "done".to_owned()),
+            status => (Kind::FailedCall, failure(status, update)),
+        };
+        lines.push(Line { kind, text: format!("> {}: {end}{took}", call.title) });
+        self.0.shift_remove(&id);
+    }
+
+    /// Shows the calls that began some time ago.
+    pub(super) fn announce(&mut self, now: Instant, after: Duration, lines: &mut Vec<Line>) {
+        for call in self.0.values_mut().filter(|call| !call.announced) {
+            if now.duration_since(call.began) >= after {
+                call.announced = true;
+                let text = format!("> {} …", call.title);
+                lines.push(Line { kind: Kind::Call, text });
+            }
+        }
+    }
+
+    /// Shows the calls whose end was not told.
+    pub(super) fn end(&mut self, lines: &mut Vec<Line>) {
+        let calls = std::mem::take(&mut self.0);
+        lines.extend(calls.into_values().map(|call| Line {
+            kind: Kind::Call,
+            text: format!("> {}: no end was reported", call.title),
+        }));
+    }
+}
+
+fn failure(status: &str, update: &Value) -> String {
+    let content = update["content"].as_array().into_iter().flatten();
+    let mut texts = content.filter_map(|item| item["content"]["text"].as_str());
+    match texts.find(|text| !text.trim().is_empty()) {
+        Some(why) => format!("{status}: {}", first_line(why)),
+        None => status.to_owned(),
+    }
+}
+
+/// The first line that is not empty; marked if there are more.
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default();
+    let cut = first.floor_char_boundary(LONGEST_TITLE);
+    let more = if cut < first.len() || lines.next().is_some() { " …" } else { "" };
+    format!("{}{more}", &first[..cut])
+}

@@ -1,0 +1,155 @@
+//! Prints lines of agents: with the agent before each, coloured and wrapped on a terminal.
+
+use std::io::{self, Write as _};
+
+use anstream::adapter::strip_str;
+use anstyle::{AnsiColor, Style};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+use super::fold::{Kind, Line};
+use crate::app::Failure;
+use crate::cli::output::{self, is_terminal, plain, style};
+
+/// Told apart on a terminal.
+const COLORS: [AnsiColor; 5] =
+    [AnsiColor::Cyan, AnsiColor::Green, AnsiColor::Magenta, AnsiColor::Blue, AnsiColor::Yellow];
+/// Columns that a line has at least, however narrow the terminal is.
+const NARROWEST: usize = 16;
+
+pub(super) struct Page {
+    terminal: bool,
+    agents: Vec<String>,
+    /// Of the agents' names.
+    width: usize,
+}
+
+impl Page {
+    pub(super) fn new(agents: &[String]) -> Self {
+        let width = agents.iter().map(|agent| agent.width()).max().unwrap_or(0);
+        Self { terminal: is_terminal(), agents: agents.to_vec(), width }
+    }
+
+    pub(super) fn print(&mut self, who: &str, line: &Line) -> Result<(), Failure> {
+        self.write(who, line).map_err(output::failure)
+    }
+
+    fn write(&mut self, who: &str, line: &Line) -> io::Result<()> {
+        let columns = self.terminal.then(terminal_size::terminal_size).flatten();
+        let columns = columns.map(|(width, _)| usize::from(width.0));
+        let color = self.color(who);
+        let who = plain(who);
+        // A name takes a third of a narrow terminal at most.
+        let room = columns.map_or(self.width.max(who.width()), |columns| {
+            self.width.max(who.width()).min(columns / 3)
+        });
+        let name = fit(&who, room);
+        let text = plain(&strip_str(&line.text).to_string());
+        let pieces = match columns {
+            Some(columns) => wrap(&text, columns.saturating_sub(room + 3).max(NARROWEST)),
+            None => vec![text],
+        };
+        let style = style_of(&line.kind);
+        let mut out = anstream::stdout().lock();
+        for (at, piece) in pieces.iter().enumerate() {
+            let name = if at == 0 { name.as_str() } else { "" };
+            let padding = room - name.width();
+            if piece.is_empty() {
+                writeln!(out, "{color}{name}{:padding$} |{color:#}", "")?;
+            } else {
+                writeln!(out, "{color}{name}{:padding$} |{color:#} {style}{piece}{style:#}", "")?;
+            }
+        }
+        out.flush()
+    }
+
+    fn color(&mut self, who: &str) -> Style {
+        let agent = who.split(' ').next().unwrap_or_default();
+        let at = self.agents.iter().position(|known| known == agent).unwrap_or_else(|| {
+            self.agents.push(agent.to_owned());
+            self.agents.len() - 1
+        });
+        COLORS[at % COLORS.len()].on_default()
+    }
+}
+
+fn style_of(kind: &Kind) -> Style {
+    match kind {
+        Kind::Message => Style::new(),
+        Kind::Thought | Kind::Note => Style::new().dimmed(),
+        Kind::Prompt => Style::new().italic(),
+        Kind::Call => AnsiColor::Cyan.on_default(),
+        Kind::FailedCall => AnsiColor::Red.on_default(),
+        Kind::Plan => AnsiColor::Blue.on_default(),
+        Kind::State(word) => style(word),
+        Kind::Turn => Style::new().bold(),
+    }
+}
+
+/// Cuts a text to columns, and says so.
+fn fit(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut fits = String::new();
+    for c in text.chars() {
+        if fits.width() + c.width().unwrap_or(0) + 1 > columns {
+            break;
+        }
+        fits.push(c);
+    }
+    fits + "…"
+}
+
+/// Breaks a text into lines of so many columns: at blanks, and in words that are longer.
+fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (mut line, mut width) = (String::new(), 0);
+    // Where the line may be broken: behind its last blank.
+    let mut blank = None;
+    for c in text.chars() {
+        let wide = c.width().unwrap_or(0);
+        if width + wide > columns && !line.is_empty() {
+            let rest = match blank.take() {
+                Some(at) if c != ' ' => line.split_off(at),
+                _ => String::new(),
+            };
+            lines.push(line.trim_end().to_owned());
+            width = rest.width();
+            line = rest;
+            if c == ' ' && line.is_empty() {
+                continue;
+            }
+        }
+        line.push(c);
+        width += wide;
+        if c == ' ' {
+            blank = Some(line.len());
+        }
+    }
+    lines.push(line.trim_end().to_owned());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words_and_never_too_wide() {
+        assert_eq!(wrap("", 10), [""]);
+        assert_eq!(wrap("the cart's total is here", 10), ["the cart's", "total is", "here"]);
+        assert_eq!(wrap("src/very/long/path.rs x", 10), ["src/very/l", "ong/path.r", "s x"]);
+        assert_eq!(wrap("日本語のテキスト", 6), ["日本語", "のテキ", "スト"]);
+        for columns in 2..30 {
+            for line in wrap("a bc  def ghij 日本 klmnopqrstuvw", columns) {
+                assert!(line.width() <= columns, "{columns}: {line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_is_cut_to_its_place() {
+        assert_eq!((fit("ui", 5), fit("orchestrator", 5)), ("ui".into(), "orch…".into()));
+        assert_eq!(fit("日本", 3), "日…");
+    }
+}

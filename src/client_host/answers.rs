@@ -1,0 +1,58 @@
+//! What an agent's message ended with, for whoever shows the team. Knows no turn.
+
+use tokio::sync::mpsc;
+
+use crate::model::{AgentId, SessionId, SessionKey};
+
+/// Bytes of the last line of an answer that are passed on.
+const LONGEST_LINE: usize = 500;
+
+/// Where the end of each of an agent's answers goes.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    pub agent: AgentId,
+    pub sender: mpsc::Sender<Answer>,
+}
+
+/// What the agent's message ended with, in a turn of the host's own sessions that ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    pub key: SessionKey,
+    /// The last line that is not empty, cut if it is long; None if there is none.
+    pub last_line: Option<String>,
+}
+
+impl Answers {
+    /// Passes on what the message `text` ended with. Never waits: where the channel is full, the
+    /// answer is dropped.
+    pub(super) fn publish(&self, session: &SessionId, text: &str) {
+        let key = SessionKey::new(self.agent.clone(), session.clone());
+        let _ = self.sender.try_send(Answer { key, last_line: last_line(text) });
+    }
+}
+
+fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    let cut = line.floor_char_boundary(LONGEST_LINE);
+    let more = if cut < line.len() { "…" } else { "" };
+    Some(format!("{}{more}", &line[..cut]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_is_one_with_words() {
+        for (text, line) in [
+            ("", None),
+            (" \n\t\n", None),
+            ("Done.", Some("Done.")),
+            ("First.\n  The total is there. \n\n", Some("The total is there.")),
+        ] {
+            assert_eq!(last_line(text).as_deref(), line, "{text:?}");
+        }
+        let long = last_line(&"é".repeat(LONGEST_LINE)).unwrap_or_default();
+        assert_eq!(long, "é".repeat(LONGEST_LINE / 2) + "…");
+    }
+}

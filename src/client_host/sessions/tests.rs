@@ -1,0 +1,85 @@
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+
+use super::*;
+
+type Answer = oneshot::Receiver<Result<PromptOutcome, HostError>>;
+
+fn id() -> SessionId {
+    SessionId::new("s")
+}
+
+fn sessions() -> Sessions {
+    let mut sessions = Sessions::default();
+    sessions.open(id());
+    sessions
+}
+
+fn queue(sessions: &mut Sessions, name: &str, urgency: Urgency) -> Answer {
+    let (reply, answer) = oneshot::channel();
+    sessions.queue(
+        &id(),
+        Prompt { content: Content::Now(vec![json!(name)]), said: watch::Sender::default(), reply },
+        urgency,
+    );
+    answer
+}
+
+fn begin(sessions: &mut Sessions) -> Option<Vec<Value>> {
+    match sessions.begin(&id())? {
+        Content::Now(blocks) => Some(blocks),
+        Content::Later(_) => panic!("only contents that are there are queued"),
+    }
+}
+
+#[test]
+fn briefings_go_behind_the_running_turn_and_before_the_rest() {
+    let mut sessions = sessions();
+    let mut answers = Vec::new();
+    answers.push(queue(&mut sessions, "first", Urgency::Normal));
+    assert_eq!(begin(&mut sessions).unwrap(), [json!("first")]);
+    for (name, urgency) in [
+        ("a", Urgency::Normal),
+        ("x", Urgency::Briefing),
+        ("b", Urgency::Normal),
+        ("y", Urgency::Briefing),
+    ] {
+        answers.push(queue(&mut sessions, name, urgency));
+    }
+    assert_eq!(begin(&mut sessions), None, "one turn a session");
+    let mut order = Vec::new();
+    sessions.end_turn(&id(), Ok("end_turn".to_owned()));
+    while let Some(blocks) = begin(&mut sessions) {
+        order.push(blocks[0].clone());
+        sessions.end_turn(&id(), Ok("end_turn".to_owned()));
+    }
+    assert_eq!(order, ["x", "y", "a", "b"]);
+}
+
+#[test]
+fn a_full_queue_refuses_until_somebody_leaves() {
+    let mut sessions = sessions();
+    let mut answers: Vec<_> =
+        (0..MAX_QUEUED).map(|_| queue(&mut sessions, "p", Urgency::Normal)).collect();
+    let refused = queue(&mut sessions, "p", Urgency::Briefing).try_recv().unwrap();
+    assert!(matches!(refused, Err(HostError::QueueFull { queued: MAX_QUEUED, .. })));
+    answers.pop();
+    let mut accepted = queue(&mut sessions, "p", Urgency::Normal);
+    assert!(accepted.try_recv().is_err(), "it waits");
+}
+
+#[test]
+fn a_long_answer_is_cut_at_a_character() {
+    let mut sessions = sessions();
+    let mut answer = queue(&mut sessions, "p", Urgency::Normal);
+    begin(&mut sessions);
+    sessions.say("s", &"x".repeat(MAX_TEXT - 1));
+    sessions.say("s", "é");
+    sessions.say("s", "more");
+    sessions.say("other", "more");
+    sessions.end_turn(&id(), Ok("end_turn".to_owned()));
+    let text = answer.try_recv().unwrap().unwrap().text;
+    assert_eq!(text.len(), MAX_TEXT - 1 + CUT.len());
+    assert!(text.ends_with(CUT));
+}

@@ -176,6 +176,8 @@ pub struct Agent {
     /// Open an ACP session once ready.
     pub session: bool,
     pub prompt: Option<String>,
+    /// Where the prompt was read from.
+    pub prompt_file: Option<PathBuf>,
     pub model: Option<String>,
     pub mode: Option<String>,
     pub auth_method: Option<String>,
@@ -323,7 +325,8 @@ impl Config {
         let (mut faults, known) = reader.finish();
         faults.extend(repaired.faults);
         if faults.is_empty() {
-            return (Ok(config), known);
+            let file = file.file_name().map(|name| dir.join(name));
+            return (Ok(config.sealed(file.as_ref())), known);
         }
         (Err(ConfigErrors::new(file, text, faults)), known)
     }

@@ -20,6 +20,7 @@ mod enter;
 mod filter;
 mod listener;
 mod own;
+mod place;
 #[cfg(test)]
 mod promises;
 mod raw;

@@ -5,7 +5,8 @@
 //!
 //! 1. It is made real twice: as the kernel reads it, and with `..` folded by name first, as
 //!    editors do. Where the two differ, both must be allowed. What can't be resolved is denied.
-//! 2. [`ZoneSpec::eisen_dir`] and everything in it is denied, whatever else is said.
+//! 2. [`ZoneSpec::eisen_dir`] and everything in it is denied, whatever else is said, and so is
+//!    writing what is [`ZoneSpec::sealed`].
 //! 3. `denied` wins. It denies what it matches and everything below: `denied = ["secret"]` is as
 //!    good as `secret/**`. Where a denied pattern names a link, what the link led to when the zone
 //!    was compiled is denied as well.
@@ -59,6 +60,9 @@ pub struct ZoneSpec {
     pub terminals: bool,
     /// `$EISEN_DIR`: denied to every agent.
     pub eisen_dir: PathBuf,
+    /// The files that say what the team is: its configuration, and what that names. No agent writes
+    /// them.
+    pub sealed: Vec<PathBuf>,
 }
 
 /// What a zoned agent may do in the repository's git folder. It alone decides there: no pattern
@@ -78,6 +82,8 @@ pub struct Zone {
     workspace: Workspace,
     root: Arc<Root>,
     eisen: Vec<PathBuf>,
+    /// Real places of [`ZoneSpec::sealed`], and of links to them.
+    sealed: Vec<PathBuf>,
     denied: Patterns,
     /// Each pattern of `denied` by itself.
     denials: Vec<(Arc<str>, Patterns)>,
@@ -135,11 +141,14 @@ impl Zone {
         let root = real(&spec.workspace).unwrap_or_else(|| spelled.clone());
         let workspace = Workspace { real: root, spelled };
         let eisen = workspace.real.join(&spec.eisen_dir);
+        let places = |path: &Path| real(path).into_iter().chain([fold(path)]);
+        let sealed = spec.sealed.iter().flat_map(|path| places(&workspace.real.join(path)));
         let writable = [&spec.allowed[..], &spec.shared].concat();
         let readable = [&writable[..], &spec.readable].concat();
         Ok(Self {
             root: Arc::new(Root::open(&workspace.real)),
-            eisen: real(&eisen).into_iter().chain([fold(&eisen)]).collect(),
+            eisen: places(&eisen).collect(),
+            sealed: sealed.collect(),
             denied: Patterns::denying(&workspace, &spec.denied)?,
             denials: denials(&workspace, &spec.denied)?,
             own: Patterns::granting(&workspace, &spec.allowed)?,
@@ -268,6 +277,9 @@ impl Zone {
         if !place.is_text() || self.eisen.iter().any(|eisen| within(eisen, real).is_some()) {
             return Verdict::Never;
         }
+        if action == Action::Write && self.is_sealed(real) {
+            return Verdict::Never;
+        }
         let allowed = match self.git.judge(real, action) {
             Say::Denied => false,
             Say::Allowed => true,
@@ -296,6 +308,11 @@ impl Zone {
         }
         let matching = self.denials.iter().find(|(_, patterns)| patterns.matches(place));
         matching.map(|(pattern, _)| Arc::clone(pattern))
+    }
+
+    /// Whether a real place is that of a file that says what the team is.
+    fn is_sealed(&self, real: &Path) -> bool {
+        self.sealed.iter().any(|sealed| sealed == real)
     }
 
     /// The absolute path that the wire shows as `path`.

@@ -126,10 +126,12 @@ pub(crate) fn bounds(workspace: &Path) -> Bounds {
         git: GitAccess::Commit,
         terminals: true,
         eisen_dir: beside("eisen"),
+        sealed: Vec::new(),
     });
     let reach = Reach {
         confine: Confine::Workspace,
         private: beside("private"),
+        privates: None,
         readable: Vec::new(),
         writable: Vec::new(),
         sockets: Vec::new(),

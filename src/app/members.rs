@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, HashMap};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -158,9 +159,13 @@ impl Conditions {
         }
         // It must be there for its real path to be found.
         let private = self.private.join(agent.id.as_str());
-        std::fs::create_dir_all(&private)
+        // For its owner alone, whatever is usual here.
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&private)
             .with_context(|| format!("cannot make {}", private.display()))?;
-        let bounds = Bounds::new(zone.clone(), agent.reach(&private));
+        let bounds = Bounds::new(zone.clone(), agent.reach(&private, Some(&self.private)));
         let bounds = bounds.with_context(|| format!("the zone of agent `{}`", agent.id))?;
         Ok(Some(Arc::new(bounds)))
     }

@@ -351,6 +351,7 @@ fn zone(
         git: GitAccess::Read,
         terminals: true,
         eisen_dir: eisen_dir.to_owned(),
+        sealed: Vec::new(),
     };
     let zone = Zone::compile(&spec).context("--zone and --deny take globs such as 'src/ui/**'")?;
     Ok(Some(Arc::new(zone)))

@@ -45,11 +45,13 @@ async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
         git: GitAccess::None,
         terminals: true,
         eisen_dir: place.join("eisen"),
+        sealed: Vec::new(),
     })?;
     std::fs::create_dir(place.join("workspace/inside"))?;
     let reach = Reach {
         confine: Confine::Workspace,
         private: place.join("private"),
+        privates: None,
         readable: Vec::new(),
         writable: Vec::new(),
         sockets: Vec::new(),

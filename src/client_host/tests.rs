@@ -208,6 +208,7 @@ fn permit(path: &Path, action: Action) -> Permit {
         git: GitAccess::None,
         terminals: true,
         eisen_dir: PathBuf::from("/nowhere"),
+        sealed: Vec::new(),
     };
     Zone::compile(&spec).unwrap().check(path, action).unwrap()
 }

@@ -15,11 +15,13 @@ pub struct Confined {
 }
 
 impl Agent {
-    /// What the agent may reach beside its zone. `private` is its TMPDIR.
-    pub fn reach(&self, private: &Path) -> Reach {
+    /// What the agent may reach beside its zone. `private` is its TMPDIR, `privates` the folder of
+    /// those of all agents.
+    pub fn reach(&self, private: &Path, privates: Option<&Path>) -> Reach {
         Reach {
             confine: self.zone.confine,
             private: private.to_owned(),
+            privates: privates.map(Path::to_owned),
             readable: self.confined.readable.clone(),
             writable: self.confined.writable.clone(),
             sockets: [profiles::base_sockets(), &self.zone.sockets].concat(),

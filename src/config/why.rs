@@ -233,7 +233,7 @@ impl Why {
 
 /// Whether the kernel's part lets the agent's programs have a path outside the workspace.
 fn beyond(agent: &Agent, zone: Zone, real: &Path, action: Action) -> bool {
-    let reach = agent.reach(Path::new(NO_PLACE));
+    let reach = agent.reach(Path::new(NO_PLACE), None);
     Bounds::new(Arc::new(zone), reach).is_ok_and(|bounds| bounds.judge(real, action).is_ok())
 }
 

@@ -6,8 +6,23 @@ use globset::{GlobBuilder, GlobSetBuilder};
 
 use super::errors::{Fault, quoted};
 use super::read::{Table, Text};
-use super::{AgentZone, Confine, Enforce, Zones, profiles};
+use super::{AgentZone, Config, Confine, Enforce, Zones, profiles};
 use crate::zone::{GitAccess, ZoneSpec};
+
+impl Config {
+    /// Keeps every agent from writing the file that this is from, and the files that it names.
+    pub(super) fn sealed(mut self, file: Option<&PathBuf>) -> Self {
+        let prompts = self.agents.iter().filter_map(|agent| agent.prompt_file.as_ref());
+        let spoken = self.agents.iter().filter_map(|agent| agent.plugin.as_ref());
+        let libraries = self.plugins.iter().chain(spoken).map(|plugin| &plugin.path);
+        let sealed: Vec<PathBuf> =
+            file.into_iter().chain(prompts).chain(libraries).cloned().collect();
+        for agent in &mut self.agents {
+            agent.zone.spec.sealed.clone_from(&sealed);
+        }
+        self
+    }
+}
 
 /// What holds for every agent.
 pub(super) struct TeamZones {
@@ -105,6 +120,8 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
                 git: team.written.git,
                 terminals: zone.choice("terminals", &[("allow", true), ("deny", false)]),
                 eisen_dir: team.eisen_dir.clone(),
+                // Known when all of the file is read.
+                sealed: Vec::new(),
             },
             denied,
             readable,

@@ -105,11 +105,12 @@ impl Caller<'_> {
             libc::AT_FDCWD => format!("/proc/{tid}/cwd"),
             number => format!("/proc/{tid}/fd/{number}"),
         };
-        let Ok(place) = fs::read_link(link) else { return Ok(None) };
-        let place = self.confirm(place)?;
-        let is_there =
-            place.has_root() && !place.as_os_str().as_bytes().ends_with(DELETED.as_bytes());
-        Ok(is_there.then_some(place))
+        let Ok(place) = fs::read_link(&link) else { return Ok(None) };
+        // A link of another mount than ours says where in that mount it leads.
+        let leads_there = place.has_root()
+            && raw::standing_at(Path::new(&link))
+                .is_ok_and(|standing| raw::standing_at(&place) == Ok(standing));
+        self.confirm(leads_there.then_some(place))
     }
 
     /// What a descriptor stands for.

@@ -62,8 +62,11 @@ pub(super) const ABSENT: &[libc::c_long] = &[
     libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register,
     SYS_SETXATTRAT, SYS_REMOVEXATTRAT, SYS_FILE_SETATTR,
     // It may put a child into another group of processes, which no filter sees: what it is asked
-    // for is in memory. The C libraries then take `clone`.
+    // for is in memory. Nor would one see that it asks for a namespace. The C libraries then take
+    // `clone`.
     libc::SYS_clone3,
+    // Keyrings: those of other processes of the user hold what these put there.
+    libc::SYS_add_key, libc::SYS_request_key, libc::SYS_keyctl,
 ];
 
 /// The newest call that was looked at. Later ones fail with ENOSYS: one may open a file, and programs

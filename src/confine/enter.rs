@@ -14,25 +14,23 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
 use super::{Step, filter};
 
-/// Rights of the superuser that would reach around the wall. An ordinary user has none of them.
-const DROPPED: &[u32] = &[
-    2,  // CAP_DAC_READ_SEARCH: files by their handles.
-    9,  // CAP_LINUX_IMMUTABLE
-    16, // CAP_SYS_MODULE
-    17, // CAP_SYS_RAWIO
-    18, // CAP_SYS_CHROOT
-    19, // CAP_SYS_PTRACE
-    21, // CAP_SYS_ADMIN
-    22, // CAP_SYS_BOOT
-    27, // CAP_MKNOD: devices that stand for a whole disk.
-    30, // CAP_AUDIT_CONTROL
-    32, // CAP_MAC_OVERRIDE
-    33, // CAP_MAC_ADMIN
-    34, // CAP_SYSLOG
-    38, // CAP_PERFMON
-    39, // CAP_BPF
-    40, // CAP_CHECKPOINT_RESTORE
+/// Rights of the superuser that programs in a zone need: they are about files, which the wall and
+/// the doorbell hold, about processes of their own, and about low ports. All others, of this kernel
+/// and of later ones, would reach around the wall, see what others send, or change the machine. An
+/// ordinary user has none.
+const KEPT: &[u32] = &[
+    0,  // CAP_CHOWN
+    1,  // CAP_DAC_OVERRIDE
+    3,  // CAP_FOWNER
+    4,  // CAP_FSETID
+    5,  // CAP_KILL
+    6,  // CAP_SETGID
+    7,  // CAP_SETUID
+    10, // CAP_NET_BIND_SERVICE
 ];
+
+/// More than any kernel has.
+const RIGHTS_MAX: u32 = 64;
 
 /// Everything that a child needs to confine itself, made ready before the fork.
 #[derive(Debug)]
@@ -126,7 +124,7 @@ const CANARY: [libc::c_int; 2] = [libc::O_WRONLY, libc::O_RDONLY];
 
 /// Gives up what reaches around a wall, for this process and all that it becomes.
 fn give_up_rights() -> Result<(), Errno> {
-    for &right in DROPPED {
+    for right in (0..RIGHTS_MAX).filter(|right| !KEPT.contains(right)) {
         // SAFETY: the call takes numbers. Without the right to drop rights there are none to drop;
         // a number that this kernel does not know fails as well.
         unsafe { libc::prctl(libc::PR_CAPBSET_DROP, right, 0, 0, 0) };
@@ -156,11 +154,14 @@ fn drop_own_rights() -> Result<(), Errno> {
     Errno::result(unsafe {
         libc::syscall(libc::SYS_capget, &raw mut header, rights.as_mut_ptr())
     })?;
-    for &right in DROPPED {
-        let (word, kept) = (right as usize / 32, !(1 << (right % 32)));
-        rights[word].effective &= kept;
-        rights[word].permitted &= kept;
-        rights[word].inheritable &= kept;
+    for (word, rights) in (0..).zip(&mut rights) {
+        let mut kept = 0;
+        for right in KEPT.iter().filter(|&right| right / 32 == word) {
+            kept |= 1 << (right % 32);
+        }
+        rights.effective &= kept;
+        rights.permitted &= kept;
+        rights.inheritable &= kept;
     }
     // SAFETY: as above.
     let set = unsafe { libc::syscall(libc::SYS_capset, &raw mut header, rights.as_ptr()) };

@@ -74,7 +74,15 @@ const PROMISES: &[Promise] = &[
         protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
     },
     Promise {
-        what: "Hooks, config and info of the git folder are not written, and no link is made in it",
+        what: "The team's `eisen.toml`, prompt files and plugins are not written, moved or removed",
+        protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "Temporary folders of other agents of the team are neither read nor written",
+        protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "Hooks, config and info of the git folder are not written, no link is made in it, and it stays a repository",
         protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
     },
     Promise {
@@ -102,8 +110,16 @@ const PROMISES: &[Promise] = &[
         protocol: NO, wall: YES, doorbell: NO, from: Since::Feature(DEVICES),
     },
     Promise {
-        what: "Nothing is mounted, no other root or namespace is entered, `io_uring` is absent",
+        what: "Nothing is mounted, no other root or namespace is made or entered, `io_uring` is absent",
         protocol: NO, wall: "mounts", doorbell: "its filter", from: Since::Tier,
+    },
+    Promise {
+        what: "A descriptor from another world of mounts is not used, whoever passed it",
+        protocol: NO, wall: AT_START, doorbell: YES, from: Since::Tier,
+    },
+    Promise {
+        what: "As root too: no packets of others are seen or forged, no address, route or clock is changed",
+        protocol: NO, wall: NO, doorbell: "its filter; rights given up", from: Since::Tier,
     },
     Promise {
         what: "A blocked access is put before the orchestrator, and can be held and let through",

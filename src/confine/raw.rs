@@ -2,15 +2,17 @@
 
 #![allow(unsafe_code)]
 
-use std::ffi::CString;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::thread::JoinHandleExt;
+use std::path::Path;
 use std::thread::JoinHandle;
 
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
-use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
+use nix::unistd::{Gid, Uid, geteuid, setfsgid, setfsuid};
 
 use super::caller::Identity;
 
@@ -40,6 +42,17 @@ impl Drop for Borrowed {
     }
 }
 
+/// Does something with our own rights to files, whatever rights this thread has borrowed.
+pub(super) fn with_own_rights<T>(act: impl FnOnce() -> T) -> T {
+    if !geteuid().is_root() {
+        return act();
+    }
+    let user = setfsuid(geteuid());
+    let done = act();
+    setfsuid(user);
+    done
+}
+
 /// The bare call: the C library's wrapper changes all threads.
 fn set_groups(groups: &[u32]) -> Result<(), Errno> {
     // SAFETY: the pointer is valid for reading `groups.len()` ids for the length of the call.
@@ -65,6 +78,44 @@ pub(super) fn remove_attribute(path: &str, name: &CString) -> Result<(), Errno> 
     let path = CString::new(path).map_err(|_| Errno::EINVAL)?;
     // SAFETY: both strings end in NUL.
     Errno::result(unsafe { libc::removexattr(path.as_ptr(), name.as_ptr()) }).map(drop)
+}
+
+/// What tells a file from every other, and one mount of it from the next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Standing {
+    pub(super) mount: u64,
+    device: (u32, u32),
+    inode: u64,
+}
+
+/// How the file of a descriptor stands.
+pub(super) fn standing(handle: impl AsFd) -> Result<Standing, Errno> {
+    stand(handle.as_fd().as_raw_fd(), c"", libc::AT_EMPTY_PATH)
+}
+
+/// How the file at a path stands, or the one that a link at its end leads to.
+pub(super) fn standing_at(path: &Path) -> Result<Standing, Errno> {
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::EINVAL)?;
+    stand(libc::AT_FDCWD, &path, 0)
+}
+
+fn stand(folder: RawFd, path: &CStr, flags: libc::c_int) -> Result<Standing, Errno> {
+    let mask = libc::STATX_INO | libc::STATX_MNT_ID;
+    let flags = flags | libc::AT_STATX_DONT_SYNC | libc::AT_NO_AUTOMOUNT;
+    // SAFETY: zeroes are a valid value; `path` ends in NUL, and the call writes the structure that it
+    // is defined with.
+    let found = unsafe {
+        let mut found: libc::statx = std::mem::zeroed();
+        let done = libc::statx(folder, path.as_ptr(), flags, mask, &raw mut found);
+        Errno::result(done)?;
+        found
+    };
+    // Every kernel that can confine tells it.
+    if found.stx_mask & libc::STATX_MNT_ID == 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let device = (found.stx_dev_major, found.stx_dev_minor);
+    Ok(Standing { mount: found.stx_mnt_id, device, inode: found.stx_ino })
 }
 
 /// A descriptor of ours for what is behind one of another thread's. Linux before 6.9 knows only those

@@ -2,7 +2,7 @@
 //! held by a descriptor, so that what is judged is what is used.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -11,10 +11,11 @@ use nix::errno::Errno;
 use nix::fcntl::{
     AT_FDCWD, OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlink, readlinkat,
 };
-use nix::sys::stat::{FileStat, Mode, SFlag, fstat, lstat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
-use super::caller::{Caller, DELETED};
+use super::caller::Caller;
+use super::place::{by_handle, place};
 use crate::model::within;
 
 /// Where each process finds itself.
@@ -80,10 +81,11 @@ impl Ways {
 }
 
 impl Found {
+    /// Fails where the kernel names no place for it that is one: see [`place`].
     pub(super) fn new(handle: OwnedFd) -> Result<Self, Errno> {
         let stat = fstat(&handle)?;
-        let real = PathBuf::from(readlink(&*by_handle(&handle))?);
-        Ok(Self { handle, real: present(real, &stat), stat, is_foreign: false })
+        let real = place(&handle)?;
+        Ok(Self { handle, real, stat, is_foreign: false })
     }
 
     pub(super) fn kind(&self) -> SFlag {
@@ -97,8 +99,7 @@ impl Found {
 
     /// Whether it lies in no folder: a pipe, a socket, memory.
     pub(super) fn is_nowhere(&self) -> bool {
-        let is_memory = || self.stat.st_nlink == 0 && bytes(&self.real).starts_with(b"/memfd:");
-        !self.real.has_root() || is_memory()
+        !self.real.has_root()
     }
 
     /// Whether the kernel makes it up for whoever opens it.
@@ -248,7 +249,7 @@ impl Spoken {
 }
 
 /// Lets the kernel find a path, all but what differs for each process that looks.
-fn look(base: Option<&OwnedFd>, path: &Path, ways: Ways) -> Result<OwnedFd, Errno> {
+pub(super) fn look(base: Option<&OwnedFd>, path: &Path, ways: Ways) -> Result<OwnedFd, Errno> {
     let flags = if ways.last { HANDLE } else { HANDLE | OFlag::O_NOFOLLOW };
     let resolve = ways.resolve | ResolveFlag::RESOLVE_NO_MAGICLINKS;
     let how = OpenHow::new().flags(flags).resolve(resolve);
@@ -347,53 +348,10 @@ fn queue(ahead: &mut Vec<OsString>, path: &Path) {
     ahead.extend(names);
 }
 
-/// The kernel marks what is not at its place any more, though it may have others; it is judged by
-/// where it was.
-fn present(real: PathBuf, stat: &FileStat) -> PathBuf {
-    let Some(place) = bytes(&real).strip_suffix(DELETED.as_bytes()) else { return real };
-    let is_there = || lstat(&real).is_ok_and(|there| identity(&there) == identity(stat));
-    if stat.st_nlink > 0 && is_there() { real } else { PathBuf::from(OsStr::from_bytes(place)) }
-}
-
 fn identity(stat: &FileStat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
 fn bytes(path: &Path) -> &[u8] {
     path.as_os_str().as_bytes()
-}
-
-/// A path that leads to what a descriptor stands for.
-pub(super) fn by_handle(handle: impl AsFd) -> String {
-    format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn what_was_replaced_is_judged_by_where_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let place = |name: &str| root.join(name);
-        let held = |name: &str| open(&place(name), HANDLE, Mode::empty()).unwrap();
-        fs::write(place(".env"), "secret").unwrap();
-        let handle = held(".env");
-        // It lives on under another name, which the kernel does not tell.
-        fs::hard_link(place(".env"), place("kept")).unwrap();
-        fs::write(place("new"), "").unwrap();
-        fs::rename(place("new"), place(".env")).unwrap();
-        assert_eq!(Found::new(handle).unwrap().real, place(".env"));
-
-        fs::write(place("odd (deleted)"), "").unwrap();
-        assert_eq!(Found::new(held("odd (deleted)")).unwrap().real, place("odd (deleted)"));
-        let handle = held("odd (deleted)");
-        fs::remove_file(place("odd (deleted)")).unwrap();
-        assert_eq!(Found::new(handle).unwrap().real, place("odd (deleted)"));
-    }
 }

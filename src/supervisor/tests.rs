@@ -60,6 +60,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
         git: GitAccess::None,
         terminals: true,
         eisen_dir: "/nonexistent/eisen".into(),
+        sealed: Vec::new(),
     };
     let (cwd, env) = (PathBuf::from("/"), std::collections::BTreeMap::new());
     Member {

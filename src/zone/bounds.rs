@@ -6,6 +6,7 @@
 //! 1. The private TMPDIR is the process's own.
 //! 2. `$EISEN_DIR` is denied, and so is every other path to what lies in it, in the workspace or in
 //!    the git folder: where those are mounted a second time.
+//!    What the team is made of (its configuration) is not written.
 //! 3. In the workspace the zone decides.
 //! 4. `/proc` and `/sys` may be read, as far as the kernel itself shows them to the process; nothing
 //!    there may be written. Of `/dev` what [`Confine`] says may be used, never a disk or the
@@ -35,6 +36,8 @@ pub struct Reach {
     pub confine: Confine,
     /// Its private TMPDIR, granted whole.
     pub private: PathBuf,
+    /// The folder that it lies in with those of other agents, which are theirs alone.
+    pub privates: Option<PathBuf>,
     /// Absolute paths that its launch profile needs; each with all below it. Only
     /// [`Confine::Strict`] asks for them.
     pub readable: Vec<PathBuf>,
@@ -133,7 +136,9 @@ impl Bounds {
         let held = own.chain(zone.eisen.iter().map(PathBuf::as_path));
         let aliases = held.flat_map(|place| mounts::aliases(place, &mounts));
         let watching = mounts::watching(&mounts);
-        let barred = zone.eisen.iter().cloned().chain(aliases).chain(watching).collect();
+        let others = reach.privates.as_deref().and_then(real);
+        let barred = zone.eisen.iter().cloned().chain(aliases).chain(watching).chain(others);
+        let barred = barred.collect();
         Ok(Self {
             barred,
             private: real(&reach.private).unwrap_or_else(|| fold(&reach.private)),
@@ -224,6 +229,9 @@ impl Bounds {
             return Verdict::Allowed;
         }
         if self.is_barred(real) {
+            return Verdict::Never;
+        }
+        if action == Action::Write && self.zone.is_sealed(real) {
             return Verdict::Never;
         }
         if self.is_inside(real) {

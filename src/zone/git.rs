@@ -23,6 +23,9 @@ use crate::model::{Action, within};
 /// What in a git folder decides which commands git runs, and on what.
 const SEALED: [&str; 4] = ["hooks", "info", "config", "config.worktree"];
 
+/// What git takes a folder for a repository by.
+const PILLARS: [&str; 3] = ["HEAD", "objects", "refs"];
+
 /// What makes a repository of its own of a folder among objects, refs or logs.
 const NESTED: [&str; 3] = [".git", "objects", "commondir"];
 
@@ -107,6 +110,17 @@ impl Git {
     /// Whether nobody who is told that something may be written can mean this place.
     pub(super) fn is_sealed(&self, real: &Path) -> bool {
         self.sealed.iter().any(|sealed| within(sealed, real).is_some())
+    }
+
+    /// Whether a real place is one of those that git takes a folder for a repository by.
+    pub(super) fn is_pillar(&self, real: &Path) -> bool {
+        let Some((mut within, _)) = self.within(real) else { return false };
+        while within.starts_with("worktrees") || within.starts_with("modules") {
+            let mut names = within.iter();
+            names.by_ref().take(2).for_each(drop);
+            within = names.as_path();
+        }
+        PILLARS.iter().any(|pillar| within == Path::new(pillar))
     }
 
     pub(super) fn access(&self) -> GitAccess {

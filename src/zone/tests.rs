@@ -78,6 +78,7 @@ impl Bed {
             git: GitAccess::None,
             terminals: true,
             eisen_dir: self.path("eisen"),
+            sealed: Vec::new(),
         }
     }
 

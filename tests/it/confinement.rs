@@ -128,6 +128,7 @@ fn up(stage: &Stage, user: User, child: &Scene) -> (Team, Puppet) {
         );
     }
     stage.file("eisen.toml", &text);
+    user.own(&stage.path("eisen.toml"));
     let mut command = user.command(stage, "sh");
     let inherited = format!("exec 9< '{}'", child.secret_file("read-inherited").display());
     command.args(["-c", &format!("{inherited}; exec \"$@\""), "sh"]);

@@ -92,10 +92,12 @@ fn bounds(workspace: PathBuf) -> Arc<Bounds> {
         git: GitAccess::None,
         terminals: true,
         eisen_dir: "/nonexistent/eisen".into(),
+        sealed: Vec::new(),
     };
     let reach = Reach {
         confine: Confine::Workspace,
         private: "/nonexistent/tmp".into(),
+        privates: None,
         readable: Vec::new(),
         writable: Vec::new(),
         sockets: Vec::new(),

@@ -51,7 +51,7 @@ fn said(agent: &Agent, kernel: &Kernel) -> String {
 
 fn held(agent: &Agent) -> Vec<String> {
     let Ok(zone) = Zone::compile(&agent.zone.spec) else { return Vec::new() };
-    let reach = agent.reach(Path::new(NO_PLACE));
+    let reach = agent.reach(Path::new(NO_PLACE), None);
     let Ok(bounds) = Bounds::new(Arc::new(zone), reach) else { return Vec::new() };
     let patterns = bounds.wall().patterns;
     let base = profiles::base_patterns();

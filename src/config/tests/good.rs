@@ -268,7 +268,7 @@ fn a_profile_of_ones_own_can_say_all_that_a_built_in_one_can() {
     assert!(mine.ends_on_eof() && !codex.ends_on_eof());
     assert!(mine.zone.spec.readable.contains(&"MINE.md".to_owned()));
     assert!(!codex.zone.spec.readable.contains(&"MINE.md".to_owned()));
-    assert_eq!(mine.reach(Path::new("/tmp/private")).writable, [Path::new("/var/mine")]);
+    assert_eq!(mine.reach(Path::new("/tmp/private"), None).writable, [Path::new("/var/mine")]);
     assert_eq!(mine.launch(true).0, ["codex-acp"]);
     assert_eq!(mine.profile.compact, "/compact");
 }
@@ -312,7 +312,7 @@ fn a_profile_knows_what_its_agent_needs_outside() {
     "#;
     let config = config(text);
     let [mine, named, other] = &config.agents[..] else { panic!() };
-    let reach = mine.reach(Path::new("/tmp/private"));
+    let reach = mine.reach(Path::new("/tmp/private"), None);
     assert_eq!(reach.writable, [Path::new("/home/u/.codex"), Path::new("/data/codex")]);
     assert!(reach.readable.contains(&"/home/u/.gitconfig".into()));
     assert!(reach.readable.contains(&"/home/u/bin".into()));
@@ -321,7 +321,7 @@ fn a_profile_knows_what_its_agent_needs_outside() {
     let (command, env) = mine.launch(true);
     assert_eq!(command, ["codex-acp", "-c", "sandbox_mode=\"danger-full-access\""]);
     assert_eq!(env["INITIAL_AGENT_MODE"], "agent-full-access");
-    let reach = named.reach(Path::new("/tmp/private"));
+    let reach = named.reach(Path::new("/tmp/private"), None);
     assert_eq!(reach.confine, Confine::Strict);
     assert!(reach.writable.contains(&"/cache/opencode".into()));
     assert!(reach.writable.contains(&"/home/u/.local/state/opencode".into()));
@@ -331,7 +331,7 @@ fn a_profile_knows_what_its_agent_needs_outside() {
     assert!(!reach.readable.contains(&"/home/u/lib".into()));
     assert!(reach.sockets.contains(&"/run/postgresql/*".to_owned()));
     assert_eq!(named.launch(true).0, named.command);
-    assert_eq!(other.reach(Path::new("/tmp/private")).writable, [""; 0].map(PathBuf::from));
+    assert_eq!(other.reach(Path::new("/tmp/private"), None).writable, [""; 0].map(PathBuf::from));
     assert_eq!(other.launch(true).1["GEMINI_SANDBOX"], "docker");
 }
 

@@ -55,7 +55,7 @@ impl Call<'_> {
 
     /// The file outside the zone that a new name is to be a draft of.
     fn meant_by<'s>(&self, slot: &'s Slot) -> Option<&'s str> {
-        let of = original(Path::new(&slot.folder.path()), &slot.name)?;
+        let (of, _) = candidates(Path::new(&slot.folder.path()), &slot.name).into_iter().next()?;
         let is_outside = self.bounds.judge(&slot.folder.real.join(of), Action::Write).is_err();
         (is_outside && self.may_have_draft(slot)).then_some(of)
     }
@@ -69,13 +69,17 @@ impl Call<'_> {
         let folder = slot.folder.path();
         let folder = Path::new(&folder);
         let may_write = |real: &Path| self.bounds.judge(real, Action::Write).is_ok();
-        if let Some(of) = original(folder, &slot.name) {
+        let mut may_be = false;
+        for (of, is_file) in candidates(folder, &slot.name) {
             let real = slot.folder.real.join(of);
+            may_be = true;
             // A file that is not there yet must be one that is allowed alone, not a folder's name.
-            let is_file = is_file(&folder.join(of)) || !may_write(&real.join("below"));
-            return is_file && may_write(&real);
+            if may_write(&real) && (is_file || !may_write(&real.join("below"))) {
+                return true;
+            }
         }
-        looks_random(&slot.name)
+        !may_be
+            && looks_random(&slot.name)
             && fs::read_dir(folder).is_ok_and(|entries| {
                 entries.flatten().take(LOOKED_AT).any(|entry| {
                     entry.file_type().is_ok_and(|kind| kind.is_file())
@@ -94,23 +98,23 @@ impl Call<'_> {
 /// Whether a name of the zone is only a draft's.
 pub(super) fn looks_like_one(real: &Path) -> bool {
     let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else { return false };
-    looks_random(name) || original(folder, name).is_some()
+    looks_random(name) || !candidates(folder, name).is_empty()
 }
 
-/// The file in `folder` that something called `name` is a draft of.
-fn original<'a>(folder: &Path, name: &'a OsStr) -> Option<&'a str> {
-    originals(name.to_str()?).find_map(|(of, mark)| {
-        let found = fs::symlink_metadata(folder.join(of));
-        let is_of = match found {
-            Ok(found) => found.is_file(),
-            Err(_) => mark == Mark::Temporary,
-        };
-        is_of.then_some(of)
-    })
-}
-
-fn is_file(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_file())
+/// The files in `folder` that something called `name` may be a draft of, the most likely first; and
+/// whether each is there. What is there comes first: `.a.rs.x7.tmp` is more likely one of `a.rs` than
+/// of a new `.a.rs`. Of what is not there, a hidden draft is more likely that of a file that is not
+/// hidden: the draft's own dot hides it.
+fn candidates<'a>(folder: &Path, name: &'a OsStr) -> Vec<(&'a str, bool)> {
+    let named = name.to_str().into_iter().flat_map(originals);
+    let mut candidates: Vec<_> = named
+        .filter_map(|(of, mark)| match fs::symlink_metadata(folder.join(of)) {
+            Ok(found) => found.is_file().then_some((of, true)),
+            Err(_) => (mark == Mark::Temporary).then_some((of, false)),
+        })
+        .collect();
+    candidates.sort_by_key(|&(of, is_there)| (!is_there, !is_there && of.starts_with('.')));
+    candidates
 }
 
 /// The names that `name` may be a draft of.
@@ -269,7 +273,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("ui")).unwrap();
         fs::write(folder.path().join("one.txt"), "").unwrap();
-        let of = |name: &'static str| original(folder.path(), OsStr::new(name));
+        let of = |name: &'static str| {
+            candidates(folder.path(), OsStr::new(name)).first().map(|(of, _)| *of)
+        };
         assert_eq!(of("one.txt.lock"), Some("one.txt"));
         assert_eq!(of("one.txt.tmp.81"), Some("one.txt"));
         // One that is to be made, by a name that nobody else gives.
@@ -277,5 +283,12 @@ mod tests {
         assert_eq!(of("two.lock"), None);
         assert_eq!(of("ui.tmp"), None);
         assert_eq!(of("ui.new"), None);
+        // What is there goes before what is not.
+        assert_eq!(of(".one.txt.abcd1234.tmp"), Some("one.txt"));
+        fs::write(folder.path().join(".one.txt"), "").unwrap();
+        fs::remove_file(folder.path().join("one.txt")).unwrap();
+        assert_eq!(of(".one.txt.abcd1234.tmp"), Some(".one.txt"));
+        // And a draft's own dot is no file's.
+        assert_eq!(of(".two.txt.abcd1234.tmp"), Some("two.txt"));
     }
 }

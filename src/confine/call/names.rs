@@ -97,7 +97,7 @@ impl Call<'_> {
     pub(super) fn remove(&self, spoken: &Spoken, flags: u64) -> Step<Outcome> {
         let Some(slot) = spoken.slot(&self.caller)? else { return Ok(Outcome::GoOn) };
         spare_device(&slot.occupant()?)?;
-        if self.bounds.is_held(&slot.real()) {
+        if self.may_not_go(&slot) {
             return Err(Errno::EBUSY.into());
         }
         self.demand_name(&slot, spoken)?;
@@ -130,7 +130,10 @@ impl Call<'_> {
         if exchanges && replaced.is_none() {
             return Err(Errno::ENOENT.into());
         }
-        if self.bounds.is_held(&from.real()) || self.bounds.is_held(&to.real()) {
+        let is_busy = self.may_not_go(&from)
+            || self.bounds.is_held(&to.real())
+            || exchanges && self.may_not_go(&to);
+        if is_busy {
             return Err(Errno::EBUSY.into());
         }
         self.demand_name(&from, old)?;
@@ -143,6 +146,7 @@ impl Call<'_> {
         if let Some(replaced) = replaced.as_ref().filter(|_| exchanges) {
             self.demand_kind(replaced.kind(), &from, old)?;
         }
+        let room = if keeps { Some(self.confinement.drafts().reserve()?) } else { None };
         let wall_leaves =
             self.wall_leaves_names(&from.folder) && self.wall_leaves_names(&to.folder);
         if wall_leaves && !keeps {
@@ -160,13 +164,19 @@ impl Call<'_> {
         if let Some(replaced) = replaced.as_ref().filter(|_| exchanges) {
             self.came(replaced, &from);
         }
-        if keeps {
-            self.confinement.drafts().add(&moved.handle)?;
+        if let Some(room) = room {
+            room.take(&moved.handle)?;
         } else if !exchanges {
             // It is what it was the draft of.
             self.confinement.drafts().remove(moved.identity());
         }
         Ok(Outcome::Done)
+    }
+
+    /// Whether others go by this name being where it is.
+    fn may_not_go(&self, slot: &Slot) -> bool {
+        let real = slot.real();
+        self.bounds.is_held(&real) || self.bounds.is_pillar(&real)
     }
 
     /// Tells of what has a name now, and perhaps took the place of another.

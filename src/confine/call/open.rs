@@ -9,8 +9,9 @@ use nix::libc;
 use nix::sys::stat::{Mode, SFlag, makedev};
 
 use super::{Call, Outcome, Step};
+use crate::confine::place::by_handle;
 use crate::confine::raw;
-use crate::confine::resolve::{Found, Slot, Spoken, Target, Ways, by_handle};
+use crate::confine::resolve::{Found, Slot, Spoken, Target, Ways};
 use crate::model::Action;
 use crate::zone::Grant;
 
@@ -171,7 +172,8 @@ impl Call<'_> {
         if is_new {
             let other = format!("{TERMINALS}/{}", raw::terminal_number(&file)?);
             let handle = OFlag::O_PATH | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
-            self.confinement.terminals().add(open(&*other, handle, Mode::empty())?)?;
+            let room = self.confinement.terminals().reserve()?;
+            room.take(open(&*other, handle, Mode::empty())?)?;
         }
         Ok(Some(hand_in(file, flags)))
     }
@@ -229,6 +231,7 @@ impl Call<'_> {
         }
         let real = slot.real();
         let is_draft = self.demand_new(slot, spoken)?;
+        let room = if is_draft { Some(self.confinement.drafts().reserve()?) } else { None };
         if !is_draft {
             self.passed(&real, Action::Write);
         }
@@ -243,8 +246,8 @@ impl Call<'_> {
             Err(Errno::EEXIST) if !flags.contains(OFlag::O_EXCL) => return Ok(None),
             opened => opened?,
         };
-        if is_draft {
-            self.confinement.drafts().add(&file)?;
+        if let Some(room) = room {
+            room.take(&file)?;
         }
         Ok(Some(hand_in(file, flags)))
     }

@@ -183,12 +183,14 @@ pub(super) fn bench(options: &Options) -> Bench {
         git: GitAccess::None,
         terminals: options.terminals,
         eisen_dir: "/nonexistent/eisen".into(),
+        sealed: Vec::new(),
     };
     let permits = Arc::new(Permits::default());
     let zone = Arc::new(Zone::compile(&spec).unwrap());
     let reach = Reach {
         confine: Confine::Workspace,
         private: "/nonexistent/tmp".into(),
+        privates: None,
         readable: Vec::new(),
         writable: Vec::new(),
         sockets: Vec::new(),

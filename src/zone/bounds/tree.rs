@@ -40,9 +40,15 @@ impl Bounds {
 
     /// Whether moving or removing this real path would take along, or put another in the place
     /// of, what the bounds are told by: the workspace, `$EISEN_DIR`, the git folder, the private
-    /// TMPDIR.
+    /// TMPDIR, what the team is made of.
     pub fn is_held(&self, real: &Path) -> bool {
         self.places().any(|place| place.starts_with(real))
+    }
+
+    /// Whether moving or removing this real path would leave git no repository where one is: it
+    /// would take the next one in a folder above.
+    pub fn is_pillar(&self, real: &Path) -> bool {
+        self.zone.git.is_pillar(real)
     }
 
     fn subtree_of(&self, real: &Path, here: &Here, action: Action) -> Subtree {
@@ -178,7 +184,9 @@ impl Bounds {
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
         let barred = self.barred.iter().map(std::path::PathBuf::as_path);
         let workspace = [self.zone.workspace()];
-        barred.chain(workspace).chain([&*self.private]).chain(self.zone.git.places())
+        let sealed = self.zone.sealed.iter().map(std::path::PathBuf::as_path);
+        let own = workspace.into_iter().chain([&*self.private]);
+        barred.chain(own).chain(self.zone.git.places()).chain(sealed)
     }
 }
 

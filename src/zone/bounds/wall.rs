@@ -161,7 +161,7 @@ impl<'a> Builder<'a> {
         if path == bounds.zone.workspace() || bounds.zone.git.is_own(path) {
             return self.start(path);
         }
-        let sealed = bounds.zone.git.is_sealed(path);
+        let sealed = bounds.zone.git.is_sealed(path) || bounds.zone.is_sealed(path);
         let kernels = system::KERNEL.iter().any(|folder| path == Path::new(folder));
         let grant = if sealed || kernels { grant.min(Grant::Read) } else { grant };
         if path == Path::new(system::DEV) {

@@ -10,6 +10,7 @@ pub(super) fn reach(bed: &Bed, confine: Confine) -> Reach {
     Reach {
         confine,
         private: bed.path("eisen/tmp/ui"),
+        privates: None,
         readable: vec![bed.path("needs/read")],
         writable: vec![bed.path("needs/write")],
         sockets: bed.globs(&["@/run/nscd.sock", "@/run/*/listed"]),

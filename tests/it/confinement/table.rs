@@ -134,6 +134,7 @@ pub(super) const ESCAPES: &[Escapes] = &[
     ] },
     Escapes { shows: Says, needs: &[], names: &[
         "write-run-file-times", "write-named-like-a-folder", "write-version-of-readable",
+        "write-configuration",
     ] },
     Escapes { shows: Says, needs: &[Root], names: &[
         "write-attribute-of-the-system", "kernel-group-entered-by-a-child",
@@ -141,7 +142,8 @@ pub(super) const ESCAPES: &[Escapes] = &[
     Escapes { shows: Says, needs: &[Program("git")], names: &[
         "write-git-link-made", "write-git-link-moved", "write-git-link-exchanged",
         "write-git-link-linked", "write-git-link-in-a-folder", "write-git-pipe-made",
-        "write-git-repository-within", "write-git-objects-of-another",
+        "write-git-repository-within", "write-git-objects-of-another", "write-git-refs-moved",
+        "write-git-head-removed", "write-git-objects-exchanged",
     ] },
 
     // What a name means is swapped between the look at it and its use.
@@ -227,11 +229,12 @@ pub(super) const ESCAPES: &[Escapes] = &[
         "kernel-mount-bind", "kernel-mount-bind-file", "kernel-mount-overlay",
         "kernel-mount-by-new-calls", "kernel-mount-tree-opened", "kernel-mount-tree-not-cloned",
         "kernel-mount-of-proc", "kernel-mount-by-program", "kernel-root-changed",
-        "kernel-root-changed-by-mount",
+        "kernel-root-changed-by-mount", "kernel-namespace-that-ended",
     ] },
     Escapes { shows: Says, needs: &[], names: &[
         "kernel-mount-of-memory", "kernel-mount-of-own-files",
-        "kernel-mount-of-a-filesystem-context", "kernel-quota",
+        "kernel-mount-of-a-filesystem-context", "kernel-quota", "kernel-namespace-of-its-own",
+        "kernel-namespace-of-a-child", "kernel-keys",
     ] },
     Escapes { shows: Secret, needs: &[Root, Victim], names: &[
         "kernel-namespace-entered", "kernel-namespace-entered-by-descriptor",
@@ -244,6 +247,7 @@ pub(super) const ESCAPES: &[Escapes] = &[
         "kernel-helper-of-the-kernel", "kernel-system-request", "kernel-formats-of-programs",
         "kernel-release-agent", "kernel-group-of-processes", "kernel-helper-of-devices",
         "kernel-tracing", "kernel-module", "kernel-programs-in-the-kernel", "kernel-ports-by-call",
+        "kernel-packets", "kernel-packets-the-old-way", "kernel-packets-made-up", "kernel-clock",
     ] },
 
     // What is at hand.

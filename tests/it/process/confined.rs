@@ -42,10 +42,12 @@ impl Place {
             git: GitAccess::None,
             terminals: true,
             eisen_dir: self.path("eisen"),
+            sealed: Vec::new(),
         });
         let reach = Reach {
             confine: Confine::Workspace,
             private: self.path("private"),
+            privates: None,
             readable: vec![],
             writable: vec![],
             sockets: vec![],

@@ -4,6 +4,7 @@ What would change the machine is only opened, never done."""
 import ctypes
 import os
 import signal
+import socket
 import stat
 import struct
 import subprocess
@@ -308,6 +309,77 @@ def handle_of_a_folder():
     mount_id = ctypes.c_int()
     syscall(303, AT_FDCWD, CLOSED, buffer, ctypes.byref(mount_id), 0)
     show("secret", dir_fd=syscall(304, fd, buffer, os.O_RDONLY | os.O_DIRECTORY))
+
+
+def namespace_that_ended():
+    """What was opened there has a path that means something else here."""
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        become_root_of_a_namespace()
+        socket.send_fds(theirs, [b"."], [os.open(SECRET, os.O_PATH)])
+        os._exit(0)
+    theirs.close()
+    fds = socket.recv_fds(ours, 1, 1)[1]
+    os.waitpid(child, 0)
+    if not fds:
+        missing("no namespace")
+    show(f"/proc/self/fd/{fds[0]}")
+
+
+def namespace_of_its_own():
+    become_root_of_a_namespace()
+    through()
+
+
+def namespace_of_a_child():
+    """By `clone`, and by `clone3`."""
+    flags = CLONE_NEWNS | (CLONE_NEWUSER if os.getuid() else 0)
+    for call in [
+        lambda: syscall(56, flags | signal.SIGCHLD, 0, 0, 0, 0),
+        lambda: syscall(435, struct.pack("8Q", flags, 0, 0, 0, signal.SIGCHLD, 0, 0, 0), 64),
+    ]:
+        try:
+            child = call()
+        except OSError as error:
+            print(error)
+            continue
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+        through()
+
+
+def packets():
+    """All that passes by, as `tcpdump` sees it."""
+    socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    through()
+
+
+def packets_the_old_way():
+    socket.socket(socket.AF_INET, 10, socket.htons(3))
+    through()
+
+
+def packets_made_up():
+    socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+    through()
+
+
+def clock():
+    """No clock ticks so fast: nothing is changed."""
+    ticks = struct.pack("I84xq", 0x4000, 1).ljust(208, b"\0")
+    try:
+        syscall(159, ticks)
+    except OSError as error:
+        if error.errno == 22:  # EINVAL: the right to set it was there.
+            through()
+        raise
+
+
+def keys():
+    syscall(250, 0, -3, 1)  # The session's keyring.
+    through()
 
 
 run(globals())

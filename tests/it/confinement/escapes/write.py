@@ -445,6 +445,23 @@ def git_objects_of_another():
     through()
 
 
+def git_refs_moved():
+    """Without them git finds no repository here, and takes the next one above."""
+    os.rename(".git/refs", "refs")
+    through()
+
+
+def git_head_removed():
+    os.unlink(".git/HEAD")
+    through()
+
+
+def git_objects_exchanged():
+    os.mkdir("folder")
+    syscall(316, AT_FDCWD, "folder", AT_FDCWD, ".git/objects", 2)
+    through()
+
+
 def core_dump():
     """The kernel itself writes into the current folder."""
     pattern = open("/proc/sys/kernel/core_pattern").read().strip()
@@ -514,6 +531,13 @@ def vault_unlink():
 
 def vault_mode():
     os.chmod(VAULT + "/victim", 0o666)
+
+
+def configuration():
+    """That of the team, beside the workspace."""
+    path = os.path.dirname(os.environ["WORKSPACE"]) + "/eisen.toml"
+    open(path, "a").close()
+    through()
 
 
 def run_file_times():

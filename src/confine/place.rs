@@ -1,0 +1,152 @@
+//! Where a descriptor's file is, as far as that can be believed.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use nix::errno::Errno;
+use nix::fcntl::{ResolveFlag, readlink};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+
+use super::caller::DELETED;
+use super::raw::{self, Standing};
+use super::resolve::{Ways, look};
+
+/// How often a file may be moved between a look at its link and one at its place.
+const LOOKS: usize = 3;
+
+/// Where a descriptor's link says that it is, if it leads back there. It does not for what was
+/// opened in another world of mounts, or one that has ended: such a link begins at a root that is
+/// not ours. Whoever has that from elsewhere is not believed.
+///
+/// The kernel marks what is not at its place any more, though it may have others; it is judged by
+/// where it was, if that is on a mount of ours. What lies in no folder, memory too, has no root.
+pub(super) fn place(handle: &OwnedFd) -> Result<PathBuf, Errno> {
+    for _ in 0..LOOKS {
+        let link = PathBuf::from(readlink(&*by_handle(handle))?);
+        if !link.has_root() {
+            return Ok(link);
+        }
+        let standing = raw::standing(handle)?;
+        if stands(&link) == Ok(standing) {
+            return Ok(link);
+        }
+        if Some(standing.mount) == *MEMORY {
+            return Ok(link.strip_prefix("/").unwrap_or(&link).to_owned());
+        }
+        let Some(place) = link.as_os_str().as_bytes().strip_suffix(DELETED.as_bytes()) else {
+            // It may have been moved between two looks.
+            continue;
+        };
+        let place = Path::new(OsStr::from_bytes(place));
+        let around = place.ancestors().skip(1).find_map(|folder| stands(folder).ok());
+        if around.is_some_and(|around| around.mount == standing.mount) {
+            return Ok(place.to_owned());
+        }
+    }
+    Err(Errno::EACCES)
+}
+
+/// How what is at a real path stands.
+fn stands(real: &Path) -> Result<Standing, Errno> {
+    let ways = Ways { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..Ways::STAY };
+    let handle = match look(None, real, ways) {
+        // Its user may look through no folder above, and was handed the descriptor.
+        Err(Errno::EACCES) => raw::with_own_rights(|| look(None, real, ways)),
+        handle => handle,
+    };
+    raw::standing(handle?)
+}
+
+/// The mount that no path leads to, of memory with a descriptor.
+static MEMORY: LazyLock<Option<u64>> = LazyLock::new(|| {
+    let memory = memfd_create(c"", MFdFlags::MFD_CLOEXEC).ok()?;
+    raw::standing(memory).ok().map(|standing| standing.mount)
+});
+
+/// A path that leads to what a descriptor stands for.
+pub(super) fn by_handle(handle: impl AsFd) -> String {
+    format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+    use std::io::Read;
+    use std::process::{Child, Command, Stdio};
+
+    use nix::fcntl::{OFlag, open};
+    use nix::sys::memfd::{MFdFlags, memfd_create};
+    use nix::sys::stat::Mode;
+
+    use super::*;
+
+    const HANDLE: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
+
+    #[test]
+    fn what_was_replaced_is_judged_by_where_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let at = |name: &str| root.join(name);
+        let held = |name: &str| open(&at(name), HANDLE, Mode::empty()).unwrap();
+        fs::write(at(".env"), "secret").unwrap();
+        let handle = held(".env");
+        // It lives on under another name, which the kernel does not tell.
+        fs::hard_link(at(".env"), at("kept")).unwrap();
+        fs::write(at("new"), "").unwrap();
+        fs::rename(at("new"), at(".env")).unwrap();
+        assert_eq!(place(&handle).unwrap(), at(".env"));
+
+        fs::write(at("odd (deleted)"), "").unwrap();
+        assert_eq!(place(&held("odd (deleted)")).unwrap(), at("odd (deleted)"));
+        let handle = held("odd (deleted)");
+        fs::remove_file(at("odd (deleted)")).unwrap();
+        assert_eq!(place(&handle).unwrap(), at("odd (deleted)"));
+    }
+
+    /// A process with a world of mounts of its own, in which it has the mounts of ours.
+    fn elsewhere() -> Option<Child> {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", "echo; exec cat"]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().ok()?;
+        // Some kernels and some machines forbid it.
+        if child.stdout.as_mut()?.read(&mut [0]).ok()? == 0 {
+            let _ = child.wait();
+            return None;
+        }
+        Some(child)
+    }
+
+    #[test]
+    fn what_was_opened_among_other_mounts_is_not_believed() {
+        let Some(mut child) = elsewhere() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().canonicalize().unwrap().join("file");
+        fs::write(&file, "").unwrap();
+        let theirs = format!("/proc/{}/root{}", child.id(), file.display());
+        let handle = open(&*theirs, HANDLE, Mode::empty());
+        let living = handle.as_ref().map(place);
+        let deleted = fs::remove_file(&file).map(|()| handle.as_ref().map(place));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let ended = handle.as_ref().map(place);
+        for found in [living, deleted.unwrap(), ended] {
+            assert_eq!(found, Ok(Err(Errno::EACCES)));
+        }
+    }
+
+    #[test]
+    fn what_lies_in_no_folder_has_no_root() {
+        let memory = memfd_create(c"here", MFdFlags::MFD_CLOEXEC).unwrap();
+        let path = by_handle(&memory);
+        let handle = open(&*path, HANDLE, Mode::empty()).unwrap();
+        assert_eq!(place(&handle).unwrap(), Path::new("memfd:here (deleted)"));
+        let (pipe, _other) = nix::unistd::pipe().unwrap();
+        assert!(!place(&pipe).unwrap().has_root());
+    }
+}

@@ -252,7 +252,7 @@ fn check(file: &Path) -> Result<u8, Failure> {
     let mut report = config::check::check(&layered.config, &kernel, held, hints, &mut progress);
     progress(0);
     report.add_kept(&layered);
-    output::print(report).map(|()| 0)
+    output::print(output::tame(&report.to_string())).map(|()| 0)
 }
 
 /// Shows on a terminal how many files were seen, once that takes longer than a second; with 0 it

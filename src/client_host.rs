@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::model::{BlockedId, SessionId};
 use crate::process::Launcher;
-use crate::proxy::Permits;
+use crate::proxy::{Permits, Vitals};
 use actor::{Host, HostMsg, Reply};
 use terminals::Launch;
 
@@ -141,11 +141,19 @@ struct Shared {
     /// Those of `settings`, until others were set.
     permissions: watch::Sender<PermissionPolicy>,
     agent: OnceLock<AgentInfo>,
+    /// Tells while the agent waits for others.
+    vitals: OnceLock<Arc<Vitals>>,
     /// Why the host ended; the first reason given stays.
     gone: OnceLock<String>,
 }
 
 impl HostHandle {
+    /// Lets the clock of the handshake stand still while the agent waits for others.
+    pub fn mind(&self, vitals: Arc<Vitals>) {
+        // One agent has one.
+        let _ = self.shared.vitals.set(vitals);
+    }
+
     /// Starts a host on the client's end of a proxy; `launcher` starts the agent's terminals. It
     /// ends with `cancel`, or when `reader` does; every prompt that runs then ends with
     /// [`HostError::Gone`], its terminals are killed.
@@ -180,6 +188,7 @@ impl HostHandle {
             permissions: watch::Sender::new(settings.permissions),
             settings,
             agent: OnceLock::new(),
+            vitals: OnceLock::new(),
             gone: OnceLock::new(),
         });
         let (mailbox, messages) = mpsc::channel(MAILBOX);

@@ -4,6 +4,7 @@
 mod board;
 mod briefing;
 mod grants;
+mod lanes;
 mod rates;
 mod sweeps;
 mod task;
@@ -25,7 +26,8 @@ use crate::model::{
 };
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
-use task::{RoutingMsg, Task};
+use lanes::{Lanes, Place};
+use task::{Letter, RoutingMsg, Task};
 
 /// Requests that wait for the routing task; past that a relay waits with its denied request.
 const MAILBOX: usize = 1024;
@@ -137,7 +139,7 @@ pub enum ResolveError {
         "only a read through `fs/read_text_file` can be answered with content: allow this or deny it"
     )]
     NotAnswerable,
-    #[error("`{0}` cannot be opened to any agent")]
+    #[error("{} cannot be opened to any agent", quoted(.0))]
     NotGrantable(Arc<str>),
     #[error(
         "{0} only counts what was denied, of which nobody asked by name or too much at once: there \
@@ -163,7 +165,8 @@ pub enum ResolveError {
 /// Speaks to the routing task.
 #[derive(Clone, Debug)]
 pub struct RoutingHandle {
-    mailbox: mpsc::Sender<RoutingMsg>,
+    mailbox: mpsc::Sender<Letter>,
+    lanes: Arc<Lanes>,
     waiting: watch::Receiver<u64>,
 }
 
@@ -178,13 +181,15 @@ impl RoutingHandle {
         let (mailbox, messages) = mpsc::channel(MAILBOX);
         let (nudge, waiting) = watch::channel(0);
         let task = Task::new(settings, bus, tracker, nudge);
-        (Self { mailbox, waiting }, task.run(messages, cancel))
+        let lanes = Arc::default();
+        (Self { mailbox, lanes, waiting }, task.run(messages, cancel))
     }
 
     /// Routes a denied access; answers at once or when it is decided. None: routing has ended.
     /// Dropping the future expires the access: nobody waits for it any more.
     pub async fn request(&self, request: Request) -> Option<Settlement> {
-        self.ask(|reply| RoutingMsg::Request { request, reply }).await
+        let place = self.lanes.enter(&request.key.agent).await;
+        self.ask_from(place, |reply| RoutingMsg::Request { request, reply }).await
     }
 
     /// Reports that a tool call was done with an access, whose line it becomes unless the access
@@ -195,7 +200,7 @@ impl RoutingHandle {
         request: Request,
     ) -> impl Future<Output = Option<BlockedId>> + Send + use<> {
         let (reply, answer) = oneshot::channel();
-        if let Err(error) = self.mailbox.try_send(RoutingMsg::Observed { request, reply }) {
+        if let Err(error) = self.mailbox.try_send(RoutingMsg::Observed { request, reply }.into()) {
             tracing::error!(%error, "could not report an access outside a zone");
         }
         async move { answer.await.ok() }
@@ -205,18 +210,21 @@ impl RoutingHandle {
     /// granted (true), and told in one line for each `turn` of its session. Turn 0 stands for what
     /// belongs to none.
     pub async fn swept(&self, request: Request, turn: u64) -> bool {
-        self.ask(|reply| RoutingMsg::Swept { request, turn, reply }).await.unwrap_or(false)
+        let place = self.lanes.enter(&request.key.agent).await;
+        let swept = self.ask_from(place, |reply| RoutingMsg::Swept { request, turn, reply });
+        swept.await.unwrap_or(false)
     }
 
     /// Tells of an access that was counted as swept: it was denied, but a call names it.
     pub async fn meant(&self, request: Request) {
-        let _ = self.mailbox.send(RoutingMsg::Meant(request)).await;
+        let place = self.lanes.enter(&request.key.agent).await;
+        let _ = self.mailbox.send(Letter { message: RoutingMsg::Meant(request), place }).await;
     }
 
     /// Says that a turn of the session ended, in the order of what was observed. Never waits.
     pub fn turn_over(&self, key: SessionKey) {
         if let Err(mpsc::error::TrySendError::Full(message)) =
-            self.mailbox.try_send(RoutingMsg::TurnOver(key))
+            self.mailbox.try_send(RoutingMsg::TurnOver(key).into())
         {
             let mailbox = self.mailbox.clone();
             // Late is better than never: what was granted for the turn ends with it.
@@ -246,7 +254,7 @@ impl RoutingHandle {
     /// While the result lives, the agent works for the orchestrator, which waits for it: its
     /// accesses are denied at once, and their ids collected.
     pub async fn orchestrate(&self, agent: AgentId) -> Orchestrated {
-        let _ = self.mailbox.send(RoutingMsg::BeginOrchestrated(agent.clone())).await;
+        let _ = self.mailbox.send(RoutingMsg::BeginOrchestrated(agent.clone()).into()).await;
         Orchestrated { routing: self.clone(), agent: Some(agent) }
     }
 
@@ -261,41 +269,66 @@ impl RoutingHandle {
         self.ask(RoutingMsg::Briefing).await.flatten()
     }
 
+    /// Takes what was said to an agent with decisions that it did not learn of: the kernel tells a
+    /// program no more than that it may not. A line each.
+    pub async fn notes(&self, agent: AgentId) -> Vec<String> {
+        self.ask(|reply| RoutingMsg::Notes { agent, reply }).await.unwrap_or_default()
+    }
+
     /// Goes on by other settings. What is held already keeps its time.
     pub async fn change(&self, rules: Rules) {
-        let _ = self.mailbox.send(RoutingMsg::Change(rules)).await;
+        let _ = self.mailbox.send(RoutingMsg::Change(rules).into()).await;
     }
 
     /// Forgets an agent that left the team: what it was granted, and what was not decided yet.
     /// Another may come under its name.
     pub async fn forget(&self, agent: AgentId) {
-        let _ = self.mailbox.send(RoutingMsg::Forget(agent)).await;
+        let _ = self.mailbox.send(RoutingMsg::Forget(agent).into()).await;
     }
 
-    /// Waits until every request made before has been taken in: those that are denied at once have
-    /// their answer.
-    pub async fn settled(&self) {
-        let _ = self.ask(RoutingMsg::Settle).await;
+    /// Waits until every request that was made for an agent before has been taken in: those that
+    /// are denied at once have their answer.
+    pub async fn settled(&self, agent: &AgentId) {
+        let place = self.lanes.enter(agent).await;
+        let _ = self.ask_from(place, RoutingMsg::Settle).await;
+    }
+
+    /// Whether as many requests of an agent wait to be taken in as may at once.
+    pub fn is_full(&self, agent: &AgentId) -> bool {
+        self.lanes.is_full(agent)
+    }
+
+    /// Waits until another request of an agent would be taken in soon.
+    pub async fn has_room(&self, agent: &AgentId) {
+        self.lanes.enter(agent).await;
     }
 
     /// Puts back what was taken for a briefing that was not told.
     pub async fn brief_again(&self) {
-        let _ = self.mailbox.send(RoutingMsg::BriefAgain).await;
+        let _ = self.mailbox.send(RoutingMsg::BriefAgain.into()).await;
     }
 
     /// Says that the prompt with the last briefing came to its end.
     pub async fn briefed(&self) {
-        let _ = self.mailbox.send(RoutingMsg::Briefed).await;
+        let _ = self.mailbox.send(RoutingMsg::Briefed.into()).await;
     }
 
     /// Says in which session the designated orchestrator works.
     pub async fn set_orchestrator_session(&self, session: SessionId) {
-        let _ = self.mailbox.send(RoutingMsg::OrchestratorSession(session)).await;
+        let _ = self.mailbox.send(RoutingMsg::OrchestratorSession(session).into()).await;
     }
 
     async fn ask<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> RoutingMsg) -> Option<T> {
+        self.ask_from(None, message).await
+    }
+
+    async fn ask_from<T>(
+        &self,
+        place: Place,
+        message: impl FnOnce(oneshot::Sender<T>) -> RoutingMsg,
+    ) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        self.mailbox.send(message(reply)).await.ok()?;
+        self.mailbox.send(Letter { message: message(reply), place }).await.ok()?;
         answer.await.ok()
     }
 }
@@ -323,7 +356,7 @@ impl Drop for Orchestrated {
             // The ids are of no use to anyone now, but the mark must go, full mailbox or not.
             tokio::spawn(async move {
                 let (reply, _) = oneshot::channel();
-                let _ = mailbox.send(RoutingMsg::EndOrchestrated { agent, reply }).await;
+                let _ = mailbox.send(RoutingMsg::EndOrchestrated { agent, reply }.into()).await;
             });
         }
     }

@@ -181,7 +181,7 @@ impl Actor {
                 let agent = self.settings.id.clone();
                 self.team.routing.forget(agent.clone()).await;
                 // What it asked for last has been seen by then, and opens no session again.
-                self.team.routing.settled().await;
+                self.team.routing.settled(&agent).await;
                 self.team.tracker.forget(agent);
                 self.team.tracker.settled().await;
             }
@@ -349,6 +349,10 @@ impl Actor {
                     self.publish(None);
                 }
                 return None;
+            }
+            RunEvent::HeldUp(why) => {
+                let connects = self.lifecycle.state() == AgentState::Connecting;
+                return connects.then(|| self.publish(why)).and(None);
             }
             RunEvent::Exited(exit) => {
                 self.concern = None;

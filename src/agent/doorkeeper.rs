@@ -22,7 +22,7 @@ use self::patience::Patience;
 use crate::confine::{Attempt, Doorkeeper};
 use crate::extract::Workspace;
 use crate::model::{
-    Action, Activity, ActivityKind, AgentId, Lines, SessionKey, Source, Touch, Via,
+    Action, Activity, ActivityKind, AgentId, Lines, SessionKey, Source, Touch, Via, one_line,
 };
 use crate::proxy::{Moment, Place, Rules, Running, Said, Vitals};
 use crate::routing::{Request, RoutingHandle, Settlement};
@@ -231,7 +231,8 @@ impl Desk {
         moment: &Moment,
         reply: &mut oneshot::Sender<bool>,
     ) -> bool {
-        let _waits = self.vitals.wait();
+        let access = format!("{} {}", request.action, one_line(&request.path));
+        let _waits = self.vitals.wait_for(&access);
         let settlement = self.routing.request(request);
         tokio::pin!(settlement);
         let settled = tokio::select! {
@@ -241,7 +242,7 @@ impl Desk {
                 tokio::select! {
                     biased;
                     settled = &mut settlement => settled,
-                    () = self.routing.settled() => None,
+                    () = self.routing.settled(&self.agent) => None,
                 }
             }
         };

@@ -1,3 +1,4 @@
+use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::{AgentError, Prompt};
@@ -36,8 +37,8 @@ impl RunHandle {
             let (agent, routing) = (agent.clone(), routing.clone());
             let content = Content::later(async move {
                 // From the moment it is sent, its sender waits for this agent.
-                let _ = marking.send(routing.orchestrate(agent).await);
-                Some(blocks)
+                let _ = marking.send(routing.orchestrate(agent.clone()).await);
+                Some(with_notes(&routing, agent, blocks).await)
             });
             let outcome = self.host.prompt_aloud(session, content, Urgency::Normal, said).await;
             let collected = match marked.await {
@@ -46,7 +47,9 @@ impl RunHandle {
             };
             outcome.map(|outcome| PromptOutcome { blocked: collected, ..outcome })
         } else {
-            let content = Content::Now(blocks);
+            let (agent, routing) = (agent.clone(), routing.clone());
+            let content =
+                Content::later(async move { Some(with_notes(&routing, agent, blocks).await) });
             self.host.prompt_aloud(session, content, Urgency::Normal, said).await
         };
         self.settled(tracker).await;
@@ -70,4 +73,18 @@ impl RunHandle {
         routing.briefed().await;
         Ok(())
     }
+}
+
+/// Puts before a prompt what was said with decisions that the agent did not learn of otherwise.
+async fn with_notes(routing: &RoutingHandle, agent: AgentId, mut blocks: Vec<Value>) -> Vec<Value> {
+    let notes = routing.notes(agent).await;
+    if !notes.is_empty() {
+        let text = format!(
+            "Accesses of yours that were stopped outside your zone have been decided since your \
+             last prompt:\n{}\n",
+            notes.join("\n")
+        );
+        blocks.splice(0..0, super::text_blocks(&text));
+    }
+    blocks
 }

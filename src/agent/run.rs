@@ -13,6 +13,7 @@ use super::confining::Private;
 use super::lifecycle::Event;
 use super::plugged::Plugged;
 use super::prompting::RunHandle;
+use super::stalls::name_held;
 use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
 use crate::client_host::{Content, HostError, HostHandle, Urgency};
 use crate::extract::Acp;
@@ -48,6 +49,8 @@ pub(super) struct Run {
     broken: watch::Receiver<Option<String>>,
     /// What is wrong with it, as far as that is seen from outside.
     concern: watch::Receiver<Option<String>>,
+    /// Which decision it waits for.
+    held_up: watch::Receiver<Option<String>>,
     /// What is wrong with its plugin.
     plugin_concern: watch::Receiver<Option<String>>,
     /// Prompts and briefings under way, and who watches over it.
@@ -80,6 +83,8 @@ pub(super) enum RunEvent {
     Opened(Option<SessionId>),
     Failed(String),
     Concern(Option<String>),
+    /// Its start waits for a decision, or no longer.
+    HeldUp(Option<String>),
     Exited(Exit),
 }
 
@@ -152,9 +157,12 @@ impl Run {
         });
         // What the host logs is of this agent.
         wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
+        host.mind(vitals.clone());
         let (telling, concern) = watch::channel(None);
+        let (naming, held_up) = watch::channel(None);
         let mut beside = JoinSet::new();
         let cpu_ms = move || family.usage().cpu_ms;
+        beside.spawn(name_held(vitals.clone(), naming));
         beside.spawn(watch_over(vitals, settings.stall_after, cpu_ms, telling));
         let handshake = handshake(host.clone(), settings.session, last).boxed();
         Self {
@@ -173,6 +181,7 @@ impl Run {
             ordered: false,
             broken,
             concern,
+            held_up,
             plugin_concern,
             beside,
             private,
@@ -283,8 +292,8 @@ impl Run {
 /// Waits for what happens next in a run; for ever without one.
 pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
     let Some(run) = run else { return std::future::pending().await };
-    let Run { process, handshake, broken, concern, plugin_concern, .. } = run;
-    let stopping = matches!(process, Ending::Stopping(_));
+    let Run { process, handshake, broken, concern, held_up, plugin_concern, .. } = run;
+    let (stopping, starting) = (matches!(process, Ending::Stopping(_)), handshake.is_some());
     tokio::select! {
         biased;
         // Before its exit, which may be what follows.
@@ -301,6 +310,9 @@ pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
         }
         Ok(()) = concern.changed() => RunEvent::Concern(either(concern, plugin_concern)),
         Ok(()) = plugin_concern.changed() => RunEvent::Concern(either(concern, plugin_concern)),
+        Ok(()) = held_up.changed(), if starting => {
+            RunEvent::HeldUp(held_up.borrow_and_update().clone())
+        }
     }
 }
 

@@ -67,6 +67,31 @@ pub async fn watch_over(
     }
 }
 
+/// What is denied at once waits no longer than this.
+const AT_ONCE: Duration = Duration::from_millis(200);
+
+/// Tells which decision an agent waits for, as long as it does. Ends when nobody listens.
+pub(super) async fn name_held(vitals: Arc<Vitals>, tell: watch::Sender<Option<String>>) {
+    let mut state = vitals.watch();
+    loop {
+        let held = state.borrow_and_update().held.first().cloned();
+        let wrong = held.map(|access| {
+            format!(
+                "waits for the decision of a blocked access: {access} (see `eisen-core blocked \
+                 --status pending`)"
+            )
+        });
+        let is_news = *tell.borrow() != wrong;
+        tokio::select! {
+            () = tell.closed() => return,
+            changed = state.changed() => if changed.is_err() { return },
+            () = sleep(AT_ONCE), if is_news => {
+                tell.send_replace(wrong);
+            }
+        }
+    }
+}
+
 /// How an agent gets on with what is its to do.
 struct Pace {
     after: Duration,

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Global;
-use super::output::print;
+use super::output::{print, tame};
 use super::team::{Which, failed};
 use crate::app::Failure;
 use crate::serve::client::ClientError;
@@ -54,7 +54,7 @@ impl Reload {
             return print(answer);
         }
         let answer = Answer::deserialize(&answer).map_err(|error| Failure::Run(error.into()))?;
-        print(answer.to_string().trim_end())
+        print(tame(answer.to_string().trim_end()))
     }
 }
 

@@ -152,8 +152,11 @@ impl HostHandle {
     async fn step(&self, method: &'static str, params: Value) -> Result<Value, HostError> {
         let after = self.shared.settings.initialize_timeout;
         let call = self.ask(|reply| HostMsg::Call { method, params, reply });
-        let answer: Box<RawValue> =
-            timeout(after, call).await.map_err(|_| HostError::Timeout { method, after })??;
+        let answer = match self.shared.vitals.get() {
+            Some(vitals) => vitals.within(after, call).await,
+            None => timeout(after, call).await.ok(),
+        };
+        let answer: Box<RawValue> = answer.ok_or(HostError::Timeout { method, after })??;
         serde_json::from_str(answer.get()).map_err(|error| HostError::malformed(method, &error))
     }
 

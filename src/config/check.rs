@@ -5,6 +5,7 @@
 
 mod hints;
 mod holding;
+mod launching;
 mod manners;
 mod patterns;
 mod remembered;
@@ -90,6 +91,7 @@ pub fn check(
         warnings.extend(relations(config, agent));
         warnings.extend(kernel.warning(agent));
         warnings.extend(manners::warnings(agent, kernel.tier(agent)));
+        warnings.extend(launching::warnings(agent, kernel.tier(agent)));
         warnings.extend(share(config, agent));
     }
     let holding: Vec<_> = config.agents.iter().map(|agent| Holding::of(agent, kernel)).collect();

@@ -122,7 +122,7 @@ where
                 break Ok(());
             }
             tokio::select! {
-                read = from_agent.read_buf(agent.space()),
+                read = holding::after(self.crowd(), from_agent.read_buf(agent.space())),
                     if agent.is_open() && self.to_client.has_room(if gone.is_some() { LAST_WORDS } else { 0 }) =>
                 {
                     if read.as_ref().is_ok_and(|read| *read > 0) {

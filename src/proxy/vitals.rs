@@ -24,13 +24,21 @@ pub struct State {
     pub turns: usize,
     /// What it waits for: decisions of others, its client's answers, terminals.
     pub waits: usize,
+    /// The first of its accesses that wait for a decision, the oldest first.
+    pub held: Vec<Arc<str>>,
     /// Why its last turn failed, if it did.
     pub failed: Option<Arc<str>>,
 }
 
 /// While it lives, the agent waits for somebody else.
 #[derive(Debug)]
-pub struct Waits(Arc<Vitals>);
+pub struct Waits {
+    vitals: Arc<Vitals>,
+    held: Option<Arc<str>>,
+}
+
+/// Accesses that are named in [`State::held`]; those beyond wait as well.
+const MOST_HELD: usize = 8;
 
 impl Vitals {
     /// Those of an agent that was heard just now.
@@ -64,7 +72,40 @@ impl Vitals {
     /// Says that the agent waits for somebody else, as long as the result lives.
     pub fn wait(self: &Arc<Self>) -> Waits {
         self.state.send_modify(|state| state.waits += 1);
-        Waits(Arc::clone(self))
+        Waits { vitals: Arc::clone(self), held: None }
+    }
+
+    /// The same, for the decision of an access.
+    pub fn wait_for(self: &Arc<Self>, access: &str) -> Waits {
+        let held: Arc<str> = access.into();
+        self.state.send_modify(|state| {
+            state.waits += 1;
+            if state.held.len() < MOST_HELD {
+                state.held.push(Arc::clone(&held));
+            }
+        });
+        Waits { vitals: Arc::clone(self), held: Some(held) }
+    }
+
+    /// Does some work that the agent has to do within a time, of which only that counts in which
+    /// it waits for nobody else. None: it took longer.
+    pub async fn within<F: Future>(&self, time: Duration, work: F) -> Option<F::Output> {
+        tokio::pin!(work);
+        let mut state = self.state.subscribe();
+        let mut left = time;
+        loop {
+            let waits = state.borrow_and_update().waits > 0;
+            let began = Instant::now();
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                _ = state.changed() => {}
+                () = tokio::time::sleep(left), if !waits => return None,
+            }
+            if !waits {
+                left = left.saturating_sub(began.elapsed());
+            }
+        }
     }
 
     pub fn watch(&self) -> watch::Receiver<State> {
@@ -81,6 +122,11 @@ impl State {
 
 impl Drop for Waits {
     fn drop(&mut self) {
-        self.0.state.send_modify(|state| state.waits -= 1);
+        self.vitals.state.send_modify(|state| {
+            state.waits -= 1;
+            let own =
+                |other: &Arc<str>| self.held.as_ref().is_some_and(|it| Arc::ptr_eq(it, other));
+            state.held.retain(|other| !own(other));
+        });
     }
 }

@@ -43,6 +43,12 @@ pub(super) struct Allowed {
     even_denied: bool,
 }
 
+impl Allowed {
+    pub(super) fn via(&self) -> Via {
+        self.via
+    }
+}
+
 impl From<&Request> for Allowed {
     fn from(request: &Request) -> Self {
         Self {

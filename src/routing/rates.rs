@@ -10,7 +10,7 @@ use crate::model::AgentId;
 
 /// Lines that an agent gets at once, and how soon there is another one. What comes faster is
 /// denied, and counted in one line.
-pub(super) const BURST: u32 = 512;
+const BURST: u32 = 128;
 const EVERY: Duration = Duration::from_millis(100);
 
 /// For each agent, when all that it used is made up for.

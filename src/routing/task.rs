@@ -2,7 +2,7 @@ mod briefings;
 mod deciding;
 mod kernel;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use self::kernel::Stopped;
 use super::board::{Board, Briefing, Entry};
 use super::grants::Grants;
+use super::lanes::Place;
 use super::rates::Rates;
 use super::sweeps::Sweeps;
 use super::wait::{Waited, wait};
@@ -60,10 +61,30 @@ pub(super) enum RoutingMsg {
     Briefing(oneshot::Sender<Option<String>>),
     Briefed,
     BriefAgain,
+    Notes {
+        agent: AgentId,
+        reply: oneshot::Sender<Vec<String>>,
+    },
     Settle(oneshot::Sender<()>),
     OrchestratorSession(SessionId),
     Change(Rules),
     Forget(AgentId),
+}
+
+/// Bytes of the longest path that is shown on the heat map for having been blocked.
+const LONGEST_ON_MAP: usize = 1024;
+
+/// A message, with the place that its sender's agent takes until it is taken in.
+#[derive(Debug)]
+pub(super) struct Letter {
+    pub(super) message: RoutingMsg,
+    pub(super) place: Place,
+}
+
+impl From<RoutingMsg> for Letter {
+    fn from(message: RoutingMsg) -> Self {
+        Self { message, place: None }
+    }
 }
 
 /// Owns every blocked access of the team.
@@ -82,6 +103,8 @@ pub(super) struct Task {
     /// many prompts of its they run.
     orchestrated: HashMap<AgentId, (usize, Vec<BlockedId>)>,
     orchestrator_session: SessionId,
+    /// What is still to be said to agents.
+    notes: HashMap<AgentId, VecDeque<String>>,
     pending: FuturesUnordered<BoxFuture<'static, (BlockedId, Waited)>>,
     nudge: watch::Sender<u64>,
 }
@@ -105,6 +128,7 @@ impl Task {
             stopped: Stopped::default(),
             orchestrated: HashMap::new(),
             orchestrator_session: SessionId::new(""),
+            notes: HashMap::new(),
             pending: FuturesUnordered::new(),
             nudge,
         }
@@ -112,7 +136,7 @@ impl Task {
 
     pub(super) async fn run(
         mut self,
-        mut messages: mpsc::Receiver<RoutingMsg>,
+        mut messages: mpsc::Receiver<Letter>,
         cancel: CancellationToken,
     ) {
         loop {
@@ -123,8 +147,8 @@ impl Task {
                     self.stopped_waiting(&id, &waited);
                 }
                 () = until(sweeps_due) => self.tell_sweeps(),
-                message = messages.recv() => match message {
-                    Some(message) => self.handle(message),
+                letter = messages.recv() => match letter {
+                    Some(Letter { message, place: _place }) => self.handle(message),
                     None => return,
                 },
             }
@@ -166,6 +190,9 @@ impl Task {
             }
             RoutingMsg::Briefed => self.shift_briefings(Briefing::Telling, Briefing::Told),
             RoutingMsg::BriefAgain => self.shift_briefings(Briefing::Telling, Briefing::Waiting),
+            RoutingMsg::Notes { agent, reply } => {
+                let _ = reply.send(self.notes.remove(&agent).unwrap_or_default().into());
+            }
             RoutingMsg::Settle(reply) => {
                 let _ = reply.send(());
             }
@@ -173,6 +200,7 @@ impl Task {
             RoutingMsg::Forget(agent) => {
                 self.grants.forget(&agent);
                 self.rates.forget(&agent);
+                self.notes.remove(&agent);
                 self.board.forget(&agent, &self.bus);
                 self.forget_kernel(&agent);
             }
@@ -289,7 +317,10 @@ impl Task {
             completed: false,
             timestamp_ms: now_ms(),
         };
-        self.tracker.blocked(&access.key, access.path.clone());
+        // Longer ones would only fill the port's backlog with what cools off.
+        if access.path.len() <= LONGEST_ON_MAP {
+            self.tracker.blocked(&access.key, access.path.clone());
+        }
         self.bus.publish(Event::Blocked(access.clone()));
         self.board.insert(Entry {
             access,

@@ -8,6 +8,7 @@ mod cli;
 mod confinement;
 mod confining;
 mod conformance;
+mod deciding;
 mod demo;
 mod deny;
 mod ending;

@@ -119,3 +119,39 @@ async fn zero_is_for_ever() {
     bench.turn_ends(Some("x"));
     assert_eq!(bench.after(1).await, "its");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_is_waited_for_is_named_and_one_made_at_once_is_not() {
+    let vitals = Vitals::new();
+    let (tell, mut told) = watch::channel(None);
+    tokio::spawn(name_held(vitals.clone(), tell));
+    let long = vitals.wait_for("read tools/a.sh");
+    told.changed().await.unwrap();
+    let why = told.borrow_and_update().clone().unwrap();
+    assert!(why.contains("read tools/a.sh") && why.contains("eisen-core blocked"), "{why}");
+    drop(vitals.wait_for("read tools/b.sh"));
+    drop(long);
+    told.changed().await.unwrap();
+    assert_eq!(*told.borrow_and_update(), None);
+    drop(vitals.wait_for("read tools/c.sh"));
+    sleep(Duration::from_secs(10)).await;
+    assert!(!told.has_changed().unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_in_which_an_agent_waits_for_others_does_not_count() {
+    let vitals = Vitals::new();
+    let minute = Duration::from_mins(1);
+    assert_eq!(vitals.within(minute, sleep(Duration::from_secs(61))).await, None);
+    let began = Instant::now();
+    let work = async {
+        sleep(Duration::from_secs(30)).await;
+        let waits = vitals.wait_for("read x");
+        sleep(Duration::from_hours(1)).await;
+        drop(waits);
+        sleep(Duration::from_secs(31)).await;
+    };
+    assert_eq!(vitals.within(minute, work).await, None);
+    assert_eq!(began.elapsed(), Duration::from_secs(3600 + 60));
+    assert_eq!(vitals.within(minute, async { 7 }).await, Some(7));
+}

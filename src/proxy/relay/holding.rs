@@ -6,8 +6,12 @@ use tokio::io::AsyncWrite;
 
 use super::{Decided, Relay};
 use crate::extract::{Ask, Refusal};
+use crate::model::AgentId;
 use crate::proxy::gatekeeper::{Held, orphaned};
-use crate::routing::Settlement;
+use crate::routing::{RoutingHandle, Settlement};
+
+/// Whose requests wait to be taken in, and where.
+type Crowd = (RoutingHandle, AgentId);
 
 impl<AW, CW> Relay<AW, CW>
 where
@@ -58,6 +62,14 @@ where
         }
     }
 
+    /// Who decides has enough of this agent's requests before it: no more of its lines are read
+    /// until some of these are taken in.
+    pub(super) fn crowd(&self) -> Option<Crowd> {
+        let gatekeeping = self.proxy.gate.as_ref()?;
+        let is_crowd = !self.waiting.is_empty() && gatekeeping.routing.is_full(&self.proxy.agent);
+        is_crowd.then(|| (gatekeeping.routing.clone(), self.proxy.agent.clone()))
+    }
+
     pub(super) fn refuse(&mut self, ask: &Ask, refusal: &Refusal) {
         if let Some(reply) = self.proxy.extractor.refuse(ask, refusal) {
             self.to_agent.push(reply);
@@ -70,10 +82,10 @@ where
         if numbers.is_empty() {
             return;
         }
-        let routing = gatekeeping.routing.clone();
+        let (agent, routing) = (self.proxy.agent.clone(), gatekeeping.routing.clone());
         let (_, registration) = AbortHandle::new_pair();
         let taken_in: BoxFuture<'static, _> = Box::pin(async move {
-            routing.settled().await;
+            routing.settled(&agent).await;
             Decided::LetGo(numbers)
         });
         self.decisions.push(Abortable::new(taken_in, registration));
@@ -87,4 +99,12 @@ where
             }
         }
     }
+}
+
+/// Reads on once fewer requests wait to be taken in.
+pub(super) async fn after<T>(crowd: Option<Crowd>, read: impl Future<Output = T>) -> T {
+    if let Some((routing, agent)) = crowd {
+        routing.has_room(&agent).await;
+    }
+    read.await
 }

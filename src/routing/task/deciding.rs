@@ -6,9 +6,13 @@ use tokio::time::Instant;
 
 use super::{Entry, Task};
 use crate::bus::Bus;
-use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, Via};
+use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, Via, quoted};
 use crate::routing::grants::Allowed;
 use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
+
+/// What is kept for an agent until it is prompted next; when full, the oldest is forgotten.
+const MOST_NOTES: usize = 20;
+const LONGEST_NOTE: usize = 4096;
 
 impl Task {
     pub(super) fn resolve(
@@ -53,7 +57,7 @@ impl Task {
             .filter(concerns)
             .map(|entry| entry.access.id.clone())
             .collect();
-        let mut used = false;
+        let (mut used, mut is_unheard) = (false, false);
         let mut sessions = Vec::new();
         for id in &alike {
             let bus = &self.bus;
@@ -69,6 +73,8 @@ impl Task {
             let Some((used_it, allowed, session, caller)) = settled else { continue };
             sessions.push(session);
             used |= used_it;
+            // The kernel's refusal has no room for a word.
+            is_unheard |= !used_it || allowed.via() == Via::Kernel;
             if let Decision::Allow { scope, ttl } = decision
                 && used_it
             {
@@ -79,8 +85,25 @@ impl Task {
                 }
             }
         }
+        if let Decision::Deny { message: Some(message) } = decision
+            && is_unheard
+        {
+            self.note(&access, message);
+        }
         self.grant(&access, decision, used, sessions);
         Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
+    }
+
+    /// Keeps what was said with a denial until the agent is prompted next.
+    fn note(&mut self, access: &BlockedAccess, message: &str) {
+        let notes = self.notes.entry(access.key.agent.clone()).or_default();
+        if notes.len() >= MOST_NOTES {
+            notes.pop_front();
+        }
+        let end = message.floor_char_boundary(LONGEST_NOTE);
+        let more = if end < message.len() { "…" } else { "" };
+        let (action, path) = (access.action, quoted(&access.path));
+        notes.push_back(format!("- {action} {path}: denied: {}{more}", &message[..end]));
     }
 
     /// Leaves what a decision grants for later: `used` says that a held request got it already.

@@ -89,3 +89,34 @@ async fn wrong_decisions_are_named() {
     resolve("b1", Decision::Deny { message: None }).await.unwrap();
     assert!(matches!(resolve("b1", ALLOW).await, Err(ResolveError::Settled { .. })));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_with_a_denial_is_kept_if_the_agent_did_not_hear_it() {
+    let mut bench = bench(true, external());
+    let deny = |text: &str| Decision::Deny { message: Some(text.into()) };
+    let agent = AgentId::new("a");
+    for (number, via, path, said) in
+        [(1, Via::Fs, "p", None), (2, Via::Kernel, "p`q", Some("- read `p\\u{60}q`: denied: no"))]
+    {
+        let asked = bench.ask(Request { via, ..read("a", "s", path) });
+        bench.blocked().await;
+        let id = BlockedId::new(format!("b{number}"));
+        bench.routing.resolve(id, deny("no"), Decider::Person).await.unwrap();
+        asked.await.unwrap();
+        bench.blocked().await;
+        let notes = bench.routing.notes(agent.clone()).await;
+        assert_eq!(notes, said.into_iter().collect::<Vec<_>>());
+    }
+    // Once is enough; and of many the last are kept.
+    assert_eq!(bench.routing.notes(agent.clone()).await, Vec::<String>::new());
+    for number in 0..30 {
+        let request = Request { may_wait: false, ..read("a", "s", &number.to_string()) };
+        let Some(Settlement::Denied { id, .. }) = bench.routing.request(request).await else {
+            panic!()
+        };
+        bench.routing.resolve(id, deny(&"x".repeat(9000)), Decider::Person).await.unwrap();
+    }
+    let notes = bench.routing.notes(agent).await;
+    assert_eq!((notes.len(), notes[0].starts_with("- read `10`")), (20, true));
+    assert!(notes.iter().all(|note| note.len() < 4200));
+}

@@ -12,23 +12,23 @@ async fn what_comes_too_fast_is_denied_and_counted_in_one_line() {
             let path = format!("core/{long}/{number}");
             asked.push(bench.ask(Request { via: Via::Kernel, ..read("flood", "s", &path) }));
         }
-        while bench.routing.list(None).await.last().and_then(|it| it.sweep) != Some(1488) {
+        while bench.routing.list(None).await.last().and_then(|it| it.sweep) != Some(1872) {
             tokio::task::yield_now().await;
         }
         let list = bench.routing.list(None).await;
-        assert_eq!(list.len(), 513);
+        assert_eq!(list.len(), 129);
         let counted = list.last().unwrap();
-        assert_eq!((counted.sweep, counted.status), (Some(1488), BlockedStatus::Denied));
+        assert_eq!((counted.sweep, counted.status), (Some(1872), BlockedStatus::Denied));
         assert_eq!(&*counted.path, format!("core/{long}"));
         let refused =
             bench.routing.resolve(counted.id.clone(), ALLOW, Decider::Person).await.unwrap_err();
         assert_eq!(refused, ResolveError::Sweep(counted.id.clone()));
         // Others have lines as ever, and so has the agent a little later.
         let other = Request { may_wait: false, ..read("other", "s", "p") };
-        assert_eq!(bench.routing.request(other).await, denied("b514"));
+        assert_eq!(bench.routing.request(other).await, denied("b130"));
         tokio::time::sleep(Duration::from_millis(200)).await;
         let later = Request { may_wait: false, ..read("flood", "s", "p") };
-        assert_eq!(bench.routing.request(later).await, denied("b515"));
+        assert_eq!(bench.routing.request(later).await, denied("b131"));
         asked.iter().for_each(tokio::task::JoinHandle::abort);
     }
 }

@@ -86,3 +86,23 @@ fn a_plugin_that_asks_for_nothing_needs_the_kernel() {
     let why = "free: the plugin told asks for nothing, so that the protocol can't hold its zone";
     assert_eq!(warnings, [why]);
 }
+
+#[test]
+fn a_command_whose_files_lie_outside_the_zone_is_warned_of() {
+    let kernel = Kernel { holds: true, missing: Vec::new() };
+    let toml = r#"
+        [[agents]]
+        id = "ui"
+        command = ["sh", "tools/agent.sh", "src/ui/options", "no/file"]
+        [agents.zone]
+        allowed = ["src/ui/**"]
+    "#;
+    let (_, report) = checked_on(&kernel, &["tools/agent.sh", "src/ui/options"], toml);
+    let of_files = |warning: &&String| warning.contains("its command needs");
+    let told: Vec<&String> = report.warnings().iter().filter(of_files).collect();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].contains("needs tools/agent.sh,") && told[0].contains("`readable`"),
+        "{told:?}"
+    );
+}

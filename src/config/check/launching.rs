@@ -1,0 +1,38 @@
+//! Whether an agent can read the files that its own command names.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Tier, found, shown};
+use crate::config::Agent;
+use crate::model::Action;
+use crate::zone::{Bounds, Zone};
+
+/// A place that no system has, for the TMPDIR that an agent gets when it starts.
+const NO_PLACE: &str = "/nonexistent";
+
+/// The scripts and programs of the command that the zone keeps from the agent itself: its start is
+/// blocked there.
+pub(super) fn warnings(agent: &Agent, tier: Tier) -> Vec<String> {
+    if tier == Tier::Protocol {
+        return Vec::new();
+    }
+    let Ok(zone) = Zone::compile(&agent.zone.spec) else { return Vec::new() };
+    let reach = agent.reach(Path::new(NO_PLACE), None);
+    let Ok(bounds) = Bounds::new(Arc::new(zone), reach) else { return Vec::new() };
+    let program = agent.command.first().and_then(|program| found(program, agent));
+    let words = agent.command.iter().skip(1).map(|word| agent.cwd.join(word));
+    let files = program.into_iter().chain(words).filter(|path| path.is_file());
+    files
+        .filter_map(|path| path.canonicalize().ok())
+        .filter(|real| bounds.judge(real, Action::Read).is_err())
+        .map(|real| {
+            let path = shown(&real, &agent.zone.spec.workspace);
+            format!(
+                "{}: its command needs {path}, which its zone does not let it read, so that its \
+                 start is blocked there: add it to `readable`",
+                agent.id
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,111 @@
+//! Who may decide what, and how many at once.
+
+use serde_json::json;
+
+use crate::harness::{Stage, agent};
+
+#[test]
+fn what_denied_names_is_opened_by_a_person_alone_who_says_so() {
+    let stage = Stage::new();
+    stage.file("shop/src/ui/.env", "key\n");
+    let mut lead = stage.puppet("lead");
+    let agents = vec![agent("lead").puppet().zone("docs/**"), agent("ui").zone("src/ui/**")];
+    let keys = "[orchestrator]\nagent = \"lead\"\non_block = \"hold\"\n\
+                [zones]\ndenied = [\"**/.env\"]";
+    let team = stage.team(keys, agents);
+    lead.connect("l1");
+    let mut port = team.steer_when_ready(&["lead", "ui"]);
+    let prompt = port.begin("ui", "read src/ui/.env");
+    let blocked = port.blocked("pending");
+    assert_eq!(blocked["denied_by"], "**/.env");
+    let (briefing, text) = lead.prompted();
+    assert!(text.contains("the pattern `**/.env` in `denied`"), "{text}");
+    for decision in ["allow", "allow --scope session", "allow --even-denied", "answer x"] {
+        let said = lead.run("l1", &format!("eisen-core resolve b1 {decision}; echo $?"));
+        assert!(said.contains("--even-denied") && said.ends_with("1\n"), "{decision}: {said}");
+    }
+    lead.end_turn(&briefing);
+    let allow = json!({"id": "b1", "decision": "allow"});
+    let refused = port.call("resolve_blocked", &allow).unwrap_err();
+    assert_eq!(refused["code"], 403, "{refused}");
+    let plain = stage.run(&["resolve", "b1", "allow"]);
+    assert!(plain.code == 1 && plain.stderr.contains("--even-denied"), "{plain:?}");
+    let list = stage.run(&["blocked"]).stdout;
+    assert!(list.contains("src/ui/.env (denied by **/.env)"), "{list}");
+    let opened = stage.run(&["resolve", "b1", "allow", "--even-denied"]);
+    assert_eq!(opened.code, 0, "{opened:?}");
+    assert_eq!(port.said(prompt), "got key\n");
+}
+
+#[test]
+fn several_are_decided_at_once() {
+    let stage = Stage::new();
+    let agents = vec![
+        agent("ui").with("on_block = \"hold\"").zone("src/ui/**"),
+        agent("api").with("on_block = \"hold\"").zone("src/api/**"),
+        agent("docs").zone("docs/**"),
+    ];
+    let team = stage.team("", agents);
+    let mut port = team.steer_when_ready(&["ui", "api", "docs"]);
+    let ui = port.begin("ui", "read src/api/cart.rs");
+    assert_eq!(port.blocked("pending")["agent_id"], "ui");
+    let api = port.begin("api", "read src/ui/app.ts");
+    assert_eq!(port.blocked("pending")["agent_id"], "api");
+    // Of this one nothing is held.
+    assert!(port.prompt("docs", "read src/ui/app.ts").starts_with("refused: "));
+
+    let none = stage.run(&["resolve", "--match", "src/api/**", "--agent", "api", "allow"]);
+    assert_eq!((none.code, none.stdout.as_str()), (0, ""), "{none:?}");
+    let one = stage.run(&["resolve", "--match", "src/api/**", "allow"]);
+    let line = "b1: allowed: read src/api/cart.rs by ui (via fs, owned by api)\n";
+    assert_eq!((one.code, one.stdout.as_str()), (0, line), "{one:?}");
+    assert_eq!(port.said(ui), "got api\n");
+    let rest = stage.run(&["resolve", "--all", "--json", "deny", "--message", "no"]);
+    let decided: serde_json::Value = serde_json::from_str(&rest.stdout).unwrap();
+    assert_eq!(decided.as_array().unwrap().len(), 1, "{rest:?}");
+    assert_eq!((&decided[0]["id"], &decided[0]["status"]), (&json!("b2"), &json!("denied")));
+    assert!(port.said(api).starts_with("refused: "));
+    for wrong in [&["resolve", "allow"][..], &["resolve", "b1", "--all", "allow"]] {
+        assert_eq!(stage.run(wrong).code, 2, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_start_that_waits_for_a_decision_says_so() {
+    let stage = Stage::new();
+    let ui = agent("ui").behind("cat src/api/cart.rs; ");
+    let ui = ui.with("on_block = \"hold\"").zone("src/ui/**").with("enforce = \"kernel\"");
+    let team = stage.team("", vec![ui]);
+    let mut port = team.steer();
+    let line = port.expect_that("what its start waits for", |line| {
+        line["reason"].as_str().is_some_and(|why| why.contains("read src/api/cart.rs"))
+    });
+    assert_eq!((&line["type"], &line["state"]), (&json!("agent"), &json!("connecting")));
+    let resolved = stage.run(&["resolve", "--all", "allow"]);
+    assert_eq!(resolved.code, 0, "{resolved:?}");
+    port.expect(&json!({"type": "agent", "agent_id": "ui", "state": "ready"}));
+}
+
+#[test]
+fn what_is_said_with_a_denial_reaches_an_agent_that_only_met_the_kernel() {
+    let stage = Stage::new();
+    let mut ui = stage.puppet("ui");
+    let team =
+        stage.team("", vec![agent("ui").puppet().zone("src/ui/**").with("enforce = \"kernel\"")]);
+    ui.connect("s1");
+    let mut port = team.steer_when_ready(&["ui"]);
+    port.begin("ui", "first");
+    let (first, _) = ui.prompted();
+    // What the line does not name, and its program does.
+    let said = ui.run("s1", "eval \"$(printf 'cat src/a%s' pi/cart.rs)\"");
+    assert!(said.contains("ermission denied"), "{said}");
+    let id = port.blocked("denied")["id"].as_str().unwrap().to_owned();
+    ui.end_turn(&first);
+    assert_eq!(stage.run(&["resolve", &id, "deny", "--message", "ask api"]).code, 0);
+    port.begin("ui", "second");
+    let (second, text) = ui.prompted();
+    assert!(text.contains("read `src/api/cart.rs`: denied: ask api"), "{text}");
+    ui.end_turn(&second);
+    port.begin("ui", "third");
+    assert_eq!(ui.prompted().1, "third");
+}

@@ -89,7 +89,8 @@ struct Nothing(Bus);
 impl Sources for Nothing {
     fn snapshots(&self) -> BoxFuture<'_, Snapshots> {
         let (key, mode, nodes) = (key(), SessionMode::SingleAgent, Vec::new());
-        let snapshot = Snapshot { key, mode, seq: 1_000_000_000 + self.0.position() - 1, nodes };
+        let seq = 1_000_000_000 + self.0.position() - 1;
+        let snapshot = Snapshot { key, mode, seq, nodes, omitted: 0 };
         let sessions = vec![Arc::new(Rendered::new(snapshot))];
         Box::pin(async move { Snapshots { as_of: self.0.position(), sessions } })
     }

@@ -66,6 +66,8 @@ pub struct Snapshot {
     pub mode: SessionMode,
     pub seq: u64,
     pub nodes: Vec<FileNode>,
+    /// Accesses to further paths that found no room.
+    pub omitted: u64,
 }
 
 #[derive(Clone, PartialEq, Debug)]

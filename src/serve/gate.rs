@@ -92,6 +92,7 @@ impl Gate {
                 mode: shown.mode,
                 seq: shown.seq,
                 nodes: Vec::new(),
+                omitted: 0,
             })
             .collect();
         // What is kept from the client may have been in another mode since, which is covered.

@@ -28,7 +28,7 @@ use super::request::{self, Malformed, Request};
 use super::server::Shared;
 use super::viewer::{Command, Viewer};
 use super::wire::{self, RpcError};
-use super::{BoxFuture, Caller, peer, rights, rpc};
+use super::{BoxFuture, Caller, peer, rights, rpc, token};
 use crate::model::{SessionId, Topic};
 
 /// Commands that wait for the viewer; when they are full, the client is not read further. Some are
@@ -81,6 +81,7 @@ pub(super) async fn serve(
         guarded,
         place,
         caller: None,
+        challenge: None,
         first: true,
         malformed: 0,
         wrong_tokens: 0,
@@ -116,6 +117,8 @@ struct Reader {
     guarded: bool,
     place: Arc<Place>,
     caller: Option<Caller>,
+    /// What the client may prove its token by.
+    challenge: Option<String>,
     /// No line was heard yet.
     first: bool,
     /// In a row.
@@ -219,7 +222,16 @@ impl Reader {
 
     async fn obey(&mut self, request: Request) -> ControlFlow<()> {
         match request {
-            Request::Auth { token } => return self.authenticate(&token).await,
+            Request::Auth { token } => {
+                return self.authenticate(self.shared.tokens.caller(&token)).await;
+            }
+            Request::Prove { proof } => {
+                // Each is good for one try.
+                let challenge = self.challenge.take();
+                let caller = challenge.and_then(|made| self.shared.tokens.prover(&proof, &made));
+                return self.authenticate(caller).await;
+            }
+            Request::Challenge => self.challenge().await,
             Request::Unknown => {}
             Request::Rpc { id, .. } if self.is_locked() => {
                 self.refuse(Some(&id), 401, "this port needs `auth` first").await;
@@ -248,8 +260,14 @@ impl Reader {
         ControlFlow::Continue(())
     }
 
-    async fn authenticate(&mut self, token: &str) -> ControlFlow<()> {
-        let Some(caller) = self.shared.tokens.caller(token) else {
+    async fn challenge(&mut self) {
+        self.challenge = token::challenge().ok();
+        let answer = rpc::raw(&json!({ "challenge": self.challenge }));
+        self.say(Command::Answer(wire::answer(None, answer.as_deref()))).await;
+    }
+
+    async fn authenticate(&mut self, caller: Option<Caller>) -> ControlFlow<()> {
+        let Some(caller) = caller else {
             self.refuse(None, 401, "wrong token").await;
             self.wrong_tokens += 1;
             return end_if(self.wrong_tokens == WRONG_TOKENS);

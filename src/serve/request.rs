@@ -20,6 +20,12 @@ pub(super) enum Request {
     Auth {
         token: String,
     },
+    /// Wants something to prove a token by.
+    Challenge,
+    /// Proves a token without showing it.
+    Prove {
+        proof: String,
+    },
     /// Of the sessions with that id; of all if None.
     Snapshot {
         session: Option<String>,
@@ -55,6 +61,11 @@ pub(super) fn parse(line: &[u8]) -> Result<Request, Malformed> {
                 }
                 Err(message) => Err(Malformed { id: Some(id), message }),
             }
+        }
+        "auth_challenge" => Ok(Request::Challenge),
+        "auth" if fields.raw("proof").is_some() => {
+            let proof = fields.required("proof").map_err(anonymous)?;
+            Ok(Request::Prove { proof })
         }
         "auth" => {
             let token = fields.required("token").map_err(anonymous)?;
@@ -218,6 +229,8 @@ mod tests {
             &expect![[r#"rpc "\ud800" m "#]],
         );
         check(r#"{"type":"auth","token":"t"}"#, &expect![[r#"Auth { token: "t" }"#]]);
+        check(r#"{"type":"auth","proof":"p"}"#, &expect![[r#"Prove { proof: "p" }"#]]);
+        check(r#"{"type":"auth_challenge"}"#, &expect!["Challenge"]);
         check(r#"{"type":"request_snapshot"}"#, &expect!["Snapshot { session: None }"]);
         check(
             r#"{"type":"request_snapshot","session_id":"s"}"#,

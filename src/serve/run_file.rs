@@ -47,6 +47,9 @@ pub struct RunInfo {
     pub address: SocketAddr,
     /// The owner's control token.
     pub token: String,
+    /// The token can be proved by a challenge, and need not be shown.
+    #[serde(default)]
+    pub challenge: bool,
     #[serde(default)]
     pub remains: Remains,
 }
@@ -100,7 +103,8 @@ impl RunFile {
         let file = dir.join(format!("{name}.json"));
         let (team, token) = (name.to_owned(), token.to_owned());
         let remains = Remains::default();
-        let info = RunInfo { team, pid, port: address.port(), address, token, remains };
+        let info =
+            RunInfo { team, pid, port: address.port(), address, token, challenge: true, remains };
         let ledger = Ledger::new(file.clone(), info);
         let run_file = Self { file: file.clone(), lock_file, ledger, _lock: lock };
         run_file.ledger.note(|_| ()).map_err(at(&file))?;

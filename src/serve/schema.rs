@@ -65,7 +65,9 @@ enum PlainLine {
     /// Adds what is off by default: `session_update`, `overlap`, `graph`.
     Subscribe { topics: Vec<String> },
     /// Shows a token: the control token, or an agent's own.
-    Auth { token: String },
+    Auth { token: Option<String>, proof: Option<String> },
+    /// Asks for a challenge, by which `proof` proves a token without showing it.
+    AuthChallenge,
 }
 
 fn plain_lines(requests: &mut SchemaGenerator) -> Vec<Value> {

@@ -47,12 +47,7 @@ pub struct TokenError(getrandom::Error);
 impl Tokens {
     /// Makes the tokens of a team whose orchestrator is the agent `lead`, if it is one.
     pub fn generate(lead: Option<AgentId>) -> Result<Self, TokenError> {
-        let owner = random()?.iter().fold(String::with_capacity(2 * BYTES), |mut hex, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        });
-        Ok(Self { owner, secret: random()?, lead })
+        Ok(Self { owner: challenge()?, secret: random()?, lead })
     }
 
     /// The control token.
@@ -68,7 +63,17 @@ impl Tokens {
 
     /// Tells whose token was presented, in a time that does not depend on how much of it is right.
     pub fn caller(&self, presented: &str) -> Option<Caller> {
-        let is = |token: &str| bool::from(token.as_bytes().ct_eq(presented.as_bytes()));
+        self.find(presented, str::to_owned)
+    }
+
+    /// Tells whose token is proved by this answer to a challenge.
+    pub(super) fn prover(&self, presented: &str, challenge: &str) -> Option<Caller> {
+        self.find(presented, |token| proof(token, challenge))
+    }
+
+    /// Finds the caller of whose token `shown` makes what was presented.
+    fn find(&self, presented: &str, shown: impl Fn(&str) -> String) -> Option<Caller> {
+        let is = |token: &str| bool::from(shown(token).as_bytes().ct_eq(presented.as_bytes()));
         if is(&self.owner) {
             return Some(Caller::Person);
         }
@@ -78,6 +83,26 @@ impl Tokens {
         }
         let leads = self.lead.as_ref() == Some(&agent);
         Some(if leads { Caller::Lead(agent) } else { Caller::Member(agent) })
+    }
+}
+
+/// Makes 64 hexadecimal digits that nobody can guess.
+pub(super) fn challenge() -> Result<String, TokenError> {
+    Ok(random()?.iter().fold(String::with_capacity(2 * BYTES), |mut hex, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    }))
+}
+
+/// Proves that one has a token, to whoever has it too and made the challenge: whoever listens
+/// learns nothing that is of use a second time.
+pub(super) fn proof(token: &str, challenge: &str) -> String {
+    let key = blake3::derive_key("eisen-core 2026-11 proof of a token", token.as_bytes());
+    let hash = blake3::keyed_hash(&key, challenge.as_bytes()).to_hex();
+    match token.split_once('.') {
+        Some((_, agent)) => format!("{hash}.{agent}"),
+        None => hash.to_string(),
     }
 }
 
@@ -114,6 +139,13 @@ mod tests {
             assert_eq!(tokens.caller(wrong), None, "{wrong:?}");
         }
         assert_eq!(tokens.caller(&format!("{} ", tokens.owner())), None);
+        let by = |token: &str| tokens.prover(&proof(token, "c"), "c");
+        assert_eq!(by(tokens.owner()), Some(Caller::Person));
+        assert_eq!(by(&tokens.of(&lead)), Some(Caller::Lead(lead.clone())));
+        assert_eq!(by(&tokens.of(&ui)), Some(Caller::Member(ui.clone())));
+        assert_eq!(by("x"), None);
+        assert_eq!(tokens.prover(&proof(tokens.owner(), "another"), "c"), None);
+        assert_eq!(tokens.prover(tokens.owner(), "c"), None);
         assert!(!format!("{tokens:?}").contains(tokens.owner()));
     }
 }

@@ -356,5 +356,11 @@ async fn next(events: &mut Option<Subscriber>) -> Received {
 
 /// Stands for a session that nobody knows.
 fn unknown(session: SessionId, mode: SessionMode) -> Snapshot {
-    Snapshot { key: SessionKey::new(AgentId::new(""), session), mode, seq: 0, nodes: Vec::new() }
+    Snapshot {
+        key: SessionKey::new(AgentId::new(""), session),
+        mode,
+        seq: 0,
+        nodes: Vec::new(),
+        omitted: 0,
+    }
 }

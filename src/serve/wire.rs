@@ -1,6 +1,7 @@
 //! The lines that the port sends, borrowed from the model and written as `docs/wire.md` shows them.
 //! Knows no connection.
 
+mod map;
 mod node;
 
 use std::collections::BTreeMap;
@@ -14,22 +15,17 @@ use serde_json::value::RawValue;
 use super::graph::{self, Graph};
 use crate::model::{
     self, Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Event, FileNode,
-    GraphSnapshot, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot, UsageReport,
-    Via,
+    GraphSnapshot, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, UsageReport, Via,
 };
 
+pub(super) use map::snapshot;
 use node::Node;
 
 /// Encodes what the bus carries; empty if it is no JSON, which an agent's own words may not be.
 pub fn encode(event: &Event) -> Bytes {
     match event {
         Event::Snapshot(shown) => snapshot(shown),
-        Event::Delta(delta) => line(&Message::Delta {
-            session: Session::new(&delta.key, delta.mode),
-            seq: delta.seq,
-            updates: delta.updates.iter().map(Node::from).collect(),
-            removed: delta.removed.iter().map(AsRef::as_ref).collect(),
-        }),
+        Event::Delta(delta) => map::delta(delta),
         Event::Usage(report) => usage(report),
         Event::Turn(end) => line(&Message::Turn {
             agent_id: end.key.agent.as_str(),
@@ -45,14 +41,6 @@ pub fn encode(event: &Event) -> Bytes {
         Event::Graph(shown) => graph(shown),
         Event::GraphDelta(delta) => line(&Message::GraphDelta(delta.into())),
     }
-}
-
-pub(super) fn snapshot(snapshot: &Snapshot) -> Bytes {
-    line(&Message::Snapshot {
-        session: Session::new(&snapshot.key, snapshot.mode),
-        seq: snapshot.seq,
-        nodes: &snapshot.nodes,
-    })
 }
 
 pub(super) fn graph(graph: &GraphSnapshot) -> Bytes {
@@ -151,16 +139,25 @@ enum Message<'a> {
         #[serde(serialize_with = "node::by_path")]
         #[schemars(with = "BTreeMap<String, Node>")]
         nodes: &'a [FileNode],
+        /// Accesses to further paths that found no room on the map; only if there were any.
+        #[serde(skip_serializing_if = "map::is_zero")]
+        omitted: u64,
+        /// Only if true: `delta` lines with the same `seq` follow, which belong to it.
+        #[serde(skip_serializing_if = "map::is_false")]
+        more: bool,
     },
     /// What changed in a session.
     Delta {
         #[serde(flatten)]
         session: Session<'a>,
-        /// One more than the session's delta before.
+        /// One more than the session's delta before; the same where this line goes on with it.
         seq: u64,
         updates: Vec<Node<'a>>,
         /// Paths that are not on the map any more.
         removed: Vec<&'a str>,
+        /// Only if true: the next line of the session goes on with this delta.
+        #[serde(skip_serializing_if = "map::is_false")]
+        more: bool,
     },
     /// Tokens and money, as last reported; of the orchestrator's session the team's sums.
     Usage {
@@ -241,7 +238,7 @@ enum Message<'a> {
     },
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Clone, Copy, Serialize, JsonSchema)]
 #[expect(clippy::struct_field_names, reason = "the wire's names")]
 struct Session<'a> {
     agent_id: &'a str,

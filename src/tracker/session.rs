@@ -14,6 +14,8 @@ pub(super) struct Session {
     /// Number of the last delta.
     pub(super) seq: u64,
     pub(super) map: HeatMap,
+    /// Accesses to further paths that found no room.
+    pub(super) omitted: u64,
     pub(super) usage: Option<Usage>,
     pub(super) turns: Turns,
     /// Its client opened it; the agent alone may speak of any session.
@@ -51,6 +53,7 @@ impl Session {
             key,
             seq: 0,
             map: HeatMap::default(),
+            omitted: 0,
             usage: None,
             turns: Turns::default(),
             is_open: false,
@@ -72,6 +75,7 @@ impl Session {
             mode: SessionMode::SingleAgent,
             seq: self.seq,
             nodes: self.map.nodes(),
+            omitted: self.omitted,
         }
     }
 

@@ -30,15 +30,16 @@ struct Limits {
     /// Past it, the agent's session that was longest without news, and best without a running
     /// turn, is closed.
     sessions: usize,
-    /// In all sessions of the agent together. Past it new paths are left out, with a warning:
-    /// what leaves the context makes room within seconds.
+    /// In all sessions of the agent together; what only the kernel tells of may take half. Past it
+    /// new paths are left out, counted, and warned of: what leaves the context makes room within
+    /// seconds.
     nodes: usize,
     /// Closed sessions of all agents whose prompts still run. Past it the oldest's `turn` lines
     /// are given up, with a warning.
     closing: usize,
 }
 
-const LIMITS: Limits = Limits { sessions: 1_000, nodes: 1_000_000, closing: 10_000 };
+const LIMITS: Limits = Limits { sessions: 1_000, nodes: 20_000, closing: 10_000 };
 
 /// A session's place in the order of appearance.
 type Number = u64;

@@ -20,6 +20,8 @@ pub(super) struct View {
     /// Number of the last delta of `key`.
     seq: u64,
     pub(super) merge: Merge,
+    /// Accesses to further paths that found no room in a session.
+    pub(super) omitted: u64,
     usage: Option<Usage>,
     shown: LastShown,
 }
@@ -32,6 +34,7 @@ impl View {
             designated: None,
             seq: 0,
             merge: Merge::default(),
+            omitted: 0,
             usage: None,
             shown: LastShown::default(),
         }
@@ -92,6 +95,7 @@ impl View {
             mode: SessionMode::Orchestrator,
             seq: self.seq,
             nodes: self.merge.nodes(),
+            omitted: self.omitted,
         }
     }
 

@@ -13,6 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{ClientError, Target};
 use crate::serve::lines::{Line, Lines};
+use crate::serve::token;
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -73,11 +74,31 @@ impl Connection {
         let writer = AbortOnDropHandle::new(tokio::spawn(write_all(write, queue)));
         let lines = Lines::new(read, LONGEST_LINE);
         let mut connection = Self { lines, requests, writer, last_id: 0 };
-        connection.write(&json!({ "type": "auth", "token": target.token }));
-        // The stream up to here tells nothing that can't be asked for again.
+        connection.show(target).await?;
+        Ok(connection)
+    }
+
+    /// Shows whose connection it is; the token itself only to a team that knows no better.
+    async fn show(&mut self, target: &Target) -> Result<(), ClientError> {
+        let shown = if target.proves {
+            self.write(&json!({ "type": "auth_challenge" }));
+            let answer = self.accepted().await?;
+            let Success { result } = serde_json::from_slice(&answer).map_err(|e| nonsense(&e))?;
+            let challenge = result["challenge"].as_str().unwrap_or_default();
+            json!({ "type": "auth", "proof": token::proof(&target.token, challenge) })
+        } else {
+            json!({ "type": "auth", "token": target.token })
+        };
+        self.write(&shown);
+        self.accepted().await.map(drop)
+    }
+
+    /// Waits for the answer to what has no id. The stream up to there tells nothing that can't be
+    /// asked for again.
+    async fn accepted(&mut self) -> Result<bytes::Bytes, ClientError> {
         loop {
-            match connection.read().await? {
-                (Head { id: None, kind }, _) if kind == "rpc_result" => return Ok(connection),
+            match self.read().await? {
+                (Head { id: None, kind }, line) if kind == "rpc_result" => return Ok(line),
                 // One without an id is about the connection or the token.
                 (Head { id: None, kind }, line) if kind == "rpc_error" => {
                     return Err(refusal(&line).into());

@@ -11,6 +11,8 @@ pub struct Target {
     /// Tried one after the other.
     pub(super) addresses: Vec<SocketAddr>,
     pub(super) token: String,
+    /// It is proved, and not shown.
+    pub(super) proves: bool,
 }
 
 /// What `EISEN_TEAM`, `EISEN_PORT`, `EISEN_ADDRESS` and `EISEN_TOKEN` say: the last is there for the
@@ -61,7 +63,8 @@ impl Target {
         {
             let team = environment.team.clone().unwrap_or_default();
             let addresses = environment.addresses(own)?;
-            return Ok(Self { team, addresses, token: token.clone() });
+            // The program that started this one is of this version, or a later one.
+            return Ok(Self { team, addresses, token: token.clone(), proves: true });
         }
         let mut running = live_teams(eisen_dir).map_err(ClientError::RunFiles)?;
         if let Some(port) = port {
@@ -98,7 +101,8 @@ impl Target {
 
 impl From<RunInfo> for Target {
     fn from(info: RunInfo) -> Self {
-        Self { team: info.team, addresses: vec![reachable(info.address)], token: info.token }
+        let RunInfo { team, address, token, challenge, .. } = info;
+        Self { team, addresses: vec![reachable(address)], token, proves: challenge }
     }
 }
 

@@ -22,7 +22,7 @@ fn info(team: &str, address: &str) -> RunInfo {
     let address: SocketAddr = address.parse().unwrap();
     let remains = Remains::default();
     let (name, port) = (team.to_owned(), address.port());
-    RunInfo { team: name, pid: 1, port, address, token: team.to_owned(), remains }
+    RunInfo { team: name, pid: 1, port, address, token: team.to_owned(), challenge: true, remains }
 }
 
 fn outside() -> Environment {
@@ -108,7 +108,12 @@ async fn port(limits: Limits) -> (Target, Arc<Fake>, CancellationToken) {
     let addresses = vec![listener.local_addr().unwrap()];
     let tokens = Tokens::generate(None).unwrap();
     let fake = Fake::new(64);
-    let target = Target { team: "shop".to_owned(), addresses, token: tokens.owner().to_owned() };
+    let target = Target {
+        team: "shop".to_owned(),
+        addresses,
+        token: tokens.owner().to_owned(),
+        proves: true,
+    };
     let bus = fake.bus.clone();
     let server = Server::new(listener, bus, fake.clone(), fake.clone(), tokens, limits).unwrap();
     let cancel = CancellationToken::new();

@@ -10,7 +10,7 @@ fn key(id: u8) -> SessionKey {
 }
 
 fn snapshot(id: u8, seq: u64) -> Snapshot {
-    Snapshot { key: key(id), mode: SessionMode::SingleAgent, seq, nodes: Vec::new() }
+    Snapshot { key: key(id), mode: SessionMode::SingleAgent, seq, nodes: Vec::new(), omitted: 0 }
 }
 
 fn delta(id: u8, seq: u64) -> Event {

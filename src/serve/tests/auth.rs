@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::fake::Fake;
 use super::{Client, Limits, Port};
 use crate::model::AgentId;
+use crate::serve::token;
 
 #[tokio::test]
 async fn control_needs_a_token_and_reading_does_not() {
@@ -121,6 +122,31 @@ async fn the_registry_entries_of_the_team_are_not_a_strangers_to_change() {
     }
     assert_eq!(clients[0].ask("create_session", of_editor).await["type"], "rpc_result");
     assert_eq!(clients[0].ask("list_sessions", json!({})).await["type"], "rpc_result");
+}
+
+#[tokio::test]
+async fn a_token_is_proved_without_being_shown() {
+    let port = Port::open().await;
+    let mut client = port.join().await;
+    let challenge = async |client: &mut Client| {
+        client.say(&json!({ "type": "auth_challenge" })).await;
+        client.answer().await["result"]["challenge"].as_str().unwrap().to_owned()
+    };
+    let prove = async |client: &mut Client, proof: &str| {
+        client.say(&json!({ "type": "auth", "proof": proof })).await;
+        client.answer().await["result"]["authenticated"].clone()
+    };
+    let owner = port.tokens.owner();
+    assert_eq!(prove(&mut client, &token::proof(owner, "")).await, json!(null), "no challenge");
+    let first = challenge(&mut client).await;
+    let proof = token::proof(owner, &first);
+    assert_eq!(prove(&mut client, &proof).await, json!(true));
+    assert_eq!(client.ask("reload", json!({})).await["type"], "rpc_result");
+    // What was heard on the way is of no use.
+    let mut thief = port.join().await;
+    assert_ne!(challenge(&mut thief).await, first);
+    assert_eq!(prove(&mut thief, &proof).await, json!(null));
+    assert_eq!(prove(&mut client, &proof).await, json!(null), "a second time");
 }
 
 #[tokio::test]

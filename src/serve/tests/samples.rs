@@ -37,11 +37,18 @@ pub(in crate::serve) fn snapshot() -> Snapshot {
         mode: SessionMode::Orchestrator,
         seq: 7,
         nodes: vec![node("src/ui/app.ts", 1.0), node("/etc/hosts", 0.25)],
+        omitted: 0,
     }
 }
 
 pub(in crate::serve) fn other_snapshot() -> Snapshot {
-    Snapshot { key: key("ui", "s-ui"), mode: SessionMode::SingleAgent, seq: 3, nodes: Vec::new() }
+    Snapshot {
+        key: key("ui", "s-ui"),
+        mode: SessionMode::SingleAgent,
+        seq: 3,
+        nodes: Vec::new(),
+        omitted: 0,
+    }
 }
 
 pub(in crate::serve) fn delta() -> Delta {

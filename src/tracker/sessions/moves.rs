@@ -200,6 +200,7 @@ impl Sessions {
             mode: SessionMode::SingleAgent,
             seq,
             nodes: Vec::new(),
+            omitted: session.omitted,
         }));
         session.map.show_again();
         let usage = session.usage_report();

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use expect_test::{Expect, expect};
 
 use super::*;
+use crate::model::{Lines, Touch};
 use crate::tracker::testing::{Client, SETTINGS, event_text, key, told};
+use crate::tracker::told::{Weight, Written};
 
 pub(super) fn external() -> OrchestratorView {
     OrchestratorView::External(key("orchestrator/team-t"))
@@ -320,6 +322,30 @@ fn the_default_target_comes_first() {
     assert_eq!(order(external(), "b/t opened\na/s opened"), "orchestrator/team-t b/t a/s");
     assert_eq!(order(designated(), "b/t opened"), "lead/ b/t");
     assert_eq!(order(designated(), "b/t opened\nlead/l opened\na/s opened"), "lead/l b/t a/s");
+}
+
+#[test]
+fn what_finds_no_room_is_counted_and_sights_leave_room_for_accesses() {
+    let mut sessions = Sessions::new(SETTINGS, external());
+    sessions.limits.nodes = 4;
+    let key = key("a/s");
+    for (weight, paths) in [(Weight::Glimpsed, 0..5), (Weight::Accessed, 5..9)] {
+        for path in paths {
+            let told = Told::Touched {
+                path: path.to_string().into(),
+                touch: Touch::Read,
+                weight,
+                lines: Lines::default(),
+                edited: None,
+                written: Written::default(),
+            };
+            sessions.tell(&key, told, 1);
+        }
+    }
+    sessions.flush();
+    for snapshot in sessions.snapshots() {
+        assert_eq!((snapshot.nodes.len(), snapshot.omitted), (4, 5), "{:?}", snapshot.key);
+    }
 }
 
 #[test]

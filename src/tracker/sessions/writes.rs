@@ -42,11 +42,20 @@ impl Sessions {
         };
         let Some(session) = self.live.get_mut(&number) else { return };
         let is_touch = matches!(told, Told::Touched { .. });
-        let load = self.agents.get_mut(&session.key.agent);
-        let has_room = || load.is_some_and(|load| load.take_node(&session.key, self.limits.nodes));
-        let is_on_map = session.map.contains(&path) || is_touch && has_room();
-        if !is_on_map {
-            return;
+        if !session.map.contains(&path) {
+            if !is_touch {
+                return;
+            }
+            let is_glimpse = matches!(told, Told::Touched { weight: Weight::Glimpsed, .. });
+            let limit = if is_glimpse { self.limits.nodes / 2 } else { self.limits.nodes };
+            let load = self.agents.get_mut(&session.key.agent);
+            if !load.is_some_and(|load| load.take_node(&session.key, limit)) {
+                session.omitted += 1;
+                if let Some(view) = &mut self.view {
+                    view.omitted += 1;
+                }
+                return;
+            }
         }
         let seen_at = self.claim(&path, written, at);
         let Some(session) = self.live.get_mut(&number) else { return };

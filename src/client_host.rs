@@ -91,6 +91,8 @@ pub struct PromptOutcome {
     pub session: SessionId,
     /// As the protocol has it.
     pub stop_reason: String,
+    /// Why it ended so, where more is known than the agent says.
+    pub reason: Option<Arc<str>>,
     /// The agent's message chunks, joined.
     pub text: String,
     /// Accesses that were denied at once, for a prompt of the orchestrator's.

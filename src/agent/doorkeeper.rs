@@ -8,6 +8,7 @@ mod patience;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -101,6 +102,10 @@ impl Keeper {
 impl Doorkeeper for Keeper {
     fn bounds(&self) -> Arc<Bounds> {
         self.desk.bounds()
+    }
+
+    fn withholds(&self, real: &Path, action: Action) -> bool {
+        self.desk.running.withholds(real, action)
     }
 
     fn passed(&self, path: Arc<str>, action: Action) {

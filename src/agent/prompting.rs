@@ -53,7 +53,9 @@ impl RunHandle {
             self.host.prompt_aloud(session, content, Urgency::Normal, said).await
         };
         self.settled(tracker).await;
-        Ok(outcome?)
+        let outcome = outcome?;
+        let reason = self.relay.reason(outcome.session.clone()).await;
+        Ok(PromptOutcome { reason, ..outcome })
     }
 
     /// Puts what waits for the orchestrator agent before it, once its session is idle; `begins`

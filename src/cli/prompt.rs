@@ -146,7 +146,12 @@ impl Turn {
         if let Some(swept) = self.swept {
             note(swept);
         }
-        ended.map(|result| exit_code(&result)).map_err(failed)
+        let result = ended.map_err(failed)?;
+        if let Some(reason) = result["reason"].as_str() {
+            let ended = result["stop_reason"].as_str().unwrap_or_default();
+            note(tame(&format!("{ended}: {reason}")));
+        }
+        Ok(exit_code(&result))
     }
 
     /// Takes a line of the port in; returns what came of the prompt if it says that.

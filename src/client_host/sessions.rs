@@ -216,6 +216,7 @@ impl Sessions {
         let outcome = ended.map(|stop_reason| PromptOutcome {
             session,
             stop_reason,
+            reason: None,
             text: turn.said.borrow().text.clone(),
             blocked: Vec::new(),
         });

@@ -153,7 +153,12 @@ impl<'a> Call<'a> {
 
     /// Demands an access to what is at a real path.
     fn demand(&self, real: &Path, action: Action, spoken: &Spoken) -> Step<()> {
-        match self.bounds.judge(real, action) {
+        let judged = self.bounds.judge(real, action).and_then(|()| {
+            let withheld = self.confinement.keeper().withholds(real, action);
+            let path = || wire_real(self.bounds.zone().workspace(), real).into();
+            if withheld { Err(Denied { path: path(), action, grantable: true }) } else { Ok(()) }
+        });
+        match judged {
             Err(denied) if self.granted.contains(&denied) => Ok(()),
             // The machine's own, which programs try by habit: nobody's to grant, or to hear of.
             Err(_) if MACHINE.iter().any(|folder| real.starts_with(folder)) => {

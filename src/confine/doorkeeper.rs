@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -11,6 +12,11 @@ use crate::zone::Bounds;
 pub trait Doorkeeper: Send + Sync + 'static {
     /// The bounds as they are now. They may be narrower or wider than the wall.
     fn bounds(&self) -> Arc<Bounds>;
+
+    /// Whether an access that the bounds allow is outside them for now. `real` is a real path.
+    fn withholds(&self, _real: &Path, _action: Action) -> bool {
+        false
+    }
 
     /// A regular file of the workspace is opened by the zone's leave. `path` is as the wire shows
     /// it.

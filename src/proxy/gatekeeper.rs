@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::{AbortHandle, AbortRegistration};
 
-use super::{Gatekeeping, Rules};
+use super::{Gatekeeping, Rules, Running};
 use crate::extract::{Access, Ask, Refusal, Target};
 use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
 use crate::routing::{Request, Settlement};
@@ -77,9 +77,9 @@ pub(super) struct Waiting {
 }
 
 impl Gatekeeping {
-    /// Judges a request of the agent.
-    pub(super) fn judge(&self, line: Bytes, ask: Ask) -> Verdict {
-        self.judge_again(Held {
+    /// Judges a request of the agent. What is left to the kernel is withheld by `running`.
+    pub(super) fn judge(&self, line: Bytes, ask: Ask, running: Option<&Running>) -> Verdict {
+        let held = Held {
             line,
             ask,
             granted: Vec::new(),
@@ -87,25 +87,26 @@ impl Gatekeeping {
             denied: Denied { path: "".into(), action: Action::Read, grantable: true },
             denied_by: None,
             covered: false,
-        })
+        };
+        self.judge_again(held, running)
     }
 
     /// Takes in that the access in question was allowed, and judges the rest.
-    pub(super) fn allowed(&self, mut held: Held) -> Verdict {
+    pub(super) fn allowed(&self, mut held: Held, running: Option<&Running>) -> Verdict {
         if held.covered {
             held.approved = true;
         } else {
             held.granted.push(held.denied.clone());
         }
-        self.judge_again(held)
+        self.judge_again(held, running)
     }
 
-    fn judge_again(&self, mut held: Held) -> Verdict {
+    fn judge_again(&self, mut held: Held, running: Option<&Running>) -> Verdict {
         let rules = self.rules.borrow().clone();
         if held.ask.via == Via::Terminal && !rules.zone.terminals() {
             return Verdict::Refuse(held.ask, Refusal::NoTerminals);
         }
-        match permits(&rules, &held) {
+        match permits(&rules, &held, running) {
             Err((denied, target)) => {
                 held.denied_by = match target {
                     Target::Search => rules.zone.search_denied_by(&denied.path),
@@ -139,17 +140,57 @@ impl Gatekeeping {
 }
 
 /// Judges all that a request asks for; what is denied is told with what it is to the request.
-fn permits(rules: &Rules, held: &Held) -> Result<Vec<Permit>, (Denied, Target)> {
+fn permits(
+    rules: &Rules,
+    held: &Held,
+    running: Option<&Running>,
+) -> Result<Vec<Permit>, (Denied, Target)> {
     let Rules { zone, bounds, .. } = rules;
-    let granted = |denied: &Denied| held.granted.contains(denied);
-    let judge = |access: &Access| match access.target {
-        Target::File(action) => zone.check_granted(&access.path, action, &granted),
-        // Where the kernel holds the zone, a search finds what it may, and misses the rest.
-        Target::Search if bounds.is_none() => zone.check_search_granted(&access.path, &granted),
-        Target::Cwd | Target::Search => zone.check_cwd_granted(&access.path, &granted),
+    let judge = |access: &Access| {
+        let granted = |denied: &Denied| {
+            held.granted.contains(denied)
+                || is_left_to_kernel(rules, &held.ask, access.target, denied, running)
+        };
+        match access.target {
+            Target::File(action) => zone.check_granted(&access.path, action, &granted),
+            // Where the kernel holds the zone, a search finds what it may, and misses the rest.
+            Target::Search if bounds.is_none() => zone.check_search_granted(&access.path, &granted),
+            Target::Cwd | Target::Search => zone.check_cwd_granted(&access.path, &granted),
+        }
     };
     let judge = |access: &Access| judge(access).map_err(|denied| (denied, access.target));
     held.ask.accesses.iter().map(judge).collect()
+}
+
+/// Whether a permission is passed on though the zone denies its access: the kernel refuses that, or
+/// holds it for the orchestrator, when it is tried. Many agents end their turn on a permission that
+/// is denied, and all of them go on after a file that cannot be opened.
+fn is_left_to_kernel(
+    rules: &Rules,
+    ask: &Ask,
+    target: Target,
+    denied: &Denied,
+    running: Option<&Running>,
+) -> bool {
+    // A permission that is the orchestrator's to give is asked of it.
+    if ask.via != Via::Permission || rules.orchestrator_permits {
+        return false;
+    }
+    let (Some(bounds), Some(running)) = (&rules.bounds, running) else { return false };
+    let real = bounds.zone().workspace().join(&*denied.path);
+    match target {
+        _ if bounds.judge(&real, denied.action).is_err() => true,
+        // Folders may be listed, and what lies in this one is judged file by file.
+        Target::Cwd | Target::Search => bounds.is_inside(&real),
+        // Outside the workspace the kernel lets more be opened than the zone says.
+        Target::File(action) => {
+            let withhold = |action| running.withhold(&ask.session, &real, action);
+            // What is taken for a write may be a read: some makers don't say which.
+            let may_read =
+                action == Action::Read || bounds.zone().check(&real, Action::Read).is_ok();
+            withhold(action) && (may_read || withhold(Action::Read))
+        }
+    }
 }
 
 impl Waiting {

@@ -1,4 +1,8 @@
+use std::sync::Arc;
+
 use tokio::sync::{mpsc, oneshot};
+
+use crate::model::SessionId;
 
 /// Speaks to a running relay.
 #[derive(Clone, Debug)]
@@ -9,6 +13,7 @@ pub struct RelayHandle {
 #[derive(Debug)]
 pub(super) enum RelayMsg {
     Settle(oneshot::Sender<()>),
+    Reason { session: SessionId, reply: oneshot::Sender<Option<Arc<str>>> },
     CloseAgent,
     CatchUp,
 }
@@ -21,6 +26,13 @@ impl RelayHandle {
             // A relay that ended has nothing left to hand over.
             let _ = done.await;
         }
+    }
+
+    /// The reason with which the session's last turn ended, if it had one.
+    pub async fn reason(&self, session: SessionId) -> Option<Arc<str>> {
+        let (reply, reason) = oneshot::channel();
+        self.mailbox.send(RelayMsg::Reason { session, reply }).await.ok()?;
+        reason.await.ok().flatten()
     }
 
     /// Takes in what the extractor found out of lines that went by.

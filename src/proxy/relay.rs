@@ -163,6 +163,9 @@ where
                     RelayMsg::Settle(settled) => {
                         let _ = settled.send(());
                     }
+                    RelayMsg::Reason { session, reply } => {
+                        let _ = reply.send(self.turns.reason(&session));
+                    }
                     RelayMsg::CloseAgent => {
                         if let Some(running) = &self.proxy.running {
                             running.stop();
@@ -253,7 +256,7 @@ where
 
     /// Returns what becomes of a line that does not pass as it is; reads along with one that does.
     fn keep_back(&mut self, line: &[u8], whole: impl Fn() -> Bytes) -> Option<Box<Verdict>> {
-        let Proxy { extractor, gate, .. } = &mut self.proxy;
+        let Proxy { extractor, gate, running, .. } = &mut self.proxy;
         let turns = &self.turns;
         let mut kept_back = None;
         let mut passes = |asked| {
@@ -266,7 +269,7 @@ where
                 (Gate::Ask(ask), None) => Verdict::Refuse(ask, Refusal::Cancelled),
                 (Gate::Ask(ask), Some(gatekeeping)) => {
                     let refused = turns.is_cut(&ask).then(|| ask.clone());
-                    match (gatekeeping.judge(whole(), ask), refused) {
+                    match (gatekeeping.judge(whole(), ask, running.as_deref()), refused) {
                         (Verdict::Pass(_), Some(ask)) => Verdict::Refuse(ask, Refusal::Cancelled),
                         (verdict, _) => verdict,
                     }
@@ -354,7 +357,10 @@ where
 
     fn tell(&mut self) {
         let mut told = std::mem::take(&mut self.told);
-        for activity in told.drain(..) {
+        for mut activity in told.drain(..) {
+            if let ActivityKind::TurnEnded { reason, .. } = &mut activity.kind {
+                *reason = reason.take().or_else(|| self.turns.why(&activity.session));
+            }
             if let Some(running) = &self.proxy.running {
                 running.tell(&activity);
             }
@@ -363,8 +369,9 @@ where
                     self.turns.began(&activity.session);
                     self.cancelled.remove(&activity.session);
                 }
-                ActivityKind::TurnEnded { .. } => {
-                    self.turns.ended(&activity.session);
+                ActivityKind::Runs { .. } => self.turns.goes_on(&activity.session),
+                ActivityKind::TurnEnded { reason, .. } => {
+                    self.turns.ended(&activity.session, reason.as_ref());
                     self.cancelled.remove(&activity.session);
                     self.let_go_soon(self.waiting.of_session(&activity.session));
                     if let Some(gatekeeping) = &self.proxy.gate {

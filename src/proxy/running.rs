@@ -3,8 +3,8 @@
 
 mod said;
 
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
@@ -13,18 +13,22 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::said::Said;
-use crate::model::{Activity, ActivityKind, SessionId};
+use crate::model::{Action, Activity, ActivityKind, SessionId};
 
 /// Calls and terminals that are remembered at once, and the bytes of what they say; past either
 /// the oldest is forgotten, and what only it named counts as not asked for.
 const MOST_CALLS: usize = 256;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// Accesses of one turn that are withheld; past that a permission is judged by the zone alone.
+const MOST_WITHHELD: usize = 256;
 /// News that wait for who is slow to hear them; past that it has to ask for all that is said.
 const NEWS: usize = 64;
 
 #[derive(Debug)]
 pub struct Running {
     now: Mutex<Now>,
+    /// Whether any turn has something withheld: each file that is opened asks for that.
+    withholds: AtomicBool,
     /// Counts the turns that began and ended.
     changes: AtomicU64,
     news: broadcast::Sender<Arc<Said>>,
@@ -70,12 +74,15 @@ struct Turn {
     number: u64,
     began: Instant,
     over: CancellationToken,
+    /// What it asked permission for outside the zone, by real paths.
+    withheld: Vec<(PathBuf, Action)>,
 }
 
 impl Default for Running {
     fn default() -> Self {
         Self {
             now: Mutex::default(),
+            withholds: AtomicBool::default(),
             changes: AtomicU64::default(),
             news: broadcast::channel(NEWS).0,
             stopped: CancellationToken::default(),
@@ -92,7 +99,12 @@ impl Running {
         }
         match kind {
             ActivityKind::TurnBegan => self.lock().began(session),
-            ActivityKind::TurnEnded { .. } => self.lock().ended(session),
+            ActivityKind::TurnEnded { .. } => {
+                let mut now = self.lock();
+                now.ended(session);
+                let withholds = now.turns.values().any(|turn| !turn.withheld.is_empty());
+                self.withholds.store(withholds, Ordering::Relaxed);
+            }
             ActivityKind::CancelRequested => {
                 if let Some(turn) = self.lock().turns.get(session) {
                     turn.over.cancel();
@@ -112,6 +124,33 @@ impl Running {
     /// Nothing that the agent does is waited for any more.
     pub fn stop(&self) {
         self.stopped.cancel();
+    }
+
+    /// Withholds an access from all processes of the agent until the turn ends, though the kernel
+    /// would let it through: its permission was passed on for the kernel to refuse it. False if no
+    /// turn runs, or too much is withheld.
+    pub fn withhold(&self, session: &SessionId, real: &Path, action: Action) -> bool {
+        let mut now = self.lock();
+        let Some(turn) = now.turns.get_mut(session) else { return false };
+        let access = (real.to_owned(), action);
+        if !turn.withheld.contains(&access) {
+            if turn.withheld.len() >= MOST_WITHHELD {
+                return false;
+            }
+            turn.withheld.push(access);
+        }
+        self.withholds.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Whether an access to a real path is withheld.
+    pub fn withholds(&self, real: &Path, action: Action) -> bool {
+        self.withholds.load(Ordering::Relaxed)
+            && self
+                .lock()
+                .turns
+                .values()
+                .any(|turn| turn.withheld.iter().any(|(path, of)| *of == action && path == real))
     }
 
     /// Changes whenever a turn begins or ends.
@@ -178,6 +217,7 @@ impl Now {
             number,
             began: Instant::now(),
             over: CancellationToken::new(),
+            withheld: Vec::new(),
         });
         turn.prompts += 1;
     }

@@ -330,3 +330,36 @@ async fn an_agent_waits_while_a_request_of_its_is_held() {
     bench.agent_says("done s\n").await;
     state.wait_for(|state| state.turns == 0).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_turn_that_ends_on_a_denied_permission_says_so() {
+    let mut bench = bench(&ZONED);
+    let turns = [
+        ("may 1 s out/a\n", "done s\n"),
+        ("may 2 s out/a\n", "call s x\ndone s\n"),
+        ("may 3 s in/a\n", "done s\n"),
+        ("read 4 s out/a\n", "done s\n"),
+    ];
+    let mut reasons = Vec::new();
+    for (said, then) in turns {
+        bench.client.write_all(b"prompt s\n").await.unwrap();
+        assert_eq!(line(&mut bench.agent).await, "prompt s\n");
+        bench.agent_says(said).await;
+        if said.contains("out/a") {
+            assert!(line(&mut bench.agent).await.starts_with("outside"));
+        }
+        bench.agent_says(then).await;
+        while line(&mut bench.client).await != "done s\n" {}
+        bench.handle.settled().await;
+        reasons.push(bench.handle.reason(crate::model::SessionId::new("s")).await);
+    }
+    let why = "it ended after a permission was denied: `out/a` (b1)";
+    assert_eq!(reasons, [Some(why.into()), None, None, None]);
+    bench.tracker.settled().await;
+    loop {
+        if let Event::Turn(end) = &**bench.events.event().await {
+            assert_eq!(end.reason.as_deref(), Some(why));
+            break;
+        }
+    }
+}

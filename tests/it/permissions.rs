@@ -4,6 +4,9 @@ use serde_json::json;
 
 use crate::harness::{Stage, agent};
 
+/// The kernel would refuse the access itself, and the permission would be given.
+const PROTOCOL: &str = "enforce = \"protocol\"";
+
 #[test]
 fn inside_the_zone_the_policy_chooses_among_what_was_offered() {
     let stage = Stage::new();
@@ -26,7 +29,10 @@ fn inside_the_zone_the_policy_chooses_among_what_was_offered() {
 #[test]
 fn outside_the_zone_a_reject_option_is_chosen() {
     let stage = Stage::new();
-    let team = stage.team("", vec![agent("ui").zone("src/ui/**"), agent("api").zone("src/api/**")]);
+    let team = stage.team(
+        "",
+        vec![agent("ui").zone("src/ui/**").with(PROTOCOL), agent("api").zone("src/api/**")],
+    );
     let mut port = team.steer_when_ready(&["ui"]);
     assert_eq!(port.prompt("ui", "ask src/api/cart.rs"), "refused with reject_once");
     let blocked = port.blocked("denied");
@@ -38,10 +44,40 @@ fn outside_the_zone_a_reject_option_is_chosen() {
 }
 
 #[test]
+fn where_the_kernel_holds_the_zone_the_policy_answers_and_the_call_is_what_is_blocked() {
+    let stage = Stage::new();
+    let kernel = "[agents.zone]\nallowed = [\"src/ui/**\"]\nenforce = \"kernel\"";
+    let team = stage.team(
+        "",
+        vec![
+            agent("ui").with(kernel),
+            agent("strict").with(&format!("permissions = \"deny\"\n{kernel}")),
+        ],
+    );
+    let mut port = team.steer_when_ready(&["ui", "strict"]);
+    assert_eq!(port.prompt("ui", "ask src/api/cart.rs"), "allow_once");
+    assert_eq!(port.prompt("strict", "ask src/api/cart.rs"), "refused with reject_once");
+    assert_eq!(port.count(&json!({"type": "blocked", "via": "permission"})), 0);
+}
+
+#[test]
+fn a_turn_that_ends_on_a_denied_permission_says_so() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui").zone("src/ui/**").with(PROTOCOL)]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let prompt = port.begin("ui", "ask src/api/cart.rs");
+    let why = "it ended after a permission was denied: `src/api/cart.rs` (b1)";
+    assert_eq!(port.answer(prompt).unwrap()["reason"], why);
+    assert_eq!(port.expect(&json!({"type": "turn"}))["reason"], why);
+}
+
+#[test]
 fn a_permission_outside_the_zone_can_be_held_and_given() {
     let stage = Stage::new();
-    let team =
-        stage.team("[orchestrator]\non_block = \"hold\"", vec![agent("ui").zone("src/ui/**")]);
+    let team = stage.team(
+        "[orchestrator]\non_block = \"hold\"",
+        vec![agent("ui").zone("src/ui/**").with(PROTOCOL)],
+    );
     let mut port = team.steer_when_ready(&["ui"]);
     for (decision, said) in [("allow", "allow_once"), ("deny", "refused with reject_once")] {
         let prompt = port.begin("ui", "ask src/api/cart.rs");

@@ -6,7 +6,7 @@ use tokio::io::AsyncWrite;
 
 use super::{Decided, Relay};
 use crate::extract::{Ask, Refusal};
-use crate::model::AgentId;
+use crate::model::{AgentId, Via};
 use crate::proxy::gatekeeper::{Held, orphaned};
 use crate::routing::{RoutingHandle, Settlement};
 
@@ -22,7 +22,7 @@ where
         let Some(gatekeeping) = &self.proxy.gate else { return };
         match settlement {
             Settlement::Allowed => {
-                let verdict = gatekeeping.allowed(held);
+                let verdict = gatekeeping.allowed(held, self.proxy.running.as_deref());
                 self.follow(verdict);
             }
             Settlement::Answered(content) => {
@@ -33,6 +33,10 @@ where
             }
             Settlement::Denied { id, owners, message } => {
                 let path = held.path();
+                if held.ask.via == Via::Permission {
+                    let why = format!("it ended after a permission was denied: `{path}` ({id})");
+                    self.turns.denied(&held.ask.session, &why);
+                }
                 self.refuse(&held.ask, &Refusal::Outside { blocked: id, path, owners, message });
             }
         }

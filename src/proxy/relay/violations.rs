@@ -15,11 +15,15 @@ use crate::model::{Action, BlockedId, SessionId, SessionKey, Via};
 use crate::proxy::{OnViolation, ProxyError};
 use crate::routing::Request;
 
-/// The turns that run.
+/// Sessions whose last turn's reason is kept; past that all are forgotten.
+const MOST_REASONS: usize = 1024;
+
+/// The turns that run, and why those ended that ended last.
 #[derive(Default)]
 pub(super) struct Turns {
     running: HashMap<SessionId, Turn>,
     last: u64,
+    reasons: HashMap<SessionId, Arc<str>>,
 }
 
 struct Turn {
@@ -29,6 +33,8 @@ struct Turn {
     prompts: usize,
     /// It was cancelled here: its client doesn't know.
     cut: bool,
+    /// A permission that was denied, as long as no tool call follows.
+    denied: Option<Arc<str>>,
 }
 
 /// An access that nothing had allowed.
@@ -107,11 +113,42 @@ where
 impl Turns {
     pub(super) fn began(&mut self, session: &SessionId) {
         self.last += 1;
-        let new = Turn { number: self.last, prompts: 0, cut: false };
+        self.reasons.remove(session);
+        let new = Turn { number: self.last, prompts: 0, cut: false, denied: None };
         self.running.entry(session.clone()).or_insert(new).prompts += 1;
     }
 
-    pub(super) fn ended(&mut self, session: &SessionId) {
+    /// A permission was denied. Many agents end their turn on that, and don't say why.
+    pub(super) fn denied(&mut self, session: &SessionId, why: &str) {
+        if let Some(turn) = self.running.get_mut(session) {
+            turn.denied = Some(why.into());
+        }
+    }
+
+    /// A tool call runs: the turn goes on after what was denied.
+    pub(super) fn goes_on(&mut self, session: &SessionId) {
+        if let Some(turn) = self.running.get_mut(session) {
+            turn.denied = None;
+        }
+    }
+
+    /// Why a turn ends that says nothing of it.
+    pub(super) fn why(&self, session: &SessionId) -> Option<Arc<str>> {
+        self.running.get(session).and_then(|turn| turn.denied.clone())
+    }
+
+    /// The reason of the session's last turn, if it ended with one.
+    pub(super) fn reason(&self, session: &SessionId) -> Option<Arc<str>> {
+        self.reasons.get(session).cloned()
+    }
+
+    pub(super) fn ended(&mut self, session: &SessionId, reason: Option<&Arc<str>>) {
+        if let Some(reason) = reason {
+            if self.reasons.len() >= MOST_REASONS {
+                self.reasons.clear();
+            }
+            self.reasons.insert(session.clone(), Arc::clone(reason));
+        }
         if let Some(turn) = self.running.get_mut(session) {
             turn.prompts -= 1;
             if turn.prompts == 0 {

@@ -1,5 +1,7 @@
 //! What the relay tells whoever stands at the agent's doorbell.
 
+use std::path::Path;
+
 use super::bench::Bench;
 use super::*;
 use crate::model::{Action, SessionId, SessionKey, Via};
@@ -133,4 +135,43 @@ async fn what_the_kernel_prevents_is_neither_reported_nor_on_the_map() {
         nodes.sort();
         assert_eq!(nodes, on_map);
     }
+}
+
+#[tokio::test]
+async fn a_permission_for_what_the_kernel_refuses_is_passed_on() {
+    let mut bench = bench(&Options { hold: true, kernel: true, ..ZONED });
+    bench.client_says("prompt s\n").await;
+    // Its call is what is held, once.
+    bench.agent_said("may 1 s out/a\n").await;
+    assert!(bench.routing.list(None).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_the_kernel_would_let_through_is_withheld_until_the_turn_ends() {
+    let mut bench = bench(&Options { kernel: true, ..ZONED });
+    let withheld = |bench: &Bench, path: &str| {
+        [Action::Read, Action::Write].map(|action| bench.running.withholds(Path::new(path), action))
+    };
+    // Without a turn nothing would end it.
+    bench.agent_says("may 1 s /etc/hostname\n").await;
+    assert_eq!(line(&mut bench.agent).await, "outside 1 /etc/hostname\n");
+    bench.client_says("prompt s\n").await;
+    bench.agent_said("may 2 s /etc/hostname\n").await;
+    assert_eq!(withheld(&bench, "/etc/hostname"), [true, false]);
+    assert_eq!(withheld(&bench, "/etc/hosts"), [false, false]);
+    bench.agent_said("done s\n").await;
+    assert_eq!(withheld(&bench, "/etc/hostname"), [false, false]);
+    // Files are still the client's to open, and the gate's to judge.
+    bench.client_says("prompt s\n").await;
+    bench.agent_says("read 3 s out/a\n").await;
+    assert_eq!(line(&mut bench.agent).await, "outside 3 out/a\n");
+}
+
+#[tokio::test]
+async fn a_permission_that_is_the_orchestrators_to_give_is_asked_of_it() {
+    let options = Options { kernel: true, orchestrator_permits: true, ..ZONED };
+    let mut bench = bench(&options);
+    bench.client_says("prompt s\n").await;
+    bench.agent_says("may 1 s out/a\n").await;
+    assert_eq!(line(&mut bench.agent).await, "outside 1 out/a\n");
 }

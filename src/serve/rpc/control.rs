@@ -61,6 +61,9 @@ pub(in crate::serve) struct Prompted {
     session_id: String,
     /// As ACP has it.
     stop_reason: String,
+    /// Why it ended so, as in its `turn` line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
     /// The agent's message chunks, joined.
     text: String,
     /// Accesses that were denied meanwhile, for a prompt made with the orchestrator's token.
@@ -164,6 +167,7 @@ pub(super) async fn prompt(
         blocked: by_orchestrator.then(ids),
         session_id: outcome.session.to_string(),
         stop_reason: outcome.stop_reason,
+        reason: outcome.reason.map(|reason| reason.to_string()),
         text: outcome.text,
     })
 }

@@ -208,6 +208,7 @@ impl Team for Fake {
             Ok(PromptOutcome {
                 session,
                 stop_reason: "end_turn".to_owned(),
+                reason: None,
                 text: "Done.".to_owned(),
                 blocked: vec![BlockedId::new("b1")],
             })

@@ -55,6 +55,8 @@ pub struct HostSettings {
     pub permissions: PermissionPolicy,
     /// Whether `terminal/*` is offered.
     pub terminals: bool,
+    /// Whether `fs/*` is offered.
+    pub files: bool,
     pub mcp_servers: Vec<Value>,
     pub auth_method: Option<String>,
     pub model: Option<String>,

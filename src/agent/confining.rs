@@ -14,6 +14,7 @@ use super::{AgentSettings, Surroundings};
 use crate::confine::Confinement;
 use crate::process::{self, Launcher, remove_folder};
 use crate::proxy::{Rules, Running, Vitals};
+use crate::zone::{Confine, Reach};
 
 /// The private TMPDIR of a run; goes with the value, which takes its time.
 #[derive(Debug)]
@@ -51,11 +52,27 @@ pub(super) async fn confine(
             let folder = bounds.reach().private.display();
             format!("cannot make its temporary folder `{folder}`: {error}")
         })?;
+        make_writable(bounds.reach());
         let confinement = Confinement::build(&bounds, &outside, keeper);
         let confinement = confinement.map_err(|error| format!("cannot confine it: {error}"))?;
         Ok((launcher.confined(Arc::new(confinement)), Some(private)))
     });
     built.await.unwrap_or_else(|error| Err(format!("cannot confine it: {error}")))
+}
+
+/// Makes the folders that a strictly confined agent may write outside the workspace: on a fresh home
+/// it could not make those above them. A place whose name has an extension is taken for a file, and
+/// what cannot be made is missing for the agent too.
+fn make_writable(reach: &Reach) {
+    if reach.confine != Confine::Strict {
+        return;
+    }
+    let folders = reach.writable.iter().filter(|place| place.extension().is_none());
+    for folder in folders.filter(|place| !place.exists()) {
+        if let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(folder) {
+            tracing::debug!(folder = %folder.display(), %error, "cannot make a folder of an agent");
+        }
+    }
 }
 
 impl Private {

@@ -20,6 +20,9 @@ use crate::routing;
 use crate::supervisor::Member;
 use crate::zone::{Bounds, Zone};
 
+/// Variables that name the folder for temporary files: tmux has one of its own, for its socket.
+const TEMPORARY: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "TMUX_TMPDIR"];
+
 /// What all agents have in common for as long as the team is up, whatever its configuration.
 pub(super) struct Conditions {
     pub(super) environment: TeamEnvironment,
@@ -71,10 +74,10 @@ impl Conditions {
         let bounds = self.bounds(agent, &zone)?;
         let (command, own) = agent.launch(bounds.is_some());
         let mut environment = self.environment(agent, own, is_orchestrator);
+        let is_confined = bounds.is_some();
         if let Some(bounds) = &bounds {
             let private = bounds.reach().private.to_string_lossy();
-            environment
-                .extend(["TMPDIR", "TMP", "TEMP"].map(|key| (key.into(), private.clone().into())));
+            environment.extend(TEMPORARY.map(|key| (key.into(), private.clone().into())));
         }
         let settings = AgentSettings {
             id: agent.id.clone(),
@@ -106,6 +109,7 @@ impl Conditions {
                     Permissions::Orchestrator => PermissionPolicy::Orchestrator,
                 },
                 terminals: agent.zone.spec.terminals,
+                files: !is_confined || agent.profile.confined_client_fs != Some(false),
                 mcp_servers: agent.mcp_servers.clone(),
                 auth_method: agent.auth_method.clone(),
                 model: agent.session_model().filter(|_| agent.plugin.is_none()).map(str::to_owned),

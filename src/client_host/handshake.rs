@@ -35,7 +35,7 @@ impl HostHandle {
         let params = json!({
             "protocolVersion": PROTOCOL_VERSION,
             "clientCapabilities": {
-                "fs": { "readTextFile": true, "writeTextFile": true },
+                "fs": { "readTextFile": settings.files, "writeTextFile": settings.files },
                 "terminal": settings.terminals,
                 "elicitation": { "form": {} },
             },

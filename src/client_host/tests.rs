@@ -48,6 +48,7 @@ fn settings() -> HostSettings {
         cwd: PathBuf::from("/w"),
         permissions: PermissionPolicy::Allow,
         terminals: true,
+        files: true,
         mcp_servers: Vec::new(),
         auth_method: None,
         model: None,

@@ -115,6 +115,7 @@ fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
     let flags: &Keys<Option<bool>> = &[
         ("ends_on_eof", |profile| &mut profile.ends_on_eof),
         ("leaves_children", |profile| &mut profile.leaves_children),
+        ("confined_client_fs", |profile| &mut profile.confined_client_fs),
     ];
     let mut edits: Vec<Edit> = Vec::new();
     for &(key, field) in words {

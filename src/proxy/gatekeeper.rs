@@ -106,6 +106,8 @@ impl Gatekeeping {
         if held.ask.via == Via::Terminal && !rules.zone.terminals() {
             return Verdict::Refuse(held.ask, Refusal::NoTerminals);
         }
+        // An attached editor is not asked for what is outside the zone.
+        let running = running.filter(|_| !self.asks_editor(&held.ask.session));
         match permits(&rules, &held, running) {
             Err((denied, target)) => {
                 held.denied_by = match target {

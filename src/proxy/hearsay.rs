@@ -1,6 +1,8 @@
 //! What lines tell of accesses that the kernel does not let happen: a tool call names its file
 //! before it is stopped, and many never say that they were.
 
+use std::path::Path;
+
 use super::{Gatekeeping, Proxy};
 use crate::model::{Action, Activity, ActivityKind, Source, Touch};
 
@@ -11,8 +13,27 @@ impl Proxy {
     /// that the kernel had stopped by the doorkeeper.
     pub(super) fn sift(&self, told: &mut Vec<Activity>) {
         if let Some(gate) = &self.gate {
+            let zone = gate.rules.borrow().zone.clone();
+            told.iter_mut()
+                .for_each(|activity| take_root_for_workspace(zone.workspace(), activity));
             told.retain(|activity| !gate.is_prevented(&activity.kind));
         }
+    }
+}
+
+/// Some agents take the workspace for the root: `/ui/x` is its `ui/x`. An absolute path is taken so
+/// where nothing on this machine can be meant by it, since its first folder is not there.
+fn take_root_for_workspace(workspace: &Path, activity: &mut Activity) {
+    let (ActivityKind::Touched { path, .. } | ActivityKind::Performed { path, .. }) =
+        &mut activity.kind
+    else {
+        return;
+    };
+    let Some(inside) = path.strip_prefix('/') else { return };
+    let Some(first) = inside.split('/').next().filter(|first| !first.is_empty()) else { return };
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    if !is_there(&Path::new("/").join(first)) && is_there(&workspace.join(first)) {
+        *path = inside.into();
     }
 }
 

@@ -283,20 +283,6 @@ where
         kept_back
     }
 
-    /// What was asked for and done in the last moments is still reported, and judged.
-    async fn decide_the_last(&mut self) -> Result<(), ProxyError> {
-        self.let_go_soon(self.waiting.all());
-        let mut judged = Ok(());
-        while let Some(decision) = unconstrained(self.decisions.next()).await {
-            if let Ok(decided) = decision {
-                judged = judged.and(self.decided(decided));
-                // What is about several paths may be held anew for the next one.
-                self.let_go_soon(self.waiting.all());
-            }
-        }
-        judged
-    }
-
     fn decided(&mut self, decided: Decided) -> Result<(), ProxyError> {
         match decided {
             Decided::LetGo(numbers) => self.let_go(&numbers),

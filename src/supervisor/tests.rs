@@ -83,6 +83,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 cwd,
                 permissions: PermissionPolicy::Allow,
                 terminals: true,
+                files: true,
                 mcp_servers: Vec::new(),
                 auth_method: None,
                 model: None,

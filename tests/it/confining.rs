@@ -30,7 +30,7 @@ fn an_agent_has_a_temporary_folder_of_its_own_until_its_run_ends() {
     let team = stage.team("", vec![agent("ui")]);
     let mut port = team.steer_when_ready(&["ui"]);
     let script = "run cd $TMPDIR && echo x >a && mv a b && cat b && stat -c %a . && \
-                  [ $TMP = $TMPDIR ] && [ $TEMP = $TMPDIR ] && pwd";
+                  [ $TMP = $TMPDIR ] && [ $TEMP = $TMPDIR ] && [ $TMUX_TMPDIR = $TMPDIR ] && pwd";
     let said = port.prompt("ui", script);
     let lines: Vec<_> = said.lines().collect();
     assert_eq!(lines[..2], ["x", "700"], "{said}");

@@ -33,6 +33,7 @@ pub struct Profile {
     pub writable: Vec<String>,
     pub confined_args: Vec<String>,
     pub confined_env: BTreeMap<String, String>,
+    pub confined_client_fs: Option<bool>,
 }
 
 /// Whether an agent opens files by its client.

@@ -84,8 +84,14 @@ fn told(profile: &Profile) -> Vec<(&'static str, String)> {
         ("is told what to do by", list(&profile.rule_files)),
         ("reads outside", list(&profile.readable)),
         ("writes outside", list(&profile.writable)),
-        ("its own sandbox is turned off by", joined(&confined, ", ")),
+        ("is started confined with", joined(&confined, ", ")),
+        ("opens no files by its client where the kernel holds its zone", own_files(profile)),
     ]
+}
+
+fn own_files(profile: &Profile) -> String {
+    let is_kept_from = profile.confined_client_fs == Some(false);
+    if is_kept_from { "`fs` is not offered".to_owned() } else { String::new() }
 }
 
 fn known(fact: Option<bool>) -> &'static str {

@@ -1,12 +1,15 @@
 //! Requests that left the stream until they are decided, and those that are answered in the client's
 //! place.
 
+use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
 use tokio::io::AsyncWrite;
+use tokio::task::unconstrained;
 
 use super::{Decided, Relay};
 use crate::extract::{Ask, Refusal};
 use crate::model::{AgentId, Via};
+use crate::proxy::ProxyError;
 use crate::proxy::gatekeeper::{Held, orphaned};
 use crate::routing::{RoutingHandle, Settlement};
 
@@ -93,6 +96,20 @@ where
             Decided::LetGo(numbers)
         });
         self.decisions.push(Abortable::new(taken_in, registration));
+    }
+
+    /// What was asked for and done in the last moments is still reported, and judged.
+    pub(super) async fn decide_the_last(&mut self) -> Result<(), ProxyError> {
+        self.let_go_soon(self.waiting.all());
+        let mut judged = Ok(());
+        while let Some(decision) = unconstrained(self.decisions.next()).await {
+            if let Ok(decided) = decision {
+                judged = judged.and(self.decided(decided));
+                // What is about several paths may be held anew for the next one.
+                self.let_go_soon(self.waiting.all());
+            }
+        }
+        judged
     }
 
     /// Answers requests whose decision nobody awaits any more.

@@ -175,3 +175,17 @@ async fn a_permission_that_is_the_orchestrators_to_give_is_asked_of_it() {
     bench.agent_says("may 1 s out/a\n").await;
     assert_eq!(line(&mut bench.agent).await, "outside 1 out/a\n");
 }
+
+#[tokio::test]
+async fn who_takes_the_workspace_for_the_root_means_the_workspace() {
+    let mut bench = bench(&ZONED);
+    for folder in ["in", "out"] {
+        std::fs::create_dir(bench.folder.path().join(folder)).unwrap();
+    }
+    for path in ["/in/a", "/out/b", "/etc/hostname"] {
+        bench.agent_said(&format!("did s {path}\n")).await;
+    }
+    let observed = bench.routing.list(None).await;
+    let observed: Vec<_> = observed.iter().map(|it| &*it.path).collect();
+    assert_eq!(observed, ["out/b", "/etc/hostname"]);
+}

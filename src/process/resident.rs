@@ -28,10 +28,10 @@ fn unchanged(maps: &str, file: &Path) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = None;
     for line in maps.lines() {
-        if let Some(range) = mapping(line) {
-            at = range.filter(|_| {
-                line.split_once('/').is_some_and(|(_, path)| Path::new("/").join(path) == file)
-            });
+        if let Some((start, length, rest)) = mapping(line) {
+            let is_constant = rest.starts_with("r--p") || rest.starts_with("r-xp");
+            let path = rest.split_once('/').map(|(_, path)| Path::new("/").join(path));
+            at = (is_constant && path.as_deref() == Some(file)).then_some((start, length));
         } else if let Some(changed) = line.strip_prefix("Anonymous:")
             && changed.trim() == "0 kB"
         {
@@ -41,15 +41,14 @@ fn unchanged(maps: &str, file: &Path) -> Vec<(usize, usize)> {
     found
 }
 
-/// The first line of a mapping, `start-end rights offset device inode path`, in hexadecimal: its
-/// start and length, if it is private, for reading, and not for writing. None: it is another line.
-fn mapping(line: &str) -> Option<Option<(usize, usize)>> {
+/// The first line of a mapping, `start-end rights offset device inode path`, the first two in
+/// hexadecimal: its start, its length, and what stands behind. None: it is another line.
+fn mapping(line: &str) -> Option<(usize, usize, &str)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
     let [start, end] = [start, end].map(|at| usize::from_str_radix(at, 16));
     let (start, end) = (start.ok()?, end.ok()?);
-    let is_constant = rest.starts_with("r--p") || rest.starts_with("r-xp");
-    Some(is_constant.then_some((start, end.checked_sub(start)?)))
+    Some((start, end.checked_sub(start)?, rest))
 }
 
 #[cfg(test)]

@@ -229,7 +229,7 @@ fn a_zone_takes_out_what_is_outside_of_it_and_nothing_else() {
     }
     expect![[r#"
         acpx-opencode: session/request_permission, read core/auth.rs: rejected
-        acpx-opencode: session/request_permission, write /outside/secret.txt: rejected
+        acpx-opencode: session/request_permission, read /outside/secret.txt: rejected
         acpx-opencode: session/request_permission, write core/injected.py: rejected
         acpx-opencode: fs/write_text_file, write core/injected.py: refused
         claude-code-acp: session/request_permission, read core/auth.rs: rejected
@@ -253,11 +253,11 @@ fn a_zone_takes_out_what_is_outside_of_it_and_nothing_else() {
         kimi130: fs/write_text_file, write core/injected.py: refused
         kimi130: fs/read_text_file, read core/db.py: refused
         opencode-errfs: session/request_permission, read core/auth.rs: rejected
-        opencode-errfs: session/request_permission, write /outside/secret.txt: rejected
+        opencode-errfs: session/request_permission, read /outside/secret.txt: rejected
         opencode-errfs: session/request_permission, write core/injected.py: rejected
         opencode-errfs: fs/write_text_file, write core/injected.py: refused
         opencode: session/request_permission, read core/auth.rs: rejected
-        opencode: session/request_permission, write /outside/secret.txt: rejected
+        opencode: session/request_permission, read /outside/secret.txt: rejected
         opencode: session/request_permission, write core/injected.py: rejected
         opencode: fs/write_text_file, write core/injected.py: refused
         vibe: session/request_permission, read /outside/secret.txt: rejected

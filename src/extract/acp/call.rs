@@ -90,7 +90,10 @@ impl Call {
         });
         self.asked |= fields.origin == Origin::Permission;
         self.unreadable |= fields.unreadable;
-        self.kind = fields.kind.or(self.kind);
+        // Some ask to leave the workspace by a permission of the kind `other`, whatever the call does
+        // there: what was said of the call itself is more.
+        let says_less = fields.origin == Origin::Permission && fields.kind == Some(ToolKind::Other);
+        self.kind = if says_less { self.kind.or(fields.kind) } else { fields.kind.or(self.kind) };
         self.status = fields.status.or(self.status);
         self.has_news = fields.title.is_some() && fields.title.as_deref() != self.title.as_deref();
         if let Some(title) = &fields.title {

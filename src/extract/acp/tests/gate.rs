@@ -277,6 +277,24 @@ fn a_permission_that_names_only_the_call_means_what_was_told_of_it() {
 }
 
 #[test]
+fn a_permission_to_leave_the_workspace_is_for_what_the_call_does() {
+    let permission = permission(
+        r#""kind":"other","title":"/outside","locations":[{"path":"/outside/a"},{"path":"/outside"}],"rawInput":{"filepath":"/outside/a","parentDir":"/outside"}"#,
+    );
+    for (kind, asked) in [
+        ("read", "1: read /outside/a, read /outside"),
+        ("edit", "1: write /outside/a, write /outside"),
+    ] {
+        let mut acp = acp();
+        let call = format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"s","update":{{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"in_progress","kind":"{kind}","locations":[{{"path":"/outside/a"}}]}}}}}}"#
+        );
+        observe(&mut acp, &[&call]);
+        assert_eq!(shown(&acp.gate(permission.as_bytes())), asked);
+    }
+}
+
+#[test]
 fn relative_paths_are_taken_against_the_sessions_folder() {
     let mut acp = acp();
     observe(

@@ -85,9 +85,7 @@ async fn run(
     let mut stop = StopSignals::listen()?;
     let config = layered.config.clone();
     let mut listen = config.team.listen;
-    if let Some(port) = options.port {
-        listen.set_port(port);
-    }
+    listen.set_port(options.port.unwrap_or(listen.port()));
     let listener = serve::bind(listen, &eisen_dir).await?;
     let address = listener.local_addr()?;
     let tokens = Tokens::generate(config.orchestrator.agent.clone())?;
@@ -112,7 +110,7 @@ async fn run(
     let bus = Bus::encoding(backlog(config.port), serve::encode);
     let events = bus.subscribe();
     let (answered, answers) = mpsc::channel(console::WAITING_ANSWERS);
-    let file = options.console.clone().map(console::ConsoleFile::new);
+    let file = options.console.map(console::ConsoleFile::new);
     let inputs = console::Inputs { port: address, answers, config: config.clone(), file };
     let console = tokio::task::spawn_blocking(move || console::show(events, inputs));
 

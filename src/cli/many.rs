@@ -46,9 +46,8 @@ impl Many {
             let mut params = params.clone();
             params["id"] = access["id"].clone();
             match team.call("resolve_blocked", &params).await {
-                Ok(_) => {}
-                // It was decided along with one that is alike, or by another.
-                Err(ClientError::Refused { code: SETTLED, .. }) => {}
+                // A settled one was decided along with one that is alike, or by another.
+                Ok(_) | Err(ClientError::Refused { code: SETTLED, .. }) => {}
                 Err(ClientError::Refused { message, .. }) => {
                     refused = true;
                     note(format!("error: {}", plain(&message)));

@@ -150,14 +150,14 @@ impl Watched {
         }
         let mut ticks = interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let live = is_terminal() && !self.json;
+        let is_shown_live = is_terminal() && !self.json;
         loop {
             tokio::select! {
                 line = team.next_line() => match line {
                     Ok((kind, line)) => self.line(&kind, &line)?,
                     Err(error) => return Ok(error),
                 },
-                _ = ticks.tick(), if live => {
+                _ = ticks.tick(), if is_shown_live => {
                     for (who, line) in self.fold.overdue(Instant::now()) {
                         self.page.print(&who, &line)?;
                     }
@@ -196,12 +196,12 @@ impl Watched {
             "session_update" => {
                 let session = line["session_id"].as_str().unwrap_or_default();
                 let lines = self.fold.update(&agent, session, &line["update"], Instant::now());
-                self.print_all(lines)
+                self.print_all(&lines)
             }
             "turn" => {
                 let session = line["session_id"].as_str().unwrap_or_default();
                 let lines = self.fold.turn(&agent, session, &line);
-                self.print_all(lines)
+                self.print_all(&lines)
             }
             "agent" => self.agent(&agent, &line),
             _ => self.blocked(&agent, &line),
@@ -230,15 +230,15 @@ impl Watched {
             text = format!("{text}: {} resolve {} allow|deny", self.program, access.id);
         }
         let lines = self.fold.between(agent, &session, Line { kind: Kind::State(status), text });
-        self.print_all(lines)
+        self.print_all(&lines)
     }
 
     fn flush(&mut self) -> Result<(), Failure> {
         let lines = self.fold.flush();
-        self.print_all(lines)
+        self.print_all(&lines)
     }
 
-    fn print_all(&mut self, lines: Vec<(String, Line)>) -> Result<(), Failure> {
+    fn print_all(&mut self, lines: &[(String, Line)]) -> Result<(), Failure> {
         lines.iter().try_for_each(|(who, line)| self.page.print(who, line))
     }
 }

@@ -14,8 +14,9 @@ impl Proxy {
     pub(super) fn sift(&self, told: &mut Vec<Activity>) {
         if let Some(gate) = &self.gate {
             let zone = gate.rules.borrow().zone.clone();
-            told.iter_mut()
-                .for_each(|activity| take_root_for_workspace(zone.workspace(), activity));
+            for activity in told.iter_mut() {
+                take_root_for_workspace(zone.workspace(), activity);
+            }
             told.retain(|activity| !gate.is_prevented(&activity.kind));
         }
     }

@@ -99,6 +99,28 @@ where
     AW: AsyncWrite + Unpin + Send,
     CW: AsyncWrite + Unpin + Send,
 {
+    fn on_message(&mut self, message: RelayMsg) {
+        match message {
+            RelayMsg::Settle(settled) => {
+                let _ = settled.send(());
+            }
+            RelayMsg::Reason { session, reply } => {
+                let _ = reply.send(self.turns.reason(&session));
+            }
+            RelayMsg::CloseAgent => {
+                if let Some(running) = &self.proxy.running {
+                    running.stop();
+                }
+                self.let_go(&self.waiting.all());
+                self.to_agent.close();
+            }
+            RelayMsg::CatchUp => {
+                self.proxy.extractor.catch_up(&mut self.told);
+                self.heed();
+            }
+        }
+    }
+
     async fn run<AR, CR>(
         mut self,
         mut from_agent: AR,
@@ -159,25 +181,7 @@ where
                         break Err(error);
                     }
                 }
-                Some(message) = messages.recv() => match message {
-                    RelayMsg::Settle(settled) => {
-                        let _ = settled.send(());
-                    }
-                    RelayMsg::Reason { session, reply } => {
-                        let _ = reply.send(self.turns.reason(&session));
-                    }
-                    RelayMsg::CloseAgent => {
-                        if let Some(running) = &self.proxy.running {
-                            running.stop();
-                        }
-                        self.let_go(&self.waiting.all());
-                        self.to_agent.close();
-                    }
-                    RelayMsg::CatchUp => {
-                        self.proxy.extractor.catch_up(&mut self.told);
-                        self.heed();
-                    }
-                },
+                Some(message) = messages.recv() => self.on_message(message),
                 reason = &mut ended, if gone.is_none() => {
                     gone = Some(reason.unwrap_or_else(|_| "the agent ended".to_owned()));
                     drained.as_mut().reset(Instant::now() + DRAIN);

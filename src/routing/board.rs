@@ -118,12 +118,12 @@ impl Board {
 
     /// Returns the undecided entries of the same agent, path and action, oldest first.
     pub(super) fn alike(&self, access: &BlockedAccess) -> impl Iterator<Item = &Entry> {
-        self.of_subject(subject(access)).filter(|entry| !entry.decided)
+        self.of_subject(&subject(access)).filter(|entry| !entry.decided)
     }
 
     /// Whether the agent was ever allowed this path and action, or got its content.
     pub(super) fn was_allowed(&self, request: &Request) -> bool {
-        self.of_subject(asked(request)).any(|entry| {
+        self.of_subject(&asked(request)).any(|entry| {
             matches!(entry.access.status, BlockedStatus::Allowed | BlockedStatus::Answered)
         })
     }
@@ -131,7 +131,7 @@ impl Board {
     /// Notes that a tool call completed that was denied this path and action; returns the denial.
     pub(super) fn completed(&mut self, request: &Request) -> Option<&BlockedAccess> {
         let denied = self
-            .of_subject(asked(request))
+            .of_subject(&asked(request))
             .rfind(|entry| entry.access.status == BlockedStatus::Denied)?;
         let number = number(&denied.access.id)?;
         let denied = &mut self.entries.get_mut(&number)?.access;
@@ -147,8 +147,8 @@ impl Board {
             .collect()
     }
 
-    fn of_subject(&self, subject: Subject) -> impl DoubleEndedIterator<Item = &Entry> + use<'_> {
-        let numbers = self.alike.get(&subject).into_iter().flatten();
+    fn of_subject(&self, subject: &Subject) -> impl DoubleEndedIterator<Item = &Entry> + use<'_> {
+        let numbers = self.alike.get(subject).into_iter().flatten();
         numbers.filter_map(|number| self.entries.get(number))
     }
 

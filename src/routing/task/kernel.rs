@@ -22,7 +22,10 @@ const MOST_TRIES: usize = 2048;
 
 /// What the kernel stopped in the turns that run.
 #[derive(Default, Debug)]
-pub(super) struct Stopped(HashMap<AgentId, HashMap<SessionId, HashMap<(Arc<str>, Action), Try>>>);
+pub(super) struct Stopped(HashMap<AgentId, HashMap<SessionId, Tries>>);
+
+/// The tries of one session, by path and action.
+type Tries = HashMap<(Arc<str>, Action), Try>;
 
 /// Why an access is counted and not listed.
 #[derive(Clone, Copy, Debug)]

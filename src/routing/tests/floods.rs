@@ -40,9 +40,9 @@ async fn a_board_that_is_full_forgets_the_oldest_that_is_settled() {
         bench.routing.request(read("a", "s", &format!("{}", number % 7000))).await;
         tokio::time::advance(Duration::from_millis(100)).await;
     }
-    let list = bench.routing.list(None).await;
-    assert!(list.len() <= 10_001, "{}", list.len());
-    let last = list.last().unwrap();
+    let listed = bench.routing.list(None).await;
+    assert!(listed.len() <= 10_001, "{}", listed.len());
+    let last = listed.last().unwrap();
     // What is forgotten is not decided with the others.
     bench.routing.resolve(last.id.clone(), ALLOW, Decider::Person).await.unwrap();
     let gone = bench.routing.resolve(id("b2"), ALLOW, Decider::Person).await.unwrap_err();

@@ -77,7 +77,12 @@ fn a_team_that_fails_to_come_up_says_so_with_its_exit_code() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let failed = stage.run(&["up", "-d", "--port", &port]);
-    assert_ended(&failed, 1, "", &format!("error: port {port} is taken by another program\n"));
+    assert_ended(
+        &failed,
+        1,
+        "",
+        &format!("error: port {port} is taken by another program; --port 0 takes a free one\n"),
+    );
     stage.file("eisen.toml", "[team]\nnam = 3\n");
     let wrong = stage.run(&["up", "-d"]);
     assert_eq!((wrong.code, wrong.stdout.as_str()), (2, ""), "{wrong:?}");

@@ -13,6 +13,7 @@ pub(in crate::app) struct Next {
     /// Whom an example may prompt, the best first, and whether that agent was ready.
     examples: Vec<(AgentId, bool)>,
     detached: bool,
+    said: bool,
 }
 
 impl Next {
@@ -22,7 +23,7 @@ impl Next {
         let mut examples: Vec<_> = agents().map(|agent| (agent.id.clone(), false)).collect();
         // Who decides is rarely whom one wants to prompt.
         examples.sort_by_key(|(id, _)| config.orchestrator.agent.as_ref() == Some(id));
-        Self { waiting, examples, detached }
+        Self { waiting, examples, detached, said: false }
     }
 
     /// Takes in a state; returns whom the hint is to name if it is due.
@@ -35,12 +36,16 @@ impl Next {
             AgentState::Error | AgentState::Stopped => true,
             _ => false,
         };
-        if settled { self.settle(agent) } else { None }
+        if settled {
+            self.waiting.remove(agent);
+        }
+        self.due()
     }
 
-    /// Takes in the end of a turn.
+    /// Takes in the end of a turn, which may come before the word that its agent is ready.
     pub(super) fn turn(&mut self, agent: &AgentId) -> Option<AgentId> {
-        self.settle(agent)
+        self.waiting.remove(agent);
+        self.due()
     }
 
     pub(super) fn text(&self, program: &str, agent: &AgentId) -> String {
@@ -50,10 +55,14 @@ impl Next {
         )
     }
 
-    fn settle(&mut self, agent: &AgentId) -> Option<AgentId> {
-        self.waiting.remove(agent)?;
+    /// Whom the hint names, once: when nobody is waited for, and one is ready.
+    fn due(&mut self) -> Option<AgentId> {
         // Without one that is ready there is nobody to prompt.
-        let ready = self.examples.iter().find(|(_, ready)| *ready);
-        ready.filter(|_| self.waiting.is_empty()).map(|(id, _)| id.clone())
+        let ready = self.examples.iter().position(|(_, ready)| *ready)?;
+        if self.said || !self.waiting.is_empty() {
+            return None;
+        }
+        self.said = true;
+        Some(self.examples[ready].0.clone())
     }
 }

@@ -46,6 +46,14 @@ fn what_to_type_next_is_said_once_all_did_what_they_were_configured_to() {
         text,
         "next: eisen-core watch, or ps, blocked, prompt ui \"…\"; Ctrl-C stops the team"
     );
+    // The end of a turn may be heard of before its agent is ready.
+    let mut next = Next::new(&config, false);
+    for agent in ["lead", "ui"] {
+        assert_eq!(next.turn(&id(agent)), None);
+    }
+    assert_eq!(next.agent(&id("api"), AgentState::Error), None);
+    assert_eq!(next.agent(&id("ui"), AgentState::Ready), Some(id("ui")));
+    assert_eq!(next.agent(&id("lead"), AgentState::Ready), None);
     // One that fails is not waited for, nor is it who one prompts.
     let mut next = Next::new(&config, true);
     assert_eq!(next.agent(&id("ui"), AgentState::Error), None);

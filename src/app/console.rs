@@ -13,7 +13,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use self::next::Next;
 use self::sweeps::Sweeps;
@@ -31,6 +31,9 @@ pub(super) use file::ConsoleFile;
 /// How long a line that ends a turn waits for the last line of the turn's message, which comes
 /// another way.
 const ANSWER_WAIT: Duration = Duration::from_millis(50);
+
+/// How long after a turn its last counts of what was denied in passing may take.
+const HINT_WAIT: Duration = Duration::from_millis(300);
 
 /// Sessions whose answer is remembered until their turn ends; past that all are forgotten.
 const MOST_SESSIONS: usize = 1000;
@@ -61,6 +64,8 @@ pub(super) fn show(mut events: Subscriber, inputs: Inputs) {
         answered: HashSet::new(),
         explained: false,
         sweeps: Sweeps::new(config),
+        hints: Vec::new(),
+        hints_at: Instant::now(),
         next,
         file,
         program: own_command(),
@@ -73,17 +78,22 @@ pub(super) fn show(mut events: Subscriber, inputs: Inputs) {
         let received = runtime.block_on(async {
             tokio::select! {
                 biased;
-                Some(answer) = console.answers.recv() => Ok(answer),
+                Some(answer) = console.answers.recv() => Ok(Some(answer)),
+                () = sleep_until(console.hints_at), if !console.hints.is_empty() => Ok(None),
                 received = events.recv() => Err(received),
             }
         });
         let shown = match received {
-            Ok(answer) => console.answer(&answer),
+            Ok(Some(answer)) => console.answer(&answer),
+            Ok(None) => console.show_hints(),
             Err(Some(Received::Event(_, event))) => console.event(&runtime, &event),
             Err(Some(Received::Missed(missed))) => {
                 console.line("", Style::new(), &format!("… {missed} events not shown"))
             }
-            Err(None) => return,
+            Err(None) => {
+                let _ = console.show_hints();
+                return;
+            }
         };
         if shown.is_err() {
             return;
@@ -101,6 +111,10 @@ struct Console {
     /// The team's next sum counts nothing but what an agent's line showed.
     explained: bool,
     sweeps: Sweeps,
+    /// Sessions whose turn has ended, with something denied in passing.
+    hints: Vec<SessionKey>,
+    /// When those are shown.
+    hints_at: Instant,
     next: Next,
     file: Option<ConsoleFile>,
     /// How a user calls this program.
@@ -239,11 +253,21 @@ impl Console {
         let reason = turn.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         let text = format!("turn {} ended: {}{reason}", turn.turn, turn.stop_reason);
         self.line(&turn.key.agent, Style::new().bold(), &text)?;
-        if let Some(text) = self.sweeps.hint(&turn.key, &self.program) {
-            self.line(&turn.key.agent, AnsiColor::Yellow.on_default(), &text)?;
+        if self.sweeps.has(&turn.key) && !self.hints.contains(&turn.key) {
+            self.hints.push(turn.key.clone());
+            self.hints_at = Instant::now() + HINT_WAIT;
         }
         let said = self.next.turn(&turn.key.agent);
         self.say_next(said)
+    }
+
+    fn show_hints(&mut self) -> std::io::Result<()> {
+        for key in std::mem::take(&mut self.hints) {
+            if let Some(text) = self.sweeps.hint(&key, &self.program) {
+                self.line(&key.agent, AnsiColor::Yellow.on_default(), &text)?;
+            }
+        }
+        Ok(())
     }
 
     fn usage(&mut self, report: &UsageReport) -> std::io::Result<()> {

@@ -1,8 +1,11 @@
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd as _;
+use std::time::Duration;
 
 use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::app::Failure;
 use crate::model::{deceives, one_line};
@@ -35,6 +38,21 @@ pub(super) fn failure(error: io::Error) -> Failure {
         ErrorKind::BrokenPipe => Closed.into(),
         _ => anyhow::Error::new(error).context("cannot write to standard output"),
     })
+}
+
+/// Waits until nobody reads standard output any more; of a quiet team, no write would say so.
+pub(super) async fn closed() {
+    const LOOK_EVERY: Duration = Duration::from_millis(250);
+    loop {
+        let stdout = io::stdout();
+        let mut polled = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+        let is_polled = poll(&mut polled, PollTimeout::ZERO).is_ok();
+        let gone = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+        if is_polled && polled[0].revents().is_some_and(|events| events.intersects(gone)) {
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// Whether a person looks at standard output.

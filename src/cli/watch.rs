@@ -17,7 +17,7 @@ use self::fold::{Fold, Kind, Line};
 use self::page::Page;
 use super::Global;
 use super::blocked::{Blocked, Seen};
-use super::output::{is_terminal, note, plain, write};
+use super::output::{self, is_terminal, note, plain, write};
 use super::team::{Which, failed};
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Connection, Target};
@@ -64,7 +64,10 @@ impl Watch {
             signal(SignalKind::interrupt()).map_err(|error| Failure::Run(error.into()))?;
         // Not among what is waited for below: a terminal that is paused holds that up.
         tokio::spawn(async move {
-            interrupts.recv().await;
+            tokio::select! {
+                _ = interrupts.recv() => {}
+                () = output::closed() => {}
+            }
             std::process::exit(0);
         });
         let mut team = Connection::open(&target).await.map_err(failed)?;

@@ -32,6 +32,10 @@ impl Sweeps {
         self.latest.insert(access.key.clone(), access.clone());
     }
 
+    pub(super) fn has(&self, key: &SessionKey) -> bool {
+        self.latest.contains_key(key)
+    }
+
     /// Ends a session's turn; returns what to say of its sweep.
     pub(super) fn hint(&mut self, key: &SessionKey, program: &str) -> Option<String> {
         let access = self.latest.remove(key)?;
@@ -44,7 +48,9 @@ impl Sweeps {
         let path_itself = Path::new(&**path);
         // What several accesses have in common is a folder, and its pattern that of what it holds.
         let below = || mend(&path_itself.join("x")).filter(|mend| mend.value.ends_with("/**"));
-        let mend = mend(path_itself).or_else(below);
+        // All of the workspace, or of the disk, is no pattern to recommend.
+        let is_all = matches!(&**path, "." | "/");
+        let mend = if is_all { None } else { mend(path_itself).or_else(below) };
         let mend = mend.map(|mend| format!("{mend}; ")).unwrap_or_default();
         Some(format!(
             "{were} denied in passing ({}: {action} {path}); if a command failed by that: \

@@ -93,4 +93,6 @@ fn what_was_denied_in_passing_is_hinted_at_once_with_its_pattern() {
          add \"node_modules/**\" to `readable` of [zones]; eisen-core why ui node_modules"
     );
     assert_eq!(sweeps.hint(&key, "eisen-core"), None);
+    sweeps.add(&sweep(".", Some(9)));
+    assert!(sweeps.hint(&key, "eisen-core").unwrap().ends_with("by that: eisen-core why ui ."));
 }

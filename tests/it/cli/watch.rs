@@ -1,6 +1,6 @@
 //! `watch`: what agents say and do, as it comes.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Running, assert_ended};
 use crate::harness::{Stage, agent};
@@ -78,11 +78,6 @@ fn it_ends_well_by_ctrl_c_and_badly_where_there_is_nothing_to_watch() {
     // Who has seen enough is no failure.
     let (watch, lines) = Running::start(&stage, &["watch"]);
     drop(lines);
-    let mut port = team.steer();
-    let prompt = port.begin("ui", "hello");
-    port.said(prompt);
     assert_eq!(watch.end(), (Some(0), String::new()));
-    let list = port.call("list_agents", &json!({}));
-    assert_eq!(list.unwrap()[0]["state"], "ready");
     team.stop();
 }

@@ -9,6 +9,7 @@ mod help;
 mod init;
 mod logs;
 mod many;
+mod notify;
 mod output;
 mod packaging;
 mod plugin;
@@ -100,6 +101,7 @@ enum Command {
     /// Stop agents, and start them again
     Restart(agents::Order),
     Reload(reload::Reload),
+    Notify(notify::NotifyArgs),
     /// Print the JSON Schema of all that goes over the port
     ///
     /// docs/wire.md is the same for people.
@@ -223,6 +225,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Stop(order) => block_on(order.run(&global, "stop_agent")),
         Command::Restart(order) => block_on(order.run(&global, "restart_agent")),
         Command::Reload(reload) => block_on(reload.run(&global)).map(|()| 0),
+        Command::Notify(notify) => block_on(notify.run(&global)).map(|()| 0),
         Command::Schema => output::print(format_args!("{:#}", serve::schema())).map(|()| 0),
         Command::Snapshot(snapshot) => snapshot.run(global.cwd).map(|()| 0),
         Command::Plugin(plugin) => plugin.run(global.cwd),

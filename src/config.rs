@@ -16,6 +16,7 @@ mod expand;
 mod launch;
 mod mcp;
 mod near;
+mod notify;
 mod overlay;
 mod places;
 mod plugins;
@@ -43,6 +44,7 @@ pub use self::confined::Confined;
 pub use self::diff::{Change, Kind, Plan, Takes};
 use self::errors::Fault;
 pub use self::errors::{ConfigError, ConfigErrors};
+pub use self::notify::{Notify, NotifyBy, NotifyOn};
 use self::overlay::Layer;
 pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
 pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
@@ -68,6 +70,7 @@ pub struct Config {
     pub agents: Vec<Agent>,
     pub plugins: Vec<Plugin>,
     pub graph: bool,
+    pub notify: Vec<Notify>,
 }
 
 #[derive(Clone, Debug)]
@@ -337,6 +340,7 @@ impl Config {
         let tracker = root.section("tracker", "tracker", team::tracker);
         let port = root.section("port", "port", team::port);
         let graph = root.section("graph", "graph", |graph| graph.flag("enabled", true));
+        let notify = notify::notify(root);
         let profiles = root.section("profiles", "profiles", |profiles| {
             profiles::profiles(profiles, &team.workspace)
         });
@@ -357,7 +361,7 @@ impl Config {
         agents.extend(root.reader.read(others.added, read));
         let (agents, orchestrator) = references::link(root.reader, agents, &orchestrator);
         let zones = zones.written;
-        Self { team, orchestrator, tracker, port, zones, agents, plugins, graph }
+        Self { team, orchestrator, tracker, port, zones, agents, plugins, graph, notify }
     }
 }
 

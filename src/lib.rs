@@ -49,6 +49,8 @@ pub mod agent;
 
 pub mod supervisor;
 
+pub mod alert;
+
 pub mod scripted;
 
 pub mod app;

@@ -18,7 +18,7 @@ mod time;
 
 pub use access::{Action, BlockedAccess, BlockedStatus, Via};
 pub use activity::{Activity, ActivityKind, Model, Source, Touch};
-pub use agent::{AgentState, AgentStatus};
+pub use agent::{AgentState, AgentStatus, STALLED};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
 pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use crate::model::STALLED;
 use crate::proxy::Vitals;
 
 /// After which silence an agent counts as stalled unless it is said.
@@ -136,7 +137,7 @@ impl Pace {
 
 fn stalled(after: Duration) -> String {
     let after = after.as_secs();
-    format!("stalled: a turn runs, and for {after} s it said nothing and used next to no CPU")
+    format!("{STALLED} a turn runs, and for {after} s it said nothing and used next to no CPU")
 }
 
 fn cut(reason: &str) -> String {

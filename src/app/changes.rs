@@ -2,11 +2,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::kernel::warn_of_tier;
 use super::limiting;
 use super::members::Conditions;
+use super::notifying;
+use crate::alert::Channel;
 use crate::config::{
     Agent, AgentTable, Change, Config, Kind, LayerError, Layered, Overlay, Plan, Source, Takes,
 };
@@ -31,6 +33,8 @@ type Reply<T> = oneshot::Sender<Result<T, Refused>>;
 pub(super) struct Changes {
     pub(super) supervisor: Supervisor,
     pub(super) routing: RoutingHandle,
+    /// How the team notifies people.
+    notices: watch::Sender<Vec<Channel>>,
     pub(super) conditions: Arc<Conditions>,
     pub(super) file: PathBuf,
     /// What the team works by.
@@ -48,14 +52,16 @@ impl Changes {
     pub(super) fn new(
         supervisor: Supervisor,
         routing: RoutingHandle,
-        conditions: Arc<Conditions>,
+        notices: watch::Sender<Vec<Channel>>,
+        conditions: Conditions,
         file: PathBuf,
         layered: Layered,
     ) -> Self {
         Self {
             supervisor,
             routing,
-            conditions,
+            notices,
+            conditions: Arc::new(conditions),
             file,
             editions: BTreeMap::from([(0, layered.config.clone())]),
             current: layered.config,
@@ -186,6 +192,12 @@ impl Changes {
         (self.source, self.overlay) = (layered.source, layered.overlay);
         self.in_file = ids(&layered.alone);
 
+        let channels = notifying::channels(&self.current);
+        self.notices.send_if_modified(|now| {
+            let is_new = *now != channels;
+            *now = channels;
+            is_new
+        });
         self.routing.change(rules).await;
         self.supervisor.set_capacity(limiting::capacity(&self.current));
         let left = self.supervisor.assemble(members).await;

@@ -15,7 +15,7 @@ use super::members::Conditions;
 use super::team::Supervised;
 use super::{
     Failure, StopSignals, announce_port, backlog, console, drained, graph, hints, leftovers,
-    limiting, limits, recorder, scratch, tracker_settings, trial,
+    limiting, limits, notifying, recorder, scratch, tracker_settings, trial,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
@@ -119,11 +119,8 @@ async fn run(
         TrackerHandle::spawn(tracker_settings(config.tracker), view, bus.clone(), cancel.clone());
     rooms.spawn(tracking);
 
-    let graph = if config.graph {
-        graph::keep(workspace.clone(), bus.clone(), &tracker, cancel.clone(), &mut rooms)
-    } else {
-        None
-    };
+    let keep = || graph::keep(workspace.clone(), bus.clone(), &tracker, cancel.clone(), &mut rooms);
+    let graph = config.graph.then(keep).flatten();
 
     let (registry, keeping) = RegistryHandle::spawn(&eisen_dir, cancel.clone());
     rooms.spawn(keeping);
@@ -155,6 +152,8 @@ async fn run(
     };
     rooms.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
+    let notices = cancel.child_token();
+    let channels = notifying::start(&config, &surroundings, supervisor.roster(), &notices);
     let (changes, asked) = mpsc::channel(WAITING);
     let server = Server::new(
         listener,
@@ -174,11 +173,12 @@ async fn run(
     warn_of_tier(&conditions.kernel, config.agents.iter());
 
     let mut changes =
-        Changes::new(supervisor, routing, Arc::new(conditions), options.config, layered);
+        Changes::new(supervisor, routing, channels, conditions, options.config, layered);
     // Before clients are heard: to none of them is an agent that is about to start `stopped`.
     changes.supervisor.assemble(members).await;
     rooms.spawn(server.run(cancel.clone()));
     until_stopped(changes, asked, &mut stop).await;
+    notices.cancel();
     drained(&surroundings.launcher).await;
     cancel.cancel();
     drop(surroundings);

@@ -10,7 +10,7 @@ use super::Cli;
 
 /// Every command, by what one is about to do.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Run", &["init", "check", "why", "up", "down", "observe"]),
+    ("Run", &["init", "check", "why", "notify", "up", "down", "observe"]),
     ("See what a running team does", &["watch", "ps", "logs", "blocked"]),
     ("Steer it", &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart", "reload"]),
     ("Beside", &["snapshot", "plugin", "scripted-agent", "schema", "completions", "man", "help"]),

@@ -20,7 +20,7 @@ pub(super) use self::manners::install;
 pub use self::remembered::remembered;
 use self::survey::Survey;
 use super::launch::find_program;
-use super::{Agent, Config, Enforce, Layered};
+use super::{Agent, Config, Enforce, Layered, Notify, NotifyBy};
 
 /// What the running kernel can hold a zone with.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -86,6 +86,7 @@ pub fn check(
     if config.agents.is_empty() {
         warnings.push("there is no agent: add `[[agents]]`".to_owned());
     }
+    warnings.extend(config.notify.iter().filter_map(notifier));
     for agent in &config.agents {
         warnings.extend(program(agent));
         warnings.extend(relations(config, agent));
@@ -96,12 +97,24 @@ pub fn check(
     }
     let holding: Vec<_> = config.agents.iter().map(|agent| Holding::of(agent, kernel)).collect();
     warnings.extend(survey.warnings(config));
-    Report {
-        text: report::render(config, limits_held, &survey, &holding, &warnings),
-        warnings,
-        agents: config.agents.len(),
-        files: survey.files,
+    let mut text = report::render(config, limits_held, &survey, &holding, &warnings);
+    let notices: Vec<String> = config.notify.iter().map(Notify::describe).collect();
+    report::add_list(&mut text, "notices to people", &notices);
+    Report { text, warnings, agents: config.agents.len(), files: survey.files }
+}
+
+fn notifier(notify: &Notify) -> Option<String> {
+    let program = notify.program()?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    if find_program(program, &path).is_some() {
+        return None;
     }
+    Some(match notify.by {
+        NotifyBy::Desktop => "notify: there is no program `notify-send` on PATH, so that nothing \
+                              shows on the desktop; install libnotify (Debian: libnotify-bin)"
+            .to_owned(),
+        _ => format!("notify: there is no program `{program}`"),
+    })
 }
 
 fn program(agent: &Agent) -> Option<String> {

@@ -133,6 +133,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         agents,
         plugins: new.plugins.clone(),
         graph: current.graph,
+        notify: new.notify.clone(),
     }
 }
 
@@ -200,6 +201,7 @@ const TEAM: &Keys<Config> = &[
     ("zones.readable", Takes::AtOnce, |a, b| a.zones.readable != b.zones.readable),
     ("zones.base", Takes::AtOnce, |a, b| a.zones.base != b.zones.base),
     ("zones.git", Takes::AtOnce, |a, b| a.zones.git != b.zones.git),
+    ("notify", Takes::AtOnce, |a, b| a.notify != b.notify),
     ("graph.enabled", Takes::AtTeamStart, |a, b| a.graph != b.graph),
 ];
 

@@ -311,7 +311,7 @@ impl<'a> Table<'a> {
 fn place(table: &str) -> String {
     match table {
         "" => "at the top level".to_owned(),
-        "agents" => "in `[[agents]]`".to_owned(),
+        "agents" | "notify" => format!("in `[[{table}]]`"),
         _ => format!("in `[{table}]`"),
     }
 }

@@ -41,6 +41,9 @@ impl AgentState {
     }
 }
 
+/// How the reason of an agent begins that is ready, and does not get on.
+pub const STALLED: &str = "stalled:";
+
 #[derive(Clone, PartialEq, Debug)]
 pub struct AgentStatus {
     pub agent: AgentId,
@@ -51,4 +54,12 @@ pub struct AgentStatus {
     /// Restarts since the team came up.
     pub restarts: u32,
     pub timestamp_ms: TimestampMs,
+}
+
+impl AgentStatus {
+    /// Whether it runs, and does not get on.
+    pub fn is_stalled(&self) -> bool {
+        self.state == AgentState::Ready
+            && self.reason.as_ref().is_some_and(|reason| reason.starts_with(STALLED))
+    }
 }

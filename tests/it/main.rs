@@ -20,6 +20,7 @@ mod hold;
 mod init;
 mod lifecycle;
 mod limits;
+mod notify;
 mod observe;
 mod orchestrator;
 mod permissions;

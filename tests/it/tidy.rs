@@ -42,6 +42,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("supervisor", &["model", "agent"]),
+    ("alert", &["model", "bus", "process"]),
     ("serve", &["model", "session", "bus", "routing", "tracker", "watch", "client_host"]),
     (
         "app",
@@ -63,6 +64,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "client_host",
             "agent",
             "supervisor",
+            "alert",
             "serve",
         ],
     ),

@@ -15,7 +15,7 @@ fn full_path() -> &'static Path {
 
 /// Every key that the reader asks for, with its table.
 pub(super) fn known() -> BTreeSet<String> {
-    let text = "agents = [{}]\nplugins = [{}]\nprofiles.x = {}";
+    let text = "agents = [{}]\nplugins = [{}]\nnotify = [{}]\nprofiles.x = {}";
     let (_, known) = Config::compile(full_path(), text.to_owned(), &surroundings());
     let tables: Vec<&str> = known.keys().copied().collect();
     known
@@ -52,7 +52,7 @@ fn full_toml_has_every_key() {
 
 #[test]
 fn full_toml_is_valid_also_with_every_key_set() {
-    let alternatives = ["#profile =", "#prompt_file ="];
+    let alternatives = ["#profile =", "#prompt_file =", "#url ="];
     let all = |line: &str| match line.strip_prefix('#') {
         Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => {
             let other = alternatives.iter().any(|other| line.starts_with(other));

@@ -1,0 +1,120 @@
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::follow::Follow;
+use super::*;
+use crate::model::{
+    Action, AgentId, AgentState, AgentStatus, BlockedId, BlockedStatus, Event, STALLED, SessionId,
+    SessionKey, SessionMode, Via,
+};
+
+const AFTER: Duration = Duration::from_secs(10);
+
+fn channel(causes: &[Cause]) -> Channel {
+    Channel { way: Way::Desktop, after: AFTER, causes: causes.to_vec() }
+}
+
+fn access(id: &str, status: BlockedStatus) -> Event {
+    Event::Blocked(blocked(id, status))
+}
+
+fn status(state: AgentState, reason: Option<&str>) -> AgentStatus {
+    AgentStatus {
+        agent: AgentId::new("ui"),
+        state,
+        pid: None,
+        reason: reason.map(str::to_owned),
+        restarts: 0,
+        timestamp_ms: 0,
+    }
+}
+
+/// The messages that are due after some seconds, with the channel of each.
+fn due(follow: &mut Follow, start: Instant, seconds: u64) -> Vec<(usize, String)> {
+    let due = follow.due(start + Duration::from_secs(seconds));
+    due.into_iter().map(|(channel, notice)| (channel, notice.message)).collect()
+}
+
+#[test]
+fn only_what_is_still_pending_is_worth_a_notice_and_once() {
+    let start = Instant::now();
+    let mut follow = Follow::new("shop".to_owned());
+    follow.change(&[channel(&[Cause::Pending]), channel(&[Cause::Error])]);
+    follow.event(&access("b1", BlockedStatus::Pending), start);
+    follow.event(&access("b2", BlockedStatus::Pending), start);
+    follow.event(&access("b3", BlockedStatus::Denied), start);
+    assert_eq!(follow.next(), Some(start + AFTER));
+    assert_eq!(due(&mut follow, start, 9), []);
+    follow.event(&access("b2", BlockedStatus::Allowed), start);
+    // Its line may come again.
+    follow.event(&access("b1", BlockedStatus::Pending), start + AFTER);
+    let told = due(&mut follow, start, 10);
+    assert_eq!(told, [(0, "ui wants to read `src/x`, and waits for a decision (b1)".to_owned())]);
+    assert_eq!(due(&mut follow, start, 100), []);
+    assert_eq!(follow.next(), None);
+}
+
+#[test]
+fn a_stall_and_an_error_are_told_apart_and_one_that_is_over_is_forgotten() {
+    let start = Instant::now();
+    let mut follow = Follow::new("shop".to_owned());
+    follow.change(&[channel(&[Cause::Stall]), channel(&[Cause::Error])]);
+    let stalled = format!("{STALLED} nothing goes on");
+    for (state, reason) in [
+        (AgentState::Ready, Some(stalled.as_str())),
+        (AgentState::Ready, None),
+        (AgentState::Ready, Some(stalled.as_str())),
+    ] {
+        follow.event(&Event::Agent(status(state, reason)), start);
+    }
+    assert_eq!(due(&mut follow, start, 10), [(0, format!("ui {stalled}"))]);
+    let failed = status(AgentState::Ready, Some("its last turn failed: no money"));
+    follow.event(&Event::Agent(failed), start);
+    let failed = "ui has a problem: its last turn failed: no money".to_owned();
+    assert_eq!(due(&mut follow, start, 10), [(1, failed)]);
+    for _ in 0..2 {
+        follow.event(&Event::Agent(status(AgentState::Error, Some("exit status 1"))), start);
+    }
+    assert_eq!(due(&mut follow, start, 10), [(1, "ui is in error: exit status 1".to_owned())]);
+    follow.event(&Event::Agent(status(AgentState::Stopped, None)), start);
+    assert_eq!(due(&mut follow, start, 100), []);
+}
+
+#[test]
+fn another_channel_learns_what_is_the_matter_and_an_old_one_does_not_again() {
+    let start = Instant::now();
+    let mut follow = Follow::new("shop".to_owned());
+    let (first, second) = (channel(&[Cause::Pending]), channel(&[Cause::Pending, Cause::Error]));
+    follow.change(std::slice::from_ref(&first));
+    follow.event(&access("b1", BlockedStatus::Pending), start);
+    assert_eq!(due(&mut follow, start, 10).len(), 1);
+    follow.change(&[second, first]);
+    assert_eq!(due(&mut follow, start, 11)[0].0, 0);
+    assert_eq!(due(&mut follow, start, 100), []);
+    // After events were missed only what still stands counts.
+    follow.event(&access("b2", BlockedStatus::Pending), start);
+    follow.anew(&[blocked("b3", BlockedStatus::Pending)], &[], start);
+    let told: Vec<_> = follow.due(start + AFTER).into_iter().filter_map(|it| it.1.id).collect();
+    assert_eq!(told, ["b3", "b3"]);
+}
+
+fn blocked(id: &str, status: BlockedStatus) -> crate::model::BlockedAccess {
+    crate::model::BlockedAccess {
+        id: BlockedId::new(id),
+        key: SessionKey::new(AgentId::new("ui"), SessionId::new("s")),
+        mode: SessionMode::SingleAgent,
+        path: "src/x".into(),
+        action: Action::Read,
+        via: Via::Fs,
+        status,
+        owners: Vec::new(),
+        orchestrator: None,
+        sweep: None,
+        denied_by: None,
+        completed: false,
+        timestamp_ms: 0,
+    }
+}

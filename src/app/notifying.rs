@@ -1,0 +1,75 @@
+//! How the team's notices are sent: `[[notify]]`, as `alert` has it.
+
+use std::path::Path;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::Failure;
+use crate::agent::Surroundings;
+use crate::alert::{self, Cause, Channel, Notice, Way};
+use crate::config::{Config, Notify, NotifyBy, NotifyOn};
+use crate::model::BlockedStatus;
+use crate::process::Launcher;
+use crate::supervisor::Roster;
+
+/// Starts to notify; what is sent into the result changes how.
+pub(super) fn start(
+    config: &Config,
+    surroundings: &Surroundings,
+    roster: Roster,
+    cancel: &CancellationToken,
+) -> watch::Sender<Vec<Channel>> {
+    let (change, channels) = watch::channel(channels(config));
+    let routing = surroundings.routing.clone();
+    let now: alert::Now = Box::new(move || {
+        let (routing, roster) = (routing.clone(), roster.clone());
+        Box::pin(
+            async move { (routing.list(Some(BlockedStatus::Pending)).await, roster.statuses()) },
+        )
+    });
+    let (team, launcher) = (config.team.name.clone(), surroundings.launcher.clone());
+    let events = surroundings.bus.subscribe();
+    tokio::spawn(alert::run(team, events, now, channels, launcher, cancel.clone()));
+    change
+}
+
+pub(super) fn channels(config: &Config) -> Vec<Channel> {
+    config.notify.iter().map(channel).collect()
+}
+
+fn channel(notify: &Notify) -> Channel {
+    let way = match &notify.by {
+        NotifyBy::Command(command) => Way::Command(command.clone()),
+        NotifyBy::Webhook(url) => Way::Webhook(url.clone()),
+        NotifyBy::Desktop => Way::Desktop,
+    };
+    let cause = |event: &NotifyOn| match event {
+        NotifyOn::Pending => Cause::Pending,
+        NotifyOn::Stall => Cause::Stall,
+        NotifyOn::Error => Cause::Error,
+    };
+    Channel { way, after: notify.after, causes: notify.events.iter().map(cause).collect() }
+}
+
+/// Sends a notice by each `[[notify]]` of a configuration; returns what each is, and what kept it
+/// from arriving.
+pub async fn try_notices(
+    file: &Path,
+    eisen_dir: &Path,
+) -> Result<Vec<(String, Result<(), String>)>, Failure> {
+    let config = super::read(file, eisen_dir)?.config;
+    if config.notify.is_empty() {
+        let why = "this configuration has no `[[notify]]`; docs/configuration.md tells how to \
+                   write one";
+        return Err(Failure::Usage(anyhow::anyhow!(why)));
+    }
+    let launcher = Launcher::this_program().map_err(|error| Failure::Run(error.into()))?;
+    let notice = Notice::test(&config.team.name);
+    let mut tried = Vec::new();
+    for notify in &config.notify {
+        let sent = alert::deliver(&channel(notify).way, &notice, &launcher).await;
+        tried.push((notify.describe(), sent));
+    }
+    Ok(tried)
+}

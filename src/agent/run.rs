@@ -89,6 +89,7 @@ pub(super) enum RunEvent {
 }
 
 impl Run {
+    #[expect(clippy::too_many_lines, reason = "still to be split")]
     pub(super) fn start(
         fresh: Fresh,
         settings: &AgentSettings,

@@ -104,6 +104,7 @@ struct Setting {
     depth: u32,
 }
 
+#[expect(clippy::too_many_lines, reason = "still to be split")]
 async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> anyhow::Result<u8> {
     let Setting { agent, workspace, rules, plugin, listener, depth } = setting;
     let mut signals = StopSignals::listen()?;

@@ -76,6 +76,7 @@ fn layered(file: &Path, eisen_dir: &Path, try_out: Box<TryOut>) -> Result<Layere
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "still to be split")]
 async fn run(
     options: UpOptions,
     layered: Layered,

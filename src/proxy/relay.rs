@@ -121,6 +121,7 @@ where
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "still to be split")]
     async fn run<AR, CR>(
         mut self,
         mut from_agent: AR,

@@ -1,7 +1,12 @@
-//! Holds the code to the architecture: imports run one way, files stay readable.
+//! Holds the code to the architecture: imports run one way, files stay readable. Functions stay
+//! readable by `clippy.toml`.
+
+mod imports;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use imports::Modules;
 
 /// Each room, with the rooms that it may import. A room may always import itself.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -74,27 +79,108 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// Lines of a file, its tests counted, past which it is to be split.
 const LONGEST_FILE: usize = 400;
 
+/// Circles of files that are still there; none is added.
+const CIRCLES: &[&str] = &[
+    "app: changes notifying team up",
+    "client_host: actor attach sessions turns",
+    "config: agents confined launch profiles zones",
+    "config: errors source",
+    "confine: caller raw",
+    "confine: place resolve",
+    "graph::calls: common index questions",
+    "model: access activity map",
+    "plugin: approval library",
+    "plugin: frame host overdue reader running",
+    "process: census family",
+    "process: error wire",
+    "scripted: parse script",
+    "serve: progress reader rpc server viewer",
+    "zone::bounds: held wall",
+];
+
+/// Files that still lack an opening `//!`; none is added.
+const WITHOUT_OPENING: &[&str] = &[
+    "agent/actor.rs",
+    "agent/plugged.rs",
+    "agent/prompting.rs",
+    "agent/run.rs",
+    "app/changes.rs",
+    "app/details.rs",
+    "app/environment.rs",
+    "app/members.rs",
+    "app/observe.rs",
+    "app/observe/status.rs",
+    "app/scratch.rs",
+    "app/team.rs",
+    "app/up.rs",
+    "bus/rendered.rs",
+    "bus/subscriber.rs",
+    "cli/attach.rs",
+    "cli/blocked.rs",
+    "cli/logs.rs",
+    "cli/logs/tail.rs",
+    "cli/output.rs",
+    "cli/plugin.rs",
+    "cli/prompt.rs",
+    "cli/ps.rs",
+    "cli/reload.rs",
+    "cli/resolve.rs",
+    "cli/table.rs",
+    "cli/team.rs",
+    "client_host/attach/early.rs",
+    "client_host/attach/editor.rs",
+    "client_host/content.rs",
+    "client_host/error.rs",
+    "config/defaults.rs",
+    "confine/doorkeeper.rs",
+    "confine/step.rs",
+    "main.rs",
+    "model/access.rs",
+    "model/activity.rs",
+    "model/agent.rs",
+    "model/event.rs",
+    "model/graph.rs",
+    "model/id.rs",
+    "model/lines.rs",
+    "model/map.rs",
+    "model/overlap.rs",
+    "model/path.rs",
+    "model/repeats.rs",
+    "model/time.rs",
+    "plugin/overhearer/extractor.rs",
+    "plugin/translation/conversation.rs",
+    "process/error.rs",
+    "proxy/gatekeeper.rs",
+    "proxy/handle.rs",
+    "proxy/inlet.rs",
+    "proxy/outlet.rs",
+    "proxy/permits.rs",
+    "proxy/relay.rs",
+    "routing/grants.rs",
+    "routing/task.rs",
+    "routing/wait.rs",
+    "serve/client/connection.rs",
+    "serve/client/target.rs",
+    "serve/details.rs",
+    "serve/run_file/remains.rs",
+];
+
 #[test]
 fn imports_run_one_way() {
+    let modules = modules();
     let mut wrong = Vec::new();
-    for file in sources() {
+    for file in sources().into_iter().filter(|file| !is_test(file)) {
         let room = room(&file);
-        if room == "lib" || room == "main" || is_test(&file) {
+        if room == "lib" || room == "main" {
             continue;
         }
         let Some((_, allowed)) = ROOMS.iter().find(|(name, _)| *name == room) else {
             wrong.push(format!("src/{}: the room `{room}` is not in the table", file.display()));
             continue;
         };
-        for (number, line) in read(&file).lines().enumerate() {
-            for other in imports(line) {
-                if other != room && !allowed.contains(&other) {
-                    wrong.push(format!(
-                        "src/{}:{}: {room} must not know {other}",
-                        file.display(),
-                        number + 1
-                    ));
-                }
+        for other in modules.rooms_named_by(&file) {
+            if other != room && !allowed.contains(&other.as_str()) {
+                wrong.push(format!("src/{}: {room} must not know {other}", file.display()));
             }
         }
     }
@@ -103,16 +189,40 @@ fn imports_run_one_way() {
 
 #[test]
 fn no_room_may_import_what_it_does_not() {
+    let modules = modules();
     let mut unused: Vec<_> = ROOMS
         .iter()
         .flat_map(|(room, allowed)| allowed.iter().map(move |other| (*room, *other)))
         .collect();
     for file in sources().into_iter().filter(|file| !is_test(file)) {
-        let (room, text) = (room(&file), read(&file));
-        let named: Vec<_> = text.lines().flat_map(imports).collect();
-        unused.retain(|(importer, other)| *importer != room || !named.contains(other));
+        let (room, named) = (room(&file), modules.rooms_named_by(&file));
+        unused.retain(|(importer, other)| *importer != room || !named.contains(*other));
     }
     assert!(unused.is_empty(), "allowed, and not needed: {unused:?}");
+}
+
+#[test]
+fn files_of_a_room_form_no_circles() {
+    let modules = modules();
+    let circles = modules.circles();
+    for circle in &circles {
+        let known = CIRCLES.contains(&circle.as_str());
+        assert!(known, "a circle of files: {circle}\n{}", modules.steps(circle));
+    }
+    let gone: Vec<_> =
+        CIRCLES.iter().filter(|old| !circles.iter().any(|new| new == *old)).collect();
+    assert!(gone.is_empty(), "take these off the list: {gone:?}");
+}
+
+#[test]
+fn each_file_opens_with_what_it_owns() {
+    for file in sources().into_iter().filter(|file| !is_test(file)) {
+        let name = file.to_string_lossy().into_owned();
+        let opens = read(&file).starts_with("//!");
+        let excepted = WITHOUT_OPENING.contains(&name.as_str());
+        assert!(opens || excepted, "src/{name} does not open with `//!`");
+        assert!(!opens || !excepted, "src/{name} has its opening: take it off the list");
+    }
 }
 
 #[test]
@@ -165,23 +275,9 @@ fn is_test(file: &Path) -> bool {
         || file.components().any(|folder| folder.as_os_str() == "tests")
 }
 
-/// Returns the rooms that a line of code names as `crate::room`.
-fn imports(line: &str) -> Vec<&str> {
-    let code = line.split("//").next().unwrap_or_default();
-    code.split("crate::")
-        .skip(1)
-        .flat_map(|rest| match rest.strip_prefix('{') {
-            Some(list) => list.split(',').map(first_name).collect(),
-            None => vec![first_name(rest)],
-        })
-        .filter(|name| !name.is_empty())
-        .collect()
-}
-
-fn first_name(path: &str) -> &str {
-    let path = path.trim_start();
-    let end = path.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(path.len());
-    &path[..end]
+fn modules() -> Modules {
+    let files = sources().into_iter().filter(|file| !is_test(file));
+    Modules::new(files.map(|file| (file.clone(), read(&file))))
 }
 
 fn room(file: &Path) -> String {

@@ -33,6 +33,7 @@ pub(super) struct Program {
 }
 
 /// Returns what is known of a program by its name, without folders.
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 pub(super) fn program(name: &str) -> Option<Program> {
     use Operands::{All, AllButFirst, Into, Link, None as NoFiles};
     use Role::{Argument, Read, Search, Write};

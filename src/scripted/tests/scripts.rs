@@ -6,6 +6,7 @@ use crate::scripted::parse::{AGENT, KINDS, Needs, ON, OPTION_KINDS, REACTIONS};
 use crate::scripted::{Script, ScriptError};
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn a_wrong_script_says_where_and_what() {
     let rule = |steps: &str| format!("[[on]]\nsteps = [\n  {{ say = \"a\" }},\n  {steps},\n]\n");
     let table = [

@@ -42,6 +42,7 @@ async fn every_method_answers() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn what_is_wrong_with_a_request_is_told() {
     let port = Port::open().await;
     let mut client = port.steer().await;

@@ -221,6 +221,7 @@ fn a_drop_of_the_tokens_empties_the_context() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn an_external_orchestrator_sees_the_whole_team() {
     check(
         external(),

@@ -179,6 +179,7 @@ fn names_need_not_be_text() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn the_git_folder_is_judged_by_git_wherever_it_lies() {
     let bed = Bed::new(&[
         "ws/.git = gitdir: ../main/.git/worktrees/ws\n",

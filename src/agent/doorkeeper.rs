@@ -24,6 +24,7 @@ use crate::confine::{Attempt, Doorkeeper};
 use crate::extract::Workspace;
 use crate::model::{
     Action, Activity, ActivityKind, AgentId, Lines, SessionKey, Source, Touch, Via, one_line,
+    wire_real,
 };
 use crate::proxy::{Moment, Place, Rules, Running, Said, Vitals};
 use crate::routing::{Request, RoutingHandle, Settlement};
@@ -128,11 +129,11 @@ impl Desk {
     /// Says what becomes of an attempt. Dropping `reply` denies it.
     async fn decide(
         self: Arc<Self>,
-        attempt: Attempt,
+        mut attempt: Attempt,
         moment: Moment,
         mut reply: oneshot::Sender<bool>,
     ) {
-        let is_meant = attempt.named || self.is_named(&attempt, &moment, &mut reply).await;
+        let is_meant = attempt.named || self.is_named(&mut attempt, &moment, &mut reply).await;
         let request = Request {
             key: SessionKey::new(self.agent.clone(), moment.session.clone()),
             denied_by: self.bounds().zone().denied_by(&attempt.path),
@@ -181,15 +182,16 @@ impl Desk {
         self.tracker.record(&self.agent, Activity { session, kind });
     }
 
-    /// Whether a running tool call names what was tried, or does so in a moment.
+    /// Whether a running tool call names what was tried, or does so in a moment. In place of a
+    /// temporary file it is the file that the call names beside it.
     async fn is_named(
         &self,
-        attempt: &Attempt,
+        attempt: &mut Attempt,
         moment: &Moment,
         reply: &mut oneshot::Sender<bool>,
     ) -> bool {
         let mut news = self.running.news();
-        if self.is_said(None, &attempt.path) {
+        if self.is_said_of(None, attempt) {
             return true;
         }
         // Without a turn there are no calls to wait for.
@@ -203,8 +205,8 @@ impl Desk {
                 () = let_go(moment, reply) => return false,
             };
             let is_named = match said {
-                Ok(said) => self.is_said(Some(&said), &attempt.path),
-                Err(RecvError::Lagged(_)) => self.is_said(None, &attempt.path),
+                Ok(said) => self.is_said_of(Some(&said), attempt),
+                Err(RecvError::Lagged(_)) => self.is_said_of(None, attempt),
                 Err(RecvError::Closed) => return false,
             };
             if is_named {
@@ -212,6 +214,21 @@ impl Desk {
                 return true;
             }
         }
+    }
+
+    fn is_said_of(&self, said: Option<&Said>, attempt: &mut Attempt) -> bool {
+        let bounds = self.bounds();
+        let workspace = bounds.zone().workspace();
+        if attempt.draft {
+            let place = Place { wire: &attempt.path, workspace };
+            let of = said
+                .map_or_else(|| self.running.names_beside(place), |said| said.names_beside(place));
+            if let Some(of) = of {
+                attempt.path = wire_real(workspace, &of).into();
+                return true;
+            }
+        }
+        self.is_said(said, &attempt.path)
     }
 
     /// Whether a path is named by what one call says, or by all that run.

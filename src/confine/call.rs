@@ -50,6 +50,8 @@ pub(super) enum Stop {
         real: PathBuf,
         /// The caller's word for it.
         spoken: PathBuf,
+        /// It is to be made, and its name does not say of which file it is a draft.
+        draft: bool,
     },
     /// It is to be done with other rights than ours, all of it.
     Rights(Identity),
@@ -165,7 +167,8 @@ impl<'a> Call<'a> {
                 Err(Errno::EACCES.into())
             }
             Err(denied) => {
-                Err(Stop::Outside { denied, real: real.to_owned(), spoken: spoken.path.clone() })
+                let (real, spoken) = (real.to_owned(), spoken.path.clone());
+                Err(Stop::Outside { denied, real, spoken, draft: false })
             }
             Ok(()) => Ok(()),
         }

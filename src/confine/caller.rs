@@ -135,17 +135,26 @@ impl Caller<'_> {
     /// Whether the arguments of the caller's process name a path: `real`, or the words that it
     /// just used for it.
     pub(super) fn names(&self, real: &Path, spoken: &Path) -> bool {
+        self.argument(|word, path| word == spoken || path == real).is_some()
+    }
+
+    /// The file beside `real` that the arguments of the caller's process name.
+    pub(super) fn names_beside(&self, real: &Path) -> Option<PathBuf> {
+        self.argument(|_, path| path.parent() == real.parent() && path.is_file())
+    }
+
+    /// Where the first word leads, of the arguments of the caller's process, that is wanted.
+    fn argument(&self, wanted: impl Fn(&Path, &Path) -> bool) -> Option<PathBuf> {
         let tid = self.notice.tid;
         let mut text = Vec::new();
-        let Ok(file) = fs::File::open(format!("/proc/{tid}/cmdline")) else { return false };
-        if file.take(ARGUMENTS).read_to_end(&mut text).is_err() {
-            return false;
-        }
+        let file = fs::File::open(format!("/proc/{tid}/cmdline")).ok()?;
+        file.take(ARGUMENTS).read_to_end(&mut text).ok()?;
         let cwd = fs::read_link(format!("/proc/{tid}/cwd")).unwrap_or_default();
         // The first is the program.
-        text.split(|&byte| byte == 0).skip(1).flat_map(words).any(|word| {
+        text.split(|&byte| byte == 0).skip(1).flat_map(words).find_map(|word| {
             let word = Path::new(std::ffi::OsStr::from_bytes(word));
-            word == spoken || crate::model::fold(&cwd.join(word)) == real
+            let path = crate::model::fold(&cwd.join(word));
+            wanted(word, &path).then_some(path)
         })
     }
 

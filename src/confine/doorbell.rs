@@ -18,6 +18,7 @@ use super::call::{Call, Later, Outcome, Stop};
 use super::caller::{Caller, Identity};
 use super::listener::{Listener, Notice};
 use super::{Attempt, Confinement, raw};
+use crate::model::wire_real;
 use crate::zone::Denied;
 
 /// Calls of one process that may wait for a decision; a further one may not.
@@ -89,12 +90,21 @@ impl Doorbell {
             Ok(Outcome::Later(act)) => self.later(notice, act),
             Ok(outcome) => self.answer(notice, Ok(outcome)),
             Err(Stop::Fails(errno)) => self.answer(notice, Err(errno)),
-            Err(Stop::Outside { denied, real, spoken }) => {
-                let Ok(Identity { process, .. }) = caller.identity() else {
+            Err(Stop::Outside { denied, real, spoken, draft }) => {
+                let Ok(Identity { process: pid, .. }) = caller.identity() else {
                     return self.answer(notice, Err(Errno::EACCES));
                 };
+                let Denied { path, action, grantable } = denied.clone();
                 let named = caller.names(&real, &spoken);
-                self.ask(notice, granted, denied, process, named);
+                let mut attempt =
+                    Attempt { path, action, grantable, pid, named, draft, may_wait: true };
+                if let Some(of) = draft.then(|| caller.names_beside(&real)).flatten() {
+                    // That is the file which the caller means.
+                    let bounds = self.confinement.keeper().bounds();
+                    attempt.path = wire_real(bounds.zone().workspace(), &of).into();
+                    attempt.named = true;
+                }
+                self.ask(notice, granted, denied, attempt);
             }
             // Only the superuser is stopped for its rights, and only once.
             Err(Stop::Rights(_)) => self.answer(notice, Err(Errno::EPERM)),
@@ -158,17 +168,14 @@ impl Doorbell {
         notice: Notice,
         mut granted: Vec<Denied>,
         denied: Denied,
-        pid: u32,
-        named: bool,
+        mut attempt: Attempt,
     ) {
-        let place = self.put_aside(pid).filter(|_| granted.len() < GRANTS_MAX);
+        let place = self.put_aside(attempt.pid).filter(|_| granted.len() < GRANTS_MAX);
         let Some(place) = place else {
             return self.answer(notice, Err(Errno::EACCES));
         };
-        let Denied { path, action, grantable } = denied.clone();
-        let may_wait = place.number <= HELD_MAX;
+        attempt.may_wait = place.number <= HELD_MAX;
         let (reply, decision) = oneshot::channel();
-        let attempt = Attempt { path, action, grantable, pid, named, may_wait };
         self.confinement.keeper().blocked(attempt, reply);
         let doorbell = Arc::clone(self);
         self.runtime.spawn(async move {

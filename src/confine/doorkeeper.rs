@@ -39,6 +39,9 @@ pub struct Attempt {
     pub pid: u32,
     /// Whether the arguments that process was started with name the path.
     pub named: bool,
+    /// Whether a file is to be made under a name that tools give to temporary files, whatever the
+    /// file is that they replace.
+    pub draft: bool,
     /// Whether the call may be held: not if too many calls of this process are.
     pub may_wait: bool,
 }

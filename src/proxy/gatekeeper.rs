@@ -151,7 +151,7 @@ fn permits(
     let judge = |access: &Access| {
         let granted = |denied: &Denied| {
             held.granted.contains(denied)
-                || is_left_to_kernel(rules, &held.ask, access.target, denied, running)
+                || is_left_to_kernel(rules, &held.ask, access, denied, running)
         };
         match access.target {
             Target::File(action) => zone.check_granted(&access.path, action, &granted),
@@ -170,7 +170,7 @@ fn permits(
 fn is_left_to_kernel(
     rules: &Rules,
     ask: &Ask,
-    target: Target,
+    asked: &Access,
     denied: &Denied,
     running: Option<&Running>,
 ) -> bool {
@@ -180,10 +180,17 @@ fn is_left_to_kernel(
     }
     let (Some(bounds), Some(running)) = (&rules.bounds, running) else { return false };
     let real = bounds.zone().workspace().join(&*denied.path);
-    match target {
+    match asked.target {
         _ if bounds.judge(&real, denied.action).is_err() => true,
-        // Folders may be listed, and what lies in this one is judged file by file.
-        Target::Cwd | Target::Search => bounds.is_inside(&real),
+        // Folders may be listed, and what lies in this one is judged file by file: outside the
+        // workspace only if that is a file which the same permission names.
+        Target::Cwd | Target::Search => {
+            let is_in_it = |access: &Access| {
+                matches!(access.target, Target::File(_))
+                    && access.path.parent() == Some(&*asked.path)
+            };
+            bounds.is_inside(&real) || ask.accesses.iter().any(is_in_it)
+        }
         // Outside the workspace the kernel lets more be opened than the zone says.
         Target::File(action) => {
             let withhold = |action| running.withhold(&ask.session, &real, action);

@@ -178,6 +178,12 @@ impl Running {
         calls.iter().any(|said| said.names(place))
     }
 
+    /// The file that a temporary one at this path is to replace, as a tool call that runs names it.
+    pub fn names_beside(&self, place: Place<'_>) -> Option<PathBuf> {
+        let calls: Vec<_> = self.lock().calls.values().cloned().collect();
+        calls.iter().rev().find_map(|said| said.names_beside(place))
+    }
+
     /// Tells each time that a tool call or terminal says more, all that it said so far.
     pub fn news(&self) -> broadcast::Receiver<Arc<Said>> {
         self.news.subscribe()

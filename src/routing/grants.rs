@@ -159,6 +159,11 @@ impl Grants {
         self.0.retain(|grant| grant.agent != *agent);
     }
 
+    /// Whether an access like it would be let through now.
+    pub(super) fn cover(&self, request: &Request) -> bool {
+        self.0.iter().any(|grant| grant.covers(request))
+    }
+
     /// Returns what was granted for `request`; a grant that is good once is used up by its call.
     pub(super) fn take(&mut self, request: &Request) -> Option<Settlement> {
         let covers = |grant: &Grant| grant.covers(request);

@@ -168,7 +168,7 @@ impl Task {
                 let _ = reply.send(self.swept(request, turn));
             }
             RoutingMsg::Meant(request) => {
-                if self.tried_before(&request).is_none() {
+                if self.tried_before(&request).is_none() && !self.grants.cover(&request) {
                     self.deny(request);
                 }
             }
@@ -216,6 +216,10 @@ impl Task {
         if let Some(settlement) = self.grants.take(&request) {
             self.grants.follow(&(&request).into());
             let _ = reply.send(settlement);
+            return;
+        }
+        if let Some(id) = self.stopped.was_refused(&request) {
+            let _ = reply.send(self.denial(&id, None));
             return;
         }
         // What was denied a moment ago without a decision is no answer to what can be held.

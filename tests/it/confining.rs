@@ -75,6 +75,23 @@ fn a_save_by_a_draft_is_of_the_file_that_is_meant() {
     port.said(prompt);
     assert_eq!(stage.read("shop/src/api/cart.rs"), "saved\n");
     assert_eq!(port.count(&json!({"type": "blocked", "status": "pending"})), 1);
+
+    // A name that says nothing is of the file that the arguments name beside it.
+    stage.file("shop/src/api/stock.rs", "old\n");
+    stage.file(
+        "shop/src/ui/save.py",
+        &save.replace("path + '.tmp.81.c3c2a9'", "'src/api/tmpa8kd0x_1'"),
+    );
+    let prompt = port.begin("ui", &line.replace("cart", "stock"));
+    let blocked = port.blocked("pending");
+    assert_eq!(
+        (&blocked["path"], &blocked["action"]),
+        (&json!("src/api/stock.rs"), &json!("write"))
+    );
+    port.resolve(&blocked, &json!({"decision": "allow"})).unwrap();
+    port.said(prompt);
+    assert_eq!(stage.read("shop/src/api/stock.rs"), "saved\n");
+    assert_eq!(port.count(&json!({"type": "blocked", "status": "pending"})), 2);
 }
 
 #[test]

@@ -117,6 +117,7 @@ fn read(path: &str) -> Attempt {
         grantable: true,
         pid: 7,
         named: false,
+        draft: false,
         may_wait: true,
     }
 }

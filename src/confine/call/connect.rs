@@ -124,7 +124,7 @@ impl Call<'_> {
             return Ok(());
         }
         let (real, spoken) = (found.real.clone(), spoken.path.clone());
-        Err(Stop::Outside { denied, real, spoken })
+        Err(Stop::Outside { denied, real, spoken, draft: false })
     }
 
     fn socket(&self, number: i32) -> Result<OwnedFd, Errno> {

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use super::{Call, Step};
+use super::{Call, Step, Stop};
 use crate::confine::resolve::{Slot, Spoken};
 use crate::model::Action;
 
@@ -23,9 +23,16 @@ const BESIDE: [&str; 6] = ["new", "bak", "backup", "orig", "part", "lock"];
 const JETBRAINS: [&str; 3] = ["___jb_tmp___", "___jb_old___", "___jb_bak___"];
 
 /// Names that tools give to drafts whatever the file is, with how many random letters: `sed -i`,
-/// Python, `mktemp`, Rust and `GLib`. vim's trial has none.
-const STARTS: [(&str, usize); 6] =
-    [("sed", 6), ("tmp", 8), ("tmp.", 10), (".tmp", 6), (".goutputstream-", 6), ("4913", 0)];
+/// Python, `mktemp`, Rust, `GLib` and Hermes. vim's trial has none.
+const STARTS: [(&str, usize); 7] = [
+    ("sed", 6),
+    ("tmp", 8),
+    ("tmp.", 10),
+    (".tmp", 6),
+    (".goutputstream-", 6),
+    (".hermes-tmp.", 6),
+    ("4913", 0),
+];
 
 /// How sure a name tells a draft.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,17 +47,31 @@ impl Call<'_> {
     /// Demands to make a name, or says that it is a draft's: of a file of the zone, or of one
     /// outside that is then demanded in its place, since it is what the caller means.
     pub(super) fn demand_new(&self, slot: &Slot, spoken: &Spoken) -> Step<bool> {
-        let Err(denied) = self.demand(&slot.real(), Action::Write, spoken) else {
-            return Ok(false);
+        let Err(mut stop) = self.demand(&slot.real(), Action::Write, spoken) else {
+            // What was granted to be made under such a name is the file that it is to replace.
+            return Ok(self.is_granted_draft(slot));
         };
         if self.may_be_draft(slot) {
             return Ok(true);
         }
-        let Some(of) = self.meant_by(slot) else { return Err(denied) };
+        let Some(of) = self.meant_by(slot) else {
+            if let Stop::Outside { draft, .. } = &mut stop {
+                *draft = looks_random(&slot.name) && self.may_have_draft(slot);
+            }
+            return Err(stop);
+        };
         let path = spoken.path.with_file_name(of);
         let meant = Spoken { folder: spoken.folder, path };
         self.demand(&slot.folder.real.join(of), Action::Write, &meant)?;
         Ok(true)
+    }
+
+    /// Whether a name that is let through is so by a grant, and says nothing of the file.
+    fn is_granted_draft(&self, slot: &Slot) -> bool {
+        let real = slot.real();
+        looks_random(&slot.name)
+            && self.may_have_draft(slot)
+            && self.bounds.judge(&real, Action::Write).is_err()
     }
 
     /// The file outside the zone that a new name is to be a draft of.
@@ -260,7 +281,14 @@ mod tests {
         }
         assert!(!of(".env", "env"));
         let looks_random = |name: &str| looks_random(OsStr::new(name));
-        for name in ["sedXk29ab", "4913", "tmpa8kd0x_1", "tmp.Yx81kKqLmN", ".tmpAbCd12"] {
+        for name in [
+            "sedXk29ab",
+            "4913",
+            "tmpa8kd0x_1",
+            "tmp.Yx81kKqLmN",
+            ".tmpAbCd12",
+            ".hermes-tmp.V0XkRa",
+        ] {
             assert!(looks_random(name), "{name}");
         }
         for name in ["sedative.rs", "sed", "sedan", "tmpl", "tmp", "49132", "temperature"] {

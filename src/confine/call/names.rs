@@ -230,7 +230,7 @@ impl Call<'_> {
         let path = wire_real(self.bounds.zone().workspace(), &real).into();
         // A grant would be for what is written there, not for where a link leads.
         let denied = Denied { path, action: Action::Write, grantable: false };
-        Err(Stop::Outside { denied, real, spoken: spoken.path.clone() })
+        Err(Stop::Outside { denied, real, spoken: spoken.path.clone(), draft: false })
     }
 
     /// Demands all that a folder holds, where it is and where it is to be: under its new name what
@@ -256,7 +256,7 @@ impl Call<'_> {
             self.bounds.judge_tree(Path::new(&folder), at, Action::Write).map_err(|denied| {
                 // One grant would not do for all that is in it.
                 let denied = Denied { grantable: false, ..denied };
-                Stop::Outside { denied, real: from.clone(), spoken: from.clone() }
+                Stop::Outside { denied, real: from.clone(), spoken: from.clone(), draft: false }
             })?;
         }
         Ok(())

@@ -53,14 +53,32 @@ impl Said {
         self.texts.iter().map(|text| text.len()).sum()
     }
 
-    /// By its relative or absolute path, or by one that leads there.
+    /// By its relative or absolute path, or by one that leads there. Some agents take the workspace
+    /// for the root: for them a text that is nothing but `/ui/x` names `ui/x`.
     pub fn names(&self, place: Place<'_>) -> bool {
         let real = place.workspace.join(place.wire);
         let spelled = [Some(place.wire), real.to_str(), self.beside_cwd(&real)];
         let strings = self.strings.get_or_init(|| strings(&self.texts));
         let is_spelled = |path: &str| strings.iter().any(|text| mentions(text, path));
         spelled.into_iter().flatten().any(is_spelled)
+            || strings.iter().any(|text| text.strip_prefix('/') == Some(place.wire))
             || self.led_to.get_or_init(|| self.follow(strings, place.workspace)).contains(&real)
+    }
+
+    /// The file that a temporary one at `place` is to replace: the only one beside it that a text
+    /// names by nothing but its path.
+    pub fn names_beside(&self, place: Place<'_>) -> Option<PathBuf> {
+        let real = place.workspace.join(place.wire);
+        let strings = self.strings.get_or_init(|| strings(&self.texts));
+        let paths = strings.iter().filter(|text| text.len() <= LONGEST_PATH);
+        let named = paths.take(MOST_WORDS).flat_map(|text| {
+            let rooted = text.strip_prefix('/').map(|path| place.workspace.join(path));
+            std::iter::once(self.cwd.join(text)).chain(rooted).map(|path| fold(&path))
+        });
+        let is_beside = |path: &PathBuf| path.parent() == real.parent() && !path.is_dir();
+        let mut beside = named.filter(is_beside);
+        let first = beside.next()?;
+        beside.all(|other| other == first).then_some(first)
     }
 
     fn beside_cwd<'a>(&self, real: &'a Path) -> Option<&'a str> {

@@ -1,6 +1,6 @@
 //! A relay between an agent and a client that the test plays.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ use crate::routing::{self, Decision, Orchestrator, Scope};
 use crate::tracker::{self, OrchestratorView};
 use crate::zone::{Confine, GitAccess, Reach, ZoneSpec};
 
-/// `read ID SESSION PATH`, `run …`, `may …`, `ambiguous ID`, `drop ID SESSION`, `did SESSION PATH`,
+/// `read ID SESSION PATH…` (a folder ends in `/`), `run …`, `may …`, `ambiguous ID`, `drop ID SESSION`, `did SESSION PATH`,
 /// `call SESSION TEXT`, `done SESSION`; to the agent `prompt SESSION`, `cancel SESSION`; all else is talk, and told as a
 /// file that was read.
 struct Words;
@@ -71,8 +71,10 @@ impl Extractor for Words {
             }
             _ => return Gate::Pass,
         };
-        let access =
-            |path: &&str| Access { path: PathBuf::from(path), target: Target::File(Action::Read) };
+        let access = |path: &&str| match path.strip_suffix('/') {
+            Some(folder) => Access { path: folder.into(), target: Target::Search },
+            None => Access { path: path.into(), target: Target::File(Action::Read) },
+        };
         Gate::Ask(Ask {
             id: Some(serde_json::value::RawValue::from_string(words[1].to_owned()).unwrap()),
             session: SessionId::new(words[2]),

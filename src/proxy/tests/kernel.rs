@@ -159,6 +159,11 @@ async fn what_the_kernel_would_let_through_is_withheld_until_the_turn_ends() {
     bench.agent_said("may 2 s /etc/hostname\n").await;
     assert_eq!(withheld(&bench, "/etc/hostname"), [true, false]);
     assert_eq!(withheld(&bench, "/etc/hosts"), [false, false]);
+    // Some name its folder beside it. Of another folder it is not known what will be opened there.
+    bench.agent_said("may 4 s /etc/hosts /etc/\n").await;
+    assert_eq!(withheld(&bench, "/etc/hosts"), [true, false]);
+    bench.agent_says("may 5 s /etc/hosts /usr/\n").await;
+    assert_eq!(line(&mut bench.agent).await, "outside 5 /usr\n");
     bench.agent_said("done s\n").await;
     assert_eq!(withheld(&bench, "/etc/hostname"), [false, false]);
     // Files are still the client's to open, and the gate's to judge.

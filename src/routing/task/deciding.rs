@@ -63,15 +63,14 @@ impl Task {
             let bus = &self.bus;
             let settled = self.board.change(id, |entry| {
                 let used_it = settle(entry, decision, bus);
-                (
-                    used_it,
-                    Allowed::from(&entry.access),
-                    entry.access.key.session.clone(),
-                    entry.caller,
-                )
+                (used_it, entry.access.clone(), entry.caller)
             });
-            let Some((used_it, allowed, session, caller)) = settled else { continue };
-            sessions.push(session);
+            let Some((used_it, settled, caller)) = settled else { continue };
+            let allowed = Allowed::from(&settled);
+            if matches!(decision, Decision::Deny { .. }) && used_it && settled.via == Via::Kernel {
+                self.stopped.refused(&settled, caller);
+            }
+            sessions.push(settled.key.session);
             used |= used_it;
             // The kernel's refusal has no room for a word.
             is_unheard |= !used_it || allowed.via() == Via::Kernel;

@@ -17,6 +17,9 @@ use crate::routing::sweeps::Sweeps;
 
 /// A process that tries the same again within this time is not told again.
 const AGAIN: Duration = Duration::from_secs(10);
+/// A process that tries again within this time what was just refused to it is refused it again:
+/// agents try what failed in several ways.
+const REFUSED: Duration = Duration::from_secs(2);
 /// Tries of one agent that are remembered, of paths of 4 KiB at most; when full, all are forgotten.
 const MOST_TRIES: usize = 2048;
 
@@ -41,8 +44,10 @@ enum Counted {
 struct Try {
     caller: Option<u32>,
     at: Instant,
-    /// The line that told of it, if it was denied at once.
+    /// The line that told of it, if it was denied at once or refused.
     id: Option<BlockedId>,
+    /// Whoever decides refused it then.
+    refused: bool,
 }
 
 impl Task {
@@ -197,8 +202,28 @@ impl Stopped {
             sessions.clear();
         }
         let access = (Arc::clone(&request.path), request.action);
-        let last = Try { caller: request.caller, at: Instant::now(), id };
+        let last = Try { caller: request.caller, at: Instant::now(), id, refused: false };
         sessions.entry(request.key.session.clone()).or_default().insert(access, last);
+    }
+
+    /// Takes in that whoever decides refused an access.
+    pub(super) fn refused(&mut self, access: &BlockedAccess, caller: Option<u32>) {
+        let tries = self.0.get_mut(&access.key.agent);
+        let tries = tries.and_then(|sessions| sessions.get_mut(&access.key.session));
+        let of = (Arc::clone(&access.path), access.action);
+        if let Some(last) = tries.and_then(|tries| tries.get_mut(&of)) {
+            let id = Some(access.id.clone());
+            *last = Try { caller, at: Instant::now(), id, refused: true };
+        }
+    }
+
+    /// The line of what was refused to the same process a moment ago.
+    pub(super) fn was_refused(&self, request: &Request) -> Option<BlockedId> {
+        let access = (Arc::clone(&request.path), request.action);
+        let sessions = self.0.get(&request.key.agent)?;
+        let last = sessions.get(&request.key.session)?.get(&access)?;
+        let is_same = last.refused && last.caller == request.caller;
+        if is_same && last.at.elapsed() <= REFUSED { last.id.clone() } else { None }
     }
 
     /// Notes that it was tried again, and returns the line that told of it the last time.

@@ -45,6 +45,9 @@ async fn it_is_meant_if_a_running_call_names_it() {
         ("dd if=core/N.ts", "core/N.ts", true),
         (r#"{"changes":{"core/N.ts":{"type":"update"}}}"#, "core/N.ts", true),
         ("rm -r N/", "N", true),
+        // Of an agent that takes the workspace for the root.
+        (r#"{"file_path":"/core/N.ts"}"#, "core/N.ts", true),
+        (r#"{"file_path":"/x/core/N.ts"}"#, "core/N.ts", false),
         // A part of another path or word is none of it.
         ("cat core/N.ts.bak", "core/N.ts", false),
         ("cat my-core/N.ts", "core/N.ts", false),
@@ -92,6 +95,32 @@ async fn a_link_names_what_it_leads_to() {
     bench.says("s", "3", &["cat ui/file"]);
     bench.rings(Attempt { pid: 8, ..read("core/x.ts") }).await;
     assert_eq!(bench.blocked().await, "b3 s denied read core/x.ts");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_temporary_file_is_that_which_a_call_names_beside_it() {
+    let mut bench = bench(false);
+    std::fs::create_dir_all(bench.workspace.join("core")).unwrap();
+    let draft = |path: &str| Attempt { action: Action::Write, draft: true, ..read(path) };
+    bench.begins("s");
+    let absolute = bench.workspace.join("core/a.ts");
+    bench.says("s", "1", &[&format!(r#"{{"path":{absolute:?},"content":"core/x.ts ui/y.ts"}}"#)]);
+    bench.rings(draft("core/.hermes-tmp.V0XkRa")).await;
+    assert_eq!(bench.blocked().await, "b1 s denied write core/a.ts");
+    bench.tell("s", ActivityKind::Ran { call: "1".into() });
+    // Also if it is said a little later, and by who takes the workspace for the root.
+    let late = bench.ring(Attempt { pid: OWN, ..draft("core/tmpa8kd0x_1") });
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    bench.says("s", "2", &[r#"{"file_path":"/core/b.ts"}"#]);
+    assert!(!late.await.unwrap_or(false));
+    assert_eq!(bench.blocked().await, "b2 s denied write core/b.ts");
+    // Of two it is not known which; of what lies elsewhere it is none.
+    bench.tell("s", ActivityKind::Ran { call: "2".into() });
+    bench.says("s", "3", &[r#"{"paths":["core/a.ts","core/b.ts","ui/c.ts"]}"#]);
+    bench.rings(draft("core/tmpa8kd0x_2")).await;
+    assert_eq!(bench.blocked().await, "b3 s denied write core/tmpa8kd0x_2 ×1");
+    bench.rings(draft("ui/.hermes-tmp.V0XkRa")).await;
+    assert_eq!(bench.blocked().await, "b4 s denied write ui/c.ts");
 }
 
 #[tokio::test(start_paused = true)]

@@ -40,6 +40,21 @@ async fn what_was_started_for_a_call_waits_less() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_granted_meanwhile_is_not_listed_as_denied() {
+    let mut bench = bench(true);
+    bench.begins("s");
+    assert!(!bench.rings(Attempt { pid: 9, ..read("core/x.ts") }).await);
+    let held = bench.ring(named("core/x.ts"));
+    assert_eq!(bench.blocked().await, "b1 s denied read core/x.ts ×1");
+    assert_eq!(bench.blocked().await, "b2 s pending read core/x.ts");
+    bench.resolve("b2", Decision::Allow { scope: Scope::Session, ttl: None }).await;
+    assert!(held.await.unwrap());
+    bench.says("s", "1", &["cat core/x.ts"]);
+    after(10).await;
+    assert_eq!(bench.list().await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn sweeps_do_not_use_up_what_the_agent_itself_may_wait() {
     let bench = bench(false);
     bench.begins("s");

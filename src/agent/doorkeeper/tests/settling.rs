@@ -116,6 +116,30 @@ async fn a_denied_try_that_is_allowed_lets_the_next_through_swept_or_meant() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_just_refused_to_a_process_is_not_asked_again() {
+    let mut bench = bench(true);
+    bench.begins("s");
+    let held = bench.ring(named("core/x.ts"));
+    assert_eq!(bench.blocked().await, "b1 s pending read core/x.ts");
+    bench.resolve("b1", Decision::Deny { message: None }).await;
+    assert!(!held.await.unwrap());
+    assert!(!bench.rings(named("core/x.ts")).await);
+    assert_eq!(bench.list().await, ["b1 s denied read core/x.ts"]);
+    // Another process is asked about, and the same one a little later.
+    let other = bench.ring(Attempt { pid: 8, ..named("core/x.ts") });
+    assert_eq!(bench.blocked().await, "b1 s denied read core/x.ts");
+    assert_eq!(bench.blocked().await, "b2 s pending read core/x.ts");
+    bench.resolve("b2", ALLOW).await;
+    assert!(other.await.unwrap());
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    let later = bench.ring(named("core/x.ts"));
+    assert_eq!(bench.blocked().await, "b2 s allowed read core/x.ts");
+    assert_eq!(bench.blocked().await, "b3 s pending read core/x.ts");
+    bench.resolve("b3", ALLOW).await;
+    assert!(later.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
 async fn content_is_no_answer_to_a_call() {
     let bench = bench(false);
     bench.rings(named("core/x.ts")).await;

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import tour
 
 MARK = re.compile(r"\[\[tour ([^\]\s]+)\]\]")
-MODELS = ["fake-model", "gpt-5", "claude-sonnet-4-5", "gemini-2.5-pro", "qwen3-coder-plus"]
+MODELS = ["fake-model", "gpt-5", "gpt-5.5", "claude-sonnet-4-5", "gemini-2.5-pro", "qwen3-coder-plus"]
 INSIDE, OUTSIDE = "CANARY-core-7f3a", "CANARY-outside-51c2"
 
 
@@ -33,12 +33,13 @@ class Model(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def forget(self):
-        self.steps, self.saw_inside, self.saw_outside = 0, False, False
+        self.steps, self.saw_inside, self.saw_outside, self.longest = 0, False, False, ""
 
     def note(self, body, step):
         text = json.dumps(body)
         with self.lock:
             self.steps = max(self.steps, step)
+            self.longest = max(self.longest, text, key=len)
             self.saw_inside |= INSIDE in text
             self.saw_outside |= OUTSIDE in text
 

@@ -10,13 +10,14 @@ OLD = '  return <button className="btn">{label}</button>;'
 NEW = '  return <button className="btn btn-primary" type="button">{label}</button>;'
 WIDGET = "export function NewWidget() {\n  return <div>new widget</div>;\n}\n"
 INJECTED = "print('written outside the zone')\n"
+DB, DB_EDITED = "import sqlite3", "import sqlite3  # edited outside the zone"
 
 # Names of tools that serve an intention, the most likely first.
 TOOLS = {
     "read": "read read_file readfile read_text_file view_file view open_file read_files cat file_read".split(),
     "search": "grep grep_search search_file_content search search_files ripgrep code_search find_in_files".split(),
     "edit": "edit edit_file replace str_replace strreplacefile search_replace str_replace_editor file_editor editor apply_patch patch".split(),
-    "write": "write write_file writefile write_text_file create_file create".split(),
+    "write": "write write_file writefile write_text_file create_file create apply_patch".split(),
     "shell": "bash shell execute run_shell_command exec_command shell_command terminal run_command local_shell run_commands exec".split(),
 }
 PATHS = {"path", "file_path", "filepath", "filename", "absolute_path", "file", "target_file", "uri"}
@@ -41,6 +42,7 @@ def steps(ws):
         [{"do": "read", "path": at("../outside/secret.txt")}],
         [{"do": "write", "path": at("core/injected.py"), "content": INJECTED}],
         [{"do": "read", "path": at("README.md")}, {"do": "read", "path": at("core/db.py")}],
+        [{"do": "edit", "path": at("core/db.py"), "old": DB, "new": DB_EDITED}],
         [{"do": "shell", "command": "ls -la ui core; exit 3"}],
     ]
 
@@ -80,7 +82,7 @@ def in_shell(it):
     elif it["do"] == "write":
         command = f"cat > {it['path']} <<'END'\n{it['content']}END"
     elif it["do"] == "edit":
-        command = f"sed -i 's/\"btn\"/\"btn btn-primary\" type=\"button\"/' {it['path']}"
+        command = f"sed -i 's|{it['old']}|{it['new']}|' {it['path']}"
     else:
         return it
     return {"do": "shell", "command": command}

@@ -1,5 +1,5 @@
 //! The transcript of the demo that the documents show. `tests/demo.sh` compares the console's half
-//! with a real run.
+//! with a real run, and `tests/record-demo.py` records both.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ fn its_lines_are_lines_of_the_port() {
 }
 
 #[test]
-fn its_deltas_follow_its_snapshots_without_a_gap() {
+fn its_deltas_follow_its_snapshots_in_order() {
     let mut shown: HashMap<String, u64> = HashMap::new();
     for line in wire() {
         let seq = line["seq"].as_u64();
@@ -27,7 +27,9 @@ fn its_deltas_follow_its_snapshots_without_a_gap() {
         match (line["type"].as_str().unwrap(), seq) {
             ("snapshot", Some(seq)) => drop(shown.insert(session, seq)),
             ("delta", Some(seq)) => {
-                assert_eq!(shown.insert(session, seq), Some(seq - 1), "{line}");
+                // Those in which files only cool are left out.
+                let before = shown.insert(session, seq);
+                assert!(before.is_some_and(|before| before < seq), "{line}");
             }
             _ => {}
         }

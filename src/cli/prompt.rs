@@ -1,3 +1,5 @@
+mod blocks;
+
 use std::io::{self, Read as _, Write as _};
 use std::sync::mpsc;
 
@@ -8,6 +10,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::JoinHandle;
 
+use self::blocks::Blocks;
 use super::Global;
 use super::blocked::Blocked;
 use super::output::{self, note, plain, print, tame};
@@ -67,7 +70,7 @@ impl PromptArgs {
         let turn = Turn {
             agent: self.agent,
             asked,
-            session: None,
+            blocks: Blocks::default(),
             told: 0,
             swept: None,
             cancelling: None,
@@ -91,7 +94,10 @@ async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientErr
         if !std::mem::replace(&mut waits, true) {
             note(format_args!("waiting for `{}` to be ready", plain(agent)));
         }
-        while !matches!(team.next().await?, Message::Changed | Message::Lagged) {}
+        while !matches!(
+            team.next().await?,
+            Message::Changed | Message::Turn { .. } | Message::Lagged
+        ) {}
     }
 }
 
@@ -100,8 +106,7 @@ struct Turn {
     agent: String,
     /// The request's id.
     asked: u64,
-    /// Known once the turn has begun.
-    session: Option<String>,
+    blocks: Blocks,
     /// Bytes of the answer that were handed to the printer.
     told: usize,
     /// What the turn's last sweep says, and how to mend it.
@@ -157,18 +162,38 @@ impl Turn {
     /// Takes a line of the port in; returns what came of the prompt if it says that.
     fn hear(&mut self, message: Message) -> Option<Result<Value, Refusal>> {
         match message {
-            Message::Answer { id, outcome } if id == self.asked => return Some(outcome),
+            Message::Answer { id, outcome } if id == self.asked => {
+                let session =
+                    outcome.as_ref().ok().and_then(|result| result["session_id"].as_str());
+                if let Some(session) = session {
+                    self.began(session);
+                }
+                return Some(outcome);
+            }
             Message::Answer { id, outcome: Err(refusal) } if self.cancelling == Some(id) => {
                 note(format_args!("cannot cancel the turn: {}", plain(&refusal.message)));
             }
             Message::Progress { id, session, text } if id == self.asked => {
-                self.session = Some(session);
+                self.began(&session);
                 self.tell(&text);
             }
-            Message::Blocked(access) => self.name(&access),
+            Message::Blocked(access) => {
+                let access = Blocked::deserialize(access).ok();
+                let access = access.filter(|access| access.agent_id == self.agent);
+                if let Some(access) = access.and_then(|access| self.blocks.blocked(access)) {
+                    self.name(&access);
+                }
+            }
+            Message::Turn { agent, session } if agent == self.agent => self.blocks.ended(&session),
             _ => {}
         }
         None
+    }
+
+    fn began(&mut self, session: &str) {
+        for access in self.blocks.began(session) {
+            self.name(&access);
+        }
     }
 
     fn tell(&mut self, text: &str) {
@@ -180,11 +205,7 @@ impl Turn {
 
     /// Names an access that was blocked in this very turn. What the agent did not mean nobody can
     /// decide, but a command may fail by it: that is said once, when the turn has ended.
-    fn name(&mut self, access: &Value) {
-        let Ok(access) = Blocked::deserialize(access) else { return };
-        if access.agent_id != self.agent || self.session.as_ref() != Some(&access.session_id) {
-            return;
-        }
+    fn name(&mut self, access: &Blocked) {
         if access.sweep.is_some() {
             let (program, agent) = (app::own_command(), plain(&self.agent));
             self.swept = Some(format!(
@@ -202,7 +223,7 @@ impl Turn {
         if self.cancelling.is_some() {
             return Some(INTERRUPTED);
         }
-        let Some(session) = &self.session else {
+        let Some(session) = self.blocks.session() else {
             // The end of the connection withdraws what is queued.
             note("the prompt was withdrawn before its turn");
             return Some(INTERRUPTED);

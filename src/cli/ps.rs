@@ -73,7 +73,10 @@ impl Ps {
                             self.print(&agents)?;
                         }
                     }
-                    Message::Changed | Message::Blocked(_) | Message::Lagged => changed = true,
+                    Message::Changed
+                    | Message::Turn { .. }
+                    | Message::Blocked(_)
+                    | Message::Lagged => changed = true,
                     _ => {}
                 },
                 () = sleep_until(next), if asked.is_none() && (terminal || changed) => {

@@ -47,7 +47,12 @@ pub enum Message {
     },
     /// A blocked access as it stands now, with the fields of the wire.
     Blocked(Value),
-    /// An agent, a turn or a usage changed.
+    /// A turn ended.
+    Turn {
+        agent: String,
+        session: String,
+    },
+    /// An agent or a usage changed.
     Changed,
     /// Lines were missed; the whole state follows, as far as it is not only history.
     Lagged,
@@ -175,7 +180,13 @@ impl Connection {
                 }
                 Err(_) => Message::Other,
             },
-            ("agent" | "turn" | "usage", _) => Message::Changed,
+            ("turn", _) => match serde_json::from_slice(&line) {
+                Ok(Turn { agent_id, session_id }) => {
+                    Message::Turn { agent: agent_id, session: session_id }
+                }
+                Err(_) => Message::Other,
+            },
+            ("agent" | "usage", _) => Message::Changed,
             ("lagged", _) => Message::Lagged,
             _ => Message::Other,
         })
@@ -250,6 +261,12 @@ struct Failure {
 struct Progress {
     session_id: String,
     text: String,
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    agent_id: String,
+    session_id: String,
 }
 
 fn refusal(line: &[u8]) -> Refusal {

@@ -28,6 +28,7 @@ pub trait Doorkeeper: Send + Sync + 'static {
 }
 
 /// An access outside the bounds.
+#[expect(clippy::struct_excessive_bools, reason = "each says another thing of the attempt")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attempt {
     /// As the wire shows it.

@@ -104,7 +104,9 @@ async fn a_temporary_file_is_that_which_a_call_names_beside_it() {
     let draft = |path: &str| Attempt { action: Action::Write, draft: true, ..read(path) };
     bench.begins("s");
     let absolute = bench.workspace.join("core/a.ts");
-    bench.says("s", "1", &[&format!(r#"{{"path":{absolute:?},"content":"core/x.ts ui/y.ts"}}"#)]);
+    let absolute = absolute.to_str().unwrap();
+    let said = format!(r#"{{"path":"{absolute}","content":"core/x.ts ui/y.ts"}}"#);
+    bench.says("s", "1", &[&said]);
     bench.rings(draft("core/.hermes-tmp.V0XkRa")).await;
     assert_eq!(bench.blocked().await, "b1 s denied write core/a.ts");
     bench.tell("s", ActivityKind::Ran { call: "1".into() });

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 
 /// Lines from 1, both ends counted. A file without any line has 1 to 1.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Lines {
     pub start: u32,
     pub end: u32,
@@ -28,7 +28,7 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Language(pub(super) u8);
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Facts {
     /// None: no row of the table, not text, or too large. Then there are no symbols.
     pub language: Option<Language>,
@@ -47,7 +47,7 @@ pub struct Facts {
     pub imports: Vec<Import>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Hash, Debug, Serialize, Deserialize)]
 pub struct Symbol {
     /// As written: `open`, not `Shop::open`.
     pub name: Box<str>,
@@ -60,7 +60,7 @@ pub struct Symbol {
 }
 
 /// A class of the file goes on from another one: `class Till(Shop)`, `class Till extends town.Shop`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Hash, Debug, Serialize, Deserialize)]
 pub struct Base {
     /// Index of the class's symbol.
     pub class: u32,
@@ -69,7 +69,7 @@ pub struct Base {
 }
 
 /// Something is called (or made, or used as a macro) by its name.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Hash, Debug, Serialize, Deserialize)]
 pub struct Call {
     pub name: Box<str>,
     pub on: Receiver,
@@ -78,7 +78,7 @@ pub struct Call {
 }
 
 /// What stands before the name of a call.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Hash, Debug, Serialize, Deserialize)]
 pub enum Receiver {
     /// Nothing: `open()`.
     Nothing,
@@ -95,7 +95,7 @@ pub enum Receiver {
 }
 
 /// A name of another file that is brought into this one.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Hash, Debug, Serialize, Deserialize)]
 pub struct Import {
     /// Where from, as the language writes it: `crate::shop`, `..shop`, `./shop`, `shop/prices`.
     /// Empty: this file itself, which has the name under another name too: `export default shop` is

@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use tree_sitter::{InputEdit, Point, Tree};
 
 use super::facts::{Facts, Language};
 use super::parse::{self, Parser};
+use super::tokens::Tokenizer;
 
 /// Files that are kept, and the bytes of their texts. A tree takes some ten times its text,
 /// and fifty times one that is all brackets.
@@ -16,6 +17,7 @@ const MOST_BYTES: usize = 2 << 20;
 
 pub struct Recent {
     parser: Parser,
+    pub(super) tokenizer: LazyLock<Tokenizer>,
     /// What changed last is last.
     files: VecDeque<Parsed>,
     bytes: usize,
@@ -32,7 +34,8 @@ struct Parsed {
 
 impl Default for Recent {
     fn default() -> Self {
-        Self { parser: Parser::new(), files: VecDeque::new(), bytes: 0 }
+        let tokenizer = LazyLock::new(Tokenizer::new as fn() -> _);
+        Self { parser: Parser::new(), tokenizer, files: VecDeque::new(), bytes: 0 }
     }
 }
 

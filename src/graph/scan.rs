@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use super::cache::{self, Cache, Kept};
 use super::facts::{Facts, Language};
@@ -12,7 +12,7 @@ use super::manifest;
 use super::parse::Parser;
 use super::recent::Recent;
 use super::snapshot::Snapshot;
-use super::tokens;
+use super::tokens::{self, Tokenizer};
 use super::walk::{self, Content, Entry, Stamp};
 use super::whole::{Files, Graph};
 
@@ -80,12 +80,14 @@ pub fn read(
     // Large ones first, so that no thread is left alone with one at the end.
     let mut order: Vec<_> = entries.iter().collect();
     order.sort_by_key(|entry| std::cmp::Reverse(entry.stamp.size));
+    let tokenizer: LazyLock<Tokenizer> = LazyLock::new(Tokenizer::new);
     let next = AtomicUsize::new(0);
     let run = || {
         let (mut parser, mut buffer) = (Parser::new(), Vec::new());
         let mut done = Vec::new();
         while let Some(entry) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.extend(one(entry, settings.tokens, &cache, (&mut parser, &mut buffer)));
+            let tokenizer = settings.tokens.then_some(&tokenizer);
+            done.extend(one(entry, tokenizer, &cache, (&mut parser, &mut buffer)));
             if !progress(next.load(Ordering::Relaxed).min(order.len()), order.len()) {
                 break;
             }
@@ -132,7 +134,7 @@ pub fn reread(
         let mut facts = recent.facts(&entry.id, Language::of(&entry.path), text);
         facts.package = manifest::package(&entry.path, text);
         if tokens {
-            tokens::count(text, &mut facts);
+            tokens::count(&recent.tokenizer, text, &mut facts);
         }
         Some(facts)
     };
@@ -152,11 +154,11 @@ fn without_tokens(mut facts: Arc<Facts>) -> Arc<Facts> {
 /// None: the file is gone.
 fn one(
     entry: &Entry,
-    tokens: bool,
+    tokenizer: Option<&LazyLock<Tokenizer>>,
     cache: &Cache,
     (parser, buffer): (&mut Parser, &mut Vec<u8>),
 ) -> Option<Done> {
-    let enough = |kept: &&Kept| !tokens || kept.counted;
+    let enough = |kept: &&Kept| tokenizer.is_none() || kept.counted;
     let id = entry.id.clone();
     if let Some(kept) = cache.unchanged(entry).filter(enough) {
         return Some(Done {
@@ -180,14 +182,14 @@ fn one(
     }
     let mut facts = parser.facts(Language::of(&entry.path), text);
     facts.package = manifest::package(&entry.path, text);
-    if tokens {
-        tokens::count(text, &mut facts);
+    if let Some(tokenizer) = tokenizer {
+        tokens::count(tokenizer, text, &mut facts);
     }
     let parsed = facts.language.is_some();
     Some(Done {
         id,
         stamp,
-        kept: Kept { key, facts: Arc::new(facts), counted: tokens },
+        kept: Kept { key, facts: Arc::new(facts), counted: tokenizer.is_some() },
         bytes,
         parsed,
     })

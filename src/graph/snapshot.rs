@@ -50,7 +50,9 @@ impl Node {
 }
 
 /// The nodes of files by their paths, and those of the folders that they are in.
-pub(super) fn all_nodes(files: &BTreeMap<Arc<str>, Arc<Facts>>) -> BTreeMap<Arc<str>, Node> {
+pub(super) fn all_nodes<'f>(
+    files: impl Iterator<Item = (&'f Arc<str>, &'f Facts)>,
+) -> BTreeMap<Arc<str>, Node> {
     let mut all = Vec::new();
     let mut last = "";
     for (path, facts) in files {

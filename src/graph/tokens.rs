@@ -1,19 +1,20 @@
-//! How many tokens a text costs whoever reads it, by the tokenizer `o200k`.
+//! How many tokens a text is for a model, by the tokenizer `o200k`.
 //!
-//! The text is cut into the tokenizer's own pieces once; what lines cost is what their pieces cost.
+//! The text is cut into the tokenizer's pieces once. A range of lines costs what its pieces cost.
 
 mod vocabulary;
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 
+pub(super) use self::vocabulary::Tokenizer;
 use super::facts::Facts;
 
 /// A piece longer than this is counted in parts, since a piece's cost grows faster than its length.
 const LONGEST_PIECE: usize = 4096;
 
 /// Counts the tokens of a file and of the lines of each of its symbols.
-pub(super) fn count(text: &[u8], facts: &mut Facts) {
+pub(super) fn count(tokenizer: &Tokenizer, text: &[u8], facts: &mut Facts) {
     let text = String::from_utf8_lossy(text);
     // Tokens before each line.
     let mut before = Vec::with_capacity(facts.lines as usize + 1);
@@ -21,10 +22,10 @@ pub(super) fn count(text: &[u8], facts: &mut Facts) {
     let mut tokens = 0_u32;
     // Most pieces of a text are in it many times.
     let mut costs: HashMap<&str, u32> = HashMap::new();
-    for piece in vocabulary::pieces(&text) {
+    for piece in tokenizer.pieces(&text) {
         // A piece that ends lines belongs to the one that it begins in, what begins after an end of
         // line to the next.
-        let cost = *costs.entry(piece).or_insert_with(|| cost(piece));
+        let cost = *costs.entry(piece).or_insert_with(|| cost(tokenizer, piece));
         tokens = tokens.saturating_add(cost);
         for _ in memchr::memchr_iter(b'\n', piece.as_bytes()) {
             before.push(tokens);
@@ -38,8 +39,8 @@ pub(super) fn count(text: &[u8], facts: &mut Facts) {
     }
 }
 
-fn cost(piece: &str) -> u32 {
+fn cost(tokenizer: &Tokenizer, piece: &str) -> u32 {
     let parts = piece.as_bytes().chunks(LONGEST_PIECE);
-    let tokens: usize = parts.map(vocabulary::count).sum();
+    let tokens: usize = parts.map(|part| tokenizer.count(part)).sum();
     u32::try_from(tokens).unwrap_or(u32::MAX)
 }

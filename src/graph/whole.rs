@@ -1,11 +1,12 @@
 //! The graph of a workspace as it stands, and what a change of some files changes in it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::BuildHasher as _;
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::calls::{self, Calls, Rule};
 use super::facts::{Facts, Lines, Symbol};
@@ -13,8 +14,16 @@ use super::snapshot::{self, CallEdge, Node, Snapshot};
 
 /// What is known of every file of a workspace, by its path, and of the calls among them.
 pub struct Graph {
-    files: BTreeMap<Arc<str>, Arc<Facts>>,
+    files: BTreeMap<Arc<str>, File>,
     calls: Calls,
+}
+
+/// What is kept of a file beside its calls.
+struct File {
+    /// Without calls, bases and imports, which [`Calls`] keeps in less memory.
+    facts: Facts,
+    /// The hash of all facts.
+    hash: u64,
 }
 
 /// Files by their paths, and what they say; None: they are gone.
@@ -39,8 +48,9 @@ impl Change {
 }
 
 impl Graph {
-    pub fn files(&self) -> &BTreeMap<Arc<str>, Arc<Facts>> {
-        &self.files
+    /// The paths of all files, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.files.keys()
     }
 
     /// The file at a path, or those of the folder; those of the root for an empty one.
@@ -63,15 +73,18 @@ impl Graph {
     /// The graph of a workspace's files, and all of it as users see it; `jobs` threads work at it.
     pub fn new(root: &Path, files: Files, jobs: usize) -> (Self, Snapshot) {
         let mut graph = Self::of(root);
-        graph.files = files.into_iter().filter_map(|(path, facts)| Some((path, facts?))).collect();
-        let Self { files, calls } = &mut graph;
+        let files: BTreeMap<_, _> =
+            files.into_iter().filter_map(|(path, facts)| Some((path, facts?))).collect();
+        let all_nodes = || snapshot::all_nodes(files.iter().map(|(path, facts)| (path, &**facts)));
         let nodes = std::thread::scope(|scope| {
             // Most of the time, one thread alone works at the calls.
-            let beside = (jobs > 1).then(|| scope.spawn(|| snapshot::all_nodes(files)));
-            calls.update(files.iter().map(|(path, facts)| (&**path, Some(&**facts))), jobs);
+            let beside = (jobs > 1).then(|| scope.spawn(all_nodes));
+            let all = files.iter().map(|(path, facts)| (&**path, Some(&**facts)));
+            graph.calls.update(all, jobs);
             beside.and_then(|nodes| nodes.join().ok())
         });
-        let nodes = nodes.unwrap_or_else(|| snapshot::all_nodes(&graph.files));
+        let nodes = nodes.unwrap_or_else(all_nodes);
+        graph.files = files.into_iter().map(|(path, facts)| (path, File::of(facts))).collect();
         let snapshot = graph.shown(nodes);
         (graph, snapshot)
     }
@@ -79,7 +92,9 @@ impl Graph {
     /// Takes in files, also such as are as they were; returns what that changed. `jobs` threads work
     /// at it.
     pub fn update(&mut self, mut files: Files, jobs: usize) -> Change {
-        files.retain(|path, facts| self.files.get(path) != facts.as_ref());
+        files.retain(|path, facts| {
+            self.files.get(path).map(|file| file.hash) != facts.as_deref().map(hash)
+        });
         let mut change = Change::default();
         let touched: BTreeSet<Arc<str>> = files.keys().cloned().collect();
         let mut before = self.nodes_of(&touched);
@@ -89,7 +104,7 @@ impl Graph {
         change.removed_calls = self.named(&redone.removed);
         for (path, facts) in files {
             match facts {
-                Some(facts) => self.files.insert(path, facts),
+                Some(facts) => self.files.insert(path, File::of(facts)),
                 None => self.files.remove(&path),
             };
         }
@@ -105,7 +120,8 @@ impl Graph {
     }
 
     pub fn snapshot(&self) -> Snapshot {
-        self.shown(snapshot::all_nodes(&self.files))
+        let files = self.files.iter().map(|(path, file)| (path, &file.facts));
+        self.shown(snapshot::all_nodes(files))
     }
 
     fn shown(&self, nodes: BTreeMap<Arc<str>, Node>) -> Snapshot {
@@ -132,7 +148,9 @@ impl Graph {
     /// A file's node, and after it the innermost symbols that lines of it touch; those are given by
     /// the first and the last of each range.
     pub fn nodes_at(&self, path: &str, ranges: &[(u32, u32)]) -> Vec<(Arc<str>, Node)> {
-        let Some((path, facts)) = self.files.get_key_value(path) else { return Vec::new() };
+        let Some((path, File { facts, .. })) = self.files.get_key_value(path) else {
+            return Vec::new();
+        };
         let touches = |symbol: &Symbol| {
             let Lines { start, end } = symbol.lines;
             ranges.iter().any(|(first, last)| *first <= end && start <= *last)
@@ -158,8 +176,8 @@ impl Graph {
                     nodes.insert(folder.into(), Node::folder());
                 }
             }
-            if let Some((path, facts)) = self.files.get_key_value(path) {
-                nodes.extend(snapshot::nodes(path, facts));
+            if let Some((path, file)) = self.files.get_key_value(path) {
+                nodes.extend(snapshot::nodes(path, &file.facts));
             }
         }
         nodes
@@ -187,4 +205,17 @@ impl Graph {
         named.dedup();
         named
     }
+}
+
+impl File {
+    fn of(facts: Arc<Facts>) -> Self {
+        let hash = hash(&facts);
+        let facts = Arc::unwrap_or_clone(facts);
+        let (calls, bases, imports) = Default::default();
+        Self { facts: Facts { calls, bases, imports, ..facts }, hash }
+    }
+}
+
+fn hash(facts: &Facts) -> u64 {
+    FxBuildHasher.hash_one(facts)
 }

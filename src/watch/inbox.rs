@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -28,6 +28,8 @@ pub(super) type Writes = HashMap<Arc<str>, Write>;
 pub(super) enum Task {
     Answer(oneshot::Sender<GraphState>),
     Look(Changed, Writes),
+    /// There was nothing to do for a while.
+    Rest,
     Stop,
 }
 
@@ -87,8 +89,10 @@ impl Inbox {
         self.lock().is_closed
     }
 
-    /// Waits for the next thing to do. `git_works` tells whether changes are better waited for.
-    pub(super) fn next(&self, git_works: impl Fn() -> bool) -> Task {
+    /// Waits for the next task. `git_works` says whether git is changing files, which delays a look at
+    /// them. After `rest` without a task, it is [`Task::Rest`].
+    pub(super) fn next(&self, git_works: impl Fn() -> bool, rest: Option<Duration>) -> Task {
+        let rests_at = rest.map(|rest| Instant::now() + rest);
         let mut held = self.lock();
         loop {
             if held.is_closed {
@@ -106,7 +110,8 @@ impl Inbox {
                     let Some(changed) = held.pending.take() else { continue };
                     return Task::Look(changed, writes);
                 }
-                None => None,
+                None if rests_at.is_some_and(|at| at <= now) => return Task::Rest,
+                None => rests_at.map(|at| at - now),
             };
             held = match wait {
                 Some(wait) => {
@@ -124,4 +129,4 @@ impl Inbox {
 }
 
 /// How long git's lock is left alone before it is looked for again.
-const GIT_REST: std::time::Duration = std::time::Duration::from_millis(20);
+const GIT_REST: Duration = Duration::from_millis(20);

@@ -21,6 +21,9 @@ const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 /// How long what an agent said it wrote may take to show on the disk.
 const CLAIM: Duration = Duration::from_secs(5);
 
+/// How long nothing happens before memory is freed that only makes the next answer faster.
+const REST: Duration = Duration::from_secs(30);
+
 /// Is told of each file that the disk shows written.
 pub type TellWritten = Box<dyn Fn(Arc<str>) + Send>;
 
@@ -52,9 +55,10 @@ struct Kept {
     claims: HashMap<Arc<str>, (Write, Instant)>,
     /// When agents of the team last wrote what, by id.
     written: HashMap<Arc<str>, TimestampMs>,
-    /// What was last shown, until something changes.
+    /// What was last shown, until something changes or [`REST`].
     shown: Option<Arc<Rendered<GraphSnapshot>>>,
-    recent: Recent,
+    /// None until files change, and after [`REST`].
+    recent: Option<Recent>,
 }
 
 impl Kept {
@@ -69,7 +73,7 @@ impl Kept {
             claims: HashMap::new(),
             written: HashMap::new(),
             shown: None,
-            recent: Recent::default(),
+            recent: None,
             keeper,
         }
     }
@@ -87,12 +91,14 @@ impl Kept {
         let shared = Arc::clone(&self.keeper.shared);
         let lock = self.keeper.root.join(".git/index.lock");
         loop {
-            match shared.inbox.next(|| lock.exists()) {
+            let rest = (self.recent.is_some() || self.shown.is_some()).then_some(REST);
+            match shared.inbox.next(|| lock.exists(), rest) {
                 Task::Answer(reply) => {
                     // Who asked may have gone.
                     let _ = reply.send(self.state());
                 }
                 Task::Look(changed, writes) => self.follow(&changed, writes),
+                Task::Rest => (self.recent, self.shown) = (None, None),
                 Task::Stop => return,
             }
         }
@@ -122,7 +128,10 @@ impl Kept {
         let settings = &self.keeper.settings;
         let go_on = || !shared.inbox.is_closed();
         files.extend(match &only {
-            Some(_) => graph::reread(&listing.files, &mut self.recent, settings.tokens, go_on),
+            Some(_) => {
+                let recent = self.recent.get_or_insert_default();
+                graph::reread(&listing.files, recent, settings.tokens, go_on)
+            }
             // What is kept for the next start is of the whole workspace.
             None => graph::read(&self.keeper.root, &listing.files, settings, &|_, _| go_on()).0,
         });
@@ -157,7 +166,7 @@ impl Kept {
         let graph = self.keeper.shared.graph();
         let gone = |id: &&Arc<str>| !there.contains(id);
         let Some(only) = only else {
-            return graph.files().keys().filter(gone).map(|id| (Arc::clone(id), None)).collect();
+            return graph.paths().filter(gone).map(|id| (Arc::clone(id), None)).collect();
         };
         let mut files = Files::new();
         for path in only.iter() {

@@ -11,7 +11,7 @@ pub(super) use self::definitions::Definition;
 use super::common;
 use super::names::{Name, Names, Path, number};
 use super::questions::Touched;
-use crate::graph::facts::{Facts, Kind};
+use crate::graph::facts::{Facts, Kind, Language};
 
 /// A name that more symbols have tells nothing outside of its file.
 pub(super) const MANY: usize = 64;
@@ -35,7 +35,7 @@ pub(super) enum Family {
     /// JavaScript and TypeScript, with or without JSX.
     Script,
     /// Imports are not followed.
-    Other(&'static str),
+    Other(Language),
 }
 
 /// What an [`End`] stands for.
@@ -153,7 +153,7 @@ impl Index {
     /// Puts a file in the place of what was at its path.
     pub(super) fn put(&mut self, path: &str, facts: &Facts) {
         let (id, before) = self.take(path);
-        let family = facts.language.map(|language| family(language.name()));
+        let family = facts.language.map(family);
         let folder = self.names.add(path.rsplit_once('/').map_or("", |(folder, _)| folder));
         let mut known = FxHashMap::default();
         let end = match &before {
@@ -284,6 +284,8 @@ impl Index {
         self.definitions.resize_with(self.names.len(), Vec::new);
         for (symbol, at) in file.symbols.iter().zip(0..) {
             if let Some(list) = self.definitions.get_mut(symbol.name.0 as usize) {
+                // Most names have one definition, for which `push` makes room for four.
+                list.reserve_exact(usize::from(list.is_empty()));
                 list.push(Definition {
                     family,
                     folder: file.folder,
@@ -344,12 +346,12 @@ pub(super) fn within<T>(list: &[T], order: impl Fn(&T) -> std::cmp::Ordering) ->
     &list[start..start + length]
 }
 
-fn family(language: &'static str) -> Family {
-    match language {
+fn family(language: Language) -> Family {
+    match language.name() {
         "rust" => Family::Rust,
         "python" => Family::Python,
         "javascript" | "jsx" | "typescript" | "tsx" => Family::Script,
-        other => Family::Other(other),
+        _ => Family::Other(language),
     }
 }
 

@@ -1,14 +1,14 @@
 //! The tokenizer `o200k`: how a text is cut into pieces, and how many tokens a piece is.
 //!
-//! `o200k.bin` has the length of each token, a byte each, in the order of their ranks, then the bytes
-//! of all. It is the list `o200k_base` of [tiktoken](https://github.com/openai/tiktoken), without the
-//! tokens for special use (MIT licence, copyright 2022 `OpenAI`, Shantanu Jain). It is mapped with the
-//! program; the index of it takes three megabytes, where crates that do the same take 20 to 76.
+//! `o200k.bin` holds the length of each token, one byte each, in the order of the ranks, then the bytes
+//! of all tokens. It is the list `o200k_base` of [tiktoken](https://github.com/openai/tiktoken), without
+//! the special tokens (MIT licence, copyright 2022 `OpenAI`, Shantanu Jain). It is mapped with the
+//! program. The tables made from it take four megabytes, as long as a [`Tokenizer`] lives; crates that
+//! do the same take 20 to 76.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hash::Hasher;
-use std::sync::LazyLock;
 
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
@@ -25,8 +25,14 @@ const RANK_BITS: u32 = 18;
 /// No token has this rank.
 const NONE: u32 = u32::MAX;
 
+/// Cuts texts and counts their tokens.
+pub(in crate::graph) struct Tokenizer {
+    pieces: Regex,
+    vocabulary: Vocabulary,
+}
+
 #[expect(clippy::expect_used, reason = "the patterns are constants, and tested")]
-static PIECES: LazyLock<Regex> = LazyLock::new(|| {
+fn pieces() -> Regex {
     let words = [
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
@@ -38,38 +44,44 @@ static PIECES: LazyLock<Regex> = LazyLock::new(|| {
     .join("|");
     // The second is `\s+(?!\S)`: what it ends in is looked at, and not taken.
     Regex::new_many(&[words.as_str(), r"\s+\s", r"\s+"]).expect("these patterns are sound")
-});
+}
 
 /// The pattern above whose last character belongs to the next piece.
 const LOOKS_AHEAD: usize = 1;
 
-/// Cuts a text into pieces, which no token crosses the border of.
-pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let found = PIECES.find(Input::new(rest).anchored(Anchored::Yes))?;
-        let mut end = found.end();
-        if found.pattern().as_usize() == LOOKS_AHEAD {
-            end -= rest[..end].chars().next_back().map_or(0, char::len_utf8);
-        }
-        let (piece, behind) = rest.split_at(end);
-        rest = behind;
-        (!piece.is_empty()).then_some(piece)
-    })
-}
-
-/// Returns how many tokens a piece is.
-pub(super) fn count(piece: &[u8]) -> usize {
-    // Most pieces are tokens; each byte is one.
-    if piece.len() < 2 || VOCABULARY.rank(piece) != NONE {
-        return piece.len().min(1);
+impl Tokenizer {
+    pub(in crate::graph) fn new() -> Self {
+        Self { pieces: pieces(), vocabulary: Vocabulary::load() }
     }
-    merge(piece)
+
+    /// Cuts a text into pieces. No token extends over two pieces.
+    pub(super) fn pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let mut rest = text;
+        std::iter::from_fn(move || {
+            let found = self.pieces.find(Input::new(rest).anchored(Anchored::Yes))?;
+            let mut end = found.end();
+            if found.pattern().as_usize() == LOOKS_AHEAD {
+                end -= rest[..end].chars().next_back().map_or(0, char::len_utf8);
+            }
+            let (piece, behind) = rest.split_at(end);
+            rest = behind;
+            (!piece.is_empty()).then_some(piece)
+        })
+    }
+
+    /// Returns how many tokens a piece is.
+    pub(super) fn count(&self, piece: &[u8]) -> usize {
+        // Most pieces are tokens; each byte is one.
+        if piece.len() < 2 || self.vocabulary.rank(piece) != NONE {
+            return piece.len().min(1);
+        }
+        merge(&self.vocabulary, piece)
+    }
 }
 
 /// Begins with each byte as a part, and joins the two neighbours that make the token of the lowest
 /// rank, the leftmost first, until none make one.
-fn merge(piece: &[u8]) -> usize {
+fn merge(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
     let end = piece.len();
     // By the index at which a part begins: where the next begins, and the one before.
     let mut next: Vec<usize> = (1..=end).collect();
@@ -77,7 +89,7 @@ fn merge(piece: &[u8]) -> usize {
     // The rank of what a part makes with the next. A part that was joined to another has none.
     let rank = |next: &[usize], at: usize| match next[at] {
         middle if middle == end => NONE,
-        middle => VOCABULARY.rank(&piece[at..next[middle]]),
+        middle => vocabulary.rank(&piece[at..next[middle]]),
     };
     let mut ranks: Vec<u32> = (0..end).map(|at| rank(&next, at)).collect();
     let joins = ranks.iter().zip(0..).filter(|(rank, _)| **rank != NONE);
@@ -107,8 +119,6 @@ fn merge(piece: &[u8]) -> usize {
     }
     parts
 }
-
-static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(Vocabulary::load);
 
 /// Finds the rank of a token.
 struct Vocabulary {
@@ -178,26 +188,27 @@ mod tests {
 
     use super::*;
 
-    fn counted(text: &str) -> usize {
-        pieces(text).map(|piece| count(piece.as_bytes())).sum()
+    fn counted(tokenizer: &Tokenizer, text: &str) -> usize {
+        tokenizer.pieces(text).map(|piece| tokenizer.count(piece.as_bytes())).sum()
     }
 
     #[test]
     fn the_list_is_that_of_the_reference() {
         let reference = o200k_base();
+        let vocabulary = Vocabulary::load();
         assert_eq!(reference.bpe.num_tokens(), COUNT);
         for rank in 0..COUNT {
             let number = u32::try_from(rank).unwrap_or(NONE);
-            let token = VOCABULARY.token(rank);
+            let token = vocabulary.token(rank);
             assert_eq!(token, reference.bpe.decode_tokens(&[number]));
-            assert_eq!(VOCABULARY.rank(token), number);
+            assert_eq!(vocabulary.rank(token), number);
         }
-        assert_eq!(VOCABULARY.begins[COUNT] as usize, O200K.len());
+        assert_eq!(vocabulary.begins[COUNT] as usize, O200K.len());
     }
 
     #[test]
     fn texts_are_cut_and_counted_as_the_reference_does() {
-        let reference = o200k_base();
+        let (reference, tokenizer) = (o200k_base(), Tokenizer::new());
         // Tokens in an order that no text has them in, with what is special between them.
         let mut random = fastrand::Rng::with_seed(20);
         let odd = [
@@ -210,25 +221,27 @@ mod tests {
                 if random.u8(..) < 60 {
                     bytes.extend_from_slice(odd[random.usize(..odd.len())].as_bytes());
                 } else {
-                    bytes.extend_from_slice(VOCABULARY.token(random.usize(..COUNT)));
+                    let token = tokenizer.vocabulary.token(random.usize(..COUNT));
+                    bytes.extend_from_slice(token);
                 }
             }
             let text = String::from_utf8_lossy(&bytes);
-            assert!(pieces(&text).eq(reference.split(&text)), "{text:?}");
-            assert_eq!(counted(&text), reference.count(&*text), "{text:?}");
+            assert!(tokenizer.pieces(&text).eq(reference.split(&text)), "{text:?}");
+            assert_eq!(counted(&tokenizer, &text), reference.count(&*text), "{text:?}");
         }
         for text in ["", "a", "\n\n\n", " ", include_str!("vocabulary.rs")] {
-            assert_eq!(counted(text), reference.count(text));
+            assert_eq!(counted(&tokenizer, text), reference.count(text));
         }
     }
 
     #[test]
     fn a_piece_may_be_long() {
-        let mut random = fastrand::Rng::with_seed(21);
+        let (tokenizer, mut random) = (Tokenizer::new(), fastrand::Rng::with_seed(21));
         for length in [1, 2, 100, 4096] {
             let word: Vec<u8> = (0..length).map(|_| random.u8(b'a'..=b'e')).collect();
-            assert_eq!(count(&word), o200k_base().bpe.count(&word));
-            assert_eq!(count(&vec![b'a'; length]), o200k_base().bpe.count(&vec![b'a'; length]));
+            assert_eq!(tokenizer.count(&word), o200k_base().bpe.count(&word));
+            let same = vec![b'a'; length];
+            assert_eq!(tokenizer.count(&same), o200k_base().bpe.count(&same));
         }
     }
 }

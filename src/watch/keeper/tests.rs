@@ -4,6 +4,7 @@ use std::fs;
 use super::*;
 use crate::bus::Backlog;
 use crate::model::Lines;
+use crate::watch::inbox::Inbox;
 
 /// Keeps the graph of a folder with `a.py`.
 fn kept(root: &Path, tell_written: impl Fn(Arc<str>) + Send + 'static) -> Kept {
@@ -59,4 +60,13 @@ fn what_an_agent_wrote_is_marked_once_the_disk_can_be_looked_at() {
     fs::rename(&away, &root).unwrap();
     kept.follow(&changed, Writes::new());
     assert_eq!(written(&kept), ["a.py", "a.py::open"]);
+}
+
+#[test]
+fn an_inbox_without_tasks_asks_for_rest() {
+    let inbox = Inbox::default();
+    assert!(matches!(inbox.next(|| false, Some(Duration::ZERO)), Task::Rest));
+    let (reply, _answer) = tokio::sync::oneshot::channel();
+    inbox.ask(reply);
+    assert!(matches!(inbox.next(|| false, Some(Duration::ZERO)), Task::Answer(_)));
 }

@@ -6,7 +6,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
 
+use std::collections::HashMap;
 use std::fs;
+use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 use tempfile::TempDir;
-use tree_sitter::{Language, Parser};
+use tree_sitter::{Language, Parser, Query, QueryCursor, StreamingIterator as _};
 
 const FILES: usize = 2_000;
 const BYTES: u64 = 20 << 20;
@@ -23,9 +25,9 @@ const ROUNDS: usize = 5;
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if let [first, tree, threads] = &args[..]
-        && first == "bare"
+        && (first == "parse" || first == "query")
     {
-        let took = bare(&sources(Path::new(tree)), threads.parse().unwrap());
+        let took = bare(&sources(Path::new(tree)), threads.parse().unwrap(), first == "query");
         return print!("{}", took.as_nanos());
     }
     let made = tempfile::tempdir().unwrap();
@@ -40,12 +42,13 @@ fn main() {
     #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
     let memory = peak() as f64 / bytes as f64;
     row("memory / source bytes", Some(memory));
-    let parsing = || {
+    let own = |work: &str| {
         let mut own = Command::new(std::env::current_exe().unwrap());
-        let told = own.arg("bare").arg(&tree).arg(threads.to_string()).output().unwrap().stdout;
-        Duration::from_nanos(str::from_utf8(&told).unwrap().parse().unwrap())
+        let output = own.arg(work).arg(&tree).arg(threads.to_string()).output().unwrap();
+        Duration::from_nanos(str::from_utf8(&output.stdout).unwrap().parse().unwrap())
     };
-    row("cold / bare parsing", Some(ratio(|| cold(threads), parsing)));
+    row("cold / bare parsing", Some(ratio(|| cold(threads), || own("parse"))));
+    row("parsing with queries / bare parsing", Some(ratio(|| own("query"), || own("parse"))));
     row("one thread / two", Some(ratio(|| cold(1), || cold(2))));
     row(
         "cold / ast-grep",
@@ -88,22 +91,51 @@ fn snapshot(tree: &Path, jobs: usize, cache: &Path, more: &[&str]) -> Duration {
     time(command.args(more).env("XDG_CACHE_HOME", cache)).unwrap()
 }
 
-/// Reads and parses all, and nothing else.
-fn bare(files: &[(PathBuf, Language)], threads: usize) -> Duration {
+/// Reads and parses all files; `queries`: finds what our queries find with tree-sitter's own engine, too.
+fn bare(files: &[(PathBuf, Language)], threads: usize, queries: bool) -> Duration {
+    let mut by_extension = HashMap::new();
+    for (path, language) in files.iter().filter(|_| queries) {
+        let extension = path.extension().unwrap();
+        by_extension
+            .entry(extension)
+            .or_insert_with(|| Query::new(language, &query(extension.to_str().unwrap())).unwrap());
+    }
     let start = Instant::now();
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                let mut parser = Parser::new();
+                let (mut parser, mut cursor) = (Parser::new(), QueryCursor::new());
                 while let Some((path, language)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
                     parser.set_language(language).unwrap();
-                    parser.parse(fs::read(path).unwrap(), None).unwrap();
+                    let text = fs::read(path).unwrap();
+                    let tree = parser.parse(&text, None).unwrap();
+                    if let Some(query) = by_extension.get(path.extension().unwrap()) {
+                        cursor.matches(query, tree.root_node(), &text[..]).for_each(|found| {
+                            black_box(found);
+                        });
+                    }
                 }
             });
         }
     });
     start.elapsed()
+}
+
+/// The queries of `src/graph/languages.rs`, without the `+` that tree-sitter's engine does not need.
+fn query(extension: &str) -> String {
+    const ECMASCRIPT: &str = include_str!("../src/graph/languages/ecmascript.scm");
+    const JAVASCRIPT: &str = include_str!("../src/graph/languages/javascript.scm");
+    const TYPESCRIPT: &str = include_str!("../src/graph/languages/typescript.scm");
+    const JSX: &str = include_str!("../src/graph/languages/jsx.scm");
+    let parts: &[&str] = match extension {
+        "rs" => &[include_str!("../src/graph/languages/rust.scm")],
+        "py" | "pyi" => &[include_str!("../src/graph/languages/python.scm")],
+        "tsx" => &[ECMASCRIPT, TYPESCRIPT, JSX],
+        "ts" | "mts" | "cts" => &[ECMASCRIPT, TYPESCRIPT],
+        _ => &[ECMASCRIPT, JAVASCRIPT, JSX],
+    };
+    parts.concat().replace(")+", ")")
 }
 
 fn ctags(tree: &Path) -> Option<Duration> {

@@ -165,9 +165,13 @@ impl Row {
         self.tools.get_or_init(|| self.compile().ok()).as_ref()
     }
 
+    pub(super) fn query_text(&self) -> String {
+        self.queries.join("\n")
+    }
+
     fn compile(&self) -> Result<Tools, QueryError> {
         let grammar = (self.grammar)();
-        let query = Query::new(&grammar, &self.queries.join("\n"))?;
+        let query = Query::new(&grammar, &self.query_text())?;
         let roles = query.captures().iter().map(|name| role(name)).collect();
         Ok(Tools { grammar, query, roles })
     }
@@ -202,13 +206,13 @@ fn role(capture: &str) -> Role {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use crate::graph::query::Marks;
 
-    /// The smallest of all that the queries look for.
-    const SMALLEST: [(&str, &str); 6] = [
+    /// For each language, the smallest text for each pattern of its query.
+    pub(in crate::graph) const SMALLEST: [(&str, &str); 6] = [
         (
             "rust",
             "fn a();\nstruct B;\nstruct C(u8);\nenum D {}\nunion E {}\ntrait F {}\nimpl G {}\nmod h;\n\

@@ -10,13 +10,16 @@
   key: (property_identifier) @name
   value: [(arrow_function) (function_expression) (generator_function)]) @definition.function
 (assignment_expression
-  right: [(arrow_function) (function_expression !name) (generator_function !name)]
   left: [
     (identifier) @name
-    (member_expression property: (property_identifier) @name)]) @definition.function
+    (member_expression property: (property_identifier) @name)]
+  right: [
+    (arrow_function)
+    (function_expression !name)
+    (generator_function !name)]) @definition.function
 (assignment_expression
-  right: [(function_expression name: (_)) (generator_function name: (_))]
   left: [(identifier) @name (member_expression property: (property_identifier) @name)] @_to
+  right: [(function_expression name: (_)) (generator_function name: (_))]
   (#not-match? @_to "^(module[.])?exports$")) @definition.function
 (class_declaration name: (_) @name) @definition.class
 (variable_declarator name: (identifier) @name value: (class)) @definition.class
@@ -58,19 +61,19 @@
   (#set! here))
 ; `module.exports` is the default of older modules; only what is made there has a name of its own.
 (assignment_expression
+  left: [
+    (identifier) @import.alias
+    (member_expression property: (property_identifier) @import.alias)] @_to
   right: [
     (identifier) @import.name
     (function_expression name: (_) @name @import.name) @definition.function
     (generator_function name: (_) @name @import.name) @definition.function
     (class name: (_) @name @import.name) @definition.class]
-  left: [
-    (identifier) @import.alias
-    (member_expression property: (property_identifier) @import.alias)] @_to
   (#match? @_to "^(module[.])?exports$")
   (#set! exported) (#set! here))
 (assignment_expression
-  right: (class !name)
   left: [(identifier) @name (member_expression property: (property_identifier) @name)] @_to
+  right: (class !name)
   (#match? @_to "^(module[.])?exports$")) @definition.class
 
 (call_expression function: [
@@ -137,6 +140,9 @@
     arguments: (arguments (string (string_fragment) @import.module)))
   (#eq? @_require "require"))
 (assignment_expression
+  left: [
+    (identifier) @import.alias
+    (member_expression property: (property_identifier) @import.alias)] @_to
   right: [
     (call_expression
       function: (identifier) @_require
@@ -146,9 +152,6 @@
         function: (identifier) @_require
         arguments: (arguments (string (string_fragment) @import.module)))
       property: (property_identifier) @import.name)]
-  left: [
-    (identifier) @import.alias
-    (member_expression property: (property_identifier) @import.alias)] @_to
   (#eq? @_require "require")
   (#match? @_to "^(module[.])?exports([.][^.]+)?$")
   (#set! exported))

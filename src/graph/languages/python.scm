@@ -15,7 +15,8 @@
   left: (type [(identifier) @name (generic_type (identifier) @name)])) @definition.constant)
 
 (class_definition superclasses: (argument_list [
-  [(identifier) (attribute)] @base
+  (identifier) @base
+  (attribute) @base
   (subscript value: (_) @base)]))
 
 (call function: [

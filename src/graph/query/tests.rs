@@ -1,11 +1,17 @@
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
+
+use tree_sitter::{QueryCursor, QueryPredicateArg, StreamingIterator as _};
 
 use super::*;
 use crate::graph::facts::Language;
 use crate::graph::languages::Tools;
+use crate::graph::languages::tests::SMALLEST;
+use crate::graph::walk;
 
 fn tools(file: &str) -> &'static Tools {
     Language::of(Path::new(file)).unwrap().row().unwrap().tools().unwrap()
@@ -85,4 +91,76 @@ fn a_product_of_many_has_an_end() {
     let text = format!("const {{{names}}} = require({texts});");
     let [found, _] = found("a.js", &text, &["("]);
     assert!((1..1_000_000).contains(&found.len()), "{}", found.len());
+}
+
+/// A match: its pattern, and its captures in order.
+type Found = (usize, Vec<(String, usize, usize)>);
+
+/// The matches of tree-sitter's own engine.
+fn reference(query: &tree_sitter::Query, tree: &Tree, text: &str) -> BTreeSet<Found> {
+    let mut cursor = QueryCursor::new();
+    let mut matches = cursor.matches(query, tree.root_node(), text.as_bytes());
+    let mut all = BTreeSet::new();
+    while let Some(found) = matches.next() {
+        let before_bracket = query.general_predicates(found.pattern_index).iter().all(|test| {
+            assert_eq!(&*test.operator, "bracket?");
+            let QueryPredicateArg::Capture(capture) = test.args[0] else { panic!("{test:?}") };
+            let mut nodes = found.nodes_for_capture_index(capture);
+            nodes.all(|node| bracket_follows(text.as_bytes(), node.end_byte()))
+        });
+        if before_bracket {
+            let name = |index: u32| query.capture_names()[index as usize].to_owned();
+            let captures = found.captures().iter();
+            let captures = captures.map(|found| (name(found.index), found.node.byte_range()));
+            all.insert(in_order(found.pattern_index, captures));
+        }
+    }
+    all
+}
+
+fn in_order(pattern: usize, captures: impl Iterator<Item = (String, Range<usize>)>) -> Found {
+    let mut captures: Vec<_> =
+        captures.map(|(name, range)| (name, range.start, range.end)).collect();
+    captures.sort_unstable();
+    (pattern, captures)
+}
+
+#[test]
+fn queries_find_what_the_engine_of_tree_sitter_finds() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut texts: Vec<(Language, String)> = Vec::new();
+    for (name, text) in SMALLEST {
+        let extension = ["rs", "py", "ts", "tsx", "js", "jsx"].into_iter().find(|extension| {
+            Language::of(Path::new(&format!("a.{extension}"))).is_some_and(|of| of.name() == name)
+        });
+        let language = Language::of(Path::new(&format!("a.{}", extension.unwrap())));
+        texts.push((language.unwrap(), text.to_owned()));
+    }
+    for entry in walk::list(root, 2, None).unwrap().files {
+        let is_far = entry.id.starts_with("src/") && !entry.id.starts_with("src/graph/");
+        if let Some(language) = Language::of(&entry.path).filter(|_| !is_far) {
+            texts.push((language, std::fs::read_to_string(&entry.path).unwrap()));
+        }
+    }
+    for (language, text) in texts {
+        let tools = language.row().unwrap().tools().unwrap();
+        let mut parser = tree_sitter::Parser::new();
+        parser.set_language(&tools.grammar).unwrap();
+        let tree = parser.parse(&text, None).unwrap();
+        // Ours looks for more where a text has errors.
+        if tree.root_node().has_error() {
+            continue;
+        }
+        // Behind a field, ours needs a `+` to look for more than one child.
+        let query = language.row().unwrap().query_text().replace(")+", ")");
+        let query = tree_sitter::Query::new(&tools.grammar, &query).unwrap();
+        let mut found = BTreeSet::new();
+        let marks = Marks::new(language.row().unwrap().marks, text.as_bytes());
+        tools.query.each(&tree, text.as_bytes(), &marks, |pattern, nodes| {
+            let name = |capture: usize| tools.query.captures()[capture].clone();
+            let captures = nodes.iter().map(|(capture, node)| (name(*capture), node.byte_range()));
+            found.insert(in_order(pattern, captures));
+        });
+        assert!(found == reference(&query, &tree, &text), "{}: {text}", language.name());
+    }
 }

@@ -1,7 +1,7 @@
-//! The code graph: the folders, files, types and functions of a workspace, and who calls whom.
+//! The code graph: the folders, files, types and functions of a workspace, and the calls between them.
 //!
-//! Owns parsing, names, edges and the order of what is told. Knows nothing of agents and heat: who
-//! wants to draw the one on the other joins them by path and line.
+//! Owns parsing, name resolution, edges and their order. Knows nothing of agents and heat: clients join
+//! both by path and line.
 
 mod cache;
 mod calls;

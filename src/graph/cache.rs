@@ -1,8 +1,8 @@
-//! What files say, kept on disk from one scan to the next.
+//! A cache of facts on disk, from one scan to the next.
 //!
-//! A pack for each root, read in one go and replaced as a whole: of each file how it was when it was
-//! read, and by the hash of its content what it says. Whoever writes last wins, and nothing is lost
-//! but time when a pack is. What is torn, foreign or of another version is not believed.
+//! Each root has a pack, read and replaced as a whole: the stamp of each file, and facts by the hash of
+//! the content. The last writer wins; a lost pack costs time only. Packs that are damaged, of another
+//! user or of another version are ignored.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write as _};
@@ -18,13 +18,13 @@ use super::languages;
 use super::manifest;
 use super::walk::{self, Entry, Stamp};
 
-/// Bytes of all packs together; past them those that were not used for longest are removed.
+/// Bytes of all packs together; beyond, the least recently used are removed.
 const MOST: u64 = 512 << 20;
 
-/// Bytes of a pack; a larger one is not kept.
+/// Bytes of a pack; a larger one is not written.
 const LARGEST: u64 = 256 << 20;
 
-/// The code that makes of files what is kept, which means something else once this is changed.
+/// The code that makes facts: packs of other code are ignored.
 const MADE_BY: [&str; 17] = [
     include_str!("cache.rs"),
     include_str!("facts.rs"),
@@ -47,14 +47,14 @@ const MADE_BY: [&str; 17] = [
 
 const MAGIC: &[u8; 8] = b"eisengr1";
 
-/// The hash of a file's content and of what it is read as.
+/// The hash of a file's content and language.
 pub(super) type Key = [u8; 16];
 
-/// What an earlier scan left, and where this one's will be kept.
+/// The pack of the last scan, and the file for the next one.
 pub(super) struct Cache {
-    /// None: nothing is kept.
+    /// None: no cache.
     file: Option<PathBuf>,
-    /// Whether there is a pack of this root.
+    /// Whether this root had a pack.
     known: bool,
     stamps: HashMap<Arc<str>, (Stamp, u32)>,
     kept: Vec<Kept>,
@@ -62,30 +62,30 @@ pub(super) struct Cache {
     started_ns: i128,
 }
 
-/// What is known of a file.
+/// The cached facts of a content.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Kept {
     pub(super) key: Key,
     pub(super) facts: Arc<Facts>,
-    /// Whether its tokens are counted, if it has any.
+    /// Whether tokens were counted.
     pub(super) counted: bool,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Pack {
     kept: Vec<Kept>,
-    /// Files, and which of the above they are.
+    /// Paths, with an index into `kept`.
     stamps: Vec<(Arc<str>, Stamp, u32)>,
 }
 
 impl Cache {
-    /// One that keeps nothing.
+    /// A cache that keeps nothing.
     pub(super) fn none() -> Self {
         Self::with(None, false, Pack { kept: Vec::new(), stamps: Vec::new() })
     }
 
-    /// Opens what is kept of a root in a folder. In a root that is not known yet, contents are
-    /// looked for in the packs that were used last: it may be another working tree.
+    /// Opens the pack of a root. Without one, takes the facts of the packs that were used last: the root
+    /// may be another working tree.
     pub(super) fn open(folder: &Path, root: &Path) -> Self {
         let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
         let file = folder.join(format!("{}.pack", &name[..32]));
@@ -118,7 +118,7 @@ impl Cache {
         self.file.is_some()
     }
 
-    /// What a file said that has not changed since.
+    /// The facts of a file whose stamp is unchanged.
     pub(super) fn unchanged(&self, entry: &Entry) -> Option<&Kept> {
         let (_, at) = self.stamps.get(&entry.id).filter(|(stamp, _)| *stamp == entry.stamp)?;
         self.kept.get(*at as usize)
@@ -128,7 +128,7 @@ impl Cache {
         self.kept.get(*self.by_key.get(key)? as usize)
     }
 
-    /// Keeps what this scan found, if that is new. Failing is no harm.
+    /// Writes the pack of this scan, if it differs. A failure does no harm.
     pub(super) fn keep(self, found: &BTreeMap<Arc<str>, (Stamp, Kept)>) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let mut pack = Pack { kept: Vec::new(), stamps: Vec::new() };
@@ -138,13 +138,13 @@ impl Cache {
                 pack.kept.push(kept.clone());
                 u32::try_from(pack.kept.len() - 1).unwrap_or(u32::MAX)
             });
-            // What changed just now could do so again, unseen.
+            // A file that changed just now may change again with the same stamp.
             if !stamp.is_fresh(self.started_ns) {
                 pack.stamps.push((path.clone(), *stamp, at));
             }
         }
         if self.known && self.is_same(&pack) {
-            // That it is in use is told by its time.
+            // Its time marks it as used.
             return std::fs::File::open(file)?.set_modified(SystemTime::now());
         }
         let body = postcard::to_stdvec(&pack).map_err(io::Error::other)?;
@@ -180,12 +180,12 @@ impl Cache {
     }
 }
 
-/// The key of a content as a file of this name has it.
+/// The key of a content in a file of this name.
 pub(super) fn key(entry: &Entry, text: &[u8]) -> Key {
     let mut hasher = blake3::Hasher::new();
     let read_as = match super::Language::of(&entry.path) {
         Some(language) => language.name(),
-        None if manifest::is_one(&entry.path) => manifest::FILE,
+        None if manifest::is_manifest(&entry.path) => manifest::FILE,
         None => "",
     };
     hasher.update(read_as.as_bytes()).update(&[0]).update(text);
@@ -194,7 +194,7 @@ pub(super) fn key(entry: &Entry, text: &[u8]) -> Key {
     key
 }
 
-/// What a pack must have been made with to be believed: the queries, the grammars, this code.
+/// The hash of the queries, the grammars and the code that made a pack.
 fn version() -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(env!("CARGO_PKG_VERSION").as_bytes()).update(&[0]);
@@ -208,7 +208,7 @@ fn version() -> [u8; 32] {
 fn load(file: &Path) -> Option<Pack> {
     let mut buffer = Vec::new();
     let (content, _) = walk::read_at_most(file, LARGEST + 72, &mut buffer).ok()?;
-    // Nobody else's is believed.
+    // A pack of another user is ignored.
     let owner = std::fs::metadata(file).ok()?.uid();
     if owner != nix::unistd::geteuid().as_raw() {
         return None;
@@ -223,7 +223,7 @@ fn load(file: &Path) -> Option<Pack> {
     pack.kept.iter().all(|kept| is_sound(&kept.facts)).then_some(pack)
 }
 
-/// Whether what others rely on holds.
+/// Whether the facts have the properties that other code relies on.
 fn is_sound(facts: &Facts) -> bool {
     let count = facts.symbols.len();
     facts.language.is_none_or(|language| language.row().is_some())
@@ -236,7 +236,7 @@ fn is_sound(facts: &Facts) -> bool {
         })
 }
 
-/// Packs with when they were last used and their bytes, oldest first.
+/// Packs with the time of last use and size, oldest first.
 fn packs(folder: &Path) -> Vec<(SystemTime, u64, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut packs: Vec<_> = entries

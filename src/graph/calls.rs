@@ -1,14 +1,14 @@
-//! Who calls whom: from what every file says to edges between symbols.
+//! Calls between symbols: from the facts of all files to edges.
 //!
-//! Owns the rules by which a name finds what it means. Knows nothing of grammars and of the disk: a
-//! path is but a text here.
+//! Owns the rules that resolve a name. Knows no grammar and no disk: a path is a text here.
 
-mod common;
+mod dependencies;
+mod heuristics;
+mod ids;
 mod index;
 mod links;
 mod modules;
 mod names;
-mod questions;
 mod resolve;
 
 #[cfg(test)]
@@ -16,14 +16,15 @@ mod tests;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use self::index::{FileId, Index};
+use self::dependencies::{Dependency, Invalidated};
+use self::ids::FileId;
+use self::index::Index;
 use self::links::Links;
-use self::questions::{Asked, Touched};
 use super::facts::Facts;
 
-pub(super) use self::index::End;
+pub(super) use self::ids::NodeId;
 
-/// Files that are worth a thread of their own, and how many one takes at a time.
+/// Files that are worth another thread, and files that a thread takes at a time.
 const FILES_A_THREAD: usize = 64;
 const AT_ONCE: usize = 16;
 
@@ -31,23 +32,22 @@ const AT_ONCE: usize = 16;
 #[derive(Default)]
 pub(super) struct Calls {
     index: Index,
-    /// By file.
-    known: Vec<Known>,
+    /// By [`FileId`].
+    resolved: Vec<Resolved>,
 }
 
-/// What is known of the calls of a file.
+/// The resolved calls of a file.
 #[derive(Default)]
-struct Known {
+struct Resolved {
     edges: Vec<Edge>,
-    /// What these rest on.
-    asked: Box<[Asked]>,
+    dependencies: Box<[Dependency]>,
 }
 
-/// One calls the other. Ordered by who calls.
+/// A call from one symbol to another. Ordered by the caller.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Edge {
-    pub(super) from: End,
-    pub(super) to: End,
+    pub(super) from: NodeId,
+    pub(super) to: NodeId,
     pub(super) rule: Rule,
 }
 
@@ -59,55 +59,55 @@ pub enum Rule {
     File,
     Import,
     Folder,
-    /// There is only one in the workspace.
+    /// The only one in the workspace.
     Workspace,
 }
 
-/// What an update made of the edges.
+/// The edges that an update added and removed.
 #[derive(Default)]
-pub(super) struct Redone {
+pub(super) struct EdgeChanges {
     pub(super) added: Vec<Edge>,
     pub(super) removed: Vec<Edge>,
 }
 
 impl Calls {
-    /// Those of no file yet, in a workspace whose folder has that name.
+    /// An empty one, for a workspace whose folder has that name.
     pub(super) fn of(root: &str) -> Self {
         let mut calls = Self::default();
         calls.index.root = root.into();
         calls
     }
 
-    /// Takes in what changed: files by their path below the root, written with `/`; None for one
-    /// that is gone. What the ends of [`Redone`] stand for can be asked until the next update.
+    /// Takes in changed files by their path below the root, written with `/`; None: it was removed. The
+    /// ids in [`EdgeChanges`] are valid until the next update.
     pub(super) fn update<'f>(
         &mut self,
         changes: impl IntoIterator<Item = (&'f str, Option<&'f Facts>)>,
         jobs: usize,
-    ) -> Redone {
-        self.index.sweep();
+    ) -> EdgeChanges {
+        self.index.reclaim();
         for (path, facts) in changes {
             match facts {
                 Some(facts) => self.index.put(path, facts),
                 None => self.index.remove(path),
             }
         }
-        let touched = self.index.settle();
-        self.known.resize_with(self.index.files.len(), Known::default);
-        let mut redone = Redone::default();
-        for (id, now) in self.resolve(&touched, jobs) {
-            let Some(before) = self.known.get_mut(id.0 as usize) else { continue };
+        let invalidated = self.index.finish();
+        self.resolved.resize_with(self.index.files.len(), Resolved::default);
+        let mut edge_changes = EdgeChanges::default();
+        for (id, now) in self.resolve(&invalidated, jobs) {
+            let Some(before) = self.resolved.get_mut(id.0 as usize) else { continue };
             if now.edges != before.edges {
-                redone.compare(&before.edges, &now.edges);
+                edge_changes.compare(&before.edges, &now.edges);
             }
             *before = now;
         }
-        redone
+        edge_changes
     }
 
-    /// Returns what is known now of all files that are to be redone, in order.
-    fn resolve(&self, touched: &Touched, jobs: usize) -> Vec<(FileId, Known)> {
-        let ids = touched.concerned(self.known.iter().map(|known| &*known.asked));
+    /// Resolves all invalidated files; returns them in order.
+    fn resolve(&self, invalidated: &Invalidated, jobs: usize) -> Vec<(FileId, Resolved)> {
+        let ids = invalidated.affected(self.resolved.iter().map(|file| &*file.dependencies));
         let next = AtomicUsize::new(0);
         let run = || {
             let links = Links::new(&self.index);
@@ -115,7 +115,7 @@ impl Calls {
             while let Some(ids) = ids.chunks(AT_ONCE).nth(next.fetch_add(1, Ordering::Relaxed)) {
                 for id in ids {
                     let edges = resolve::edges(&self.index, &links, *id);
-                    done.push((*id, Known { edges, asked: links.notes.take() }));
+                    done.push((*id, Resolved { edges, dependencies: links.dependencies.take() }));
                 }
             }
             done
@@ -125,7 +125,7 @@ impl Calls {
             let threads: Vec<_> = (1..jobs).map(|_| scope.spawn(run)).collect();
             let mut done = run();
             for thread in threads {
-                // Whoever panics here has a bug that is to be seen.
+                // A panic is a bug, and is passed on.
                 done.extend(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             }
             done
@@ -135,23 +135,23 @@ impl Calls {
     }
 
     pub(super) fn edges(&self) -> impl Iterator<Item = Edge> {
-        self.known.iter().flat_map(|known| &known.edges).copied()
+        self.resolved.iter().flat_map(|file| &file.edges).copied()
     }
 
-    /// Those that call the symbol of that id.
-    pub(super) fn callers(&self, symbol: &str) -> impl Iterator<Item = End> {
-        let callee = self.index.end(symbol);
+    /// The callers of the symbol of that id.
+    pub(super) fn callers(&self, symbol: &str) -> impl Iterator<Item = NodeId> {
+        let callee = self.index.node(symbol);
         self.edges().filter(move |edge| Some(edge.to) == callee).map(|edge| edge.from)
     }
 
     /// Writes the id of a file or symbol: `path`, `path::symbol`, `path::Class::method#2`.
-    pub(super) fn write_id(&self, end: End, into: &mut String) {
-        self.index.write_id(end, into);
+    pub(super) fn write_id(&self, node: NodeId, into: &mut String) {
+        self.index.write_id(node, into);
     }
 }
 
-impl Redone {
-    /// Notes in what two ordered lists differ, whatever rule made an edge.
+impl EdgeChanges {
+    /// Adds the differences of two ordered lists of edges; the rules do not count.
     fn compare(&mut self, before: &[Edge], now: &[Edge]) {
         let key = |edge: &Edge| (edge.from, edge.to);
         let missing =

@@ -1,4 +1,4 @@
-//! The table of languages. A row is a grammar, a query beside this file, and a few words.
+//! The table of languages: each row has a grammar, queries in `languages/`, and a few words.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -9,33 +9,32 @@ use tree_sitter::Language as Grammar;
 use super::facts::Language;
 use super::query::{Query, QueryError};
 
-/// What is known of a language.
+/// A language.
 pub(super) struct Row {
     pub(super) name: &'static str,
     extensions: &'static [&'static str],
     grammar: fn() -> Grammar,
-    /// Written one behind the other, they are the query.
+    /// The query, in parts.
     queries: &'static [&'static str],
-    /// What a method writes before a name of the object or type that it belongs to.
+    /// Prefixes of a member of the caller's own object or type.
     pub(super) own: &'static [&'static str],
-    /// What it writes before a name of the base of that; called by itself, it is its constructor.
+    /// The prefix of a member of the base; called by itself, it is the base's constructor.
     pub(super) base: &'static str,
-    /// What the query finds has one of these words in its text, if it is a bracket not at its very
-    /// beginning, or is the whole file, or has an error. The rest is passed over; without any words,
-    /// nothing is.
+    /// Words of which every match has one in its text, a bracket not at its start. Nodes without any are
+    /// skipped, but for the root and nodes with errors. Empty: no node is skipped.
     pub(super) marks: &'static [&'static str],
     tools: OnceLock<Option<Tools>>,
 }
 
-/// What a row is made into the first time it is needed.
+/// The compiled row, made on first use.
 pub(super) struct Tools {
     pub(super) grammar: Grammar,
     pub(super) query: Query,
-    /// What each capture of the query means.
+    /// The role of each capture.
     pub(super) roles: Vec<Role>,
 }
 
-/// What the query's captures may be called.
+/// The roles of captures, by their names in queries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     Class,
@@ -51,7 +50,7 @@ pub(super) enum Role {
     ImportAlias,
     ImportAll,
     ImportTree,
-    /// It only serves the query itself.
+    /// Used by predicates only.
     Nothing,
 }
 
@@ -142,7 +141,7 @@ static ROWS: [Row; 6] = [
 ];
 
 impl Language {
-    /// By the end of the file's name.
+    /// By the extension of the file.
     pub fn of(path: &Path) -> Option<Self> {
         let extension = path.extension().and_then(OsStr::to_str)?;
         let row = ROWS.iter().position(|row| row.extensions.contains(&extension))?;
@@ -153,14 +152,14 @@ impl Language {
         self.row().map_or("unknown", |row| row.name)
     }
 
-    /// None: no row of this program's table, as a cache of another's may say.
+    /// None: not in the table; the cache of another version may have such a number.
     pub(super) fn row(self) -> Option<&'static Row> {
         ROWS.get(usize::from(self.0))
     }
 }
 
 impl Row {
-    /// None for a query that does not fit the grammar, which the tests rule out.
+    /// None: the query does not compile, which a test rules out.
     pub(super) fn tools(&self) -> Option<&Tools> {
         self.tools.get_or_init(|| self.compile().ok()).as_ref()
     }
@@ -177,7 +176,7 @@ impl Row {
     }
 }
 
-/// What the table is like: what was kept of a file holds as long as this stays the same.
+/// The content of the table: cached facts are valid as long as it is the same.
 pub(super) fn fingerprint() -> impl Iterator<Item = String> {
     ROWS.iter().map(|row| {
         let grammar = (row.grammar)();
@@ -281,7 +280,7 @@ pub(super) mod tests {
             let tools = tools.unwrap_or_else(|error| panic!("{error}"));
             for (name, role) in tools.query.captures().iter().zip(&tools.roles) {
                 let known = *role != Role::Nothing || name.starts_with('_');
-                assert!(known, "{}: nobody knows @{name}", row.name);
+                assert!(known, "{}: unknown capture @{name}", row.name);
             }
         }
     }

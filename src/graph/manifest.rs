@@ -1,4 +1,4 @@
-//! What a manifest says of its package: the one thing about modules that no path tells.
+//! The name of a package's library from its manifest: modules are found by paths otherwise.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 pub(super) const FILE: &str = "Cargo.toml";
 
-/// Bytes of a manifest that is read; its parser takes some eighty times as much.
+/// The largest manifest that is parsed; parsing takes eighty times as much memory.
 const LARGEST: usize = 256 << 10;
 
 #[derive(Deserialize)]
@@ -25,14 +25,13 @@ struct Library {
     name: Option<Box<str>>,
 }
 
-pub(super) fn is_one(path: &Path) -> bool {
+pub(super) fn is_manifest(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == FILE)
 }
 
-/// Returns the name that code has for the library of the package. None: it is no manifest, or one
-/// that cannot be read.
+/// Returns the name of the package's library in code. None: no manifest, or an invalid one.
 pub(super) fn package(path: &Path, text: &[u8]) -> Option<Box<str>> {
-    if !is_one(path) || text.len() > LARGEST {
+    if !is_manifest(path) || text.len() > LARGEST {
         return None;
     }
     let text = std::str::from_utf8(text).ok()?;

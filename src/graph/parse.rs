@@ -1,6 +1,6 @@
-//! From a file's text to what it says of itself: its grammar's tree, read by its language's query.
+//! From a file's text to its facts: parses it and runs the query of its language.
 //!
-//! Knows no other file. What a hostile text costs is bounded: in steps, in depth, in names.
+//! Knows no other file. The cost of a hostile text is bounded in steps, time, depth and names.
 
 mod imports;
 mod mend;
@@ -20,47 +20,45 @@ use super::facts::{Base, Call, Facts, Kind, Language, Lines, Receiver};
 use super::languages::{Role, Tools};
 use super::query::{Marks, Match};
 
-/// Steps of the parser, in hundreds, that a file may take whatever its size, and for each KiB.
-/// Files that people write take 4 to 28 for each KiB.
+/// The parser's steps for a file of any size and for each KiB, in hundreds. Real files take 4 to 28 for
+/// each KiB.
 const STEPS: usize = 5_000;
 const STEPS_PER_KIB: usize = 40;
 
-/// Those of them at which no reading of the text is free of errors. They take fifty times as long;
-/// files that people write have one or none, also those that the grammar does not understand.
-const STEPS_ASTRAY: usize = 500;
+/// Those in which every interpretation has an error, in hundreds. They take fifty times as long; real
+/// files have at most one hundred, also where the grammar does not know their syntax.
+const ERROR_STEPS: usize = 500;
 
-/// What a file may take of the processor whatever its size, and for each KiB, which is several times
-/// what files that people write take. Where every token is an error, a step takes a hundred times as
-/// long, and no count of steps tells.
-const PATIENCE: Duration = Duration::from_secs(2);
-const PATIENCE_PER_KIB: Duration = Duration::from_millis(1);
+/// CPU time for a file of any size and for each KiB, several times that of real files. Where every
+/// token is an error, a step takes a hundred times as long.
+const MAX_TIME: Duration = Duration::from_secs(2);
+const MAX_TIME_PER_KIB: Duration = Duration::from_millis(1);
 
-/// After how many steps, in hundreds, the clock is looked at.
-const LOOK: usize = 256;
+/// Steps between two looks at the clock, in hundreds.
+const STEPS_PER_LOOK: usize = 256;
 
-/// What of the beginning of a text is looked at for bytes that no text has, how many of them any may
-/// have, and of how many bytes one may be such.
-const TELLING: usize = 8 << 10;
-const ODD: usize = 16;
-const ONE_ODD_OF: usize = 50;
+/// Bytes at the start of a text that are searched for control characters, and how many there may be: a
+/// number, or one of so many bytes.
+const PREFIX: usize = 8 << 10;
+const MAX_CONTROLS: usize = 16;
+const BYTES_PER_CONTROL: usize = 50;
 
-/// Bytes of a name that are kept.
+/// Longest name in bytes; the rest is cut off.
 const LONGEST_NAME: usize = 256;
 
 /// Parses one file after the other.
 pub(super) struct Parser {
     inner: tree_sitter::Parser,
     language: Option<Language>,
-    patience: Duration,
+    max_time: Duration,
 }
 
 impl Parser {
     pub(super) fn new() -> Self {
-        Self { inner: tree_sitter::Parser::new(), language: None, patience: PATIENCE }
+        Self { inner: tree_sitter::Parser::new(), language: None, max_time: MAX_TIME }
     }
 
-    /// What the text says, and where the bytes of each of its symbols begin and end. Of a text that
-    /// cannot be parsed in reasonable time there is neither language nor symbol.
+    /// Returns the facts of a text. One that takes too long has neither a language nor symbols.
     pub(super) fn facts(&mut self, language: Option<Language>, text: &[u8]) -> Facts {
         let read = language.and_then(|language| {
             let (tree, text) = self.parse(language, text)?;
@@ -69,8 +67,8 @@ impl Parser {
         read.unwrap_or_else(|| unknown(text))
     }
 
-    /// The tree, and the text that it is of, which may be [`mend::mended`]. None: it is no text, or
-    /// takes too long.
+    /// Returns the tree and the text that it belongs to, which may be [`mend::mended`]. None: no text, or
+    /// it takes too long.
     pub(super) fn parse<'t>(
         &mut self,
         language: Language,
@@ -85,7 +83,7 @@ impl Parser {
         }
     }
 
-    /// `old` is the tree of what the text was before.
+    /// `old`: the edited tree of the text before.
     pub(super) fn parse_as_it_is(
         &mut self,
         language: Language,
@@ -102,14 +100,14 @@ impl Parser {
         }
         let kib = text.len() >> 10;
         let mut steps = STEPS + kib * STEPS_PER_KIB;
-        let mut astray = STEPS_ASTRAY;
-        let patience = PATIENCE_PER_KIB.saturating_mul(u32::try_from(kib).unwrap_or(u32::MAX));
-        let end = processor_time().saturating_add(self.patience).saturating_add(patience);
+        let mut error_steps = ERROR_STEPS;
+        let more = MAX_TIME_PER_KIB.saturating_mul(u32::try_from(kib).unwrap_or(u32::MAX));
+        let end = processor_time().saturating_add(self.max_time).saturating_add(more);
         let mut go_on = |state: &ParseState| {
             steps = steps.saturating_sub(1);
-            astray = astray.saturating_sub(usize::from(state.has_error()));
-            let is_late = steps.is_multiple_of(LOOK) && processor_time() >= end;
-            let is_over = steps.min(astray) == 0 || is_late;
+            error_steps = error_steps.saturating_sub(usize::from(state.has_error()));
+            let is_late = steps.is_multiple_of(STEPS_PER_LOOK) && processor_time() >= end;
+            let is_over = steps.min(error_steps) == 0 || is_late;
             if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut go_on);
@@ -125,12 +123,12 @@ impl Parser {
     }
 }
 
-/// What this thread has taken of the processor: other threads take none of a file's time.
+/// The CPU time of this thread, so that other threads do not count.
 fn processor_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Duration::from)
 }
 
-/// Reads a tree that was parsed from this text.
+/// Returns the facts of a text from its tree.
 pub(super) fn read(language: Language, text: &[u8], tree: &Tree) -> Option<Facts> {
     let row = language.row()?;
     let tools = row.tools()?;
@@ -187,7 +185,7 @@ pub(super) fn read(language: Language, text: &[u8], tree: &Tree) -> Option<Facts
     })
 }
 
-/// What the query finds, as it comes.
+/// The matches of the query.
 #[derive(Default)]
 struct Found {
     definitions: Vec<Definition>,
@@ -197,18 +195,18 @@ struct Found {
 }
 
 impl Found {
-    /// In order of appearance, each once.
+    /// Sorts by position and removes duplicates.
     fn sort(&mut self) {
         for found in [&mut self.calls, &mut self.bases] {
             found.sort_unstable_by_key(|range| range.start);
             found.dedup();
         }
-        // Of those found twice, the exported one first.
+        // Of duplicates, the exported one stays.
         self.imports.sort_by_key(|import| (import.start(), !import.exported));
         self.imports.dedup_by(|again, first| again.tree.is_some() && again.tree == first.tree);
     }
 
-    /// Where something stands of which it matters within what.
+    /// The positions whose innermost symbol is needed.
     fn places(&self) -> Vec<usize> {
         let trees = self.imports.iter().filter(|import| import.tree.is_some());
         let mut places: Vec<_> = trees.map(imports::Written::start).collect();
@@ -256,26 +254,26 @@ impl Found {
     }
 }
 
-/// All that is known of a text that is not parsed.
+/// The facts of a text that is not parsed.
 pub(super) fn unknown(text: &[u8]) -> Facts {
     Facts { lines: count_lines(text), ..Facts::default() }
 }
 
-/// Lines from 1 to the last; an end of line ends one.
+/// The number of lines, at least one.
 fn count_lines(text: &[u8]) -> u32 {
     let ends = memchr::memchr_iter(b'\n', text).count();
     let open = text.last().is_some_and(|last| *last != b'\n');
     u32::try_from(ends + usize::from(open)).unwrap_or(u32::MAX).max(1)
 }
 
-/// A name as it is kept: whole characters, within bounds.
+/// A name, cut to [`LONGEST_NAME`], invalid UTF-8 replaced.
 fn name(text: &[u8], range: &Range<usize>) -> Box<str> {
     let bytes = text.get(range.clone()).unwrap_or_default();
     let bytes = &bytes[..bytes.len().min(LONGEST_NAME)];
     String::from_utf8_lossy(bytes).into()
 }
 
-/// Whether it is names with dots between them.
+/// Whether it is names separated by dots.
 fn is_path(text: &str) -> bool {
     let of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$');
     text.split('.').all(|name| !name.is_empty() && name.chars().all(of_name))
@@ -283,18 +281,17 @@ fn is_path(text: &str) -> bool {
 
 fn lines(node: tree_sitter::Node<'_>) -> Lines {
     let (start, end) = (node.start_position(), node.end_position());
-    // What ends with an end of line does not reach into the next.
+    // A node that ends with a line break does not extend to the next line.
     let last = if end.column == 0 && end.row > start.row { end.row } else { end.row + 1 };
     let line = |row: usize| u32::try_from(row).unwrap_or(u32::MAX);
     Lines { start: line(start.row + 1), end: line(last) }
 }
 
-/// Whether control characters abound, which tells more than bytes that are no UTF-8: text has been
-/// written in many encodings.
+/// Whether a text has many control characters. Invalid UTF-8 does not count: texts have many encodings.
 fn is_odd(text: &[u8]) -> bool {
-    let text = &text[..text.len().min(TELLING)];
+    let text = &text[..text.len().min(PREFIX)];
     let is_odd = |byte: &&u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
-    text.iter().filter(is_odd).count() > ODD.max(text.len() / ONE_ODD_OF)
+    text.iter().filter(is_odd).count() > MAX_CONTROLS.max(text.len() / BYTES_PER_CONTROL)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Our queries, made into a table by the kind of node, which a walk over a tree looks up.
+//! Runs the queries of `languages/`, compiled into a table by the kind of node, on a tree.
 //!
-//! They are tree-sitter's own queries, of which this knows the plain part: nodes by kind and field,
-//! choices, absent fields, `#eq?`, `#match?`, `#not-match?` and `#set!`. tree-sitter's engine runs all of the
-//! language and takes as long as half the parsing; for patterns as flat as ours a table does.
-//! Other than there, the order of children does not matter.
+//! They are written in tree-sitter's query language, of which this has a part: nodes by kind and field,
+//! choices, absent fields, `#eq?`, `#match?`, `#not-match?` and `#set!`. tree-sitter's own engine takes
+//! several times as long (`benches/graph.rs` measures it): it visits every node, and this skips parts of
+//! a file without [`Marks`]. A test checks that both find the same.
 
 mod children;
 mod marks;
@@ -17,32 +17,32 @@ pub(super) use self::marks::Marks;
 pub(crate) use self::syntax::SyntaxError;
 use self::syntax::{Part, Written, patterns};
 
-/// Nodes that are looked at for one pattern below one root; what more would match is left out.
-const MOST: usize = 100_000;
+/// Nodes that are compared for one pattern at one node; further matches are left out.
+const MAX_NODES: usize = 100_000;
 
 /// A query for one grammar.
 pub(super) struct Query {
-    /// The kind of the root of a text, which a root that is an error stands for.
+    /// The kind of a tree's root; a root that is an error counts as this kind.
     root: u16,
     patterns: Vec<Pattern>,
-    /// By the kind of a node, the patterns that it may be the root of.
+    /// By the kind of a node, the patterns that begin with it.
     by_kind: Vec<Vec<usize>>,
-    /// By the kind of a node, which of its children these ask for.
-    asked: Vec<Asked>,
+    /// By the kind of a node, the children that these patterns need.
+    needed: Vec<Children>,
     captures: Vec<String>,
 }
 
-/// Nodes by the captures that they were found for.
+/// The captured nodes.
 pub(super) type Match<'tree> = Vec<(Capture, Node<'tree>)>;
 
-/// An index into the names of captures.
+/// The index of a capture's name.
 pub(super) type Capture = usize;
 
-/// Which of a node's children are looked at, besides those that are asked for by their field.
+/// The children of a node that are visited, beside those that a pattern finds by field.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Asked {
+enum Children {
     None,
-    /// Those that a bracket follows.
+    /// Those before a bracket.
     BeforeBracket,
     All,
 }
@@ -55,30 +55,30 @@ struct Pattern {
 
 enum Test {
     Is(String),
-    /// Whether it does, or does not.
-    Fits(Regex, bool),
-    /// `(`, or a macro's `!(`, comes right behind it.
+    /// Whether it matches, or does not.
+    Matches(Regex, bool),
+    /// It is followed by `(`, or by `!(` of a macro.
     BeforeBracket,
 }
 
-/// What a node is to look like.
+/// The conditions of a node.
 struct Shape {
-    /// None: any that has a name.
+    /// None: any named node.
     kind: Option<u16>,
     captures: Vec<Capture>,
     children: Vec<Child>,
     without: Vec<u16>,
 }
 
-/// A child that there is to be.
+/// A required child.
 struct Child {
     field: Option<u16>,
-    /// Whether there may be more than one of the field.
+    /// Whether the field may have several children.
     several: bool,
     one_of: Vec<Shape>,
 }
 
-/// Why a query does not fit.
+/// Why a query does not compile.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum QueryError {
     #[error(transparent)]
@@ -87,7 +87,7 @@ pub(super) enum QueryError {
     Unknown(String),
     #[error("cannot read the predicate {0:?}")]
     Predicate(Vec<String>),
-    #[error("a pattern begins with a node of some kind")]
+    #[error("a pattern must begin with a node of a known kind")]
     Root,
 }
 
@@ -97,7 +97,7 @@ impl Query {
             Compiler { grammar, captures: Vec::new(), tests: Vec::new(), properties: Vec::new() };
         let mut done = Vec::new();
         let mut by_kind = vec![Vec::new(); grammar.node_kind_count()];
-        let mut asked = vec![Asked::None; grammar.node_kind_count()];
+        let mut needed = vec![Children::None; grammar.node_kind_count()];
         for written in patterns(text)? {
             let mut shapes = compiler.shapes(&written)?;
             let (Some(shape), true) = (shapes.pop(), shapes.is_empty()) else {
@@ -112,15 +112,15 @@ impl Query {
                 tests: std::mem::take(&mut compiler.tests),
                 properties: std::mem::take(&mut compiler.properties),
             };
-            let asks = &mut asked[usize::from(kind)];
-            *asks = pattern.asks().max(*asks);
+            let needs = &mut needed[usize::from(kind)];
+            *needs = pattern.needs().max(*needs);
             done.push(pattern);
         }
         Ok(Self {
             root: root(grammar)?,
             patterns: done,
             by_kind,
-            asked,
+            needed,
             captures: compiler.captures,
         })
     }
@@ -134,9 +134,9 @@ impl Query {
         self.patterns[pattern].properties.iter().any(|set| set == property)
     }
 
-    /// Finds all matches in a tree, by the order of their roots; tells each with its pattern.
+    /// Calls `found` with each match and its pattern, ordered by the first node of the pattern.
     ///
-    /// What has no mark in its text, and no error, holds no match and is passed over.
+    /// Skips nodes without a mark and without an error: they have no match.
     pub(super) fn each<'tree>(
         &self,
         tree: &'tree Tree,
@@ -146,30 +146,30 @@ impl Query {
     ) {
         let mut cursor = tree.walk();
         let mut children = Vec::new();
-        let mut way = Way { nodes: Vec::new(), left: 0 };
+        let mut search = Search { nodes: Vec::new(), left: 0 };
         let mut open = vec![tree.root_node()];
         while let Some(node) = open.pop() {
             let is_root = node.is_error() && node.id() == tree.root_node().id();
             let kind = usize::from(if is_root { self.root } else { node.kind_id() });
             let patterns = self.by_kind.get(kind).map_or(&[][..], |patterns| patterns);
-            let asked = self.asked.get(kind).copied().unwrap_or(Asked::None);
+            let needed = self.needed.get(kind).copied().unwrap_or(Children::None);
             children.clear();
-            if asked == Asked::All || node.has_error() {
+            if needed == Children::All || node.has_error() {
                 collect(node, &mut cursor, &mut children);
             } else {
-                let before = asked == Asked::BeforeBracket;
+                let before = needed == Children::BeforeBracket;
                 marked(node, text, marks, before, &mut cursor, &mut children);
             }
             for at in patterns {
                 let pattern = &self.patterns[*at];
-                way.left = MOST;
-                pattern.shape.within(node, &children, &mut way, &mut |way| {
-                    if pattern.holds(&way.nodes, text) {
-                        found(*at, &way.nodes);
+                search.left = MAX_NODES;
+                pattern.shape.within(node, &children, &mut search, &mut |search| {
+                    if pattern.holds(&search.nodes, text) {
+                        found(*at, &search.nodes);
                     }
                 });
             }
-            // The first is to be on top.
+            // The first child is visited next.
             let children = children.iter().rev().map(|(_, child)| *child);
             open.extend(children.filter(|child| holds_marks(*child, text, marks)));
         }
@@ -184,12 +184,12 @@ fn root(grammar: &Grammar) -> Result<u16, QueryError> {
 }
 
 impl Pattern {
-    fn asks(&self) -> Asked {
+    fn needs(&self) -> Children {
         let before_bracket = self.tests.iter().any(|(_, test)| matches!(test, Test::BeforeBracket));
-        match self.shape.asks_for_all() {
-            false => Asked::None,
-            true if before_bracket => Asked::BeforeBracket,
-            true => Asked::All,
+        match self.shape.needs_children() {
+            false => Children::None,
+            true if before_bracket => Children::BeforeBracket,
+            true => Children::All,
         }
     }
 
@@ -199,7 +199,7 @@ impl Pattern {
                 let own = || text.get(node.byte_range()).unwrap_or_default();
                 match test {
                     Test::Is(wanted) => own() == wanted.as_bytes(),
-                    Test::Fits(wanted, does) => wanted.is_match(own()) == *does,
+                    Test::Matches(wanted, does) => wanted.is_match(own()) == *does,
                     Test::BeforeBracket => bracket_follows(text, node.end_byte()),
                 }
             })
@@ -207,71 +207,73 @@ impl Pattern {
     }
 }
 
-/// What was found so far on the way to a match, and how many nodes may still be looked at.
-struct Way<'tree> {
+/// A match in the making, and the number of nodes that may still be compared.
+struct Search<'tree> {
     nodes: Match<'tree>,
     left: usize,
 }
 
 impl Shape {
-    /// Goes on with every way in which a node looks like this.
+    /// Calls `next` for each way in which a node meets the conditions.
     fn each<'tree>(
         &self,
         node: Node<'tree>,
-        way: &mut Way<'tree>,
-        go_on: &mut dyn FnMut(&mut Way<'tree>),
+        search: &mut Search<'tree>,
+        next: &mut dyn FnMut(&mut Search<'tree>),
     ) {
-        if !self.kind.map_or(node.is_named(), |kind| kind == node.kind_id()) || way.left == 0 {
+        if !self.kind.map_or(node.is_named(), |kind| kind == node.kind_id()) || search.left == 0 {
             return;
         }
-        way.left -= 1;
+        search.left -= 1;
         let mut children = Vec::new();
-        if self.asks_for_all() {
+        if self.needs_children() {
             collect(node, &mut node.walk(), &mut children);
         }
-        self.within(node, &children, way, go_on);
+        self.within(node, &children, search, next);
     }
 
-    /// The same of a node of this kind; `children`: those of it that are not asked for by their field.
+    /// The same for a node of this kind. `children`: those that are not found by field.
     fn within<'tree>(
         &self,
         node: Node<'tree>,
         children: &[Field<'tree>],
-        way: &mut Way<'tree>,
-        go_on: &mut dyn FnMut(&mut Way<'tree>),
+        search: &mut Search<'tree>,
+        next: &mut dyn FnMut(&mut Search<'tree>),
     ) {
         if self.without.iter().any(|field| node.child_by_field_id(*field).is_some()) {
             return;
         }
-        let before = way.nodes.len();
-        way.nodes.extend(self.captures.iter().map(|capture| (*capture, node)));
-        Child::all(&self.children, node, children, way, go_on);
-        way.nodes.truncate(before);
+        let before = search.nodes.len();
+        search.nodes.extend(self.captures.iter().map(|capture| (*capture, node)));
+        Child::all(&self.children, node, children, search, next);
+        search.nodes.truncate(before);
     }
 
-    fn asks_for_all(&self) -> bool {
+    fn needs_children(&self) -> bool {
         self.children.iter().any(|child| child.single().is_none())
     }
 }
 
 impl Child {
-    /// The field, if there is but one child of it.
+    /// The field, if it has at most one child.
     fn single(&self) -> Option<u16> {
         self.field.filter(|_| !self.several)
     }
 
-    /// Goes on with every way in which a node has all that is wanted.
+    /// Calls `next` for each way in which a node has all required children.
     fn all<'tree>(
         wanted: &[Self],
         node: Node<'tree>,
         children: &[Field<'tree>],
-        way: &mut Way<'tree>,
-        go_on: &mut dyn FnMut(&mut Way<'tree>),
+        search: &mut Search<'tree>,
+        next: &mut dyn FnMut(&mut Search<'tree>),
     ) {
-        let Some((first, rest)) = wanted.split_first() else { return go_on(way) };
+        let Some((first, rest)) = wanted.split_first() else { return next(search) };
         let mut look = |child| {
             for shape in &first.one_of {
-                shape.each(child, way, &mut |way| Self::all(rest, node, children, way, go_on));
+                shape.each(child, search, &mut |search| {
+                    Self::all(rest, node, children, search, next)
+                });
             }
         };
         if let Some(field) = first.single() {
@@ -286,7 +288,7 @@ impl Child {
     }
 }
 
-/// Whether a name that ends here is followed by what is handed over: `(…)`, or a macro's `!(…)`.
+/// Whether arguments follow a name that ends here: `(…)`, or `!(…)` of a macro.
 fn bracket_follows(text: &[u8], at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     let macros = rest
@@ -354,7 +356,7 @@ impl Compiler<'_> {
                     [fits @ ("#match?" | "#not-match?"), capture, text] => {
                         let capture = self.capture(capture);
                         let regex = Regex::new(text).map_err(|_| wrong())?;
-                        self.tests.push((capture, Test::Fits(regex, fits == "#match?")));
+                        self.tests.push((capture, Test::Matches(regex, fits == "#match?")));
                     }
                     ["#bracket?", capture] => {
                         let capture = self.capture(capture);

@@ -1,4 +1,4 @@
-//! Files that changed lately, with their trees: of one that changes again, only what did is parsed.
+//! Trees of the files that changed last. When one changes again, only the edited part is parsed.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -10,20 +10,20 @@ use super::facts::{Facts, Language};
 use super::parse::{self, Parser};
 use super::tokens::Tokenizer;
 
-/// Files that are kept, and the bytes of their texts. A tree takes some ten times its text,
-/// and fifty times one that is all brackets.
+/// Bounds of the kept files, in number and bytes of text. A tree takes about ten times its text, fifty
+/// times for a text of brackets.
 const MOST_FILES: usize = 32;
 const MOST_BYTES: usize = 2 << 20;
 
 pub struct Recent {
     parser: Parser,
     pub(super) tokenizer: LazyLock<Tokenizer>,
-    /// What changed last is last.
+    /// The last one changed last.
     files: VecDeque<Parsed>,
     bytes: usize,
 }
 
-/// A file as it was parsed, without an error.
+/// A file that was parsed without an error.
 struct Parsed {
     id: Arc<str>,
     language: Language,
@@ -40,7 +40,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// What the text of a file says, as [`Parser::facts`].
+    /// Returns the facts of a file, as [`Parser::facts`].
     pub(super) fn facts(
         &mut self,
         id: &Arc<str>,
@@ -54,7 +54,7 @@ impl Recent {
             Some((facts, Parsed { id: id.clone(), language, text: text.into_owned(), tree }))
         });
         let Some((facts, parsed)) = parsed else { return parse::unknown(text) };
-        // With errors, what comes of a text depends on what it was before.
+        // With errors, the tree depends on the text before.
         if !parsed.tree.root_node().has_error() {
             self.keep(parsed);
         }
@@ -95,11 +95,10 @@ impl Recent {
     }
 }
 
-/// What leads from one text to the next: all between their common beginning and their common end.
+/// The edit between two texts: everything between their common start and their common end.
 fn edit(before: &[u8], now: &[u8]) -> InputEdit {
     let mut start = common(before.iter().zip(now));
-    // A character that is another one is so from its first byte: what the parser looked at past the
-    // end of a token is one byte to it.
+    // The edit begins at the first byte of a character, since the parser looks one byte past a token.
     let inside = |text: &[u8], at: usize| text.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
     while start > 0 && (inside(before, start) || inside(now, start)) {
         start -= 1;

@@ -1,4 +1,4 @@
-//! From a folder to its graph: walks it, and parses its files on all the threads there are.
+//! From a folder to its graph: walks it and parses its files on several threads.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,7 +16,7 @@ use super::tokens::{self, Tokenizer};
 use super::walk::{self, Content, Entry, Stamp};
 use super::whole::{Files, Graph};
 
-/// Files that are worth a thread of their own.
+/// Files that are worth another thread.
 const FILES_A_THREAD: usize = 16;
 
 /// How a workspace is scanned.
@@ -24,23 +24,22 @@ const FILES_A_THREAD: usize = 16;
 pub struct Settings {
     /// Threads; at least one.
     pub jobs: usize,
-    /// Whether tokens are counted.
+    /// Whether to count tokens.
     pub tokens: bool,
-    /// The folder in which is kept what files say; None: nothing is kept.
+    /// The folder of the cache; None: no cache.
     pub cache: Option<PathBuf>,
 }
 
-/// What a scan had to do.
+/// The work of a scan.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Work {
-    /// Files whose content had to be looked at, and its bytes.
+    /// Files that were read, and their bytes.
     pub read: usize,
     pub bytes: u64,
-    /// Files that had to be parsed.
     pub parsed: usize,
 }
 
-/// A file's content, if it had to be read, and what it says.
+/// A scanned file.
 struct Done {
     id: Arc<str>,
     stamp: Stamp,
@@ -49,10 +48,10 @@ struct Done {
     parsed: bool,
 }
 
-/// Is told now and then how many files of how many are done, and says whether to go on.
+/// Called with the number of files done and of all files; returns whether to continue.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize) -> bool + Sync);
 
-/// Scans a workspace: its graph, all of that as users see it, and what it took.
+/// Scans a workspace: returns its graph, the snapshot of it, and the work done.
 pub fn scan(
     root: &Path,
     settings: &Settings,
@@ -64,8 +63,8 @@ pub fn scan(
     Ok((graph, snapshot, work))
 }
 
-/// Reads files of a workspace: all that it has, if there is a cache, which keeps what these say and
-/// nothing else. What is gone meanwhile is told as that.
+/// Reads files of a workspace. With a cache these must be all files: it keeps the facts of these only.
+/// Files that were removed meanwhile have no facts.
 pub fn read(
     root: &Path,
     entries: &[Entry],
@@ -77,7 +76,7 @@ pub fn read(
         (Some(folder), Ok(root)) => Cache::open(folder, &root),
         _ => Cache::none(),
     };
-    // Large ones first, so that no thread is left alone with one at the end.
+    // Large files first: no thread shall start one at the end.
     let mut order: Vec<_> = entries.iter().collect();
     order.sort_by_key(|entry| std::cmp::Reverse(entry.stamp.size));
     let tokenizer: LazyLock<Tokenizer> = LazyLock::new(Tokenizer::new);
@@ -119,8 +118,8 @@ pub fn read(
     (files, work)
 }
 
-/// Reads files that changed, one after the other: of what changed lately already, only what did now
-/// is parsed. What is gone meanwhile is told as that.
+/// Reads changed files on this thread, with the trees of their last change. Files that were removed
+/// meanwhile have no facts.
 pub fn reread(
     entries: &[Entry],
     recent: &mut Recent,
@@ -151,7 +150,7 @@ fn without_tokens(mut facts: Arc<Facts>) -> Arc<Facts> {
     facts
 }
 
-/// None: the file is gone.
+/// Scans one file. None: it was removed.
 fn one(
     entry: &Entry,
     tokenizer: Option<&LazyLock<Tokenizer>>,
@@ -195,7 +194,7 @@ fn one(
     })
 }
 
-/// The text of a file, if it is text that can be read. None: it is gone.
+/// Reads a file. None: it was removed; without a text: it is no text or unreadable.
 fn content<'a>(entry: &Entry, buffer: &'a mut Vec<u8>) -> Option<(Option<&'a [u8]>, Stamp)> {
     match walk::read(&entry.path, buffer) {
         Ok((Content::Text(text), stamp)) => Some((Some(text), stamp)),
@@ -204,7 +203,7 @@ fn content<'a>(entry: &Entry, buffer: &'a mut Vec<u8>) -> Option<(Option<&'a [u8
     }
 }
 
-/// What is known of a file that is there, but no text.
+/// The facts of a file that is no text.
 fn no_text() -> Facts {
     Facts { lines: 1, ..Facts::default() }
 }

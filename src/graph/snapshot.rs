@@ -1,4 +1,4 @@
-//! What users see of the graph: nodes by their ids, and calls between them.
+//! The graph as users see it: nodes by id, and calls between them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct Node {
     pub language: Option<&'static str>,
 }
 
-/// Who calls whom.
+/// A call: the ids of the caller and of what it calls.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 pub struct CallEdge {
     pub from: Arc<str>,
@@ -49,7 +49,7 @@ impl Node {
     }
 }
 
-/// The nodes of files by their paths, and those of the folders that they are in.
+/// The nodes of files and of their folders, by id.
 pub(super) fn all_nodes<'f>(
     files: impl Iterator<Item = (&'f Arc<str>, &'f Facts)>,
 ) -> BTreeMap<Arc<str>, Node> {
@@ -57,7 +57,7 @@ pub(super) fn all_nodes<'f>(
     let mut last = "";
     for (path, facts) in files {
         for folder in folders(path) {
-            // Of files beside each other, the folders are those of the one before.
+            // The previous file has the same folders from here on.
             if last.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')) {
                 break;
             }
@@ -65,14 +65,14 @@ pub(super) fn all_nodes<'f>(
         }
         let start = all.len();
         all.extend(nodes(path, facts));
-        // What is in order but for a few is put in order at little cost.
+        // Few of them are out of order, so sorting is cheap.
         all[start..].sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         last = path;
     }
     all.into_iter().collect()
 }
 
-/// The nodes of a file: itself, then its symbols in their order.
+/// The nodes of a file: its own, then those of its symbols in order.
 pub(super) fn nodes(path: &Arc<str>, facts: &Facts) -> Vec<(Arc<str>, Node)> {
     let mut nodes = Vec::with_capacity(facts.symbols.len() + 1);
     nodes.push((path.clone(), Node::file(facts)));
@@ -84,9 +84,9 @@ pub(super) fn nodes(path: &Arc<str>, facts: &Facts) -> Vec<(Arc<str>, Node)> {
     nodes
 }
 
-/// The ids of a file's symbols. Of several that would have the same, the second ends in `#2`.
+/// The ids of a file's symbols. Of several with the same id, the second ends in `#2`.
 pub(super) fn ids(path: &Arc<str>, facts: &Facts) -> Vec<Arc<str>> {
-    // Whoever wrote the file chose the names: no hasher for which he could choose them to be alike.
+    // Names come from the file: the hasher must resist chosen collisions.
     let mut taken: HashMap<Arc<str>, u32> = HashMap::with_capacity(facts.symbols.len());
     let mut ids: Vec<Arc<str>> = Vec::with_capacity(facts.symbols.len());
     let mut written = String::new();
@@ -107,7 +107,7 @@ pub(super) fn ids(path: &Arc<str>, facts: &Facts) -> Vec<Arc<str>> {
     ids
 }
 
-/// The folders above a path, the root itself left out, inner ones first.
+/// The folders above a path without the root, inner ones first.
 pub(super) fn folders(path: &str) -> impl Iterator<Item = &str> {
     fn above(path: &str) -> Option<&str> {
         path.rsplit_once('/').map(|(folder, _)| folder)

@@ -20,11 +20,10 @@ pub(super) fn count(tokenizer: &Tokenizer, text: &[u8], facts: &mut Facts) {
     let mut before = Vec::with_capacity(facts.lines as usize + 1);
     before.push(0_u32);
     let mut tokens = 0_u32;
-    // Most pieces of a text are in it many times.
+    // Most pieces occur many times.
     let mut costs: HashMap<&str, u32> = HashMap::new();
     for piece in tokenizer.pieces(&text) {
-        // A piece that ends lines belongs to the one that it begins in, what begins after an end of
-        // line to the next.
+        // A piece belongs to the line that it begins in.
         let cost = *costs.entry(piece).or_insert_with(|| cost(tokenizer, piece));
         tokens = tokens.saturating_add(cost);
         for _ in memchr::memchr_iter(b'\n', piece.as_bytes()) {

@@ -1,7 +1,5 @@
-//! Which files a workspace has, and their content.
-//!
-//! Ignore files are honoured, what is hidden below the root is left out, links are not followed,
-//! only plain files count.
+//! Lists and reads the files of a workspace. Respects ignore files; leaves out hidden files, symbolic
+//! links and everything but regular files.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,40 +13,40 @@ use std::sync::mpsc;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use nix::fcntl::OFlag;
 
-/// Bytes of a file that is read; a larger one is listed only.
+/// The largest file that is read; larger ones are listed only.
 pub(super) const LARGEST: u64 = 2 << 20;
 
-/// What of the beginning of a file is looked at to tell whether it is text.
-const TELLING: usize = 8 << 10;
+/// Bytes at the start of a file that are searched for a zero byte: text has none.
+const PREFIX: usize = 8 << 10;
 
 /// A file of the workspace.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Relative, with `/`; what is no UTF-8 is replaced.
+    /// Relative, with `/`; invalid UTF-8 is replaced.
     pub id: Arc<str>,
     pub path: PathBuf,
     pub(super) stamp: Stamp,
 }
 
-/// What tells that a file has not changed, without reading it.
+/// Metadata that changes with a file's content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct Stamp {
     pub(super) size: u64,
     inode: u64,
-    /// When it changed, in nanoseconds: also when its times are set.
+    /// Time of the last change in nanoseconds, which programs cannot set.
     changed_ns: i128,
     modified_ns: i128,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 pub(super) enum Content<'a> {
     Text(&'a [u8]),
-    /// Bytes that are no text, or too many.
+    /// No text, or too large.
     Other,
 }
 
-/// What a workspace has.
+/// The folders and files of a workspace.
 #[derive(Debug)]
 pub struct Listing {
     pub folders: Vec<PathBuf>,
@@ -56,11 +54,10 @@ pub struct Listing {
     pub files: Vec<Entry>,
 }
 
-/// Paths that are looked at alone.
+/// The paths that a listing is limited to.
 pub type Only = Arc<BTreeSet<PathBuf>>;
 
-/// Lists what is below a root, or what of it is at and below some paths only. An error tells that
-/// the root itself cannot be read.
+/// Lists the files below a root, or only those at and below some paths. Err: the root is unreadable.
 pub fn list(root: &Path, threads: usize, only: Option<&Only>) -> io::Result<Listing> {
     if !std::fs::metadata(root)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
@@ -69,7 +66,7 @@ pub fn list(root: &Path, threads: usize, only: Option<&Only>) -> io::Result<List
     let (found, finds) = mpsc::channel();
     let mut walk = WalkBuilder::new(root);
     walk.require_git(false)
-        // Outside of a repository, what lies above the root has no say.
+        // Outside of a repository, ignore files above the root are not read.
         .parents(root.canonicalize()?.ancestors().any(|above| above.join(".git").exists()))
         .threads(threads);
     if let Some(only) = only.cloned() {
@@ -78,7 +75,7 @@ pub fn list(root: &Path, threads: usize, only: Option<&Only>) -> io::Result<List
     walk.build_parallel().run(|| {
         let found = found.clone();
         Box::new(move |entry| {
-            // A folder that cannot be read, or that is gone, has no files.
+            // An unreadable or removed folder has no files.
             if let Some(thing) = entry.ok().and_then(|entry| thing(root, entry)) {
                 let _ = found.send(thing);
             }
@@ -97,7 +94,7 @@ pub fn list(root: &Path, threads: usize, only: Option<&Only>) -> io::Result<List
         }
     }
     listing.files.sort_unstable_by(|a, b| (&a.id, &a.path).cmp(&(&b.id, &b.path)));
-    tell_apart(&mut listing.files);
+    make_unique(&mut listing.files);
     Ok(listing)
 }
 
@@ -106,13 +103,13 @@ enum Thing {
     File(Entry),
 }
 
-/// Whether one of the paths is this, or below it.
+/// Whether a path is equal to one of these, or above one.
 fn leads_to(path: &Path, paths: &BTreeSet<PathBuf>) -> bool {
     let from = (Bound::Included(path), Bound::Unbounded);
     paths.range::<Path, _>(from).next().is_some_and(|next| next.starts_with(path))
 }
 
-/// Whether this is one of the paths, or below one.
+/// Whether a path is equal to one of these, or below one.
 fn is_of(path: &Path, paths: &BTreeSet<PathBuf>) -> bool {
     path.ancestors().any(|above| paths.contains(above))
 }
@@ -130,8 +127,8 @@ fn thing(root: &Path, entry: DirEntry) -> Option<Thing> {
     Some(Thing::File(Entry { id: relative.to_string_lossy().into(), path, stamp }))
 }
 
-/// Names that are no UTF-8 may look alike.
-fn tell_apart(entries: &mut [Entry]) {
+/// Makes ids unique: names with invalid UTF-8 may have the same.
+fn make_unique(entries: &mut [Entry]) {
     let mut number = 1;
     for at in 1..entries.len() {
         let (before, rest) = entries.split_at_mut(at);
@@ -156,23 +153,21 @@ impl Stamp {
         }
     }
 
-    /// Whether the file changed so shortly before `now` that it could change again unseen.
+    /// Whether the file changed so recently that another change may leave the same times.
     pub(super) fn is_fresh(&self, now_ns: i128) -> bool {
         const COARSEST_CLOCK_NS: i128 = 2_000_000_000;
         self.changed_ns.max(self.modified_ns) > now_ns - COARSEST_CLOCK_NS
     }
 }
 
-/// Reads a file, to see what is in it. `buffer` is used again from file to file: a new one for each
-/// takes longer than the reading.
+/// Reads a file. Reuse `buffer`: allocating one for each file takes longer than reading.
 pub(super) fn read<'a>(path: &Path, buffer: &'a mut Vec<u8>) -> io::Result<(Content<'a>, Stamp)> {
     let (text, stamp) = read_at_most(path, LARGEST, buffer)?;
-    let text = text.filter(|text| memchr::memchr(0, &text[..text.len().min(TELLING)]).is_none());
+    let text = text.filter(|text| memchr::memchr(0, &text[..text.len().min(PREFIX)]).is_none());
     Ok((text.map_or(Content::Other, Content::Text), stamp))
 }
 
-/// Reads a plain file, whatever its name has become since it was listed; never waits for anybody.
-/// None for the content of one that is larger.
+/// Reads a regular file; never follows a link or blocks on a pipe. Without content if it is larger.
 pub(super) fn read_at_most<'a>(
     path: &Path,
     most: u64,
@@ -190,7 +185,7 @@ pub(super) fn read_at_most<'a>(
     }
     buffer.clear();
     buffer.reserve(usize::try_from(stamp.size).unwrap_or(0) + 1);
-    // It may grow meanwhile.
+    // It may be growing.
     file.by_ref().take(most + 1).read_to_end(buffer)?;
     Ok((Some(&buffer[..]).filter(|text| text.len() as u64 <= most), stamp))
 }

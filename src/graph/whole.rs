@@ -1,4 +1,4 @@
-//! The graph of a workspace as it stands, and what a change of some files changes in it.
+//! The graph of a workspace, and the change of it that a change of files makes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::BuildHasher as _;
@@ -12,13 +12,13 @@ use super::calls::{self, Calls, Rule};
 use super::facts::{Facts, Lines, Symbol};
 use super::snapshot::{self, CallEdge, Node, Snapshot};
 
-/// What is known of every file of a workspace, by its path, and of the calls among them.
+/// The files of a workspace by path, and the calls between their symbols.
 pub struct Graph {
     files: BTreeMap<Arc<str>, File>,
     calls: Calls,
 }
 
-/// What is kept of a file beside its calls.
+/// A file of the graph; its calls are in [`Calls`].
 struct File {
     /// Without calls, bases and imports, which [`Calls`] keeps in less memory.
     facts: Facts,
@@ -26,17 +26,16 @@ struct File {
     hash: u64,
 }
 
-/// Files by their paths, and what they say; None: they are gone.
+/// Facts of files by path; None: the file was removed.
 pub type Files = BTreeMap<Arc<str>, Option<Arc<Facts>>>;
 
-/// What differs from one state of the graph to the next.
+/// The difference between two states of the graph.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Change {
     pub added: BTreeMap<Arc<str>, Node>,
-    /// Nodes that are no longer as they were.
     pub changed: BTreeMap<Arc<str>, Node>,
     pub removed: BTreeSet<Arc<str>>,
-    /// In order, as those below.
+    /// In order, as `removed_calls`.
     pub added_calls: Vec<CallEdge>,
     pub removed_calls: Vec<CallEdge>,
 }
@@ -63,21 +62,21 @@ impl Graph {
         file.into_iter().chain(inside)
     }
 
-    /// The graph of a workspace of which no file is known yet.
+    /// The graph of a workspace without files.
     pub fn of(root: &Path) -> Self {
         let real = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
         let name = real.file_name().unwrap_or_default().to_string_lossy();
         Self { files: BTreeMap::new(), calls: Calls::of(&name) }
     }
 
-    /// The graph of a workspace's files, and all of it as users see it; `jobs` threads work at it.
+    /// Returns the graph of these files and its snapshot, made by `jobs` threads.
     pub fn new(root: &Path, files: Files, jobs: usize) -> (Self, Snapshot) {
         let mut graph = Self::of(root);
         let files: BTreeMap<_, _> =
             files.into_iter().filter_map(|(path, facts)| Some((path, facts?))).collect();
         let all_nodes = || snapshot::all_nodes(files.iter().map(|(path, facts)| (path, &**facts)));
         let nodes = std::thread::scope(|scope| {
-            // Most of the time, one thread alone works at the calls.
+            // Most of the time, one thread works at the calls.
             let beside = (jobs > 1).then(|| scope.spawn(all_nodes));
             let all = files.iter().map(|(path, facts)| (&**path, Some(&**facts)));
             graph.calls.update(all, jobs);
@@ -89,8 +88,7 @@ impl Graph {
         (graph, snapshot)
     }
 
-    /// Takes in files, also such as are as they were; returns what that changed. `jobs` threads work
-    /// at it.
+    /// Takes in files, unchanged ones too, on `jobs` threads. Returns what changed.
     pub fn update(&mut self, mut files: Files, jobs: usize) -> Change {
         files.retain(|path, facts| {
             self.files.get(path).map(|file| file.hash) != facts.as_deref().map(hash)
@@ -99,9 +97,9 @@ impl Graph {
         let touched: BTreeSet<Arc<str>> = files.keys().cloned().collect();
         let mut before = self.nodes_of(&touched);
         let changes = files.iter().map(|(path, facts)| (&**path, facts.as_deref()));
-        let redone = self.calls.update(changes, jobs);
-        change.added_calls = self.named(&redone.added);
-        change.removed_calls = self.named(&redone.removed);
+        let edges = self.calls.update(changes, jobs);
+        change.added_calls = self.named(&edges.added);
+        change.removed_calls = self.named(&edges.removed);
         for (path, facts) in files {
             match facts {
                 Some(facts) => self.files.insert(path, File::of(facts)),
@@ -129,7 +127,7 @@ impl Graph {
         Snapshot { seq: 0, nodes, calls: self.named(&edges) }
     }
 
-    /// How many calls were resolved by which rule.
+    /// The number of calls by the rule that resolved them.
     pub fn rules(&self) -> BTreeMap<Rule, usize> {
         let mut rules = BTreeMap::new();
         for edge in self.calls.edges() {
@@ -138,15 +136,14 @@ impl Graph {
         rules
     }
 
-    /// The ids of those that call a symbol, in order.
+    /// The ids of a symbol's callers, in order.
     pub fn callers(&self, symbol: &str) -> Vec<Arc<str>> {
-        let mut callers: Vec<_> = self.calls.callers(symbol).map(|end| self.id(end)).collect();
+        let mut callers: Vec<_> = self.calls.callers(symbol).map(|node| self.id(node)).collect();
         callers.sort_unstable();
         callers
     }
 
-    /// A file's node, and after it the innermost symbols that lines of it touch; those are given by
-    /// the first and the last of each range.
+    /// A file's node, and the innermost symbols in ranges of its lines, given as first and last.
     pub fn nodes_at(&self, path: &str, ranges: &[(u32, u32)]) -> Vec<(Arc<str>, Node)> {
         let Some((path, File { facts, .. })) = self.files.get_key_value(path) else {
             return Vec::new();
@@ -155,10 +152,10 @@ impl Graph {
             let Lines { start, end } = symbol.lines;
             ranges.iter().any(|(first, last)| *first <= end && start <= *last)
         };
-        let meant: Vec<_> = facts.symbols.iter().map(touches).collect();
-        let mut is_inner = meant.clone();
-        for (symbol, is_meant) in facts.symbols.iter().zip(meant) {
-            if let Some(parent) = symbol.parent.filter(|_| is_meant) {
+        let touched: Vec<_> = facts.symbols.iter().map(touches).collect();
+        let mut is_inner = touched.clone();
+        for (symbol, is_touched) in facts.symbols.iter().zip(touched) {
+            if let Some(parent) = symbol.parent.filter(|_| is_touched) {
                 is_inner[parent as usize] = false;
             }
         }
@@ -167,7 +164,7 @@ impl Graph {
         nodes.filter_map(|(node, is_shown)| is_shown.then_some(node)).collect()
     }
 
-    /// The nodes that files of these paths make, as far as there are such files.
+    /// The nodes of the files at these paths and of their folders.
     fn nodes_of(&self, paths: &BTreeSet<Arc<str>>) -> BTreeMap<Arc<str>, Node> {
         let mut nodes = BTreeMap::new();
         for path in paths {
@@ -183,22 +180,22 @@ impl Graph {
         nodes
     }
 
-    /// Whether a file is in this folder, or below.
+    /// Whether a file is in this folder or below.
     fn has_folder(&self, folder: &str) -> bool {
         let below: Arc<str> = format!("{folder}/").into();
         self.files.range(below.clone()..).next().is_some_and(|(path, _)| path.starts_with(&*below))
     }
 
-    fn id(&self, end: calls::End) -> Arc<str> {
+    fn id(&self, node: calls::NodeId) -> Arc<str> {
         let mut id = String::new();
-        self.calls.write_id(end, &mut id);
+        self.calls.write_id(node, &mut id);
         id.into()
     }
 
     /// In order, each once.
     fn named(&self, edges: &[calls::Edge]) -> Vec<CallEdge> {
-        let mut ids: FxHashMap<calls::End, Arc<str>> = FxHashMap::default();
-        let mut id = |end| ids.entry(end).or_insert_with(|| self.id(end)).clone();
+        let mut ids: FxHashMap<calls::NodeId, Arc<str>> = FxHashMap::default();
+        let mut id = |node| ids.entry(node).or_insert_with(|| self.id(node)).clone();
         let named = edges.iter().map(|edge| CallEdge { from: id(edge.from), to: id(edge.to) });
         let mut named: Vec<_> = named.collect();
         named.sort_unstable();

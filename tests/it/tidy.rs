@@ -87,7 +87,6 @@ const CIRCLES: &[&str] = &[
     "config: errors source",
     "confine: caller raw",
     "confine: place resolve",
-    "graph::calls: common index questions",
     "model: access activity map",
     "plugin: approval library",
     "plugin: frame host overdue reader running",

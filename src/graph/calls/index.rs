@@ -1,50 +1,32 @@
-//! What all files say, put so that a name leads to what bears it. Knows no rule of resolution.
+//! The facts of all files, indexed by name. Knows no rule of resolution.
 
 mod definitions;
-mod places;
+mod invalidate;
+mod nodes;
 mod read;
-mod touch;
 
 use rustc_hash::FxHashMap;
 
 pub(super) use self::definitions::Definition;
-use super::common;
+use super::dependencies::Invalidated;
+use super::heuristics;
+use super::ids::{Family, FileId, NodeId};
 use super::names::{Name, Names, Path, number};
-use super::questions::Touched;
-use crate::graph::facts::{Facts, Kind, Language};
+use crate::graph::facts::{Facts, Kind};
 
-/// A name that more symbols have tells nothing outside of its file.
+/// A name of more symbols is resolved within its file only.
 pub(super) const MANY: usize = 64;
 
-/// Stands for "no symbol": of the file itself, of a parent that there is not.
+/// The index of no symbol: of the file itself, or of a missing parent.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Where a file stands in [`Index::files`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) struct FileId(pub(super) u32);
-
-/// A file or a symbol, and stays the same one while its file is edited around it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(in crate::graph) struct End(pub(super) u32);
-
-/// Languages whose files call each other, by how they name files.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(super) enum Family {
-    Rust,
-    Python,
-    /// JavaScript and TypeScript, with or without JSX.
-    Script,
-    /// Imports are not followed.
-    Other(Language),
-}
-
-/// What an [`End`] stands for.
-pub(super) struct Place {
+/// The node of a [`NodeId`].
+pub(super) struct Node {
     /// [`NONE`] for the file itself.
     pub(super) symbol: u32,
-    parent: End,
+    parent: NodeId,
     name: Name,
-    /// How many siblings of its name come before it.
+    /// The number of siblings of its name before it.
     nth: u32,
 }
 
@@ -53,15 +35,15 @@ pub(super) struct File {
     pub(super) folder: Name,
     pub(super) family: Option<Family>,
     pub(super) is_test: bool,
-    /// The library of the package whose manifest it is.
+    /// Of a manifest: the library of its package.
     pub(super) package: Option<Name>,
-    pub(super) end: End,
+    pub(super) node: NodeId,
     pub(super) symbols: Vec<Symbol>,
-    /// Ordered by the class.
+    /// Ordered by class.
     bases: Vec<(u32, Path)>,
-    /// The symbols by their names.
+    /// The symbols, ordered by name.
     named: Vec<(Name, u32)>,
-    /// In order of the caller, without repetitions.
+    /// Ordered by caller, each once.
     pub(super) calls: Vec<Call>,
     pub(super) imports: Vec<Import>,
 }
@@ -72,7 +54,7 @@ pub(super) struct Symbol {
     pub(super) kind: Kind,
     /// [`NONE`]: the file.
     pub(super) parent: u32,
-    pub(super) end: End,
+    pub(super) node: NodeId,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -95,11 +77,11 @@ pub(super) enum On {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Import {
     pub(super) module: Name,
-    /// The module and the name, segment by segment.
+    /// The module and the name, by segment.
     pub(super) path: Path,
     pub(super) name: Option<Name>,
     pub(super) alias: Path,
-    /// The alias, where it is one name.
+    /// The alias, if it is one name.
     pub(super) known_as: Option<Name>,
     pub(super) all: bool,
 }
@@ -107,25 +89,25 @@ pub(super) struct Import {
 #[derive(Default)]
 pub(super) struct Index {
     pub(super) names: Names,
-    /// The name of the folder that all paths are below.
+    /// The name of the root folder.
     pub(super) root: Box<str>,
     /// By path.
     ids: FxHashMap<Box<str>, FileId>,
     pub(super) files: Vec<Option<File>>,
-    /// Where there is no file anymore.
+    /// Unused entries of `files`.
     vacant: Vec<FileId>,
     /// By path without the extension.
     stems: FxHashMap<Box<str>, Vec<FileId>>,
-    pub(super) places: Vec<Place>,
-    /// By [`Name`], each list in order once [`Index::settle`] ran.
+    pub(super) nodes: Vec<Node>,
+    /// By [`Name`]; the lists are sorted after [`Index::finish`].
     definitions: Vec<Vec<Definition>>,
     unsorted: Vec<Name>,
-    /// What is out of use since the last [`Index::settle`], and what can be used again.
-    left: Vec<End>,
-    free: Vec<End>,
-    /// The manifests of the workspace, by the names of their packages' libraries.
+    /// Ids that were removed since the last [`Index::reclaim`], and ids that are free.
+    removed: Vec<NodeId>,
+    free: Vec<NodeId>,
+    /// The manifests, by the name of the package's library.
     pub(super) packages: FxHashMap<Name, Vec<FileId>>,
-    touched: Touched,
+    invalidated: Invalidated,
 }
 
 impl Index {
@@ -150,48 +132,51 @@ impl Index {
             .filter(move |id| self.file(*id).is_some_and(|file| file.family == Some(family)))
     }
 
-    /// Puts a file in the place of what was at its path.
+    /// Adds a file, or replaces the one at its path.
     pub(super) fn put(&mut self, path: &str, facts: &Facts) {
         let (id, before) = self.take(path);
-        let family = facts.language.map(family);
+        let family = facts.language.map(Family::of);
         let folder = self.names.add(path.rsplit_once('/').map_or("", |(folder, _)| folder));
         let mut known = FxHashMap::default();
-        let end = match &before {
+        let node = match &before {
             Some(file) => {
-                known =
-                    file.symbols.iter().map(|symbol| (self.key(symbol.end), symbol.end)).collect();
-                file.end
+                known = file
+                    .symbols
+                    .iter()
+                    .map(|symbol| (self.key(symbol.node), symbol.node))
+                    .collect();
+                file.node
             }
-            None => self.add_place(None, 0, path),
+            None => self.add_node(None, 0, path),
         };
         let mut symbols: Vec<Symbol> = Vec::with_capacity(facts.symbols.len());
-        let mut counts: FxHashMap<(End, Name), u32> = FxHashMap::default();
+        let mut counts: FxHashMap<(NodeId, Name), u32> = FxHashMap::default();
         for symbol in &facts.symbols {
             let name = self.names.add(&symbol.name);
             let parent =
-                symbol.parent.and_then(|at| symbols.get(at as usize).map(|of| (at, of.end)));
-            let (parent, above) = parent.unwrap_or((NONE, end));
+                symbol.parent.and_then(|at| symbols.get(at as usize).map(|of| (at, of.node)));
+            let (parent, above) = parent.unwrap_or((NONE, node));
             let count = counts.entry((above, name)).or_default();
             let (nth, at) = (*count, number(symbols.len()));
             *count += 1;
-            let end = match known.remove(&(above, name, nth)) {
-                Some(end) => {
-                    if let Some(place) = self.places.get_mut(end.0 as usize) {
-                        place.symbol = at;
+            let node = match known.remove(&(above, name, nth)) {
+                Some(known) => {
+                    if let Some(node) = self.nodes.get_mut(known.0 as usize) {
+                        node.symbol = at;
                     }
-                    end
+                    known
                 }
-                None => self.add_symbol(Place { symbol: at, parent: above, name, nth }),
+                None => self.add_symbol(Node { symbol: at, parent: above, name, nth }),
             };
-            symbols.push(Symbol { name, kind: symbol.kind, parent, end });
+            symbols.push(Symbol { name, kind: symbol.kind, parent, node });
         }
         let mut file = File {
             path: path.into(),
             folder,
             family,
-            is_test: common::is_test(path),
+            is_test: heuristics::is_test(path),
             package: facts.package.as_ref().map(|name| self.names.add(name)),
-            end,
+            node,
             symbols,
             bases: self.bases(facts),
             named: Vec::new(),
@@ -204,8 +189,8 @@ impl Index {
         if let Some(slot) = self.files.get_mut(id.0 as usize) {
             *slot = Some(file);
         }
-        self.touch(id, path, before.as_ref());
-        self.left.extend(known.into_values());
+        self.invalidate(id, path, before.as_ref());
+        self.removed.extend(known.into_values());
     }
 
     pub(super) fn remove(&mut self, path: &str) {
@@ -215,15 +200,15 @@ impl Index {
         let (id, before) = self.take(path);
         self.ids.remove(path);
         self.vacant.push(id);
-        self.touch(id, path, before.as_ref());
+        self.invalidate(id, path, before.as_ref());
         if let Some(file) = before {
-            self.left.push(file.end);
-            self.left.extend(file.symbols.iter().map(|symbol| symbol.end));
+            self.removed.push(file.node);
+            self.removed.extend(file.symbols.iter().map(|symbol| symbol.node));
         }
     }
 
-    /// To be called once after changes, before anything is looked up. Returns what they touched.
-    pub(super) fn settle(&mut self) -> Touched {
+    /// Call it once after changes, before any lookup. Returns what the changes invalidate.
+    pub(super) fn finish(&mut self) -> Invalidated {
         self.definitions.resize_with(self.names.len(), Vec::new);
         self.unsorted.sort_unstable();
         self.unsorted.dedup();
@@ -232,18 +217,18 @@ impl Index {
                 list.sort_unstable();
             }
         }
-        std::mem::take(&mut self.touched)
+        std::mem::take(&mut self.invalidated)
     }
 
-    /// To be called before changes. Forgets what left: nobody asks for its id anymore.
-    pub(super) fn sweep(&mut self) {
+    /// Call it before changes. Frees the ids that the last changes removed.
+    pub(super) fn reclaim(&mut self) {
         if self.ids.is_empty() {
-            self.touched.everything();
+            self.invalidated.all();
         }
-        self.free.append(&mut self.left);
+        self.free.append(&mut self.removed);
     }
 
-    /// Takes a file out, with all that leads to it but its place.
+    /// Takes a file out of all tables but `ids`.
     fn take(&mut self, path: &str) -> (FileId, Option<File>) {
         let Some(id) = self.id(path) else {
             let id = self.vacant.pop().unwrap_or_else(|| {
@@ -275,8 +260,8 @@ impl Index {
             self.packages.entry(name).or_default().push(id);
         }
         let Some(family) = file.family else { return };
-        // The package that a file of Python stands in, what is looked for in a script beside what it
-        // is asked for, and the modules that a file of Rust stands in.
+        // Names that are looked up without being written in a file: the package of a Python file, the
+        // default exports of a script, the modules around a Rust file.
         let parts = file.path.split('/').filter_map(|part| part.split('.').next());
         for name in [".", "default", "exports"].into_iter().chain(parts) {
             self.names.add(name);
@@ -304,34 +289,34 @@ impl Index {
 }
 
 impl File {
-    /// Returns whether other symbols stand in one.
+    /// Returns whether a symbol has children.
     pub(super) fn holds(&self, at: u32) -> bool {
         self.symbols.get(at as usize + 1).is_some_and(|next| next.parent == at)
     }
 
-    /// Returns a symbol and what it stands in, from the inside to the top.
+    /// Returns a symbol and its ancestors, from the inside to the top.
     pub(super) fn around(&self, at: u32) -> impl Iterator<Item = (u32, Symbol)> {
         let known = |at: u32| Some((at, *self.symbols.get(at as usize)?));
         std::iter::successors(known(at), move |(_, symbol)| known(symbol.parent))
     }
 
-    /// Returns whether a class stands in anything but classes.
+    /// Returns whether a class or one of its ancestors is no class.
     pub(super) fn is_local(&self, class: u32) -> bool {
         self.around(class).any(|(_, symbol)| symbol.kind != Kind::Class)
     }
 
-    /// Returns whether anything is called right within a symbol.
+    /// Returns whether a symbol has calls, those of its children left out.
     pub(super) fn calls_in(&self, at: u32) -> bool {
         let first = self.calls.partition_point(|call| call.within < at);
         self.calls.get(first).is_some_and(|call| call.within == at)
     }
 
-    /// Returns what leads to the bases of a class, in their order.
+    /// Returns the paths of a class's bases, in order.
     pub(super) fn bases(&self, class: u32) -> impl Iterator<Item = Path> {
         within(&self.bases, |(of, _)| of.cmp(&class)).iter().map(|(_, path)| *path)
     }
 
-    /// Returns the symbols of a name, in order of appearance.
+    /// Returns the symbols of a name, in order.
     pub(super) fn named(&self, name: Name) -> impl Iterator<Item = (u32, Symbol)> {
         within(&self.named, |(other, _)| other.cmp(&name))
             .iter()
@@ -339,20 +324,11 @@ impl File {
     }
 }
 
-/// Returns the part of an ordered list that compares as equal.
+/// Returns the part of a sorted list that compares as equal.
 pub(super) fn within<T>(list: &[T], order: impl Fn(&T) -> std::cmp::Ordering) -> &[T] {
     let start = list.partition_point(|item| order(item).is_lt());
     let length = list[start..].partition_point(|item| order(item).is_eq());
     &list[start..start + length]
-}
-
-fn family(language: Language) -> Family {
-    match language.name() {
-        "rust" => Family::Rust,
-        "python" => Family::Python,
-        "javascript" | "jsx" | "typescript" | "tsx" => Family::Script,
-        _ => Family::Other(language),
-    }
 }
 
 /// Returns the path without the file's extension.

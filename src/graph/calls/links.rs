@@ -1,23 +1,24 @@
-//! Which file a module is, found out once in each update by each of its threads.
+//! The file of each module, looked up once by each thread of an update.
 
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 
-use super::index::{FileId, Index};
+use super::dependencies::{Dependencies, Dependency};
+use super::ids::FileId;
+use super::index::Index;
 use super::names::Name;
-use super::questions::{Asked, Notes};
 
 pub(super) struct Links<'i> {
     index: &'i Index,
-    pub(super) notes: Notes,
+    pub(super) dependencies: Dependencies,
     children: Known<(FileId, Name)>,
-    /// By the symbol in the file.
+    /// By the symbol of the module in the file.
     declared: Known<(FileId, u32)>,
     parents: Known<FileId>,
-    /// By the folder that a module is named in.
+    /// By the folder of the importing file.
     libraries: Known<(Name, Name)>,
-    /// By that, too, and whether tests name it.
+    /// By the folder and whether the importing file is a test.
     scripts: Known<(Name, Name, bool)>,
     packages: Known<(Name, Name, Option<Name>)>,
 }
@@ -26,16 +27,16 @@ type Known<K> = RefCell<FxHashMap<K, Link>>;
 
 struct Link {
     to: Option<FileId>,
-    asked: Box<[Asked]>,
-    /// The file for which that was noted last, by how many there were before it.
-    noted_for: Option<usize>,
+    dependencies: Box<[Dependency]>,
+    /// The file that these were recorded for last, as [`Dependencies::taken`].
+    recorded_for: Option<usize>,
 }
 
 impl<'i> Links<'i> {
     pub(super) fn new(index: &'i Index) -> Self {
         Self {
             index,
-            notes: Notes::default(),
+            dependencies: Dependencies::default(),
             children: Known::default(),
             declared: Known::default(),
             parents: Known::default(),
@@ -47,29 +48,29 @@ impl<'i> Links<'i> {
 
     pub(super) fn rust_child(&self, file: FileId, name: Name) -> Option<FileId> {
         let is_root = self.rust_parent(file).is_none();
-        self.once(&self.children, (file, name), |notes| {
-            self.index.rust_child(file, is_root, self.index.names.text(name), notes)
+        self.once(&self.children, (file, name), |dependencies| {
+            self.index.rust_child(file, is_root, self.index.names.text(name), dependencies)
         })
     }
 
-    /// The file of `mod name;` that stands in modules within a file.
+    /// The file of `mod name;` in an inline module of a file.
     pub(super) fn rust_declared(&self, id: FileId, at: u32) -> Option<FileId> {
         let file = self.index.file(id)?;
         let is_root = self.rust_parent(id).is_none();
-        self.once(&self.declared, (id, at), |notes| {
-            let mut way = Vec::new();
+        self.once(&self.declared, (id, at), |dependencies| {
+            let mut path = Vec::new();
             let mut next = at;
             while let Some(symbol) = file.symbols.get(next as usize) {
-                way.push(self.index.names.text(symbol.name));
+                path.push(self.index.names.text(symbol.name));
                 next = symbol.parent;
             }
-            way.reverse();
-            self.index.rust_child(id, is_root, &way.join("/"), notes)
+            path.reverse();
+            self.index.rust_child(id, is_root, &path.join("/"), dependencies)
         })
     }
 
     pub(super) fn rust_parent(&self, file: FileId) -> Option<FileId> {
-        self.once(&self.parents, file, |notes| self.index.rust_parent(file, notes))
+        self.once(&self.parents, file, |dependencies| self.index.rust_parent(file, dependencies))
     }
 
     pub(super) fn rust_root(&self, file: FileId) -> FileId {
@@ -82,20 +83,20 @@ impl<'i> Links<'i> {
 
     pub(super) fn rust_library(&self, from: FileId, name: Name) -> Option<FileId> {
         let folder = self.index.file(from)?.folder;
-        self.once(&self.libraries, (folder, name), |notes| {
-            self.index.rust_library(from, name, notes)
+        self.once(&self.libraries, (folder, name), |dependencies| {
+            self.index.rust_library(from, name, dependencies)
         })
     }
 
     pub(super) fn script_module(&self, from: FileId, module: Name) -> Option<FileId> {
         let file = self.index.file(from)?;
         let is_test = file.is_test;
-        self.once(&self.scripts, (file.folder, module, is_test), |notes| {
-            self.index.script_module(from, self.index.names.text(module), notes)
+        self.once(&self.scripts, (file.folder, module, is_test), |dependencies| {
+            self.index.script_module(from, self.index.names.text(module), dependencies)
         })
     }
 
-    /// Of a name, it is the module of that name in a module that need not have a file.
+    /// With a name: the module of that name in a module that need not have a file.
     pub(super) fn python_module(
         &self,
         from: FileId,
@@ -103,12 +104,14 @@ impl<'i> Links<'i> {
         name: Option<Name>,
     ) -> Option<FileId> {
         let folder = self.index.file(from)?.folder;
-        self.once(&self.packages, (folder, module, name), |notes| {
+        self.once(&self.packages, (folder, module, name), |dependencies| {
             let module = self.index.names.text(module);
-            let Some(name) = name else { return self.index.python_module(from, module, notes) };
+            let Some(name) = name else {
+                return self.index.python_module(from, module, dependencies);
+            };
             let dot = if module.ends_with('.') { "" } else { "." };
             let module = format!("{module}{dot}{}", self.index.names.text(name));
-            self.index.python_module(from, &module, notes)
+            self.index.python_module(from, &module, dependencies)
         })
     }
 
@@ -116,17 +119,17 @@ impl<'i> Links<'i> {
         &self,
         known: &Known<K>,
         key: K,
-        find: impl FnOnce(&Notes) -> Option<FileId>,
+        find: impl FnOnce(&Dependencies) -> Option<FileId>,
     ) -> Option<FileId> {
         let mut known = known.borrow_mut();
         let link = known.entry(key).or_insert_with(|| {
-            let notes = Notes::default();
-            Link { to: find(&notes), asked: notes.take(), noted_for: None }
+            let dependencies = Dependencies::default();
+            Link { to: find(&dependencies), dependencies: dependencies.take(), recorded_for: None }
         });
-        let this = Some(self.notes.taken());
-        if link.noted_for != this {
-            link.noted_for = this;
-            self.notes.extend(&link.asked);
+        let this = Some(self.dependencies.taken());
+        if link.recorded_for != this {
+            link.recorded_for = this;
+            self.dependencies.extend(&link.dependencies);
         }
         link.to
     }

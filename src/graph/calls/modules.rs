@@ -1,36 +1,36 @@
-//! Which file a module is, by paths and the names of packages, as each language finds it. Knows
-//! nothing else of what stands in the files.
+//! The file of a module, by paths and names of packages, as each language finds it. Uses no other
+//! content of the files.
 
-use super::common;
-use super::index::{Family, FileId, Index};
+use super::dependencies::{Dependencies, Lookup};
+use super::heuristics;
+use super::ids::{Family, FileId};
+use super::index::Index;
 use super::names::Name;
-use super::questions::{Notes, Question};
 use crate::graph::manifest;
 
-/// Where the sources of a package lie, below the folder that holds it.
+/// Folders of a package's sources, below the package.
 const SOURCES: [&str; 4] = ["", "src", "lib", "python"];
 const SCRIPT_ENDINGS: [&str; 8] = [".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".mts", ".cts"];
 
 impl Index {
-    /// Returns the file of `mod name;` in a file of Rust; of `outer/name`, where that stands in a
-    /// module within the file. A test or an example `is_root` of a crate
-    /// of its own, whatever its name.
+    /// Returns the file of `mod name;` in a Rust file; of `outer/name` for one in an inline module.
+    /// `is_root`: the file is the root of a crate, as a test or an example is.
     pub(super) fn rust_child(
         &self,
         file: FileId,
         is_root: bool,
         name: &str,
-        notes: &Notes,
+        dependencies: &Dependencies,
     ) -> Option<FileId> {
         let (folder, base) = split(&self.file(file)?.path);
         let inside = join(folder, if is_root || base == "mod" { "" } else { base });
         let child = join(&inside, name);
-        self.first(&[&child, &join(&child, "mod")], Family::Rust, notes)
+        self.first(&[&child, &join(&child, "mod")], Family::Rust, dependencies)
             .filter(|child| *child != file)
     }
 
-    /// Returns the module that a module of Rust stands in. None: it is a root.
-    pub(super) fn rust_parent(&self, file: FileId, notes: &Notes) -> Option<FileId> {
+    /// Returns the parent of a Rust module. None: it is a root.
+    pub(super) fn rust_parent(&self, file: FileId, dependencies: &Dependencies) -> Option<FileId> {
         let path = &self.file(file)?.path;
         if is_rust_root(split(path).1) {
             return None;
@@ -39,19 +39,24 @@ impl Index {
         loop {
             let inside = |name| join(above, name);
             let stems = [above.to_owned(), inside("mod"), inside("lib"), inside("main")];
-            // Above a `mod.rs` of the workspace's own folder nothing is known.
-            let found = self.first(&stems, Family::Rust, notes).filter(|above| *above != file);
+            let found =
+                self.first(&stems, Family::Rust, dependencies).filter(|above| *above != file);
             if found.is_some() || holds_rust_roots(above) {
                 return found;
             }
-            // A module that is written down within its file need not have one of its own.
+            // The parent may be an inline module, without a file.
             above = split_folder(above).0;
         }
     }
 
-    /// Returns the library of a name: that of the package that the file lies in, or the only one.
-    pub(super) fn rust_library(&self, from: FileId, name: Name, notes: &Notes) -> Option<FileId> {
-        notes.add(Question::Library(name));
+    /// Returns the library of a name: of the package around the file, else the only one.
+    pub(super) fn rust_library(
+        &self,
+        from: FileId,
+        name: Name,
+        dependencies: &Dependencies,
+    ) -> Option<FileId> {
+        dependencies.add(Lookup::Library(name));
         let manifests = self.packages.get(&name)?;
         let folder = |id: &FileId| self.file(*id).map(|file| split(&file.path).0);
         let mut above = split(&self.file(from)?.path).0;
@@ -67,21 +72,21 @@ impl Index {
         };
         let only = || manifests.first().filter(|_| manifests.len() == 1).and_then(folder);
         let folder = own.or_else(only)?;
-        self.first(&[join(folder, "src/lib"), join(folder, "lib")], Family::Rust, notes)
+        self.first(&[join(folder, "src/lib"), join(folder, "lib")], Family::Rust, dependencies)
     }
 
-    /// Returns the file of a module that is written `a.b`, `.a` or `..`.
+    /// Returns the file of a Python module, written `a.b`, `.a` or `..`.
     pub(super) fn python_module(
         &self,
         from: FileId,
         module: &str,
-        notes: &Notes,
+        dependencies: &Dependencies,
     ) -> Option<FileId> {
         let mut folder = split(&self.file(from)?.path).0;
         let name = module.trim_start_matches('.');
         let way = name.replace('.', "/");
         let package =
-            |stem: &str| self.first(&[stem, &join(stem, "__init__")], Family::Python, notes);
+            |stem: &str| self.first(&[stem, &join(stem, "__init__")], Family::Python, dependencies);
         let dots = module.len() - name.len();
         if dots > 0 {
             for _ in 1..dots {
@@ -90,7 +95,7 @@ impl Index {
             return package(&join(folder, &way));
         }
         while !folder.is_empty()
-            && self.first(&[&join(folder, "__init__")], Family::Python, notes).is_some()
+            && self.first(&[&join(folder, "__init__")], Family::Python, dependencies).is_some()
         {
             folder = split_folder(folder).0;
         }
@@ -102,36 +107,40 @@ impl Index {
                 }
             }
             if folder.is_empty() {
-                return self.python_module_of_root(&way, notes);
+                return self.python_module_of_root(&way, dependencies);
             }
             folder = split_folder(folder).0;
         }
     }
 
-    /// Returns the file of a module where the workspace itself is the package that it is of.
-    fn python_module_of_root(&self, way: &str, notes: &Notes) -> Option<FileId> {
+    /// Returns the file of a module of the package that the root folder is.
+    fn python_module_of_root(&self, way: &str, dependencies: &Dependencies) -> Option<FileId> {
         let way = way.strip_prefix(&*self.root).filter(|_| !self.root.is_empty())?;
-        let package = self.first(&["__init__"], Family::Python, notes)?;
+        let package = self.first(&["__init__"], Family::Python, dependencies)?;
         if way.is_empty() {
             return Some(package);
         }
         let way = way.strip_prefix('/')?;
-        self.first(&[way, &join(way, "__init__")], Family::Python, notes)
+        self.first(&[way, &join(way, "__init__")], Family::Python, dependencies)
     }
 
-    /// Returns the file of a module that is written `./a`, `../a/b.js`, `@/a` or `@scope/package`.
+    /// Returns the file of a script's module, written `./a`, `../a/b.js`, `@/a` or `@scope/package`.
     pub(super) fn script_module(
         &self,
         from: FileId,
         module: &str,
-        notes: &Notes,
+        dependencies: &Dependencies,
     ) -> Option<FileId> {
         let path = self.file(from)?.path.clone();
         let mut folder = split(&path).0;
         let bare = SCRIPT_ENDINGS.iter().find_map(|ending| module.strip_suffix(ending));
         let module = bare.unwrap_or(module);
         let file = |stem: &str| {
-            self.first(&[stem, &join(stem, "index"), &format!("{stem}.d")], Family::Script, notes)
+            self.first(
+                &[stem, &join(stem, "index"), &format!("{stem}.d")],
+                Family::Script,
+                dependencies,
+            )
         };
         if module.starts_with('.') {
             return file(&resolve(folder, module)?);
@@ -147,13 +156,14 @@ impl Index {
                     return found;
                 }
             }
-            let found = alias.is_none().then(|| self.script_package(folder, way, notes)).flatten();
+            let found =
+                alias.is_none().then(|| self.script_package(folder, way, dependencies)).flatten();
             let found = found.or_else(|| {
-                // Tests bring in their own package by its name, which no path tells.
+                // Tests import their own package by its name, which no path contains.
                 let inside = way.split('/').skip(1 + usize::from(way.starts_with('@')));
                 let inside: Vec<_> = inside.collect();
                 let sources = join(&join(folder, "src"), &inside.join("/"));
-                common::is_test(&path).then(|| file(&sources)).flatten()
+                heuristics::is_test(&path).then(|| file(&sources)).flatten()
             });
             if found.is_some() || folder.is_empty() {
                 return found;
@@ -162,8 +172,13 @@ impl Index {
         }
     }
 
-    /// Returns the file that a package of the workspace is entered by.
-    fn script_package(&self, folder: &str, name: &str, notes: &Notes) -> Option<FileId> {
+    /// Returns the entry file of a package of the workspace.
+    fn script_package(
+        &self,
+        folder: &str,
+        name: &str,
+        dependencies: &Dependencies,
+    ) -> Option<FileId> {
         let name = match name.strip_prefix('@') {
             Some(scoped) => scoped.split_once('/')?.1,
             None => name,
@@ -177,7 +192,7 @@ impl Index {
                 join(&join(&sources, inside), "index"),
                 join(&package, inside),
             ];
-            let found = self.first(&stems, Family::Script, notes);
+            let found = self.first(&stems, Family::Script, dependencies);
             if found.is_some() {
                 return found;
             }
@@ -185,16 +200,16 @@ impl Index {
         None
     }
 
-    /// Returns the file at the first of some paths that there is one at. Where files of a path
-    /// differ by their extension only, it is the one that holds code, not mere types.
+    /// Returns the first file that exists at one of these paths. Of files that differ by extension only,
+    /// it prefers code to declarations.
     fn first<const N: usize, S: AsRef<str>>(
         &self,
         stems: &[S; N],
         family: Family,
-        notes: &Notes,
+        dependencies: &Dependencies,
     ) -> Option<FileId> {
         stems.iter().find_map(|stem| {
-            notes.add(Question::At(stem.as_ref()));
+            dependencies.add(Lookup::At(stem.as_ref()));
             let path =
                 |id: &FileId| self.file(*id).map(|file| (file.path.ends_with('i'), &file.path));
             self.at(stem.as_ref(), family).min_by(|a, b| path(a).cmp(&path(b)))
@@ -202,8 +217,8 @@ impl Index {
     }
 }
 
-/// Returns the names of modules that stand in a file of Rust, outer ones first, in which another file's
-/// module stands, as far as paths tell.
+/// Returns the inline modules of a Rust file that are between it and the module of another file, outer
+/// ones first, as far as paths show.
 pub(super) fn modules_between<'p>(above: &str, path: &'p str) -> impl Iterator<Item = &'p str> {
     let (folder, base) = split(above);
     let inside = join(folder, if is_rust_root(base) || base == "mod" { "" } else { base });
@@ -211,7 +226,7 @@ pub(super) fn modules_between<'p>(above: &str, path: &'p str) -> impl Iterator<I
     between.split('/').filter(|name| !name.is_empty())
 }
 
-/// Returns the folder of the module that a file of Rust stands in.
+/// Returns the folder of a Rust file's parent module.
 fn folder_above(path: &str) -> &str {
     let (folder, base) = split(path);
     if base == "mod" { split_folder(folder).0 } else { folder }
@@ -221,7 +236,7 @@ fn is_rust_root(base: &str) -> bool {
     matches!(base, "lib" | "main" | "build")
 }
 
-/// Whether no module goes beyond a folder.
+/// Whether roots of crates lie in this folder: modules do not extend above it.
 fn holds_rust_roots(folder: &str) -> bool {
     let name = split_folder(folder).1;
     matches!(name, "" | "src" | "bin" | "tests" | "examples" | "benches" | "fuzz_targets")
@@ -244,10 +259,10 @@ fn join(folder: &str, name: &str) -> String {
     }
 }
 
-/// None: it leads out of the root.
-fn resolve(folder: &str, way: &str) -> Option<String> {
+/// Resolves a relative path. None: it leaves the root.
+fn resolve(folder: &str, relative: &str) -> Option<String> {
     let mut parts: Vec<_> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in way.split('/') {
+    for part in relative.split('/') {
         match part {
             "" | "." => {}
             ".." => {

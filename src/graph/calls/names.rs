@@ -1,4 +1,4 @@
-//! Texts that occur over and over, each kept once and known by a number.
+//! Interned names and paths.
 
 use indexmap::IndexSet;
 use rustc_hash::FxBuildHasher;
@@ -11,7 +11,7 @@ pub(super) struct Name(pub(super) u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Path(u32);
 
-/// Only grows: what is read again after an edit is nearly what was read before.
+/// Only grows: an edited file has mostly the names that it had before.
 #[derive(Default)]
 pub(super) struct Names {
     texts: IndexSet<Box<str>, FxBuildHasher>,
@@ -52,7 +52,7 @@ impl Names {
     }
 }
 
-/// There are never four thousand million of anything here: their texts would not fit into memory.
+/// An index as a number. Nothing here is more than `u32::MAX`: the texts would not fit into memory.
 pub(super) fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! From the calls of one file to what they call: the rules, in their order.
+//! Resolves the calls of one file: the rules, in their order.
 
 mod bases;
 mod imports;
@@ -9,19 +9,19 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::common;
-use super::index::{Call, Definition, End, Family, File, FileId, Index, NONE, On, Symbol};
+use super::dependencies::Lookup;
+use super::heuristics;
+use super::ids::{Family, FileId, NodeId};
+use super::index::{Call, Definition, File, Index, NONE, On, Symbol};
 use super::links::Links;
 use super::names::{Name, Path};
-use super::questions::Question;
 use super::{Edge, Rule};
 use crate::graph::facts::Kind;
 
-/// How many names are looked at on the way of one call.
-const PATIENCE: usize = 256;
+/// Names that are looked up for one call.
+const MAX_LOOKUPS: usize = 256;
 
-/// Returns the edges from a file and what it holds, in order, each once. What was asked for them is
-/// in the links' notes.
+/// Returns the edges from a file and its symbols, in order, each once. Records dependencies in `links`.
 pub(super) fn edges(index: &Index, links: &Links<'_>, id: FileId) -> Vec<Edge> {
     let Some((file, family)) = index.file(id).and_then(|file| Some((file, file.family?))) else {
         return Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn edges(index: &Index, links: &Links<'_>, id: FileId) -> Vec<Edge> {
     let mut edges = Vec::new();
     for call in &file.calls {
         let caller = file.symbols.get(call.within as usize);
-        let from = caller.map_or(file.end, |symbol| symbol.end);
+        let from = caller.map_or(file.node, |symbol| symbol.node);
         if let Some((to, rule)) = resolver.call(call)
             && to != from
         {
@@ -53,49 +53,48 @@ pub(super) fn edges(index: &Index, links: &Links<'_>, id: FileId) -> Vec<Edge> {
     edges
 }
 
-/// What a name stands for.
+/// What a name refers to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Module(FileId),
     Symbol(FileId, u32),
-    /// Something that is not part of the workspace.
+    /// It is not part of the workspace.
     Outside,
     Nowhere,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Want {
-    /// What can be called by its bare name.
+    /// Callable by its bare name.
     Callable,
-    /// What has names of its own.
+    /// Something with members.
     Container,
 }
 
-/// What was found where one was looked for.
+/// The result of looking for one symbol.
 enum Found<T> {
     Nothing,
     One(T),
     Many,
 }
 
-/// A name of a file, as it was looked for; whether by one of the file's own imports.
-type Place = (FileId, Name, Want, bool);
+/// A name in a file; the last is whether one of the file's own imports refers to it.
+type Step = (FileId, Name, Want, bool);
 
-/// Where one has been on the way of one call, and what was there: re-exports may go in circles, where
-/// there is nothing.
+/// The steps of one lookup and their results. Re-exports may form a circle, which refers to nothing.
 #[derive(Default)]
-struct Walk(Vec<(Place, Target)>);
+struct Walk(Vec<(Step, Target)>);
 
 impl Walk {
-    /// Returns what is known of a place, or else where to note what is found there.
-    fn enter(&mut self, place: Place) -> Result<usize, Target> {
-        if let Some((_, found)) = self.0.iter().find(|(known, _)| *known == place) {
+    /// Starts a step: the index for its result. Err: the result of the same step, taken before.
+    fn enter(&mut self, step: Step) -> Result<usize, Target> {
+        if let Some((_, found)) = self.0.iter().find(|(known, _)| *known == step) {
             return Err(*found);
         }
-        if self.0.len() >= PATIENCE {
+        if self.0.len() >= MAX_LOOKUPS {
             return Err(Target::Nowhere);
         }
-        self.0.push((place, Target::Nowhere));
+        self.0.push((step, Target::Nowhere));
         Ok(self.0.len() - 1)
     }
 }
@@ -106,29 +105,29 @@ struct Resolver<'a> {
     id: FileId,
     file: &'a File,
     family: Family,
-    /// The files that the imports lead to, in order, once that is needed.
+    /// The imported files, sorted; filled on first use.
     imported: OnceCell<Vec<FileId>>,
-    /// What names mean at the top of files, as far as they were asked for.
+    /// Names at the top of files that were resolved.
     known: FxHashMap<(FileId, Name, Want), Target>,
-    /// What the file's classes go on from, likewise.
+    /// Bases of the file's classes that were resolved.
     bases: FxHashMap<u32, Rc<[Target]>>,
-    /// What names of bases mean, as far as they were asked for, by what the class stands in.
+    /// Paths of bases that were resolved, by file and parent of the class.
     named_bases: FxHashMap<(FileId, u32, Path), Target>,
 }
 
 impl Resolver<'_> {
-    fn ask(&self, question: Question<'_>) {
-        self.links.notes.add(question);
+    fn depend_on(&self, lookup: Lookup<'_>) {
+        self.links.dependencies.add(lookup);
     }
 
-    /// Notes that a name is looked for in a file.
-    fn ask_file(&self, file: FileId, name: Name) {
+    /// Records a lookup of a name in another file.
+    fn depend_on_name(&self, file: FileId, name: Name) {
         if file != self.id {
-            self.ask(Question::Named(file, name));
+            self.depend_on(Lookup::Named(file, name));
         }
     }
 
-    fn call(&mut self, call: &Call) -> Option<(End, Rule)> {
+    fn call(&mut self, call: &Call) -> Option<(NodeId, Rule)> {
         match call.on {
             On::Nothing => self.bare(call),
             On::Own => self.own(call),
@@ -143,12 +142,12 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether a path begins here: in a module that stands in the file, or in the file.
+    /// Whether a path starts at this module.
     fn is_own_module(&self, name: Name) -> bool {
         self.family == Family::Rust && self.index.names.text(name) == "self"
     }
 
-    /// Returns what a name means at the top of a file.
+    /// Resolves a name at the top of a file.
     fn top(&mut self, id: FileId, name: Name, want: Want) -> Target {
         if let Some(target) = self.known.get(&(id, name, want)) {
             return *target;
@@ -158,20 +157,20 @@ impl Resolver<'_> {
         target
     }
 
-    fn bare(&mut self, call: &Call) -> Option<(End, Rule)> {
+    fn bare(&mut self, call: &Call) -> Option<(NodeId, Rule)> {
         let mut at = call.within;
         while let Some(holder) = self.file.symbols.get(at as usize) {
             let members = self.family_has_bare_methods() || holder.kind != Kind::Class;
             if members && let Some(found) = self.pick(self.id, call.name, at, Want::Callable) {
-                return Some((self.end(self.id, found)?, Rule::Scope));
+                return Some((self.node(self.id, found)?, Rule::Scope));
             }
             at = holder.parent;
         }
         let target = self.top(self.id, call.name, Want::Callable);
         match self.called(target, call.name, &mut Walk::default()) {
-            Target::Symbol(file, at) => Some((self.end(file, at)?, self.rule(file))),
+            Target::Symbol(file, at) => Some((self.node(file, at)?, self.rule(file))),
             Target::Outside | Target::Module(_) => None,
-            // Where names must be brought in, a bare one that is not is a variable.
+            // In languages with imports, a name that is not imported is a variable.
             Target::Nowhere if !self.family_has_bare_methods() => None,
             Target::Nowhere => self.anywhere(call.name, |symbol, _| {
                 symbol.parent == NONE && symbol.kind != Kind::Method
@@ -179,18 +178,18 @@ impl Resolver<'_> {
         }
     }
 
-    fn own(&mut self, call: &Call) -> Option<(End, Rule)> {
+    fn own(&mut self, call: &Call) -> Option<(NodeId, Rule)> {
         if let Some(class) = self.class(call) {
             match self.child(self.id, class, call.name) {
                 Found::One((file, at)) => {
                     let rule = if file == self.id { Rule::Scope } else { self.near(file) };
-                    return Some((self.end(file, at)?, rule));
+                    return Some((self.node(file, at)?, rule));
                 }
                 Found::Many => return None,
                 Found::Nothing => {}
             }
             match self.inherited(class, call.name) {
-                Target::Symbol(file, at) => return Some((self.end(file, at)?, self.rule(file))),
+                Target::Symbol(file, at) => return Some((self.node(file, at)?, self.rule(file))),
                 Target::Outside => return None,
                 Target::Module(_) | Target::Nowhere => {}
             }
@@ -199,7 +198,7 @@ impl Resolver<'_> {
     }
 
     /// `is_within`: a module or a type is named, not a variable.
-    fn named(&mut self, call: &Call, path: &[Name], is_within: bool) -> Option<(End, Rule)> {
+    fn named(&mut self, call: &Call, path: &[Name], is_within: bool) -> Option<(NodeId, Rule)> {
         let (first, last) = (*path.first()?, *path.last()?);
         let is_type = self.index.names.text(last).starts_with(char::is_uppercase);
         if self.family == Family::Rust && !is_within && !is_type {
@@ -219,14 +218,14 @@ impl Resolver<'_> {
                 return self.anywhere_in(last, call.name);
             }
             Target::Nowhere if is_within => return None,
-            Target::Nowhere if common::is_global(self.family, self.index.names.text(first)) => {
+            Target::Nowhere if heuristics::is_global(self.family, self.index.names.text(first)) => {
                 return None;
             }
             Target::Nowhere => return self.method(call, Some(last)),
         }
         let found = self.step(target, call.name, Want::Callable, walk);
         match self.called(found, call.name, walk) {
-            Target::Symbol(file, at) => Some((self.end(file, at)?, self.rule(file))),
+            Target::Symbol(file, at) => Some((self.node(file, at)?, self.rule(file))),
             Target::Nowhere if !is_type && !is_within && self.is_value(target) => {
                 self.method(call, Some(last))
             }
@@ -234,7 +233,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns what is called where something is: of a script, what it exports.
+    /// Returns what a call of a target calls: of a script's module, the default export.
     fn called(&self, target: Target, name: Name, walk: &mut Walk) -> Target {
         match target {
             Target::Module(module) if self.family == Family::Script => {
@@ -244,8 +243,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns what a path begins with that stands within a symbol of a file, and what of it is still
-    /// to be walked.
+    /// Resolves the first name of a path that is written within a symbol; returns the rest of the path.
     fn start<'p>(&mut self, id: FileId, within: u32, path: &'p [Name]) -> (Target, &'p [Name]) {
         let walk = &mut Walk::default();
         let Some((first, rest)) = path.split_first() else { return (Target::Nowhere, path) };
@@ -265,7 +263,7 @@ impl Resolver<'_> {
             return self.rust_start(id, path, is_in_module(file, within), None, walk);
         }
         if id != self.id && path.len() > 1 {
-            self.ask(Question::All(id));
+            self.depend_on(Lookup::All(id));
         }
         let longest = file.imports.iter().filter_map(|import| {
             let alias = self.index.names.path(import.alias);
@@ -286,8 +284,8 @@ impl Resolver<'_> {
         if folder == Some(self.file.folder) { Rule::Folder } else { Rule::Workspace }
     }
 
-    fn end(&self, file: FileId, at: u32) -> Option<End> {
-        Some(self.index.file(file)?.symbols.get(at as usize)?.end)
+    fn node(&self, file: FileId, at: u32) -> Option<NodeId> {
+        Some(self.index.file(file)?.symbols.get(at as usize)?.node)
     }
 
     /// Whether `open()` may mean `this.open()`.
@@ -296,13 +294,12 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns whether a symbol stands in a module that stands in its file.
+/// Returns whether a symbol is in an inline module.
 fn is_in_module(file: &File, at: u32) -> bool {
     file.around(at).skip(1).any(|(_, symbol)| symbol.kind == Kind::Function)
 }
 
-/// Chooses among siblings of the same name. Where a later one replaces the earlier ones, or the
-/// earlier ones only declare it, it is the last.
+/// Chooses among siblings of one name. In Python and scripts the last one replaces the others.
 fn choose(family: Family, mut among: impl Iterator<Item = (u32, Symbol)>) -> Option<u32> {
     let found = match family {
         Family::Python | Family::Script => among.last(),
@@ -311,7 +308,7 @@ fn choose(family: Family, mut among: impl Iterator<Item = (u32, Symbol)>) -> Opt
     found.map(|(at, _)| at)
 }
 
-/// Several overloads of one method are one.
+/// Overloads of one method count as one.
 fn only<'d>(mut among: impl Iterator<Item = &'d Definition>) -> Found<&'d Definition> {
     let Some(mut one) = among.next() else { return Found::Nothing };
     for other in among {

@@ -1,3 +1,5 @@
+//! Resolution of calls in small workspaces.
+
 mod bases;
 mod edits;
 mod notation;

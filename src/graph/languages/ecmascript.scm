@@ -1,4 +1,4 @@
-; What JavaScript and TypeScript have in common. docs/graph.md tells what the captures mean.
+; Patterns for JavaScript and TypeScript. The captures are explained in docs/graph.md.
 
 (function_declaration name: (_) @name) @definition.function
 (generator_function_declaration name: (_) @name) @definition.function
@@ -46,7 +46,7 @@
       (object_assignment_pattern
         left: (shorthand_property_identifier_pattern) @name @definition.constant)])
     (array_pattern (identifier) @name @definition.constant)])))])
-; What is exported as it is made has no other name.
+; An exported expression has no other name.
 (export_statement
   "default" @name
   value: [(arrow_function) (function_expression) (generator_function)]) @definition.function
@@ -54,12 +54,12 @@
 (export_statement
   "default" @name
   value: [(object) (call_expression) (new_expression)]) @definition.constant
-; A call may wrap what the file has. Which that is, is not told.
+; A call may wrap something of the file; the query does not show what.
 (export_statement
   "default" @import.alias
   value: (call_expression)
   (#set! here))
-; `module.exports` is the default of older modules; only what is made there has a name of its own.
+; `module.exports` is the default export of older modules; only expressions have a name of their own.
 (assignment_expression
   left: [
     (identifier) @import.alias
@@ -156,7 +156,7 @@
   (#match? @_to "^(module[.])?exports([.][^.]+)?$")
   (#set! exported))
 
-; What the file has is there under another name, too.
+; Other names for something of this file.
 (export_statement
   (export_clause (export_specifier name: (_) @import.name alias: (_) @import.alias))
   !source

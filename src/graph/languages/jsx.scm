@@ -1,4 +1,4 @@
-; A component is called by being placed; what begins with a small letter is the browser's.
+; An element calls its component; a name in lower case is one of HTML.
 (jsx_opening_element name: (identifier) @call (#match? @call "^[A-Z]"))
 (jsx_opening_element
   name: (member_expression property: (property_identifier) @call))

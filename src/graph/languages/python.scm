@@ -1,4 +1,4 @@
-; What a file of Python declares, calls and brings in. docs/graph.md tells what the captures mean.
+; Declarations, calls and imports of Python. The captures are explained in docs/graph.md.
 
 (decorated_definition
   definition: (function_definition name: (identifier) @name)) @definition.function

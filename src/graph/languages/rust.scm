@@ -1,4 +1,4 @@
-; What a file of Rust declares, calls and brings in. docs/graph.md tells what the captures mean.
+; Declarations, calls and imports of Rust. The captures are explained in docs/graph.md.
 
 (function_item name: (identifier) @name) @definition.function
 (function_signature_item name: (identifier) @name) @definition.function
@@ -29,7 +29,7 @@
   (type_identifier) @call
   (scoped_type_identifier name: (type_identifier) @call)
   (generic_type_with_turbofish type: (type_identifier) @call)])
-; What stands in a macro's arguments is but tokens.
+; The arguments of a macro are only tokens.
 (token_tree (identifier) @call (#bracket? @call))
 
 (use_declaration (visibility_modifier) argument: (_) @import.tree (#set! exported))

@@ -1,31 +1,31 @@
-//! What a file brings in, from the pieces that the query captures.
+//! The imports of a file, from the captures of the query.
 
 use std::ops::Range;
 
 use super::name;
 use crate::graph::facts::Import;
 
-/// How deep braces stand in each other.
+/// The depth of nested braces.
 const DEEPEST: usize = 32;
 
-/// Imports of one file that are kept.
-const MOST: usize = 10_000;
+/// Imports of a file; further ones are left out.
+const MAX_IMPORTS: usize = 10_000;
 
-/// Bytes of a path that is followed.
+/// Longest path in bytes; longer ones are left out.
 const LONGEST: usize = 512;
 
-/// The pieces of an import, as the query finds them.
+/// The captures of an import.
 #[derive(Default)]
 pub(super) struct Written {
     pub(super) module: Option<Range<usize>>,
     pub(super) name: Option<Range<usize>>,
     pub(super) alias: Option<Range<usize>>,
-    /// Whether all that the module has is brought in.
+    /// Whether it imports everything.
     pub(super) all: bool,
     /// Several imports in one: `a::{b, c as d, e::*}`.
     pub(super) tree: Option<Range<usize>>,
     pub(super) exported: bool,
-    /// Whether it is this file's own name that gets another one.
+    /// Whether it is another name for something of this file.
     pub(super) here: bool,
 }
 
@@ -36,8 +36,7 @@ impl Written {
     }
 }
 
-/// `modules`: of the import at an index, the modules of this file that it stands in, outer ones
-/// first.
+/// `modules` returns the inline modules around the import at an index, outer ones first.
 pub(super) fn imports(
     written: &[Written],
     text: &[u8],
@@ -45,7 +44,7 @@ pub(super) fn imports(
 ) -> Vec<Import> {
     let mut imports = Vec::new();
     for (at, import) in written.iter().enumerate() {
-        if imports.len() >= MOST {
+        if imports.len() >= MAX_IMPORTS {
             break;
         }
         if let Some(range) = &import.tree {
@@ -71,8 +70,7 @@ pub(super) fn imports(
     imports
 }
 
-/// A path that begins with `self` or `super` in modules that stand in the file, as it would be
-/// written outside of them.
+/// Rewrites a path with `self` or `super` in inline modules as it is written at the top of the file.
 fn from_file(path: &str, mut modules: Vec<Box<str>>) -> String {
     let mut rest = path.strip_prefix("self::").unwrap_or(path);
     while let Some(outer) = rest.strip_prefix("super::").filter(|_| !modules.is_empty()) {
@@ -90,13 +88,13 @@ fn from_file(path: &str, mut modules: Vec<Box<str>>) -> String {
     whole + rest
 }
 
-/// Takes `a::{b, c as d, e::*, self}` apart.
+/// Splits `a::{b, c as d, e::*, self}`.
 fn flatten(tree: &str, exported: bool, imports: &mut Vec<Import>) {
     let mut prefixes: Vec<String> = Vec::new();
     let mut piece = String::new();
     let mut take = |prefixes: &[String], piece: &mut String| {
         let path = prefixes.concat() + piece.trim();
-        if !piece.trim().is_empty() && imports.len() < MOST {
+        if !piece.trim().is_empty() && imports.len() < MAX_IMPORTS {
             imports.extend(single(&path, exported));
         }
         piece.clear();

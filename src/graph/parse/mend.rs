@@ -1,23 +1,22 @@
-//! What a grammar cannot read though people write it, written as it can.
+//! Rewrites valid code that a grammar cannot parse.
 
 use std::borrow::Cow;
 
 use crate::graph::facts::Language;
 
-/// On a type parameter of this name.
+/// A condition on a type parameter named `type`.
 const CONDITION: &[u8] = b"(type extends ";
 
-/// Returns a text in which what matters stands where it did, each byte of it. None: there is nothing
-/// to mend.
+/// Returns a text in which all names keep their positions. None: there is nothing to rewrite.
 ///
-/// A type parameter may be called `type`. Behind a parenthesis the grammar takes that for the word:
+/// A type parameter may be named `type`. Behind a parenthesis the grammar takes it for the keyword:
 ///
 /// ```text
 /// type Fee<type> = (type extends 'legacy' ? A : B);
 /// ```
 ///
-/// Members of a type need no semicolon between lines. The grammar of TypeScript takes the type
-/// parameters that one begins with for type arguments of what the one above ends with:
+/// Members of a type need no semicolon at the end of a line. The grammar of TypeScript takes the type
+/// parameters of the next line for type arguments of the type before:
 ///
 /// ```text
 /// const f: {
@@ -26,7 +25,7 @@ const CONDITION: &[u8] = b"(type extends ";
 /// }
 /// ```
 pub(super) fn mended(language: Language, text: &[u8]) -> Option<Vec<u8>> {
-    // A line of JSX begins so, too.
+    // In TSX, a line of JSX begins the same way.
     if language.name() != "typescript" {
         return None;
     }

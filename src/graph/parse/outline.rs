@@ -1,4 +1,4 @@
-//! The symbols of a file in their order, each with what it stands in.
+//! The symbols of a file in order, each with its parent.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use super::name;
 use crate::graph::facts::{Kind, Lines, Symbol};
 use crate::graph::languages::Role;
 
-/// How deep symbols stand in each other; what is deeper stands in the last of these.
+/// The depth of symbols; deeper ones are children of the last one at this depth.
 const DEEPEST: usize = 32;
 
 /// A definition, as the query finds it.
@@ -16,19 +16,19 @@ pub(super) struct Definition {
     pub(super) name: Range<usize>,
     pub(super) bytes: Range<usize>,
     pub(super) lines: Lines,
-    /// Of several patterns that find the same name, the first one says what it is.
+    /// Of several patterns that find the same name, the first one gives the role.
     pub(super) pattern: usize,
 }
 
 pub(super) struct Outline {
     pub(super) symbols: Vec<Symbol>,
-    /// Of each symbol: whether it is a module.
+    /// Whether each symbol is a module.
     pub(super) modules: Vec<bool>,
-    /// Of each place that was asked for: the innermost symbol that it stands in.
+    /// The innermost symbol around each place.
     pub(super) within: Vec<Option<u32>>,
 }
 
-/// A definition that is a symbol, or adds to one.
+/// A definition that is a symbol, or extends one.
 struct Entry {
     name: Box<str>,
     role: Role,
@@ -37,7 +37,7 @@ struct Entry {
     parent: Option<usize>,
 }
 
-/// `places` are in order.
+/// Makes the outline. `places` are sorted positions whose innermost symbol is needed.
 pub(super) fn outline(definitions: Vec<Definition>, places: &[usize], text: &[u8]) -> Outline {
     let mut entries: Vec<Entry> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
@@ -81,7 +81,7 @@ pub(super) fn outline(definitions: Vec<Definition>, places: &[usize], text: &[u8
     outline
 }
 
-/// One definition for each name, as wide as the widest of those found, outer ones first.
+/// Merges the definitions of each name into one that spans them all; outer ones first.
 fn once_each(mut definitions: Vec<Definition>) -> Vec<Definition> {
     definitions.sort_by_key(|definition| (definition.name.start, definition.pattern));
     definitions.dedup_by(|again, first| {
@@ -102,7 +102,7 @@ fn close(open: &mut Vec<usize>, entries: &[Entry], at: usize) {
     while open.pop_if(|entry| entries[*entry].end <= at).is_some() {}
 }
 
-/// Makes symbols of entries; `within` says which symbol each entry became.
+/// Makes symbols of entries; `within` is the symbol of each entry.
 fn symbols(mut entries: Vec<Entry>) -> Outline {
     let home = homes(&entries);
     let mut symbols: Vec<Symbol> = Vec::with_capacity(entries.len());
@@ -110,7 +110,7 @@ fn symbols(mut entries: Vec<Entry>) -> Outline {
     let mut within: Vec<Option<u32>> = vec![None; entries.len()];
     let mut chain = Vec::new();
     for at in 0..entries.len() {
-        // What it stands in comes first, though it may be written later.
+        // The parent comes first, though it may be written later.
         let mut next = Some(home[at]);
         while let Some(at) = next.filter(|at| within[*at].is_none()) {
             chain.push(at);
@@ -140,12 +140,12 @@ fn symbols(mut entries: Vec<Entry>) -> Outline {
     Outline { symbols, modules, within }
 }
 
-/// For each entry the one that is its symbol: itself, but for what extends a type, that type, or
-/// else the first that extends it.
+/// For each entry the one that becomes its symbol: itself; for an extension the type, else the first
+/// extension of it.
 fn homes(entries: &[Entry]) -> Vec<usize> {
     let mut beside = HashMap::new();
     let mut anywhere = HashMap::new();
-    // Types within extensions are left out of the latter: two of them could hold each other's.
+    // Types in extensions are left out of `anywhere`: two could extend each other's.
     let mut extends: Vec<bool> = Vec::with_capacity(entries.len());
     for (at, entry) in entries.iter().enumerate() {
         let inside = entry.parent.is_some_and(|parent| extends[parent]);

@@ -1,14 +1,14 @@
-//! What stands before the name of a call, read backwards from it.
+//! The receiver of a call, read backwards from its name.
 
 use crate::graph::facts::Receiver;
 
-/// Bytes that are looked at: longer chains are values of which nothing is known.
+/// Bytes that are read; a longer chain is [`Receiver::Value`].
 const FURTHEST: usize = 200;
 
-/// `at`: where the name of the call begins.
+/// `at`: the start of the call's name.
 pub(super) fn receiver(text: &[u8], at: usize, own: &[&str], base: &str) -> Receiver {
     let before = text.get(at.saturating_sub(FURTHEST)..at).unwrap_or_default();
-    // What ends a line before a name does not belong to it: it may be a comment's full stop.
+    // The end of the line before is left out: it may be a comment's full stop.
     let Some(mut rest) = before_separator(before.trim_ascii_end_of_line()) else {
         return Receiver::Nothing;
     };
@@ -52,7 +52,7 @@ pub(super) fn receiver(text: &[u8], at: usize, own: &[&str], base: &str) -> Rece
     if is_within { Receiver::Within(path.into()) } else { Receiver::Named(path.into()) }
 }
 
-/// Whether a text ends with what stands for the base: `super`, `super()`, `super(Shop, self)`.
+/// Whether a text ends with the base: `super`, `super()`, `super(Shop, self)`.
 fn is_base(text: &[u8], base: &str) -> bool {
     let text = text.trim_ascii_end();
     let (name, before) = match base.strip_suffix("()") {
@@ -79,7 +79,7 @@ impl TrimEnd for [u8] {
     }
 }
 
-/// What stands before a `.`, `?.` or `::` at the end.
+/// The text before a `.`, `?.` or `::` at the end.
 fn before_separator(text: &[u8]) -> Option<&[u8]> {
     if let Some(before) = text.strip_suffix(b"::") {
         return Some(before);

@@ -1,3 +1,5 @@
+//! Facts of small texts, and of hostile ones.
+
 #![allow(clippy::unwrap_used)]
 mod scripts;
 
@@ -250,7 +252,7 @@ fn what_is_no_text_of_the_language_is_given_up() {
 #[test]
 fn a_text_that_takes_its_parser_too_long_is_given_up() {
     // What is allowed for its size alone is many times what the one takes, and a part of the other's.
-    let mut parser = Parser { patience: Duration::ZERO, ..Parser::new() };
+    let mut parser = Parser { max_time: Duration::ZERO, ..Parser::new() };
     for (text, is_read) in
         [("fn f() { g(1); }\n".repeat(8_000), true), ("\"".repeat(130_000), false)]
     {

@@ -1,14 +1,14 @@
-//! Going from a node to its children.
+//! Collects the children of a node that a query visits.
 
 use tree_sitter::{Node, TreeCursor};
 
 use super::Marks;
 
-/// A child, and the number of its field; 0: none.
+/// A child and the id of its field; 0: none.
 pub(super) type Field<'tree> = (u16, Node<'tree>);
 
-/// How often children of one node are leapt over. Each leap may go past all before.
-const LEAPS: usize = 64;
+/// How often children of one node are skipped at once. Each skip may visit all children before.
+const MAX_SKIPS: usize = 64;
 
 pub(super) fn collect<'tree>(
     node: Node<'tree>,
@@ -24,8 +24,7 @@ pub(super) fn collect<'tree>(
     }
 }
 
-/// Collects the children with a mark in their text, or, if `before`, right behind it; as if none had
-/// a field.
+/// Collects the children with a mark in their text or, if `before`, right behind it; all with field 0.
 pub(super) fn marked<'tree>(
     node: Node<'tree>,
     text: &[u8],
@@ -40,7 +39,7 @@ pub(super) fn marked<'tree>(
         return;
     }
     cursor.reset(node);
-    let mut leaps = LEAPS;
+    let mut skips = MAX_SKIPS;
     let mut more = cursor.goto_first_child_for_byte(next.saturating_sub(behind)).is_some();
     while more && next < end {
         let child = cursor.node();
@@ -48,9 +47,9 @@ pub(super) fn marked<'tree>(
         if next < child.end_byte() + behind {
             children.push((0, child));
             next = marks.next(next.max(child.end_byte()));
-        } else if leaps > 0 && next < end {
-            // Of a long list, what is leapt over is not even touched.
-            leaps -= 1;
+        } else if skips > 0 && next < end {
+            // Skips the part of a long list without marks.
+            skips -= 1;
             cursor.goto_parent();
             more = cursor.goto_first_child_for_byte(next.saturating_sub(behind)).is_some();
             continue;
@@ -59,8 +58,8 @@ pub(super) fn marked<'tree>(
     }
 }
 
-/// Whether matches may begin with a node or below. Most nodes are leaves, with which none begins; nor
-/// does one with a comment.
+/// Whether a match may begin at a node or below. None begins at a leaf, as most nodes are, or at a
+/// comment.
 pub(super) fn holds_marks(node: Node<'_>, text: &[u8], marks: &Marks) -> bool {
     let has_error = node.has_error();
     node.child_count() > 0
@@ -68,8 +67,8 @@ pub(super) fn holds_marks(node: Node<'_>, text: &[u8], marks: &Marks) -> bool {
         && (has_error || marks.next(inside(node, text)) < node.end_byte())
 }
 
-/// Where marks of a node begin: a bracket that it begins with is none of its own, but of what is
-/// called, made or declared before the bracket.
+/// Where the marks of a node begin. A bracket at its start is left out: it belongs to the name before
+/// it.
 fn inside(node: Node<'_>, text: &[u8]) -> usize {
     let start = node.start_byte();
     start + usize::from(matches!(text.get(start), Some(b'(' | b'{')))

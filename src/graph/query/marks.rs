@@ -1,13 +1,12 @@
-//! Words of a text without which a part of it holds no match.
+//! Positions of the words in a text without which a part of it has no match.
 
-/// Where they are.
 pub(in crate::graph) struct Marks {
-    /// A bit for each byte of the text. None: they may be anywhere.
+    /// A bit for each byte of the text. None: a match may be anywhere.
     bits: Option<Vec<u64>>,
 }
 
 impl Marks {
-    /// Without any words, every part of the text may hold a match.
+    /// Without words, every part of the text may have a match.
     pub(in crate::graph) fn new(words: &[&str], text: &[u8]) -> Self {
         if words.is_empty() {
             return Self { bits: None };
@@ -28,7 +27,7 @@ impl Marks {
         Self { bits: Some(bits) }
     }
 
-    /// Where the first one begins that is not before `at`; past the text where there is none.
+    /// The start of the first mark from `at` on; `usize::MAX`: none.
     pub(super) fn next(&self, at: usize) -> usize {
         let Some(bits) = &self.bits else { return at };
         let Some(first) = bits.get(at / 64) else { return usize::MAX };
@@ -45,14 +44,14 @@ impl Marks {
     }
 }
 
-/// The first two bytes of words, a bit for each two that there can be.
+/// The first two bytes of words: a bit for each pair of bytes.
 struct Pairs([u64; 1024]);
 
 impl Pairs {
     fn add(&mut self, word: &[u8]) {
         match *word {
             [] => {}
-            // Whatever stands behind it.
+            // With any second byte.
             [first] => self.0[usize::from(first) * 4..][..4].fill(u64::MAX),
             [first, second, ..] => {
                 self.0[usize::from(first) * 4 + usize::from(second) / 64] |= 1 << (second % 64);
@@ -65,7 +64,7 @@ impl Pairs {
     }
 }
 
-/// Up to eight bytes that a word begins with: compared at once, and none has more that would tell.
+/// The first eight bytes of a word, compared at once.
 struct Beginning {
     bytes: u64,
     mask: u64,
@@ -77,7 +76,7 @@ impl Beginning {
     }
 }
 
-/// The first eight bytes; zeros for what there is not.
+/// The first eight bytes, padded with zeros.
 fn eight(text: &[u8]) -> u64 {
     text.first_chunk().map_or_else(
         || text.iter().rev().fold(0, |all, byte| all << 8 | u64::from(*byte)),

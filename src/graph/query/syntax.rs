@@ -1,6 +1,6 @@
-//! The text of a query as a tree: the part of tree-sitter's language that our queries use.
+//! Parses queries: the part of tree-sitter's query language that ours use.
 
-/// What a node is to look like, as written.
+/// A node of a pattern, as written.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Written {
     /// `(kind …)`, `(_ …)` or `_`; with `"text"`, a token.
@@ -9,10 +9,10 @@ pub(super) enum Written {
     OneOf { of: Vec<Written>, captures: Vec<String> },
 }
 
-/// What stands behind the kind in the brackets.
+/// A part of a node's pattern, behind its kind.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Part {
-    /// `(…)`, or `field: (…)`; with `+`, `several` children may be this.
+    /// `(…)` or `field: (…)`; with `+`, `several` children may match.
     Child { field: Option<String>, several: bool, node: Written },
     /// `!field`
     Without(String),
@@ -20,7 +20,7 @@ pub(super) enum Part {
     Predicate(Vec<String>),
 }
 
-/// What is wrong, and about where.
+/// A syntax error and its line.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub(crate) struct SyntaxError {
@@ -35,7 +35,7 @@ enum Token {
     Text(String),
 }
 
-/// Reads all the patterns of a query.
+/// Parses all patterns of a query.
 pub(super) fn patterns(query: &str) -> Result<Vec<Written>, SyntaxError> {
     let mut reader = Reader { tokens: tokens(query)?, at: 0 };
     let mut patterns = Vec::new();
@@ -55,7 +55,8 @@ fn tokens(query: &str) -> Result<Vec<(usize, Token)>, SyntaxError> {
                 '(' | ')' | '[' | ']' | ':' | '!' | '@' | '+' => (Token::Mark(c), &rest[1..]),
                 '"' => {
                     let end = rest[1..].find('"');
-                    let end = end.ok_or(SyntaxError { line: number, what: "a text has no end" })?;
+                    let end =
+                        end.ok_or(SyntaxError { line: number, what: "unterminated string" })?;
                     (Token::Text(rest[1..=end].to_owned()), &rest[end + 2..])
                 }
                 _ => {
@@ -64,7 +65,7 @@ fn tokens(query: &str) -> Result<Vec<(usize, Token)>, SyntaxError> {
                     let end = rest.find(|c| !(of_word(c) || c == '!' && rest.starts_with('#')));
                     let end = end.unwrap_or(rest.len());
                     if end == 0 {
-                        return Err(SyntaxError { line: number, what: "nothing begins like this" });
+                        return Err(SyntaxError { line: number, what: "unexpected character" });
                     }
                     (Token::Word(rest[..end].to_owned()), &rest[end..])
                 }
@@ -105,11 +106,11 @@ impl Reader {
     fn word(&mut self) -> Result<String, SyntaxError> {
         match self.next() {
             Some(Token::Word(word)) => Ok(word),
-            _ => Err(self.error("a name belongs here")),
+            _ => Err(self.error("expected a name")),
         }
     }
 
-    /// A node, and whether there may be several.
+    /// A node, and whether several may match.
     fn node(&mut self) -> Result<(Written, bool), SyntaxError> {
         let mut node = match self.next() {
             Some(Token::Mark('(')) => self.bracketed()?,
@@ -126,7 +127,7 @@ impl Reader {
             Some(Token::Word(kind)) if kind == "_" => {
                 Written::Node { kind, named: true, parts: Vec::new(), captures: Vec::new() }
             }
-            _ => return Err(self.error("a node belongs here")),
+            _ => return Err(self.error("expected a node")),
         };
         let several = self.takes('+');
         while self.takes('@') {
@@ -159,7 +160,7 @@ impl Reader {
                     match self.next() {
                         Some(Token::Word(word) | Token::Text(word)) => words.push(word),
                         Some(Token::Mark('@')) => {}
-                        _ => return Err(self.error("a predicate has no end")),
+                        _ => return Err(self.error("unterminated predicate")),
                     }
                 }
                 Ok(Part::Predicate(words))

@@ -1,3 +1,5 @@
+//! Edits parse as a whole parse does.
+
 #![allow(clippy::unwrap_used)]
 use std::path::Path;
 

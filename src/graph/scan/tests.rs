@@ -1,3 +1,5 @@
+//! Scans of folders, with and without a cache.
+
 #![allow(clippy::unwrap_used)]
 use std::fs;
 use std::os::unix::fs::symlink;

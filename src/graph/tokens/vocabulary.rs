@@ -1,4 +1,4 @@
-//! The tokenizer `o200k`: how a text is cut into pieces, and how many tokens a piece is.
+//! The tokenizer `o200k`: cuts a text into pieces and counts the tokens of a piece.
 //!
 //! `o200k.bin` holds the length of each token, one byte each, in the order of the ranks, then the bytes
 //! of all tokens. It is the list `o200k_base` of [tiktoken](https://github.com/openai/tiktoken), without
@@ -16,11 +16,11 @@ use rustc_hash::FxHasher;
 
 static O200K: &[u8] = include_bytes!("o200k.bin");
 
-/// Tokens of the list.
+/// Number of tokens.
 const COUNT: usize = 199_998;
-/// A power of two, with room enough that most of what is no token is known at the first look.
+/// A power of two, large enough that most lookups of no token end at the first slot.
 const SLOTS: usize = 1 << 19;
-/// Bits of a slot that hold a rank and one; those above hold some of the hash.
+/// Low bits of a slot for the rank plus one; the bits above hold a part of the hash.
 const RANK_BITS: u32 = 18;
 /// No token has this rank.
 const NONE: u32 = u32::MAX;
@@ -42,11 +42,11 @@ fn pieces() -> Regex {
         r"\s+$",
     ]
     .join("|");
-    // The second is `\s+(?!\S)`: what it ends in is looked at, and not taken.
+    // The second is `\s+(?!\S)`: its last character is looked at, not taken.
     Regex::new_many(&[words.as_str(), r"\s+\s", r"\s+"]).expect("these patterns are sound")
 }
 
-/// The pattern above whose last character belongs to the next piece.
+/// The pattern whose last character belongs to the next piece.
 const LOOKS_AHEAD: usize = 1;
 
 impl Tokenizer {
@@ -79,14 +79,14 @@ impl Tokenizer {
     }
 }
 
-/// Begins with each byte as a part, and joins the two neighbours that make the token of the lowest
-/// rank, the leftmost first, until none make one.
+/// Counts the tokens of a piece: begins with a part for each byte and joins the two neighbours that form
+/// the token of the lowest rank, the leftmost first, until none do.
 fn merge(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
     let end = piece.len();
-    // By the index at which a part begins: where the next begins, and the one before.
+    // By the start of a part: the starts of the next part and of the one before.
     let mut next: Vec<usize> = (1..=end).collect();
     let mut before: Vec<usize> = (0..end).map(|at| at.saturating_sub(1)).collect();
-    // The rank of what a part makes with the next. A part that was joined to another has none.
+    // The rank of a part joined with the next. A part that was joined itself has none.
     let rank = |next: &[usize], at: usize| match next[at] {
         middle if middle == end => NONE,
         middle => vocabulary.rank(&piece[at..next[middle]]),
@@ -96,7 +96,7 @@ fn merge(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
     let mut joins: BinaryHeap<_> = joins.map(|(rank, at)| Reverse((*rank, at))).collect();
     let mut parts = end;
     while let Some(Reverse((lowest, at))) = joins.pop() {
-        // It may mean what is there no longer.
+        // The entry may be outdated.
         if ranks[at] != lowest {
             continue;
         }
@@ -122,9 +122,9 @@ fn merge(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
 
 /// Finds the rank of a token.
 struct Vocabulary {
-    /// Where in the list the bytes of each token begin, and the end.
+    /// The offset of each token, and the end of the last.
     begins: Box<[u32]>,
-    /// By hash, or behind that: a rank and one, beside some of the hash. 0 is free.
+    /// An open-addressed hash table: the rank plus one, and a part of the hash. 0: free.
     slots: Box<[u32]>,
 }
 
@@ -166,7 +166,7 @@ impl Vocabulary {
     }
 }
 
-/// Where a token is looked for first, and what of its hash stands there.
+/// The first slot of a token, and the part of its hash that the slot holds.
 fn place(bytes: &[u8]) -> (usize, u32) {
     let mut hasher = FxHasher::default();
     hasher.write(bytes);
@@ -176,7 +176,7 @@ fn place(bytes: &[u8]) -> (usize, u32) {
     (low as usize % SLOTS, high >> RANK_BITS << RANK_BITS)
 }
 
-/// The two halves of a slot that is taken.
+/// The part of the hash and the rank in a used slot.
 fn split(slot: u32) -> (u32, u32) {
     let rank = slot & ((1 << RANK_BITS) - 1);
     (slot - rank, rank - 1)

@@ -1,7 +1,7 @@
-//! What a file says, in the numbers of the index.
+//! From the facts of a file to entries of the index.
 
 use super::{Call, Import, Index, NONE, On};
-use crate::graph::calls::common;
+use crate::graph::calls::heuristics;
 use crate::graph::calls::names::Path;
 use crate::graph::facts::{Facts, Receiver};
 
@@ -9,7 +9,7 @@ impl Index {
     pub(super) fn calls(&mut self, facts: &Facts) -> Vec<Call> {
         let mut calls = Vec::with_capacity(facts.calls.len());
         for call in &facts.calls {
-            if common::is_short(&call.name) {
+            if heuristics::is_short(&call.name) {
                 continue;
             }
             let on = match &call.on {
@@ -62,7 +62,7 @@ impl Index {
         imports
     }
 
-    /// Takes a path apart, whichever way it is written.
+    /// Splits a path, however the language writes it.
     fn path(&mut self, text: &str) -> Path {
         let names: Vec<_> = text
             .split([':', '.', '/'])

@@ -1,33 +1,33 @@
-//! What a class has from others.
+//! Members that a class inherits.
 
 use std::rc::Rc;
 
 use super::{Found, Resolver, Target, Walk, Want};
 use crate::graph::calls::Rule;
-use crate::graph::calls::index::{Call, End, FileId};
+use crate::graph::calls::ids::{FileId, NodeId};
+use crate::graph::calls::index::Call;
 use crate::graph::calls::names::{Name, Path};
 use crate::graph::facts::Kind;
 
 /// Bases of a class that are looked at.
-const MOST: usize = 64;
+const MAX_BASES: usize = 64;
 
 impl Resolver<'_> {
-    /// Returns the class that a call stands in.
+    /// Returns the class around a call.
     pub(super) fn class(&self, call: &Call) -> Option<u32> {
         let mut around = self.file.around(call.within);
         around.find(|(_, symbol)| symbol.kind == Kind::Class).map(|(at, _)| at)
     }
 
-    /// Finds what is called on the base of the caller's class, by its name alone if nothing tells the
-    /// base.
-    pub(super) fn base(&mut self, call: &Call) -> Option<(End, Rule)> {
+    /// Resolves a call on the base of the caller's class; by the name alone if the base is unknown.
+    pub(super) fn base(&mut self, call: &Call) -> Option<(NodeId, Rule)> {
         if let Some(class) = self.class(call) {
             match self.inherited(class, call.name) {
-                Target::Symbol(file, at) => return Some((self.end(file, at)?, self.rule(file))),
+                Target::Symbol(file, at) => return Some((self.node(file, at)?, self.rule(file))),
                 Target::Outside => return None,
                 Target::Module(_) | Target::Nowhere => {}
             }
-            // What the class has itself is not meant.
+            // The class's own method is not the base's.
             if let Found::One(_) | Found::Many = self.child(self.id, class, call.name) {
                 return None;
             }
@@ -35,8 +35,8 @@ impl Resolver<'_> {
         self.method(call, None)
     }
 
-    /// Looks for what the bases of a class of this file have. What none has is outside if one of them
-    /// is.
+    /// Looks for a member in the bases of a class of this file. Outside, if no base has it and one is
+    /// outside.
     pub(super) fn inherited(&mut self, class: u32, name: Name) -> Target {
         let mut found = Target::Nowhere;
         for base in self.bases(class).iter() {
@@ -53,8 +53,8 @@ impl Resolver<'_> {
         found
     }
 
-    /// Returns what a class of this file goes on from, and what that does, depth first, from left to
-    /// right; what several go on from, behind all of them.
+    /// Returns all bases of a class of this file, depth first from left to right; a shared base comes
+    /// behind all classes that have it.
     fn bases(&mut self, class: u32) -> Rc<[Target]> {
         if let Some(bases) = self.bases.get(&class) {
             return bases.clone();
@@ -69,16 +69,16 @@ impl Resolver<'_> {
         bases
     }
 
-    /// Appends what a class goes on from, and then the class.
+    /// Appends the bases of a class, then the class.
     fn visit(&mut self, class: Target, seen: &mut Vec<Target>, last_first: &mut Vec<Target>) {
-        if seen.len() > MOST || seen.contains(&class) {
+        if seen.len() > MAX_BASES || seen.contains(&class) {
             return;
         }
         seen.push(class);
         if let Target::Symbol(id, at) = class
             && let Some(file) = self.index.file(id)
         {
-            let mut paths: Vec<_> = file.bases(at).take(MOST).collect();
+            let mut paths: Vec<_> = file.bases(at).take(MAX_BASES).collect();
             paths.dedup();
             for path in paths.into_iter().rev() {
                 let base = self.base_at(id, at, path);
@@ -93,9 +93,9 @@ impl Resolver<'_> {
         let Some(class) = index.file(id).and_then(|file| file.symbols.get(class as usize)) else {
             return Target::Nowhere;
         };
-        self.ask_file(id, class.name);
-        let place = (id, class.parent, path);
-        if let Some(target) = self.named_bases.get(&place) {
+        self.depend_on_name(id, class.name);
+        let key = (id, class.parent, path);
+        if let Some(target) = self.named_bases.get(&key) {
             return *target;
         }
         let path = index.names.path(path);
@@ -110,7 +110,7 @@ impl Resolver<'_> {
         if self.is_value(target) {
             target = Target::Nowhere;
         }
-        self.named_bases.insert(place, target);
+        self.named_bases.insert(key, target);
         target
     }
 }

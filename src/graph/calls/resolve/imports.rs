@@ -1,10 +1,11 @@
-//! What a name means in a file: what it declares, and what it brings in from where.
+//! Resolves a name in a file: its declarations, submodules and imports.
 
 use super::{Found, Resolver, Target, Walk, Want};
-use crate::graph::calls::index::{Family, File, FileId, Import, NONE};
+use crate::graph::calls::dependencies::Lookup;
+use crate::graph::calls::ids::{Family, FileId};
+use crate::graph::calls::index::{File, Import, NONE};
 use crate::graph::calls::modules::modules_between;
 use crate::graph::calls::names::Name;
-use crate::graph::calls::questions::Question;
 use crate::graph::facts::Kind;
 
 impl Resolver<'_> {
@@ -51,7 +52,7 @@ impl Resolver<'_> {
         (if skip.is_some() { Target::Outside } else { Target::Nowhere }, rest)
     }
 
-    /// Returns the module that a module of Rust stands in; it may stand in a file itself.
+    /// Returns the parent of a Rust module, which may be an inline module.
     fn above(&self, module: Target, walk: &mut Walk) -> Target {
         match module {
             Target::Module(id) => {
@@ -83,7 +84,7 @@ impl Resolver<'_> {
                 if found != Target::Nowhere || self.family != Family::Script {
                     return found;
                 }
-                // What belongs to what is exported may be put there where that is declared.
+                // A member of the default export may be defined beside it.
                 match self.default(file, name, walk) {
                     Target::Symbol(other, at) => match self.inside(other, at, name, want) {
                         Target::Nowhere if other != file => self.member(other, name, want, walk),
@@ -111,7 +112,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns the file of `mod name;`. A function of that name has calls, as far as one can tell.
+    /// Returns the file of `mod name;`. A symbol of kind function without calls may be such a line.
     pub(super) fn declared(&self, id: FileId, at: u32) -> Option<FileId> {
         let file = self.index.file(id)?;
         let may_declare = self.family == Family::Rust
@@ -125,8 +126,7 @@ impl Resolver<'_> {
         self.member_but(file, name, want, None, walk)
     }
 
-    /// Returns what a name stands for at the top of a file: what it declares, a module of its own,
-    /// what it brings in.
+    /// Resolves a name at the top of a file: a declaration, a submodule, an import.
     pub(super) fn member_but(
         &self,
         id: FileId,
@@ -154,11 +154,11 @@ impl Resolver<'_> {
         walk: &mut Walk,
     ) -> Target {
         let Some(file) = self.index.file(id) else { return Target::Nowhere };
-        self.ask_file(id, name);
-        // `const shop = require('./shop')` declares what it brings in.
-        let is_brought = self.family == Family::Script
+        self.depend_on_name(id, name);
+        // `const shop = require('./shop')` is both a declaration and an import.
+        let is_import = self.family == Family::Script
             && file.imports.iter().any(|import| import.known_as == Some(name));
-        if !is_brought && let Some(found) = self.pick(id, name, NONE, want) {
+        if !is_import && let Some(found) = self.pick(id, name, NONE, want) {
             return Target::Symbol(id, found);
         }
         if want == Want::Container
@@ -170,7 +170,7 @@ impl Resolver<'_> {
             && matches!(self.index.names.text(name), "default" | "exports");
         let mut named = file.imports.iter().filter(|import| import.known_as == Some(name));
         let mut outside = false;
-        // Of what is exported several times the last counts.
+        // Of several default exports the last counts.
         while let Some(import) = if is_default { named.next_back() } else { named.next() } {
             let same = skip.is_some_and(|skip| std::ptr::eq(skip, import));
             if same || import.all {
@@ -190,9 +190,9 @@ impl Resolver<'_> {
             return Target::Outside;
         }
         if id != self.id {
-            self.ask(Question::All(id));
+            self.depend_on(Lookup::All(id));
         }
-        // `export *` keeps the default to itself.
+        // `export *` leaves the default export out.
         let mut found = Target::Nowhere;
         for import in file.imports.iter().filter(|import| import.all && !is_default) {
             if skip.is_some_and(|skip| std::ptr::eq(skip, import)) {
@@ -230,7 +230,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Returns what an import brings in. Of one that brings in all, what it is all of.
+    /// Resolves an import; for `*`, to the module.
     pub(super) fn import(&self, id: FileId, import: &Import, walk: &mut Walk) -> Target {
         let module = self.index.names.text(import.module);
         if module.is_empty() {
@@ -287,8 +287,7 @@ impl Resolver<'_> {
         target
     }
 
-    /// Returns what a file of a script exports as its default, or what is called there as it is
-    /// here, or as the file is.
+    /// Returns the default export of a script, else its member named as `alias` or as the file.
     pub(super) fn default(&self, file: FileId, alias: Name, walk: &mut Walk) -> Target {
         let stem =
             self.index.file(file).and_then(|file| file.path.rsplit('/').next()?.split('.').next());

@@ -1,22 +1,21 @@
-//! Which symbols bear a name: in another symbol, of a value, anywhere.
+//! Symbols of a name: in another symbol, as a method of a value, anywhere.
 
 use std::path::Path;
 
 use super::{Found, Resolver, Target, Walk, Want, choose, only};
 use crate::graph::calls::Rule;
-use crate::graph::calls::common;
-use crate::graph::calls::index::{
-    Call, Definition, End, Family, File, FileId, Import, MANY, Symbol,
-};
+use crate::graph::calls::dependencies::Lookup;
+use crate::graph::calls::heuristics;
+use crate::graph::calls::ids::{Family, FileId, NodeId};
+use crate::graph::calls::index::{Call, Definition, File, Import, MANY, Symbol};
 use crate::graph::calls::names::Name;
-use crate::graph::calls::questions::Question;
 use crate::graph::facts::Kind;
 
 impl Resolver<'_> {
-    /// Returns the symbol of a name that stands directly in another one, or at the top of a file.
+    /// Returns the symbol of a name directly in another symbol, or at the top of a file.
     pub(super) fn pick(&self, id: FileId, name: Name, parent: u32, want: Want) -> Option<u32> {
         let file = self.index.file(id)?;
-        self.ask_file(id, name);
+        self.depend_on_name(id, name);
         let fits = |(at, symbol): &(u32, Symbol)| {
             symbol.parent == parent
                 && match want {
@@ -30,10 +29,10 @@ impl Resolver<'_> {
         choose(self.family, file.named(name).filter(fits))
     }
 
-    /// Returns the symbol of a name that stands in another one, wherever that one goes on.
+    /// Returns the symbol of a name in another one, other `impl`s of a Rust type included.
     pub(super) fn child(&self, id: FileId, holder: u32, name: Name) -> Found<(FileId, u32)> {
         let Some(file) = self.index.file(id) else { return Found::Nothing };
-        self.ask_file(id, name);
+        self.depend_on_name(id, name);
         let mut here = file.named(name).filter(|(_, symbol)| symbol.parent == holder).peekable();
         if here.peek().is_some() {
             let several =
@@ -52,29 +51,29 @@ impl Resolver<'_> {
         self.in_classes(class.name, name, |_| true)
     }
 
-    /// Returns the only method of a name that the value could have, as far as one knows: by how a
-    /// variable is called, by what the file has, else because there is but one.
-    pub(super) fn method(&self, call: &Call, variable: Option<Name>) -> Option<(End, Rule)> {
+    /// Returns the only method of a name that a value may have: by the name of the variable, in this
+    /// file, else in the workspace.
+    pub(super) fn method(&self, call: &Call, variable: Option<Name>) -> Option<(NodeId, Rule)> {
         let (index, name) = (self.index, call.name);
         let mut all = index.definitions(self.family, name);
         if all.len() > MANY {
             all = index.in_file(self.family, self.file.folder, self.id, name);
         }
-        // Among tests, what is not meant still tells that a name is nothing special.
+        // In a test, methods that it cannot mean still make a name ambiguous.
         let counts = |id| self.file.is_test || self.may_mean(id);
         let all = all.iter().filter(|found| index.is_method(found) && counts(found.file));
-        let is_common = common::is_common(self.family, index.names.text(name));
+        let is_common = heuristics::is_common(self.family, index.names.text(name));
         if let Some(variable) = variable {
             let variable = index.names.text(variable);
-            self.ask(Question::MethodOf(self.family, name, common::ending(variable)));
-            // The further away the class, the more a variable must be called like it.
+            self.depend_on(Lookup::MethodOf(self.family, name, heuristics::ending(variable)));
+            // The further away the class, the closer the names must match.
             let rounds = [(true, true), (true, false), (false, true)];
-            let far = if common::is_wrapped(variable) { 2 } else { 3 };
+            let far = if heuristics::is_wrapped(variable) { 2 } else { 3 };
             for (is_known, exactly) in rounds.into_iter().take(if is_common { 1 } else { far }) {
                 let of_it = all.clone().filter(|definition| {
                     let class = index.holder(definition);
                     let class = class.map_or("", |holder| index.names.text(holder.name));
-                    common::is_called_after(variable, class, exactly)
+                    heuristics::is_called_after(variable, class, exactly)
                         && (self.where_to(definition.file) <= Rule::Import) == is_known
                         && self.may_mean(definition.file)
                         && self.may_have(call, definition)
@@ -92,7 +91,7 @@ impl Resolver<'_> {
         let here = all.clone().filter(|definition| definition.file == self.id);
         let found = match only(here) {
             Found::Nothing => {
-                self.ask(Question::Method(self.family, name));
+                self.depend_on(Lookup::Method(self.family, name));
                 only(all)
             }
             found => found,
@@ -104,12 +103,12 @@ impl Resolver<'_> {
         self.to(found)
     }
 
-    fn to(&self, method: &Definition) -> Option<(End, Rule)> {
-        Some((self.end(method.file, method.symbol)?, self.where_to(method.file)))
+    fn to(&self, method: &Definition) -> Option<(NodeId, Rule)> {
+        Some((self.node(method.file, method.symbol)?, self.where_to(method.file)))
     }
 
-    /// Whether a value may be of the class that has a method: one that stands in a function of Python
-    /// is known there alone.
+    /// Whether a value may be of a method's class: a local class of Python is visible in its function
+    /// only.
     fn may_have(&self, call: &Call, method: &Definition) -> bool {
         let Some(file) = self.index.file(method.file) else { return false };
         if self.family != Family::Python || !file.is_local(method.parent) {
@@ -119,8 +118,8 @@ impl Resolver<'_> {
         method.file == self.id && top(file, method.parent) == top(self.file, call.within)
     }
 
-    /// Whether a value may be of a type of that file: what tests have is only meant by tests that
-    /// are near, and by who brings it in.
+    /// Whether a value may be of a type of that file: types of tests are used by tests nearby and by
+    /// files that import them only.
     fn may_mean(&self, id: FileId) -> bool {
         let Some(file) = self.index.file(id) else { return false };
         let is_near = || {
@@ -131,7 +130,7 @@ impl Resolver<'_> {
         !file.is_test || (self.file.is_test && is_near()) || self.imports(id)
     }
 
-    /// Returns by which rule a file is near.
+    /// Returns the rule by which a file is reached.
     pub(super) fn where_to(&self, file: FileId) -> Rule {
         if file == self.id {
             Rule::File
@@ -162,11 +161,11 @@ impl Resolver<'_> {
         &self,
         name: Name,
         fits: impl Fn(&Symbol, &Definition) -> bool,
-    ) -> Option<(End, Rule)> {
-        if common::is_common(self.family, self.index.names.text(name)) {
+    ) -> Option<(NodeId, Rule)> {
+        if heuristics::is_common(self.family, self.index.names.text(name)) {
             return None;
         }
-        self.ask(Question::Top(self.family, name));
+        self.depend_on(Lookup::Top(self.family, name));
         let fits = |definition: &&Definition| {
             let symbol = self
                 .index
@@ -181,18 +180,18 @@ impl Resolver<'_> {
             found => (found, Rule::Folder),
         };
         let Found::One(found) = found else { return None };
-        Some((self.end(found.file, found.symbol)?, rule))
+        Some((self.node(found.file, found.symbol)?, rule))
     }
 
-    /// Looks for what a class of a name holds, whose file nobody told.
-    pub(super) fn anywhere_in(&self, class: Name, name: Name) -> Option<(End, Rule)> {
+    /// Looks for a member of a class of a name in any file.
+    pub(super) fn anywhere_in(&self, class: Name, name: Name) -> Option<(NodeId, Rule)> {
         let beside = |id| self.index.file(id).is_some_and(|file| file.folder == self.file.folder);
         let (found, rule) = match self.in_classes(class, name, beside) {
             Found::Nothing => (self.in_classes(class, name, |_| true), Rule::Workspace),
             found => (found, Rule::Folder),
         };
         let Found::One((file, at)) = found else { return None };
-        Some((self.end(file, at)?, rule))
+        Some((self.node(file, at)?, rule))
     }
 
     /// Returns the only symbol of a name in all classes of another name.
@@ -202,7 +201,7 @@ impl Resolver<'_> {
         name: Name,
         is_meant: impl Fn(FileId) -> bool,
     ) -> Found<(FileId, u32)> {
-        self.ask(Question::InClasses(self.family, class, name));
+        self.depend_on(Lookup::InClasses(self.family, class, name));
         let mut found = Found::Nothing;
         for holder in self.index.definitions(self.family, class) {
             if holder.kind != Kind::Class || !is_meant(holder.file) {

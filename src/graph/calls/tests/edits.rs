@@ -1,3 +1,5 @@
+//! Changes of files, and the edges that they add and remove.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
@@ -19,8 +21,8 @@ impl Live {
             let gone = facts.symbols.iter().any(|symbol| &*symbol.name == "gone");
             (path.as_str(), (!gone).then_some(facts))
         });
-        let redone = self.0.update(changes_of, 2);
-        changes(&self.0, &redone)
+        let edge_changes = self.0.update(changes_of, 2);
+        changes(&self.0, &edge_changes)
     }
 }
 
@@ -241,8 +243,8 @@ proptest! {
         for batch in batches {
             let batch = world.edit(batch);
             let changed = batch.iter().map(|(path, facts)| (path.as_str(), facts.as_ref()));
-            let redone = calls.update(changed, 2);
-            for change in changes(&calls, &redone) {
+            let edge_changes = calls.update(changed, 2);
+            for change in changes(&calls, &edge_changes) {
                 let (sign, edge) = change.split_at(2);
                 let is_news = if sign == "+ " {
                     edges.insert(edge.to_owned())

@@ -12,7 +12,7 @@
 //! ```
 
 use crate::graph::calls::names::number;
-use crate::graph::calls::{Calls, Redone};
+use crate::graph::calls::{Calls, EdgeChanges};
 use crate::graph::facts::{Base, Call, Facts, Import, Kind, Language, Lines, Receiver, Symbol};
 use crate::graph::manifest;
 
@@ -40,17 +40,17 @@ pub(super) fn shown(calls: &Calls) -> String {
     lines.concat()
 }
 
-pub(super) fn changes(calls: &Calls, redone: &Redone) -> Vec<String> {
+pub(super) fn changes(calls: &Calls, edge_changes: &EdgeChanges) -> Vec<String> {
     let line = |sign, edge: &crate::graph::calls::Edge| {
         format!("{sign} {} -> {}", id(calls, edge.from), id(calls, edge.to))
     };
-    let mut lines: Vec<_> = redone.removed.iter().map(|edge| line('-', edge)).collect();
-    lines.extend(redone.added.iter().map(|edge| line('+', edge)));
+    let mut lines: Vec<_> = edge_changes.removed.iter().map(|edge| line('-', edge)).collect();
+    lines.extend(edge_changes.added.iter().map(|edge| line('+', edge)));
     lines.sort();
     lines
 }
 
-fn id(calls: &Calls, end: crate::graph::calls::End) -> String {
+fn id(calls: &Calls, end: crate::graph::calls::NodeId) -> String {
     let mut text = String::new();
     calls.write_id(end, &mut text);
     text
@@ -69,7 +69,7 @@ pub(super) fn read(text: &str) -> Files {
             continue;
         }
         let Some((path, facts)) = files.last_mut() else { panic!("no file above: {line}") };
-        if manifest::is_one(std::path::Path::new(path)) {
+        if manifest::is_manifest(std::path::Path::new(path)) {
             facts.package = words.last().map(|name| (*name).into());
             continue;
         }

@@ -1,3 +1,5 @@
+//! The rules that resolve a call.
+
 use super::notation::edges;
 
 #[track_caller]

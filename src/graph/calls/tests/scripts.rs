@@ -1,3 +1,5 @@
+//! Modules and exports of JavaScript and TypeScript.
+
 use super::rules::check;
 
 #[test]

@@ -1,21 +1,21 @@
-//! Names that tell nothing, and where they come from.
+//! What names and paths suggest: common methods, tests, variables named like their class.
 
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
-use super::index::Family;
+use super::ids::Family;
 
 type Words = LazyLock<FxHashSet<&'static str>>;
 
-/// Names of the languages' own libraries: a value that has them may be anything.
-static RUST: Words = LazyLock::new(|| words(include_str!("common/rust.txt")));
+/// Names of the languages' standard libraries: a value with such a method may be of any type.
+static RUST: Words = LazyLock::new(|| words(include_str!("heuristics/rust.txt")));
 
-static PYTHON: Words = LazyLock::new(|| words(include_str!("common/python.txt")));
+static PYTHON: Words = LazyLock::new(|| words(include_str!("heuristics/python.txt")));
 
-static SCRIPT: Words = LazyLock::new(|| words(include_str!("common/script.txt")));
+static SCRIPT: Words = LazyLock::new(|| words(include_str!("heuristics/script.txt")));
 
-/// Objects that a script has from its surroundings.
+/// Objects that the environment of a script provides.
 const SCRIPT_GLOBALS: &[&str] = &[
     "console",
     "crypto",
@@ -38,7 +38,7 @@ const SCRIPT_GLOBALS: &[&str] = &[
     "window",
 ];
 
-/// Returns whether a name is too short to mean anything.
+/// Returns whether a name is too short to resolve.
 pub(super) fn is_short(name: &str) -> bool {
     name.chars().nth(2).is_none()
 }
@@ -53,7 +53,7 @@ pub(super) fn is_common(family: Family, name: &str) -> bool {
     }
 }
 
-/// Returns whether a file is one of tests, as far as its path tells.
+/// Returns whether the path is that of a test.
 pub(super) fn is_test(path: &str) -> bool {
     path.split('/').any(|part| {
         matches!(part, "test" | "tests" | "__tests__")
@@ -64,13 +64,13 @@ pub(super) fn is_test(path: &str) -> bool {
     })
 }
 
-/// Returns whether a variable of the name is known without being declared.
+/// Returns whether a variable of the name exists without a declaration.
 pub(super) fn is_global(family: Family, name: &str) -> bool {
     family == Family::Script && SCRIPT_GLOBALS.contains(&name)
 }
 
-/// Returns whether a variable is named like a class: `till` and `new_till` like `Till`, and `till`
-/// like `TownTill`; or `exactly` so.
+/// Returns whether a variable is named like a class: `till` or `new_till` like `Till`, `till` like
+/// `TownTill`. `exactly`: only `till` like `Till`.
 pub(super) fn is_called_after(variable: &str, class: &str, exactly: bool) -> bool {
     let (variable, class) = (letters(variable), letters(class));
     if [&variable, &class].into_iter().any(|name| name.clone().nth(2).is_none()) {
@@ -79,22 +79,22 @@ pub(super) fn is_called_after(variable: &str, class: &str, exactly: bool) -> boo
     if exactly {
         return variable.eq(class);
     }
-    // The shorter one is looked for at the end of the other one.
+    // The shorter name ends the longer one.
     variable.rev().zip(class.rev()).all(|(one, other)| one == other)
 }
 
-/// Returns whether whatever wraps something calls it so.
+/// Returns whether wrappers of any type use this name for what they wrap.
 pub(super) fn is_wrapped(variable: &str) -> bool {
     variable == "inner"
 }
 
-/// Returns in what a variable and a class agree if the one is called after the other.
+/// Returns the part that a variable shares with the class that it is named like.
 pub(super) fn ending(name: &str) -> [Option<char>; 3] {
     let mut letters = letters(name).rev();
     std::array::from_fn(|_| letters.next())
 }
 
-/// Returns the letters and digits of a name, all small.
+/// Returns the letters and digits of a name in lower case.
 fn letters(name: &str) -> impl DoubleEndedIterator<Item = char> + Clone {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase)
 }

@@ -11,6 +11,7 @@ mod hints;
 mod kernel;
 mod leftovers;
 mod limiting;
+mod loading;
 mod members;
 mod notifying;
 mod observe;
@@ -35,11 +36,12 @@ pub use environment::{DepthError, cache_folder, eisen_dir, own_command};
 pub use hints::hints;
 pub use kernel::kernel;
 pub use limiting::how_limits_are_held;
+pub use loading::{load, read};
 pub use notifying::try_notices;
 pub use observe::{ObserveOptions, ObservePlugin, observe};
 pub use outlet::{Outlet, stderr};
 pub use plugins::{check_plugin, describe_plugin};
-pub use up::{UpOptions, load, read, up};
+pub use up::{UpOptions, up};
 
 /// Why a command ended without having done its work.
 #[derive(Debug)]

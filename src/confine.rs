@@ -18,7 +18,9 @@ mod doorbell;
 mod doorkeeper;
 mod enter;
 mod filter;
+mod identity;
 mod listener;
+mod lookup;
 mod own;
 mod place;
 #[cfg(test)]

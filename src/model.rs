@@ -17,7 +17,7 @@ mod shown;
 mod time;
 
 pub use access::{Action, BlockedAccess, BlockedStatus, Via};
-pub use activity::{Activity, ActivityKind, Model, Source, Touch};
+pub use activity::{Activity, ActivityKind, Model, Source};
 pub use agent::{AgentState, AgentStatus, STALLED};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
 pub use graph::{
@@ -25,7 +25,7 @@ pub use graph::{
 };
 pub use id::{AgentId, BlockedId, SessionId, SessionKey};
 pub use lines::Lines;
-pub use map::{Cost, FileNode, Origin, SessionMode, Usage};
+pub use map::{Cost, FileNode, Origin, SessionMode, Touch, Usage};
 pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, wire_path, wire_real, within};
 pub use repeats::Repeats;

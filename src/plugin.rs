@@ -11,6 +11,7 @@ mod consulted;
 mod frame;
 mod host;
 mod library;
+mod load_error;
 mod overdue;
 mod overhearer;
 mod reader;
@@ -25,7 +26,8 @@ pub const INTERFACE: u32 = eisen_plugin::abi::ABI;
 
 pub use approval::{Approval, ApprovalError, Approvals, Approved};
 pub use host::serve_if_asked;
-pub use library::{Description, Library, LoadError};
+pub use library::{Description, Library};
+pub use load_error::LoadError;
 pub use overhearer::{News, Overheard, Overhearer, Subject};
 pub use reader::{Answer, Call, CallError, Reader};
 pub use source::{Place, Source};

@@ -36,6 +36,7 @@ mod descriptors;
 mod error;
 mod family;
 mod folder;
+mod household;
 mod launcher;
 mod limits;
 mod log;

@@ -14,6 +14,7 @@ use crate::client_host::{Cancelled, PromptOutcome, Said};
 use crate::model::{AgentId, AgentStatus, SessionId};
 
 pub mod client;
+mod command;
 mod details;
 mod filter;
 mod gate;
@@ -31,6 +32,7 @@ mod rpc;
 mod run_file;
 mod schema;
 mod server;
+mod shared;
 mod sources;
 mod token;
 mod viewer;
@@ -45,7 +47,8 @@ pub use run_file::{
     Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, live_teams, stale_runs,
 };
 pub use schema::schema;
-pub use server::{BindError, Limits, Server, bind};
+pub use server::{BindError, Server, bind};
+pub use shared::Limits;
 pub use sources::{Handles, Recorder, Sources};
 pub use token::{Caller, TokenError, Tokens};
 pub use wire::encode;

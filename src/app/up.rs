@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::changes::{Asked, Changes, WAITING};
 use super::environment::{self, TeamEnvironment};
 use super::kernel::warn_of_tier;
+use super::loading::load;
 use super::members::Conditions;
 use super::team::Supervised;
 use super::{
@@ -19,7 +20,7 @@ use super::{
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::Bus;
-use crate::config::{Config, LayerError, Layered, Overlay, TryOut};
+use crate::config::{Config, Layered, Overlay};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Launcher, Sweeper};
@@ -56,24 +57,6 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let layered = load(&options.config, &eisen_dir)?;
     environment::prepare(&eisen_dir).map_err(usage)?;
     run(options, layered, eisen_dir, depth).await.map_err(Failure::Run)
-}
-
-/// Reads a configuration with what its team keeps of what was added and removed over the port, and
-/// tries its plugins.
-pub fn load(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
-    layered(file, eisen_dir, super::plugins::try_out(eisen_dir))
-}
-
-/// Reads a configuration as [`load`] does, but tries no plugin.
-pub fn read(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
-    layered(file, eisen_dir, Box::new(|_| Ok(true)))
-}
-
-fn layered(file: &Path, eisen_dir: &Path, try_out: Box<TryOut>) -> Result<Layered, Failure> {
-    Layered::load(file, eisen_dir, try_out).map_err(|error| match error {
-        LayerError::File(errors) => super::config_errors(errors),
-        error => Failure::Usage(error.into()),
-    })
 }
 
 #[expect(clippy::too_many_lines, reason = "still to be split")]

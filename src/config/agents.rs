@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use super::errors::{Fault, code, quoted};
+use super::command::{command, environment};
+use super::errors::{code, quoted};
+use super::fault::Fault;
 use super::launch::find_program;
 use super::profiles::{Profile, Profiles, of_program};
 use super::read::{Table, Text};
@@ -21,9 +23,6 @@ use crate::model::AgentId;
 
 /// Names the orchestrator's own view on the wire, so no agent can have it.
 const RESERVED: &str = "orchestrator";
-
-/// A command with this program means the running program itself, wherever it is installed.
-const SELF: &str = "eisen-core";
 
 const DAY: u64 = 24 * 60 * 60;
 const MAX_PROMPT: u64 = 1024 * 1024;
@@ -181,70 +180,6 @@ fn unattended(table: &Table<'_>, profile: &Profile) -> bool {
         table.fault(Fault::new(span, message).help("leave out one of the two"));
     }
     unattended
-}
-
-/// Reads `command`: a program, resolved against the file's folder if it is a path, and arguments.
-pub(super) fn command(table: &Table<'_>) -> Option<Vec<String>> {
-    let item = table.get("command")?;
-    if let DeValue::String(line) = item.get_ref() {
-        // No shell splits it, so how it is meant must be said.
-        let words: Vec<String> = line.split_whitespace().map(quoted).collect();
-        let help = format!("write `command = [{}]`", words.join(", "));
-        table.wrong("`command`", item, "an array of strings", &help);
-        return None;
-    }
-    let words = table.texts("command")?;
-    let Some((program, args)) = words.split_first() else {
-        table.fault(
-            Fault::new(item.span(), "the command is empty")
-                .help("write `command = [\"PROGRAM\", \"ARG\"]`"),
-        );
-        return None;
-    };
-    if program.value.is_empty() {
-        table.fault(
-            Fault::new(program.span.clone(), "the program's name is empty")
-                .help("name a program on PATH, or a path relative to this file"),
-        );
-        return None;
-    }
-    let path = if program.value == SELF {
-        table.reader.surroundings.program.clone()
-    } else if program.value.contains('/') {
-        table.reader.path(&program.value)
-    } else {
-        PathBuf::from(&program.value)
-    };
-    let Ok(path) = path.into_os_string().into_string() else {
-        table.fault(
-            Fault::new(program.span.clone(), "the program's path is not UTF-8")
-                .help("start it through a link with a plain name"),
-        );
-        return None;
-    };
-    Some(std::iter::once(path).chain(args.iter().map(|arg| arg.value.clone())).collect())
-}
-
-/// Reads variables: names to strings.
-pub(super) fn environment(table: &Table<'_>, key: &'static str) -> BTreeMap<String, String> {
-    let Some(item) = table.get(key) else { return BTreeMap::new() };
-    let DeValue::Table(entries) = item.get_ref() else {
-        let help = format!("write `{key} = {{ NAME = \"value\" }}`");
-        table.wrong(&code(key), item, "a table", &help);
-        return BTreeMap::new();
-    };
-    let mut env = BTreeMap::new();
-    for (name, value) in entries {
-        if name.get_ref().is_empty() || name.get_ref().contains(['=', '\0']) {
-            let message = format!("no variable can be called {}", quoted(name.get_ref()));
-            table.fault(Fault::new(name.span(), message).help("leave out `=`"));
-            continue;
-        }
-        if let Some(value) = table.text_of(&code(name.get_ref()), value) {
-            env.insert(name.get_ref().to_string(), value.value);
-        }
-    }
-    env
 }
 
 /// Reads `cwd`, relative to the workspace and inside it.

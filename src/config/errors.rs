@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
+use super::fault::Fault;
 use super::source::{line_at, position};
 
 /// Faults beyond this many are counted, not shown.
@@ -33,36 +34,6 @@ pub struct ConfigError {
     pub message: String,
     /// What to write instead.
     pub help: Option<String>,
-}
-
-/// An error before its place is translated.
-#[derive(Clone, Debug)]
-pub(super) struct Fault {
-    /// None: the file as a whole.
-    span: Option<Range<usize>>,
-    message: String,
-    help: Option<String>,
-}
-
-impl Fault {
-    pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
-        Self { span: Some(span), message: message.into(), help: None }
-    }
-
-    pub(super) fn of_file(message: String, help: String) -> Self {
-        Self { span: None, message, help: Some(help) }
-    }
-
-    /// Adds to what is to be written instead.
-    pub(super) fn further(mut self, help: &str) -> Self {
-        self.help.get_or_insert_default().push_str(help);
-        self
-    }
-
-    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
 }
 
 impl ConfigErrors {

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::errors::{Fault, quoted};
+use super::errors::quoted;
+use super::fault::Fault;
 use super::read::Table;
 
 /// The servers as JSON; what the protocol doesn't know passes through.

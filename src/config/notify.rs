@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::agents::command;
-use super::errors::{Fault, code, quoted};
+use super::command::command;
+use super::errors::{code, quoted};
+use super::fault::Fault;
 use super::read::{Table, Text, unknown_value};
 
 const WEEK: u64 = 7 * 24 * 60 * 60;

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::errors::{Fault, quoted};
+use super::errors::quoted;
+use super::fault::Fault;
 use super::mcp::json;
 use super::read::{Table, Text, unknown_value};
 use super::value::{bad_name, is_name};

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 
-use super::agents::{command, environment};
-use super::errors::{Fault, code, quoted};
+use super::command::{command, environment};
+use super::errors::{code, quoted};
+use super::fault::Fault;
 use super::near::nearest;
+use super::patterns::patterns;
 use super::read::{Table, Text};
 use super::value::{bad_name, is_name};
-use super::zones::patterns;
 
 pub use self::built_in::{ClientFs, Profile, base_patterns};
 pub(super) use self::built_in::{base_needs, base_sockets, built_in, of_program};

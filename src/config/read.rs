@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::errors::{Fault, MAX_SHOWN, code, printable, quoted};
+use super::errors::{MAX_SHOWN, code, printable, quoted};
 use super::expand::expand;
+use super::fault::Fault;
 use super::near::{meant, nearest};
 use super::syntax::section_end;
 use super::{Plugin, Surroundings};

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::agents::RawAgent;
-use super::errors::{Fault, code, quoted};
+use super::errors::{code, quoted};
+use super::fault::Fault;
 use super::near::nearest;
 use super::read::{Reader, Text};
 use super::team::RawOrchestrator;

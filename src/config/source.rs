@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::ops::Range;
 use std::path::Path;
 
-use super::errors::Fault;
+use super::fault::Fault;
 
 /// More than any team needs; a larger file is refused before it is read.
 const MAX_BYTES: u64 = 1024 * 1024;

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
-use super::errors::{Fault, code, printable, quoted};
+use super::errors::{code, printable, quoted};
+use super::fault::Fault;
 use super::source::line_at;
 
 /// How many bytes may be parsed in all: bounds the work that a hostile file causes.

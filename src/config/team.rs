@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::errors::{Fault, code, quoted};
+use super::errors::{code, quoted};
+use super::fault::Fault;
 use super::read::{Table, Text};
 use super::source::plain;
 use super::value::{bad_name, is_name, to_name};

@@ -7,7 +7,8 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::errors::{Fault, code, quoted};
+use super::errors::{code, quoted};
+use super::fault::Fault;
 use super::read::{Table, Text, unknown_value};
 
 impl Table<'_> {

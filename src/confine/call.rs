@@ -17,7 +17,8 @@ use nix::libc;
 use nix::unistd::{getegid, geteuid};
 
 use super::Confinement;
-use super::caller::{Caller, Identity};
+use super::caller::Caller;
+use super::identity::Identity;
 use super::raw;
 use super::resolve::{Found, Slot, Spoken};
 use crate::model::{Action, wire_real};

@@ -15,6 +15,7 @@ use nix::sys::stat::Mode;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
+use super::identity::Identity;
 use super::listener::{Listener, Notice};
 use super::raw;
 
@@ -35,16 +36,6 @@ const ARGUMENTS: u64 = 128 * 1024;
 pub(super) struct Caller<'a> {
     pub(super) notice: Notice,
     pub(super) listener: &'a Listener,
-}
-
-/// With whose rights a call is made.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Identity {
-    pub(super) process: u32,
-    pub(super) user: u32,
-    pub(super) group: u32,
-    pub(super) groups: Vec<u32>,
-    pub(super) umask: u32,
 }
 
 impl Caller<'_> {
@@ -122,7 +113,7 @@ impl Caller<'_> {
     pub(super) fn identity(&self) -> Result<Identity, Errno> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.notice.tid));
         let status = self.confirm(status.map_err(|_| Errno::EACCES)?)?;
-        parse_identity(&status).ok_or(Errno::EACCES)
+        Identity::parse(&status).ok_or(Errno::EACCES)
     }
 
     /// Whether the call is made with all the superuser's rights to files, in this group; false also
@@ -183,19 +174,4 @@ fn words(argument: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::once(argument)
         .chain(argument.split(breaks as fn(&u8) -> bool))
         .filter(|word| !word.is_empty())
-}
-
-fn parse_identity(status: &str) -> Option<Identity> {
-    // They stand near the beginning; the kernel escapes line ends in the name before them.
-    let field =
-        |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(":\t"));
-    // Real, effective, saved, and that of the file system.
-    let of_files = |key: &str| field(key)?.split_whitespace().nth(3)?.parse().ok();
-    Some(Identity {
-        process: field("Tgid")?.parse().ok()?,
-        user: of_files("Uid")?,
-        group: of_files("Gid")?,
-        groups: field("Groups")?.split_whitespace().map_while(|id| id.parse().ok()).collect(),
-        umask: u32::from_str_radix(field("Umask")?, 8).ok()?,
-    })
 }

@@ -15,7 +15,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use super::call::{Call, Later, Outcome, Stop};
-use super::caller::{Caller, Identity};
+use super::caller::Caller;
+use super::identity::Identity;
 use super::listener::{Listener, Notice};
 use super::{Attempt, Confinement, raw};
 use crate::model::wire_real;

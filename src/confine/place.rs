@@ -11,8 +11,8 @@ use nix::fcntl::{ResolveFlag, readlink};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::caller::DELETED;
+use super::lookup::{Ways, look};
 use super::raw::{self, Standing};
-use super::resolve::{Ways, look};
 
 /// How often a file may be moved between a look at its link and one at its place.
 const LOOKS: usize = 3;

@@ -14,7 +14,7 @@ use nix::libc;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 use nix::unistd::{Gid, Uid, geteuid, setfsgid, setfsuid};
 
-use super::caller::Identity;
+use super::identity::Identity;
 
 /// This thread's rights to files, as another user's until dropped.
 pub(super) struct Borrowed {

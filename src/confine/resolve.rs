@@ -8,19 +8,18 @@ use std::path::{Component, Path, PathBuf};
 
 use memchr::memmem;
 use nix::errno::Errno;
-use nix::fcntl::{
-    AT_FDCWD, OFlag, OpenHow, ResolveFlag, open, openat, openat2, readlink, readlinkat,
-};
+use nix::fcntl::{OFlag, ResolveFlag, open, openat, readlink, readlinkat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
 use super::caller::Caller;
+use super::lookup::{HANDLE, Ways, look};
 use super::place::{by_handle, place};
 use crate::model::within;
 
 /// Where each process finds itself.
 const PROC: &str = "/proc";
-const HANDLE: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
+
 /// What forbids a path to go where links and `..` lead.
 const SCOPED: ResolveFlag = ResolveFlag::RESOLVE_BENEATH
     .union(ResolveFlag::RESOLVE_IN_ROOT)
@@ -61,23 +60,6 @@ pub(super) enum Target {
 pub(super) struct Spoken {
     pub(super) folder: u64,
     pub(super) path: PathBuf,
-}
-
-/// How a path is followed, as far as the call has a say in it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ways {
-    /// A link at the end is followed.
-    pub(super) last: bool,
-    /// What is not there yet is of no use.
-    pub(super) present: bool,
-    /// Of `openat2`.
-    pub(super) resolve: ResolveFlag,
-}
-
-impl Ways {
-    pub(super) const FOLLOW: Self =
-        Self { last: true, present: false, resolve: ResolveFlag::empty() };
-    pub(super) const STAY: Self = Self { last: false, ..Self::FOLLOW };
 }
 
 impl Found {
@@ -245,17 +227,6 @@ impl Spoken {
             return Err(Errno::ENOTDIR);
         }
         Ok(Some(Slot { folder, name: OsStr::from_bytes(name).to_owned() }))
-    }
-}
-
-/// Lets the kernel find a path, all but what differs for each process that looks.
-pub(super) fn look(base: Option<&OwnedFd>, path: &Path, ways: Ways) -> Result<OwnedFd, Errno> {
-    let flags = if ways.last { HANDLE } else { HANDLE | OFlag::O_NOFOLLOW };
-    let resolve = ways.resolve | ResolveFlag::RESOLVE_NO_MAGICLINKS;
-    let how = OpenHow::new().flags(flags).resolve(resolve);
-    match base {
-        Some(base) => openat2(base, path, how),
-        None => openat2(AT_FDCWD, path, how),
     }
 }
 

@@ -1,7 +1,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Action, Lines, SessionId, Usage};
+use super::{Action, Lines, SessionId, Touch, Usage};
 
 /// What one line told of a session: the product of extraction, the food of the tracker.
 #[derive(Clone, PartialEq, Debug)]
@@ -54,41 +54,6 @@ pub struct Model {
     pub id: Arc<str>,
     /// For people.
     pub name: Arc<str>,
-}
-
-/// What a touch did with a file; `last_action` on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Touch {
-    /// Embedded in a prompt as a resource.
-    UserProvided,
-    /// Linked from a prompt.
-    UserReferenced,
-    Read,
-    Write,
-    Search,
-    Blocked,
-}
-
-impl Touch {
-    pub const ALL: [Self; 6] = [
-        Self::UserProvided,
-        Self::UserReferenced,
-        Self::Read,
-        Self::Write,
-        Self::Search,
-        Self::Blocked,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::UserProvided => "user_provided",
-            Self::UserReferenced => "user_referenced",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Search => "search",
-            Self::Blocked => "blocked",
-        }
-    }
 }
 
 /// What kind of line told of a touch.

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{TimestampMs, Touch};
+use super::TimestampMs;
 
 /// A file on the heat map of a session.
 #[derive(Clone, PartialEq, Debug)]
@@ -19,6 +19,41 @@ pub struct FileNode {
     pub symbols: Option<Arc<[Arc<str>]>>,
     /// None if nobody wrote it.
     pub origin: Option<Origin>,
+}
+
+/// What a touch did with a file; `last_action` on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Touch {
+    /// Embedded in a prompt as a resource.
+    UserProvided,
+    /// Linked from a prompt.
+    UserReferenced,
+    Read,
+    Write,
+    Search,
+    Blocked,
+}
+
+impl Touch {
+    pub const ALL: [Self; 6] = [
+        Self::UserProvided,
+        Self::UserReferenced,
+        Self::Read,
+        Self::Write,
+        Self::Search,
+        Self::Blocked,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::UserProvided => "user_provided",
+            Self::UserReferenced => "user_referenced",
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Search => "search",
+            Self::Blocked => "blocked",
+        }
+    }
 }
 
 /// Who tells of the last write of a file.

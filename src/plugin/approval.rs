@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use nix::libc::O_NONBLOCK;
 use serde::{Deserialize, Serialize};
 
-use super::library::{LoadError, owned};
+use super::load_error::{LoadError, owned};
 
 /// The file in `$EISEN_DIR`.
 const FILE: &str = "trusted_plugins.json";

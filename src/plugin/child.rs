@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::approval::Approval;
 use super::frame;
-use super::host::Role;
+use super::frame::Role;
 use super::reader::{Answer, Call, CallError, Reader};
 use super::running::{Running, Step};
 use crate::process::Launcher;

@@ -7,6 +7,33 @@ use eisen_plugin::{Record, records};
 use super::library::{Description, MOST};
 use super::{Answer, Call};
 
+/// The command by which this program is such a child.
+pub(super) const COMMAND: &str = "plugin-host";
+
+/// What such a child is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    /// To serve an instance.
+    Serve,
+    /// To say what a plugin is; it is asked for nothing else.
+    Describe,
+    /// To say of each step that a plugin takes whether it went well.
+    Check,
+}
+
+impl Role {
+    pub(super) const ALL: [Self; 3] = [Self::Serve, Self::Describe, Self::Check];
+
+    /// The third of its arguments.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Serve => "serve",
+            Self::Describe => "describe",
+            Self::Check => "check",
+        }
+    }
+}
+
 /// Bytes of a frame's head: the length of what follows.
 pub(super) const HEAD: usize = 4;
 

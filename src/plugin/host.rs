@@ -10,36 +10,9 @@ use std::path::Path;
 
 use super::approval::Approval;
 use super::confining;
-use super::frame::{self, HEAD};
+use super::frame::{self, COMMAND, HEAD, LONGEST, Role};
 use super::reader::InProcess;
-use super::{Answer, Library, frame::LONGEST};
-
-/// The command by which this program is such a child.
-pub(super) const COMMAND: &str = "plugin-host";
-
-/// What such a child is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
-    /// To serve an instance.
-    Serve,
-    /// To say what a plugin is; it is asked for nothing else.
-    Describe,
-    /// To say of each step that a plugin takes whether it went well.
-    Check,
-}
-
-impl Role {
-    const ALL: [Self; 3] = [Self::Serve, Self::Describe, Self::Check];
-
-    /// The third of its arguments.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Serve => "serve",
-            Self::Describe => "describe",
-            Self::Check => "check",
-        }
-    }
-}
+use super::{Answer, Library};
 
 /// Serves an instance and ends, if this program was started for that.
 pub fn serve_if_asked() {

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsRawFd, IntoRawFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use eisen_plugin::abi::{self, Bytes, Output};
@@ -17,6 +17,7 @@ use nix::libc;
 
 use super::approval::Approval;
 use super::blame;
+use super::load_error::{LoadError, owned};
 
 /// Bytes of records that one call may put.
 pub(super) const MOST: usize = 16 * 1024 * 1024;
@@ -38,41 +39,6 @@ pub struct Description {
     pub gates: bool,
     /// A team can prompt its agents.
     pub drives: bool,
-}
-
-/// Why a file is no plugin that can be used.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    #[error("it can't be read: {0}")]
-    Unreadable(#[from] std::io::Error),
-    #[error("it is no file")]
-    NoFile,
-    #[error("user {0}, who owns it, could change it: it is to be your own, or root's")]
-    OthersOwn(u32),
-    #[error("others may write it (mode {:o}): take that from them with `chmod go-w`", .0 & 0o7777)]
-    OthersWrite(u32),
-    #[error("it is not what was approved: look at it, and approve it anew by `eisen-core plugin trust {}`",
-            .0.display())]
-    Changed(PathBuf),
-    #[error("it is no library that can be loaded: {0}")]
-    NoLibrary(String),
-    #[error("it is no plugin: it does not export `{}`", abi::ENTRY)]
-    NoEntry,
-    #[error("its entry returned no table")]
-    NoTable,
-    #[error("it is made for version {theirs} of the plugin interface, and this program has version \
-             {}: it needs {}", abi::ABI, if *theirs < abi::ABI {
-                 "a plugin that was built with a newer eisen_plugin.h"
-             } else {
-                 "a newer eisen-core, or a plugin that was built with an older eisen_plugin.h"
-             })]
-    OtherVersion { theirs: u32 },
-    #[error("its table ends after {size} bytes, within what every plugin has to have")]
-    Truncated { size: u32 },
-    #[error("its table has no `{0}`")]
-    Lacks(&'static str),
-    #[error("it can't describe itself: {0}")]
-    NoDescription(String),
 }
 
 /// An instance behind its pointer. Destroyed when dropped.
@@ -255,22 +221,6 @@ unsafe extern "C" fn put(host: *mut c_void, data: *const u8, length: usize) -> i
     // SAFETY: the plugin passes so many bytes.
     collected.told.extend(unsafe { std::slice::from_raw_parts(data, length) });
     0
-}
-
-/// Refuses files that others could have written.
-pub(super) fn owned(file: &File) -> Result<(), LoadError> {
-    let found = file.metadata()?;
-    let own = nix::unistd::geteuid().as_raw();
-    if !found.is_file() {
-        return Err(LoadError::NoFile);
-    }
-    if found.uid() != own && found.uid() != 0 {
-        return Err(LoadError::OthersOwn(found.uid()));
-    }
-    if found.mode() & 0o022 != 0 {
-        return Err(LoadError::OthersWrite(found.mode()));
-    }
-    Ok(())
 }
 
 /// A copy that nobody can change any more: what is hashed is what is loaded.

@@ -9,14 +9,15 @@ use std::time::{Duration, Instant};
 
 use super::blame;
 
-/// When a call is told that runs.
-const LONGEST: Duration = super::running::DEADLINE;
+/// How long a call may take: one in this process is reported past that, a process of its own is
+/// ended.
+pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
 static WATCH: LazyLock<Option<Arc<Watch>>> = LazyLock::new(|| {
     let watch = Arc::new(Watch::default());
     let watching = Arc::clone(&watch);
     let thread = thread::Builder::new().name("plugin-watch".to_owned());
-    match thread.spawn(move || watching.run(LONGEST, tell)) {
+    match thread.spawn(move || watching.run(DEADLINE, tell)) {
         Ok(_) => Some(watch),
         Err(error) => {
             tracing::warn!(%error, "plugins are not watched");

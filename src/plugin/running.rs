@@ -10,13 +10,10 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::approval::Approval;
-use super::frame::{self, HEAD, LONGEST_ANSWER};
-use super::host::{self, Role};
+use super::frame::{self, HEAD, LONGEST_ANSWER, Role};
+use super::overdue::DEADLINE;
 use super::reader::{Answer, CallError};
 use crate::process::{Command, Exit, Launcher, Process, Stdio, Stopped};
-
-/// How long it may take to answer; past that it is ended.
-pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long it may take to end once nothing more is asked.
 const GRACE: Duration = Duration::from_secs(1);
@@ -63,7 +60,7 @@ impl Running {
         let command = Command {
             program: launcher.program().into(),
             args: vec![
-                host::COMMAND.into(),
+                frame::COMMAND.into(),
                 library.into(),
                 config.into(),
                 role.word().into(),

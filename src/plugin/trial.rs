@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::approval::Approval;
 use super::frame;
-use super::host::Role;
+use super::frame::Role;
 use super::library::Description;
 use super::running::{Outcome, Running, Step};
 use crate::process::Launcher;

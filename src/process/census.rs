@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use super::family::{Household, Mood};
+use super::household::{Household, Mood};
 use super::tree::Snapshot;
 
 #[derive(Default)]

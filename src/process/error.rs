@@ -1,3 +1,5 @@
+//! Why a command was not started: what a warden reports, and what people read.
+
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -6,7 +8,6 @@ use std::path::{Path, PathBuf};
 use nix::libc;
 
 use super::Command;
-use super::wire::Refusal;
 use crate::confine::Step;
 
 /// Why a command was not started, in words that say what to mend.
@@ -48,6 +49,18 @@ pub enum SpawnError {
          `enforce = \"protocol\"` does without", unconfined(*step, source)
     )]
     Unconfined { program: String, step: Step, source: io::Error },
+}
+
+/// What stood in the way of a start, with the system's error number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// The warden could not set itself up.
+    Guard(i32),
+    /// The working directory could not be entered.
+    Folder(i32),
+    Program(i32),
+    /// The child could not be confined.
+    Confinement(Step, i32),
 }
 
 impl SpawnError {

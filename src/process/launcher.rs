@@ -23,9 +23,10 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::cgroup::Groups;
+use super::error::Refusal;
 use super::family::{Family, Member};
 use super::limits::Limits;
-use super::wire::{LENGTH, REPORT, Refusal, Report};
+use super::wire::{LENGTH, REPORT, Report};
 use super::{Command, Exit, Process, SpawnError, Stdio, descriptors, mark, orphans, sys, wire};
 use crate::confine::{Confinement, Doorbell, Step};
 

@@ -16,8 +16,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal as Arrivals, SignalKind, signal};
 
+use super::error::Refusal;
 use super::sys::{self, ChildEnds};
-use super::wire::{self, LENGTH, Refusal, Report};
+use super::wire::{self, LENGTH, Report};
 use super::{Command, Exit, canary, sweeper, tree};
 use crate::confine::{self, Entrance, Step};
 

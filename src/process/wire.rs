@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 
+use super::error::Refusal;
 use super::{Command, Exit, SpawnError};
 use crate::confine::Step;
 
@@ -25,18 +26,6 @@ pub(super) enum Report {
     Started(i32),
     Refused(Refusal),
     Ended(Exit),
-}
-
-/// What stood in the way of a start, with the system's error number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
-    /// The warden could not set itself up.
-    Guard(i32),
-    /// The working directory could not be entered.
-    Folder(i32),
-    Program(i32),
-    /// The child could not be confined.
-    Confinement(Step, i32),
 }
 
 impl Report {

@@ -1,9 +1,12 @@
 //! TOML → [`Script`]. The first error ends it, with its line, its key and the nearest valid one.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::ScriptError;
 use super::fields::{Fields, Item};
 use super::pattern::Pattern;
 use super::script::{Act, Change, CommandLine, Persona, Rule, Script, Step};
@@ -77,7 +80,24 @@ pub(super) const ON: &[&str] = &["prompt", "regex", "times", "ignore_cancel", "s
 pub(super) const OPTION_KINDS: &[&str] =
     &["allow_once", "allow_always", "reject_once", "reject_always"];
 
-pub(super) fn script(text: &str) -> Result<Script, Invalid> {
+impl Script {
+    pub fn load(file: &Path) -> Result<Self, ScriptError> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|source| ScriptError::Read { file: file.to_owned(), source })?;
+        Self::parse(&text).map_err(|invalid| ScriptError::Invalid {
+            file: PathBuf::from(file),
+            line: invalid.line,
+            column: invalid.column,
+            message: invalid.message,
+        })
+    }
+
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        script(text)
+    }
+}
+
+fn script(text: &str) -> Result<Script, Invalid> {
     let table = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         Invalid::new(text, at, error.message().replace('\n', ", "))

@@ -1,12 +1,8 @@
 //! What a script says, as plain data: who the agent claims to be, and what it does for which
 //! prompt. Knows neither TOML nor the protocol.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::Value;
 
-use super::ScriptError;
-use super::parse::{self, Invalid};
 use super::pattern::{Captures, Pattern};
 
 /// A whole script, checked.
@@ -15,23 +11,6 @@ pub struct Script {
     pub(super) agent: Persona,
     /// In the file's order: the first that matches a prompt is played.
     pub(super) rules: Vec<Rule>,
-}
-
-impl Script {
-    pub fn load(file: &Path) -> Result<Self, ScriptError> {
-        let text = std::fs::read_to_string(file)
-            .map_err(|source| ScriptError::Read { file: file.to_owned(), source })?;
-        Self::parse(&text).map_err(|invalid| ScriptError::Invalid {
-            file: PathBuf::from(file),
-            line: invalid.line,
-            column: invalid.column,
-            message: invalid.message,
-        })
-    }
-
-    pub fn parse(text: &str) -> Result<Self, Invalid> {
-        parse::script(text)
-    }
 }
 
 /// The agent as it presents itself.

@@ -6,7 +6,7 @@ use std::pin::pin;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 
-use super::viewer::Command;
+use super::command::Command;
 use super::wire;
 use crate::client_host::Said;
 

@@ -21,12 +21,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::command::Command;
 use super::lines::{Line, Lines, speaks_http};
 use super::places::{Place, Rank};
 use super::progress::Progress;
 use super::request::{self, Malformed, Request};
-use super::server::Shared;
-use super::viewer::{Command, Viewer};
+use super::shared::Shared;
+use super::viewer::Viewer;
 use super::wire::{self, RpcError};
 use super::{BoxFuture, Caller, peer, rights, rpc, token};
 use crate::model::{SessionId, Topic};

@@ -17,15 +17,12 @@ use super::details;
 use super::graph;
 use super::progress::Progress;
 use super::rights::{Right, permit};
-use super::server::Shared;
+use super::shared::Shared;
 use super::wire::{self, RpcError};
 use super::{Caller, Order, Refused, Reloaded};
 
 /// The one method whose answer ends the port's protocol on its connection.
 pub(super) const ATTACH: &str = "attach";
-
-/// Why nobody can have the graph.
-pub(super) const GRAPH_IS_OFF: &str = "the code graph is switched off: `graph.enabled` is false";
 
 /// Every method by its name on the wire.
 pub(super) const METHODS: [(&str, Method, Right); 21] = [

@@ -17,6 +17,7 @@ use tracing::{error, info, warn};
 
 use super::places::{Place, Places};
 use super::run_file::live_teams;
+use super::shared::{Limits, Shared};
 use super::wire::{self, RpcError};
 use super::{Sources, Team, Tokens, reader};
 use crate::bus::Bus;
@@ -29,17 +30,6 @@ const REST: Duration = Duration::from_millis(100);
 /// two such questions.
 #[cfg(target_os = "linux")]
 const KEEP_ALIVE_S: u32 = 15;
-
-/// Limits of the port.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// One more client gets the place of another, if that one has shown less; see `places`.
-    pub max_connections: usize,
-    /// Longest line of a client; a longer one is answered with 400.
-    pub max_line_bytes: usize,
-    /// A client that accepts nothing for that long is cut off.
-    pub write_deadline: Duration,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
@@ -100,19 +90,6 @@ pub struct Server {
     listener: TcpListener,
     places: Places,
     shared: Arc<Shared>,
-}
-
-/// What every connection needs.
-pub(super) struct Shared {
-    pub(super) bus: Bus,
-    pub(super) sources: Arc<dyn Sources>,
-    pub(super) team: Arc<dyn Team>,
-    pub(super) tokens: Tokens,
-    pub(super) limits: Limits,
-    /// Whoever is not on this machine can connect, so everything needs a token.
-    pub(super) guarded: bool,
-    /// Clients that may be gone should be tried: others want their places.
-    pub(super) crowded: watch::Sender<()>,
 }
 
 impl Server {

@@ -8,12 +8,12 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWrite, DuplexStream, ReadHalf};
 use tokio::sync::mpsc;
 
+use super::command::Command;
 use super::filter::Filter;
 use super::gate::{Gate, Subject, Verdict};
 use super::outgoing::Outgoing;
-use super::rpc::GRAPH_IS_OFF;
-use super::server::Shared;
-use super::wire::{self, RpcError};
+use super::shared::Shared;
+use super::wire::{self, GRAPH_IS_OFF, RpcError};
 use super::{Caller, rights};
 use crate::bus::{Received, Rendered, Subscriber};
 use crate::model::{
@@ -23,25 +23,6 @@ use crate::model::{
 use crate::session::{Answer, Listed, Request};
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;
-
-/// What the reading half wants sent.
-#[derive(Debug)]
-pub(super) enum Command {
-    /// An answer; what was on the bus before it goes first.
-    Answer(Bytes),
-    /// Fresh snapshots: of the sessions with that id, of all that the filter covers if None.
-    Snapshots(Option<SessionId>),
-    /// Fresh snapshots, and from then on only what passes.
-    Filter(Filter),
-    /// From now on what is of that topic too.
-    Want(Topic),
-    /// The client has shown a token; where everything needs one, the stream begins now.
-    Known(Caller),
-    /// Something harmless, to find out whether the client still reads.
-    Probe,
-    /// The last thing said here: from now on the client hears an agent.
-    Attach(Bytes, ReadHalf<DuplexStream>),
-}
 
 /// Most bytes of an agent that are passed on at once.
 const CHUNK: usize = 64 * 1024;

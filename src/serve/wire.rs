@@ -111,6 +111,9 @@ pub(super) fn schema(answers: &mut SchemaGenerator) -> Schema {
     answers.subschema_for::<Message<'_>>()
 }
 
+/// Why nobody can have the graph.
+pub(super) const GRAPH_IS_OFF: &str = "the code graph is switched off: `graph.enabled` is false";
+
 /// An error as a client gets it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(super) struct RpcError {

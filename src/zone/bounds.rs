@@ -14,6 +14,7 @@
 //! 5. The rest is as [`Confine`] says. Denied patterns win, and the repository's git folder is
 //!    judged as in the workspace where it lies outside.
 
+mod found;
 mod held;
 mod mounts;
 mod system;

@@ -14,8 +14,9 @@ use nix::unistd::{Gid, Uid, fchownat, ftruncate};
 
 use super::names::spare_device;
 use super::{Call, HERE, Outcome, Step, low, low_unsigned};
+use crate::confine::lookup::Ways;
 use crate::confine::raw;
-use crate::confine::resolve::{Found, Spoken, Ways};
+use crate::confine::resolve::{Found, Spoken};
 use crate::model::Action;
 use crate::zone::Grant;
 

@@ -15,8 +15,9 @@ use nix::sys::stat::{Mode, SFlag, umask};
 use nix::unistd::{chdir, fchdir};
 
 use super::{Call, HERE, Outcome, Step, Stop};
+use crate::confine::lookup::Ways;
 use crate::confine::raw;
-use crate::confine::resolve::{Found, Slot, Spoken, Ways};
+use crate::confine::resolve::{Found, Slot, Spoken};
 use crate::model::{Action, wire_real};
 use crate::zone::{Denied, Grant};
 

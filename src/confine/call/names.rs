@@ -15,7 +15,8 @@ use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::open::TERMINALS;
 use super::{Call, Outcome, Step, Stop};
-use crate::confine::resolve::{Found, Slot, Spoken, Ways};
+use crate::confine::lookup::Ways;
+use crate::confine::resolve::{Found, Slot, Spoken};
 use crate::model::{Action, wire_real};
 use crate::zone::Denied;
 

@@ -9,9 +9,10 @@ use nix::libc;
 use nix::sys::stat::{Mode, SFlag, makedev};
 
 use super::{Call, Outcome, Step};
+use crate::confine::lookup::Ways;
 use crate::confine::place::by_handle;
 use crate::confine::raw;
-use crate::confine::resolve::{Found, Slot, Spoken, Target, Ways};
+use crate::confine::resolve::{Found, Slot, Spoken, Target};
 use crate::model::Action;
 use crate::zone::Grant;
 

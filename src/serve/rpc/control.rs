@@ -15,7 +15,7 @@ use crate::model::{AgentId, BlockedId, SessionId};
 use crate::routing::{self, Decision, ResolveError};
 use crate::serve::progress::Progress;
 use crate::serve::rights;
-use crate::serve::server::Shared;
+use crate::serve::shared::Shared;
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{self, Caller, Order};
 

@@ -5,12 +5,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{GRAPH_IS_OFF, json, raw};
+use super::{json, raw};
 use crate::model::BlockedStatus;
 use crate::serve::details;
 use crate::serve::graph::Graph;
-use crate::serve::server::Shared;
-use crate::serve::wire::{self, RpcError};
+use crate::serve::shared::Shared;
+use crate::serve::wire::{self, GRAPH_IS_OFF, RpcError};
 use crate::watch::GraphState;
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::{parse, raw, wrong};
 use crate::model::{AgentId, SessionId, SessionKey, SessionMode};
-use crate::serve::server::Shared;
+use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
 use crate::serve::{Caller, rights};
 use crate::session::{self, Answer, Raw, RegistryError, Request, Upsert};

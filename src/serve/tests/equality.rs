@@ -23,9 +23,10 @@ use crate::model::{
     SessionKey, SessionMode, Snapshot, Source, Topic, Touch, UsageReport,
 };
 use crate::routing::{Decider, Decision, ResolveError};
+use crate::serve::command::Command;
 use crate::serve::filter::Filter;
-use crate::serve::server::Shared;
-use crate::serve::viewer::{Command, Viewer};
+use crate::serve::shared::Shared;
+use crate::serve::viewer::Viewer;
 use crate::serve::{BoxFuture, Caller, Sources};
 use crate::session::{Answer, Registry, RegistryError, Request};
 use crate::tracker::{OrchestratorView, Settings, Snapshots, TrackerHandle};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::wall::Found;
+use super::found::Found;
 use super::{Bounds, Grant, Held, How};
 use crate::model::wire_real;
 use crate::zone::patterns::Start;

@@ -5,11 +5,12 @@
 //! is granted has one rule; of another what is granted has rules of its own. Symbolic links have
 //! none and are not followed: what they lead to has its rules where it really is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::found::{Found, Granted};
 use super::tree::{Here, MAX_DEPTH, MAX_ENTRIES};
 use super::{Bounds, Confine, Grant, Rule, Subtree, Verdict, Wall, held, system};
 use crate::model::Action;
@@ -39,24 +40,6 @@ fn find(bounds: &Bounds) -> Found {
 fn rules(found: Found) -> Vec<Rule> {
     let rules = found.rules.into_iter();
     rules.map(|(path, Granted { grant, .. })| Rule { path, grant }).collect()
-}
-
-/// What a walk found.
-#[derive(Default, Debug)]
-pub(super) struct Found {
-    pub(super) rules: BTreeMap<PathBuf, Granted>,
-    /// Denied patterns that may match something below a folder that has a rule.
-    pub(super) open: BTreeSet<usize>,
-    /// Folders that the zone grants, but for something below.
-    pub(super) broken: Vec<PathBuf>,
-    /// The walk ended before it was through.
-    pub(super) cut: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Granted {
-    pub(super) grant: Grant,
-    pub(super) is_folder: bool,
 }
 
 struct Builder<'a> {

@@ -1,0 +1,33 @@
+//! An error of a file before its place is translated.
+
+use std::ops::Range;
+
+/// What is wrong, and where.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    /// None: the file as a whole.
+    pub(super) span: Option<Range<usize>>,
+    pub(super) message: String,
+    pub(super) help: Option<String>,
+}
+
+impl Fault {
+    pub(super) fn new(span: Range<usize>, message: impl Into<String>) -> Self {
+        Self { span: Some(span), message: message.into(), help: None }
+    }
+
+    pub(super) fn of_file(message: String, help: String) -> Self {
+        Self { span: None, message, help: Some(help) }
+    }
+
+    /// Adds to what is to be written instead.
+    pub(super) fn further(mut self, help: &str) -> Self {
+        self.help.get_or_insert_default().push_str(help);
+        self
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}

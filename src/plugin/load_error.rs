@@ -1,0 +1,58 @@
+//! Why a file is no plugin that can be used.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use eisen_plugin::abi;
+
+/// Why a file is no plugin that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error("it can't be read: {0}")]
+    Unreadable(#[from] std::io::Error),
+    #[error("it is no file")]
+    NoFile,
+    #[error("user {0}, who owns it, could change it: it is to be your own, or root's")]
+    OthersOwn(u32),
+    #[error("others may write it (mode {:o}): take that from them with `chmod go-w`", .0 & 0o7777)]
+    OthersWrite(u32),
+    #[error("it is not what was approved: look at it, and approve it anew by `eisen-core plugin trust {}`",
+            .0.display())]
+    Changed(PathBuf),
+    #[error("it is no library that can be loaded: {0}")]
+    NoLibrary(String),
+    #[error("it is no plugin: it does not export `{}`", abi::ENTRY)]
+    NoEntry,
+    #[error("its entry returned no table")]
+    NoTable,
+    #[error("it is made for version {theirs} of the plugin interface, and this program has version \
+             {}: it needs {}", abi::ABI, if *theirs < abi::ABI {
+                 "a plugin that was built with a newer eisen_plugin.h"
+             } else {
+                 "a newer eisen-core, or a plugin that was built with an older eisen_plugin.h"
+             })]
+    OtherVersion { theirs: u32 },
+    #[error("its table ends after {size} bytes, within what every plugin has to have")]
+    Truncated { size: u32 },
+    #[error("its table has no `{0}`")]
+    Lacks(&'static str),
+    #[error("it can't describe itself: {0}")]
+    NoDescription(String),
+}
+
+/// Refuses files that others could have written.
+pub(super) fn owned(file: &File) -> Result<(), LoadError> {
+    let found = file.metadata()?;
+    let own = nix::unistd::geteuid().as_raw();
+    if !found.is_file() {
+        return Err(LoadError::NoFile);
+    }
+    if found.uid() != own && found.uid() != 0 {
+        return Err(LoadError::OthersOwn(found.uid()));
+    }
+    if found.mode() & 0o022 != 0 {
+        return Err(LoadError::OthersWrite(found.mode()));
+    }
+    Ok(())
+}

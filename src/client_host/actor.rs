@@ -1,136 +1,31 @@
-//! The task that owns the state of one agent run: it reads the agent's lines, writes ours, and
-//! never waits for anything else.
+//! The task that owns a [`Host`]: it reads the agent's lines, writes ours, and never waits for
+//! anything else.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::attach::{Forwarded, Guests};
-use super::requests::Requests;
+use super::host::{CLOSED_INPUT, Host, closed_input};
+use super::messages::{HostMsg, Pending};
 use super::rpc::{self, Failure, Incoming, Outcome};
-use super::sessions::{Prompt, Sessions};
-use super::terminals::{Launch, Terminals};
-use super::transport::{Lines, MAX_LINE, Outbox};
+use super::sessions::Prompt;
 use super::turns::{message_chunk, stop_reason};
-use super::{Cancelled, Content, HostError, PromptOutcome, Said, SessionLoad, Shared, Urgency};
-use crate::model::{Repeats, SessionId};
-use crate::proxy::Permits;
+use super::{Cancelled, HostError, SessionLoad};
+use crate::model::SessionId;
 
 /// How long an agent that closed its input is still listened to: long enough for what it said
 /// before, since it can be told nothing any more.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-
-const CLOSED_INPUT: &str = "it closed its input";
-
-pub(super) type Reply<T> = oneshot::Sender<Result<T, HostError>>;
-
-/// What handles ask of the host's task.
-#[derive(Debug)]
-pub(super) enum HostMsg {
-    /// A request of our own to the agent, outside of any session's queue.
-    Call {
-        method: &'static str,
-        params: Value,
-        reply: Reply<Box<RawValue>>,
-    },
-    /// A session is open, and takes prompts from now on.
-    Opened {
-        session: SessionId,
-    },
-    Prompt {
-        session: Option<SessionId>,
-        content: Content,
-        urgency: Urgency,
-        said: watch::Sender<Said>,
-        reply: Reply<PromptOutcome>,
-    },
-    Cancel {
-        session: Option<SessionId>,
-        /// Also the prompts that were not sent yet.
-        queued: bool,
-        reply: Reply<Cancelled>,
-    },
-    Loads {
-        reply: Reply<Vec<SessionLoad>>,
-    },
-    /// An editor wants to talk to the agent.
-    Attach {
-        reply: Reply<DuplexStream>,
-    },
-}
-
-/// What an answer of the agent is waited for by.
-#[derive(Debug)]
-pub(super) enum Pending {
-    Call {
-        method: &'static str,
-        reply: Reply<Box<RawValue>>,
-    },
-    Turn(SessionId),
-    /// An editor's request.
-    Forwarded(Forwarded),
-}
-
-#[derive(Debug)]
-pub(super) struct Host<R, W> {
-    pub(super) shared: Arc<Shared>,
-    pub(super) permits: Arc<Permits>,
-    mailbox: mpsc::Receiver<HostMsg>,
-    lines: Lines<R>,
-    pub(super) out: Outbox<W>,
-    next_id: u64,
-    pub(super) pending: BTreeMap<u64, Pending>,
-    pub(super) sessions: Sessions,
-    /// Contents that are being made, each for a session whose turn it is.
-    pub(super) contents: JoinSet<Option<Vec<Value>>>,
-    pub(super) requests: Requests,
-    pub(super) guests: Guests,
-    pub(super) terminals: Terminals,
-    /// What the agent sent that cannot be used.
-    oddities: Repeats,
-}
 
 impl<R, W> Host<R, W>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        launcher: Arc<dyn Launch>,
-        permits: Arc<Permits>,
-        mailbox: mpsc::Receiver<HostMsg>,
-        reader: R,
-        writer: W,
-    ) -> Self {
-        let terminals = Terminals::new(launcher, shared.settings.env.clone());
-        let guests = Guests::new(Arc::clone(&permits));
-        let sessions = Sessions::new(shared.settings.answers.clone());
-        Self {
-            shared,
-            permits,
-            mailbox,
-            lines: Lines::new(reader, MAX_LINE),
-            out: Outbox::new(writer),
-            next_id: 0,
-            pending: BTreeMap::new(),
-            sessions,
-            contents: JoinSet::new(),
-            requests: Requests::new(),
-            guests,
-            terminals,
-            oddities: Repeats::default(),
-        }
-    }
-
     pub(super) async fn run(mut self, cancel: CancellationToken) {
         let reason = self.serve(&cancel).await;
         tracing::debug!(reason, "client host ends");
@@ -276,24 +171,6 @@ where
         }
     }
 
-    pub(super) fn call(&mut self, method: &str, params: &Value, pending: Pending) {
-        // Of calls that nobody waits for any more, at most the last few are remembered.
-        self.pending.retain(|_, pending| match pending {
-            Pending::Call { reply, .. } => !reply.is_closed(),
-            Pending::Turn(_) | Pending::Forwarded(_) => true,
-        });
-        let id = self.next_id();
-        self.pending.insert(id, pending);
-        self.out.push(rpc::request(id, method, params), None);
-    }
-
-    /// The id of a request to the agent, whoever it is from.
-    pub(super) fn next_id(&mut self) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
-        id
-    }
-
     fn loads(&self) -> Vec<SessionLoad> {
         let editors = self.guests.sessions().into_iter().map(|session| SessionLoad {
             is_default: false,
@@ -351,8 +228,4 @@ where
         self.guests.end().await;
         self.terminals.end().await;
     }
-}
-
-pub(super) fn closed_input() -> HostError {
-    HostError::Gone(CLOSED_INPUT.to_owned())
 }

@@ -1,3 +1,5 @@
+//! The content of a prompt, which may be made only when its turn has come.
+
 use std::fmt;
 
 use futures_util::FutureExt;

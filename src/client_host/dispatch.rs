@@ -8,8 +8,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::actor::{Host, Pending};
 use super::elicitations::{self, Question};
+use super::host::Host;
+use super::messages::Pending;
 use super::permissions::{self, PermissionRequest};
 use super::requests::{Done, Outcome};
 use super::{HostError, PermissionPolicy, files, rpc};

@@ -1,3 +1,5 @@
+//! Why a request to an agent failed.
+
 use std::time::Duration;
 
 use crate::model::SessionId;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::actor::HostMsg;
+use super::messages::HostMsg;
 use super::{HostError, HostHandle};
 use crate::model::SessionId;
 use choice::{Choice, How};

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use tokio::sync::{oneshot, watch};
 use tokio::task::{AbortHandle, Id};
 
-use super::actor::Reply;
+use super::messages::Reply;
 use super::{Answers, Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
 use crate::model::SessionId;
 

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{Id, JoinError};
 
-use super::actor::{Host, Pending, closed_input};
+use super::host::{Host, closed_input};
+use super::messages::Pending;
 use super::{Content, HostError};
 use crate::model::SessionId;
 

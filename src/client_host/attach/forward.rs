@@ -5,41 +5,14 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::ownership::Claimed;
-use super::pipe::Heard;
-use super::{EditorId, session_of};
-use crate::client_host::actor::{Host, Pending, closed_input};
+use crate::client_host::guests::{Claimed, EditorId, Forwarded, Heard, Kind, session_of};
+use crate::client_host::host::{Host, closed_input};
+use crate::client_host::messages::Pending;
 use crate::client_host::rpc::{self, Incoming, Outcome};
 use crate::model::SessionId;
 
 /// Requests of all editors that may wait for the agent; one more is answered with an error.
 const MAX_FORWARDED: usize = 4096;
-
-/// An editor's request that the agent has yet to answer.
-#[derive(Debug)]
-pub(in crate::client_host) struct Forwarded {
-    pub(super) editor: EditorId,
-    /// The editor's, as the JSON it came as.
-    pub(super) id: Box<RawValue>,
-    kind: Kind,
-}
-
-/// What the answer to a request decides.
-#[derive(Debug)]
-enum Kind {
-    /// Whose the session is that it names.
-    Opens,
-    /// Whether a session that was claimed for this is the editor's.
-    Takes {
-        session: SessionId,
-        claim: Claimed,
-    },
-    /// The end of a turn.
-    Prompt(SessionId),
-    /// The end of a session.
-    Closes(SessionId),
-    Nothing,
-}
 
 impl<R, W> Host<R, W>
 where

@@ -5,20 +5,11 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::EditorId;
-use crate::client_host::actor::Host;
+use crate::client_host::guests::{Claimed, EditorId};
+use crate::client_host::host::Host;
 use crate::client_host::sessions::Claim;
 use crate::client_host::{HostError, permissions, rpc};
 use crate::model::SessionId;
-
-/// Whose a session was that an editor named.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Claimed {
-    Its,
-    Nobodys,
-    /// The host's, to whom an editor left it.
-    Left,
-}
 
 impl<R, W> Host<R, W>
 where

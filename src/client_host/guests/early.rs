@@ -1,3 +1,5 @@
+//! What the agent says of a session before its editor knows the id.
+
 use std::collections::VecDeque;
 
 use bytes::Bytes;
@@ -10,13 +12,13 @@ const MAX_BYTES: usize = 4 << 20;
 /// What the agent says of sessions that nobody knows while one is being opened: agents tell of a
 /// session before they have answered `session/new`, and whoever opens it is to hear that.
 #[derive(Debug, Default)]
-pub(super) struct Early {
+pub(in crate::client_host) struct Early {
     lines: VecDeque<(SessionId, Bytes)>,
     bytes: usize,
 }
 
 impl Early {
-    pub(super) fn hold(&mut self, session: SessionId, line: Bytes) {
+    pub(in crate::client_host) fn hold(&mut self, session: SessionId, line: Bytes) {
         self.bytes += line.len();
         self.lines.push_back((session, line));
         while self.bytes > MAX_BYTES
@@ -28,7 +30,7 @@ impl Early {
     }
 
     /// Returns what was said of a session, in order.
-    pub(super) fn take(&mut self, session: &SessionId) -> Vec<Bytes> {
+    pub(in crate::client_host) fn take(&mut self, session: &SessionId) -> Vec<Bytes> {
         let (told, rest) =
             std::mem::take(&mut self.lines).into_iter().partition(|(of, _)| of == session);
         let told: VecDeque<(SessionId, Bytes)> = told;
@@ -37,7 +39,7 @@ impl Early {
         told.into_iter().map(|(_, line)| line).collect()
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(in crate::client_host) fn clear(&mut self) {
         *self = Self::default();
     }
 }

@@ -1,3 +1,5 @@
+//! One attached editor: what it serves, and what it was asked.
+
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -24,12 +26,12 @@ pub(super) struct Editor {
 
 /// A request of the agent that an editor has yet to answer.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(in crate::client_host) struct Asked {
     /// The agent's, as the JSON it came as.
-    pub(super) id: Box<RawValue>,
+    pub(in crate::client_host) id: Box<RawValue>,
     /// None: it is about a request of the editor.
-    pub(super) session: Option<SessionId>,
-    pub(super) is_permission: bool,
+    pub(in crate::client_host) session: Option<SessionId>,
+    pub(in crate::client_host) is_permission: bool,
 }
 
 /// What an editor serves by itself; before it has said so, nothing.

@@ -1,0 +1,243 @@
+//! The editors that are attached to one agent: their pipes, their sessions, and what each was asked.
+//! Pure state: knows neither the agent nor the port.
+
+mod asking;
+mod early;
+mod editor;
+mod pipe;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use agent_client_protocol_schema::v1::Error;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::io::DuplexStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::{HostError, rpc};
+use crate::model::SessionId;
+use crate::proxy::Permits;
+use early::Early;
+use editor::Editor;
+use pipe::Pipe;
+
+pub(super) use pipe::Heard;
+
+/// Editors that may be attached to one agent; one more is refused.
+const MAX_EDITORS: usize = 64;
+
+/// Names an editor for as long as the host runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct EditorId(u64);
+
+/// An editor's request that the agent has yet to answer.
+#[derive(Debug)]
+pub(super) struct Forwarded {
+    pub(super) editor: EditorId,
+    /// The editor's, as the JSON it came as.
+    pub(super) id: Box<RawValue>,
+    pub(super) kind: Kind,
+}
+
+/// What the answer to a request decides.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// Whose the session is that it names.
+    Opens,
+    /// Whether a session that was claimed for this is the editor's.
+    Takes {
+        session: SessionId,
+        claim: Claimed,
+    },
+    /// The end of a turn.
+    Prompt(SessionId),
+    /// The end of a session.
+    Closes(SessionId),
+    Nothing,
+}
+
+/// Whose a session was that an editor named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Claimed {
+    Its,
+    Nobodys,
+    /// The host's, to whom an editor left it.
+    Left,
+}
+
+/// The editors of one agent, and which sessions are theirs.
+#[derive(Debug)]
+pub(super) struct Guests {
+    permits: Arc<Permits>,
+    /// The agent's answer to `initialize`.
+    introduction: Option<Box<RawValue>>,
+    editors: BTreeMap<EditorId, Editor>,
+    owners: HashMap<SessionId, EditorId>,
+    pub(super) early: Early,
+    heard: mpsc::Receiver<(EditorId, Heard)>,
+    hearing: mpsc::Sender<(EditorId, Heard)>,
+    /// Editors for which more waits than may.
+    pub(super) stuffed: Vec<EditorId>,
+    pipes: JoinSet<()>,
+    last_id: u64,
+}
+
+impl Guests {
+    pub(super) fn new(permits: Arc<Permits>) -> Self {
+        // One line at a time: an editor is read as its lines are taken.
+        let (hearing, heard) = mpsc::channel(1);
+        Self {
+            permits,
+            introduction: None,
+            editors: BTreeMap::new(),
+            owners: HashMap::new(),
+            early: Early::default(),
+            heard,
+            hearing,
+            stuffed: Vec::new(),
+            pipes: JoinSet::new(),
+            last_id: 0,
+        }
+    }
+
+    /// Keeps what the agent says of itself, for editors that ask.
+    pub(super) fn introduce(&mut self, introduction: Box<RawValue>) {
+        self.introduction = Some(introduction);
+    }
+
+    /// Takes in an editor; returns its end of the pipe.
+    pub(super) fn admit(&mut self) -> Result<DuplexStream, HostError> {
+        if self.editors.len() >= MAX_EDITORS {
+            // One that left may wait for answers that never come.
+            let left = self.editors.iter().find(|(_, editor)| editor.leaving).map(|(id, _)| *id);
+            match left {
+                Some(id) => self.remove(id),
+                None => return Err(HostError::Editors(MAX_EDITORS)),
+            }
+        }
+        // Those that ended are only taken note of here.
+        while self.pipes.try_join_next().is_some() {}
+        self.last_id += 1;
+        let id = EditorId(self.last_id);
+        let (pipe, stream, task) = Pipe::open(id, self.hearing.clone());
+        self.pipes.spawn(task);
+        self.editors.insert(id, Editor::new(pipe));
+        Ok(stream)
+    }
+
+    /// Waits for what an editor says.
+    pub(super) async fn hear(&mut self) -> Option<(EditorId, Heard)> {
+        self.heard.recv().await
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.editors.is_empty()
+    }
+
+    /// Whether a session is an editor's.
+    pub(super) fn has(&self, session: &SessionId) -> bool {
+        self.owners.contains_key(session)
+    }
+
+    /// The sessions of all editors.
+    pub(super) fn sessions(&self) -> Vec<SessionId> {
+        self.owners.keys().cloned().collect()
+    }
+
+    /// Passes a cancellation on, if an editor was asked what it is about. The id is compared as
+    /// the JSON it came as.
+    pub(super) fn cancel(&mut self, id: &RawValue) {
+        let asked = self.editors.iter().find_map(|(editor, state)| {
+            let (number, _) = state.asked.iter().find(|(_, asked)| asked.id.get() == id.get())?;
+            Some((*editor, *number))
+        });
+        if let Some((editor, number)) = asked {
+            self.tell_cancelled(editor, number);
+        }
+    }
+
+    /// Answers an editor's request with an error, since the agent ended.
+    pub(super) fn fail(&mut self, request: &Forwarded, why: &str) {
+        self.answer(request.editor, &request.id, Err(&rpc::failure(-32603, why)));
+    }
+
+    /// Lets every editor go; waits until each took what waits for it, or its time is up.
+    pub(super) async fn end(&mut self) {
+        self.editors.clear();
+        self.heard.close();
+        while self.pipes.join_next().await.is_some() {}
+        for session in std::mem::take(&mut self.owners).into_keys() {
+            self.permits.set_editor(&session, false);
+        }
+    }
+
+    pub(super) fn owner(&self, session: &SessionId) -> Option<EditorId> {
+        self.owners.get(session).copied()
+    }
+
+    pub(super) fn own(&mut self, session: &SessionId, editor: EditorId) {
+        self.owners.insert(session.clone(), editor);
+        self.permits.set_editor(session, true);
+    }
+
+    pub(super) fn disown(&mut self, session: &SessionId) {
+        self.owners.remove(session);
+        self.permits.set_editor(session, false);
+    }
+
+    /// Whether an editor is there and may still say something.
+    pub(super) fn listens(&self, editor: EditorId) -> bool {
+        self.editors.get(&editor).is_some_and(|editor| !editor.leaving)
+    }
+
+    pub(super) fn send(&mut self, editor: EditorId, line: bytes::Bytes) {
+        if let Some(state) = self.editors.get(&editor)
+            && !state.pipe.push(line)
+            && !self.stuffed.contains(&editor)
+        {
+            self.stuffed.push(editor);
+        }
+    }
+
+    pub(super) fn send_all(&mut self, line: &bytes::Bytes) {
+        for editor in self.editors.keys().copied().collect::<Vec<_>>() {
+            self.send(editor, line.clone());
+        }
+    }
+
+    pub(super) fn answer(
+        &mut self,
+        editor: EditorId,
+        id: &RawValue,
+        outcome: Result<&RawValue, &Error>,
+    ) {
+        self.send(editor, rpc::response(id, outcome));
+    }
+
+    fn tell_cancelled(&mut self, editor: EditorId, number: u64) {
+        let params = serde_json::json!({ "requestId": number });
+        self.send(editor, rpc::notification("$/cancel_request", &params));
+    }
+
+    pub(super) fn remove(&mut self, editor: EditorId) {
+        self.editors.remove(&editor);
+        self.stuffed.retain(|other| *other != editor);
+    }
+}
+
+/// The session that params name, if any.
+pub(super) fn session_of(params: Option<&RawValue>) -> Result<Option<SessionId>, Error> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct About {
+        session_id: Option<String>,
+    }
+    // A derived reader would take an array for the fields in their order.
+    if !params.is_some_and(|params| params.get().starts_with('{')) {
+        return Ok(None);
+    }
+    let About { session_id } = rpc::decode(params)?;
+    Ok(session_id.map(SessionId::new))
+}

@@ -1,0 +1,98 @@
+//! The state of one agent run, and how a request goes to the agent.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::guests::Guests;
+use super::messages::{HostMsg, Pending};
+use super::requests::Requests;
+use super::sessions::Sessions;
+use super::terminals::{Launch, Terminals};
+use super::transport::{Lines, MAX_LINE, Outbox};
+use super::{HostError, Shared, rpc};
+use crate::model::Repeats;
+use crate::proxy::Permits;
+
+pub(super) const CLOSED_INPUT: &str = "it closed its input";
+
+/// One agent run, as its client sees it: `actor` runs it; `dispatch`, `turns` and `attach` say what
+/// each message means.
+#[derive(Debug)]
+pub(super) struct Host<R, W> {
+    pub(super) shared: Arc<Shared>,
+    pub(super) permits: Arc<Permits>,
+    pub(super) mailbox: mpsc::Receiver<HostMsg>,
+    pub(super) lines: Lines<R>,
+    pub(super) out: Outbox<W>,
+    next_id: u64,
+    pub(super) pending: BTreeMap<u64, Pending>,
+    pub(super) sessions: Sessions,
+    /// Contents that are being made, each for a session whose turn it is.
+    pub(super) contents: JoinSet<Option<Vec<Value>>>,
+    pub(super) requests: Requests,
+    pub(super) guests: Guests,
+    pub(super) terminals: Terminals,
+    /// What the agent sent that cannot be used.
+    pub(super) oddities: Repeats,
+}
+
+impl<R, W> Host<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send,
+{
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        launcher: Arc<dyn Launch>,
+        permits: Arc<Permits>,
+        mailbox: mpsc::Receiver<HostMsg>,
+        reader: R,
+        writer: W,
+    ) -> Self {
+        let terminals = Terminals::new(launcher, shared.settings.env.clone());
+        let guests = Guests::new(Arc::clone(&permits));
+        let sessions = Sessions::new(shared.settings.answers.clone());
+        Self {
+            shared,
+            permits,
+            mailbox,
+            lines: Lines::new(reader, MAX_LINE),
+            out: Outbox::new(writer),
+            next_id: 0,
+            pending: BTreeMap::new(),
+            sessions,
+            contents: JoinSet::new(),
+            requests: Requests::new(),
+            guests,
+            terminals,
+            oddities: Repeats::default(),
+        }
+    }
+
+    pub(super) fn call(&mut self, method: &str, params: &Value, pending: Pending) {
+        // Of calls that nobody waits for any more, at most the last few are remembered.
+        self.pending.retain(|_, pending| match pending {
+            Pending::Call { reply, .. } => !reply.is_closed(),
+            Pending::Turn(_) | Pending::Forwarded(_) => true,
+        });
+        let id = self.next_id();
+        self.pending.insert(id, pending);
+        self.out.push(rpc::request(id, method, params), None);
+    }
+
+    /// The id of a request to the agent, whoever it is from.
+    pub(super) fn next_id(&mut self) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        id
+    }
+}
+
+pub(super) fn closed_input() -> HostError {
+    HostError::Gone(CLOSED_INPUT.to_owned())
+}

@@ -23,9 +23,8 @@ use tokio_util::sync::CancellationToken;
 use crate::client_host::{
     AgentInfo, Cancelled, HostError, HostSettings, PromptOutcome, Said, SessionLoad,
 };
-use crate::model::{AgentId, AgentState, AgentStatus, SessionId, now_ms};
+use crate::model::{AgentId, AgentState, AgentStatus, OnViolation, Order, SessionId, now_ms};
 use crate::process::{Command, Family, Launcher, Limits};
-use crate::proxy::OnViolation;
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
@@ -129,13 +128,6 @@ pub struct Prompt {
     pub by_orchestrator: bool,
     /// Shows the turn as it goes.
     pub said: watch::Sender<Said>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
-    Start,
-    Stop,
-    Restart,
 }
 
 #[derive(Debug, thiserror::Error)]

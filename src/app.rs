@@ -29,7 +29,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::bus::Backlog;
 use crate::{config, serve, tracker};
 
-pub use crate::proxy::OnViolation;
 pub use detached::{Detached, up_detached};
 pub use down::{Down, Downed, down};
 pub use environment::{DepthError, cache_folder, eisen_dir, own_command};

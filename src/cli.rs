@@ -36,6 +36,7 @@ use tracing_subscriber::EnvFilter;
 use self::help::command;
 use crate::app::{self, Failure, ObserveOptions, ObservePlugin};
 use crate::config;
+use crate::model::OnViolation;
 use crate::scripted;
 use crate::serve;
 
@@ -152,17 +153,6 @@ struct Observe {
     command: Vec<OsString>,
 }
 
-#[derive(clap::ValueEnum, Clone, Copy, Default, Debug)]
-enum OnViolation {
-    /// It is reported as blocked, with status `observed`
-    #[default]
-    Report,
-    /// Its turn is cancelled, too
-    Cancel,
-    /// The agent is stopped, too
-    Stop,
-}
-
 /// How long what was logged and said at the end may take to be written: standard error may be a pipe
 /// that nobody reads.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -204,7 +194,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             cwd: global.cwd,
             zone: observe.zone,
             deny: observe.deny,
-            on_violation: observe.on_violation.into(),
+            on_violation: observe.on_violation,
             graph: !observe.no_graph,
             plugin: observe
                 .plugin
@@ -235,13 +225,18 @@ fn run(cli: Cli) -> Result<u8, Failure> {
     }
 }
 
-impl From<OnViolation> for app::OnViolation {
-    fn from(this: OnViolation) -> Self {
-        match this {
-            OnViolation::Report => Self::Report,
-            OnViolation::Cancel => Self::Cancel,
-            OnViolation::Stop => Self::Stop,
-        }
+impl clap::ValueEnum for OnViolation {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Report, Self::Cancel, Self::Stop]
+    }
+
+    fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+        let (name, help) = match self {
+            Self::Report => ("report", "It is reported as blocked, with status `observed`"),
+            Self::Cancel => ("cancel", "Its turn is cancelled, too"),
+            Self::Stop => ("stop", "The agent is stopped, too"),
+        };
+        Some(clap::builder::PossibleValue::new(name).help(help))
     }
 }
 

@@ -57,8 +57,8 @@ use self::read::{Known, Reader, Table, Text};
 pub use self::starter::{Known as KnownAgent, PartError, Proposed, Starter, known_agents};
 pub use self::value::is_name;
 pub use self::why::{Mend, Why};
-use crate::model::AgentId;
-pub use crate::zone::Confine;
+use crate::model::{AgentId, OnViolation};
+pub use crate::zone::{Confine, compile_glob};
 use crate::zone::{GitAccess, ZoneSpec};
 
 /// What one `eisen.toml` describes, with every default filled in and every path absolute.
@@ -227,13 +227,6 @@ pub enum Permissions {
     Allow,
     Deny,
     Orchestrator,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OnViolation {
-    Report,
-    Cancel,
-    Stop,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,6 +5,7 @@
 mod access;
 mod activity;
 mod agent;
+pub mod code;
 mod event;
 mod graph;
 mod id;
@@ -16,9 +17,9 @@ mod repeats;
 mod shown;
 mod time;
 
-pub use access::{Action, BlockedAccess, BlockedStatus, Via};
+pub use access::{Action, BlockedAccess, BlockedStatus, OnViolation, Via};
 pub use activity::{Activity, ActivityKind, Model, Source};
-pub use agent::{AgentState, AgentStatus, STALLED};
+pub use agent::{AgentState, AgentStatus, Order, STALLED};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
 pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 
 use crate::extract::Extractor;
-use crate::model::{AgentId, BlockedId};
+use crate::model::{AgentId, BlockedId, OnViolation};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
@@ -60,18 +60,6 @@ pub struct Rules {
     /// Every permission inside the zone is the orchestrator's to give.
     pub orchestrator_permits: bool,
     pub on_violation: OnViolation,
-}
-
-/// What follows an access outside the zone that a tool call told of after the fact, beside the
-/// report.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum OnViolation {
-    #[default]
-    Report,
-    /// The end of the turn, as its client would cancel it.
-    Cancel,
-    /// The end of the agent.
-    Stop,
 }
 
 /// The four streams of a relay.

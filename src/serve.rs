@@ -11,7 +11,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
 use crate::client_host::{Cancelled, PromptOutcome, Said};
-use crate::model::{AgentId, AgentStatus, SessionId};
+use crate::model::{AgentId, AgentStatus, Order, SessionId};
 
 pub mod client;
 mod command;
@@ -111,13 +111,6 @@ pub struct Prompt {
     pub by_orchestrator: bool,
     /// Shows the turn as it goes.
     pub said: watch::Sender<Said>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
-    Start,
-    Stop,
-    Restart,
 }
 
 /// A request that the team turned down: a code of the wire (404, 409, …) and a sentence.

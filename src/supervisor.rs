@@ -13,8 +13,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{AgentHandle, AgentSettings, Capacity, Order, Surroundings};
-use crate::model::{AgentId, AgentStatus};
+use crate::agent::{AgentHandle, AgentSettings, Capacity, Surroundings};
+use crate::model::{AgentId, AgentStatus, Order};
 
 /// An agent of the team before it runs.
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use std::time::Duration;
 use eisen_core::bus::{Backlog, Bus, Rendered};
 use eisen_core::client_host::{Cancelled, PromptOutcome};
 use eisen_core::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event, FileNode,
+    AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event, FileNode, Order,
     SessionId, SessionKey, SessionMode, Snapshot, Touch, UsageReport,
 };
 use eisen_core::routing::{Decider, Decision, ResolveError};
 use eisen_core::serve::{
-    AgentDetails, BoxFuture, Limits, Order, Prompt, Refused, Reloaded, Server, Sources, Team,
-    Tokens, bind, encode,
+    AgentDetails, BoxFuture, Limits, Prompt, Refused, Reloaded, Server, Sources, Team, Tokens,
+    bind, encode,
 };
 use eisen_core::session::{Answer, Registry, RegistryError, Request};
 use eisen_core::tracker::Snapshots;

@@ -15,7 +15,6 @@ use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy
 use crate::model::AgentId;
 use crate::plugin::{Library, Place, Source};
 use crate::process::{Command, Limits};
-use crate::proxy::OnViolation;
 use crate::routing;
 use crate::supervisor::Member;
 use crate::zone::{Bounds, Zone};
@@ -121,11 +120,7 @@ impl Conditions {
             session: agent.session,
             prompt: agent.prompt.clone(),
             orchestrator_permits: agent.permissions == Permissions::Orchestrator,
-            on_violation: match agent.on_violation {
-                config::OnViolation::Report => OnViolation::Report,
-                config::OnViolation::Cancel => OnViolation::Cancel,
-                config::OnViolation::Stop => OnViolation::Stop,
-            },
+            on_violation: agent.on_violation,
             is_orchestrator,
             restarts: restarts(agent.restart),
             stall_after: agent.stall_after,

@@ -28,9 +28,9 @@ use super::{
 };
 use crate::bus::Bus;
 use crate::config;
-use crate::model::{AgentId, SessionId, SessionKey};
+use crate::model::{AgentId, OnViolation, SessionId, SessionKey};
 use crate::process::{Command, Exit, Family, Launcher, Limits, Process, Stopped, Sweeper};
-use crate::proxy::{Gatekeeping, OnViolation, Proxy, RelayHandle, Rules, Vitals};
+use crate::proxy::{Gatekeeping, Proxy, RelayHandle, Rules, Vitals};
 use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
 use crate::session::RegistryHandle;

@@ -3,12 +3,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::changes::Asked;
 use super::details;
-use crate::agent::{self, AgentError, AgentHandle, Order};
+use crate::agent::{self, AgentError, AgentHandle};
 use crate::client_host::{Cancelled, HostError, PromptOutcome};
 use crate::config::AgentTable;
-use crate::model::{AgentId, AgentStatus, SessionId};
+use crate::model::{AgentId, AgentStatus, Order, SessionId};
 use crate::process::Family;
-use crate::serve::{self, AgentDetails, BoxFuture, Prompt, Refused, Reloaded, Team, Tier};
+use crate::serve::{AgentDetails, BoxFuture, Prompt, Refused, Reloaded, Team, Tier};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 
@@ -84,16 +84,7 @@ impl Team for Supervised {
         Box::pin(async move { self.agent(&agent)?.attach().await.map_err(|error| refused(&error)) })
     }
 
-    fn order(
-        &self,
-        agent: AgentId,
-        order: serve::Order,
-    ) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
-        let order = match order {
-            serve::Order::Start => Order::Start,
-            serve::Order::Stop => Order::Stop,
-            serve::Order::Restart => Order::Restart,
-        };
+    fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
         Box::pin(
             async move { self.agent(&agent)?.order(order).await.map_err(|error| refused(&error)) },
         )
@@ -179,7 +170,7 @@ impl Team for Observed {
         Self::refuse()
     }
 
-    fn order(&self, _: AgentId, _: serve::Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+    fn order(&self, _: AgentId, _: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
         Self::refuse()
     }
 

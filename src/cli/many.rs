@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use clap::Args;
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobMatcher;
 use serde_json::{Value, json};
 
 use super::blocked::Blocked;
 use super::output::{note, plain, print};
 use super::team::failed;
 use crate::app::Failure;
+use crate::config;
 use crate::serve::client::{ClientError, Connection};
 
 /// The refusal of a decision that somebody was faster with, or that came with another.
@@ -81,6 +82,6 @@ impl Many {
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher, String> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).backslash_escape(true).build();
+    let glob = config::compile_glob(pattern);
     glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }

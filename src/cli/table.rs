@@ -1,6 +1,9 @@
+//! Tables for people: columns as wide as what they hold, cut at the width of the terminal.
+
 use std::fmt::Write as _;
 
 use anstyle::Style;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Between two columns.
 const GAP: &str = "  ";
@@ -49,13 +52,13 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Lays it out, a line a row; past `width` characters lines are cut.
+    /// Lays it out, a line a row; past `width` columns lines are cut.
     pub(super) fn lines(&self, width: Option<usize>) -> Vec<String> {
         let heading = self.columns.iter().map(|c| Cell::styled(c.title, Style::new().bold()));
         let heading: Vec<_> = heading.collect();
         let all = || std::iter::once(&heading).chain(&self.rows);
         let widths: Vec<_> = (0..self.columns.len())
-            .map(|at| all().map(|row| row[at].text.chars().count()).max().unwrap_or(0))
+            .map(|at| all().map(|row| row[at].text.width()).max().unwrap_or(0))
             .collect();
         all().map(|row| self.line(row, &widths, width.unwrap_or(usize::MAX))).collect()
     }
@@ -69,7 +72,7 @@ impl Table {
             }
             room -= gap.len();
             let text = cut(&cell.text, room);
-            let length = text.chars().count();
+            let length = text.width();
             room -= length;
             // What follows the last word of a line is not seen.
             let is_last = row[at + 1..].iter().all(|cell| cell.text.is_empty());
@@ -90,12 +93,22 @@ impl Table {
     }
 }
 
+/// Cuts what takes more than `room` columns of a terminal.
 fn cut(text: &str, room: usize) -> String {
-    if text.chars().count() <= room {
+    if text.width() <= room {
         return text.to_owned();
     }
-    let kept = text.chars().take(room.saturating_sub(1));
-    kept.chain(['…']).collect()
+    let (mut kept, mut left) = (String::new(), room.saturating_sub(1));
+    for char in text.chars() {
+        let width = char.width().unwrap_or(0);
+        if width > left {
+            break;
+        }
+        left -= width;
+        kept.push(char);
+    }
+    kept.push('…');
+    kept
 }
 
 #[cfg(test)]
@@ -142,9 +155,18 @@ mod tests {
         for width in 0..40 {
             for line in table().lines(Some(width)) {
                 let line = anstream::adapter::strip_str(&line).to_string();
-                assert!(line.chars().count() <= width, "{width}: {line:?}");
+                assert!(line.width() <= width, "{width}: {line:?}");
             }
         }
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        let mut table = Table::new(&["AGENT", "STATE"]);
+        table.row(vec!["設計".into(), "ready".into()]);
+        assert_eq!(table.lines(None)[1], "設計   ready");
+        assert_eq!(table.lines(Some(4))[1], "設計");
+        assert_eq!(table.lines(Some(3))[1], "設…");
     }
 
     #[test]

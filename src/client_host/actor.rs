@@ -16,6 +16,7 @@ use super::sessions::Prompt;
 use super::turns::{message_chunk, stop_reason};
 use super::{Cancelled, HostError, SessionLoad};
 use crate::model::SessionId;
+use crate::model::code;
 
 /// How long an agent that closed its input is still listened to: long enough for what it said
 /// before, since it can be told nothing any more.
@@ -95,7 +96,7 @@ where
     fn on_cancel_request(&mut self, params: Option<&RawValue>) {
         let Ok(rpc::Cancel { request_id }) = rpc::decode(params) else { return };
         if self.requests.cancel(&request_id) {
-            let cancelled = rpc::failure(-32800, "Request cancelled");
+            let cancelled = rpc::failure(code::REQUEST_CANCELLED, "Request cancelled");
             self.out.push(rpc::response(&request_id, Err(&cancelled)), None);
         } else {
             self.guests.cancel(&request_id);

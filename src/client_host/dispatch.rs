@@ -15,6 +15,7 @@ use super::permissions::{self, PermissionRequest};
 use super::requests::{Done, Outcome};
 use super::{HostError, PermissionPolicy, files, rpc};
 use crate::model::Action;
+use crate::model::code;
 use crate::zone::Permit;
 
 impl<R, W> Host<R, W>
@@ -175,5 +176,5 @@ where
 }
 
 fn unknown(method: &str) -> Error {
-    rpc::failure(-32601, format!("Method not found: {method}"))
+    rpc::failure(code::METHOD_NOT_FOUND, format!("Method not found: {method}"))
 }

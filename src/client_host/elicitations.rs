@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{PermissionPolicy, rpc};
+use crate::model::code;
 
 /// A question, as far as it matters here. The protocol's own type tells of a mistake in one only
 /// that there is one.
@@ -34,7 +35,10 @@ pub(super) fn answer(
     question: &Question,
 ) -> Result<CreateElicitationResponse, Error> {
     if question.session_id.is_none() && question.request_id.is_none() {
-        return Err(rpc::failure(-32602, "Invalid params: it names no session and no request"));
+        return Err(rpc::failure(
+            code::INVALID_PARAMS,
+            "Invalid params: it names no session and no request",
+        ));
     }
     let mut filled = None;
     if question.mode == "form" {

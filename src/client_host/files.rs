@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::rpc;
 use crate::model::Action;
+use crate::model::code;
 use crate::zone::Permit;
 
 /// Most bytes of a file that one answer carries: with JSON around it still a line of 64 MiB.
@@ -56,16 +57,19 @@ pub(super) fn only(permits: Option<Vec<Permit>>, action: Action) -> Result<Permi
     let mut permits = permits.unwrap_or_default().into_iter();
     match (permits.next(), permits.next()) {
         (Some(permit), None) if permit.action == action => Ok(permit),
-        _ => Err(rpc::failure(-32603, "Refused: this access was not judged by the agent's zone")),
+        _ => Err(rpc::failure(
+            code::INTERNAL_ERROR,
+            "Refused: this access was not judged by the agent's zone",
+        )),
     }
 }
 
 type Answer = Result<Box<RawValue>, Error>;
 
 async fn blocking(work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|_| Err(rpc::failure(-32603, "Internal error: the file access failed")))
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
+        Err(rpc::failure(code::INTERNAL_ERROR, "Internal error: the file access failed"))
+    })
 }
 
 /// For how long a file is read.
@@ -139,14 +143,14 @@ fn lines_of(
 fn explain(what: &str, path: &Path, error: &io::Error) -> Error {
     let path = path.display().to_string();
     if error.kind() == io::ErrorKind::NotFound {
-        return rpc::failure(-32002, format!("Resource not found: {path}"))
+        return rpc::failure(code::RESOURCE_NOT_FOUND, format!("Resource not found: {path}"))
             .data(json!({ "uri": path }));
     }
     let why = match error.raw_os_error() {
         Some(_) => error.kind().to_string(),
         None => error.to_string(),
     };
-    rpc::failure(-32603, format!("Cannot {what} {path}: {why}"))
+    rpc::failure(code::INTERNAL_ERROR, format!("Cannot {what} {path}: {why}"))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 use super::{HostError, rpc};
 use crate::model::SessionId;
+use crate::model::code;
 use crate::proxy::Permits;
 use early::Early;
 use editor::Editor;
@@ -160,7 +161,7 @@ impl Guests {
 
     /// Answers an editor's request with an error, since the agent ended.
     pub(super) fn fail(&mut self, request: &Forwarded, why: &str) {
-        self.answer(request.editor, &request.id, Err(&rpc::failure(-32603, why)));
+        self.answer(request.editor, &request.id, Err(&rpc::failure(code::INTERNAL_ERROR, why)));
     }
 
     /// Lets every editor go; waits until each took what waits for it, or its time is up.

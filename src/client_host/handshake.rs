@@ -10,10 +10,11 @@ use tokio::time::timeout;
 use super::messages::HostMsg;
 use super::{HostError, HostHandle};
 use crate::model::SessionId;
+use crate::model::code;
 use choice::{Choice, How};
 
 const PROTOCOL_VERSION: u64 = 1;
-const AUTH_REQUIRED: i64 = -32000;
+const AUTH_REQUIRED: i64 = code::AUTH_REQUIRED as i64;
 
 /// Who an agent said it is, in its answer to `initialize`.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -10,6 +10,7 @@ use tokio::task::{AbortHandle, Id, JoinSet};
 
 use super::rpc;
 use super::terminals::Started;
+use crate::model::code;
 
 /// Requests that may be under way; one more is answered with an error at once. (Not reading on
 /// instead could keep the very `terminal/kill` unread that would end one.)
@@ -63,7 +64,10 @@ impl Requests {
         if self.running.len() < MAX_RUNNING {
             Ok(())
         } else {
-            Err(rpc::failure(-32603, format!("More than {MAX_RUNNING} requests at once")))
+            Err(rpc::failure(
+                code::INTERNAL_ERROR,
+                format!("More than {MAX_RUNNING} requests at once"),
+            ))
         }
     }
 
@@ -89,7 +93,7 @@ impl Requests {
         let bulky = Arc::clone(&self.bulky);
         self.start(id, 0, async move {
             let Ok(place) = bulky.acquire_owned().await else {
-                return Err(rpc::failure(-32603, "Internal error: the client ends"));
+                return Err(rpc::failure(code::INTERNAL_ERROR, "Internal error: the client ends"));
             };
             Ok(Done::Bulky(task.await?, place))
         });
@@ -101,7 +105,9 @@ impl Requests {
             let (task, outcome) = match self.tasks.join_next_with_id().await? {
                 Ok(done) => done,
                 // An aborted task is not in the table any more, so this is a panic's.
-                Err(error) => (error.id(), Err(rpc::failure(-32603, "Internal error"))),
+                Err(error) => {
+                    (error.id(), Err(rpc::failure(code::INTERNAL_ERROR, "Internal error")))
+                }
             };
             if let Some(running) = self.running.remove(&task) {
                 self.bytes -= running.bytes;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::HostError;
+use crate::model::code;
 
 /// Longest line sent: what every relay between us and the agent must take.
 const MAX_SENT: usize = 64 << 20;
@@ -120,7 +121,8 @@ pub(super) fn number(id: &RawValue) -> Option<u64> {
 /// Decodes what a request came with.
 pub(super) fn decode<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Error> {
     let text = params.map_or("null", RawValue::get);
-    serde_json::from_str(text).map_err(|error| failure(-32602, format!("Invalid params: {error}")))
+    serde_json::from_str(text)
+        .map_err(|error| failure(code::INVALID_PARAMS, format!("Invalid params: {error}")))
 }
 
 /// Params of `$/cancel_request`.
@@ -132,7 +134,7 @@ pub(super) struct Cancel {
 
 /// Encodes what a request is answered with.
 pub(super) fn encode(result: &impl Serialize) -> Result<Box<RawValue>, Error> {
-    to_raw_value(result).map_err(|error| failure(-32603, error.to_string()))
+    to_raw_value(result).map_err(|error| failure(code::INTERNAL_ERROR, error.to_string()))
 }
 
 pub(super) fn failure(code: i32, message: impl Into<String>) -> Error {
@@ -203,7 +205,7 @@ fn response_within(
     match outcome {
         Ok(result) if result.get().len() + id.get().len() + ENVELOPE > max => {
             let why = format!("The answer is longer than the {max} bytes that a line may have");
-            let error = failure(-32603, why);
+            let error = failure(code::INTERNAL_ERROR, why);
             line(&Response { jsonrpc: "2.0", id, result: None, error: Some(&error) })
         }
         outcome => {

@@ -16,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::rpc;
+use crate::model::code;
 use crate::process::Command;
 use crate::zone::Permit;
 use tail::Tail;
@@ -70,11 +71,11 @@ impl Terminals {
     ) -> Result<impl Future<Output = Result<Started, Error>> + Send + use<>, Error> {
         let Some(cwd) = permits.and_then(|permits| permits.into_iter().next()) else {
             let why = "Refused: this terminal was not judged by the agent's zone";
-            return Err(rpc::failure(-32603, why));
+            return Err(rpc::failure(code::INTERNAL_ERROR, why));
         };
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             let why = format!("More than {MAX_TERMINALS} terminals at once: release some");
-            return Err(rpc::failure(-32603, why));
+            return Err(rpc::failure(code::INTERNAL_ERROR, why));
         };
         let limit = request.output_byte_limit.unwrap_or(DEFAULT_OUTPUT).min(MAX_OUTPUT);
         let tail = Tail::new(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -84,7 +85,8 @@ impl Terminals {
         let starting = self.launcher.start(command);
         Ok(async move {
             let started = starting.await;
-            let (shell, output) = started.map_err(|e| rpc::failure(-32603, e.to_string()))?;
+            let (shell, output) =
+                started.map_err(|e| rpc::failure(code::INTERNAL_ERROR, e.to_string()))?;
             Ok(Started { shell, output, tail, place })
         })
     }
@@ -134,7 +136,10 @@ fn terminal_id(params: Option<&RawValue>) -> Result<String, Error> {
 }
 
 fn unknown(id: &str) -> Error {
-    rpc::failure(-32002, format!("Resource not found: there is no terminal `{id}`"))
+    rpc::failure(
+        code::RESOURCE_NOT_FOUND,
+        format!("Resource not found: there is no terminal `{id}`"),
+    )
 }
 
 /// Without arguments the command is a shell line: agents send whole lines, and the protocol takes
@@ -155,7 +160,10 @@ fn environment(
     let mut env = ours.clone();
     for EnvVariable { name, value, .. } in wanted {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            return Err(rpc::failure(-32602, format!("Invalid params: variable {name:?}")));
+            return Err(rpc::failure(
+                code::INVALID_PARAMS,
+                format!("Invalid params: variable {name:?}"),
+            ));
         }
         if !name.starts_with("EISEN_") {
             env.insert(name, value);

@@ -16,10 +16,8 @@ use super::read::{Table, Text};
 use super::source::{plain, read_bytes};
 use super::value::{bad_name, is_name};
 use super::zones::{TeamZones, agent_zone};
-use super::{
-    Agent, Confined, OnBlock, OnViolation, Permissions, Plugin, Restart, RestartPolicy, mcp,
-};
-use crate::model::AgentId;
+use super::{Agent, Confined, OnBlock, Permissions, Plugin, Restart, RestartPolicy, mcp};
+use crate::model::{AgentId, OnViolation};
 
 /// Names the orchestrator's own view on the wire, so no agent can have it.
 const RESERVED: &str = "orchestrator";

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobSetBuilder};
+use globset::GlobSetBuilder;
 
 use super::errors::quoted;
 use super::fault::Fault;
 use super::read::{Table, Text};
+use crate::zone::compile_glob;
 
 /// Checks a pattern as a list of the file would, and returns it as zones match it. The error says
 /// what is wrong, and what to write.
@@ -86,9 +87,7 @@ pub(super) fn pattern(written: &str, workspace: &Path) -> Result<String, (String
         return wrong("ends with `/`, so it matches no file", help);
     }
     // Only the set compiles what the glob was translated to, and can find it too large.
-    GlobBuilder::new(pattern)
-        .literal_separator(true)
-        .build()
+    compile_glob(pattern)
         .and_then(|glob| GlobSetBuilder::new().add(glob).build())
         .map(|_| pattern.to_owned())
         .or_else(|error| {

@@ -121,3 +121,15 @@ impl BlockedAccess {
         self.via == Via::Fs && self.action == Action::Read
     }
 }
+
+/// What follows an access outside the zone that a tool call told of after the fact, beside the
+/// report.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum OnViolation {
+    #[default]
+    Report,
+    /// The end of the turn, as its client would cancel it.
+    Cancel,
+    /// The end of the agent.
+    Stop,
+}

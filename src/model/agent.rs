@@ -63,3 +63,11 @@ impl AgentStatus {
             && self.reason.as_ref().is_some_and(|reason| reason.starts_with(STALLED))
     }
 }
+
+/// What a running team is asked to do with an agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    Start,
+    Stop,
+    Restart,
+}

@@ -16,11 +16,7 @@ pub use self::conversation::Conversation;
 use self::conversation::Kept;
 use self::counted::Counted;
 pub(super) use self::transcript::{Heard, Transcript};
-
-const INVALID_REQUEST: i64 = -32600;
-const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
-const INTERNAL_ERROR: i64 = -32603;
+use crate::model::code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
 
 /// One conversation between a client and an agent.
 pub(super) struct Translation {
@@ -78,7 +74,7 @@ impl Said {
         self.client(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
-    fn refuse(&mut self, id: &Value, code: i64, message: &str) {
+    fn refuse(&mut self, id: &Value, code: i32, message: &str) {
         let error = json!({"code": code, "message": message});
         self.client(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
     }

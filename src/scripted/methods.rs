@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::agent::{Agent, Msg, Running, Session, TurnOver};
 use super::turn::{Outcome, Part, Play, Stage, Turn};
 use super::wire::RpcError;
+use crate::model::code;
 
 /// An answer that can be given at once; None where a turn owes it.
 type Answer = Result<Option<Value>, RpcError>;
@@ -44,7 +45,9 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
             "session/prompt" => self.prompt(id, params),
             "session/list" => Ok(Some(self.list(params))),
             "session/close" => self.close(params),
-            _ => Err(RpcError::new(-32601, format!("there is no method `{method}`"))),
+            _ => {
+                Err(RpcError::new(code::METHOD_NOT_FOUND, format!("there is no method `{method}`")))
+            }
         }
     }
 
@@ -95,7 +98,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
             return Err(RpcError::invalid_params("`sessionId` is missing"));
         };
         if self.sessions.get(&session).is_some_and(|session| session.turn.is_some()) {
-            return Err(RpcError::new(-32600, "a turn is running in this session"));
+            return Err(RpcError::new(code::INVALID_REQUEST, "a turn is running in this session"));
         }
         let answer = self.open(session.clone(), cwd);
         self.begin(&session, Play::of(Part::Load), id, Some(answer));
@@ -104,7 +107,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
 
     fn cwd_for_session(&self, params: &Value) -> Result<PathBuf, RpcError> {
         if !self.authenticated && !self.script.agent.auth_methods.is_empty() {
-            return Err(RpcError::new(-32000, "Authentication required"));
+            return Err(RpcError::new(code::AUTH_REQUIRED, "Authentication required"));
         }
         let cwd = params["cwd"].as_str().map(PathBuf::from).filter(|cwd| cwd.is_absolute());
         cwd.ok_or_else(|| RpcError::invalid_params("`cwd` must be an absolute path"))
@@ -171,7 +174,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         let script = self.script.clone();
         let session = self.session(params)?;
         if session.turn.is_some() {
-            return Err(RpcError::new(-32600, "a turn is running in this session"));
+            return Err(RpcError::new(code::INVALID_REQUEST, "a turn is running in this session"));
         }
         let mut play = Play { prompt: text, ..Play::of(Part::Default) };
         for (index, (rule, matched)) in script.rules.iter().zip(&mut session.matched).enumerate() {
@@ -211,9 +214,9 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
 
     fn session(&mut self, params: &Value) -> Result<&mut Session, RpcError> {
         let id = params["sessionId"].as_str().unwrap_or_default();
-        self.sessions
-            .get_mut(id)
-            .ok_or_else(|| RpcError::new(-32002, format!("there is no session `{id}`")))
+        self.sessions.get_mut(id).ok_or_else(|| {
+            RpcError::new(code::RESOURCE_NOT_FOUND, format!("there is no session `{id}`"))
+        })
     }
 
     /// Plays a part of the script beside the agent. `answer` is what its request gets if the part
@@ -240,7 +243,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         let id = id.to_owned();
         self.turns.spawn(async move {
             let answer = match (Turn::new(stage, &play).play(&script, &play).await, answer) {
-                (Outcome::Failed(message), _) => Err(RpcError::new(-32603, message)),
+                (Outcome::Failed(message), _) => Err(RpcError::new(code::INTERNAL_ERROR, message)),
                 (Outcome::Stopped(reason), None) => Ok(json!({"stopReason": reason})),
                 (Outcome::Stopped(_), Some(answer)) => Ok(answer),
             };

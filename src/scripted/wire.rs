@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 pub(super) use crate::line::MAX_LINE;
 use crate::line::content;
+use crate::model::code;
 
 /// Lines read and not yet looked at. When they are this many, reading waits.
 pub(super) const LINES_AHEAD: usize = 16;
@@ -32,12 +33,12 @@ pub(super) struct RpcError {
 }
 
 impl RpcError {
-    pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+    pub(super) fn new(code: i32, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into() }
     }
 
     pub(super) fn invalid_params(message: impl Into<String>) -> Self {
-        Self::new(-32602, message)
+        Self::new(code::INVALID_PARAMS, message)
     }
 }
 
@@ -72,10 +73,10 @@ where
 pub(super) fn parse(line: &[u8]) -> Result<Incoming, RpcError> {
     // A batch: serde would read an array as the fields of the message in order.
     if line.trim_ascii_start().starts_with(b"[") {
-        return Err(RpcError::new(-32600, "a message is an object"));
+        return Err(RpcError::new(code::INVALID_REQUEST, "a message is an object"));
     }
     serde_json::from_slice(line).map_err(|error| {
-        let code = if error.is_data() { -32600 } else { -32700 };
+        let code = if error.is_data() { code::INVALID_REQUEST } else { code::PARSE_ERROR };
         RpcError::new(code, error.to_string())
     })
 }

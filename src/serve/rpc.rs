@@ -19,7 +19,8 @@ use super::progress::Progress;
 use super::rights::{Right, permit};
 use super::shared::Shared;
 use super::wire::{self, RpcError};
-use super::{Caller, Order, Refused, Reloaded};
+use super::{Caller, Refused, Reloaded};
+use crate::model::Order;
 
 /// The one method whose answer ends the port's protocol on its connection.
 pub(super) const ATTACH: &str = "attach";

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use globset::{Candidate, Error, GlobSet, GlobSetBuilder};
 
 use self::glob::Glob;
+pub use self::glob::compile as compile_glob;
 pub use self::trail::Subtree;
 pub(super) use self::trail::{Start, Trail, Trails};
 use super::real::real;

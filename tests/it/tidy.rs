@@ -16,7 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("zone", &["model"]),
     ("extract", &["model", "line"]),
     ("config", &["model", "zone"]),
-    ("scripted", &["line"]),
+    ("scripted", &["model", "line"]),
     ("graph", &[]),
     // Adapters.
     ("confine", &["model", "zone"]),
@@ -109,7 +109,6 @@ const WITHOUT_OPENING: &[&str] = &[
     "cli/ps.rs",
     "cli/reload.rs",
     "cli/resolve.rs",
-    "cli/table.rs",
     "cli/team.rs",
     "config/defaults.rs",
     "confine/doorkeeper.rs",

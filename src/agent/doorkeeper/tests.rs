@@ -10,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::bus::{Backlog, Bus, Subscriber};
-use crate::model::{Activity, ActivityKind, BlockedAccess, BlockedId, Event, SessionId};
-use crate::proxy::OnViolation;
+use crate::model::{
+    Activity, ActivityKind, BlockedAccess, BlockedId, Event, OnViolation, SessionId,
+};
 use crate::routing::{self, Decision, Orchestrator, Scope};
 use crate::tracker::{self, OrchestratorView};
 use crate::zone::{Confine, GitAccess, Reach, Zone, ZoneSpec};

@@ -10,6 +10,7 @@ use crate::client_host::host::{Host, closed_input};
 use crate::client_host::messages::Pending;
 use crate::client_host::rpc::{self, Incoming, Outcome};
 use crate::model::SessionId;
+use crate::model::code;
 
 /// Requests of all editors that may wait for the agent; one more is answered with an error.
 const MAX_FORWARDED: usize = 4096;
@@ -23,7 +24,7 @@ where
         match heard {
             Heard::Broken(error) => {
                 tracing::debug!(%error, "the pipe to an editor broke");
-                let why = rpc::failure(-32600, format!("Invalid request: {error}"));
+                let why = rpc::failure(code::INVALID_REQUEST, format!("Invalid request: {error}"));
                 self.guests.answer(editor, RawValue::NULL, Err(&why));
                 self.leave(editor);
                 self.guests.remove(editor);
@@ -51,7 +52,7 @@ where
                 }
                 Some(session) => {
                     let why = format!("The agent opened session `{session}`, which is another's");
-                    refused = Some(rpc::failure(-32603, why));
+                    refused = Some(rpc::failure(code::INTERNAL_ERROR, why));
                 }
                 None => {}
             },
@@ -113,9 +114,9 @@ where
             Err(why) => {
                 let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
                 let error = if is_json {
-                    rpc::failure(-32600, format!("Invalid request: {why}"))
+                    rpc::failure(code::INVALID_REQUEST, format!("Invalid request: {why}"))
                 } else {
-                    rpc::failure(-32700, format!("Parse error: {why}"))
+                    rpc::failure(code::PARSE_ERROR, format!("Parse error: {why}"))
                 };
                 self.guests.answer(editor, RawValue::NULL, Err(&error));
             }
@@ -134,11 +135,11 @@ where
             return self.guests.initialize(editor, id, params);
         }
         if !self.out.is_open() {
-            return Err(rpc::failure(-32603, closed_input().to_string()));
+            return Err(rpc::failure(code::INTERNAL_ERROR, closed_input().to_string()));
         }
         if self.forwarded().count() >= MAX_FORWARDED {
             let why = format!("More than {MAX_FORWARDED} requests of editors at once");
-            return Err(rpc::failure(-32603, why));
+            return Err(rpc::failure(code::INTERNAL_ERROR, why));
         }
         let session = session_of(params)?;
         let number = self.next_id();
@@ -179,7 +180,8 @@ where
                 }
                 _ => None,
             });
-            let number = number.ok_or_else(|| rpc::failure(-32602, "There is no such request"))?;
+            let number = number
+                .ok_or_else(|| rpc::failure(code::INVALID_PARAMS, "There is no such request"))?;
             self.out.push(rpc::notification(method, &json!({ "requestId": number })), None);
             return Ok(());
         }
@@ -211,5 +213,5 @@ fn opened(result: &RawValue) -> Option<SessionId> {
 }
 
 fn too_long() -> Error {
-    rpc::failure(-32600, "Invalid request: it is longer than a line may be")
+    rpc::failure(code::INVALID_REQUEST, "Invalid request: it is longer than a line may be")
 }

@@ -10,6 +10,7 @@ use crate::client_host::host::Host;
 use crate::client_host::sessions::Claim;
 use crate::client_host::{HostError, permissions, rpc};
 use crate::model::SessionId;
+use crate::model::code;
 
 impl<R, W> Host<R, W>
 where
@@ -96,7 +97,8 @@ where
             let line = if asked.is_permission {
                 cancelled_permission(&asked.id)
             } else {
-                let error = rpc::failure(-32603, "The editor that was asked has left");
+                let error =
+                    rpc::failure(code::INTERNAL_ERROR, "The editor that was asked has left");
                 rpc::response(&asked.id, Err(&error))
             };
             self.out.push(line, None);
@@ -150,5 +152,8 @@ fn cancelled_permission(id: &RawValue) -> bytes::Bytes {
 }
 
 fn foreign(session: &SessionId, owner: &str) -> Error {
-    rpc::failure(-32602, format!("Session `{session}` is in use by {owner}: open one of your own"))
+    rpc::failure(
+        code::INVALID_PARAMS,
+        format!("Session `{session}` is in use by {owner}: open one of your own"),
+    )
 }

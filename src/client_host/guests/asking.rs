@@ -7,6 +7,7 @@ use super::editor::Asked;
 use super::{EditorId, Guests};
 use crate::client_host::rpc;
 use crate::model::SessionId;
+use crate::model::code;
 
 impl Guests {
     /// Answers `initialize` with what the agent said.
@@ -17,8 +18,9 @@ impl Guests {
         params: Option<&RawValue>,
     ) -> Result<(), Error> {
         let introduction = self.introduction.clone();
-        let introduction = introduction
-            .ok_or_else(|| rpc::failure(-32603, "The agent has not introduced itself yet"))?;
+        let introduction = introduction.ok_or_else(|| {
+            rpc::failure(code::INTERNAL_ERROR, "The agent has not introduced itself yet")
+        })?;
         if let Some(state) = self.editors.get_mut(&editor) {
             state.initialize(params);
         }
@@ -40,11 +42,12 @@ impl Guests {
         }
         let is_permission = method == "session/request_permission";
         let number = state.ask(Asked { id: id.to_owned(), session, is_permission });
-        let busy = || rpc::failure(-32603, "The editor has too many requests to answer");
+        let busy =
+            || rpc::failure(code::INTERNAL_ERROR, "The editor has too many requests to answer");
         let number = number.ok_or_else(busy)?;
         let Some(line) = rpc::passed_on(Some(number), method, params) else {
             state.asked.remove(&number);
-            return Err(rpc::failure(-32600, "Invalid request: it is too long"));
+            return Err(rpc::failure(code::INVALID_REQUEST, "Invalid request: it is too long"));
         };
         self.send(editor, line);
         Ok(true)

@@ -16,6 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::shell::Shell;
 use super::tail::Tail;
 use crate::client_host::rpc;
+use crate::model::code;
 use crate::process::Exit;
 
 /// Messages that wait for a terminal's task; past that the sender waits.
@@ -195,5 +196,5 @@ fn status(exit: Exit) -> TerminalExitStatus {
 }
 
 fn gone() -> Error {
-    rpc::failure(-32603, "The terminal is gone")
+    rpc::failure(code::INTERNAL_ERROR, "The terminal is gone")
 }

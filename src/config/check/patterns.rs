@@ -1,7 +1,9 @@
 //! Patterns that count what they match, to tell of those that match nothing. Who may touch what is
 //! the zone's to judge.
 
-use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
+use globset::{Candidate, GlobSet, GlobSetBuilder};
+
+use crate::zone::compile_glob;
 
 /// A list of patterns, each with the number of files it matched.
 #[derive(Debug)]
@@ -41,9 +43,7 @@ impl Patterns {
         let mut set = GlobSetBuilder::new();
         let mut used = Vec::new();
         for pattern in patterns {
-            let glob =
-                GlobBuilder::new(pattern).literal_separator(true).empty_alternates(true).build();
-            if let Ok(glob) = glob {
+            if let Ok(glob) = compile_glob(pattern) {
                 set.add(glob);
                 used.push(PatternUse::new(pattern));
             }

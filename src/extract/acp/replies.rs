@@ -5,11 +5,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::extract::{Ask, PermissionOption, Refusal, Target};
+use crate::model::code::{INVALID_REQUEST, OUTSIDE_ZONE, REQUEST_CANCELLED};
 use crate::model::{Action, SessionId, Via};
-
-const OUTSIDE_ZONE: i64 = -32001;
-const INVALID_REQUEST: i64 = -32600;
-const REQUEST_CANCELLED: i64 = -32800;
 
 #[derive(Serialize)]
 struct Response<'a, R, D> {
@@ -28,7 +25,7 @@ enum Outcome<R, D> {
 
 #[derive(Serialize)]
 struct ErrorObject<D> {
-    code: i64,
+    code: i32,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<D>,
@@ -174,11 +171,11 @@ fn result<R: Serialize>(id: &RawValue, result: R) -> Bytes {
     line(&Response::<R, ()> { jsonrpc: "2.0", id, outcome: Outcome::Result(result) })
 }
 
-fn plain_error(id: &RawValue, code: i64, message: &str) -> Bytes {
+fn plain_error(id: &RawValue, code: i32, message: &str) -> Bytes {
     error::<()>(id, code, message.to_owned(), None)
 }
 
-fn error<D: Serialize>(id: &RawValue, code: i64, message: String, data: Option<D>) -> Bytes {
+fn error<D: Serialize>(id: &RawValue, code: i32, message: String, data: Option<D>) -> Bytes {
     line(&Response::<(), D> {
         jsonrpc: "2.0",
         id,

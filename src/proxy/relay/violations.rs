@@ -11,8 +11,8 @@ use tokio::io::AsyncWrite;
 use super::{Decided, Relay};
 use crate::extract::Ask;
 use crate::line::Direction;
-use crate::model::{Action, BlockedId, SessionId, SessionKey, Via};
-use crate::proxy::{OnViolation, ProxyError};
+use crate::model::{Action, BlockedId, OnViolation, SessionId, SessionKey, Via};
+use crate::proxy::ProxyError;
 use crate::routing::Request;
 
 /// Sessions whose last turn's reason is kept; past that all are forgotten.

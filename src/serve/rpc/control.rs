@@ -11,13 +11,13 @@ use tokio::sync::watch;
 use super::object::Object;
 use super::{json, wrong};
 use crate::client_host::Said;
-use crate::model::{AgentId, BlockedId, SessionId};
+use crate::model::{AgentId, BlockedId, Order, SessionId};
 use crate::routing::{self, Decision, ResolveError};
 use crate::serve::progress::Progress;
 use crate::serve::rights;
 use crate::serve::shared::Shared;
 use crate::serve::wire::{self, RpcError};
-use crate::serve::{self, Caller, Order};
+use crate::serve::{self, Caller};
 
 /// Longest time that a grant may be given for: 100 years, past which clocks overflow.
 const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;

@@ -14,10 +14,10 @@ use crate::bus::{Backlog, Bus, Rendered};
 use crate::client_host::{Cancelled, PromptOutcome};
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event,
-    GraphDelta, GraphSnapshot, SessionId, Snapshot, UsageReport,
+    GraphDelta, GraphSnapshot, Order, SessionId, Snapshot, UsageReport,
 };
 use crate::routing::{Decider, Decision, ResolveError};
-use crate::serve::{AgentDetails, BoxFuture, Order, Prompt, Refused, Reloaded, Sources, Team};
+use crate::serve::{AgentDetails, BoxFuture, Prompt, Refused, Reloaded, Sources, Team};
 use crate::session::{Answer, Registry, RegistryError, Request};
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;

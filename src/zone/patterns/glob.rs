@@ -35,7 +35,7 @@ enum Token<'a> {
 }
 
 /// Compiles what a zone calls a pattern: case sensitive, `\` escapes, `*` stops at a slash.
-pub(super) fn compile(glob: &str) -> Result<globset::Glob, Error> {
+pub fn compile(glob: &str) -> Result<globset::Glob, Error> {
     GlobBuilder::new(glob)
         .literal_separator(true)
         .backslash_escape(true)

@@ -23,6 +23,7 @@ mod scratch;
 mod team;
 mod trial;
 mod up;
+mod wiring;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -1,3 +1,5 @@
+//! One run of an agent: its process, relay, host and what watches over them, wired together.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,7 +91,6 @@ pub(super) enum RunEvent {
 }
 
 impl Run {
-    #[expect(clippy::too_many_lines, reason = "still to be split")]
     pub(super) fn start(
         fresh: Fresh,
         settings: &AgentSettings,
@@ -102,22 +103,9 @@ impl Run {
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
         let permits = Arc::new(Permits::default());
-        let mut extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
-        if plugged.is_some() {
-            extractor = extractor.telling_why();
-        }
-        let proxy = Proxy {
-            agent: settings.id.clone(),
-            extractor: Box::new(extractor),
-            tracker: team.tracker.clone(),
-            gate: Some(Gatekeeping {
-                rules,
-                routing: team.routing.clone(),
-                permits: Some(permits.clone()),
-            }),
-            running: Some(running),
-            vitals: vitals.clone(),
-        };
+        let gate =
+            Gatekeeping { rules, routing: team.routing.clone(), permits: Some(permits.clone()) };
+        let proxy = proxy(settings, team, gate, (running, vitals.clone()), plugged.is_some());
         let (mut from_agent, mut to_agent): Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
         let ((_, mut plugin_concern), mut translating) = (watch::channel(None), None);
         if let Some((translator, concern)) = plugged {
@@ -287,6 +275,26 @@ impl Run {
             Some(why) if !offended => Event::BrokeOff(why),
             _ => Event::Exited { exit, why },
         }
+    }
+}
+
+/// The proxy of one run; `plugged` says that a plugin makes an ACP agent of it.
+fn proxy(
+    settings: &AgentSettings,
+    team: &Surroundings,
+    gate: Gatekeeping,
+    (running, vitals): (Arc<Running>, Arc<Vitals>),
+    plugged: bool,
+) -> Proxy {
+    let extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
+    let extractor = if plugged { extractor.telling_why() } else { extractor };
+    Proxy {
+        agent: settings.id.clone(),
+        extractor: Box::new(extractor),
+        tracker: team.tracker.clone(),
+        gate: Some(gate),
+        running: Some(running),
+        vitals,
     }
 }
 

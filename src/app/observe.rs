@@ -1,3 +1,5 @@
+//! `observe`: one agent between an editor and the port, without a team.
+
 mod plugged;
 mod relaying;
 mod status;
@@ -13,8 +15,6 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 pub use self::plugged::ObservePlugin;
 use self::plugged::{Overhearing, Plugged, extractor};
@@ -22,20 +22,16 @@ use self::relaying::relay;
 use self::status::Status;
 use super::environment::{self, TeamEnvironment};
 use super::team::Observed;
-use super::{
-    Failure, StopSignals, announce_port, backlog, drained, graph, leftovers, limits,
-    tracker_settings,
-};
+use super::wiring::Wiring;
+use super::{Failure, StopSignals, announce_port, backlog, drained, leftovers, limits};
 use crate::bus::Bus;
 use crate::config;
 use crate::model::{AgentId, OnViolation, SessionId, SessionKey};
 use crate::process::{Command, Exit, Family, Launcher, Limits, Process, Stopped, Sweeper};
-use crate::proxy::{Gatekeeping, Proxy, RelayHandle, Rules, Vitals};
+use crate::proxy::{Gatekeeping, Proxy, ProxyError, RelayHandle, Rules, Vitals};
 use crate::routing::{self, Orchestrator, RoutingHandle};
-use crate::serve::{self, Handles, RunFile, Server, Tier, Tokens};
-use crate::session::RegistryHandle;
+use crate::serve::{self, RunFile, Server, Tier, Tokens};
 use crate::tracker::{OrchestratorView, TrackerHandle};
-use crate::watch::GraphHandle;
 use crate::zone::{GitAccess, Zone, ZoneSpec};
 
 /// The port of `up` and `observe` unless another is asked for.
@@ -104,7 +100,6 @@ struct Setting {
     depth: u32,
 }
 
-#[expect(clippy::too_many_lines, reason = "still to be split")]
 async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> anyhow::Result<u8> {
     let Setting { agent, workspace, rules, plugin, listener, depth } = setting;
     let mut signals = StopSignals::listen()?;
@@ -115,27 +110,15 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
     announce_port(address.port());
     crate::process::become_subreaper().context("cannot adopt what the agent leaves behind")?;
 
-    let cancel = CancellationToken::new();
-    let mut rooms = JoinSet::new();
     let port_limits = config::Port::default();
     let bus = Bus::encoding(backlog(port_limits), serve::encode);
     let is_held = rules.is_some() && plugin.as_ref().is_none_or(|plugin| plugin.gates);
     let tier = if is_held { Tier::Protocol } else { Tier::None };
     let first = SessionId::new(options.session_id.clone().unwrap_or_default());
     let view = OrchestratorView::None(SessionKey::new(agent.clone(), first));
-    let (tracker, tracking) = TrackerHandle::spawn(
-        tracker_settings(config::Tracker::default()),
-        view,
-        bus.clone(),
-        cancel.clone(),
-    );
-    rooms.spawn(tracking);
-
-    let (routing, deciding) =
-        RoutingHandle::spawn(unrouted(), bus.clone(), tracker.clone(), cancel.clone());
-    rooms.spawn(deciding);
-    let (registry, keeping) = RegistryHandle::spawn(eisen_dir, cancel.clone());
-    rooms.spawn(keeping);
+    let mut wiring = Wiring::start(bus.clone(), config::Tracker::default(), view, eisen_dir);
+    let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
+    let routing = wiring.route(unrouted());
 
     let environment = TeamEnvironment::new(&name, address, depth, &tokens);
     let command = command(options.command, workspace.clone(), environment.of(&agent));
@@ -148,23 +131,22 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
     let vitals = Vitals::new();
     let (plugin_concern, concern) = watch::channel(None);
     let (own, ended) = (vitals.clone(), cancel.clone());
-    rooms.spawn(status.clone().tell_concerns(own, family.clone(), concern, ended));
-    let graph = if options.graph {
-        graph::keep(workspace.clone(), bus.clone(), &tracker, cancel.clone(), &mut rooms)
-    } else {
-        None
-    };
+    wiring.tasks.spawn(status.clone().tell_concerns(own, family.clone(), concern, ended));
+    if options.graph {
+        wiring.keep_graph(workspace.clone());
+    }
     let server = Server::new(
         listener,
         bus,
-        Arc::new(sources(&tracker, &routing, registry, graph)),
+        // Its sessions are the editor's, which keeps them as it likes.
+        Arc::new(wiring.sources(&routing, None, true)),
         observed(&status, tier, &tracker, family),
         tokens,
         limits,
     )?;
-    rooms.spawn(server.run(cancel.clone()));
+    wiring.tasks.spawn(server.run(cancel));
 
-    rooms.spawn(pass_on_stderr(stdio.stderr));
+    wiring.tasks.spawn(pass_on_stderr(stdio.stderr));
     let (extractor, overhearing) = extractor(
         plugin,
         &launcher,
@@ -188,7 +170,25 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
 
     let End { exit, asked, failed } = end(process, &mut signals, &relay, &mut overhearing).await;
     let _ = tell_end.send(exit.to_string());
-    // An editor that does not read is waited for, until somebody wants us to stop.
+    passed_on(relayed, asked, &mut signals).await;
+    // With what the plugin runs in.
+    drop(overhearing);
+    drained(&launcher).await;
+    let code = exit_code(exit).max(u8::from(failed.is_some()));
+    status.ended(exit, failed);
+    tracker.settled().await;
+    wiring.end(std::future::ready(()), LAST_LINES).await;
+    drop((run_file, sweeper));
+    Ok(code)
+}
+
+/// Waits until the editor has what the agent said. One that does not read is waited for, until
+/// somebody wants us to stop.
+async fn passed_on(
+    relayed: oneshot::Receiver<Result<(), ProxyError>>,
+    asked: bool,
+    signals: &mut StopSignals,
+) {
     let patience = if asked { LAST_LINES } else { Duration::MAX };
     tokio::select! {
         relayed = relayed => if let Ok(Err(error)) = relayed {
@@ -197,17 +197,6 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
         () = tokio::time::sleep(patience) => {}
         () = signals.next() => {}
     }
-    // With what the plugin runs in.
-    drop(overhearing);
-    drained(&launcher).await;
-    let code = exit_code(exit).max(u8::from(failed.is_some()));
-    status.ended(exit, failed);
-    tracker.settled().await;
-    cancel.cancel();
-    // Past this a client that does not read loses its last lines.
-    let _ = tokio::time::timeout(LAST_LINES, rooms.join_all()).await;
-    drop((run_file, sweeper));
-    Ok(code)
 }
 
 /// How an agent ended.
@@ -261,23 +250,6 @@ fn run_file(
 fn observed(status: &Status, zone: Tier, tracker: &TrackerHandle, family: Family) -> Arc<Observed> {
     let (status, tracker) = (status.subscribe(), tracker.clone());
     Arc::new(Observed { status, zone, tracker, family })
-}
-
-fn sources(
-    tracker: &TrackerHandle,
-    routing: &RoutingHandle,
-    registry: RegistryHandle,
-    graph: Option<GraphHandle>,
-) -> Handles {
-    Handles {
-        tracker: tracker.clone(),
-        routing: routing.clone(),
-        registry,
-        graph,
-        // Its sessions are the editor's, which keeps them as it likes.
-        recorder: None,
-        follows_active: true,
-    }
 }
 
 fn gatekeeping(rules: Rules, routing: RoutingHandle) -> Gatekeeping {

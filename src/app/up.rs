@@ -1,3 +1,6 @@
+//! `up`: runs a team until it is asked to stop.
+
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -5,8 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinHandle;
 
 use super::changes::{Asked, Changes, WAITING};
 use super::environment::{self, TeamEnvironment};
@@ -14,21 +16,22 @@ use super::kernel::warn_of_tier;
 use super::loading::load;
 use super::members::Conditions;
 use super::team::Supervised;
+use super::wiring::Wiring;
 use super::{
-    Failure, StopSignals, announce_port, backlog, console, drained, graph, hints, leftovers,
-    limiting, limits, notifying, recorder, scratch, tracker_settings, trial,
+    Failure, StopSignals, announce_port, backlog, console, drained, hints, leftovers, limiting,
+    limits, notifying, recorder, scratch, trial,
 };
 use crate::agent::{Admission, Surroundings};
-use crate::bus::Bus;
+use crate::bus::{Bus, Subscriber};
+use crate::client_host::Answer;
 use crate::config::{Config, Layered, Overlay};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Launcher, Sweeper};
-use crate::routing::{self, Orchestrator, RoutingHandle};
-use crate::serve::{self, Handles, Ledger, RunFile, Server, Tokens};
-use crate::session::RegistryHandle;
+use crate::routing::{self, Orchestrator};
+use crate::serve::{self, Ledger, RunFile, Server, Tokens};
 use crate::supervisor::Supervisor;
-use crate::tracker::{OrchestratorView, TrackerHandle};
+use crate::tracker::OrchestratorView;
 
 /// What is added to both graces of an orderly stop before agents are called late.
 const STOP_MARGIN: Duration = Duration::from_secs(3);
@@ -59,7 +62,6 @@ pub async fn up(options: UpOptions) -> Result<(), Failure> {
     run(options, layered, eisen_dir, depth).await.map_err(Failure::Run)
 }
 
-#[expect(clippy::too_many_lines, reason = "still to be split")]
 async fn run(
     options: UpOptions,
     layered: Layered,
@@ -89,27 +91,19 @@ async fn run(
     let ungranted = eisen_dir.join("run");
     let kernel = trial::of_kernel(&launcher, private.path()).await;
 
-    let cancel = CancellationToken::new();
-    let mut rooms = JoinSet::new();
     let bus = Bus::encoding(backlog(config.port), serve::encode);
     let events = bus.subscribe();
-    let (answered, answers) = mpsc::channel(console::WAITING_ANSWERS);
-    let file = options.console.map(console::ConsoleFile::new);
-    let inputs = console::Inputs { port: address, answers, config: config.clone(), file };
-    let console = tokio::task::spawn_blocking(move || console::show(events, inputs));
+    let (answered, console) = show(options.console, address, &config, events);
 
     let (view, orchestrator) = orchestrator(&config);
-    let (tracker, tracking) =
-        TrackerHandle::spawn(tracker_settings(config.tracker), view, bus.clone(), cancel.clone());
-    rooms.spawn(tracking);
-
-    let keep = || graph::keep(workspace.clone(), bus.clone(), &tracker, cancel.clone(), &mut rooms);
-    let graph = config.graph.then(keep).flatten();
-
-    let (registry, keeping) = RegistryHandle::spawn(&eisen_dir, cancel.clone());
-    rooms.spawn(keeping);
-    let (recorder, recording) = recorder::start(tracker.clone(), registry.clone(), cancel.clone());
-    rooms.spawn(recording);
+    let mut wiring = Wiring::start(bus, config.tracker, view, &eisen_dir);
+    if config.graph {
+        wiring.keep_graph(workspace.clone());
+    }
+    let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
+    let (recorder, recording) =
+        recorder::start(tracker.clone(), wiring.registry.clone(), cancel.clone());
+    wiring.tasks.spawn(recording);
 
     let conditions = Conditions {
         environment: TeamEnvironment::new(&config.team.name, address, depth, &tokens),
@@ -121,35 +115,26 @@ async fn run(
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules, program: environment::program() };
-    let (routing, deciding) =
-        RoutingHandle::spawn(settings, bus.clone(), tracker.clone(), cancel.clone());
-    rooms.spawn(deciding);
+    let routing = wiring.route(settings);
 
     let surroundings = Surroundings {
         launcher,
         ungranted,
-        bus: bus.clone(),
+        bus: wiring.bus.clone(),
         tracker: tracker.clone(),
         routing: routing.clone(),
         admission: Admission::new(limiting::capacity(&config)),
         workspace: Arc::new(DiskWorkspace::new(workspace)),
     };
-    rooms.spawn(surroundings.admission.clone().watch(cancel.clone()));
+    wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let notices = cancel.child_token();
     let channels = notifying::start(&config, &surroundings, supervisor.roster(), &notices);
     let (changes, asked) = mpsc::channel(WAITING);
     let server = Server::new(
         listener,
-        bus,
-        Arc::new(Handles {
-            tracker: tracker.clone(),
-            routing: routing.clone(),
-            registry,
-            graph,
-            recorder: Some(recorder),
-            follows_active: config.orchestrator.agent.is_none(),
-        }),
+        wiring.bus.clone(),
+        Arc::new(wiring.sources(&routing, Some(recorder), config.orchestrator.agent.is_none())),
         Arc::new(Supervised { roster: supervisor.roster(), tracker, changes }),
         tokens,
         limits(config.port),
@@ -160,20 +145,27 @@ async fn run(
         Changes::new(supervisor, routing, channels, conditions, options.config, layered);
     // Before clients are heard: to none of them is an agent that is about to start `stopped`.
     changes.supervisor.assemble(members).await;
-    rooms.spawn(server.run(cancel.clone()));
+    wiring.tasks.spawn(server.run(cancel));
     until_stopped(changes, asked, &mut stop).await;
     notices.cancel();
     drained(&surroundings.launcher).await;
-    cancel.cancel();
     drop(surroundings);
-    // Past this a client that does not read loses its last lines.
-    let _ = tokio::time::timeout(LAST_LINES, async {
-        rooms.join_all().await;
-        let _ = console.await;
-    })
-    .await;
+    wiring.end(async { drop(console.await) }, LAST_LINES).await;
     drop((run_file, scratch, private, sweeper));
     Ok(())
+}
+
+/// Shows the team on standard output; what agents answer is sent into the result.
+fn show(
+    file: Option<PathBuf>,
+    port: SocketAddr,
+    config: &Config,
+    events: Subscriber,
+) -> (mpsc::Sender<Answer>, JoinHandle<()>) {
+    let (answered, answers) = mpsc::channel(console::WAITING_ANSWERS);
+    let file = file.map(console::ConsoleFile::new);
+    let inputs = console::Inputs { port, answers, config: config.clone(), file };
+    (answered, tokio::task::spawn_blocking(move || console::show(events, inputs)))
 }
 
 /// Writes down what the run works on and would leave behind, and says what may not be meant.

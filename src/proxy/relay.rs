@@ -1,7 +1,12 @@
+//! The relay: one task that passes each line on between an agent and its client, once the gate let
+//! it through, and hands what it means to the tracker.
+
+mod activities;
 mod holding;
 mod violations;
 
 use std::collections::HashSet;
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,7 +26,7 @@ use super::outlet::Outlet;
 use super::{Proxy, ProxyError, Streams, Waits};
 use crate::extract::{Gate, Refusal};
 use crate::line::{Direction, content, lines};
-use crate::model::{Activity, ActivityKind, Repeats, SessionId, SessionKey};
+use crate::model::{Activity, Repeats, SessionId};
 use crate::routing::Settlement;
 
 /// Bytes of replies that may wait for an agent that does not read; past that the relay breaks off.
@@ -121,7 +126,6 @@ where
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "still to be split")]
     async fn run<AR, CR>(
         mut self,
         mut from_agent: AR,
@@ -144,52 +148,40 @@ where
             {
                 break Ok(());
             }
-            tokio::select! {
+            let done = tokio::select! {
                 read = holding::after(self.crowd(), from_agent.read_buf(agent.space())),
                     if agent.is_open() && self.to_client.has_room(if gone.is_some() { LAST_WORDS } else { 0 }) =>
                 {
-                    if read.as_ref().is_ok_and(|read| *read > 0) {
-                        self.proxy.vitals.heard();
-                    }
-                    match agent.whole_lines(read) {
-                        Ok(block) => self.relay_to_client(block),
-                        Err(error) => break Err(error),
-                    }
-                    if self.to_agent.queued() > MAX_STUFFED {
-                        break Err(ProxyError::Stuffed { queued: self.to_agent.queued() });
-                    }
+                    self.on_agent(&mut agent, read)
                 }
                 read = from_client.read_buf(client.space()),
                     if client.is_open() && self.to_agent.has_room(0) =>
                 {
-                    match client.whole_lines(read) {
-                        Ok(block) => self.relay_to_agent(block),
-                        Err(error) => break Err(error),
-                    }
-                    if !client.is_open() {
-                        self.to_agent.close();
-                    }
+                    self.on_client(&mut client, read)
                 }
-                () = self.to_client.flush(), if self.to_client.has_work() => {}
-                () = self.to_agent.flush(), if self.to_agent.has_work() => {}
+                () = self.to_client.flush(), if self.to_client.has_work() => Ok(()),
+                () = self.to_agent.flush(), if self.to_agent.has_work() => Ok(()),
                 // One that the runtime's budget puts off would come behind those that let go of it.
                 Some(decision) = unconstrained(self.decisions.next()),
                     if !self.decisions.is_empty() =>
                 {
-                    if let Ok(decided) = decision
-                        && let Err(error) = self.decided(decided)
-                    {
-                        break Err(error);
-                    }
+                    decision.map_or(Ok(()), |decided| self.decided(decided))
                 }
-                Some(message) = messages.recv() => self.on_message(message),
+                Some(message) = messages.recv() => {
+                    self.on_message(message);
+                    Ok(())
+                }
                 reason = &mut ended, if gone.is_none() => {
                     gone = Some(reason.unwrap_or_else(|_| "the agent ended".to_owned()));
                     drained.as_mut().reset(Instant::now() + DRAIN);
+                    Ok(())
                 }
                 () = &mut drained, if gone.is_some() || !agent.is_open() => {
                     break if gone.is_some() { Ok(()) } else { Err(ProxyError::Mute) };
                 }
+            };
+            if done.is_err() {
+                break done;
             }
             let waits = !self.waiting.is_empty() || self.proxy.extractor.awaits();
             if waits != self.waits.is_some() {
@@ -201,6 +193,39 @@ where
                 drained.as_mut().reset(Instant::now() + LAST_BREATH);
             }
         };
+        let result = self.finish(result, gone).await;
+        (result, (self.to_agent, from_agent))
+    }
+
+    /// Takes in what was read of the agent.
+    fn on_agent(&mut self, agent: &mut Inlet, read: io::Result<usize>) -> Result<(), ProxyError> {
+        if read.as_ref().is_ok_and(|read| *read > 0) {
+            self.proxy.vitals.heard();
+        }
+        let block = agent.whole_lines(read)?;
+        self.relay_to_client(block);
+        match self.to_agent.queued() {
+            queued if queued > MAX_STUFFED => Err(ProxyError::Stuffed { queued }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes in what was read of the client; its end is the end of the agent's input.
+    fn on_client(&mut self, client: &mut Inlet, read: io::Result<usize>) -> Result<(), ProxyError> {
+        let block = client.whole_lines(read)?;
+        self.relay_to_agent(block);
+        if !client.is_open() {
+            self.to_agent.close();
+        }
+        Ok(())
+    }
+
+    /// Settles what still waits, and writes what the client has yet to get.
+    async fn finish(
+        &mut self,
+        result: Result<(), ProxyError>,
+        gone: Option<String>,
+    ) -> Result<(), ProxyError> {
         let result = result.and(self.decide_the_last().await);
         while self.to_client.has_work() {
             self.to_client.flush().await;
@@ -215,7 +240,7 @@ where
         if let Some(running) = &self.proxy.running {
             running.stop();
         }
-        (result, (self.to_agent, from_agent))
+        result
     }
 
     /// Relays what the client said. Nothing here needs a verdict.
@@ -320,78 +345,6 @@ where
             }
             Verdict::Refuse(ask, refusal) => self.refuse(&ask, &refusal),
             Verdict::Hold(held) => self.hold(held),
-        }
-    }
-
-    fn observe_all(&mut self, block: &[u8]) {
-        for line in lines(block) {
-            self.observe(Direction::ToClient, line);
-        }
-    }
-
-    /// Reads along with a line that was relayed.
-    fn observe(&mut self, direction: Direction, line: &[u8]) {
-        self.proxy.extractor.observe(direction, content(line), &mut self.told);
-        self.heed();
-    }
-
-    /// Takes in what a line told.
-    fn heed(&mut self) {
-        if self.told.is_empty() {
-            return;
-        }
-        self.proxy.sift(&mut self.told);
-        // Not what the agent's end tells: that is no turn that it failed.
-        self.told.iter().for_each(|activity| self.proxy.vitals.tell(activity));
-        self.tell();
-    }
-
-    fn tell(&mut self) {
-        let mut told = std::mem::take(&mut self.told);
-        for mut activity in told.drain(..) {
-            if let ActivityKind::TurnEnded { reason, .. } = &mut activity.kind {
-                *reason = reason.take().or_else(|| self.turns.why(&activity.session));
-            }
-            if let Some(running) = &self.proxy.running {
-                running.tell(&activity);
-            }
-            match &activity.kind {
-                ActivityKind::TurnBegan => {
-                    self.turns.began(&activity.session);
-                    self.cancelled.remove(&activity.session);
-                }
-                ActivityKind::Runs { .. } => self.turns.goes_on(&activity.session),
-                ActivityKind::TurnEnded { reason, .. } => {
-                    self.turns.ended(&activity.session, reason.as_ref());
-                    self.cancelled.remove(&activity.session);
-                    self.let_go_soon(self.waiting.of_session(&activity.session));
-                    if let Some(gatekeeping) = &self.proxy.gate {
-                        let (agent, session) = (self.proxy.agent.clone(), activity.session.clone());
-                        gatekeeping.routing.turn_over(SessionKey::new(agent, session));
-                    }
-                }
-                ActivityKind::CancelRequested => {
-                    self.cancelled.insert(activity.session.clone());
-                    self.let_go_soon(self.waiting.of_session(&activity.session));
-                }
-                ActivityKind::RequestCancelled { id } => {
-                    self.let_go_soon(self.waiting.of_request(id));
-                }
-                ActivityKind::Performed { path, action } => {
-                    // Routing tells it that the path was blocked, which comes after.
-                    self.tell_tracker();
-                    self.performed(&activity.session, path, *action);
-                }
-                _ => {}
-            }
-            self.news.push(activity);
-        }
-        self.told = told;
-    }
-
-    fn tell_tracker(&mut self) {
-        if !self.news.is_empty() {
-            self.proxy.tracker.record_all(&self.proxy.agent, self.news.drain(..));
         }
     }
 }

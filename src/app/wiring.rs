@@ -1,0 +1,86 @@
+//! The rooms behind the port that `up` and `observe` have alike, each a task that ends with
+//! `cancel`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::{graph, tracker_settings};
+use crate::bus::Bus;
+use crate::config;
+use crate::routing::{self, RoutingHandle};
+use crate::serve::{Handles, Recorder};
+use crate::session::RegistryHandle;
+use crate::tracker::{OrchestratorView, TrackerHandle};
+use crate::watch::GraphHandle;
+
+pub(super) struct Wiring {
+    pub(super) cancel: CancellationToken,
+    pub(super) tasks: JoinSet<()>,
+    pub(super) bus: Bus,
+    pub(super) tracker: TrackerHandle,
+    pub(super) registry: RegistryHandle,
+    graph: Option<GraphHandle>,
+}
+
+impl Wiring {
+    /// Starts the tracker and the registry.
+    pub(super) fn start(
+        bus: Bus,
+        tracker: config::Tracker,
+        view: OrchestratorView,
+        eisen_dir: &Path,
+    ) -> Self {
+        let (cancel, mut tasks) = (CancellationToken::new(), JoinSet::new());
+        let settings = tracker_settings(tracker);
+        let (tracker, tracking) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
+        tasks.spawn(tracking);
+        let (registry, keeping) = RegistryHandle::spawn(eisen_dir, cancel.clone());
+        tasks.spawn(keeping);
+        Self { cancel, tasks, bus, tracker, registry, graph: None }
+    }
+
+    /// Keeps the code graph of a workspace from now on, if it can be.
+    pub(super) fn keep_graph(&mut self, workspace: PathBuf) {
+        let (bus, cancel) = (self.bus.clone(), self.cancel.clone());
+        self.graph = graph::keep(workspace, bus, &self.tracker, cancel, &mut self.tasks);
+    }
+
+    pub(super) fn route(&mut self, settings: routing::Settings) -> RoutingHandle {
+        let (bus, tracker) = (self.bus.clone(), self.tracker.clone());
+        let (routing, deciding) = RoutingHandle::spawn(settings, bus, tracker, self.cancel.clone());
+        self.tasks.spawn(deciding);
+        routing
+    }
+
+    /// What the port answers from.
+    pub(super) fn sources(
+        &self,
+        routing: &RoutingHandle,
+        recorder: Option<Recorder>,
+        follows_active: bool,
+    ) -> Handles {
+        Handles {
+            tracker: self.tracker.clone(),
+            routing: routing.clone(),
+            registry: self.registry.clone(),
+            graph: self.graph.clone(),
+            recorder,
+            follows_active,
+        }
+    }
+
+    /// Ends every task, and then `last`. Past `limit` a client that does not read loses its last
+    /// lines.
+    pub(super) async fn end(self, last: impl Future<Output = ()>, limit: Duration) {
+        self.cancel.cancel();
+        drop((self.bus, self.tracker, self.registry, self.graph));
+        let _ = tokio::time::timeout(limit, async {
+            self.tasks.join_all().await;
+            last.await;
+        })
+        .await;
+    }
+}

@@ -82,13 +82,13 @@ impl Names {
 }
 
 /// The files of a crate, as modules.
-pub struct Modules {
+pub(super) struct Modules {
     files: BTreeMap<Vec<String>, Names>,
 }
 
 impl Modules {
     /// Reads files whose paths are relative to `src`.
-    pub fn new(files: impl Iterator<Item = (PathBuf, String)>) -> Modules {
+    pub(super) fn new(files: impl Iterator<Item = (PathBuf, String)>) -> Modules {
         let files = files.map(|(file, code)| (module(&file), Names::read(&code))).collect();
         Modules { files }
     }
@@ -99,7 +99,7 @@ impl Modules {
     /// `a::x → b → a::y` is a circle of `a` and `b`. A name that `super` re-exports counts as the
     /// child's that has it. What a module and those beneath it take of each other does not count:
     /// a parent shows what its children have, and they may use what it defines.
-    pub fn circles(&self) -> Vec<String> {
+    pub(super) fn circles(&self) -> Vec<String> {
         let mut beside: BTreeMap<&[String], BTreeSet<(&str, &str)>> = BTreeMap::new();
         let edges: Vec<_> = self.edges().collect();
         for (from, to) in &edges {
@@ -128,7 +128,7 @@ impl Modules {
     }
 
     /// Returns which files of the circle `parent: a b c` name which, to show what to mend.
-    pub fn steps(&self, circle: &str) -> String {
+    pub(super) fn steps(&self, circle: &str) -> String {
         let (parent, members) = circle.split_once(": ").unwrap();
         let parent: Vec<_> = parent.split("::").collect();
         let of_circle = |path: &[String], at: usize| {
@@ -145,7 +145,7 @@ impl Modules {
     }
 
     /// Returns the rooms that a file names.
-    pub fn rooms_named_by(&self, file: &Path) -> BTreeSet<String> {
+    pub(super) fn rooms_named_by(&self, file: &Path) -> BTreeSet<String> {
         let from = module(file);
         let names = &self.files[&from];
         let named = names.paths.iter().map(|path| match &path[..] {

@@ -86,17 +86,26 @@ fn kill_together(team: Team, pids: &[i32]) {
     team.program.wait();
 }
 
+/// Draws moments. The seed is in the output of a test that fails; `EISEN_SEED` replays it.
+fn moments() -> fastrand::Rng {
+    let seed = std::env::var("EISEN_SEED").ok().map(|seed| seed.parse().unwrap());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("EISEN_SEED={seed}");
+    fastrand::Rng::with_seed(seed)
+}
+
 #[test]
 fn nothing_survives_a_supervisor_that_is_killed_at_any_moment() {
     let stage = Stage::new();
     let prompt = "prompt = \"run sleep 1000\"";
     let agents = || ["one", "two", "three"].map(|id| agent(id).behind(DAEMON).with(prompt)).into();
     stage.configure("", agents());
+    let mut moments = moments();
     for _ in 0..30 {
         let team = stage.up();
         let run = Run::of(&team);
         // From the first spawn to the terminals' daemons.
-        std::thread::sleep(Duration::from_millis(fastrand::u64(..250)));
+        std::thread::sleep(Duration::from_millis(moments.u64(..250)));
         team.program.signal(Signal::SIGKILL);
         team.program.wait();
         run.end();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 
 use super::{Notice, Way};
 use crate::process::{Command, Launcher, Stdio};
@@ -130,17 +131,51 @@ async fn post(url: &str, notice: &Notice) -> Result<(), Failed> {
     let body = serde_json::to_vec(notice).map_err(|error| lasting(error.to_string()))?;
     let address = url.to_owned();
     let posting = spawn_blocking(move || {
-        let agent: ureq::Agent =
-            ureq::Agent::config_builder().timeout_global(Some(WEB_TIME)).build().into();
-        agent.post(&address).header("content-type", "application/json").send(&body[..]).map(drop)
+        let config = ureq::Agent::config_builder().timeout_global(Some(WEB_TIME));
+        let agent: ureq::Agent = config.tls_config(trust()?).build().into();
+        let sent = agent.post(&address).header("content-type", "application/json").send(&body[..]);
+        sent.map(drop).map_err(|error| failed(&error))
     });
     let outcome = posting.await.map_err(|error| lasting(error.to_string()))?;
-    outcome.map_err(|error| {
-        let may_pass = match &error {
-            ureq::Error::StatusCode(code) => *code >= 500 || *code == 429 || *code == 408,
-            ureq::Error::BadUri(_) => false,
-            _ => true,
-        };
-        Failed { why: format!("{url}: {error}"), may_pass }
-    })
+    outcome.map_err(|failed| Failed { why: format!("{url}: {}", failed.why), ..failed })
+}
+
+/// Whose certificates are believed: those of the file that `SSL_CERT_FILE` names, else the web's.
+fn trust() -> Result<TlsConfig, Failed> {
+    let file = std::env::var_os("SSL_CERT_FILE").filter(|file| !file.is_empty());
+    let Some(file) = file else { return Ok(TlsConfig::default()) };
+    let lasting = |why: &dyn std::fmt::Display| {
+        let why = format!("SSL_CERT_FILE, {}: {why}", Path::new(&file).display());
+        Failed { why, may_pass: false }
+    };
+    let pem = std::fs::read(&file).map_err(|error| lasting(&error))?;
+    let certificates: Vec<_> = parse_pem(&pem)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .collect();
+    if certificates.is_empty() {
+        return Err(lasting(&"no certificate in PEM is in it"));
+    }
+    Ok(TlsConfig::builder().root_certs(RootCerts::new_with_certs(&certificates)).build())
+}
+
+/// What a failed POST means, and whether to try again.
+fn failed(error: &ureq::Error) -> Failed {
+    let said = error.to_string();
+    // The library wraps what rustls says in an error of input and output.
+    if let Some((_, why)) = said.split_once("invalid peer certificate: ") {
+        let why = format!(
+            "its certificate is not trusted ({why}): set SSL_CERT_FILE to a PEM file with the \
+             certificate of who signed it"
+        );
+        return Failed { why, may_pass: false };
+    }
+    let may_pass = match error {
+        ureq::Error::StatusCode(code) => *code >= 500 || *code == 429 || *code == 408,
+        ureq::Error::BadUri(_) => false,
+        _ => true,
+    };
+    Failed { why: said, may_pass }
 }

@@ -2,27 +2,35 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::time::Instant;
 
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 
 use crate::harness::{PATIENCE, Stage, agent};
 
 /// Takes one POST, answers with the status, and returns the JSON.
 fn take(listener: &TcpListener, status: &str) -> Value {
-    let mut stream = BufReader::new(listener.accept().unwrap().0);
+    answer(listener.accept().unwrap().0, status).unwrap()
+}
+
+/// Reads a POST, answers it with the status, and returns the JSON.
+fn answer(stream: impl Read + Write, status: &str) -> std::io::Result<Value> {
+    let mut stream = BufReader::new(stream);
     let (mut length, mut line) = (0, String::new());
-    while stream.read_line(&mut line).unwrap() > 2 {
+    while stream.read_line(&mut line)? > 2 {
         if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
             length = value.trim().parse().unwrap();
         }
         line.clear();
     }
     let mut body = vec![0; length];
-    stream.read_exact(&mut body).unwrap();
-    write!(stream.get_mut(), "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-        .unwrap();
-    serde_json::from_slice(&body).unwrap()
+    stream.read_exact(&mut body)?;
+    let status = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    stream.get_mut().write_all(status.as_bytes())?;
+    stream.get_mut().flush()?;
+    Ok(serde_json::from_slice(&body).unwrap())
 }
 
 fn webhook(listener: &TcpListener, keys: &str) -> String {
@@ -115,4 +123,46 @@ fn notices_can_be_tried() {
 
     stage.configure("", vec![agent("ui")]);
     assert_eq!(stage.run(&["notify", "test", "-c", "eisen.toml"]).code, 2);
+}
+
+#[test]
+fn a_webhook_with_a_certificate_of_ones_own_is_refused_at_once_and_taken_by_ssl_cert_file() {
+    let stage = Stage::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://localhost:{}/hook", listener.local_addr().unwrap().port());
+    stage.configure(&format!("[[notify]]\nkind = \"webhook\"\nurl = {url:?}\n"), vec![agent("ui")]);
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+    let server = rustls::ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let server = Arc::new(server);
+    // Each connection that comes: a try. The last one is taken.
+    let serving = std::thread::spawn(move || {
+        (1..).find_map(|tries| {
+            let stream = listener.accept().unwrap().0;
+            let tls = rustls::ServerConnection::new(Arc::clone(&server)).unwrap();
+            let taken = answer(rustls::StreamOwned::new(tls, stream), "204 No Content").ok();
+            taken.map(|taken| (tries, taken))
+        })
+    });
+
+    let tried = stage.run(&["notify", "test", "-c", "eisen.toml"]);
+    assert_eq!(tried.code, 1, "{tried:?}");
+    assert!(tried.stdout.contains("its certificate is not trusted"), "{}", tried.stdout);
+    assert!(tried.stdout.contains("SSL_CERT_FILE"), "{}", tried.stdout);
+
+    stage.file("ca.pem", &made.cert.pem());
+    let ca = stage.path("ca.pem");
+    let trusted = |ca: &std::path::Path| {
+        let mut command = stage.eisen_core(&["notify", "test", "-c", "eisen.toml"]);
+        command.env("SSL_CERT_FILE", ca).output().unwrap()
+    };
+    let none = trusted(&stage.path("none.pem"));
+    assert!(String::from_utf8_lossy(&none.stdout).contains("SSL_CERT_FILE, "), "{none:?}");
+    let sent = trusted(&ca);
+    assert!(sent.status.success(), "{sent:?}");
+    let (tries, notice) = serving.join().unwrap().unwrap();
+    assert_eq!((tries, &notice["event"]), (2, &json!("test")), "an untrusted one is tried once");
 }

@@ -23,7 +23,12 @@ pub(super) fn command(table: &Table<'_>) -> Option<Vec<String>> {
         return None;
     }
     let words = table.texts("command")?;
-    let Some((program, args)) = words.split_first() else {
+    let written = item.get_ref().as_array().map_or(0, |array| array.len());
+    let Some((program, args)) = words.split_first().filter(|_| words.len() == written) else {
+        // What could not be read of it has a fault of its own.
+        if written > 0 {
+            return None;
+        }
         table.fault(
             Fault::new(item.span(), "the command is empty")
                 .help("write `command = [\"PROGRAM\", \"ARG\"]`"),

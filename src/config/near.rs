@@ -55,6 +55,15 @@ const MEANT: &[(&str, &str, &str)] = &[
         "the workspace is all agents': `[team] workspace`; an agent has a `cwd` in it",
     ),
     ("agents", "shared", "it belongs in `[zones]`"),
+    (
+        "agents",
+        "zones",
+        "an agent's zone is `[agents.zone]`; `[zones]`, which holds for all, stands at the top level",
+    ),
+    ("agents.zone", "paths", "what the agent may write is `allowed`"),
+    ("agents.zone", "files", "what the agent may write is `allowed`"),
+    ("agents.zone", "write", "what the agent may write is `allowed`"),
+    ("agents.zone", "writable", "what the agent may write is `allowed`"),
     ("agents", "memory", "write `memory_mb` in `[agents.limits]`"),
     ("agents.zone", "shared", "it belongs in `[zones]`: what is shared is everybody's"),
     (

@@ -127,7 +127,9 @@ impl Repaired {
 
     fn fault_outside(&mut self, text: &str, span: &Range<usize>, message: &str) {
         let line = &text[line_at(text, span.start)];
-        let fault = if message.starts_with("duplicate key") {
+        let fault = if let Some(fault) = too_deep(span, message) {
+            fault
+        } else if message.starts_with("duplicate key") {
             let header = code(line.split('#').next().unwrap_or(line).trim());
             Fault::new(span.clone(), format!("{header} opens a table that is there already"))
                 .help("put its keys under the first one; agents are `[[agents]]`, one each")
@@ -181,12 +183,24 @@ fn is_section(text: &str, item: &toml::Spanned<DeValue<'_>>) -> bool {
     item.get_ref().is_table() && text[within(text, item.span())].starts_with('[')
 }
 
+/// What the parser says of values that are nested past its limit.
+fn too_deep(span: &Range<usize>, message: &str) -> Option<Fault> {
+    let is_meant = message.contains("recurs");
+    is_meant.then(|| {
+        Fault::new(span.clone(), "tables and arrays are nested too deep here")
+            .help("no key takes more than a few levels of them")
+    })
+}
+
 fn in_value(text: &str, span: &Range<usize>, message: &str) -> Fault {
     for quote in ["\"", "'"] {
         if message.ends_with(&format!(" string, expected `{quote}`")) {
             return Fault::new(span.clone(), "this string is not closed")
                 .help(format!("close it with `{quote}`"));
         }
+    }
+    if let Some(fault) = too_deep(span, message) {
+        return fault;
     }
     match message.strip_suffix(", expected literal string") {
         Some(_) if text[span.clone()].is_empty() => {

@@ -91,6 +91,22 @@ fn lists(config: &Config) -> Vec<List<'_>> {
 
 /// What a pattern probably means otherwise than zones read it.
 pub fn pattern_hint(pattern: &str, workspace: &Path) -> Option<String> {
+    let trimmed = pattern.trim();
+    if trimmed != pattern {
+        return Some(format!(
+            "begins or ends with a blank, which only names with one match: write `{trimmed}`"
+        ));
+    }
+    let top = pattern.split('/').next().unwrap_or_default();
+    let is_variable = |name: &str| {
+        name.starts_with(|char: char| char.is_ascii_uppercase())
+            && name.chars().all(|char| char.is_ascii_uppercase() || char == '_')
+    };
+    if let Some(name) = top.strip_prefix('$').filter(|name| is_variable(name))
+        && !workspace.join(top).exists()
+    {
+        return Some(format!("takes `{top}` literally: a variable is `${{{name}}}`"));
+    }
     let slashed = pattern.replace('\\', "/");
     let is_letter = |text: &str| text.starts_with(|char: char| char.is_ascii_alphanumeric());
     let escapes_letter = pattern.split('\\').skip(1).any(is_letter);

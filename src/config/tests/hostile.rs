@@ -50,8 +50,8 @@ fn a_hostile_file_is_one_clear_error() {
         binary: 0:0 this is a binary file, not a configuration | name an `eisen.toml`, or copy `config/full.toml` to start from
         latin1: 2:9 this byte is not UTF-8 | save the file as UTF-8
         huge: 0:0 this file is larger than 1024 KiB | make it smaller
-        nested: 1:83 cannot recurse further; max recursion depth met
-        dotted: 1:1 recursion limit
+        nested: 1:83 tables and arrays are nested too deep here | no key takes more than a few levels of them
+        dotted: 1:1 tables and arrays are nested too deep here | no key takes more than a few levels of them
         folder: 0:0 this file is a folder, not a file | name the file in it
         missing: 0:0 this file cannot be read: no such file or directory | `eisen-core init` writes one, with the agents that it finds; `-c FILE` names another
         below a file: 0:0 this file cannot be read: not a directory | check the path and its permissions

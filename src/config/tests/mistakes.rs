@@ -150,6 +150,7 @@ fn each_mistake_says_what_to_write() {
         "[[agents]]\nid = \"orchestrator\"\ncommand = []",
         "[[agents]]\nid = \"-\"\ncommand = [\"\"]",
         "[[agents]]\nid = \"a\"\ncommand = \"opencode acp\"",
+        "[[agents]]\nid = \"a\"\ncommand = [\"${NO_SUCH_VARIABLE}/x\"]\n[agents.zones]\nallowed = [\"a\"]",
         "[[agents]]\ncommand = [\"c\"]\n[[agents]]\nid = \"a\"\nautostart = \"yes\"",
         // Profiles.
         "[profiles.a]\nbase = \"b\"\n[profiles.b]\nbase = \"a\"\n[profiles.c]\nbase = \"c\"\n[profiles.d]\nargs = []",
@@ -294,6 +295,9 @@ fn each_mistake_says_what_to_write() {
         3:12 the program's name is empty | name a program on PATH, or a path relative to this file
         ── [[agents]]⏎id = "a"⏎command = "opencode acp"
         3:11 `command` must be an array of strings, not a string | write `command = ["opencode", "acp"]`
+        ── [[agents]]⏎id = "a"⏎command = ["${NO_SUCH_VARIABLE}/x"]⏎[agents.zones]⏎allowed = ["a"]
+        3:13 the environment has no variable `NO_SUCH_VARIABLE` | set it, or give a default: `${NO_SUCH_VARIABLE:-…}`
+        4:9 unknown key `zones` in `[[agents]]` | an agent's zone is `[agents.zone]`; `[zones]`, which holds for all, stands at the top level
         ── [[agents]]⏎command = ["c"]⏎[[agents]]⏎id = "a"⏎autostart = "yes"
         1:1 this agent has no `id` | give it one, such as `id = "ui"`
         3:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`

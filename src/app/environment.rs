@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -33,8 +34,13 @@ pub fn eisen_dir() -> anyhow::Result<PathBuf> {
         (None, None) => anyhow::bail!("neither EISEN_DIR nor HOME is set: set EISEN_DIR"),
     };
     let dir = std::path::absolute(dir)?;
+    // It may be missing yet; what stands in its place or above it may not.
+    let is_folder = match dir.metadata() {
+        Ok(metadata) => metadata.is_dir(),
+        Err(error) => error.kind() == ErrorKind::NotFound && dir.symlink_metadata().is_err(),
+    };
     anyhow::ensure!(
-        dir.is_dir() || !dir.exists(),
+        is_folder || dir.metadata().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied),
         "EISEN_DIR, {}, is no folder: set EISEN_DIR to one of yours, or leave it out for ~/.eisen",
         dir.display()
     );

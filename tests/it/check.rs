@@ -131,8 +131,10 @@ fn a_team_on_the_same_files_and_an_eisen_dir_that_is_none_are_named() {
     assert!(!own.stdout.contains("works on the same files"), "{own:?}");
     stage.file("file", "");
     for command in [&["check", "-c", "other.toml"][..], &["up", "-c", "other.toml"], &["ps"]] {
-        let mut refused = stage.eisen_core(command);
-        let refused = crate::harness::run(refused.env("EISEN_DIR", stage.path("file")));
-        assert!(refused.code == 2 && refused.stderr.contains("is no folder"), "{refused:?}");
+        for place in ["file", "file/below"] {
+            let mut refused = stage.eisen_core(command);
+            let refused = crate::harness::run(refused.env("EISEN_DIR", stage.path(place)));
+            assert!(refused.code == 2 && refused.stderr.contains("is no folder"), "{refused:?}");
+        }
     }
 }

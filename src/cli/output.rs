@@ -15,8 +15,10 @@ use crate::model::{deceives, one_line};
 #[error("standard output was closed")]
 pub(super) struct Closed;
 
-/// Prints a line; its colours only where they are wanted.
+/// Prints a line; its colours only where they are wanted. What else would steer a terminal or
+/// reorder the line stands in it as JSON writes it: names of files are in the JSON that goes here.
 pub(super) fn print(line: impl Display) -> Result<(), Failure> {
+    let line = escaped(line.to_string());
     let mut stdout = anstream::stdout().lock();
     writeln!(stdout, "{line}").and_then(|()| stdout.flush()).map_err(failure)
 }
@@ -65,6 +67,23 @@ pub(super) fn plain(text: &str) -> String {
     one_line(text)
 }
 
+fn escaped(line: String) -> String {
+    let steers = |c: char| ('\u{7f}'..='\u{9f}').contains(&c) || deceives(c) && !joins(c);
+    if !line.contains(steers) {
+        return line;
+    }
+    let mut shown = String::with_capacity(line.len());
+    for c in line.chars() {
+        if steers(c) {
+            let mut units = [0; 2];
+            shown.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// Takes out of what an agent says what would steer a terminal; lines and tabs stay.
 pub(super) fn tame(text: &str) -> String {
     let steers = |c: char| c.is_control() && c != '\n' && c != '\t' || deceives(c) && !joins(c);
@@ -105,5 +124,14 @@ mod tests {
         ] {
             assert_eq!(tame(text), left, "{text:?}");
         }
+    }
+
+    #[test]
+    fn json_of_names_reaches_a_terminal_without_what_steers_it() {
+        let name = "a\u{9b}31m\u{202e}b\u{e0041}\u{1f469}\u{200d}\u{1f680}é";
+        let line = escaped(serde_json::json!({ "path": name }).to_string());
+        assert!(!line.contains(['\u{9b}', '\u{202e}', '\u{e0041}']), "{line:?}");
+        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(read["path"], name);
     }
 }

@@ -17,7 +17,9 @@ use crate::app::Failure;
 /// The orchestrator agent finds its team by itself; elsewhere it is the one that runs, or the one
 /// named by --team. Undecided ones of the same agent, path and action are settled with it.
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    subcommand_value_name = "allow|deny|answer",
+    after_help = "\
 Examples:
   eisen-core blocked --status pending              what waits for a decision
   eisen-core resolve b1 allow                      this once
@@ -29,7 +31,8 @@ Examples:
 
 A path that a pattern of `denied` matches is opened by no agent. A person opens it by --even-denied.
 
-Exit codes: 0 decided, 1 refused or no such team, 2 wrong usage.")]
+Exit codes: 0 decided, 1 refused or no such team, 2 wrong usage."
+)]
 pub(super) struct Resolve {
     /// The blocked access, as `blocked` lines and briefings name it: b3
     #[arg(required_unless_present_any = ["all", "pattern"], conflicts_with_all = ["all", "pattern", "agent"])]

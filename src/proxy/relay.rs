@@ -15,7 +15,7 @@ use futures_util::future::{Abortable, BoxFuture};
 use futures_util::stream::FuturesUnordered;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::unconstrained;
+use tokio::task::{unconstrained, yield_now};
 use tokio::time::Instant;
 
 use self::violations::{Turns, Violation};
@@ -31,6 +31,10 @@ use crate::routing::Settlement;
 
 /// Bytes of replies that may wait for an agent that does not read; past that the relay breaks off.
 const MAX_STUFFED: usize = 64 * 1024 * 1024;
+
+/// Bytes of lines after which others on this thread come first. The runtime counts reads, and one
+/// read may hold thirty thousand lines: two agents that flood would keep the port waiting.
+const MUCH: usize = 8 * 1024;
 
 /// What a dead agent left and its client has not read: as much as its pipe may have held.
 const LAST_WORDS: usize = 1024 * 1024;
@@ -152,7 +156,12 @@ where
                 read = holding::after(self.crowd(), from_agent.read_buf(agent.space())),
                     if agent.is_open() && self.to_client.has_room(if gone.is_some() { LAST_WORDS } else { 0 }) =>
                 {
-                    self.on_agent(&mut agent, read)
+                    let is_much = read.as_ref().is_ok_and(|read| *read > MUCH);
+                    let done = self.on_agent(&mut agent, read);
+                    if is_much {
+                        yield_now().await;
+                    }
+                    done
                 }
                 read = from_client.read_buf(client.space()),
                     if client.is_open() && self.to_agent.has_room(0) =>

@@ -56,6 +56,29 @@ async fn a_long_line_passes_through_small_pipes_while_neither_side_waits_for_the
 }
 
 #[tokio::test]
+async fn a_flood_of_short_lines_leaves_the_thread_to_others() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let flood = "x\n".repeat(1 << 20);
+    let mut bench = bench(&Options { zoned: false, buffer: flood.len(), ..ZONED });
+    bench.agent_says(&flood).await;
+    let turns = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&turns);
+    let other = tokio::spawn(async move {
+        loop {
+            counted.fetch_add(1, Ordering::Relaxed);
+            tokio::task::yield_now().await;
+        }
+    });
+    let mut heard = vec![0; flood.len()];
+    bench.client.read_exact(&mut heard).await.unwrap();
+    other.abort();
+    assert!(heard == flood.as_bytes());
+    let turns = turns.load(Ordering::Relaxed);
+    assert!(turns >= 16, "others had {turns} turns beside two megabytes of lines");
+}
+
+#[tokio::test]
 async fn what_the_zone_denies_is_refused_and_all_else_passes_in_order() {
     let mut bench = bench(&ZONED);
     bench.agent_says("one\nread 1 s in/a\ntwo\nread 2 s out/b\nambiguous 3\nthree\n").await;

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 use self::violations::{Turns, Violation};
 use super::gatekeeper::{Verdict, Waiting};
 use super::handle::{RelayHandle, RelayMsg};
+use super::hearsay::Hearsay;
 use super::inlet::Inlet;
 use super::outlet::Outlet;
 use super::{Proxy, ProxyError, Streams, Waits};
@@ -63,6 +64,7 @@ where
         to_agent: Outlet::new(streams.to_agent),
         to_client: Outlet::new(streams.to_client),
         waiting: Waiting::default(),
+        hearsay: Hearsay::default(),
         decisions: FuturesUnordered::new(),
         cancelled: HashSet::new(),
         turns: Turns::default(),
@@ -81,6 +83,7 @@ struct Relay<AW, CW> {
     to_agent: Outlet<AW>,
     to_client: Outlet<CW>,
     waiting: Waiting,
+    hearsay: Hearsay,
     decisions: FuturesUnordered<Abortable<BoxFuture<'static, Decided>>>,
     /// Sessions whose turn the client cancelled: what they still ask for is not held.
     cancelled: HashSet<SessionId>,

@@ -29,7 +29,7 @@ where
         if self.told.is_empty() {
             return;
         }
-        self.proxy.sift(&mut self.told);
+        self.hearsay.sift(self.proxy.gate.as_ref(), &mut self.told);
         // Not what the agent's end tells: that is no turn that it failed.
         self.told.iter().for_each(|activity| self.proxy.vitals.tell(activity));
         self.tell();

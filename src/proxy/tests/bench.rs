@@ -21,7 +21,7 @@ use crate::tracker::{self, OrchestratorView};
 use crate::zone::{Confine, GitAccess, Reach, ZoneSpec};
 
 /// `read ID SESSION PATH…` (a folder ends in `/`), `run …`, `may …`, `ambiguous ID`, `drop ID SESSION`, `did SESSION PATH`,
-/// `call SESSION TEXT`, `done SESSION`; to the agent `prompt SESSION`, `cancel SESSION`; all else is talk, and told as a
+/// `names SESSION PATH`, `call SESSION TEXT`, `done SESSION`; to the agent `prompt SESSION`, `cancel SESSION`; all else is talk, and told as a
 /// file that was read.
 struct Words;
 
@@ -44,6 +44,11 @@ impl Extractor for Words {
             }
             (Direction::ToClient, ["drop", id, session]) => {
                 (*session, ActivityKind::RequestCancelled { id: (*id).into() })
+            }
+            (Direction::ToClient, ["names", session, path]) => {
+                let (path, lines) = ((*path).into(), Lines::default());
+                let (touch, source) = (Touch::Read, Source::Tool);
+                (*session, ActivityKind::Touched { path, touch, source, lines })
             }
             (Direction::ToClient, ["did", session, path]) => {
                 let path = (*path).into();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::bench::Bench;
 use super::*;
-use crate::model::{Action, SessionId, SessionKey, Via};
+use crate::model::{Action, SessionId, SessionKey, Touch, Via};
 use crate::routing::{Request, Settlement};
 
 impl Bench {
@@ -135,6 +135,30 @@ async fn what_the_kernel_prevents_is_neither_reported_nor_on_the_map() {
         nodes.sort();
         assert_eq!(nodes, on_map);
     }
+}
+
+#[tokio::test]
+async fn what_lies_outside_the_zone_is_on_the_map_once_it_is_done() {
+    let mut bench = bench(&ZONED);
+    for folder in ["in", "out"] {
+        std::fs::create_dir(bench.folder.path().join(folder)).unwrap();
+    }
+    bench.client_says("prompt s\n").await;
+    // Each is named as read; of those outside only one is reported as done in the same turn.
+    for path in ["in/a", "out/a", "out/b", "out"] {
+        bench.agent_said(&format!("names s {path}\n")).await;
+    }
+    for talk in ["did s out/b", "done s", "did s out/a"] {
+        bench.agent_said(&format!("{talk}\n")).await;
+    }
+    let snapshots = bench.tracker.snapshots().await.sessions;
+    let read = snapshots
+        .iter()
+        .flat_map(|it| it.nodes.iter())
+        .filter(|node| node.last_action == Touch::Read || node.in_context);
+    let mut read: Vec<_> = read.map(|node| node.path.to_string()).collect();
+    read.sort();
+    assert_eq!(read, ["in/a", "out", "out/b"]);
 }
 
 #[tokio::test]

@@ -129,6 +129,8 @@ fn what_an_agent_does_is_followed_on_the_port() {
         .ask("fs/read_text_file", &json!({"sessionId": "e1", "path": stage.in_shop(".env")}));
     let request = observed.editor.expect(&json!({"method": "fs/read_text_file"}));
     assert_eq!(request["id"], id);
+    let content = json!({"jsonrpc": "2.0", "id": id, "result": {"content": ""}});
+    observed.editor.send(&content);
     let delta = port.expect(&json!({"type": "delta", "agent_id": "mine", "session_id": "e1"}));
     assert_eq!(delta["updates"][0]["path"], ".env");
     // Its prompts are the editor's.

@@ -1,4 +1,4 @@
-//! What `fs/*` requests tell, and the answers to those that write.
+//! What `fs/*` requests tell, and their answers: a read is one once its client answered it.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::extract::json::{Members, text};
 use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, fold, wire_real};
 
 impl Acp {
-    /// Tells the access to a file that the agent asks its client for.
+    /// Takes in the access to a file that the agent asks its client for.
     pub(super) fn file(
         &mut self,
         session: &SessionId,
@@ -20,8 +20,11 @@ impl Acp {
     ) {
         let params = Members::of(frame.params());
         if !writes {
-            let lines = params.as_ref().map(lines::of_read).unwrap_or_default();
-            self.touched(session, path, Touch::Read, Source::Request, lines, told);
+            if let Some(id) = frame.id {
+                let lines = params.as_ref().map(lines::of_read).unwrap_or_default();
+                let (session, path) = (session.clone(), path.to_owned());
+                self.of_agent.ask(id, OfAgent::Read { session, path, lines });
+            }
             return;
         }
         let path = fold(&self.sessions.cwd(session).join(path));

@@ -12,10 +12,10 @@ use serde_json::value::RawValue;
 use super::models::Choice;
 use super::sessions::LONGEST_ID;
 use crate::extract::json;
-use crate::model::SessionId;
+use crate::model::{Lines, SessionId};
 
-/// Requests of one direction that may wait at once; when full, the oldest is given up, and a
-/// prompt among them is told to have ended.
+/// Requests of one direction that may wait at once; when full, the oldest is given up: a prompt
+/// among them is told to have ended, and a read is not on the map.
 const MOST_PENDING: usize = 1024;
 
 /// What the client asked of its agent.
@@ -41,6 +41,12 @@ pub(crate) enum OfAgent {
     Output {
         session: SessionId,
         terminal: String,
+    },
+    /// What is in the file.
+    Read {
+        session: SessionId,
+        path: PathBuf,
+        lines: Lines,
     },
     /// That the file is written.
     Write {

@@ -69,6 +69,11 @@ impl Acp {
                     self.output(&session, terminal, &output, told);
                 }
             }
+            OfAgent::Read { session, path, lines } => {
+                if frame.result.is_some() {
+                    self.touched(&session, &path, Touch::Read, Source::Request, lines, told);
+                }
+            }
             OfAgent::Write { session, path } => {
                 if frame.result.is_some() {
                     self.written(&session, &path, told);

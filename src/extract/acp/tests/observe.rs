@@ -81,6 +81,7 @@ fn sessions_open_and_close() {
             r#">{"id":3,"method":"session/close","params":{"sessionId":"a"}}"#,
             r#"{"id":3,"result":{}}"#,
             r#"{"method":"fs/read_text_file","id":0,"params":{"sessionId":"b","path":"x"}}"#,
+            r#">{"id":0,"result":{"content":""}}"#,
         ],
         &expect![[r#"
             b Opened

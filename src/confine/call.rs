@@ -226,12 +226,17 @@ impl<'a> Call<'a> {
     /// Tells of a file of the workspace that is opened, or comes to its name, by the zone's leave.
     /// What is written as a draft is told of under the name that it is moved to.
     fn passed(&self, real: &Path, action: Action) {
-        let told = action == Action::Read || !drafts::looks_like_one(real);
-        if told && self.granted.is_empty() && self.bounds.is_inside(real) {
+        if self.is_shown(real, action) {
             let workspace = self.bounds.zone().workspace();
             let path = wire_real(workspace, real).into();
             self.confinement.keeper().passed(path, action);
         }
+    }
+
+    /// Whether anybody is told of such an access.
+    fn is_shown(&self, real: &Path, action: Action) -> bool {
+        let is_final = action == Action::Read || !drafts::looks_like_one(real);
+        is_final && self.granted.is_empty() && self.bounds.is_inside(real)
     }
 }
 

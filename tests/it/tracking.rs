@@ -35,6 +35,27 @@ fn a_write_is_claimed_and_what_its_client_wrote_is_confirmed() {
     assert_eq!(node(&mut port, "l1", "src/ui/app.ts")["origin"], "claimed");
 }
 
+/// Root reads what it likes, so a root that runs this test has an ordinary user try.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_read_that_the_system_refuses_is_none() {
+    use std::os::unix::fs::PermissionsExt;
+    let stage = Stage::new();
+    let locked = stage.path("shop/src/ui/locked.ts");
+    std::fs::write(&locked, "").unwrap();
+    std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(0o000)).unwrap();
+    let team = stage.team("", vec![agent("ui").zone("src/ui/**")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    let root = nix::unistd::geteuid().is_root();
+    let user = if root { "setpriv --reuid 65534 --clear-groups " } else { "" };
+    // Named by no line of the agent's.
+    let look = format!("grep -c . src/ui/app.ts\n{user}grep -c . src/ui/locked.ts\n");
+    std::fs::write(stage.path("shop/src/ui/look.sh"), look).unwrap();
+    port.prompt("ui", "run sh src/ui/look.sh");
+    assert_eq!(node(&mut port, "ui-s1", "src/ui/app.ts")["last_action"], "read");
+    assert_eq!(node(&mut port, "ui-s1", "src/ui/locked.ts"), Value::Null);
+}
+
 #[test]
 fn who_subscribed_hears_where_two_agents_meet() {
     let stage = Stage::new();

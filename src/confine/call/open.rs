@@ -4,9 +4,10 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, ResolveFlag, fcntl, open, openat};
+use nix::fcntl::{AT_FDCWD, AtFlags, FcntlArg, OFlag, ResolveFlag, fcntl, open, openat};
 use nix::libc;
 use nix::sys::stat::{Mode, SFlag, makedev};
+use nix::unistd::{AccessFlags, faccessat};
 
 use super::{Call, Outcome, Step};
 use crate::confine::lookup::Ways;
@@ -128,12 +129,12 @@ impl Call<'_> {
             return Ok(outcome);
         }
         let is_regular = found.kind() == SFlag::S_IFREG;
-        if is_regular {
-            self.passed(&found.real, action);
-        }
         let grant = if writes { Grant::Write } else { Grant::Read };
         if self.granted.is_empty() && self.confinement.covers(&found.real, grant, found.identity())
         {
+            if is_regular && self.is_shown(&found.real, action) && self.may_open(found, flags)? {
+                self.passed(&found.real, action);
+            }
             return Ok(Outcome::GoOn);
         }
         if found.kind() == SFlag::S_IFIFO {
@@ -150,7 +151,24 @@ impl Call<'_> {
         if !flags.contains(OFlag::O_NONBLOCK) {
             fcntl(&file, FcntlArg::F_SETFL(flags_now - OFlag::O_NONBLOCK))?;
         }
+        self.passed(&found.real, action);
         Ok(hand_in(file, flags))
+    }
+
+    /// Whether the file's owner and mode let the caller open it, as far as that is known before the
+    /// kernel tries: of a call that goes on, nobody reports how it ended.
+    fn may_open(&self, found: &Found, flags: OFlag) -> Step<bool> {
+        /// Whoever asks may read it.
+        const READABLE: u32 = 0o444;
+        let access = match flags & OFlag::O_ACCMODE {
+            OFlag::O_WRONLY => AccessFlags::W_OK,
+            OFlag::O_RDWR => AccessFlags::R_OK | AccessFlags::W_OK,
+            _ if flags.contains(OFlag::O_TRUNC) => AccessFlags::R_OK | AccessFlags::W_OK,
+            _ if found.stat.st_mode & READABLE == READABLE => return Ok(true),
+            _ => AccessFlags::R_OK,
+        };
+        self.take_rights()?;
+        Ok(faccessat(AT_FDCWD, &*found.path(), access, AtFlags::AT_EACCESS).is_ok())
     }
 
     /// Opens an end of a terminal: a new one, or the other end of one that the caller opened. At
@@ -233,9 +251,6 @@ impl Call<'_> {
         let real = slot.real();
         let is_draft = self.demand_new(slot, spoken)?;
         let room = if is_draft { Some(self.confinement.drafts().reserve()?) } else { None };
-        if !is_draft {
-            self.passed(&real, Action::Write);
-        }
         if !is_draft && self.wall_leaves_names(&slot.folder) {
             return Ok(Some(Outcome::GoOn));
         }
@@ -247,8 +262,9 @@ impl Call<'_> {
             Err(Errno::EEXIST) if !flags.contains(OFlag::O_EXCL) => return Ok(None),
             opened => opened?,
         };
-        if let Some(room) = room {
-            room.take(&file)?;
+        match room {
+            Some(room) => room.take(&file)?,
+            None => self.passed(&real, Action::Write),
         }
         Ok(Some(hand_in(file, flags)))
     }

@@ -78,10 +78,11 @@ impl Acp {
             }
             ("session/prompt", Some(session)) => {
                 let known = self.sessions.announce(&session, None);
-                if frame.id.is_some() {
+                if let Some(id) = frame.id {
                     known.turn_began();
                     self.chunks.forget(&session);
                     told.push(Activity { session: session.clone(), kind: ActivityKind::TurnBegan });
+                    self.prompted(&session, id, &params, told);
                 }
                 self.prompt(&session, &params, told);
                 OfClient::Prompt(session)

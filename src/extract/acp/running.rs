@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{ToolCallStatus, ToolKind};
+use serde_json::value::RawValue;
 
 use super::frame::Frame;
 use super::named::plain_touch;
@@ -14,8 +15,9 @@ use crate::extract::json::{Members, elements, text};
 use crate::extract::{output, shell, uri};
 use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, wire_path};
 
-/// Bytes of a text that a call says of itself; what is longer is cut off.
-const LONGEST_SAID: usize = 64 * 1024;
+/// Bytes of a text that a call says of itself, and of all that a prompt names; what is longer is cut
+/// off.
+pub(super) const LONGEST_SAID: usize = 64 * 1024;
 /// Members of a longer input, and the bytes of each, that are kept of it: it is long by what it
 /// writes, and short in what it names.
 const MOST_MEMBERS: usize = 64;
@@ -128,6 +130,37 @@ impl Acp {
             ..Fields::none(id, Origin::Call)
         };
         self.call(session, &fields, None, told);
+    }
+
+    /// Takes in what a prompt names, which holds until its turn ends: as much as a tool call.
+    pub(super) fn prompted(
+        &self,
+        session: &SessionId,
+        id: &RawValue,
+        params: &Members<'_>,
+        told: &mut Vec<Activity>,
+    ) {
+        let blocks = params.get("prompt").and_then(elements).unwrap_or_default();
+        let blocks = blocks.into_iter().filter_map(Members::of).take(MOST_MEMBERS);
+        let of_uri = |uri: &str| Some(uri::path_of(uri)?.to_str()?.to_owned());
+        let names = |block: Members<'_>| match &*block.text("type")? {
+            "text" => block.text("text").map(std::borrow::Cow::into_owned),
+            "resource_link" => of_uri(&block.text("uri")?),
+            "resource" => of_uri(&Members::of(block.get("resource")?)?.text("uri")?),
+            _ => None,
+        };
+        let (mut said, mut room) = (Vec::new(), LONGEST_SAID);
+        for text in blocks.filter_map(names) {
+            let text = cut(&text, room);
+            room -= text.len();
+            said.push(text);
+        }
+        if !said.is_empty() {
+            let call = format!("prompt {}", id.get()).into();
+            let cwd = self.sessions.cwd(session).into();
+            let kind = ActivityKind::Runs { call, cwd, said };
+            told.push(Activity { session: session.clone(), kind });
+        }
     }
 
     fn terminal_exited(&mut self, session: &SessionId, id: &str) {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use expect_test::{Expect, expect};
 
 use super::{acp, observe};
+use crate::extract::acp::running::LONGEST_SAID;
 use crate::model::ActivityKind;
 
 fn check(lines: &[&str], expected: &Expect) {
@@ -91,6 +92,35 @@ fn a_terminal_runs_until_it_is_let_go() {
             s terminal 2 ended
         "#]],
     );
+}
+
+#[test]
+fn a_prompt_names_what_stands_in_it() {
+    let long = "x".repeat(100_000);
+    let prompt = format!(
+        r#">{{"id":4,"method":"session/prompt","params":{{"sessionId":"s","prompt":[
+            {{"type":"text","text":"Look at core/db.py."}},
+            {{"type":"resource_link","uri":"file:///w/ui/a%20b"}},
+            {{"type":"resource","resource":{{"uri":"/w/core/auth.rs","text":"its text"}}}},
+            {{"type":"resource_link","uri":"https://x/y"}},{{"type":"hologram"}},
+            {{"type":"text","text":"{long}"}},{{"type":"text","text":"more"}}]}}}}"#
+    )
+    .replace('\n', "");
+    let mut names = vec!["Look at core/db.py.".to_owned(), "/w/ui/a b".to_owned()];
+    names.extend(["/w/core/auth.rs".to_owned(), "x".repeat(80), String::new()]);
+    let nothing = r#">{"id":5,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#;
+    let told = observe(&mut acp(), &[&prompt, nothing]);
+    let said: Vec<_> = told
+        .iter()
+        .filter_map(|it| match &it.kind {
+            ActivityKind::Runs { call, said, .. } => Some((&**call, said)),
+            _ => None,
+        })
+        .collect();
+    let [("prompt 4", said)] = said[..] else { panic!("{said:?}") };
+    let begins: Vec<_> = said.iter().map(|it| it.chars().take(80).collect::<String>()).collect();
+    assert_eq!(begins, names);
+    assert_eq!(said.iter().map(|text| text.len()).sum::<usize>(), LONGEST_SAID);
 }
 
 #[test]

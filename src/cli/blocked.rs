@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::output::{plain, print, style};
+use super::output::{self, plain, print, style};
 use super::table::{Cell, Table};
 use super::team::{Which, failed};
 use super::{Global, format};
@@ -95,6 +95,7 @@ impl BlockedArgs {
 
     /// The stream tells what changes, and the list what the stream may have missed.
     async fn follow(&self, target: &Target) -> Result<(), Failure> {
+        output::end_with_reader();
         let mut seen = Seen::default();
         let mut team = Connection::open(target).await.map_err(failed)?;
         loop {

@@ -82,6 +82,7 @@ impl Logs {
             }
         }
         let Some(watch) = watch else { return Ok(()) };
+        output::end_with_reader();
         loop {
             watch.changed();
             if !named {

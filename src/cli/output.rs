@@ -42,19 +42,22 @@ pub(super) fn failure(error: io::Error) -> Failure {
     })
 }
 
-/// Waits until nobody reads standard output any more; of a quiet team, no write would say so.
-pub(super) async fn closed() {
+/// Has the program end, as done, once nobody reads standard output any more: for what goes on until
+/// then. A team that is quiet gives it nothing to write, so no write would fail.
+pub(super) fn end_with_reader() {
     const LOOK_EVERY: Duration = Duration::from_millis(250);
-    loop {
-        let stdout = io::stdout();
-        let mut polled = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
-        let is_polled = poll(&mut polled, PollTimeout::ZERO).is_ok();
-        let gone = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
-        if is_polled && polled[0].revents().is_some_and(|events| events.intersects(gone)) {
-            return;
+    let gone = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
+    std::thread::spawn(move || {
+        loop {
+            let stdout = io::stdout();
+            let mut polled = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+            let is_polled = poll(&mut polled, PollTimeout::ZERO).is_ok();
+            if is_polled && polled[0].revents().is_some_and(|events| events.intersects(gone)) {
+                std::process::exit(0);
+            }
+            std::thread::sleep(LOOK_EVERY);
         }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
+    });
 }
 
 /// Whether a person looks at standard output.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use super::output::{is_terminal, plain, print, style, write};
+use super::output::{self, is_terminal, plain, print, style, write};
 use super::table::{Cell, Table};
 use super::team::{Which, failed};
 use super::{Global, format};
@@ -52,6 +52,7 @@ impl Ps {
             let agents = team.call("list_agents", &json!({})).await.map_err(failed)?;
             return if self.json { print(agents) } else { print(lines(&agents)?.join("\n")) };
         }
+        output::end_with_reader();
         let terminal = is_terminal() && !self.json;
         let mut shown = None;
         let mut asked = Some(team.send("list_agents", &json!({})));

@@ -64,12 +64,10 @@ impl Watch {
             signal(SignalKind::interrupt()).map_err(|error| Failure::Run(error.into()))?;
         // Not among what is waited for below: a terminal that is paused holds that up.
         tokio::spawn(async move {
-            tokio::select! {
-                _ = interrupts.recv() => {}
-                () = output::closed() => {}
-            }
+            interrupts.recv().await;
             std::process::exit(0);
         });
+        output::end_with_reader();
         let mut team = Connection::open(&target).await.map_err(failed)?;
         let agents = self.agents(&mut team).await?;
         let mut watched = Watched {

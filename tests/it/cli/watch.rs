@@ -75,9 +75,21 @@ fn it_ends_well_by_ctrl_c_and_badly_where_there_is_nothing_to_watch() {
     assert_eq!(lines.next().unwrap(), "ui | ready");
     watch.interrupt();
     assert_eq!(watch.end(), (Some(0), String::new()));
-    // Who has seen enough is no failure.
-    let (watch, lines) = Running::start(&stage, &["watch"]);
-    drop(lines);
-    assert_eq!(watch.end(), (Some(0), String::new()));
+    team.stop();
+}
+
+#[test]
+fn what_goes_on_ends_well_with_its_reader() {
+    let stage = Stage::new();
+    let team = stage.team("", vec![agent("ui")]);
+    team.steer_when_ready(&["ui"]);
+    let follow = ["watch", "blocked -f", "logs -f", "ps --watch", "watch --json"];
+    for command in follow {
+        let args: Vec<_> = command.split(' ').collect();
+        let (running, output) = Running::start(&stage, &args);
+        drop(output);
+        let (code, _) = running.end();
+        assert_eq!(code, Some(0), "{command}");
+    }
     team.stop();
 }

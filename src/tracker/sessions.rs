@@ -34,12 +34,15 @@ struct Limits {
     /// new paths are left out, counted, and warned of: what leaves the context makes room within
     /// seconds.
     nodes: usize,
+    /// Bytes of the paths of these, which all go to each client that joins.
+    path_bytes: usize,
     /// Closed sessions of all agents whose prompts still run. Past it the oldest's `turn` lines
     /// are given up, with a warning.
     closing: usize,
 }
 
-const LIMITS: Limits = Limits { sessions: 1_000, nodes: 20_000, closing: 10_000 };
+const LIMITS: Limits =
+    Limits { sessions: 1_000, nodes: 20_000, path_bytes: 4 << 20, closing: 10_000 };
 
 /// A session's place in the order of appearance.
 type Number = u64;
@@ -78,6 +81,7 @@ pub(super) struct Sessions {
 struct Load {
     sessions: usize,
     nodes: usize,
+    path_bytes: usize,
     /// Whether the log knows that nodes are left out.
     is_full: bool,
     /// Whether the log knows that sessions are closed to make room.
@@ -284,7 +288,7 @@ impl Sessions {
         }
         self.stirred = true;
         if let Some(load) = self.agents.get_mut(&session.key.agent) {
-            load.give_back(changes.removed.len());
+            load.give_back(&changes.removed);
         }
         if let Some(view) = &mut self.view {
             view.merge.apply(number, &changes);
@@ -314,21 +318,26 @@ impl Sessions {
 }
 
 impl Load {
-    /// Takes room for a node of `key`; false if there is none.
-    fn take_node(&mut self, key: &SessionKey, limit: usize) -> bool {
-        if self.nodes < limit {
+    /// Takes room for a node of `key`, in one of `shares` parts of the limits; false if there is
+    /// none.
+    fn take_node(&mut self, key: &SessionKey, path: &str, limits: Limits, shares: usize) -> bool {
+        let path_bytes = self.path_bytes + path.len();
+        if self.nodes < limits.nodes / shares && path_bytes <= limits.path_bytes / shares {
             self.nodes += 1;
+            self.path_bytes = path_bytes;
             return true;
         }
         if !mem::replace(&mut self.is_full, true) {
-            warn!(agent = %key.agent, limit, "the agent's map is full: new paths are left out");
+            let (agent, nodes, path_bytes) = (&key.agent, self.nodes, self.path_bytes);
+            warn!(%agent, nodes, path_bytes, "the agent's map is full: new paths are left out");
         }
         false
     }
 
-    fn give_back(&mut self, nodes: usize) {
-        self.nodes -= nodes;
-        self.is_full &= nodes == 0;
+    fn give_back(&mut self, paths: &[Arc<str>]) {
+        self.nodes -= paths.len();
+        self.path_bytes -= paths.iter().map(|path| path.len()).sum::<usize>();
+        self.is_full &= paths.is_empty();
     }
 }
 

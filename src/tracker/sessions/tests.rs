@@ -350,6 +350,15 @@ fn what_finds_no_room_is_counted_and_sights_leave_room_for_accesses() {
 }
 
 #[test]
+fn long_paths_take_no_more_than_their_room() {
+    let mut sessions = Sessions::new(SETTINGS, nobody());
+    sessions.limits.path_bytes = 3;
+    play(&mut sessions, "a/s read ab\na/t read c\na/t read d\na/s closed\na/s read ab\na/s read e");
+    let snapshots = sessions.snapshots();
+    assert!(snapshots.iter().map(|it| (it.nodes.len(), it.omitted)).eq([(1, 1), (1, 1)]));
+}
+
+#[test]
 fn an_agents_map_takes_no_more_than_its_room() {
     let mut sessions = Sessions::new(SETTINGS, nobody());
     sessions.limits.nodes = 2;

@@ -47,9 +47,9 @@ impl Sessions {
                 return;
             }
             let is_glimpse = matches!(told, Told::Touched { weight: Weight::Glimpsed, .. });
-            let limit = if is_glimpse { self.limits.nodes / 2 } else { self.limits.nodes };
+            let shares = if is_glimpse { 2 } else { 1 };
             let load = self.agents.get_mut(&session.key.agent);
-            if !load.is_some_and(|load| load.take_node(&session.key, limit)) {
+            if !load.is_some_and(|load| load.take_node(&session.key, &path, self.limits, shares)) {
                 session.omitted += 1;
                 if let Some(view) = &mut self.view {
                     view.omitted += 1;

@@ -21,6 +21,11 @@ const GRACE: Duration = Duration::from_secs(1);
 /// Bytes of what it prints that are told as one line.
 const LONGEST_LINE: u64 = 4096;
 
+/// What of our environment it has: where libraries are, and in which language it speaks. All else,
+/// the keys of models among it, is none of its business.
+const INHERITED: [&str; 7] =
+    ["DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "RUST_BACKTRACE", "TZ"];
+
 pub(super) struct Running {
     /// Of the plugin.
     name: String,
@@ -69,8 +74,11 @@ impl Running {
             cwd: "/".into(),
             env: std::collections::BTreeMap::new(),
         };
-        let (process, Stdio { stdin, stdout, stderr }) =
-            launcher.spawn(&command).await.map_err(|error| error.to_string())?;
+        let (process, Stdio { stdin, stdout, stderr }) = launcher
+            .inheriting(&INHERITED)
+            .spawn(&command)
+            .await
+            .map_err(|error| error.to_string())?;
         let log = tokio::spawn(log(stderr, name.to_owned()));
         Ok(Self {
             name: name.to_owned(),

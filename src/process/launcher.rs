@@ -54,6 +54,8 @@ pub struct Launcher {
     /// Whose processes are started.
     family: Option<Family>,
     confinement: Option<Arc<Confinement>>,
+    /// Names of the variables that commands inherit; None: all.
+    inherits: Option<&'static [&'static str]>,
 }
 
 impl Launcher {
@@ -66,6 +68,7 @@ impl Launcher {
             groups: None,
             family: None,
             confinement: None,
+            inherits: None,
         }
     }
 
@@ -117,6 +120,12 @@ impl Launcher {
     #[must_use]
     pub fn confined(&self, confinement: Arc<Confinement>) -> Self {
         Self { confinement: Some(confinement), ..self.clone() }
+    }
+
+    /// One whose commands inherit only these variables of our environment.
+    #[must_use]
+    pub fn inheriting(&self, names: &'static [&'static str]) -> Self {
+        Self { inherits: Some(names), ..self.clone() }
     }
 
     /// Starts `command` in a process group of its own.
@@ -219,6 +228,10 @@ impl Launcher {
         // Standard output is the editor's under `observe`; a panic should be seen.
         command.arg0("eisen-core").arg("warden");
         command.args(descriptors::of_children().map(|limit| limit.to_string()));
+        if let Some(names) = self.inherits {
+            let set = |name: &&'static str| Some((*name, std::env::var_os(name)?));
+            command.env_clear().envs(names.iter().filter_map(set));
+        }
         command.env(mark::VARIABLE, mark::own_mark());
         command.stdin(OwnedFd::from(control)).stdout(StdStdio::null()).stderr(StdStdio::inherit());
         let ((child, pid), running) = orphans::enter(|| {

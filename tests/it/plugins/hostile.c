@@ -69,6 +69,8 @@ static int32_t reaches(const char *what, const char *where, const eisen_output *
         got = open(where, O_RDONLY);
     } else if (strcmp(what, "make") == 0) {
         got = open(where, O_WRONLY | O_CREAT, 0600);
+    } else if (strcmp(what, "env") == 0) {
+        got = getenv(where) ? 0 : -1;
     } else if (strcmp(what, "connect") == 0) {
         struct sockaddr_in place;
         memset(&place, 0, sizeof place);

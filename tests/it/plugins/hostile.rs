@@ -212,6 +212,8 @@ fn in_a_process_of_its_own_it_reaches_nothing_but_libraries() {
         "open /proc/self/../1/environ".to_owned(),
         format!("make {}", made.display()),
         "make /dev/shm/eisen-made".to_owned(),
+        "env EISEN_DIR".to_owned(),
+        "env HOME".to_owned(),
         format!("connect {}", team.program.port),
     ] {
         assert_eq!(port.prompt("ui", &format!("reach {reach};done")), "refused", "{reach}");

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use claude_stream_json::ClaudeStreamJson;
 use eisen_core::line::{content, lines};
 use eisen_core::plugin::{
-    Approval, Call, Conversation, Library, Place, Reader, Source, Translator,
+    Approval, Conversation, Hosting, InstanceCall, Library, RecordReader, Source, Translator,
 };
 use eisen_core::process::Launcher;
 use eisen_plugin::{Direction, Extractor, Records};
@@ -68,7 +68,7 @@ fn main() {
 struct Bench {
     launcher: Launcher,
     /// This process, and a child.
-    places: [Place; 2],
+    places: [Hosting; 2],
     /// Whole lines of an agent.
     said: Vec<u8>,
 }
@@ -113,7 +113,7 @@ impl Bench {
     /// How long lines take that come alone through `observe`, without a plugin and with one, the
     /// quickest first.
     fn relayed(&self) -> [Vec<Duration>; 2] {
-        let Place::Child(library, _) = &self.places[1] else { unreachable!() };
+        let Hosting::Child(library, _) = &self.places[1] else { unreachable!() };
         let folder = tempfile::tempdir().unwrap();
         let observe = |plugin: &[&str]| Relayed::start(folder.path(), plugin);
         let mut relays = [observe(&[]), observe(&["--plugin", library.to_str().unwrap()])];
@@ -147,7 +147,7 @@ impl Bench {
             for (reader, times) in readers.iter_mut().zip(&mut times[1..]) {
                 let (begun, mut same) = (Instant::now(), Vec::new());
                 for block in &blocks {
-                    same.push(reader.call(Call::Read { block }).await.unwrap().told);
+                    same.push(reader.call(InstanceCall::Read { block }).await.unwrap().output);
                 }
                 times.push(begun.elapsed());
                 assert!(told == same, "the plugin tells something else");
@@ -182,7 +182,7 @@ impl Bench {
         for _ in 0..TURNS {
             for (mut reader, times) in self.instances().into_iter().zip(&mut times) {
                 // A child starts with its first call.
-                reader.call(Call::Read { block: b"" }).await.unwrap();
+                reader.call(InstanceCall::Read { block: b"" }).await.unwrap();
                 let translator = translator(reader);
                 let (mut client, relay) = duplex(BLOCK);
                 client.write_all(NEW_SESSION.as_bytes()).await.unwrap();
@@ -204,7 +204,7 @@ impl Bench {
         times.map(median)
     }
 
-    fn instances(&self) -> [Box<dyn Reader>; 2] {
+    fn instances(&self) -> [Box<dyn RecordReader>; 2] {
         self.places.clone().map(|place| {
             let source = Source { name: "claude".to_owned(), config: "{}".to_owned(), place };
             source.instance(self.launcher.clone()).unwrap()
@@ -263,7 +263,7 @@ struct Talk {
 }
 
 impl Talk {
-    async fn begin(reader: Box<dyn Reader>) -> Self {
+    async fn begin(reader: Box<dyn RecordReader>) -> Self {
         let (client, relay) = duplex(BLOCK);
         let (from_agent, agent) = std::io::pipe().unwrap();
         let from_agent = pipe::Receiver::from_owned_fd(from_agent.into()).unwrap();
@@ -283,7 +283,7 @@ impl Talk {
     }
 }
 
-fn translator(reader: Box<dyn Reader>) -> Translator {
+fn translator(reader: Box<dyn RecordReader>) -> Translator {
     let concern = watch::Sender::new(None);
     Translator::new("claude".to_owned(), None, Conversation::default(), reader, concern)
 }
@@ -303,7 +303,7 @@ fn read(plugin: &mut ClaudeStreamJson, block: &[u8]) -> Vec<u8> {
     told
 }
 
-fn places() -> [Place; 2] {
+fn places() -> [Hosting; 2] {
     let beside = std::env::current_exe().unwrap();
     let file = std::env::consts::DLL_PREFIX.to_owned() + "claude_stream_json";
     let file = beside.with_file_name(file + std::env::consts::DLL_SUFFIX);
@@ -312,7 +312,7 @@ fn places() -> [Place; 2] {
         let mend = "`cargo build --release -p eisen-plugin-claude-stream-json` builds it";
         panic!("{}: {error}; {mend}", file.display())
     });
-    [Place::InProcess(Box::new(library)), Place::Child(file, None)]
+    [Hosting::InProcess(Box::new(library)), Hosting::Child(file, None)]
 }
 
 /// What the agent said in the transcript, over and over. It asks under another id each time, as an

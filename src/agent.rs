@@ -32,7 +32,7 @@ use actor::{Actor, AgentMsg};
 use prompting::RunHandle;
 
 pub use admission::{Admission, Capacity};
-pub use doorkeeper::{Door, Keeper};
+pub use doorkeeper::{KernelAccessConfig, KernelAccessHandler};
 pub use lifecycle::{Policy, Restarts};
 pub use plugged::Plugin;
 pub use stalls::{STALL_AFTER, watch_over};
@@ -98,7 +98,7 @@ pub struct Surroundings {
 
 /// What holds an agent to its zone.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Held {
+pub struct ZoneEnforcement {
     /// The kernel does, and all that it starts.
     pub by_kernel: bool,
     /// What the kernel lacks to do so wholly, if it is meant to.
@@ -113,7 +113,7 @@ pub struct AgentHandle {
     status: watch::Receiver<AgentStatus>,
     run: watch::Receiver<Option<RunHandle>>,
     family: watch::Receiver<Option<Family>>,
-    held: watch::Receiver<Held>,
+    held: watch::Receiver<ZoneEnforcement>,
     routing: RoutingHandle,
     tracker: TrackerHandle,
 }
@@ -194,7 +194,7 @@ impl AgentHandle {
     }
 
     /// How its run is held to its zone, or the next one if it does not run.
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> ZoneEnforcement {
         self.held.borrow().clone()
     }
 

@@ -94,13 +94,13 @@ enum Command {
     /// Start agents
     ///
     /// Each begins to start at once, or as soon as those it depends on are ready.
-    Start(agents::Order),
+    Start(agents::AgentsArgs),
     /// Stop agents
     ///
     /// Answers once they have ended. Stopped agents stay stopped until they are started.
-    Stop(agents::Order),
+    Stop(agents::AgentsArgs),
     /// Stop agents, and start them again
-    Restart(agents::Order),
+    Restart(agents::AgentsArgs),
     Reload(reload::Reload),
     Notify(notify::NotifyArgs),
     /// Print the JSON Schema of all that goes over the port
@@ -250,7 +250,7 @@ fn check(file: &Path) -> Result<u8, Failure> {
     let mut report = config::check::check(&layered.config, &kernel, held, hints, &mut progress);
     progress(0);
     report.add_kept(&layered);
-    output::print(output::tame(&report.to_string())).map(|()| 0)
+    output::print(output::escape_controls(&report.to_string())).map(|()| 0)
 }
 
 /// Shows on a terminal how many files were seen, once that takes longer than a second; with 0 it
@@ -336,7 +336,7 @@ impl std::fmt::Display for Complaint<'_> {
             return f.write_str(&errors.render(true));
         }
         // It may quote an agent, or a path.
-        let error = output::tame(&chain(self.0));
+        let error = output::escape_controls(&chain(self.0));
         write!(f, "error: {error}")
     }
 }

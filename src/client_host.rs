@@ -43,7 +43,7 @@ use host::Host;
 use messages::{HostMsg, Reply};
 use terminals::Launch;
 
-pub use answers::{Answer, Answers};
+pub use answers::{Answers, TurnAnswer};
 pub use content::Content;
 pub use error::HostError;
 pub use handshake::AgentInfo;
@@ -260,11 +260,11 @@ impl HostHandle {
 
     async fn ask<T>(&self, message: impl FnOnce(Reply<T>) -> HostMsg) -> Result<T, HostError> {
         let (reply, answer) = oneshot::channel();
-        self.tell(message(reply)).await?;
+        self.send(message(reply)).await?;
         answer.await.unwrap_or_else(|_| Err(self.shared.gone()))
     }
 
-    async fn tell(&self, message: HostMsg) -> Result<(), HostError> {
+    async fn send(&self, message: HostMsg) -> Result<(), HostError> {
         self.mailbox.send(message).await.map_err(|_| self.shared.gone())
     }
 }

@@ -44,7 +44,7 @@ use std::time::Duration;
 use toml::de::DeTable;
 
 pub use self::confined::Confined;
-pub use self::diff::{Change, Kind, Plan, Takes};
+pub use self::diff::{ChangeKind, ConfigChange, Plan, Takes};
 pub use self::errors::{ConfigError, ConfigErrors};
 use self::fault::Fault;
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
@@ -53,8 +53,8 @@ pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
 pub use self::patterns::zone_pattern;
 pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
 pub use self::profiles::{ClientFs, Profile, base_patterns};
-use self::read::{Known, Reader, Table, Text};
-pub use self::starter::{Known as KnownAgent, PartError, Proposed, Starter, known_agents};
+use self::read::{ConfigReader, KnownKeys, Table, Text};
+pub use self::starter::{KnownAgent, PartError, Proposed, Starter, known_agents};
 pub use self::value::is_name;
 pub use self::why::{Mend, Why};
 use crate::model::{AgentId, OnViolation};
@@ -289,7 +289,7 @@ impl Config {
         file: &Path,
         text: String,
         surroundings: &Surroundings,
-    ) -> (Result<Self, ConfigErrors>, Known) {
+    ) -> (Result<Self, ConfigErrors>, KnownKeys) {
         Self::compile_with(file, text, &Layer::default(), surroundings)
     }
 
@@ -298,7 +298,7 @@ impl Config {
         mut text: String,
         layer: &Layer,
         surroundings: &Surroundings,
-    ) -> (Result<Self, ConfigErrors>, Known) {
+    ) -> (Result<Self, ConfigErrors>, KnownKeys) {
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));
         let dir = match folder.canonicalize() {
@@ -307,7 +307,7 @@ impl Config {
                 let message = format!("its folder can't be had: {}", source::plain(&error));
                 let fault =
                     Fault::of_file(message, "check the path and its permissions".to_owned());
-                return (Err(ConfigErrors::new(file, text, vec![fault])), Known::default());
+                return (Err(ConfigErrors::new(file, text, vec![fault])), KnownKeys::default());
             }
         };
         let repaired = syntax::repair(&text);
@@ -317,7 +317,7 @@ impl Config {
         let behind = layer.behind(&text);
         let (added, _) = DeTable::parse_recoverable(&behind);
         layer.append_to(&mut text);
-        let reader = Reader::new(&text, &repaired.gaps, &dir, surroundings);
+        let reader = ConfigReader::new(&text, &repaired.gaps, &dir, surroundings);
         let tables = Tables { added: added.get_ref(), removed: layer.removed() };
         let config =
             reader.read(document.get_ref(), |root| Self::read(root, &tables, surroundings));

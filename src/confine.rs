@@ -43,7 +43,7 @@ pub use self::doorkeeper::{Attempt, Doorkeeper};
 pub use self::enter::{Entrance, receive};
 use self::own::Own;
 use self::ruleset::Ruleset;
-pub use self::step::Step;
+pub use self::step::SetupStep;
 pub use self::support::Support;
 use crate::zone::{Bounds, Grant, Rule};
 

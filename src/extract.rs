@@ -38,7 +38,7 @@ pub fn acp(agent_root: Arc<dyn Workspace>, default_cwd: PathBuf) -> Box<dyn Extr
 pub trait Extractor: Send {
     /// Appends what the line tells. Called once for each line that was relayed, both ways, in
     /// order; never for a line that the gate kept back.
-    fn observe(&mut self, direction: Direction, line: &[u8], told: &mut Vec<Activity>);
+    fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>);
 
     /// Reads what a zoned agent's line asks its client for. Called before `observe`, for lines
     /// of the agent only.
@@ -50,21 +50,21 @@ pub trait Extractor: Send {
         &mut self,
         line: &[u8],
         passes: &mut dyn FnMut(Gate) -> bool,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let gate = self.gate(line);
         if matches!(gate, Gate::Pass) || passes(gate) {
-            self.observe(Direction::ToClient, line, told);
+            self.observe(Direction::ToClient, line, activities);
         }
     }
 
     /// Appends what lines told that were observed before: who takes its time about them says so
     /// elsewhere, and is asked then.
-    fn catch_up(&mut self, _told: &mut Vec<Activity>) {}
+    fn catch_up(&mut self, _activities: &mut Vec<Activity>) {}
 
     /// Whether updates are to be told as they came ([`ActivityKind::Update`]), which is a copy of
     /// most of what an agent says. They are until this says otherwise.
-    fn tell_updates(&mut self, _wanted: bool) {}
+    fn report_updates(&mut self, _wanted: bool) {}
 
     /// The line that refuses `ask` in the agent's own protocol, newline included; None for a
     /// notification, which has nobody to be told.
@@ -92,7 +92,7 @@ pub trait Extractor: Send {
     fn awaits(&self) -> bool;
 
     /// Ends every running turn: the agent is gone.
-    fn end(&mut self, reason: &str, told: &mut Vec<Activity>);
+    fn end(&mut self, reason: &str, activities: &mut Vec<Activity>);
 }
 
 /// What a line of the agent asks for.

@@ -16,7 +16,7 @@
 //! or woken by the supervisor's death.
 //!
 //! A [`Sweeper`] stands behind the wardens: every process of a run carries its mark in the
-//! environment ([`own_mark`]), and once the supervisor is gone the sweeper ends what still does. So
+//! environment ([`marker`]), and once the supervisor is gone the sweeper ends what still does. So
 //! nothing is left either if a warden was killed, or is kept stopped, in that same moment. If the
 //! sweeper was killed with both, the next start ends what carries the mark ([`end_run`]).
 //!
@@ -30,7 +30,6 @@
 //! kernel where there are [`Groups`], else by looking at it (`census`).
 
 mod canary;
-mod census;
 mod cgroup;
 mod descriptors;
 mod error;
@@ -38,6 +37,7 @@ mod family;
 mod folder;
 mod household;
 mod launcher;
+mod limit_monitor;
 mod limits;
 mod log;
 mod mark;
@@ -75,7 +75,7 @@ pub use folder::remove_folder;
 pub use launcher::{Launcher, widen};
 pub use limits::{Limits, Peak, Usage};
 pub use log::StderrLog;
-pub use mark::{age_of, boot, end_run, own_mark, start_of};
+pub use mark::{age_of, boot, end_run, marker, start_of};
 pub use orphans::become_subreaper;
 #[cfg(target_os = "linux")]
 pub use resident::give_back_program;

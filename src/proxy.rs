@@ -3,12 +3,12 @@
 
 mod gatekeeper;
 mod handle;
-mod hearsay;
 mod inlet;
+mod live_calls;
 mod outlet;
 mod permits;
+mod prevented;
 mod relay;
-mod running;
 #[cfg(test)]
 mod tests;
 mod vitals;
@@ -25,9 +25,9 @@ use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
 
 pub use handle::RelayHandle;
+pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext};
 pub use permits::Permits;
-pub use running::{Moment, Place, Running, Said};
-pub use vitals::{State, Vitals, Waits};
+pub use vitals::{ProxyState, Vitals, Waits};
 
 /// What stands between one agent and its client.
 pub struct Proxy {
@@ -37,7 +37,7 @@ pub struct Proxy {
     /// None: nothing is gated.
     pub gate: Option<Gatekeeping>,
     /// Where what the agent does at the moment is noted, for whoever stands at its doorbell.
-    pub running: Option<Arc<Running>>,
+    pub running: Option<Arc<LiveCalls>>,
     pub vitals: Arc<Vitals>,
 }
 

@@ -26,7 +26,7 @@ use crate::model::{
 };
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
-use lanes::{Lanes, Place};
+use lanes::{LanePermit, Lanes};
 use task::{Letter, RoutingMsg, Task};
 
 /// Requests that wait for the routing task; past that a relay waits with its denied request.
@@ -209,14 +209,14 @@ impl RoutingHandle {
     /// Counts an access that nobody asked for by name: it is denied at once, unless just this was
     /// granted (true), and told in one line for each `turn` of its session. Turn 0 stands for what
     /// belongs to none.
-    pub async fn swept(&self, request: Request, turn: u64) -> bool {
+    pub async fn record_incidental(&self, request: Request, turn: u64) -> bool {
         let place = self.lanes.enter(&request.key.agent).await;
         let swept = self.ask_from(place, |reply| RoutingMsg::Swept { request, turn, reply });
         swept.await.unwrap_or(false)
     }
 
     /// Tells of an access that was counted as swept: it was denied, but a call names it.
-    pub async fn meant(&self, request: Request) {
+    pub async fn record_intended(&self, request: Request) {
         let place = self.lanes.enter(&request.key.agent).await;
         let _ = self.mailbox.send(Letter { message: RoutingMsg::Meant(request), place }).await;
     }
@@ -324,7 +324,7 @@ impl RoutingHandle {
 
     async fn ask_from<T>(
         &self,
-        place: Place,
+        place: LanePermit,
         message: impl FnOnce(oneshot::Sender<T>) -> RoutingMsg,
     ) -> Option<T> {
         let (reply, answer) = oneshot::channel();

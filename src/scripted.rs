@@ -32,7 +32,7 @@ const PARTING: Duration = Duration::from_secs(2);
 
 /// How a play ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub enum PlayEnd {
     /// The input ended, or the script says `exit`.
     Exit(u8),
     /// The script says `crash`: the process is to die by a signal.
@@ -75,8 +75,8 @@ pub fn run(script: &Path) -> Result<u8, ScriptError> {
     // Reading stdin blocks a thread until the client writes again; it is not waited for.
     runtime.shutdown_background();
     match ended? {
-        Ended::Exit(code) => Ok(code),
-        Ended::Crash => {
+        PlayEnd::Exit(code) => Ok(code),
+        PlayEnd::Crash => {
             // It only returns where the signal could not be sent.
             let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
             Ok(137)
@@ -85,14 +85,14 @@ pub fn run(script: &Path) -> Result<u8, ScriptError> {
 }
 
 /// Plays a script over a pair of pipes.
-pub async fn play<R, W>(script: Script, reader: R, writer: W) -> Result<Ended, ScriptError>
+pub async fn play<R, W>(script: Script, reader: R, writer: W) -> Result<PlayEnd, ScriptError>
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin,
 {
     let (line, lines) = mpsc::channel(wire::LINES_AHEAD);
     let stay = CancellationToken::new();
-    let mut agent = agent::Agent::new(script, writer, stay.clone());
+    let mut agent = agent::ScriptedAgent::new(script, writer, stay.clone());
     let reading = tokio::spawn(wire::read_lines(reader, line));
     let abort = reading.abort_handle();
     let parting = async {
@@ -105,7 +105,7 @@ where
     };
     let ended = tokio::select! {
         ended = agent.serve(lines) => ended,
-        () = parting => Ok(Ended::Exit(0)),
+        () = parting => Ok(PlayEnd::Exit(0)),
     };
     abort.abort();
     ended

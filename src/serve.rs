@@ -14,10 +14,10 @@ use crate::client_host::{Cancelled, PromptOutcome, Said};
 use crate::model::{AgentId, AgentStatus, Order, SessionId};
 
 pub mod client;
+mod client_view;
 mod command;
 mod details;
 mod filter;
-mod gate;
 mod graph;
 mod lines;
 mod outgoing;

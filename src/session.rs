@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::model::{SessionKey, now_ms};
 use file::{Peeked, RegistryFile};
 
-pub use registry::{Answer, Listed, Raw, Registry, Request, Session, Upsert};
+pub use registry::{Answer, Listed, Raw, Registry, RegistryRequest, Session, Upsert};
 
 /// How long a request waits for a living process that holds the lock. Clients wait 5 s for an
 /// answer.
@@ -62,7 +62,7 @@ pub struct RegistryHandle {
 
 #[derive(Debug)]
 struct Asked {
-    request: Request,
+    request: RegistryRequest,
     deadline: Instant,
     reply: oneshot::Sender<Result<Answer, RegistryError>>,
 }
@@ -87,14 +87,14 @@ impl RegistryHandle {
 
     /// Asks for one thing; changes are on the disk when the answer comes. They are made in the
     /// order of the futures' first polls.
-    pub async fn ask(&self, request: Request) -> Result<Answer, RegistryError> {
+    pub async fn ask(&self, request: RegistryRequest) -> Result<Answer, RegistryError> {
         self.ask_by(request, Instant::now() + PATIENCE).await
     }
 
     /// Asks for one thing, and waits for another process that holds the lock until `deadline`.
     pub async fn ask_by(
         &self,
-        request: Request,
+        request: RegistryRequest,
         deadline: Instant,
     ) -> Result<Answer, RegistryError> {
         let (reply, answer) = oneshot::channel();
@@ -139,7 +139,7 @@ fn serve_batch(file: &RegistryFile, batch: Vec<Asked>) {
     let Some(deadline) = batch.iter().map(|asked| asked.deadline).min() else { return };
     let (requests, replies): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|asked| (asked.request, asked.reply)).unzip();
-    let only_reads = requests.iter().all(Request::only_reads);
+    let only_reads = requests.iter().all(RegistryRequest::only_reads);
     let answer = |registry: &mut Registry| -> Vec<_> {
         requests.into_iter().map(|request| registry.answer(request, now_ms())).collect()
     };

@@ -10,10 +10,10 @@ mod inbox;
 mod merge;
 mod overlap;
 mod session;
+mod session_input;
 mod sessions;
 mod symbols;
 mod task;
-mod told;
 mod view;
 
 #[cfg(test)]
@@ -29,9 +29,9 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::inbox::{Ask, Inbox};
+use self::session_input::SessionInput;
 use self::sessions::Sessions;
 use self::task::Task;
-use self::told::Told;
 use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
     Activity, ActivityKind, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Topic,
@@ -132,13 +132,14 @@ impl TrackerHandle {
     pub fn record_all(&self, agent: &AgentId, activities: impl Iterator<Item = Activity>) {
         let wants_updates = self.wants_updates();
         let left_out = |kind: &_| matches!(kind, ActivityKind::Update(_)) && !wants_updates;
-        let told = activities.filter(|activity| !left_out(&activity.kind)).filter_map(|activity| {
-            let told = Told::from_activity(activity.kind)?;
-            Some((SessionKey::new(agent.clone(), activity.session), told))
-        });
-        let mut told = told.peekable();
-        if told.peek().is_some() {
-            self.inbox.tell_all(told, (self.clock)());
+        let input =
+            activities.filter(|activity| !left_out(&activity.kind)).filter_map(|activity| {
+                let input = SessionInput::from_activity(activity.kind)?;
+                Some((SessionKey::new(agent.clone(), activity.session), input))
+            });
+        let mut input = input.peekable();
+        if input.peek().is_some() {
+            self.inbox.push_inputs(input, (self.clock)());
         }
     }
 
@@ -149,7 +150,7 @@ impl TrackerHandle {
 
     /// Heats a path that was blocked.
     pub fn blocked(&self, key: &SessionKey, path: Arc<str>) {
-        self.inbox.tell(key.clone(), Told::blocked(path), (self.clock)());
+        self.inbox.push_input(key.clone(), SessionInput::blocked(path), (self.clock)());
     }
 
     /// From now on what is touched is told by its symbols too, as `symbols` knows them.

@@ -22,7 +22,7 @@ use crate::bus::{Bus, Rendered};
 use crate::graph::{Graph, Settings};
 use crate::model::{GraphSnapshot, Lines, TimestampMs};
 
-pub use self::keeper::TellWritten;
+pub use self::keeper::OnWritten;
 
 /// What there is of the graph.
 #[derive(Clone, Debug)]
@@ -41,13 +41,13 @@ pub enum GraphState {
 /// Asks whoever keeps the graph; cheap to clone.
 #[derive(Clone)]
 pub struct GraphHandle {
-    shared: Arc<Shared>,
+    shared: Arc<GraphShared>,
     root: PathBuf,
     is_there: watch::Receiver<bool>,
 }
 
 /// What the thread shares with those who ask.
-struct Shared {
+struct GraphShared {
     inbox: Inbox,
     /// Held for as long as it takes to put in what was read, or to write out what there is.
     graph: Mutex<Graph>,
@@ -60,17 +60,17 @@ impl GraphHandle {
         root: PathBuf,
         settings: Settings,
         bus: Bus,
-        tell_written: TellWritten,
+        tell_written: OnWritten,
         cancel: CancellationToken,
     ) -> std::io::Result<(Self, impl Future<Output = ()> + Send + 'static)> {
-        let shared = Arc::new(Shared::of(&root));
+        let shared = Arc::new(GraphShared::of(&root));
         let (there, is_there) = watch::channel(false);
         let keeper = Keeper {
             root: root.clone(),
             settings,
             shared: Arc::clone(&shared),
             bus,
-            tell_written,
+            on_written: tell_written,
             is_there: there,
         };
         let thread = std::thread::Builder::new().name("graph".to_owned());
@@ -131,7 +131,7 @@ impl std::fmt::Debug for GraphHandle {
     }
 }
 
-impl Shared {
+impl GraphShared {
     fn of(root: &Path) -> Self {
         Self { inbox: Inbox::default(), graph: Mutex::new(Graph::of(root)) }
     }

@@ -33,10 +33,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use self::bounds::{Bounds, Confine, Grant, Held, How, Reach, Rule, Wall};
-use self::git::{Git, Say};
+pub use self::bounds::{Bounds, Confine, Coverage, Grant, PatternCoverage, Reach, Rule, Wall};
+use self::git::{Git, GitVerdict};
 use self::open::Root;
-use self::patterns::{Patterns, Place, Workspace};
+use self::patterns::{PatternPath, Patterns, Workspace};
 pub use self::patterns::{Subtree, compile_glob};
 use self::real::{PATH_MAX, real};
 use self::search::Below;
@@ -241,7 +241,7 @@ impl Zone {
         path: &Path,
         action: Action,
         granted: &dyn Fn(&Denied) -> bool,
-        judge: impl Fn(&Path, &Place) -> Verdict,
+        judge: impl Fn(&Path, &PatternPath) -> Verdict,
     ) -> Result<Permit, Denied> {
         let (kernels, by_name) =
             self.readings(path).ok_or_else(|| self.unresolved(path, action))?;
@@ -273,7 +273,7 @@ impl Zone {
         Some((kernels, differs.then_some(by_name)))
     }
 
-    fn judge(&self, real: &Path, place: &Place, action: Action) -> Verdict {
+    fn judge(&self, real: &Path, place: &PatternPath, action: Action) -> Verdict {
         if !place.is_text() || self.eisen.iter().any(|eisen| within(eisen, real).is_some()) {
             return Verdict::Never;
         }
@@ -281,9 +281,9 @@ impl Zone {
             return Verdict::Never;
         }
         let allowed = match self.git.judge(real, action) {
-            Say::Denied => false,
-            Say::Allowed => true,
-            Say::Unopposed | Say::Nothing => {
+            GitVerdict::Denied => false,
+            GitVerdict::Allowed => true,
+            GitVerdict::Defer | GitVerdict::Nothing => {
                 self.own.matches(place)
                     || self.shared.matches(place)
                     || action == Action::Read && self.readable.matches(place)
@@ -293,16 +293,16 @@ impl Zone {
     }
 
     /// Whether a folder of the workspace has something below it that the zone allows.
-    fn is_above(&self, real: &Path, place: &Place) -> bool {
+    fn is_above(&self, real: &Path, place: &PatternPath) -> bool {
         let allowing = [&self.own, &self.shared, &self.readable];
         let holds_any = place.is_workspace() && allowing.iter().any(|some| some.reach_inside());
         place.is_inside()
             && (holds_any || self.above.matches(place))
             && !self.denied.matches(place)
-            && self.git.judge(real, Action::Read) == Say::Nothing
+            && self.git.judge(real, Action::Read) == GitVerdict::Nothing
     }
 
-    fn denial(&self, place: &Place) -> Option<Arc<str>> {
+    fn denial(&self, place: &PatternPath) -> Option<Arc<str>> {
         if !self.denied.matches(place) {
             return None;
         }
@@ -320,8 +320,8 @@ impl Zone {
         fold(&self.workspace.real.join(path))
     }
 
-    fn place(&self, real: &Path) -> Place {
-        Place::new(&self.workspace, real)
+    fn place(&self, real: &Path) -> PatternPath {
+        PatternPath::new(&self.workspace, real)
     }
 
     fn wire(&self, real: &Path) -> Arc<str> {

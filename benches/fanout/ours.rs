@@ -14,7 +14,7 @@ use eisen_core::serve::{
     AgentDetails, BoxFuture, Limits, Prompt, Refused, Reloaded, Server, Sources, Team, Tokens,
     bind, encode,
 };
-use eisen_core::session::{Answer, Registry, RegistryError, Request};
+use eisen_core::session::{Answer, Registry, RegistryError, RegistryRequest};
 use eisen_core::tracker::Snapshots;
 use eisen_core::watch::GraphState;
 use serde_json::{Map, Value};
@@ -116,7 +116,7 @@ impl Sources for Nothing {
         Box::pin(async { GraphState::Off })
     }
 
-    fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {
+    fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>> {
         Box::pin(async { Registry::default().answer(request, 0) })
     }
 }

@@ -6,16 +6,16 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::admission::{Place, USUAL_MEMORY};
+use super::admission::{StartPermit, USUAL_MEMORY};
 use super::confining::confine;
 use super::lifecycle::{Effect, Event, Lifecycle};
 use super::prompting::RunHandle;
 use super::run::{Fresh, Run, RunEvent, next_of_run};
-use super::{AgentSettings, Held, Plugin, Surroundings, pending_or};
+use super::{AgentSettings, Plugin, Surroundings, ZoneEnforcement, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, Order, SessionId, now_ms};
 use crate::plugin::Conversation;
 use crate::process::{Family, Peak};
-use crate::proxy::{Rules, Running, Vitals};
+use crate::proxy::{LiveCalls, Rules, Vitals};
 
 #[derive(Debug)]
 pub(super) enum AgentMsg {
@@ -37,7 +37,7 @@ pub(super) struct Actor {
     /// What the settings say of it, as its run sees it.
     rules: watch::Sender<Rules>,
     /// How its run is held, or would be.
-    held: watch::Sender<Held>,
+    held: watch::Sender<ZoneEnforcement>,
     team: Surroundings,
     depends_on: Vec<watch::Receiver<AgentStatus>>,
     lifecycle: Lifecycle,
@@ -51,7 +51,7 @@ pub(super) struct Actor {
     /// Ends when the agents that it depends on are ready.
     clearance: Option<BoxFuture<'static, ()>>,
     /// In line, and then among those that run.
-    place: Option<Place>,
+    place: Option<StartPermit>,
     backoff: Option<Instant>,
     /// The configured prompt came to its end: a restart does not repeat it.
     prompted: watch::Sender<bool>,
@@ -91,7 +91,7 @@ impl Actor {
         }
     }
 
-    pub(super) fn held(&self) -> watch::Receiver<Held> {
+    pub(super) fn held(&self) -> watch::Receiver<ZoneEnforcement> {
         self.held.subscribe()
     }
 
@@ -123,7 +123,7 @@ impl Actor {
                 },
                 () = pending_or(self.clearance.as_mut()) => {
                     self.clearance = None;
-                    if let why @ Some(_) = self.stand_in_line() {
+                    if let why @ Some(_) = self.enqueue() {
                         self.publish(why);
                     }
                     continue;
@@ -257,7 +257,7 @@ impl Actor {
         // In line from now on: agents run in the order in which they were started.
         let why = if (&mut clearance).now_or_never().is_some() {
             self.clearance = None;
-            self.stand_in_line()
+            self.enqueue()
         } else {
             self.clearance = Some(clearance);
             Some(self.waits_for_others())
@@ -266,7 +266,7 @@ impl Actor {
     }
 
     /// Returns what it waits for in line.
-    fn stand_in_line(&mut self) -> Option<String> {
+    fn enqueue(&mut self) -> Option<String> {
         let last = self.family.borrow().as_ref().map(|family| family.peak().memory_bytes);
         let need = self.settings.limits.memory_bytes().or(last).unwrap_or(USUAL_MEMORY);
         let mut place = self.team.admission.enter(self.settings.id.clone(), need);
@@ -291,7 +291,7 @@ impl Actor {
     async fn spawn(&mut self) -> Event {
         let family = self.team.launcher.family(self.settings.limits);
         let launcher = self.team.launcher.within(&family);
-        let (running, vitals) = (Arc::new(Running::default()), Vitals::new());
+        let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
         let rules = self.rules.subscribe();
         let (noted, minded) = (running.clone(), vitals.clone());
         let confined =
@@ -323,7 +323,7 @@ impl Actor {
         Event::Spawned
     }
 
-    fn tell_peak(&self) {
+    fn publish_peak(&self) {
         if let Some(family) = &*self.family.borrow() {
             let Peak { memory_bytes, processes } = family.peak();
             tracing::info!(agent = %self.settings.id, memory_bytes, processes, "the most it used");
@@ -356,12 +356,12 @@ impl Actor {
             }
             RunEvent::Exited(exit) => {
                 self.concern = None;
-                let offence = self.family.borrow().as_ref().and_then(Family::offence);
+                let offence = self.family.borrow().as_ref().and_then(Family::exceeded_limit);
                 let event = match self.run.take() {
                     Some(run) => run.finish(exit, offence).await,
                     None => Event::Exited { exit, why: exit.to_string() },
                 };
-                self.tell_peak();
+                self.publish_peak();
                 self.held.send_replace(held(&self.settings));
                 self.handle.send_replace(None);
                 self.team.tracker.settled().await;
@@ -371,8 +371,8 @@ impl Actor {
     }
 }
 
-fn held(settings: &AgentSettings) -> Held {
-    Held { by_kernel: settings.bounds.is_some(), lacks: settings.kernel_lacks.clone() }
+fn held(settings: &AgentSettings) -> ZoneEnforcement {
+    ZoneEnforcement { by_kernel: settings.bounds.is_some(), lacks: settings.kernel_lacks.clone() }
 }
 
 fn rules(settings: &AgentSettings) -> Rules {
@@ -385,7 +385,7 @@ fn rules(settings: &AgentSettings) -> Rules {
     }
 }
 
-async fn news_of(place: &mut Option<Place>) -> Option<String> {
+async fn news_of(place: &mut Option<StartPermit>) -> Option<String> {
     match place {
         Some(place) => place.news().await,
         None => std::future::pending().await,

@@ -28,42 +28,42 @@ pub struct Capacity {
 
 /// Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Admission(Arc<Shared>);
+pub struct Admission(Arc<AdmissionShared>);
 
 #[derive(Debug)]
-struct Shared {
-    line: Mutex<Line>,
+struct AdmissionShared {
+    line: Mutex<AdmissionQueue>,
     changed: Notify,
 }
 
 #[derive(Debug)]
-struct Line {
+struct AdmissionQueue {
     capacity: Capacity,
     last: u64,
     /// Those that run, or are just starting.
-    running: BTreeMap<u64, Claim>,
-    waiting: VecDeque<Waiting>,
+    running: BTreeMap<u64, Reservation>,
+    waiting: VecDeque<Waiter>,
     /// More memory is used than `capacity` says, and that was told.
     is_over: bool,
 }
 
 #[derive(Debug)]
-struct Claim {
+struct Reservation {
     need: u64,
     family: Option<Family>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct Waiter {
     number: u64,
     agent: AgentId,
     need: u64,
-    turn: watch::Sender<Turn>,
+    turn: watch::Sender<AdmissionState>,
 }
 
 /// How it stands with one who waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
-enum Turn {
+enum AdmissionState {
     /// For the reason given.
     Waits(String),
     Comes,
@@ -71,22 +71,22 @@ enum Turn {
 
 /// A place in the line, and later among those that run. It is free when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct StartPermit {
     admission: Admission,
     number: u64,
-    turn: watch::Receiver<Turn>,
+    turn: watch::Receiver<AdmissionState>,
 }
 
 impl Admission {
     pub fn new(capacity: Capacity) -> Self {
-        let line = Line {
+        let line = AdmissionQueue {
             capacity,
             last: 0,
             running: BTreeMap::new(),
             waiting: VecDeque::new(),
             is_over: false,
         };
-        Self(Arc::new(Shared { line: Mutex::new(line), changed: Notify::new() }))
+        Self(Arc::new(AdmissionShared { line: Mutex::new(line), changed: Notify::new() }))
     }
 
     /// From now on it is so much. Who runs goes on.
@@ -115,29 +115,29 @@ impl Admission {
     }
 
     /// Puts an agent into the line that is expected to need so many bytes of memory.
-    pub(super) fn enter(&self, agent: AgentId, need: u64) -> Place {
+    pub(super) fn enter(&self, agent: AgentId, need: u64) -> StartPermit {
         let mut line = self.line();
         line.last += 1;
         let number = line.last;
-        let (turn, seen) = watch::channel(Turn::Waits(String::new()));
-        line.waiting.push_back(Waiting { number, agent, need, turn });
+        let (turn, seen) = watch::channel(AdmissionState::Waits(String::new()));
+        line.waiting.push_back(Waiter { number, agent, need, turn });
         line.advance();
         drop(line);
         self.0.changed.notify_one();
-        Place { admission: self.clone(), number, turn: seen }
+        StartPermit { admission: self.clone(), number, turn: seen }
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
+    fn line(&self) -> MutexGuard<'_, AdmissionQueue> {
         // Every change of it is made before anything could panic.
         self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Place {
+impl StartPermit {
     /// Waits until the agent may start, or is told to wait for something else; None: it may start.
     /// May be dropped and called again.
     pub(super) async fn news(&mut self) -> Option<String> {
-        if *self.turn.borrow() != Turn::Comes {
+        if *self.turn.borrow() != AdmissionState::Comes {
             // Its sender is there for as long as this waits.
             let _ = self.turn.changed().await;
         }
@@ -147,8 +147,8 @@ impl Place {
     /// What it waits for; None: it may start.
     pub(super) fn waits_for(&mut self) -> Option<String> {
         match &*self.turn.borrow_and_update() {
-            Turn::Waits(why) => Some(why.clone()),
-            Turn::Comes => None,
+            AdmissionState::Waits(why) => Some(why.clone()),
+            AdmissionState::Comes => None,
         }
     }
 
@@ -160,7 +160,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for StartPermit {
     fn drop(&mut self) {
         let mut line = self.admission.line();
         line.running.remove(&self.number);
@@ -169,23 +169,23 @@ impl Drop for Place {
     }
 }
 
-impl Line {
+impl AdmissionQueue {
     /// Lets in who fits, the first of the line first, and tells the others what they wait for.
     fn advance(&mut self) {
         while let Some(first) = self.waiting.front() {
             if self.obstacle(first).is_some() {
                 break;
             }
-            let Some(Waiting { number, need, turn, .. }) = self.waiting.pop_front() else { break };
-            self.running.insert(number, Claim { need, family: None });
-            turn.send_replace(Turn::Comes);
+            let Some(Waiter { number, need, turn, .. }) = self.waiting.pop_front() else { break };
+            self.running.insert(number, Reservation { need, family: None });
+            turn.send_replace(AdmissionState::Comes);
         }
         let Some(obstacle) = self.waiting.front().and_then(|first| self.obstacle(first)) else {
             return;
         };
         for waiting in &self.waiting {
             let why = self.obstacle(waiting).unwrap_or_else(|| obstacle.clone());
-            let now = Turn::Waits(why);
+            let now = AdmissionState::Waits(why);
             waiting.turn.send_if_modified(|turn| {
                 let is_news = *turn != now;
                 turn.clone_from(&now);
@@ -195,14 +195,14 @@ impl Line {
     }
 
     /// What keeps an agent from starting now.
-    fn obstacle(&self, waiting: &Waiting) -> Option<String> {
+    fn obstacle(&self, waiting: &Waiter) -> Option<String> {
         let Capacity { max_running, max_memory_mb } = self.capacity;
         if max_running > 0 && self.running.len() >= max_running {
             return Some(
                 "waits for a place: as many agents run as `max_running` allows".to_owned(),
             );
         }
-        let claimed = self.running.values().map(Claim::bytes).fold(0, u64::saturating_add);
+        let claimed = self.running.values().map(Reservation::bytes).fold(0, u64::saturating_add);
         let fits = claimed.saturating_add(waiting.need) <= max_memory_mb.saturating_mul(MB);
         // One alone may need what it needs, or it would wait for ever.
         if max_memory_mb == 0 || fits || self.running.is_empty() {
@@ -241,7 +241,7 @@ impl Line {
     }
 }
 
-impl Claim {
+impl Reservation {
     /// What it needs or uses, whichever is more.
     fn bytes(&self) -> u64 {
         let used = self.family.as_ref().map_or(0, |family| family.usage().memory_bytes);

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::doorkeeper::{Door, Keeper};
+use super::doorkeeper::{KernelAccessConfig, KernelAccessHandler};
 use super::{AgentSettings, Surroundings};
 use crate::confine::Confinement;
 use crate::process::{self, Launcher, remove_folder};
-use crate::proxy::{Rules, Running, Vitals};
+use crate::proxy::{LiveCalls, Rules, Vitals};
 use crate::zone::{Confine, Reach};
 
 /// The private TMPDIR of a run; goes with the value, which takes its time.
@@ -29,11 +29,11 @@ pub(super) async fn confine(
     settings: &AgentSettings,
     team: &Surroundings,
     rules: watch::Receiver<Rules>,
-    running: Arc<Running>,
+    running: Arc<LiveCalls>,
     vitals: Arc<Vitals>,
 ) -> Result<(Launcher, Option<Private>), String> {
     let Some(bounds) = settings.bounds.clone() else { return Ok((launcher, None)) };
-    let keeper = Keeper::new(Door {
+    let keeper = KernelAccessHandler::new(KernelAccessConfig {
         agent: settings.id.clone(),
         bounds: bounds.clone(),
         rules,

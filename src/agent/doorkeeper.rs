@@ -2,9 +2,9 @@
 //! a blocked access. Knows what the agent does at the moment, and tells what was asked for by name
 //! from what was only swept along.
 
+mod grace_period;
 mod late;
 mod passing;
-mod patience;
 #[cfg(test)]
 mod tests;
 
@@ -17,22 +17,22 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
+use self::grace_period::GracePeriods;
 use self::late::Late;
 use self::passing::Passing;
-use self::patience::Patience;
 use crate::confine::{Attempt, Doorkeeper};
 use crate::extract::Workspace;
 use crate::model::{
     Action, Activity, ActivityKind, AgentId, Lines, SessionKey, Source, Touch, Via, one_line,
     wire_real,
 };
-use crate::proxy::{Moment, Place, Rules, Running, Said, Vitals};
+use crate::proxy::{CallText, LiveCalls, NamedPath, Rules, TurnContext, Vitals};
 use crate::routing::{Request, RoutingHandle, Settlement};
 use crate::tracker::TrackerHandle;
 use crate::zone::Bounds;
 
 /// What a doorkeeper is made of.
-pub struct Door {
+pub struct KernelAccessConfig {
     pub agent: AgentId,
     /// Those that the agent was started with; they hold where the rules name none any more.
     pub bounds: Arc<Bounds>,
@@ -41,7 +41,7 @@ pub struct Door {
     pub routing: RoutingHandle,
     pub tracker: TrackerHandle,
     /// The same that the agent's relay was given.
-    pub running: Arc<Running>,
+    pub running: Arc<LiveCalls>,
     pub vitals: Arc<Vitals>,
     /// Which files are kept out of the map.
     pub workspace: Arc<dyn Workspace>,
@@ -54,28 +54,38 @@ pub struct Door {
 }
 
 /// The doorkeeper of one run of an agent, and of all terminals of that run.
-pub struct Keeper {
-    desk: Arc<Desk>,
+pub struct KernelAccessHandler {
+    desk: Arc<HandlerState>,
     passing: Option<Passing>,
     handle: Handle,
 }
 
-struct Desk {
+struct HandlerState {
     agent: AgentId,
     bounds: Arc<Bounds>,
     rules: watch::Receiver<Rules>,
     routing: RoutingHandle,
-    running: Arc<Running>,
+    running: Arc<LiveCalls>,
     tracker: TrackerHandle,
     workspace: Arc<dyn Workspace>,
-    patience: Patience,
+    patience: GracePeriods,
     late: Late,
     vitals: Arc<Vitals>,
 }
 
-impl Keeper {
-    pub fn new(door: Door) -> Arc<Self> {
-        let Door { agent, bounds, rules, routing, tracker, running, vitals, workspace, .. } = door;
+impl KernelAccessHandler {
+    pub fn new(door: KernelAccessConfig) -> Arc<Self> {
+        let KernelAccessConfig {
+            agent,
+            bounds,
+            rules,
+            routing,
+            tracker,
+            running,
+            vitals,
+            workspace,
+            ..
+        } = door;
         let passing = door.observe_files.then(|| {
             let (tracker, workspace) = (tracker.clone(), workspace.clone());
             let (passing, task) = Passing::new(agent.clone(), tracker, running.clone(), workspace);
@@ -83,7 +93,7 @@ impl Keeper {
             passing
         });
         let news = running.news();
-        let desk = Arc::new(Desk {
+        let desk = Arc::new(HandlerState {
             agent,
             bounds,
             rules,
@@ -92,15 +102,15 @@ impl Keeper {
             vitals,
             tracker,
             workspace,
-            patience: Patience::new(door.age),
+            patience: GracePeriods::new(door.age),
             late: Late::default(),
         });
-        door.handle.spawn(tell_late(Arc::downgrade(&desk), news));
+        door.handle.spawn(record_late_loop(Arc::downgrade(&desk), news));
         Arc::new(Self { desk, passing, handle: door.handle })
     }
 }
 
-impl Doorkeeper for Keeper {
+impl Doorkeeper for KernelAccessHandler {
     fn bounds(&self) -> Arc<Bounds> {
         self.desk.bounds()
     }
@@ -121,7 +131,7 @@ impl Doorkeeper for Keeper {
     }
 }
 
-impl Desk {
+impl HandlerState {
     fn bounds(&self) -> Arc<Bounds> {
         self.rules.borrow().bounds.clone().unwrap_or_else(|| Arc::clone(&self.bounds))
     }
@@ -130,7 +140,7 @@ impl Desk {
     async fn decide(
         self: Arc<Self>,
         mut attempt: Attempt,
-        moment: Moment,
+        moment: TurnContext,
         mut reply: oneshot::Sender<bool>,
     ) {
         let is_meant = attempt.named || self.is_named(&mut attempt, &moment, &mut reply).await;
@@ -148,19 +158,19 @@ impl Desk {
         if is_meant {
             let allowed = self.ask(request.clone(), &moment, &mut reply).await;
             if allowed {
-                self.tell(&request, Source::Tool);
+                self.record(&request, Source::Tool);
             }
             let _ = reply.send(allowed);
             return;
         }
-        let allowed = self.routing.swept(request.clone(), moment.turn).await;
+        let allowed = self.routing.record_incidental(request.clone(), moment.turn).await;
         let _ = reply.send(allowed);
         if allowed {
-            self.tell(&request, Source::Kernel);
+            self.record(&request, Source::Kernel);
         } else if moment.began.is_some() {
             // It may have been said meanwhile.
             if self.is_said(None, &request.path) {
-                self.routing.meant(request).await;
+                self.routing.record_intended(request).await;
             } else {
                 self.late.note(request);
             }
@@ -168,7 +178,7 @@ impl Desk {
     }
 
     /// Tells of an access that was let through; only here it is known to happen.
-    fn tell(&self, request: &Request, source: Source) {
+    fn record(&self, request: &Request, source: Source) {
         if self.workspace.is_ignored(&self.workspace.root().join(&*request.path)) {
             return;
         }
@@ -187,7 +197,7 @@ impl Desk {
     async fn is_named(
         &self,
         attempt: &mut Attempt,
-        moment: &Moment,
+        moment: &TurnContext,
         reply: &mut oneshot::Sender<bool>,
     ) -> bool {
         let mut news = self.running.news();
@@ -202,7 +212,7 @@ impl Desk {
             let said = tokio::select! {
                 said = news.recv() => said,
                 () = tokio::time::sleep_until(deadline) => return false,
-                () = let_go(moment, reply) => return false,
+                () = release(moment, reply) => return false,
             };
             let is_named = match said {
                 Ok(said) => self.is_said_of(Some(&said), attempt),
@@ -210,17 +220,17 @@ impl Desk {
                 Err(RecvError::Closed) => return false,
             };
             if is_named {
-                self.patience.reward(attempt.pid);
+                self.patience.reset(attempt.pid);
                 return true;
             }
         }
     }
 
-    fn is_said_of(&self, said: Option<&Said>, attempt: &mut Attempt) -> bool {
+    fn is_said_of(&self, said: Option<&CallText>, attempt: &mut Attempt) -> bool {
         let bounds = self.bounds();
         let workspace = bounds.zone().workspace();
         if attempt.draft {
-            let place = Place { wire: &attempt.path, workspace };
+            let place = NamedPath { wire: &attempt.path, workspace };
             let of = said
                 .map_or_else(|| self.running.names_beside(place), |said| said.names_beside(place));
             if let Some(of) = of {
@@ -232,17 +242,17 @@ impl Desk {
     }
 
     /// Whether a path is named by what one call says, or by all that run.
-    fn is_said(&self, said: Option<&Said>, wire: &str) -> bool {
+    fn is_said(&self, said: Option<&CallText>, wire: &str) -> bool {
         let bounds = self.bounds();
-        let place = Place { wire, workspace: bounds.zone().workspace() };
+        let place = NamedPath { wire, workspace: bounds.zone().workspace() };
         said.map_or_else(|| self.running.names(place), |said| said.names(place))
     }
 
     /// Tells of what was taken for swept and is named now: it was denied, and the next try like it
     /// may be granted.
-    async fn tell_late(&self, said: Option<&Said>) {
+    async fn record_late(&self, said: Option<&CallText>) {
         for request in self.late.take(|path| self.is_said(said, path)) {
-            self.routing.meant(request).await;
+            self.routing.record_intended(request).await;
         }
     }
 
@@ -250,7 +260,7 @@ impl Desk {
     async fn ask(
         &self,
         request: Request,
-        moment: &Moment,
+        moment: &TurnContext,
         reply: &mut oneshot::Sender<bool>,
     ) -> bool {
         let access = format!("{} {}", request.action, one_line(&request.path));
@@ -259,7 +269,7 @@ impl Desk {
         tokio::pin!(settlement);
         let settled = tokio::select! {
             settled = &mut settlement => settled,
-            () = let_go(moment, reply) => {
+            () = release(moment, reply) => {
                 // What is denied at once is: it only has to be taken in.
                 tokio::select! {
                     biased;
@@ -272,7 +282,7 @@ impl Desk {
     }
 }
 
-async fn tell_late(desk: Weak<Desk>, mut news: broadcast::Receiver<Arc<Said>>) {
+async fn record_late_loop(desk: Weak<HandlerState>, mut news: broadcast::Receiver<Arc<CallText>>) {
     loop {
         let said = match news.recv().await {
             Ok(said) => Some(said),
@@ -280,12 +290,12 @@ async fn tell_late(desk: Weak<Desk>, mut news: broadcast::Receiver<Arc<Said>>) {
             Err(RecvError::Closed) => return,
         };
         let Some(desk) = desk.upgrade() else { return };
-        desk.tell_late(said.as_deref()).await;
+        desk.record_late(said.as_deref()).await;
     }
 }
 
 /// Waits until nobody waits for the reply any more.
-async fn let_go(moment: &Moment, reply: &mut oneshot::Sender<bool>) {
+async fn release(moment: &TurnContext, reply: &mut oneshot::Sender<bool>) {
     tokio::select! {
         () = moment.over() => {}
         () = reply.closed() => {}

@@ -21,7 +21,7 @@ use crate::client_host::{Content, HostError, HostHandle, Urgency};
 use crate::extract::Acp;
 use crate::model::{SessionId, SessionKey};
 use crate::process::{Exit, Family, Launcher, Process, StderrLog, Stdio, Stopped};
-use crate::proxy::{Gatekeeping, Permits, Proxy, Rules, Running, Streams, Vitals};
+use crate::proxy::{Gatekeeping, LiveCalls, Permits, Proxy, Rules, Streams, Vitals};
 
 /// Bytes on their way between relay and client host, each way; past that the writer waits.
 const DUPLEX: usize = 256 * 1024;
@@ -67,7 +67,7 @@ pub(super) struct Fresh {
     /// Of its terminals.
     pub(super) launcher: Launcher,
     pub(super) family: Family,
-    pub(super) running: Arc<Running>,
+    pub(super) running: Arc<LiveCalls>,
     pub(super) vitals: Arc<Vitals>,
     /// Kept as long as it lasts.
     pub(super) private: Option<Private>,
@@ -225,7 +225,7 @@ impl Run {
             let key = SessionKey::new(settings.id.clone(), session.clone());
             team.tracker.set_orchestrator_session(key);
             team.routing.set_orchestrator_session(session.clone()).await;
-            self.beside.spawn(brief_on_demand(self.handle.clone(), team.clone()));
+            self.beside.spawn(send_briefings(self.handle.clone(), team.clone()));
         }
         if let Some(prompt) = settings.prompt.clone().filter(|_| !*prompted.borrow()) {
             let (run, prompted) = (self.handle.clone(), prompted.clone());
@@ -283,11 +283,11 @@ fn proxy(
     settings: &AgentSettings,
     team: &Surroundings,
     gate: Gatekeeping,
-    (running, vitals): (Arc<Running>, Arc<Vitals>),
+    (running, vitals): (Arc<LiveCalls>, Arc<Vitals>),
     plugged: bool,
 ) -> Proxy {
     let extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
-    let extractor = if plugged { extractor.telling_why() } else { extractor };
+    let extractor = if plugged { extractor.with_reasons() } else { extractor };
     Proxy {
         agent: settings.id.clone(),
         extractor: Box::new(extractor),
@@ -366,7 +366,7 @@ async fn handshake(
 
 /// Puts blocked accesses before the orchestrator for as long as its run lasts. The next briefing is
 /// queued as soon as one has begun, so that no other prompt gets between them.
-async fn brief_on_demand(run: RunHandle, team: Surroundings) {
+async fn send_briefings(run: RunHandle, team: Surroundings) {
     let mut waiting = team.routing.waiting();
     waiting.mark_changed();
     let mut briefings = JoinSet::new();

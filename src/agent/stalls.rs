@@ -38,7 +38,7 @@ pub async fn watch_over(
     vitals: Arc<Vitals>,
     after: Duration,
     cpu_ms: impl Fn() -> u64 + Send,
-    tell: watch::Sender<Option<String>>,
+    sender: watch::Sender<Option<String>>,
 ) {
     let mut state = vitals.watch();
     let mut pace: Option<Pace> = None;
@@ -54,14 +54,14 @@ pub async fn watch_over(
             _ if is_stalled => Some(stalled(after)),
             failed => failed.map(|reason| format!("its last turn failed: {}", cut(&reason))),
         };
-        tell.send_if_modified(|told| std::mem::replace(told, wrong.clone()) != wrong);
+        sender.send_if_modified(|told| std::mem::replace(told, wrong.clone()) != wrong);
         let step = pace.as_ref().map(Pace::step);
         tokio::select! {
-            () = tell.closed() => return,
+            () = sender.closed() => return,
             changed = state.changed() => if changed.is_err() { return },
             () = sleep(step.unwrap_or_default()), if step.is_some() => {
                 if let Some(pace) = &mut pace {
-                    pace.look(Instant::now(), vitals.last_heard(), cpu_ms());
+                    pace.look(Instant::now(), vitals.last_activity(), cpu_ms());
                 }
             }
         }

@@ -17,7 +17,7 @@ const MOST: usize = 1_000;
 const LONGEST_REASON: usize = 500;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Subject {
+enum NoticeSubject {
     Access(BlockedId),
     Agent(AgentId),
 }
@@ -26,13 +26,13 @@ struct Matter {
     notice: Notice,
     since: Instant,
     /// The channels that were notified.
-    told: Vec<bool>,
+    notified: Vec<bool>,
 }
 
 pub(super) struct Follow {
     team: String,
     channels: Vec<Channel>,
-    matters: HashMap<Subject, Matter>,
+    matters: HashMap<NoticeSubject, Matter>,
     /// When the next notice is due.
     next: Option<Instant>,
 }
@@ -47,12 +47,12 @@ impl Follow {
         for matter in self.matters.values_mut() {
             let told = |channel: &Channel| {
                 let before = self.channels.iter().position(|old| old == channel);
-                before.is_some_and(|before| matter.told[before])
+                before.is_some_and(|before| matter.notified[before])
             };
-            matter.told = channels.iter().map(told).collect();
+            matter.notified = channels.iter().map(told).collect();
         }
         self.channels = channels.to_vec();
-        self.reckon();
+        self.schedule();
     }
 
     pub(super) fn event(&mut self, event: &Event, now: Instant) {
@@ -61,14 +61,14 @@ impl Follow {
             Event::Agent(status) => self.agent(status, now),
             _ => return,
         }
-        self.reckon();
+        self.schedule();
     }
 
     /// Takes in how things stand, after events were missed.
     pub(super) fn anew(&mut self, pending: &[BlockedAccess], agents: &[AgentStatus], now: Instant) {
         self.matters.retain(|subject, _| match subject {
-            Subject::Access(id) => pending.iter().any(|access| access.id == *id),
-            Subject::Agent(id) => agents.iter().any(|status| status.agent == *id),
+            NoticeSubject::Access(id) => pending.iter().any(|access| access.id == *id),
+            NoticeSubject::Agent(id) => agents.iter().any(|status| status.agent == *id),
         });
         for access in pending {
             self.access(access, now);
@@ -76,7 +76,7 @@ impl Follow {
         for status in agents {
             self.agent(status, now);
         }
-        self.reckon();
+        self.schedule();
     }
 
     /// When the next notice is due.
@@ -93,18 +93,18 @@ impl Follow {
         for matter in self.matters.values_mut() {
             for (at, channel) in self.channels.iter().enumerate() {
                 if matter.awaits(at, channel) && matter.since + channel.after <= now {
-                    matter.told[at] = true;
+                    matter.notified[at] = true;
                     due.push((at, matter.notice.clone()));
                 }
             }
         }
         due.sort_by_key(|(_, notice)| notice.timestamp_ms);
-        self.reckon();
+        self.schedule();
         due
     }
 
     fn access(&mut self, access: &BlockedAccess, now: Instant) {
-        let subject = Subject::Access(access.id.clone());
+        let subject = NoticeSubject::Access(access.id.clone());
         if access.status != BlockedStatus::Pending {
             self.matters.remove(&subject);
             return;
@@ -124,7 +124,7 @@ impl Follow {
 
     fn agent(&mut self, status: &AgentStatus, now: Instant) {
         let agent = &status.agent;
-        let subject = Subject::Agent(agent.clone());
+        let subject = NoticeSubject::Agent(agent.clone());
         let reason = status.reason.as_deref().unwrap_or_default();
         let reason = one_line(&reason[..reason.floor_char_boundary(LONGEST_REASON)]);
         let (cause, message) = match status.state {
@@ -159,14 +159,14 @@ impl Follow {
         }
     }
 
-    fn add(&mut self, subject: Subject, notice: Notice, since: Instant) {
+    fn add(&mut self, subject: NoticeSubject, notice: Notice, since: Instant) {
         if self.matters.len() < MOST {
             let told = vec![false; self.channels.len()];
-            self.matters.entry(subject).or_insert(Matter { notice, since, told });
+            self.matters.entry(subject).or_insert(Matter { notice, since, notified: told });
         }
     }
 
-    fn reckon(&mut self) {
+    fn schedule(&mut self) {
         let due = |matter: &Matter| {
             let waiting = self.channels.iter().enumerate();
             let waiting = waiting.filter(|(at, channel)| matter.awaits(*at, channel));
@@ -179,6 +179,6 @@ impl Follow {
 impl Matter {
     /// Whether a channel is to be notified, and was not.
     fn awaits(&self, at: usize, channel: &Channel) -> bool {
-        !self.told[at] && channel.causes.contains(&self.notice.event)
+        !self.notified[at] && channel.causes.contains(&self.notice.event)
     }
 }

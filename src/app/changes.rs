@@ -10,7 +10,8 @@ use super::members::Conditions;
 use super::notifying;
 use crate::alert::Channel;
 use crate::config::{
-    Agent, AgentTable, Change, Config, Kind, LayerError, Layered, Overlay, Plan, Source, Takes,
+    Agent, AgentTable, ChangeKind, Config, ConfigChange, LayerError, Layered, Overlay, Plan,
+    Source, Takes,
 };
 use crate::model::{AgentId, AgentStatus};
 use crate::routing::RoutingHandle;
@@ -21,7 +22,7 @@ use crate::supervisor::Supervisor;
 pub(super) const WAITING: usize = 16;
 
 /// A change of the team that was asked for over the port.
-pub(super) enum Asked {
+pub(super) enum TeamCommand {
     Reload(Reply<Reloaded>),
     Add(AgentTable, Reply<AgentStatus>),
     Remove(AgentId, Reply<AgentStatus>),
@@ -77,13 +78,13 @@ impl Changes {
     }
 
     /// Makes the changes that are asked for, until nobody can ask any more.
-    pub(super) async fn run(&mut self, mut asked: mpsc::Receiver<Asked>) {
+    pub(super) async fn run(&mut self, mut asked: mpsc::Receiver<TeamCommand>) {
         // Whoever asked may be gone; what was done is done.
         while let Some(asked) = asked.recv().await {
             match asked {
-                Asked::Reload(reply) => drop(reply.send(self.reload().await)),
-                Asked::Add(table, reply) => drop(reply.send(self.add(table).await)),
-                Asked::Remove(agent, reply) => drop(reply.send(self.remove(agent).await)),
+                TeamCommand::Reload(reply) => drop(reply.send(self.reload().await)),
+                TeamCommand::Add(table, reply) => drop(reply.send(self.add(table).await)),
+                TeamCommand::Remove(agent, reply) => drop(reply.send(self.remove(agent).await)),
             }
         }
     }
@@ -99,7 +100,7 @@ impl Changes {
                     "the configuration does not go with what was added and removed over the port \
                      ({}: {}):\n{}",
                     self.kept().display(),
-                    self.overlay.told().join("; "),
+                    self.overlay.notes().join("; "),
                     mistakes.join("\n")
                 )),
                 LayerError::Kept(error) => fault(&error),
@@ -110,13 +111,13 @@ impl Changes {
         };
         let plan = Plan::new(&self.current, &layered.config, started);
         let mut notes = layered.said.clone();
-        notes.extend(layered.overlay.told());
+        notes.extend(layered.overlay.notes());
         if let Some(config) = plan.config {
             self.adopt(config, layered).await?;
         }
         Ok(Reloaded {
-            applied: plan.applied.iter().map(told).collect(),
-            needs_restart: plan.needs_restart.iter().map(told).collect(),
+            applied: plan.applied.iter().map(on_wire).collect(),
+            needs_restart: plan.needs_restart.iter().map(on_wire).collect(),
             notes,
         })
     }
@@ -201,7 +202,7 @@ impl Changes {
         self.routing.change(rules).await;
         self.supervisor.set_capacity(limiting::capacity(&self.current));
         let left = self.supervisor.assemble(members).await;
-        self.forget_editions(edition);
+        self.forget_finished(edition);
         Ok(left)
     }
 
@@ -218,7 +219,7 @@ impl Changes {
     }
 
     /// Forgets what nobody runs by any more.
-    fn forget_editions(&mut self, current: u64) {
+    fn forget_finished(&mut self, current: u64) {
         let roster = self.supervisor.roster();
         let used: Vec<_> =
             ids(&self.current).iter().filter_map(|id| roster.get(id)?.edition()).collect();
@@ -241,14 +242,14 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|error| fault(&error))
 }
 
-fn told(change: &Change) -> serve::Change {
+fn on_wire(change: &ConfigChange) -> serve::Change {
     serve::Change {
         agent_id: change.agent.as_ref().map(ToString::to_string),
         key: change.key.to_owned(),
         change: match change.kind {
-            Kind::Added => serve::Kind::Added,
-            Kind::Removed => serve::Kind::Removed,
-            Kind::Changed => serve::Kind::Changed,
+            ChangeKind::Added => serve::Kind::Added,
+            ChangeKind::Removed => serve::Kind::Removed,
+            ChangeKind::Changed => serve::Kind::Changed,
         },
         restart: match change.takes {
             Takes::AtOnce => None,

@@ -19,7 +19,7 @@ use self::next::Next;
 use self::sweeps::Sweeps;
 use super::own_command;
 use crate::bus::{Received, Subscriber};
-use crate::client_host::Answer;
+use crate::client_host::TurnAnswer;
 use crate::config::Config;
 use crate::model::{
     AgentState, AgentStatus, BlockedAccess, BlockedStatus, Delta, Event, SessionKey, SessionMode,
@@ -44,7 +44,7 @@ pub(super) const WAITING_ANSWERS: usize = 256;
 /// What the console reads, beside the bus.
 pub(super) struct Inputs {
     pub(super) port: SocketAddr,
-    pub(super) answers: mpsc::Receiver<Answer>,
+    pub(super) answers: mpsc::Receiver<TurnAnswer>,
     /// What the team came up with.
     pub(super) config: Config,
     /// The file that standard output is; None: it is not one of ours.
@@ -105,7 +105,7 @@ struct Console {
     start: Instant,
     /// The latest touch that was shown, of each session.
     shown: HashMap<SessionKey, TimestampMs>,
-    answers: mpsc::Receiver<Answer>,
+    answers: mpsc::Receiver<TurnAnswer>,
     /// Sessions whose answer was shown before the end of its turn.
     answered: HashSet<SessionKey>,
     /// The team's next sum counts nothing but what an agent's line showed.
@@ -150,7 +150,7 @@ impl Console {
         Ok(())
     }
 
-    fn answer(&mut self, answer: &Answer) -> std::io::Result<()> {
+    fn answer(&mut self, answer: &TurnAnswer) -> std::io::Result<()> {
         if self.answered.len() >= MOST_SESSIONS {
             self.answered.clear();
         }
@@ -176,10 +176,10 @@ impl Console {
             &format!("{}{pid}{reason}", status.state.as_str()),
         )?;
         let said = self.next.agent(&status.agent, status.state);
-        self.say_next(said)
+        self.print_next_step(said)
     }
 
-    fn say_next(&mut self, agent: Option<crate::model::AgentId>) -> std::io::Result<()> {
+    fn print_next_step(&mut self, agent: Option<crate::model::AgentId>) -> std::io::Result<()> {
         match agent {
             Some(agent) => self.line("team", Style::new(), &self.next.text(&self.program, &agent)),
             None => Ok(()),
@@ -258,7 +258,7 @@ impl Console {
             self.hints_at = Instant::now() + HINT_WAIT;
         }
         let said = self.next.turn(&turn.key.agent);
-        self.say_next(said)
+        self.print_next_step(said)
     }
 
     fn show_hints(&mut self) -> std::io::Result<()> {

@@ -23,7 +23,7 @@ pub(super) fn announce(ledger: &Ledger, group: Option<PathBuf>) -> anyhow::Resul
     ledger.note(|remains| {
         remains.started = process::start_of(std::process::id()).unwrap_or_default();
         remains.boot = process::boot().unwrap_or_default();
-        process::own_mark().clone_into(&mut remains.mark);
+        process::marker().clone_into(&mut remains.mark);
         remains.group = group;
     })?;
     Ok(())

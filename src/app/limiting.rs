@@ -2,18 +2,18 @@
 
 use crate::agent::Capacity;
 use crate::config::Config;
-use crate::process::{Groups, Holding, Launcher, own_mark};
+use crate::process::{Groups, Holding, Launcher, marker};
 
 use super::members;
 
 /// Says how the limits of agents would be held if a team came up now.
 pub fn how_limits_are_held() -> &'static str {
-    match Holding::outlook() {
+    match Holding::probe() {
         Holding::Cgroup => "by the kernel (cgroup)",
         Holding::Scope => {
             "by the kernel (cgroup) if systemd gives a scope, else by looking 4 times a second"
         }
-        Holding::Looking => "by looking 4 times a second: there is no cgroup to be had",
+        Holding::Polling => "by looking 4 times a second: there is no cgroup to be had",
     }
 }
 
@@ -24,7 +24,7 @@ pub(super) fn launcher(config: &Config) -> std::io::Result<Launcher> {
     if !config.agents.iter().any(|agent| members::limits(agent).is_any()) {
         return Ok(launcher);
     }
-    match Groups::find(&format!("eisen-{}", own_mark())) {
+    match Groups::find(&format!("eisen-{}", marker())) {
         Ok(groups) => {
             tracing::info!(folder = %groups.folder().display(), "limits are held by the kernel");
             Ok(launcher.holding_limits_in(groups))

@@ -9,11 +9,11 @@ use tokio::sync::mpsc;
 use super::environment::TeamEnvironment;
 use super::{places, plugins};
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
-use crate::client_host::{Answer, Answers, HostSettings, PermissionPolicy};
+use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
 use crate::config::check::Kernel;
 use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy};
 use crate::model::AgentId;
-use crate::plugin::{Library, Place, Source};
+use crate::plugin::{Hosting, Library, Source};
 use crate::process::{Command, Limits};
 use crate::routing;
 use crate::supervisor::Member;
@@ -33,7 +33,7 @@ pub(super) struct Conditions {
     /// What the kernel was seen to enforce.
     pub(super) kernel: Kernel,
     /// Where the end of each answer goes: to the console.
-    pub(super) answers: mpsc::Sender<Answer>,
+    pub(super) answers: mpsc::Sender<TurnAnswer>,
 }
 
 impl Conditions {
@@ -200,12 +200,12 @@ fn plugin(
     let place = match (isolation, approval) {
         (Isolation::InProcess, Some(approval)) => {
             let library = Library::load_approved(&path, approval).with_context(which)?;
-            Place::InProcess(Box::new(library))
+            Hosting::InProcess(Box::new(library))
         }
         (Isolation::InProcess, None) => {
             return Err(anyhow::Error::msg(plugins::unapproved(&path)).context(which()));
         }
-        (Isolation::Process, approval) => Place::Child(path, approval),
+        (Isolation::Process, approval) => Hosting::Child(path, approval),
     };
     Ok(Plugin { source: Source { name, config, place }, model: agent.model.clone() })
 }

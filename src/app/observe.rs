@@ -19,7 +19,7 @@ use tokio::sync::{oneshot, watch};
 pub use self::plugged::ObservePlugin;
 use self::plugged::{Overhearing, Plugged, extractor};
 use self::relaying::relay;
-use self::status::Status;
+use self::status::ObservedStatus;
 use super::environment::{self, TeamEnvironment};
 use super::team::Observed;
 use super::wiring::Wiring;
@@ -127,11 +127,11 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
     let sweeper = Sweeper::start(&launcher)?;
     let family = launcher.family(Limits::default());
     let (process, stdio) = launcher.within(&family).spawn(&command).await?;
-    let status = Status::new(&agent, process.pid(), bus.clone());
+    let status = ObservedStatus::new(&agent, process.pid(), bus.clone());
     let vitals = Vitals::new();
     let (plugin_concern, concern) = watch::channel(None);
     let (own, ended) = (vitals.clone(), cancel.clone());
-    wiring.tasks.spawn(status.clone().tell_concerns(own, family.clone(), concern, ended));
+    wiring.tasks.spawn(status.clone().log_concerns(own, family.clone(), concern, ended));
     if options.graph {
         wiring.keep_graph(workspace.clone());
     }
@@ -146,7 +146,7 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
     )?;
     wiring.tasks.spawn(server.run(cancel));
 
-    wiring.tasks.spawn(pass_on_stderr(stdio.stderr));
+    wiring.tasks.spawn(forward_stderr(stdio.stderr));
     let (extractor, overhearing) = extractor(
         plugin,
         &launcher,
@@ -166,7 +166,7 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
     let (tell_end, ended) = oneshot::channel();
     let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)
         .context("cannot pass on between the editor and the agent")?;
-    let mut overhearing = Box::pin(Overhearing::attend(overhearing, &relay));
+    let mut overhearing = Box::pin(Overhearing::serve(overhearing, &relay));
 
     let End { exit, asked, failed } = end(process, &mut signals, &relay, &mut overhearing).await;
     let _ = tell_end.send(exit.to_string());
@@ -247,7 +247,12 @@ fn run_file(
     Ok(run_file)
 }
 
-fn observed(status: &Status, zone: Tier, tracker: &TrackerHandle, family: Family) -> Arc<Observed> {
+fn observed(
+    status: &ObservedStatus,
+    zone: Tier,
+    tracker: &TrackerHandle,
+    family: Family,
+) -> Arc<Observed> {
     let (status, tracker) = (status.subscribe(), tracker.clone());
     Arc::new(Observed { status, zone, tracker, family })
 }
@@ -341,6 +346,6 @@ async fn bind(port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<TcpListener
     }
 }
 
-async fn pass_on_stderr(mut stderr: pipe::Receiver) {
+async fn forward_stderr(mut stderr: pipe::Receiver) {
     let _ = tokio::io::copy(&mut stderr, &mut tokio::io::stderr()).await;
 }

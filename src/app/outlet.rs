@@ -13,9 +13,9 @@ const MOST_WAITING: usize = 1 << 20;
 
 /// Cheap to clone; each call of [`Write::write`] takes a whole record, or drops it.
 #[derive(Clone)]
-pub struct Outlet(Arc<Shared>);
+pub struct Outlet(Arc<OutletShared>);
 
-struct Shared {
+struct OutletShared {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
@@ -38,7 +38,7 @@ pub fn stderr() -> &'static Outlet {
 impl Outlet {
     /// Begins the thread that writes to a stream, until this process ends.
     fn to(stream: impl Write + Send + 'static) -> Self {
-        let shared = Arc::new(Shared { queue: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(OutletShared { queue: Mutex::default(), changed: Condvar::new() });
         let outlet = Self(Arc::clone(&shared));
         // Without a thread nothing is logged, and everything else goes on.
         let _ =
@@ -80,7 +80,7 @@ impl Queue {
     }
 }
 
-impl Shared {
+impl OutletShared {
     fn run(&self, mut stream: impl Write) {
         loop {
             let mut queue = self.lock();

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::model::{Model, SessionKey, SessionMode};
 use crate::serve;
-use crate::session::{RegistryHandle, Request, Upsert};
+use crate::session::{RegistryHandle, RegistryRequest, Upsert};
 use crate::tracker::{SessionReport, TrackerHandle};
 
 /// Those who wait for the recorder to catch up; past that they wait for that, too.
@@ -91,7 +91,7 @@ impl Recorder {
             .map(|session| (session.key.clone(), self.upsert(&session.key, &now[&session.key])))
             .collect();
         let gone = self.recorded.keys().filter(|key| !now.contains_key(key));
-        news.extend(gone.map(|key| (key.clone(), Request::Close(key.clone()))));
+        news.extend(gone.map(|key| (key.clone(), RegistryRequest::Close(key.clone()))));
         // All at once, so that they are written together.
         let telling = news.into_iter().map(|(key, request)| {
             let telling = self.registry.ask(request);
@@ -113,14 +113,14 @@ impl Recorder {
     }
 
     /// What clients keep with a session is left alone.
-    fn upsert(&self, key: &SessionKey, session: &Recorded) -> Request {
+    fn upsert(&self, key: &SessionKey, session: &Recorded) -> RegistryRequest {
         let was_orchestrator =
             self.recorded.get(key).is_some_and(|before| before.mode == SessionMode::Orchestrator);
         let is_orchestrator = session.mode == SessionMode::Orchestrator;
         let model = session.model.as_ref().map(|model| {
             to_raw_value(&json!({ "model_id": &*model.id, "name": &*model.name })).ok()
         });
-        Request::Upsert(Upsert {
+        RegistryRequest::Upsert(Upsert {
             model: model.flatten(),
             providers: (is_orchestrator || was_orchestrator).then(|| session.providers.clone()),
             ..Upsert::new(key.clone(), session.mode)

@@ -1,7 +1,7 @@
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
-use super::changes::Asked;
+use super::changes::TeamCommand;
 use super::details;
 use crate::agent::{self, AgentError, AgentHandle};
 use crate::client_host::{Cancelled, HostError, PromptOutcome};
@@ -16,7 +16,7 @@ use crate::tracker::TrackerHandle;
 pub(super) struct Supervised {
     pub(super) roster: Roster,
     pub(super) tracker: TrackerHandle,
-    pub(super) changes: mpsc::Sender<Asked>,
+    pub(super) changes: mpsc::Sender<TeamCommand>,
 }
 
 impl Supervised {
@@ -32,7 +32,7 @@ impl Supervised {
     /// Asks for a change of the team, which is made also if nobody waits for it any more.
     async fn change<T>(
         &self,
-        asked: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> Asked,
+        asked: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> TeamCommand,
     ) -> Result<T, Refused> {
         let (reply, answer) = oneshot::channel();
         let stopping = || Refused { code: 409, message: "the team is stopping".to_owned() };
@@ -91,15 +91,15 @@ impl Team for Supervised {
     }
 
     fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>> {
-        Box::pin(self.change(Asked::Reload))
+        Box::pin(self.change(TeamCommand::Reload))
     }
 
     fn add_agent(&self, config: AgentTable) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
-        Box::pin(self.change(|reply| Asked::Add(config, reply)))
+        Box::pin(self.change(|reply| TeamCommand::Add(config, reply)))
     }
 
     fn remove_agent(&self, agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
-        Box::pin(self.change(|reply| Asked::Remove(agent, reply)))
+        Box::pin(self.change(|reply| TeamCommand::Remove(agent, reply)))
     }
 }
 

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::changes::{Asked, Changes, WAITING};
+use super::changes::{Changes, TeamCommand, WAITING};
 use super::environment::{self, TeamEnvironment};
 use super::kernel::warn_of_tier;
 use super::loading::load;
@@ -23,7 +23,7 @@ use super::{
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::{Bus, Subscriber};
-use crate::client_host::Answer;
+use crate::client_host::TurnAnswer;
 use crate::config::{Config, Layered, Overlay};
 use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
@@ -82,7 +82,7 @@ async fn run(
     let ledger = announce(&config, &eisen_dir, &run_file, &launcher)?;
     announce_port(address.port());
 
-    tell_overlay(&layered, &eisen_dir)?;
+    log_overlay(&layered, &eisen_dir)?;
     let original = &config.team.workspace;
     let scratch = config.team.scratch.then(|| scratch::copy(original, &ledger)).transpose()?;
     let workspace = scratch.as_ref().map_or(original.as_path(), TempDir::path).to_owned();
@@ -161,7 +161,7 @@ fn show(
     port: SocketAddr,
     config: &Config,
     events: Subscriber,
-) -> (mpsc::Sender<Answer>, JoinHandle<()>) {
+) -> (mpsc::Sender<TurnAnswer>, JoinHandle<()>) {
     let (answered, answers) = mpsc::channel(console::WAITING_ANSWERS);
     let file = file.map(console::ConsoleFile::new);
     let inputs = console::Inputs { port, answers, config: config.clone(), file };
@@ -186,7 +186,11 @@ fn announce(
 }
 
 /// Makes the changes that are asked for until the team is to stop, and stops it.
-async fn until_stopped(mut changes: Changes, asked: mpsc::Receiver<Asked>, stop: &mut StopSignals) {
+async fn until_stopped(
+    mut changes: Changes,
+    asked: mpsc::Receiver<TeamCommand>,
+    stop: &mut StopSignals,
+) {
     tokio::select! {
         () = stop.next() => {}
         () = changes.run(asked) => stop.next().await,
@@ -211,13 +215,13 @@ fn orchestrator(config: &Config) -> (OrchestratorView, Orchestrator) {
 
 /// Says what the team keeps of what was added and removed over the port, and forgets what the file
 /// sees to by now.
-fn tell_overlay(layered: &Layered, eisen_dir: &Path) -> anyhow::Result<()> {
+fn log_overlay(layered: &Layered, eisen_dir: &Path) -> anyhow::Result<()> {
     let kept = Overlay::path(eisen_dir, &layered.config.team.name);
     let file = kept.display();
     for sentence in &layered.said {
         tracing::warn!(%file, "{sentence}");
     }
-    for sentence in layered.overlay.told() {
+    for sentence in layered.overlay.notes() {
         tracing::warn!(%file, "{sentence}");
     }
     if !layered.said.is_empty() {

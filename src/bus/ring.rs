@@ -10,7 +10,7 @@ use crate::model::Event;
 #[derive(Debug)]
 pub(super) struct Ring {
     backlog: Backlog,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<BacklogEntry>,
     /// Number of the oldest that is kept.
     start: u64,
     bytes: usize,
@@ -19,7 +19,7 @@ pub(super) struct Ring {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct BacklogEntry {
     event: Arc<Published>,
     bytes: usize,
 }
@@ -33,7 +33,7 @@ impl Ring {
     pub(super) fn push(&mut self, event: Published) -> (Vec<Arc<Published>>, bool) {
         let bytes = weight(&event);
         self.bytes += bytes;
-        self.kept.push_back(Kept { event: Arc::new(event), bytes });
+        self.kept.push_back(BacklogEntry { event: Arc::new(event), bytes });
         let mut pushed_out = Vec::new();
         while self.kept.len() > 1 && self.is_over() {
             let Some(oldest) = self.kept.pop_front() else { break };

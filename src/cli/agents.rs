@@ -21,7 +21,7 @@ Examples:
 Prints a line for each agent: how it stands now. Its coming up shows in `eisen-core ps --watch`.
 
 Exit codes: 0 done, 1 refused for one of them or no such team, 2 wrong usage.")]
-pub(super) struct Order {
+pub(super) struct AgentsArgs {
     /// The agents, by their ids
     #[arg(value_name = "AGENT", required_unless_present = "all")]
     agents: Vec<String>,
@@ -58,7 +58,7 @@ pub(super) struct Cancel {
     which: Which,
 }
 
-impl Order {
+impl AgentsArgs {
     /// `method` of the port, for each agent at once; answers in the order in which they were named.
     pub(super) async fn run(self, global: &Global, method: &str) -> Result<u8, Failure> {
         let mut team = self.which.connect(global).await?;

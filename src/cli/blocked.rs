@@ -101,8 +101,8 @@ impl BlockedArgs {
         loop {
             let error = match self.watch(&mut team, &mut seen).await {
                 Ok(never) => match never {},
-                Err(Ended::Here(failure)) => return Err(failure),
-                Err(Ended::There(error)) => error,
+                Err(FollowEnd::Here(failure)) => return Err(failure),
+                Err(FollowEnd::There(error)) => error,
             };
             // Who reads us slowly makes us read slowly, and is cut off; the team may go on.
             team = Connection::open(target).await.map_err(|_| failed(error))?;
@@ -113,19 +113,19 @@ impl BlockedArgs {
         &self,
         team: &mut Connection,
         seen: &mut Seen,
-    ) -> Result<std::convert::Infallible, Ended> {
+    ) -> Result<std::convert::Infallible, FollowEnd> {
         let mut asked = team.send("list_blocked", &json!({}));
         loop {
-            match team.next().await.map_err(Ended::There)? {
+            match team.next().await.map_err(FollowEnd::There)? {
                 Message::Answer { id, outcome } if id == asked => {
-                    let list = outcome.map_err(|refusal| Ended::There(refusal.into()))?;
+                    let list = outcome.map_err(|refusal| FollowEnd::There(refusal.into()))?;
                     for access in list.as_array().into_iter().flatten() {
-                        self.show(access, seen).map_err(Ended::Here)?;
+                        self.show(access, seen).map_err(FollowEnd::Here)?;
                     }
                     seen.forget(&list);
                 }
                 Message::Blocked(access) => {
-                    self.show(&access, seen).map_err(Ended::Here)?;
+                    self.show(&access, seen).map_err(FollowEnd::Here)?;
                 }
                 Message::Lagged => asked = team.send("list_blocked", &json!({})),
                 _ => {}
@@ -143,7 +143,7 @@ impl BlockedArgs {
 }
 
 /// Why following broke off.
-enum Ended {
+enum FollowEnd {
     Here(Failure),
     There(ClientError),
 }

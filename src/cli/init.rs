@@ -79,7 +79,7 @@ impl Init {
             ));
         }
         if starter.agents.is_empty() {
-            tell_of_none();
+            report_no_agents();
         } else if !print_only {
             print("next: `eisen-core check` says what it means, `eisen-core up` runs it")?;
         }
@@ -113,7 +113,7 @@ impl Init {
     }
 }
 
-fn tell_of_none() {
+fn report_no_agents() {
     note("no agent was found on PATH; these are looked for:");
     for known in known_agents() {
         note(format_args!("  {:<20} {:<36} {}", known.title, known.programs, known.install));

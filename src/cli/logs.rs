@@ -15,7 +15,7 @@ use serde_json::json;
 
 use self::tail::Tail;
 use super::Global;
-use super::output::{self, note, tame};
+use super::output::{self, escape_controls, note};
 use super::team::Which;
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Environment, Target};
@@ -70,10 +70,11 @@ impl Logs {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
         let folder = self.folder(global, &eisen_dir.join("logs")).map_err(Failure::Run)?;
         // Watched before it is read, so that nothing falls in between.
-        let watch = self.follow.then(|| Watch::of(&folder)).transpose().map_err(Failure::Run)?;
+        let watch =
+            self.follow.then(|| FolderWatch::of(&folder)).transpose().map_err(Failure::Run)?;
         let named = !self.agents.is_empty();
         let agents = self.agents(&folder).map_err(Failure::Run)?;
-        let how = How { raw: self.raw, json: self.json };
+        let how = LogFormat { raw: self.raw, json: self.json };
         let mut shown = Shown::new(&agents, named, how);
         let mut tails: Vec<_> = agents.iter().map(|agent| Tail::new(&folder, agent)).collect();
         for tail in &mut tails {
@@ -168,12 +169,12 @@ impl Logs {
 }
 
 /// Tells when something in a folder changed.
-struct Watch {
+struct FolderWatch {
     _watcher: notify::RecommendedWatcher,
     changes: mpsc::Receiver<()>,
 }
 
-impl Watch {
+impl FolderWatch {
     fn of(folder: &Path) -> anyhow::Result<Self> {
         let (tell, changes) = mpsc::channel();
         let mut watcher =
@@ -198,7 +199,7 @@ impl Watch {
 
 /// How lines are shown.
 #[derive(Clone, Copy)]
-struct How {
+struct LogFormat {
     raw: bool,
     json: bool,
 }
@@ -231,7 +232,7 @@ const LONGEST_STAMP: usize = 40;
 
 /// Standard output, with the agent's id before each line if there are several.
 struct Shown {
-    how: How,
+    how: LogFormat,
     terminal: bool,
     prefixed: bool,
     width: usize,
@@ -239,7 +240,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn new(agents: &[String], named: bool, how: How) -> Self {
+    fn new(agents: &[String], named: bool, how: LogFormat) -> Self {
         let width = agents.iter().map(String::len).max().unwrap_or(0);
         let prefixed = agents.len() > 1 || !named;
         let terminal = io::stdout().is_terminal();
@@ -270,7 +271,7 @@ impl Shown {
             let at = self.agents.iter().position(|other| other == agent).unwrap_or(0);
             let color: Style = COLORS[at % COLORS.len()].on_default();
             // What agents write must not steer the terminal.
-            let text = tame(&String::from_utf8_lossy(text));
+            let text = escape_controls(&String::from_utf8_lossy(text));
             return writeln!(out, "{color}{prefix}{color:#}{text}");
         }
         drop(out);

@@ -88,7 +88,7 @@ fn escaped(line: String) -> String {
 }
 
 /// Takes out of what an agent says what would steer a terminal; lines and tabs stay.
-pub(super) fn tame(text: &str) -> String {
+pub(super) fn escape_controls(text: &str) -> String {
     let steers = |c: char| c.is_control() && c != '\n' && c != '\t' || deceives(c) && !joins(c);
     strip_str(text).to_string().replace(steers, "")
 }
@@ -125,7 +125,7 @@ mod tests {
             ("a\u{9b}31mb", "a31mb"),
             ("a\u{202e}b\u{2067}c", "abc"),
         ] {
-            assert_eq!(tame(text), left, "{text:?}");
+            assert_eq!(escape_controls(text), left, "{text:?}");
         }
     }
 
@@ -134,7 +134,8 @@ mod tests {
         let name = "a\u{9b}31m\u{202e}b\u{e0041}\u{1f469}\u{200d}\u{1f680}é";
         let line = escaped(serde_json::json!({ "path": name }).to_string());
         assert!(!line.contains(['\u{9b}', '\u{202e}', '\u{e0041}']), "{line:?}");
-        let read: serde_json::Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(read["path"], name);
+        let read =
+            serde_json::from_str::<serde_json::Value>(&line).map(|read| read["path"].clone());
+        assert_eq!(read.ok(), Some(name.into()));
     }
 }

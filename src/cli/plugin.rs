@@ -86,7 +86,7 @@ impl PluginArgs {
 
 fn check(file: &Path) -> Result<u8, Failure> {
     let failed = |why: String| {
-        let why = anyhow::anyhow!("{}", output::tame(&why));
+        let why = anyhow::anyhow!("{}", output::escape_controls(&why));
         Failure::Run(why.context(format!("{}", file.display())))
     };
     let Checked { description, is_tested, instance } = app::check_plugin(file).map_err(failed)?;

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use self::blocks::Blocks;
 use super::Global;
 use super::blocked::Blocked;
-use super::output::{self, note, plain, print, tame};
+use super::output::{self, escape_controls, note, plain, print};
 use super::team::{Which, failed};
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Connection, Message, Refusal};
@@ -67,11 +67,11 @@ impl PromptArgs {
         let interrupts = signal(SignalKind::interrupt());
         let interrupts = interrupts.map_err(|error| Failure::Run(error.into()))?;
         let printer = (!self.json).then(Printer::start);
-        let turn = Turn {
+        let turn = SentPrompt {
             agent: self.agent,
             asked,
             blocks: Blocks::default(),
-            told: 0,
+            printed: 0,
             swept: None,
             cancelling: None,
             interrupts,
@@ -102,13 +102,13 @@ async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientErr
 }
 
 /// A prompt that was sent, until its result.
-struct Turn {
+struct SentPrompt {
     agent: String,
     /// The request's id.
     asked: u64,
     blocks: Blocks,
     /// Bytes of the answer that were handed to the printer.
-    told: usize,
+    printed: usize,
     /// What the turn's last sweep says, and how to mend it.
     swept: Option<String>,
     /// The request that cancels the turn.
@@ -118,13 +118,13 @@ struct Turn {
     printer: Option<Printer>,
 }
 
-impl Turn {
+impl SentPrompt {
     /// Follows the turn to its end, or until a Ctrl-C leaves it; returns the exit code.
     async fn follow(mut self, team: &mut Connection) -> Result<u8, Failure> {
         let ended = loop {
             tokio::select! {
                 message = team.next() => match message {
-                    Ok(message) => if let Some(outcome) = self.hear(message) {
+                    Ok(message) => if let Some(outcome) = self.on_message(message) {
                         break outcome.map_err(ClientError::from);
                     },
                     Err(error) => break Err(error),
@@ -138,7 +138,7 @@ impl Turn {
         if let Some(printer) = &self.printer {
             // The pieces before are the beginning of the text.
             let text = ended.as_ref().ok().and_then(|result| result["text"].as_str());
-            printer.say(text.and_then(|text| text.get(self.told..)).unwrap_or_default());
+            printer.log(text.and_then(|text| text.get(self.printed..)).unwrap_or_default());
             printer.close();
             // Also before an error is told: it comes behind what the agent said.
             tokio::select! {
@@ -154,13 +154,13 @@ impl Turn {
         let result = ended.map_err(failed)?;
         if let Some(reason) = result["reason"].as_str() {
             let ended = result["stop_reason"].as_str().unwrap_or_default();
-            note(tame(&format!("{ended}: {reason}")));
+            note(escape_controls(&format!("{ended}: {reason}")));
         }
         Ok(exit_code(&result))
     }
 
     /// Takes a line of the port in; returns what came of the prompt if it says that.
-    fn hear(&mut self, message: Message) -> Option<Result<Value, Refusal>> {
+    fn on_message(&mut self, message: Message) -> Option<Result<Value, Refusal>> {
         match message {
             Message::Answer { id, outcome } if id == self.asked => {
                 let session =
@@ -175,7 +175,7 @@ impl Turn {
             }
             Message::Progress { id, session, text } if id == self.asked => {
                 self.began(&session);
-                self.tell(&text);
+                self.print(&text);
             }
             Message::Blocked(access) => {
                 let access = Blocked::deserialize(access).ok();
@@ -196,10 +196,10 @@ impl Turn {
         }
     }
 
-    fn tell(&mut self, text: &str) {
+    fn print(&mut self, text: &str) {
         if let Some(printer) = &self.printer {
-            printer.say(text);
-            self.told += text.len();
+            printer.log(text);
+            self.printed += text.len();
         }
     }
 
@@ -248,7 +248,7 @@ impl Printer {
         Self { pieces, task: tokio::task::spawn_blocking(move || print_all(&waiting)) }
     }
 
-    fn say(&self, text: &str) {
+    fn log(&self, text: &str) {
         if !text.is_empty() {
             // Its end is heard of elsewhere.
             let _ = self.pieces.send(Some(text.to_owned()));
@@ -276,7 +276,7 @@ fn print_all(pieces: &mpsc::Receiver<Option<String>>) -> io::Result<()> {
     let mut ended = true;
     while let Ok(Some(piece)) = pieces.recv() {
         ended = piece.ends_with('\n');
-        let piece = if terminal { tame(&piece) } else { piece };
+        let piece = if terminal { escape_controls(&piece) } else { piece };
         stdout.write_all(piece.as_bytes())?;
         stdout.flush()?;
     }

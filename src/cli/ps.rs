@@ -99,8 +99,7 @@ impl Ps {
 
 /// An agent as `list_agents` has it; what another version leaves out is not known.
 #[derive(Deserialize)]
-#[expect(clippy::struct_field_names, reason = "the wire's names")]
-struct Agent {
+struct AgentRow {
     agent_id: String,
     state: String,
     pid: Option<u32>,
@@ -111,29 +110,29 @@ struct Agent {
     #[serde(default)]
     zone_missing: Vec<String>,
     #[serde(default)]
-    sessions: Vec<Session>,
+    sessions: Vec<SessionRow>,
     memory_bytes: Option<u64>,
     cpu_ms: Option<u64>,
     peak_memory_bytes: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Session {
+struct SessionRow {
     #[serde(default)]
     open: bool,
     used: Option<u64>,
     size: Option<u64>,
-    cost: Option<Cost>,
+    cost: Option<CostRow>,
 }
 
 #[derive(Deserialize)]
-struct Cost {
+struct CostRow {
     amount: f64,
     currency: String,
 }
 
 fn lines(agents: &Value) -> Result<Vec<String>, Failure> {
-    let agents = Vec::<Agent>::deserialize(agents);
+    let agents = Vec::<AgentRow>::deserialize(agents);
     let agents = agents.map_err(|error| Failure::Run(error.into()))?;
     let has_reason = agents.iter().any(|agent| agent.reason.is_some());
     let mut titles = vec![
@@ -162,7 +161,7 @@ fn lines(agents: &Value) -> Result<Vec<String>, Failure> {
     Ok(table.lines(width.map(|(width, _)| width.0.into())))
 }
 
-impl Agent {
+impl AgentRow {
     fn cells(&self) -> Vec<Cell> {
         let or_dash = |known: Option<String>| known.unwrap_or_else(|| "-".to_owned()).into();
         let cpu = self.cpu_ms.map(|ms| format::duration(Duration::from_millis(ms)));

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::Global;
-use super::output::{print, tame};
+use super::output::{escape_controls, print};
 use super::team::{Which, failed};
 use crate::app::Failure;
 use crate::serve::client::ClientError;
@@ -30,15 +30,15 @@ pub(super) struct Reload {
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    applied: Vec<Change>,
-    needs_restart: Vec<Change>,
+struct ReloadAnswer {
+    applied: Vec<AppliedChange>,
+    needs_restart: Vec<AppliedChange>,
     #[serde(default)]
     notes: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct Change {
+struct AppliedChange {
     agent_id: Option<String>,
     key: String,
     #[serde(rename = "change")]
@@ -53,8 +53,9 @@ impl Reload {
         if self.json {
             return print(answer);
         }
-        let answer = Answer::deserialize(&answer).map_err(|error| Failure::Run(error.into()))?;
-        print(tame(answer.to_string().trim_end()))
+        let answer =
+            ReloadAnswer::deserialize(&answer).map_err(|error| Failure::Run(error.into()))?;
+        print(escape_controls(answer.to_string().trim_end()))
     }
 }
 
@@ -68,7 +69,7 @@ fn unchanged(error: ClientError) -> Failure {
     }
 }
 
-impl std::fmt::Display for Answer {
+impl std::fmt::Display for ReloadAnswer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.applied.is_empty() && self.needs_restart.is_empty() {
             f.write_str("nothing changed\n")?;
@@ -88,7 +89,7 @@ impl std::fmt::Display for Answer {
     }
 }
 
-impl Change {
+impl AppliedChange {
     fn sentence(&self) -> String {
         let who = self.agent_id.as_ref().map(|id| format!("agent {id}: "));
         let mut text = who.unwrap_or_default();

@@ -108,18 +108,21 @@ impl Decision {
         Ok(match self {
             Self::Allow { scope, ttl, even_denied } => {
                 let scope = if scope == Scope::Session { "session" } else { "once" };
-                insisting(json!({ "decision": "allow", "scope": scope, "ttl_s": ttl }), even_denied)
+                with_even_denied(
+                    json!({ "decision": "allow", "scope": scope, "ttl_s": ttl }),
+                    even_denied,
+                )
             }
             Self::Deny { message } => json!({ "decision": "deny", "message": message }),
             Self::Answer { text, file, even_denied } => {
                 let content = content(text, file.map(|file| folder.join(file)))?;
-                insisting(json!({ "decision": "answer", "content": content }), even_denied)
+                with_even_denied(json!({ "decision": "answer", "content": content }), even_denied)
             }
         })
     }
 }
 
-fn insisting(mut params: Value, even_denied: bool) -> Value {
+fn with_even_denied(mut params: Value, even_denied: bool) -> Value {
     if even_denied {
         params["even_denied"] = json!(true);
     }

@@ -83,7 +83,7 @@ impl SnapshotArgs {
         let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         self.format.write(&snapshot, &mut stdout).and_then(|()| stdout.flush()).map_err(failure)?;
         if self.stats {
-            tell(&graph, &snapshot, &work, start.elapsed());
+            report(&graph, &snapshot, &work, start.elapsed());
         }
         // The process ends, and with it all that is not taken apart piece by piece before.
         std::mem::forget((graph, snapshot));
@@ -146,7 +146,7 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-fn tell(graph: &graph::Graph, snapshot: &Snapshot, work: &Work, took: Duration) {
+fn report(graph: &graph::Graph, snapshot: &Snapshot, work: &Work, took: Duration) {
     let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
     let mut languages: BTreeMap<&str, usize> = BTreeMap::new();
     for node in snapshot.nodes.values() {

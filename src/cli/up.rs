@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::output::{note, plain, print, tame};
+use super::output::{escape_controls, note, plain, print};
 use super::{ConfigFile, Global, in_folder};
 use crate::app::{self, Failure, UpOptions};
 
@@ -44,7 +44,7 @@ impl Up {
         }
         let team = app::up_detached(options).await?;
         if !team.said.is_empty() {
-            note(tame(&team.said));
+            note(escape_controls(&team.said));
         }
         let (info, program) = (&team.info, app::own_command());
         let console = plain(&team.console.display().to_string());

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use self::fold::{Fold, Kind, Line};
+use self::fold::{Fold, Line, LineKind};
 use self::page::Page;
 use super::Global;
 use super::blocked::{Blocked, Seen};
@@ -216,7 +216,7 @@ impl Watched {
     fn agent(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {
         let state = line["state"].as_str().unwrap_or("?");
         let reason = line["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
-        let kind = Kind::State(state.to_owned());
+        let kind = LineKind::State(state.to_owned());
         self.page.print(agent, &Line { kind, text: format!("{state}{reason}") })
     }
 
@@ -230,7 +230,8 @@ impl Watched {
         if status == "pending" {
             text = format!("{text}: {} resolve {} allow|deny", self.program, access.id);
         }
-        let lines = self.fold.between(agent, &session, Line { kind: Kind::State(status), text });
+        let lines =
+            self.fold.between(agent, &session, Line { kind: LineKind::State(status), text });
         self.print_all(&lines)
     }
 

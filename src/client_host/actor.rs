@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::host::{CLOSED_INPUT, Host, closed_input};
-use super::messages::{HostMsg, Pending};
-use super::rpc::{self, Failure, Incoming, Outcome};
-use super::sessions::Prompt;
+use super::messages::{HostMsg, PendingAnswer};
+use super::rpc::{self, Incoming, RpcFailure, RpcResult};
+use super::sessions::QueuedPrompt;
 use super::turns::{message_chunk, stop_reason};
 use super::{Cancelled, HostError, SessionLoad};
 use crate::model::SessionId;
@@ -49,7 +49,7 @@ where
                     Err(error) => return format!("its output cannot be read: {error}"),
                 },
                 Some(message) = self.mailbox.recv() => self.on_message(message),
-                Some((editor, heard)) = self.guests.hear(), if self.out.has_room() => {
+                Some((editor, heard)) = self.guests.next_event(), if self.out.has_room() => {
                     self.on_editor(editor, heard);
                 }
                 Some(made) = self.contents.join_next_with_id() => self.on_content(made),
@@ -83,9 +83,9 @@ where
     fn on_notification(&mut self, method: &str, params: Option<&RawValue>) {
         match method {
             "$/cancel_request" => self.on_cancel_request(params),
-            _ if self.tell_editor(method, params) => {}
+            _ if self.send_to_editor(method, params) => {}
             "session/update" => match params.and_then(message_chunk) {
-                Some((session, Some(text))) => self.sessions.say(&session, &text),
+                Some((session, Some(text))) => self.sessions.append_text(&session, &text),
                 Some((session, None)) => self.sessions.act(&session),
                 None => {}
             },
@@ -94,7 +94,7 @@ where
     }
 
     fn on_cancel_request(&mut self, params: Option<&RawValue>) {
-        let Ok(rpc::Cancel { request_id }) = rpc::decode(params) else { return };
+        let Ok(rpc::CancelRequest { request_id }) = rpc::decode(params) else { return };
         if self.requests.cancel(&request_id) {
             let cancelled = rpc::failure(code::REQUEST_CANCELLED, "Request cancelled");
             self.out.push(rpc::response(&request_id, Err(&cancelled)), None);
@@ -103,7 +103,7 @@ where
         }
     }
 
-    fn on_response(&mut self, id: &RawValue, outcome: Outcome<'_>) {
+    fn on_response(&mut self, id: &RawValue, outcome: RpcResult<'_>) {
         let pending = rpc::number(id).and_then(|id| self.pending.remove(&id));
         match pending {
             None => {
@@ -112,24 +112,24 @@ where
                     tracing::warn!(id, count, "the agent answered what was not asked");
                 }
             }
-            Some(Pending::Call { method, reply }) => {
+            Some(PendingAnswer::Call { method, reply }) => {
                 let result = outcome.map(|result| result.unwrap_or(RawValue::NULL).to_owned());
                 if let ("initialize", Ok(result)) = (method, &result) {
                     self.guests.introduce(result.clone());
                 }
-                let result = result.map_err(|error| Failure::read(error).into_error(method));
+                let result = result.map_err(|error| RpcFailure::read(error).into_error(method));
                 // The caller may have given up waiting.
                 let _ = reply.send(result);
             }
-            Some(Pending::Turn(session)) => {
+            Some(PendingAnswer::Turn(session)) => {
                 let ended = match outcome {
                     Ok(result) => stop_reason(result),
-                    Err(error) => Err(Failure::read(error).into_error("session/prompt")),
+                    Err(error) => Err(RpcFailure::read(error).into_error("session/prompt")),
                 };
                 self.sessions.end_turn(&session, ended);
                 self.begin_turn(&session);
             }
-            Some(Pending::Forwarded(request)) => self.on_forwarded(request, outcome),
+            Some(PendingAnswer::Forwarded(request)) => self.on_forwarded(request, outcome),
         }
     }
 
@@ -139,7 +139,7 @@ where
                 let _ = reply.send(Err(closed_input()));
             }
             HostMsg::Call { method, params, reply } => {
-                self.call(method, &params, Pending::Call { method, reply });
+                self.call(method, &params, PendingAnswer::Call { method, reply });
             }
             HostMsg::Opened { session } if self.guests.has(&session) => {
                 tracing::warn!(%session, "the agent opened an editor's session a second time");
@@ -152,7 +152,11 @@ where
             HostMsg::Prompt { session, content, urgency, said, reply } => {
                 match self.resolve(session) {
                     Ok(session) => {
-                        self.sessions.queue(&session, Prompt { content, said, reply }, urgency);
+                        self.sessions.queue(
+                            &session,
+                            QueuedPrompt { content, said, reply },
+                            urgency,
+                        );
                         self.begin_turn(&session);
                     }
                     Err(error) => drop(reply.send(Err(error))),
@@ -217,9 +221,9 @@ where
         self.sessions.fail(&gone);
         for pending in std::mem::take(&mut self.pending).into_values() {
             match pending {
-                Pending::Call { reply, .. } => drop(reply.send(Err(gone.clone()))),
-                Pending::Turn(_) => {}
-                Pending::Forwarded(request) => self.guests.fail(&request, &gone.to_string()),
+                PendingAnswer::Call { reply, .. } => drop(reply.send(Err(gone.clone()))),
+                PendingAnswer::Turn(_) => {}
+                PendingAnswer::Forwarded(request) => self.guests.fail(&request, &gone.to_string()),
             }
         }
         // Those whose message was not read yet learn it from `Shared::gone`, as their reply drops.

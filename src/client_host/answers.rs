@@ -11,12 +11,12 @@ const LONGEST_LINE: usize = 500;
 #[derive(Clone, Debug)]
 pub struct Answers {
     pub agent: AgentId,
-    pub sender: mpsc::Sender<Answer>,
+    pub sender: mpsc::Sender<TurnAnswer>,
 }
 
 /// What the agent's message ended with, in a turn of the host's own sessions that ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Answer {
+pub struct TurnAnswer {
     pub key: SessionKey,
     /// The last line that is not empty, cut if it is long; None if there is none.
     pub last_line: Option<String>,
@@ -27,7 +27,7 @@ impl Answers {
     /// answer is dropped.
     pub(super) fn publish(&self, session: &SessionId, text: &str) {
         let key = SessionKey::new(self.agent.clone(), session.clone());
-        let _ = self.sender.try_send(Answer { key, last_line: last_line(text) });
+        let _ = self.sender.try_send(TurnAnswer { key, last_line: last_line(text) });
     }
 }
 

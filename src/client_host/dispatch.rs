@@ -10,9 +10,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::elicitations::{self, Question};
 use super::host::Host;
-use super::messages::Pending;
+use super::messages::PendingAnswer;
 use super::permissions::{self, PermissionRequest};
-use super::requests::{Done, Outcome};
+use super::requests::{Completed, RequestResult};
 use super::{HostError, PermissionPolicy, files, rpc};
 use crate::model::Action;
 use crate::model::code;
@@ -44,9 +44,10 @@ where
     /// Ends the wait for the answer to `initialize` where the agent sends the request itself back.
     fn is_echo(&mut self, id: &RawValue) -> bool {
         let own = rpc::number(id).filter(|id| {
-            matches!(self.pending.get(id), Some(Pending::Call { method: "initialize", .. }))
+            matches!(self.pending.get(id), Some(PendingAnswer::Call { method: "initialize", .. }))
         });
-        let Some(Pending::Call { reply, .. }) = own.and_then(|id| self.pending.remove(&id)) else {
+        let Some(PendingAnswer::Call { reply, .. }) = own.and_then(|id| self.pending.remove(&id))
+        else {
             return false;
         };
         // The caller may have given up waiting.
@@ -54,13 +55,13 @@ where
         true
     }
 
-    pub(super) fn on_done(&mut self, id: &RawValue, outcome: Outcome) {
+    pub(super) fn on_done(&mut self, id: &RawValue, outcome: RequestResult) {
         match outcome {
-            Ok(Done::Result(result)) => self.out.push(rpc::response(id, Ok(&result)), None),
-            Ok(Done::Bulky(result, place)) => {
+            Ok(Completed::Result(result)) => self.out.push(rpc::response(id, Ok(&result)), None),
+            Ok(Completed::Bulky(result, place)) => {
                 self.out.push(rpc::response(id, Ok(&result)), Some(place));
             }
-            Ok(Done::Terminal(started)) => {
+            Ok(Completed::Terminal(started)) => {
                 let terminal = self.terminals.register(started);
                 self.answer(id, &json!({ "terminalId": terminal }));
             }
@@ -98,7 +99,7 @@ where
                 let params = params.unwrap_or(RawValue::NULL).to_owned();
                 let bytes = params.get().len();
                 let write = files::write(params, permit);
-                self.requests.start(id, bytes, async { write.await.map(Done::Result) });
+                self.requests.start(id, bytes, async { write.await.map(Completed::Result) });
             }
             _ if self.shared.settings.terminals => self.terminal(id, method, params, permits)?,
             _ => return Err(unknown(method)),
@@ -117,7 +118,7 @@ where
             "terminal/create" => {
                 let request: CreateTerminalRequest = rpc::decode(params)?;
                 let starting = self.terminals.create(request, permits)?;
-                self.requests.start(id, 0, async { starting.await.map(Done::Terminal) });
+                self.requests.start(id, 0, async { starting.await.map(Completed::Terminal) });
             }
             "terminal/output" => {
                 let output = self.terminals.find(params)?.output();
@@ -125,15 +126,15 @@ where
             }
             "terminal/wait_for_exit" => {
                 let exit = self.terminals.find(params)?.wait_for_exit();
-                self.requests.start(id, 0, async { exit.await.map(Done::Result) });
+                self.requests.start(id, 0, async { exit.await.map(Completed::Result) });
             }
             "terminal/kill" => {
                 let killed = self.terminals.find(params)?.kill();
-                self.requests.start(id, 0, async { killed.await.map(Done::Result) });
+                self.requests.start(id, 0, async { killed.await.map(Completed::Result) });
             }
             "terminal/release" => {
                 let killed = self.terminals.remove(params)?.kill();
-                self.requests.start(id, 0, async { killed.await.map(Done::Result) });
+                self.requests.start(id, 0, async { killed.await.map(Completed::Result) });
             }
             _ => return Err(unknown(method)),
         }
@@ -166,7 +167,7 @@ where
     fn is_forwarded(&self, request: &RequestId) -> bool {
         let RequestId::Number(number) = request else { return false };
         let pending = u64::try_from(*number).ok().and_then(|number| self.pending.get(&number));
-        matches!(pending, Some(Pending::Forwarded(_)))
+        matches!(pending, Some(PendingAnswer::Forwarded(_)))
     }
 
     fn answer(&mut self, id: &RawValue, result: &impl Serialize) {

@@ -25,7 +25,7 @@ const MAX_READ: u64 = 1 << 30;
 const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Answers `fs/read_text_file`. Dropping the future ends the reading.
-pub(super) async fn read(request: ReadTextFileRequest, permit: Permit) -> Answer {
+pub(super) async fn read(request: ReadTextFileRequest, permit: Permit) -> FileResult {
     let dropped = CancellationToken::new();
     let patience = Patience { bytes: MAX_READ, until: Instant::now() + MAX_TIME, dropped };
     let _guard = patience.dropped.clone().drop_guard();
@@ -41,7 +41,7 @@ pub(super) async fn read(request: ReadTextFileRequest, permit: Permit) -> Answer
 }
 
 /// Answers `fs/write_text_file`. Decodes its params here, since they may be large.
-pub(super) async fn write(params: Box<RawValue>, permit: Permit) -> Answer {
+pub(super) async fn write(params: Box<RawValue>, permit: Permit) -> FileResult {
     blocking(move || {
         let request: WriteTextFileRequest = rpc::decode(Some(&params))?;
         permit
@@ -64,9 +64,9 @@ pub(super) fn only(permits: Option<Vec<Permit>>, action: Action) -> Result<Permi
     }
 }
 
-type Answer = Result<Box<RawValue>, Error>;
+type FileResult = Result<Box<RawValue>, Error>;
 
-async fn blocking(work: impl FnOnce() -> Answer + Send + 'static) -> Answer {
+async fn blocking(work: impl FnOnce() -> FileResult + Send + 'static) -> FileResult {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
         Err(rpc::failure(code::INTERNAL_ERROR, "Internal error: the file access failed"))
     })

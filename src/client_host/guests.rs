@@ -39,12 +39,12 @@ pub(super) struct Forwarded {
     pub(super) editor: EditorId,
     /// The editor's, as the JSON it came as.
     pub(super) id: Box<RawValue>,
-    pub(super) kind: Kind,
+    pub(super) kind: AnswerEffect,
 }
 
 /// What the answer to a request decides.
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum AnswerEffect {
     /// Whose the session is that it names.
     Opens,
     /// Whether a session that was claimed for this is the editor's.
@@ -129,7 +129,7 @@ impl Guests {
     }
 
     /// Waits for what an editor says.
-    pub(super) async fn hear(&mut self) -> Option<(EditorId, Heard)> {
+    pub(super) async fn next_event(&mut self) -> Option<(EditorId, Heard)> {
         self.heard.recv().await
     }
 
@@ -155,7 +155,7 @@ impl Guests {
             Some((*editor, *number))
         });
         if let Some((editor, number)) = asked {
-            self.tell_cancelled(editor, number);
+            self.send_cancelled(editor, number);
         }
     }
 
@@ -217,7 +217,7 @@ impl Guests {
         self.send(editor, rpc::response(id, outcome));
     }
 
-    fn tell_cancelled(&mut self, editor: EditorId, number: u64) {
+    fn send_cancelled(&mut self, editor: EditorId, number: u64) {
         let params = serde_json::json!({ "requestId": number });
         self.send(editor, rpc::notification("$/cancel_request", &params));
     }

@@ -11,7 +11,7 @@ use super::messages::HostMsg;
 use super::{HostError, HostHandle};
 use crate::model::SessionId;
 use crate::model::code;
-use choice::{Choice, How};
+use choice::{Choice, ChoiceRequest};
 
 const PROTOCOL_VERSION: u64 = 1;
 const AUTH_REQUIRED: i64 = code::AUTH_REQUIRED as i64;
@@ -129,18 +129,20 @@ impl HostHandle {
 
     /// Lets a session take prompts.
     async fn opened(&self, session: SessionId) -> Result<SessionId, HostError> {
-        self.tell(HostMsg::Opened { session: session.clone() }).await?;
+        self.send(HostMsg::Opened { session: session.clone() }).await?;
         Ok(session)
     }
 
     async fn set(&self, session: &str, choice: &Choice) -> Result<(), HostError> {
         let (method, params) = match &choice.how {
-            How::Auth => return Ok(()),
-            How::Mode => ("session/set_mode", json!({ "sessionId": session, "modeId": choice.id })),
-            How::Model => {
+            ChoiceRequest::Auth => return Ok(()),
+            ChoiceRequest::Mode => {
+                ("session/set_mode", json!({ "sessionId": session, "modeId": choice.id }))
+            }
+            ChoiceRequest::Model => {
                 ("session/set_model", json!({ "sessionId": session, "modelId": choice.id }))
             }
-            How::Option(option) => (
+            ChoiceRequest::Option(option) => (
                 "session/set_config_option",
                 json!({ "sessionId": session, "configId": option, "value": choice.id }),
             ),

@@ -9,11 +9,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::guests::Guests;
-use super::messages::{HostMsg, Pending};
+use super::messages::{HostMsg, PendingAnswer};
 use super::requests::Requests;
-use super::sessions::Sessions;
+use super::sessions::HostSessions;
 use super::terminals::{Launch, Terminals};
-use super::transport::{Lines, MAX_LINE, Outbox};
+use super::transport::{LineReader, MAX_LINE, Outbox};
 use super::{HostError, Shared, rpc};
 use crate::model::Repeats;
 use crate::proxy::Permits;
@@ -27,11 +27,11 @@ pub(super) struct Host<R, W> {
     pub(super) shared: Arc<Shared>,
     pub(super) permits: Arc<Permits>,
     pub(super) mailbox: mpsc::Receiver<HostMsg>,
-    pub(super) lines: Lines<R>,
+    pub(super) lines: LineReader<R>,
     pub(super) out: Outbox<W>,
     next_id: u64,
-    pub(super) pending: BTreeMap<u64, Pending>,
-    pub(super) sessions: Sessions,
+    pub(super) pending: BTreeMap<u64, PendingAnswer>,
+    pub(super) sessions: HostSessions,
     /// Contents that are being made, each for a session whose turn it is.
     pub(super) contents: JoinSet<Option<Vec<Value>>>,
     pub(super) requests: Requests,
@@ -56,12 +56,12 @@ where
     ) -> Self {
         let terminals = Terminals::new(launcher, shared.settings.env.clone());
         let guests = Guests::new(Arc::clone(&permits));
-        let sessions = Sessions::new(shared.settings.answers.clone());
+        let sessions = HostSessions::new(shared.settings.answers.clone());
         Self {
             shared,
             permits,
             mailbox,
-            lines: Lines::new(reader, MAX_LINE),
+            lines: LineReader::new(reader, MAX_LINE),
             out: Outbox::new(writer),
             next_id: 0,
             pending: BTreeMap::new(),
@@ -74,11 +74,11 @@ where
         }
     }
 
-    pub(super) fn call(&mut self, method: &str, params: &Value, pending: Pending) {
+    pub(super) fn call(&mut self, method: &str, params: &Value, pending: PendingAnswer) {
         // Of calls that nobody waits for any more, at most the last few are remembered.
         self.pending.retain(|_, pending| match pending {
-            Pending::Call { reply, .. } => !reply.is_closed(),
-            Pending::Turn(_) | Pending::Forwarded(_) => true,
+            PendingAnswer::Call { reply, .. } => !reply.is_closed(),
+            PendingAnswer::Turn(_) | PendingAnswer::Forwarded(_) => true,
         });
         let id = self.next_id();
         self.pending.insert(id, pending);

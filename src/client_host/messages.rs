@@ -48,7 +48,7 @@ pub(super) enum HostMsg {
 
 /// What an answer of the agent is waited for by.
 #[derive(Debug)]
-pub(super) enum Pending {
+pub(super) enum PendingAnswer {
     Call {
         method: &'static str,
         reply: Reply<Box<RawValue>>,

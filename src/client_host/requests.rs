@@ -25,24 +25,24 @@ const MAX_BULKY: usize = 4;
 
 #[derive(Debug)]
 pub(super) struct Requests {
-    tasks: JoinSet<Outcome>,
-    running: HashMap<Id, Running>,
+    tasks: JoinSet<RequestResult>,
+    running: HashMap<Id, RunningRequest>,
     bytes: usize,
     bulky: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningRequest {
     id: Box<RawValue>,
     bytes: usize,
     abort: AbortHandle,
 }
 
-pub(super) type Outcome = Result<Done, Error>;
+pub(super) type RequestResult = Result<Completed, Error>;
 
 /// How a request's task ends well.
 #[derive(Debug)]
-pub(super) enum Done {
+pub(super) enum Completed {
     Result(Box<RawValue>),
     /// Its place is let go when the line was written.
     Bulky(Box<RawValue>, OwnedSemaphorePermit),
@@ -78,11 +78,11 @@ impl Requests {
     /// Starts a request's task. `bytes` is what it holds until it is done.
     pub(super) fn start<F>(&mut self, id: &RawValue, bytes: usize, task: F)
     where
-        F: Future<Output = Outcome> + Send + 'static,
+        F: Future<Output = RequestResult> + Send + 'static,
     {
         let abort = self.tasks.spawn(task);
         self.bytes += bytes;
-        self.running.insert(abort.id(), Running { id: id.to_owned(), bytes, abort });
+        self.running.insert(abort.id(), RunningRequest { id: id.to_owned(), bytes, abort });
     }
 
     /// Starts a task whose answer may be large.
@@ -95,12 +95,12 @@ impl Requests {
             let Ok(place) = bulky.acquire_owned().await else {
                 return Err(rpc::failure(code::INTERNAL_ERROR, "Internal error: the client ends"));
             };
-            Ok(Done::Bulky(task.await?, place))
+            Ok(Completed::Bulky(task.await?, place))
         });
     }
 
     /// Waits for a task to be done; None if there is none.
-    pub(super) async fn next(&mut self) -> Option<(Box<RawValue>, Outcome)> {
+    pub(super) async fn next(&mut self) -> Option<(Box<RawValue>, RequestResult)> {
         loop {
             let (task, outcome) = match self.tasks.join_next_with_id().await? {
                 Ok(done) => done,

@@ -22,21 +22,21 @@ const ENVELOPE: usize = 64;
 pub(super) enum Incoming<'a> {
     Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
     Notification { method: String, params: Option<&'a RawValue> },
-    Response { id: &'a RawValue, outcome: Outcome<'a> },
+    Response { id: &'a RawValue, outcome: RpcResult<'a> },
 }
 
 /// What a request was answered with, as it came: a result, None being `null`, or an error.
-pub(super) type Outcome<'a> = Result<Option<&'a RawValue>, &'a RawValue>;
+pub(super) type RpcResult<'a> = Result<Option<&'a RawValue>, &'a RawValue>;
 
 /// An error that the agent answered with, whatever its shape: whoever waits for the answer must
 /// learn that it came.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Failure {
+pub(super) struct RpcFailure {
     code: i64,
     message: String,
 }
 
-impl Failure {
+impl RpcFailure {
     /// What an agent hides in `data` is often the only thing that helps.
     pub(super) fn read(raw: &RawValue) -> Self {
         let error: Value = serde_json::from_str(raw.get()).unwrap_or_default();
@@ -128,7 +128,7 @@ pub(super) fn decode<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T
 /// Params of `$/cancel_request`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Cancel {
+pub(super) struct CancelRequest {
     pub(super) request_id: Box<RawValue>,
 }
 
@@ -143,13 +143,13 @@ pub(super) fn failure(code: i32, message: impl Into<String>) -> Error {
 
 pub(super) fn request(id: u64, method: &str, params: &impl Serialize) -> Bytes {
     #[derive(Serialize)]
-    struct Request<'a, P> {
+    struct RpcRequest<'a, P> {
         jsonrpc: &'static str,
         id: u64,
         method: &'a str,
         params: &'a P,
     }
-    line(&Request { jsonrpc: "2.0", id, method, params })
+    line(&RpcRequest { jsonrpc: "2.0", id, method, params })
 }
 
 pub(super) fn notification(method: &str, params: &impl Serialize) -> Bytes {
@@ -184,7 +184,7 @@ pub(super) fn response(id: &RawValue, outcome: Result<&RawValue, &Error>) -> Byt
 }
 
 /// Answers a request with what somebody else answered, as it came.
-pub(super) fn passed_back(id: &RawValue, outcome: Outcome<'_>) -> Bytes {
+pub(super) fn passed_back(id: &RawValue, outcome: RpcResult<'_>) -> Bytes {
     response_within(MAX_SENT, id, outcome.map(|result| result.unwrap_or(RawValue::NULL)))
 }
 
@@ -194,7 +194,7 @@ fn response_within(
     outcome: Result<&RawValue, &(impl Serialize + ?Sized)>,
 ) -> Bytes {
     #[derive(Serialize)]
-    struct Response<'a, E: ?Sized> {
+    struct RpcResponse<'a, E: ?Sized> {
         jsonrpc: &'static str,
         id: &'a RawValue,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,10 +206,10 @@ fn response_within(
         Ok(result) if result.get().len() + id.get().len() + ENVELOPE > max => {
             let why = format!("The answer is longer than the {max} bytes that a line may have");
             let error = failure(code::INTERNAL_ERROR, why);
-            line(&Response { jsonrpc: "2.0", id, result: None, error: Some(&error) })
+            line(&RpcResponse { jsonrpc: "2.0", id, result: None, error: Some(&error) })
         }
         outcome => {
-            line(&Response { jsonrpc: "2.0", id, result: outcome.ok(), error: outcome.err() })
+            line(&RpcResponse { jsonrpc: "2.0", id, result: outcome.ok(), error: outcome.err() })
         }
     }
 }
@@ -231,24 +231,23 @@ mod tests {
 
     #[test]
     fn lines_are_told_apart() {
-        let check =
-            |line: &str, told: Expect| {
-                told.assert_eq(&match parse(line.as_bytes()) {
-                    Ok(Incoming::Request { id, method, params }) => {
-                        format!("request {id} {method} {:?}", params.map(RawValue::get))
-                    }
-                    Ok(Incoming::Notification { method, params }) => {
-                        format!("notification {method} {:?}", params.map(RawValue::get))
-                    }
-                    Ok(Incoming::Response { id, outcome }) => format!(
-                        "response {id} {:?}",
-                        outcome
-                            .map(|result| result.map(RawValue::get))
-                            .map_err(|error| Failure::read(error).into_error("m").to_string())
-                    ),
-                    Err(why) => format!("bad: {why}"),
-                });
-            };
+        let check = |line: &str, told: Expect| {
+            told.assert_eq(&match parse(line.as_bytes()) {
+                Ok(Incoming::Request { id, method, params }) => {
+                    format!("request {id} {method} {:?}", params.map(RawValue::get))
+                }
+                Ok(Incoming::Notification { method, params }) => {
+                    format!("notification {method} {:?}", params.map(RawValue::get))
+                }
+                Ok(Incoming::Response { id, outcome }) => format!(
+                    "response {id} {:?}",
+                    outcome
+                        .map(|result| result.map(RawValue::get))
+                        .map_err(|error| RpcFailure::read(error).into_error("m").to_string())
+                ),
+                Err(why) => format!("bad: {why}"),
+            });
+        };
         check(
             r#"{"jsonrpc":"2.0","id": 1.50 ,"method":"m","params":{"a":1}}"#,
             expect![[r#"request 1.50 m Some("{\"a\":1}")"#]],

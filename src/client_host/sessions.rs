@@ -19,18 +19,18 @@ const MAX_TEXT: usize = 16 << 20;
 const CUT: &str = "\n[cut: the answer was longer than 16 MiB]";
 
 #[derive(Debug, Default)]
-pub(super) struct Sessions {
-    by_id: HashMap<SessionId, Session>,
+pub(super) struct HostSessions {
+    by_id: HashMap<SessionId, HostSession>,
     /// The first that was opened.
     default: Option<SessionId>,
     answers: Option<Answers>,
 }
 
 #[derive(Debug, Default)]
-struct Session {
+struct HostSession {
     running: Option<Turn>,
-    briefings: VecDeque<Prompt>,
-    queued: VecDeque<Prompt>,
+    briefings: VecDeque<QueuedPrompt>,
+    queued: VecDeque<QueuedPrompt>,
     /// An editor opened it and has left: the next editor that names it gets it.
     left: bool,
 }
@@ -47,7 +47,7 @@ pub(super) enum Claim {
 
 /// A prompt that was not sent yet. Its reply is closed when nobody waits for it any more.
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(super) struct QueuedPrompt {
     pub(super) content: Content,
     pub(super) said: watch::Sender<Said>,
     pub(super) reply: Reply<PromptOutcome>,
@@ -66,7 +66,7 @@ struct Turn {
     message: (usize, bool),
 }
 
-impl Sessions {
+impl HostSessions {
     pub(super) fn new(answers: Option<Answers>) -> Self {
         Self { answers, ..Self::default() }
     }
@@ -96,7 +96,7 @@ impl Sessions {
         let (nobody, _) = oneshot::channel();
         let running =
             runs.then(|| Turn { cancelled: true, ..Turn::of(nobody, watch::Sender::default()) });
-        self.by_id.insert(id, Session { running, left: true, ..Session::default() });
+        self.by_id.insert(id, HostSession { running, left: true, ..HostSession::default() });
     }
 
     /// Lets go of a session for an editor, if it may have it.
@@ -116,7 +116,7 @@ impl Sessions {
     }
 
     /// Queues a prompt, or tells its reply why not.
-    pub(super) fn queue(&mut self, id: &SessionId, prompt: Prompt, urgency: Urgency) {
+    pub(super) fn queue(&mut self, id: &SessionId, prompt: QueuedPrompt, urgency: Urgency) {
         let session = self.by_id.entry(id.clone()).or_default();
         if session.waiting() >= MAX_QUEUED {
             session.briefings.retain(|prompt| !prompt.reply.is_closed());
@@ -175,7 +175,7 @@ impl Sessions {
     }
 
     /// Appends what the agent said to the running turn, if one runs.
-    pub(super) fn say(&mut self, id: &str, text: &str) {
+    pub(super) fn append_text(&mut self, id: &str, text: &str) {
         let session = self.by_id.get_mut(&SessionId::new(id));
         let Some(turn) = session.and_then(|session| session.running.as_mut()) else { return };
         // Before the prompt is sent, what comes belongs to the turn before.
@@ -260,7 +260,7 @@ impl Sessions {
 
     /// Every session with what runs and waits in it.
     pub(super) fn loads(&self) -> Vec<SessionLoad> {
-        let load = |(id, session): (&SessionId, &Session)| SessionLoad {
+        let load = |(id, session): (&SessionId, &HostSession)| SessionLoad {
             session: id.clone(),
             is_default: self.default.as_ref() == Some(id),
             is_running: session.running.as_ref().is_some_and(|turn| turn.making.is_none()),
@@ -293,7 +293,7 @@ impl Turn {
     }
 }
 
-impl Session {
+impl HostSession {
     fn waiting(&self) -> usize {
         self.briefings.len() + self.queued.len()
     }

@@ -20,14 +20,14 @@ const HIGH_WATER: usize = 8 << 20;
 
 /// Reads lines without their newline.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct LineReader<R> {
     reader: BufReader<R>,
     /// What has come of the next line.
     line: Vec<u8>,
     max: usize,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     pub(super) fn new(reader: R, max: usize) -> Self {
         Self { reader: BufReader::new(reader), line: Vec::new(), max }
     }
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     async fn lines(text: &'static [u8], max: usize) -> Vec<Result<String, String>> {
-        let mut lines = Lines::new(text, max);
+        let mut lines = LineReader::new(text, max);
         let mut read = Vec::new();
         loop {
             match lines.next().await {
@@ -164,7 +164,7 @@ mod tests {
     #[tokio::test]
     async fn a_line_in_pieces_survives_dropped_futures() {
         let (mut far, near) = tokio::io::duplex(64);
-        let mut lines = Lines::new(near, 64);
+        let mut lines = LineReader::new(near, 64);
         for piece in ["ab", "cd", "ef"] {
             far.write_all(piece.as_bytes()).await.unwrap();
             tokio::select! {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{Id, JoinError};
 
 use super::host::{Host, closed_input};
-use super::messages::Pending;
+use super::messages::PendingAnswer;
 use super::{Content, HostError};
 use crate::model::SessionId;
 
@@ -61,7 +61,7 @@ where
             return false;
         }
         let params = json!({ "sessionId": session.as_str(), "prompt": blocks });
-        self.call("session/prompt", &params, Pending::Turn(session.clone()));
+        self.call("session/prompt", &params, PendingAnswer::Turn(session.clone()));
         self.sessions.sent(session);
         true
     }

@@ -6,8 +6,8 @@
 mod hints;
 mod holding;
 mod launching;
-mod manners;
 mod patterns;
+mod profile_notes;
 mod remembered;
 mod report;
 mod survey;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 pub use self::hints::{hints, pattern_hint};
 use self::holding::{Holding, Tier};
-pub(super) use self::manners::install;
+pub(super) use self::profile_notes::install;
 pub use self::remembered::remembered;
 use self::survey::Survey;
 use super::launch::find_program;
@@ -50,7 +50,7 @@ impl Report {
     /// Tells what the team keeps of what was added and removed over the port.
     pub fn add_kept(&mut self, layered: &Layered) {
         let kept: Vec<String> =
-            layered.said.iter().cloned().chain(layered.overlay.told()).collect();
+            layered.said.iter().cloned().chain(layered.overlay.notes()).collect();
         report::add_list(&mut self.text, "kept from add_agent and remove_agent", &kept);
     }
 
@@ -91,7 +91,7 @@ pub fn check(
         warnings.extend(program(agent));
         warnings.extend(relations(config, agent));
         warnings.extend(kernel.warning(agent));
-        warnings.extend(manners::warnings(agent, kernel.tier(agent)));
+        warnings.extend(profile_notes::warnings(agent, kernel.tier(agent)));
         warnings.extend(launching::warnings(agent, kernel.tier(agent)));
         warnings.extend(share(config, agent));
     }

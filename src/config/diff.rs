@@ -8,26 +8,26 @@ use crate::model::AgentId;
 #[derive(Debug)]
 pub struct Plan {
     /// What it takes in now.
-    pub applied: Vec<Change>,
+    pub applied: Vec<ConfigChange>,
     /// What waits for a restart, now as before.
-    pub needs_restart: Vec<Change>,
+    pub needs_restart: Vec<ConfigChange>,
     /// What the team works by from now on; None: as before.
     pub config: Option<Config>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Change {
+pub struct ConfigChange {
     /// None: a key of the team.
     pub agent: Option<AgentId>,
     /// As in the file: `zone.allowed` in an agent's table, else `team.listen`; `agents` for an
     /// agent that came or went.
     pub key: &'static str,
-    pub kind: Kind,
+    pub kind: ChangeKind,
     pub takes: Takes,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ChangeKind {
     Added,
     Removed,
     Changed,
@@ -57,15 +57,15 @@ impl Plan {
         }
         for agent in &new.agents {
             let Some(old) = current.agent(&agent.id) else {
-                plan.push(Change::of(agent, "agents", Kind::Added, Takes::AtOnce));
+                plan.push(ConfigChange::of(agent, "agents", ChangeKind::Added, Takes::AtOnce));
                 continue;
             };
             let waiting = running(&agent.id).map(|running| agent_changes(running, agent));
             let waiting: Vec<_> =
-                waiting.unwrap_or_default().into_iter().filter(Change::waits).collect();
+                waiting.unwrap_or_default().into_iter().filter(ConfigChange::waits).collect();
             for change in agent_changes(old, agent) {
                 if !waiting.contains(&change) {
-                    plan.push(Change { takes: Takes::AtOnce, ..change });
+                    plan.push(ConfigChange { takes: Takes::AtOnce, ..change });
                 }
             }
             plan.needs_restart.extend(waiting);
@@ -74,28 +74,28 @@ impl Plan {
             // Who decides what is blocked is the team's to the end.
             let stays = current.orchestrator.agent.as_ref() == Some(&agent.id);
             let takes = if stays { Takes::AtTeamStart } else { Takes::AtOnce };
-            plan.push(Change::of(agent, "agents", Kind::Removed, takes));
+            plan.push(ConfigChange::of(agent, "agents", ChangeKind::Removed, takes));
         }
         if current.team.workspace != new.team.workspace {
             // Paths and zones mean other files there: nothing can be taken in without the rest.
             let Self { applied, needs_restart, .. } = plan;
             let all = needs_restart.into_iter().chain(applied);
             let needs_restart =
-                all.map(|change| Change { takes: Takes::AtTeamStart, ..change }).collect();
+                all.map(|change| ConfigChange { takes: Takes::AtTeamStart, ..change }).collect();
             return Self { applied: Vec::new(), needs_restart, config: None };
         }
         plan.config = Some(taken_in(current, new));
         plan
     }
 
-    fn push(&mut self, change: Change) {
+    fn push(&mut self, change: ConfigChange) {
         let list = if change.waits() { &mut self.needs_restart } else { &mut self.applied };
         list.push(change);
     }
 }
 
-impl Change {
-    fn of(agent: &Agent, key: &'static str, kind: Kind, takes: Takes) -> Self {
+impl ConfigChange {
+    fn of(agent: &Agent, key: &'static str, kind: ChangeKind, takes: Takes) -> Self {
         Self { agent: Some(agent.id.clone()), key, kind, takes }
     }
 
@@ -137,21 +137,27 @@ fn taken_in(current: &Config, new: &Config) -> Config {
     }
 }
 
-fn team_changes(old: &Config, new: &Config) -> Vec<Change> {
+fn team_changes(old: &Config, new: &Config) -> Vec<ConfigChange> {
     TEAM.iter()
         .filter(|(_, _, differs)| differs(old, new))
-        .map(|(key, takes, _)| Change { agent: None, key, kind: Kind::Changed, takes: *takes })
+        .map(|(key, takes, _)| ConfigChange {
+            agent: None,
+            key,
+            kind: ChangeKind::Changed,
+            takes: *takes,
+        })
         .collect()
 }
 
-fn agent_changes(old: &Agent, new: &Agent) -> Vec<Change> {
+fn agent_changes(old: &Agent, new: &Agent) -> Vec<ConfigChange> {
     let differ = AGENT.iter().filter(|(_, _, differs)| differs(old, new));
-    let mut changes: Vec<_> =
-        differ.map(|(key, takes, _)| Change::of(new, key, Kind::Changed, *takes)).collect();
+    let mut changes: Vec<_> = differ
+        .map(|(key, takes, _)| ConfigChange::of(new, key, ChangeKind::Changed, *takes))
+        .collect();
     if old.zone.spec.terminals != new.zone.spec.terminals {
         // An agent that was told at its start that there are none does not ask for any.
         let takes = if new.zone.spec.terminals { Takes::AtAgentStart } else { Takes::AtOnce };
-        changes.push(Change::of(new, TERMINALS, Kind::Changed, takes));
+        changes.push(ConfigChange::of(new, TERMINALS, ChangeKind::Changed, takes));
     }
     changes
 }

@@ -22,7 +22,7 @@ pub struct ConfigErrors {
     file: PathBuf,
     text: String,
     faults: Vec<Fault>,
-    untold: usize,
+    omitted: usize,
 }
 
 /// One error with its place.
@@ -41,12 +41,12 @@ impl ConfigErrors {
         faults.sort_by_key(|fault| fault.span.as_ref().map(|span| span.start));
         let untold = faults.len().saturating_sub(MAX_SHOWN);
         faults.truncate(MAX_SHOWN);
-        Self { file: file.to_owned(), text, faults, untold }
+        Self { file: file.to_owned(), text, faults, omitted: untold }
     }
 
     /// How many errors the file has.
     pub fn count(&self) -> usize {
-        self.faults.len() + self.untold
+        self.faults.len() + self.omitted
     }
 
     /// The first hundred, each with its place.
@@ -64,8 +64,8 @@ impl ConfigErrors {
         let style = if color { Renderer::styled() } else { Renderer::plain() };
         let mut rendered: Vec<String> =
             self.faults.iter().map(|fault| self.render_one(fault, &style)).collect();
-        if self.untold > 0 {
-            rendered.push(format!("… and {} errors more", self.untold));
+        if self.omitted > 0 {
+            rendered.push(format!("… and {} errors more", self.omitted));
         }
         rendered.join("\n\n")
     }

@@ -76,7 +76,7 @@ const MEANT: &[(&str, &str, &str)] = &[
 const PORT: &str = "the port is `listen` in `[team]`, such as `listen = \"127.0.0.1:17320\"`";
 
 /// What a key of a table that is none probably means.
-pub(super) fn meant(table: &str, key: &str) -> Option<&'static str> {
+pub(super) fn suggested_key(table: &str, key: &str) -> Option<&'static str> {
     let meant = MEANT.iter().find(|(of, one, _)| (*of, *one) == (table, key));
     meant.map(|(_, _, meant)| *meant)
 }

@@ -213,7 +213,7 @@ impl Overlay {
     }
 
     /// Says what it changes, a sentence each.
-    pub fn told(&self) -> Vec<String> {
+    pub fn notes(&self) -> Vec<String> {
         let added = self.added.iter().map(|table| format!("agent `{}` is added", id(table)));
         let replaced = |id: &String| self.added.iter().any(|table| self::id(table) == id);
         let removed = self.removed.iter().filter(|id| !replaced(id));

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 use super::errors::{MAX_SHOWN, code, printable, quoted};
 use super::expand::expand;
 use super::fault::Fault;
-use super::near::{meant, nearest};
+use super::near::{nearest, suggested_key};
 use super::syntax::section_end;
 use super::{Plugin, Surroundings};
 
@@ -25,7 +25,7 @@ const CONFIG_DIR: &str = "EISEN_CONFIG_DIR";
 const LONGEST_WHY: usize = 1000;
 
 /// What all tables of a file share.
-pub(super) struct Reader<'a> {
+pub(super) struct ConfigReader<'a> {
     /// As it was written.
     text: &'a str,
     /// Parts that were not read, because their syntax is broken; in order.
@@ -40,15 +40,15 @@ pub(super) struct Reader<'a> {
 struct Log {
     faults: Vec<Fault>,
     unknown: Vec<(&'static str, String, Range<usize>)>,
-    known: Known,
+    known: KnownKeys,
 }
 
 /// The keys of each table, as they were asked for.
-pub(super) type Known = BTreeMap<&'static str, Vec<&'static str>>;
+pub(super) type KnownKeys = BTreeMap<&'static str, Vec<&'static str>>;
 
 /// One table of the file; an empty one stands for one that is not there.
 pub(super) struct Table<'a> {
-    pub(super) reader: &'a Reader<'a>,
+    pub(super) reader: &'a ConfigReader<'a>,
     /// As in a header: `agents.zone`; empty for the top level.
     name: &'static str,
     pub(super) span: Range<usize>,
@@ -64,7 +64,7 @@ pub(super) struct Text {
     pub(super) span: Range<usize>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ConfigReader<'a> {
     pub(super) fn new(
         text: &'a str,
         gaps: &'a [Range<usize>],
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Everything that was found wrong, and all keys that are known.
-    pub(super) fn finish(&self) -> (Vec<Fault>, Known) {
+    pub(super) fn finish(&self) -> (Vec<Fault>, KnownKeys) {
         let mut log = self.log.take();
         log.unknown.sort_by_key(|(_, _, span)| span.start);
         for (index, (table, key, span)) in log.unknown.iter().enumerate() {
@@ -284,7 +284,7 @@ impl<'a> Table<'a> {
     }
 
     fn new(
-        reader: &'a Reader<'a>,
+        reader: &'a ConfigReader<'a>,
         name: &'static str,
         span: Range<usize>,
         entries: Option<&'a DeTable<'a>>,
@@ -317,9 +317,9 @@ fn place(table: &str) -> String {
     }
 }
 
-fn advice(known: &Known, table: &str, key: &str) -> String {
+fn advice(known: &KnownKeys, table: &str, key: &str) -> String {
     let keys = known.get(table).map(Vec::as_slice).unwrap_or_default();
-    if let Some(meant) = meant(table, key) {
+    if let Some(meant) = suggested_key(table, key) {
         return meant.to_owned();
     }
     let elsewhere = known.iter().filter(|(_, keys)| keys.contains(&key)).map(|(other, _)| *other);

@@ -6,14 +6,14 @@ use super::agents::RawAgent;
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::near::nearest;
-use super::read::{Reader, Text};
+use super::read::{ConfigReader, Text};
 use super::team::RawOrchestrator;
 use super::{Agent, Orchestrator, Permissions};
 use crate::model::AgentId;
 
 /// Looks up every reference to an agent.
 pub(super) fn link(
-    reader: &Reader<'_>,
+    reader: &ConfigReader<'_>,
     raw: Vec<RawAgent>,
     orchestrator: &RawOrchestrator,
 ) -> (Vec<Agent>, Orchestrator) {
@@ -69,7 +69,7 @@ pub(super) fn link(
 }
 
 /// The agents by id; the first of those that share one.
-fn ids<'a>(reader: &Reader<'_>, raw: &'a [RawAgent]) -> HashMap<&'a str, usize> {
+fn ids<'a>(reader: &ConfigReader<'_>, raw: &'a [RawAgent]) -> HashMap<&'a str, usize> {
     let mut ids = HashMap::new();
     for (index, agent) in raw.iter().enumerate() {
         let Some(id) = &agent.id else { continue };
@@ -97,7 +97,7 @@ fn unknown(name: &Text, known: &[&str]) -> Fault {
 
 /// Reports each circle of dependencies once, where it closes. Walks without recursion: the length
 /// of a chain is the file's to choose.
-fn report_circles(reader: &Reader<'_>, raw: &[RawAgent], edges: &[Vec<(usize, &Text)>]) {
+fn report_circles(reader: &ConfigReader<'_>, raw: &[RawAgent], edges: &[Vec<(usize, &Text)>]) {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         Unseen,

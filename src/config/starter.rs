@@ -40,7 +40,7 @@ pub struct Starter {
     top_files: bool,
     builds: Builds,
     /// Agents that are here, but not the adapter by which they speak ACP.
-    pub without_adapter: Vec<Known>,
+    pub without_adapter: Vec<KnownAgent>,
 }
 
 /// An agent that is there to be launched.
@@ -56,7 +56,7 @@ pub struct Proposed {
 
 /// An agent that a profile knows: what is looked for, and how it comes onto PATH.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownAgent {
     pub name: &'static str,
     pub title: &'static str,
     pub programs: String,
@@ -64,12 +64,12 @@ pub struct Known {
 }
 
 /// The agents that `init` looks for.
-pub fn known_agents() -> Vec<Known> {
+pub fn known_agents() -> Vec<KnownAgent> {
     built_in().iter().map(|(name, profile)| known(name, profile)).collect()
 }
 
-fn known(name: &'static str, profile: &'static Profile) -> Known {
-    Known {
+fn known(name: &'static str, profile: &'static Profile) -> KnownAgent {
+    KnownAgent {
         name,
         title: &profile.title,
         programs: profile.programs().collect::<Vec<_>>().join(" or "),

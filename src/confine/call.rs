@@ -20,17 +20,17 @@ use super::Confinement;
 use super::caller::Caller;
 use super::identity::Identity;
 use super::raw;
-use super::resolve::{Found, Slot, Spoken};
+use super::resolve::{PathArg, Resolved, Slot};
 use crate::model::{Action, wire_real};
 use crate::zone::{Bounds, Denied, Grant};
 
 /// What becomes of a call.
-pub(super) enum Outcome {
+pub(super) enum SyscallReply {
     /// The kernel does it as the caller asks: the wall holds, whatever the caller asks by then.
-    GoOn,
+    Continue,
     /// It was done here.
     Done,
-    HandIn {
+    AddFd {
         file: OwnedFd,
         close_on_exec: bool,
     },
@@ -40,7 +40,7 @@ pub(super) enum Outcome {
 }
 
 /// What is done on a thread of its own; what comes of it is not another.
-pub(super) type Later = Box<dyn FnOnce() -> Result<Outcome, Errno> + Send>;
+pub(super) type Later = Box<dyn FnOnce() -> Result<SyscallReply, Errno> + Send>;
 
 /// Why a call is not done.
 pub(super) enum Stop {
@@ -64,9 +64,9 @@ impl From<Errno> for Stop {
     }
 }
 
-pub(super) type Step<T> = Result<T, Stop>;
+pub(super) type SyscallResult<T> = Result<T, Stop>;
 
-pub(super) struct Call<'a> {
+pub(super) struct Syscall<'a> {
     caller: Caller<'a>,
     bounds: Arc<Bounds>,
     confinement: &'a Confinement,
@@ -82,7 +82,7 @@ const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// A relative path's start where a call has no descriptor for it.
 const HERE: u64 = libc::AT_FDCWD.cast_unsigned() as u64;
 
-impl<'a> Call<'a> {
+impl<'a> Syscall<'a> {
     pub(super) fn new(
         caller: Caller<'a>,
         confinement: &'a Confinement,
@@ -93,7 +93,7 @@ impl<'a> Call<'a> {
     }
 
     /// Does the call, or says why not. It may be tried again with more granted.
-    pub(super) fn handle(&mut self) -> Step<Outcome> {
+    pub(super) fn handle(&mut self) -> SyscallResult<SyscallReply> {
         match self.dispatch() {
             Err(Stop::Rights(identity)) => {
                 let rights = raw::borrow_rights(&identity)?;
@@ -107,18 +107,18 @@ impl<'a> Call<'a> {
     }
 
     #[expect(clippy::many_single_char_names, reason = "registers have no better names")]
-    fn dispatch(&self) -> Step<Outcome> {
+    fn dispatch(&self) -> SyscallResult<SyscallReply> {
         let [a, b, c, d, e, _] = self.caller.notice.args;
         match self.caller.notice.call {
-            libc::SYS_openat => self.open(&self.spoken(a, b)?, c, d),
-            libc::SYS_openat2 => self.open_how(&self.spoken(a, b)?, c, d),
-            libc::SYS_mkdirat => self.make_folder(&self.spoken(a, b)?, c),
-            libc::SYS_mknodat => self.make_node(&self.spoken(a, b)?, c, d),
-            libc::SYS_symlinkat => self.make_link(a, &self.spoken(b, c)?),
-            libc::SYS_linkat => self.link(a, b, &self.spoken(c, d)?, e),
-            libc::SYS_unlinkat => self.remove(&self.spoken(a, b)?, c),
-            libc::SYS_renameat => self.rename(&self.spoken(a, b)?, &self.spoken(c, d)?, 0),
-            libc::SYS_renameat2 => self.rename(&self.spoken(a, b)?, &self.spoken(c, d)?, e),
+            libc::SYS_openat => self.open(&self.path_arg(a, b)?, c, d),
+            libc::SYS_openat2 => self.open_how(&self.path_arg(a, b)?, c, d),
+            libc::SYS_mkdirat => self.make_folder(&self.path_arg(a, b)?, c),
+            libc::SYS_mknodat => self.make_node(&self.path_arg(a, b)?, c, d),
+            libc::SYS_symlinkat => self.make_link(a, &self.path_arg(b, c)?),
+            libc::SYS_linkat => self.link(a, b, &self.path_arg(c, d)?, e),
+            libc::SYS_unlinkat => self.remove(&self.path_arg(a, b)?, c),
+            libc::SYS_renameat => self.rename(&self.path_arg(a, b)?, &self.path_arg(c, d)?, 0),
+            libc::SYS_renameat2 => self.rename(&self.path_arg(a, b)?, &self.path_arg(c, d)?, e),
             libc::SYS_connect => self.connect(a, b, c),
             libc::SYS_bind => self.bind(a, b, c),
             _ => self.handle_attributes().unwrap_or_else(|| self.handle_old()),
@@ -127,35 +127,35 @@ impl<'a> Call<'a> {
 
     /// Calls that newer architectures do without.
     #[cfg(target_arch = "x86_64")]
-    fn handle_old(&self) -> Step<Outcome> {
+    fn handle_old(&self) -> SyscallResult<SyscallReply> {
         const CREATE: u64 = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC).cast_unsigned() as u64;
         const FOLDER: u64 = libc::AT_REMOVEDIR.cast_unsigned() as u64;
         let [a, b, c, ..] = self.caller.notice.args;
         match self.caller.notice.call {
-            libc::SYS_open => self.open(&self.spoken(HERE, a)?, b, c),
-            libc::SYS_creat => self.open(&self.spoken(HERE, a)?, CREATE, b),
-            libc::SYS_mkdir => self.make_folder(&self.spoken(HERE, a)?, b),
-            libc::SYS_mknod => self.make_node(&self.spoken(HERE, a)?, b, c),
-            libc::SYS_symlink => self.make_link(a, &self.spoken(HERE, b)?),
-            libc::SYS_link => self.link(HERE, a, &self.spoken(HERE, b)?, 0),
-            libc::SYS_unlink => self.remove(&self.spoken(HERE, a)?, 0),
-            libc::SYS_rmdir => self.remove(&self.spoken(HERE, a)?, FOLDER),
-            libc::SYS_rename => self.rename(&self.spoken(HERE, a)?, &self.spoken(HERE, b)?, 0),
+            libc::SYS_open => self.open(&self.path_arg(HERE, a)?, b, c),
+            libc::SYS_creat => self.open(&self.path_arg(HERE, a)?, CREATE, b),
+            libc::SYS_mkdir => self.make_folder(&self.path_arg(HERE, a)?, b),
+            libc::SYS_mknod => self.make_node(&self.path_arg(HERE, a)?, b, c),
+            libc::SYS_symlink => self.make_link(a, &self.path_arg(HERE, b)?),
+            libc::SYS_link => self.link(HERE, a, &self.path_arg(HERE, b)?, 0),
+            libc::SYS_unlink => self.remove(&self.path_arg(HERE, a)?, 0),
+            libc::SYS_rmdir => self.remove(&self.path_arg(HERE, a)?, FOLDER),
+            libc::SYS_rename => self.rename(&self.path_arg(HERE, a)?, &self.path_arg(HERE, b)?, 0),
             _ => Err(Errno::ENOSYS.into()),
         }
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn handle_old(&self) -> Step<Outcome> {
+    fn handle_old(&self) -> SyscallResult<SyscallReply> {
         Err(Errno::ENOSYS.into())
     }
 
-    fn spoken(&self, folder: u64, path: u64) -> Result<Spoken, Errno> {
-        Ok(Spoken { folder, path: self.caller.path(path)? })
+    fn path_arg(&self, folder: u64, path: u64) -> Result<PathArg, Errno> {
+        Ok(PathArg { folder, path: self.caller.path(path)? })
     }
 
     /// Demands an access to what is at a real path.
-    fn demand(&self, real: &Path, action: Action, spoken: &Spoken) -> Step<()> {
+    fn demand(&self, real: &Path, action: Action, spoken: &PathArg) -> SyscallResult<()> {
         let judged = self.bounds.judge(real, action).and_then(|()| {
             let withheld = self.confinement.keeper().withholds(real, action);
             let path = || wire_real(self.bounds.zone().workspace(), real).into();
@@ -176,7 +176,7 @@ impl<'a> Call<'a> {
     }
 
     /// Demands to write what was found, or the draft that it is.
-    fn demand_write(&self, found: &Found, spoken: &Spoken) -> Step<()> {
+    fn demand_write(&self, found: &Resolved, spoken: &PathArg) -> SyscallResult<()> {
         if self.confinement.drafts().holds(found.identity()) {
             return Ok(());
         }
@@ -184,7 +184,7 @@ impl<'a> Call<'a> {
     }
 
     /// Demands to make, replace or remove a name.
-    fn demand_name(&self, slot: &Slot, spoken: &Spoken) -> Step<()> {
+    fn demand_name(&self, slot: &Slot, spoken: &PathArg) -> SyscallResult<()> {
         let occupant = slot.occupant().ok();
         if occupant.is_some_and(|found| self.confinement.drafts().holds(found.identity())) {
             return Ok(());
@@ -194,13 +194,13 @@ impl<'a> Call<'a> {
 
     /// Whether the wall lets names in this folder be made, moved and removed, which it does
     /// nowhere in the workspace.
-    fn wall_leaves_names(&self, folder: &Found) -> bool {
+    fn wall_leaves_names(&self, folder: &Resolved) -> bool {
         self.granted.is_empty()
             && self.confinement.covers(&folder.real, Grant::Whole, folder.identity())
     }
 
     /// Makes sure that what follows is done with the caller's rights.
-    fn take_rights(&self) -> Step<()> {
+    fn take_rights(&self) -> SyscallResult<()> {
         if self.has_rights || !geteuid().is_root() {
             return Ok(());
         }
@@ -235,7 +235,7 @@ impl<'a> Call<'a> {
 
     /// Whether anybody is told of such an access.
     fn is_shown(&self, real: &Path, action: Action) -> bool {
-        let is_final = action == Action::Read || !drafts::looks_like_one(real);
+        let is_final = action == Action::Read || !drafts::looks_like_draft(real);
         is_final && self.granted.is_empty() && self.bounds.is_inside(real)
     }
 }

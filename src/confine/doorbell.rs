@@ -14,7 +14,7 @@ use nix::sys::stat::{Mode, umask};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::call::{Call, Later, Outcome, Stop};
+use super::call::{Later, Stop, Syscall, SyscallReply};
 use super::caller::Caller;
 use super::identity::Identity;
 use super::listener::{Listener, Notice};
@@ -87,8 +87,8 @@ impl Doorbell {
 
     fn ring(self: &Arc<Self>, notice: Notice, granted: Vec<Denied>) {
         let caller = Caller { notice, listener: &self.listener };
-        match Call::new(caller, &self.confinement, &granted).handle() {
-            Ok(Outcome::Later(act)) => self.later(notice, act),
+        match Syscall::new(caller, &self.confinement, &granted).handle() {
+            Ok(SyscallReply::Later(act)) => self.later(notice, act),
             Ok(outcome) => self.answer(notice, Ok(outcome)),
             Err(Stop::Fails(errno)) => self.answer(notice, Err(errno)),
             Err(Stop::Outside { denied, real, spoken, draft }) => {
@@ -112,13 +112,15 @@ impl Doorbell {
         }
     }
 
-    fn answer(&self, notice: Notice, outcome: Result<Outcome, Errno>) {
+    fn answer(&self, notice: Notice, outcome: Result<SyscallReply, Errno>) {
         match outcome {
-            Ok(Outcome::GoOn) => self.listener.go_on(notice.id),
-            Ok(Outcome::HandIn { file, close_on_exec }) => {
-                self.listener.hand_in(notice.id, &file, close_on_exec);
+            Ok(SyscallReply::Continue) => self.listener.continue_syscall(notice.id),
+            Ok(SyscallReply::AddFd { file, close_on_exec }) => {
+                self.listener.add_fd(notice.id, &file, close_on_exec);
             }
-            Ok(Outcome::Done | Outcome::Later(_)) => self.listener.answer(notice.id, Ok(())),
+            Ok(SyscallReply::Done | SyscallReply::Later(_)) => {
+                self.listener.answer(notice.id, Ok(()));
+            }
             Err(errno) => self.listener.answer(notice.id, Err(errno)),
         }
     }
@@ -128,7 +130,7 @@ impl Doorbell {
         let count = Arc::clone(&self.later);
         let has_room = Arc::strong_count(&count) <= LATER_MAX + 1;
         let process = caller.identity().ok().filter(|_| has_room).map(|of| of.process);
-        let Some(place) = process.and_then(|process| self.put_aside(process)) else {
+        let Some(place) = process.and_then(|process| self.defer(process)) else {
             return self.answer(notice, Err(Errno::EAGAIN));
         };
         let doorbell = Arc::clone(self);
@@ -171,7 +173,7 @@ impl Doorbell {
         denied: Denied,
         mut attempt: Attempt,
     ) {
-        let place = self.put_aside(attempt.pid).filter(|_| granted.len() < GRANTS_MAX);
+        let place = self.defer(attempt.pid).filter(|_| granted.len() < GRANTS_MAX);
         let Some(place) = place else {
             return self.answer(notice, Err(Errno::EACCES));
         };
@@ -210,32 +212,32 @@ impl Doorbell {
         }
     }
 
-    fn put_aside(self: &Arc<Self>, process: u32) -> Option<Place> {
-        let mut aside = self.aside();
+    fn defer(self: &Arc<Self>, process: u32) -> Option<DeferredCall> {
+        let mut aside = self.deferred();
         if aside.values().sum::<usize>() >= ASIDE_MAX {
             return None;
         }
         let number = aside.entry(process).or_default();
         *number += 1;
-        Some(Place { doorbell: Arc::clone(self), process, number: *number })
+        Some(DeferredCall { doorbell: Arc::clone(self), process, number: *number })
     }
 
-    fn aside(&self) -> MutexGuard<'_, HashMap<u32, usize>> {
+    fn deferred(&self) -> MutexGuard<'_, HashMap<u32, usize>> {
         self.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A call that was put aside, until dropped.
-struct Place {
+struct DeferredCall {
     doorbell: Arc<Doorbell>,
     process: u32,
     /// How many calls of its process are.
     number: usize,
 }
 
-impl Drop for Place {
+impl Drop for DeferredCall {
     fn drop(&mut self) {
-        let mut aside = self.doorbell.aside();
+        let mut aside = self.doorbell.deferred();
         if let Some(number) = aside.get_mut(&self.process) {
             *number -= 1;
             if *number == 0 {

@@ -12,7 +12,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
-use super::{Step, filter};
+use super::{SetupStep, filter};
 
 /// Rights of the superuser that programs in a zone need: they are about files, which the wall and
 /// the doorbell hold, about processes of their own, and about low ports. All others, of this kernel
@@ -42,14 +42,14 @@ pub struct Entrance {
 
 impl Entrance {
     /// Makes ready to enter `ruleset`. `canary` is a file outside of all that it grants.
-    pub fn new(ruleset: OwnedFd, canary: &Path) -> Result<Self, (Step, Errno)> {
+    pub fn new(ruleset: OwnedFd, canary: &Path) -> Result<Self, (SetupStep, Errno)> {
         let canary = CString::new(canary.as_os_str().as_bytes());
-        let canary = canary.map_err(|_| (Step::Bait, Errno::EINVAL))?;
-        let native = filter::NATIVE.ok_or((Step::Doorbell, Errno::ENOSYS))?;
+        let canary = canary.map_err(|_| (SetupStep::Bait, Errno::EINVAL))?;
+        let native = filter::NATIVE.ok_or((SetupStep::Doorbell, Errno::ENOSYS))?;
         let entrance = Self { ruleset, canary, program: filter::program(native) };
         // Else its failure behind the wall would prove nothing.
         for access in CANARY {
-            entrance.open_canary(access).map_err(|errno| (Step::Bait, errno))?;
+            entrance.open_canary(access).map_err(|errno| (SetupStep::Bait, errno))?;
         }
         Ok(entrance)
     }
@@ -69,22 +69,22 @@ impl Entrance {
         })
     }
 
-    fn try_to_enter(&self, socket: RawFd) -> Result<(), (Step, Errno)> {
-        give_up_rights().map_err(|errno| (Step::Rights, errno))?;
-        self.enter_wall().map_err(|errno| (Step::Wall, errno))?;
+    fn try_to_enter(&self, socket: RawFd) -> Result<(), (SetupStep, Errno)> {
+        give_up_rights().map_err(|errno| (SetupStep::Rights, errno))?;
+        self.enter_wall().map_err(|errno| (SetupStep::Wall, errno))?;
         for access in CANARY {
             match self.open_canary(access) {
                 Err(Errno::EACCES) => {}
-                Err(errno) => return Err((Step::Canary, errno)),
-                Ok(()) => return Err((Step::Canary, Errno::UnknownErrno)),
+                Err(errno) => return Err((SetupStep::Canary, errno)),
+                Ok(()) => return Err((SetupStep::Canary, Errno::UnknownErrno)),
             }
         }
-        let listener = self.enter_filter().map_err(|errno| (Step::Doorbell, errno))?;
+        let listener = self.enter_filter().map_err(|errno| (SetupStep::Doorbell, errno))?;
         let sent = send(socket, [LISTENER, 0, 0, 0, 0], Some(listener));
         // The kernel made it close-on-exec, too: a copy that stays would keep callers waiting.
         // SAFETY: `listener` was made above, and nothing else owns it.
         unsafe { libc::close(listener) };
-        sent.map_err(|errno| (Step::Doorbell, errno))
+        sent.map_err(|errno| (SetupStep::Doorbell, errno))
     }
 
     fn enter_wall(&self) -> Result<(), Errno> {
@@ -217,7 +217,7 @@ fn send(socket: RawFd, report: [u8; REPORT], fd: Option<RawFd>) -> Result<(), Er
 
 /// Receives what [`Entrance::enter`] sent: the listener, or the step that failed. None if the other
 /// end was closed before.
-pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Result<OwnedFd, (Step, Errno)>>> {
+pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Result<OwnedFd, (SetupStep, Errno)>>> {
     let (mut report, mut space) = ([0; REPORT], nix::cmsg_space!(RawFd));
     let mut data = [IoSliceMut::new(&mut report)];
     let (socket, flags) = (socket.as_raw_fd(), MsgFlags::MSG_CMSG_CLOEXEC);
@@ -234,7 +234,7 @@ pub fn receive(socket: BorrowedFd<'_>) -> io::Result<Option<Result<OwnedFd, (Ste
         return Ok(None);
     }
     let [step, errno @ ..] = report;
-    match (listener, Step::from_code(step)) {
+    match (listener, SetupStep::from_code(step)) {
         (Some(listener), _) => Ok(Some(Ok(listener))),
         (None, Some(step)) => {
             let errno = Errno::from_raw(i32::from_le_bytes(errno));
@@ -293,7 +293,7 @@ mod tests {
         let (child, socket) = start(&all, canary.path());
         assert!(child.is_err());
         let refused = receive(socket.as_fd()).unwrap().unwrap().unwrap_err();
-        assert_eq!(refused, (Step::Canary, Errno::UnknownErrno));
+        assert_eq!(refused, (SetupStep::Canary, Errno::UnknownErrno));
         assert!(receive(socket.as_fd()).unwrap().is_none());
     }
 
@@ -301,6 +301,6 @@ mod tests {
     fn what_is_not_there_tries_no_wall() {
         let ruleset = Ruleset::new(&[]).unwrap().fd().try_clone_to_owned().unwrap();
         let refused = Entrance::new(ruleset, Path::new("/nonexistent/canary")).unwrap_err();
-        assert_eq!(refused, (Step::Bait, Errno::ENOENT));
+        assert_eq!(refused, (SetupStep::Bait, Errno::ENOENT));
     }
 }

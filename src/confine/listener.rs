@@ -76,7 +76,7 @@ impl Listener {
     }
 
     /// Lets the kernel do the call as the caller asks, which the caller may have changed since.
-    pub(super) fn go_on(&self, id: u64) {
+    pub(super) fn continue_syscall(&self, id: u64) {
         self.respond(id, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     }
 
@@ -86,7 +86,7 @@ impl Listener {
     }
 
     /// Ends the call with a descriptor of the caller's own for `file`.
-    pub(super) fn hand_in(&self, id: u64, file: &OwnedFd, close_on_exec: bool) {
+    pub(super) fn add_fd(&self, id: u64, file: &OwnedFd, close_on_exec: bool) {
         let mut add = libc::seccomp_notif_addfd {
             id,
             flags: flag(libc::SECCOMP_ADDFD_FLAG_SEND),

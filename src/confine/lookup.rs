@@ -10,7 +10,7 @@ pub(super) const HANDLE: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
 
 /// How a path is followed, as far as the call has a say in it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ways {
+pub(super) struct LookupFlags {
     /// A link at the end is followed.
     pub(super) last: bool,
     /// What is not there yet is of no use.
@@ -19,14 +19,18 @@ pub(super) struct Ways {
     pub(super) resolve: ResolveFlag,
 }
 
-impl Ways {
+impl LookupFlags {
     pub(super) const FOLLOW: Self =
         Self { last: true, present: false, resolve: ResolveFlag::empty() };
     pub(super) const STAY: Self = Self { last: false, ..Self::FOLLOW };
 }
 
 /// Lets the kernel find a path, all but what differs for each process that looks.
-pub(super) fn look(base: Option<&OwnedFd>, path: &Path, ways: Ways) -> Result<OwnedFd, Errno> {
+pub(super) fn openat2_path(
+    base: Option<&OwnedFd>,
+    path: &Path,
+    ways: LookupFlags,
+) -> Result<OwnedFd, Errno> {
     let flags = if ways.last { HANDLE } else { HANDLE | OFlag::O_NOFOLLOW };
     let resolve = ways.resolve | ResolveFlag::RESOLVE_NO_MAGICLINKS;
     let how = OpenHow::new().flags(flags).resolve(resolve);

@@ -11,7 +11,7 @@ use nix::fcntl::{ResolveFlag, readlink};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::caller::DELETED;
-use super::lookup::{Ways, look};
+use super::lookup::{LookupFlags, openat2_path};
 use super::raw::{self, Standing};
 
 /// How often a file may be moved between a look at its link and one at its place.
@@ -51,10 +51,10 @@ pub(super) fn place(handle: &OwnedFd) -> Result<PathBuf, Errno> {
 
 /// How what is at a real path stands.
 fn stands(real: &Path) -> Result<Standing, Errno> {
-    let ways = Ways { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..Ways::STAY };
-    let handle = match look(None, real, ways) {
+    let ways = LookupFlags { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..LookupFlags::STAY };
+    let handle = match openat2_path(None, real, ways) {
         // Its user may look through no folder above, and was handed the descriptor.
-        Err(Errno::EACCES) => raw::with_own_rights(|| look(None, real, ways)),
+        Err(Errno::EACCES) => raw::with_own_rights(|| openat2_path(None, real, ways)),
         handle => handle,
     };
     raw::standing(handle?)

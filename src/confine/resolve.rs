@@ -13,7 +13,7 @@ use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
 use super::caller::Caller;
-use super::lookup::{HANDLE, Ways, look};
+use super::lookup::{HANDLE, LookupFlags, openat2_path};
 use super::place::{by_handle, place};
 use crate::model::within;
 
@@ -30,7 +30,7 @@ const LINKS_MAX: usize = 40;
 
 /// A file, folder or whatever else a path leads to.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct Resolved {
     /// Stands for it without opening it.
     pub(super) handle: OwnedFd,
     /// Where it is: absolute and free of links; no path for what lies in no folder (`pipe:[7]`).
@@ -44,25 +44,25 @@ pub(super) struct Found {
 /// Where a name is, or would be made.
 #[derive(Debug)]
 pub(super) struct Slot {
-    pub(super) folder: Found,
+    pub(super) folder: Resolved,
     pub(super) name: OsString,
 }
 
 #[derive(Debug)]
 pub(super) enum Target {
-    Found(Found),
+    Found(Resolved),
     /// Only its folder is there.
     Missing(Slot),
 }
 
 /// The words of a call: a path, and the descriptor that a relative one starts from.
 #[derive(Clone, Debug)]
-pub(super) struct Spoken {
+pub(super) struct PathArg {
     pub(super) folder: u64,
     pub(super) path: PathBuf,
 }
 
-impl Found {
+impl Resolved {
     /// Fails where the kernel names no place for it that is one: see [`place`].
     pub(super) fn new(handle: OwnedFd) -> Result<Self, Errno> {
         let stat = fstat(&handle)?;
@@ -102,30 +102,30 @@ impl Slot {
     }
 
     /// What the name stands for now, a link for itself.
-    pub(super) fn occupant(&self) -> Result<Found, Errno> {
+    pub(super) fn occupant(&self) -> Result<Resolved, Errno> {
         let handle =
             openat(&self.folder.handle, &*self.name, HANDLE | OFlag::O_NOFOLLOW, Mode::empty())?;
         let stat = fstat(&handle)?;
-        Ok(Found { handle, real: self.real(), stat, is_foreign: self.folder.is_foreign })
+        Ok(Resolved { handle, real: self.real(), stat, is_foreign: self.folder.is_foreign })
     }
 }
 
-impl Spoken {
+impl PathArg {
     /// Finds what the words mean now.
-    pub(super) fn find(&self, caller: &Caller, ways: Ways) -> Result<Target, Errno> {
+    pub(super) fn find(&self, caller: &Caller, ways: LookupFlags) -> Result<Target, Errno> {
         if self.path.as_os_str().is_empty() {
             return Err(Errno::ENOENT);
         }
-        if let Some(target) = self.straight(caller, ways)? {
+        if let Some(target) = self.resolve_directly(caller, ways)? {
             return Ok(target);
         }
         // In a root of its own, an absolute path starts there too.
         let is_absolute =
             self.path.has_root() && !ways.resolve.contains(ResolveFlag::RESOLVE_IN_ROOT);
         let base = if is_absolute { None } else { Some(caller.base(self.folder)?) };
-        match look(base.as_ref(), &self.path, ways) {
+        match openat2_path(base.as_ref(), &self.path, ways) {
             Ok(handle) => {
-                let found = Found::new(handle)?;
+                let found = Resolved::new(handle)?;
                 // `/proc/self` led to this process: it means the caller.
                 if within(Path::new(PROC), &found.real).is_none() {
                     return Ok(Target::Found(found));
@@ -142,7 +142,11 @@ impl Spoken {
 
     /// Finds what no link is on the way to: where it is, or would be, its words tell. Most paths are
     /// such, and this is the fastest way; None leaves them to the others.
-    fn straight(&self, caller: &Caller, ways: Ways) -> Result<Option<Target>, Errno> {
+    fn resolve_directly(
+        &self,
+        caller: &Caller,
+        ways: LookupFlags,
+    ) -> Result<Option<Target>, Errno> {
         if !ways.resolve.is_empty() {
             return Ok(None);
         }
@@ -161,19 +165,20 @@ impl Spoken {
         if within(Path::new(PROC), &real).is_some() {
             return Ok(None);
         }
-        let found = |handle: OwnedFd, real: PathBuf| -> Result<Found, Errno> {
+        let found = |handle: OwnedFd, real: PathBuf| -> Result<Resolved, Errno> {
             let stat = fstat(&handle)?;
-            Ok(Found { handle, real, stat, is_foreign: false })
+            Ok(Resolved { handle, real, stat, is_foreign: false })
         };
-        let straight = Ways { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..ways };
-        match look(None, &spelled, straight) {
+        let straight = LookupFlags { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..ways };
+        match openat2_path(None, &spelled, straight) {
             Ok(handle) => Ok(Some(Target::Found(found(handle, real)?))),
             Err(Errno::ENOENT) if ways.present => Err(Errno::ENOENT),
             Err(Errno::ENOENT) => {
                 let (Some(above), Some(name)) = (real.parent(), real.file_name()) else {
                     return Ok(None);
                 };
-                let Ok(handle) = look(None, above, Ways { last: true, ..straight }) else {
+                let Ok(handle) = openat2_path(None, above, LookupFlags { last: true, ..straight })
+                else {
                     return Ok(None);
                 };
                 let folder = found(handle, above.to_owned())?;
@@ -184,20 +189,24 @@ impl Spoken {
     }
 
     /// Finds the place of what is not there, by ways that are the kernel's alone.
-    fn missing(&self, base: Option<&OwnedFd>, ways: Ways) -> Result<Target, Errno> {
+    fn missing(&self, base: Option<&OwnedFd>, ways: LookupFlags) -> Result<Target, Errno> {
         let (Some(above), Some(name)) = (self.path.parent(), self.path.file_name()) else {
             return Err(Errno::ENOENT);
         };
         let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-        let folder = Found::new(look(base, above, Ways { last: true, ..ways })?)?;
+        let folder = Resolved::new(openat2_path(base, above, LookupFlags { last: true, ..ways })?)?;
         let slot = Slot { folder, name: name.to_owned() };
         // A link that leads nowhere would have to be followed.
         if slot.occupant().is_ok() { Err(Errno::EXDEV) } else { Ok(Target::Missing(slot)) }
     }
 
     /// Finds what must be there, for something to be done with it.
-    pub(super) fn find_present(&self, caller: &Caller, ways: Ways) -> Result<Found, Errno> {
-        match self.find(caller, Ways { present: true, ..ways })? {
+    pub(super) fn find_present(
+        &self,
+        caller: &Caller,
+        ways: LookupFlags,
+    ) -> Result<Resolved, Errno> {
+        match self.find(caller, LookupFlags { present: true, ..ways })? {
             Target::Found(found) if found.is_foreign => Err(Errno::EACCES),
             Target::Found(found) => Ok(found),
             Target::Missing(_) => Err(Errno::ENOENT),
@@ -222,7 +231,7 @@ impl Spoken {
             above => Path::new(OsStr::from_bytes(above)),
         };
         let folder = Self { folder: self.folder, path: above.to_owned() };
-        let folder = folder.find_present(caller, Ways::FOLLOW)?;
+        let folder = folder.find_present(caller, LookupFlags::FOLLOW)?;
         if folder.kind() != SFlag::S_IFDIR {
             return Err(Errno::ENOTDIR);
         }
@@ -253,7 +262,7 @@ fn walk(
         }
         let next = match openat(&here, &*name, HANDLE | OFlag::O_NOFOLLOW, Mode::empty()) {
             Err(Errno::ENOENT) if ahead.is_empty() => {
-                let folder = Found { is_foreign, ..Found::new(here)? };
+                let folder = Resolved { is_foreign, ..Resolved::new(here)? };
                 return Ok(Target::Missing(Slot { folder, name }));
             }
             next => next?,
@@ -292,7 +301,7 @@ fn walk(
         }
         queue(&mut ahead, &target);
     }
-    let found = Found { is_foreign, ..Found::new(here)? };
+    let found = Resolved { is_foreign, ..Resolved::new(here)? };
     if must_be_folder && found.kind() != SFlag::S_IFDIR {
         return Err(Errno::ENOTDIR);
     }

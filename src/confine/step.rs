@@ -1,6 +1,6 @@
 /// What stood in the way, by the step that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum SetupStep {
     /// The warden itself could not open the canary's file.
     Bait,
     /// Rights could not be given up.
@@ -13,7 +13,7 @@ pub enum Step {
     Doorbell,
 }
 
-impl Step {
+impl SetupStep {
     const ALL: [Self; 5] = [Self::Bait, Self::Rights, Self::Wall, Self::Canary, Self::Doorbell];
 
     /// One byte, to tell another process.

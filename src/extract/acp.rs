@@ -36,7 +36,7 @@ use bytes::Bytes;
 
 use self::gate::Judged;
 use super::json::{Members, elements, is_json, text};
-use super::shell::Command;
+use super::shell::ShellCommand;
 use super::{Ask, Extractor, Gate, Refusal, Withdrawal, Workspace};
 use crate::line::Direction;
 use crate::model::{Activity, SessionId};
@@ -47,18 +47,18 @@ const MARK: char = '\u{feff}';
 /// Reads along with one ACP agent.
 pub struct Acp {
     workspace: Arc<dyn Workspace>,
-    sessions: sessions::Sessions,
+    sessions: sessions::AcpSessions,
     of_client: pending::Pending<pending::OfClient>,
     of_agent: pending::Pending<pending::OfAgent>,
     /// All that the agent asked of its client.
-    asked: pending::Pending<pending::Asked>,
+    asked: pending::Pending<pending::PendingRequest>,
     /// What of it was answered in the client's place, which may answer it yet.
     withdrawn: pending::Pending<()>,
     terminals: terminals::Terminals,
     models: models::Models,
     chunks: chunks::Chunks,
-    tells_updates: bool,
-    is_told_why: bool,
+    reports_updates: bool,
+    reports_reasons: bool,
 }
 
 impl Acp {
@@ -66,7 +66,7 @@ impl Acp {
     pub fn new(workspace: Arc<dyn Workspace>, default_cwd: PathBuf) -> Self {
         Self {
             workspace,
-            sessions: sessions::Sessions::new(default_cwd),
+            sessions: sessions::AcpSessions::new(default_cwd),
             of_client: pending::Pending::default(),
             of_agent: pending::Pending::default(),
             asked: pending::Pending::default(),
@@ -74,28 +74,28 @@ impl Acp {
             terminals: terminals::Terminals::default(),
             models: models::Models::default(),
             chunks: chunks::Chunks::default(),
-            tells_updates: true,
-            is_told_why: false,
+            reports_updates: true,
+            reports_reasons: false,
         }
     }
 
     /// Why a permission is refused is told too: the agent is one of our own making, and asks for it.
     #[must_use]
-    pub fn telling_why(self) -> Self {
-        Self { is_told_why: true, ..self }
+    pub fn with_reasons(self) -> Self {
+        Self { reports_reasons: true, ..self }
     }
 }
 
 impl Extractor for Acp {
-    fn observe(&mut self, direction: Direction, line: &[u8], told: &mut Vec<Activity>) {
-        if direction == Direction::ToClient && self.observe_chunk(line, told) {
+    fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>) {
+        if direction == Direction::ToClient && self.observe_chunk(line, activities) {
             return;
         }
         let Ok(line) = simdutf8::basic::from_utf8(line.trim_ascii()) else { return };
         let line = line.trim_start_matches(MARK);
         match elements(line).filter(|_| is_json(line)) {
-            Some(batch) => batch.iter().for_each(|one| self.message(direction, one, told)),
-            None => self.message(direction, line, told),
+            Some(batch) => batch.iter().for_each(|one| self.message(direction, one, activities)),
+            None => self.message(direction, line, activities),
         }
     }
 
@@ -107,25 +107,25 @@ impl Extractor for Acp {
         &mut self,
         line: &[u8],
         passes: &mut dyn FnMut(Gate) -> bool,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
-        if self.observe_chunk(line, told) {
+        if self.observe_chunk(line, activities) {
             return;
         }
         let Judged { gate, frame, request } = self.judge(line);
         if (matches!(gate, Gate::Pass) || passes(gate))
             && let Some(frame) = &frame
         {
-            self.framed(Direction::ToClient, frame, request, told);
+            self.framed(Direction::ToClient, frame, request, activities);
         }
     }
 
-    fn tell_updates(&mut self, wanted: bool) {
-        self.tells_updates = wanted;
+    fn report_updates(&mut self, wanted: bool) {
+        self.reports_updates = wanted;
     }
 
     fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes> {
-        replies::refuse(ask, refusal, self.is_told_why)
+        replies::refuse(ask, refusal, self.reports_reasons)
     }
 
     fn answer(&self, ask: &Ask, content: &str) -> Option<Bytes> {
@@ -141,15 +141,15 @@ impl Extractor for Acp {
     }
 
     fn without_late(&mut self, lines: Bytes) -> Bytes {
-        if self.withdrawn.is_empty() { lines } else { self.sift_late(&lines) }
+        if self.withdrawn.is_empty() { lines } else { self.drop_withdrawn(&lines) }
     }
 
     fn awaits(&self) -> bool {
         !self.asked.is_empty() || self.terminals.any_runs()
     }
 
-    fn end(&mut self, reason: &str, told: &mut Vec<Activity>) {
-        self.abandon(reason, told);
+    fn end(&mut self, reason: &str, activities: &mut Vec<Activity>) {
+        self.abandon(reason, activities);
         self.of_agent.take_all().for_each(drop);
         self.asked.take_all().for_each(drop);
         self.terminals.clear();
@@ -159,7 +159,7 @@ impl Extractor for Acp {
 /// What a `terminal/create` runs: a shell line, or a program and its arguments. A program that
 /// itself looks like a shell line is read as both, since some clients run all through a shell.
 /// None if a part is of the wrong type.
-fn terminal_command(params: &Members<'_>) -> Option<Vec<Command>> {
+fn terminal_command(params: &Members<'_>) -> Option<Vec<ShellCommand>> {
     let command = params.text("command")?.into_owned();
     let args = match params.get("args").filter(|raw| *raw != "null") {
         None => Vec::new(),
@@ -169,11 +169,11 @@ fn terminal_command(params: &Members<'_>) -> Option<Vec<Command>> {
             .collect::<Option<Vec<_>>>()?,
     };
     if args.is_empty() {
-        return Some(vec![Command::Line(command)]);
+        return Some(vec![ShellCommand::Line(command)]);
     }
     let looks_like_line =
         command.contains(|c: char| c.is_whitespace() || "|&;<>()$`\"'\\".contains(c));
-    let line = looks_like_line.then(|| Command::Line(command.clone()));
+    let line = looks_like_line.then(|| ShellCommand::Line(command.clone()));
     let whole = [vec![command], args].concat();
-    Some([Command::Argv(whole)].into_iter().chain(line).collect())
+    Some([ShellCommand::Argv(whole)].into_iter().chain(line).collect())
 }

@@ -54,12 +54,12 @@ pub struct DiskWorkspace {
 /// The matcher of one folder, as its ignore files were when it was made.
 #[derive(Debug)]
 struct Remembered {
-    states: [State; 2],
+    states: [Fingerprint; 2],
     matcher: Arc<Gitignore>,
 }
 
 /// When a file was last changed, and its length; None if it is not there.
-type State = Option<(Option<SystemTime>, u64)>;
+type Fingerprint = Option<(Option<SystemTime>, u64)>;
 
 impl DiskWorkspace {
     /// `root` is absolute.
@@ -149,7 +149,7 @@ impl Workspace for DiskWorkspace {
     }
 }
 
-fn state(path: &Path) -> State {
+fn state(path: &Path) -> Fingerprint {
     let file = fs::metadata(path).ok().filter(Metadata::is_file)?;
     Some((file.modified().ok(), file.len()))
 }

@@ -139,19 +139,19 @@ fn plain(raw: &str) -> Option<&str> {
 pub(crate) fn key(raw: &str) -> Option<Cow<'_, str>> {
     match plain(raw) {
         Some(plain) => Some(Cow::Borrowed(plain)),
-        None => serde_json::from_str(raw).ok().map(|Key(key)| key),
+        None => serde_json::from_str(raw).ok().map(|MemberName(key)| key),
     }
 }
 
 /// The name of a member. Lone surrogates in it become U+FFFD.
-pub(crate) struct Key<'a>(pub(crate) Cow<'a, str>);
+pub(crate) struct MemberName<'a>(pub(crate) Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Key<'de> {
+impl<'de> Deserialize<'de> for MemberName<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct KeyVisitor;
 
         impl<'de> Visitor<'de> for KeyVisitor {
-            type Value = Key<'de>;
+            type Value = MemberName<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("the name of a member")
@@ -160,11 +160,11 @@ impl<'de> Deserialize<'de> for Key<'de> {
             fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
                 // Nearly all are Unicode, which is sooner told than mended.
                 let name = std::str::from_utf8(bytes);
-                Ok(Key(name.map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)))
+                Ok(MemberName(name.map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)))
             }
 
             fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Owned(String::from_utf8_lossy(bytes).into_owned())))
+                Ok(MemberName(Cow::Owned(String::from_utf8_lossy(bytes).into_owned())))
             }
         }
 

@@ -27,7 +27,7 @@ const MOST_DEPTH: usize = 8;
 
 /// Something to run.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Command {
+pub(crate) enum ShellCommand {
     /// Text for a shell.
     Line(String),
     /// A program and its arguments.
@@ -36,7 +36,7 @@ pub(crate) enum Command {
 
 /// What a command does with a file that it names.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) enum Role {
+pub(crate) enum FileRole {
     Read,
     Write,
     Search,
@@ -45,10 +45,10 @@ pub(crate) enum Role {
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedFile {
     /// Absolute, neither folded nor resolved.
     pub(crate) path: PathBuf,
-    pub(crate) role: Role,
+    pub(crate) role: FileRole,
     /// Whether exactly this file is meant: no pattern, and no folder that the text doesn't tell.
     pub(crate) plain: bool,
 }
@@ -56,14 +56,14 @@ pub(crate) struct Named {
 #[derive(Debug)]
 pub(crate) struct Reading {
     /// In the order of the text, substitutions behind the line they stand in.
-    pub(crate) named: Vec<Named>,
+    pub(crate) named: Vec<NamedFile>,
     /// Whether all of the command was read; false past the bounds.
     pub(crate) whole: bool,
 }
 
 /// Reads a command that would run in `cwd`. Folders are not among what is named, nor are the
 /// standard devices.
-pub(crate) fn read(command: &Command, cwd: &Path, workspace: &dyn Workspace) -> Reading {
+pub(crate) fn read(command: &ShellCommand, cwd: &Path, workspace: &dyn Workspace) -> Reading {
     run::Run::new(workspace).read(command, cwd)
 }
 

@@ -17,13 +17,13 @@ const READ: usize = 16 * 1024;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Trouble {
     what: &'static str,
-    mends: Mends,
+    mends: Recovery,
     retry: Option<Retry>,
 }
 
 /// What mends it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mends {
+enum Recovery {
     /// Time.
     Transient,
     /// The same prompt will fail again.
@@ -38,22 +38,22 @@ impl Trouble {
         let text = plain(text);
         let (mends, what) = rules::find(&text.to_lowercase())?;
         // Waiting does not mend the others, whatever is suggested.
-        let retry = (mends == Mends::Transient).then(|| Retry::of(&text)).flatten();
+        let retry = (mends == Recovery::Transient).then(|| Retry::of(&text)).flatten();
         Some(Self { what, mends, retry })
     }
 
     /// Reads all that an agent said in a turn: some say their error as if it were their answer.
-    pub(crate) fn said(text: &str) -> Option<Self> {
-        rules::is_outcry(&plain(text).to_lowercase()).then(|| Self::of(text)).flatten()
+    pub(crate) fn from_text(text: &str) -> Option<Self> {
+        rules::looks_like_error(&plain(text).to_lowercase()).then(|| Self::of(text)).flatten()
     }
 }
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mends = match self.mends {
-            Mends::Transient => "transient",
-            Mends::Terminal => "terminal",
-            Mends::Users => "user's to mend",
+            Recovery::Transient => "transient",
+            Recovery::Terminal => "terminal",
+            Recovery::Users => "user's to mend",
         };
         write!(f, "{} ({mends}", self.what)?;
         if let Some(retry) = &self.retry {

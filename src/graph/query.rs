@@ -272,7 +272,7 @@ impl Child {
         let mut look = |child| {
             for shape in &first.one_of {
                 shape.each(child, search, &mut |search| {
-                    Self::all(rest, node, children, search, next)
+                    Self::all(rest, node, children, search, next);
                 });
             }
         };

@@ -148,11 +148,11 @@ impl Graph {
         let Some((path, File { facts, .. })) = self.files.get_key_value(path) else {
             return Vec::new();
         };
-        let touches = |symbol: &Symbol| {
+        let is_touched = |symbol: &Symbol| {
             let Lines { start, end } = symbol.lines;
             ranges.iter().any(|(first, last)| *first <= end && start <= *last)
         };
-        let touched: Vec<_> = facts.symbols.iter().map(touches).collect();
+        let touched: Vec<_> = facts.symbols.iter().map(is_touched).collect();
         let mut is_inner = touched.clone();
         for (symbol, is_touched) in facts.symbols.iter().zip(touched) {
             if let Some(parent) = symbol.parent.filter(|_| is_touched) {
@@ -209,7 +209,7 @@ impl File {
         let hash = hash(&facts);
         let facts = Arc::unwrap_or_clone(facts);
         let (calls, bases, imports) = Default::default();
-        Self { facts: Facts { calls, bases, imports, ..facts }, hash }
+        Self { facts: Facts { bases, calls, imports, ..facts }, hash }
     }
 }
 

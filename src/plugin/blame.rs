@@ -20,11 +20,11 @@ static BEFORE: [OnceLock<SigAction>; 5] = [const { OnceLock::new() }; 5];
 const PATIENCE: c_int = 1000;
 
 thread_local! {
-    static CALL: Cell<Option<Call>> = const { Cell::new(None) };
+    static CALL: Cell<Option<ActiveCall>> = const { Cell::new(None) };
 }
 
 #[derive(Clone, Copy)]
-struct Call {
+struct ActiveCall {
     /// Lives as long as the call.
     plugin: *const str,
     what: &'static str,
@@ -34,11 +34,11 @@ struct Call {
 pub(super) fn during<T>(plugin: &str, what: &'static str, call: impl FnOnce() -> T) -> T {
     static WATCH: Once = Once::new();
     WATCH.call_once(watch);
-    let _around = Restored(CALL.replace(Some(Call { plugin, what })));
+    let _around = Restored(CALL.replace(Some(ActiveCall { plugin, what })));
     call()
 }
 
-struct Restored(Option<Call>);
+struct Restored(Option<ActiveCall>);
 
 impl Drop for Restored {
     fn drop(&mut self) {
@@ -64,7 +64,7 @@ extern "C" fn crashed(number: c_int) {
     let place = FATAL.iter().position(|signal| *signal as c_int == number);
     let Some(place) = place else { return };
     if let Some(call) = CALL.get() {
-        say(call, &["crashed (", FATAL[place].as_str(), ")"]);
+        report(call, &["crashed (", FATAL[place].as_str(), ")"]);
     }
     if let Some(before) = BEFORE[place].get() {
         // SAFETY: that action was in force before.
@@ -76,12 +76,12 @@ extern "C" fn crashed(number: c_int) {
 
 extern "C" fn exits() {
     if let Some(call) = CALL.get() {
-        say(call, &["ended this process (exit)"]);
+        report(call, &["ended this process (exit)"]);
     }
 }
 
 /// Writes to standard error without a lock and without memory.
-fn say(call: Call, did: &[&str]) {
+fn report(call: ActiveCall, did: &[&str]) {
     // SAFETY: the caller of `during` holds it, and waits for the call.
     let plugin = unsafe { &*call.plugin };
     let (mut text, mut length) = ([0_u8; 512], 0);

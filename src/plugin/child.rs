@@ -10,9 +10,9 @@ use tokio::time::sleep;
 
 use super::approval::Approval;
 use super::frame;
-use super::frame::Role;
-use super::reader::{Answer, Call, CallError, Reader};
-use super::running::{Running, Step};
+use super::frame::ChildRole;
+use super::reader::{CallError, CallOutput, InstanceCall, RecordReader};
+use super::running::{AwaitedReply, PluginProcess};
 use crate::process::Launcher;
 
 /// How long is waited before a child that died is followed by the next, at first and at most.
@@ -24,7 +24,7 @@ pub(super) struct Child {
     library: PathBuf,
     config: String,
     approval: Option<Approval>,
-    running: Option<Running>,
+    running: Option<PluginProcess>,
     /// Before the next start; zero before the first.
     wait: Duration,
 }
@@ -41,28 +41,30 @@ impl Child {
         Self { launcher, name, library, config, approval, running: None, wait: Duration::ZERO }
     }
 
-    async fn answer(&mut self, call: Call<'_>) -> Result<Answer, CallError> {
+    async fn answer(&mut self, call: InstanceCall<'_>) -> Result<CallOutput, CallError> {
         let running = match self.running.take() {
             Some(running) => running,
             None => self.start().await?,
         };
         let request = frame::request(call);
-        let (running, outcome) = running.take(Step::Call, &request).await?;
+        let (running, outcome) = running.take(AwaitedReply::Call, &request).await?;
         self.running = Some(running);
         // Beginning is what each does, also one that dies of the next line.
-        if !matches!(call, Call::Start { .. }) {
+        if !matches!(call, InstanceCall::Start { .. }) {
             self.wait = Duration::ZERO;
         }
         outcome.map_err(CallError::Failed)
     }
 
-    async fn start(&mut self) -> Result<Running, CallError> {
+    async fn start(&mut self) -> Result<PluginProcess, CallError> {
         sleep(self.wait).await;
         self.wait = (self.wait * 2).clamp(BACKOFF[0], BACKOFF[1]);
         let Self { launcher, name, library, config, approval, .. } = self;
-        let running = Running::start(launcher, name, library, config, Role::Serve, *approval).await;
+        let running =
+            PluginProcess::start(launcher, name, library, config, ChildRole::Serve, *approval)
+                .await;
         let running = running.map_err(CallError::Lost)?;
-        let (running, loaded) = running.take(Step::Load, &[]).await?;
+        let (running, loaded) = running.take(AwaitedReply::Load, &[]).await?;
         match loaded {
             Ok(_) => Ok(running),
             Err(why) => {
@@ -73,8 +75,11 @@ impl Child {
     }
 }
 
-impl Reader for Child {
-    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, CallError>> {
+impl RecordReader for Child {
+    fn call<'a>(
+        &'a mut self,
+        call: InstanceCall<'a>,
+    ) -> BoxFuture<'a, Result<CallOutput, CallError>> {
         self.answer(call).boxed()
     }
 }
@@ -83,7 +88,7 @@ impl Drop for Child {
     fn drop(&mut self) {
         // Without a runtime there is nobody to wait: it is ended with its process.
         if let (Some(running), Ok(runtime)) = (self.running.take(), Handle::try_current()) {
-            self.launcher.see_out(running.leave(), &runtime);
+            self.launcher.run_to_end(running.leave(), &runtime);
         }
     }
 }

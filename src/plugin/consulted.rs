@@ -3,14 +3,14 @@
 use eisen_plugin::{Record, records};
 use tokio::sync::watch;
 
-use super::reader::{Answer, Call, CallError, Reader};
+use super::reader::{CallError, CallOutput, InstanceCall, RecordReader};
 
 /// Errors of a plugin in a row after which it is called degraded, and after which it is given up.
 const DEGRADED: usize = 5;
 const DISABLED: usize = 10;
 
 pub(super) struct Consulted {
-    reader: Box<dyn Reader>,
+    reader: Box<dyn RecordReader>,
     name: String,
     /// What is wrong with it, for whoever looks at the agent.
     concern: watch::Sender<Option<String>>,
@@ -20,7 +20,7 @@ pub(super) struct Consulted {
 
 impl Consulted {
     pub(super) fn new(
-        reader: Box<dyn Reader>,
+        reader: Box<dyn RecordReader>,
         name: String,
         concern: watch::Sender<Option<String>>,
     ) -> Self {
@@ -31,7 +31,7 @@ impl Consulted {
         &self.name
     }
 
-    pub(super) async fn call(&mut self, call: Call<'_>) -> Result<Answer, CallError> {
+    pub(super) async fn call(&mut self, call: InstanceCall<'_>) -> Result<CallOutput, CallError> {
         self.reader.call(call).await
     }
 
@@ -39,27 +39,27 @@ impl Consulted {
     /// in between of, however many lines a call was about. An error says that it is given up.
     pub(super) fn take(
         &mut self,
-        answer: Result<Answer, CallError>,
+        answer: Result<CallOutput, CallError>,
         mut tell: impl FnMut(Record<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
         let told = match answer {
-            Ok(answer) => answer.told,
-            Err(error) => return self.went_wrong(&error.to_string()),
+            Ok(answer) => answer.output,
+            Err(error) => return self.on_failure(&error.to_string()),
         };
         for record in records(&told) {
             match record {
-                Ok(Record::Error { body }) => self.went_wrong(&body)?,
+                Ok(Record::Error { body }) => self.on_failure(&body)?,
                 Ok(record) => match tell(record) {
-                    Ok(()) => self.went_right(),
-                    Err(why) => self.went_wrong(&why)?,
+                    Ok(()) => self.on_success(),
+                    Err(why) => self.on_failure(&why)?,
                 },
-                Err(malformed) => self.went_wrong(&malformed.to_string())?,
+                Err(malformed) => self.on_failure(&malformed.to_string())?,
             }
         }
         Ok(())
     }
 
-    pub(super) fn went_wrong(&mut self, why: &str) -> Result<(), String> {
+    pub(super) fn on_failure(&mut self, why: &str) -> Result<(), String> {
         let name = &self.name;
         tracing::warn!(plugin = name, why, "a plugin failed");
         self.errors += 1;
@@ -76,7 +76,7 @@ impl Consulted {
         Ok(())
     }
 
-    fn went_right(&mut self) {
+    fn on_success(&mut self) {
         if std::mem::take(&mut self.errors) >= DEGRADED {
             self.concern.send_replace(None);
         }
@@ -85,9 +85,9 @@ impl Consulted {
 
 /// What of a block of lines is still to be read, once a call about it was answered. With an instance
 /// that is lost that is all of it: no line passes for read that was not.
-pub(super) fn unread<'a>(block: &'a [u8], answer: &mut Result<Answer, CallError>) -> &'a [u8] {
+pub(super) fn unread<'a>(block: &'a [u8], answer: &mut Result<CallOutput, CallError>) -> &'a [u8] {
     match answer {
-        Ok(Answer { read, .. }) if (1..=block.len()).contains(read) => &block[*read..],
+        Ok(CallOutput { read, .. }) if (1..=block.len()).contains(read) => &block[*read..],
         Err(error) if error.is_loss() => block,
         Err(_) => &[],
         Ok(_) => {

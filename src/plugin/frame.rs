@@ -5,14 +5,14 @@
 use eisen_plugin::{Record, records};
 
 use super::library::{Description, MOST};
-use super::{Answer, Call};
+use super::{CallOutput, InstanceCall};
 
 /// The command by which this program is such a child.
 pub(super) const COMMAND: &str = "plugin-host";
 
 /// What such a child is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Role {
+pub(super) enum ChildRole {
     /// To serve an instance.
     Serve,
     /// To say what a plugin is; it is asked for nothing else.
@@ -21,7 +21,7 @@ pub(super) enum Role {
     Check,
 }
 
-impl Role {
+impl ChildRole {
     pub(super) const ALL: [Self; 3] = [Self::Serve, Self::Describe, Self::Check];
 
     /// The third of its arguments.
@@ -50,15 +50,15 @@ const FAILED: u8 = 1;
 const UNGATED: u8 = 2;
 
 /// A call as bytes, head included.
-pub(super) fn request(call: Call<'_>) -> Vec<u8> {
+pub(super) fn request(call: InstanceCall<'_>) -> Vec<u8> {
     let (number, first, second) = match call {
-        Call::Read { block } => (0, block, &b""[..]),
-        Call::Sent { line } => (1, line, &b""[..]),
-        Call::Deny { id, why } => (2, id.as_bytes(), why.as_bytes()),
-        Call::Start { settings } => (3, settings.as_bytes(), &b""[..]),
-        Call::Prompt { text } => (4, text.as_bytes(), &b""[..]),
-        Call::Cancel => (5, &b""[..], &b""[..]),
-        Call::Allow { id } => (6, id.as_bytes(), &b""[..]),
+        InstanceCall::Read { block } => (0, block, &b""[..]),
+        InstanceCall::Sent { line } => (1, line, &b""[..]),
+        InstanceCall::Deny { id, why } => (2, id.as_bytes(), why.as_bytes()),
+        InstanceCall::Start { settings } => (3, settings.as_bytes(), &b""[..]),
+        InstanceCall::Prompt { text } => (4, text.as_bytes(), &b""[..]),
+        InstanceCall::Cancel => (5, &b""[..], &b""[..]),
+        InstanceCall::Allow { id } => (6, id.as_bytes(), &b""[..]),
     };
     let mut frame = vec![0; HEAD];
     frame.push(number);
@@ -70,28 +70,28 @@ pub(super) fn request(call: Call<'_>) -> Vec<u8> {
 }
 
 /// A call from its bytes, without their head.
-pub(super) fn call(body: &[u8]) -> Option<Call<'_>> {
+pub(super) fn call(body: &[u8]) -> Option<InstanceCall<'_>> {
     let (&number, rest) = body.split_first()?;
     let (length, rest) = rest.split_first_chunk::<HEAD>()?;
     let (first, second) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     let text = |bytes| str::from_utf8(bytes).ok();
     Some(match number {
-        0 => Call::Read { block: first },
-        1 => Call::Sent { line: first },
-        2 => Call::Deny { id: text(first)?, why: text(second)? },
-        3 => Call::Start { settings: text(first)? },
-        4 => Call::Prompt { text: text(first)? },
-        5 => Call::Cancel,
-        6 => Call::Allow { id: text(first)? },
+        0 => InstanceCall::Read { block: first },
+        1 => InstanceCall::Sent { line: first },
+        2 => InstanceCall::Deny { id: text(first)?, why: text(second)? },
+        3 => InstanceCall::Start { settings: text(first)? },
+        4 => InstanceCall::Prompt { text: text(first)? },
+        5 => InstanceCall::Cancel,
+        6 => InstanceCall::Allow { id: text(first)? },
         _ => return None,
     })
 }
 
 /// An answer as bytes, head included.
-pub(super) fn answer(outcome: &Result<Answer, String>) -> Vec<u8> {
+pub(super) fn answer(outcome: &Result<CallOutput, String>) -> Vec<u8> {
     let mut frame = vec![0; HEAD];
     match outcome {
-        Ok(Answer { told, read, ungated }) => {
+        Ok(CallOutput { output: told, read, ungated }) => {
             frame.push(if *ungated { UNGATED } else { DONE });
             frame.extend(counted(*read));
             frame.extend_from_slice(told);
@@ -106,14 +106,14 @@ pub(super) fn answer(outcome: &Result<Answer, String>) -> Vec<u8> {
 }
 
 /// An answer from its bytes, without their head; None if they are none.
-pub(super) fn answered(mut body: Vec<u8>) -> Option<Result<Answer, String>> {
+pub(super) fn answered(mut body: Vec<u8>) -> Option<Result<CallOutput, String>> {
     let (&status, rest) = body.split_first()?;
     if ![DONE, UNGATED].contains(&status) {
         return Some(Err(String::from_utf8_lossy(rest).into_owned()));
     }
     let read = u32::from_le_bytes(*rest.first_chunk()?) as usize;
     body.drain(..=HEAD);
-    Some(Ok(Answer { told: body, read, ungated: status == UNGATED }))
+    Some(Ok(CallOutput { output: body, read, ungated: status == UNGATED }))
 }
 
 /// What a plugin is, as bytes of the first answer.
@@ -164,13 +164,13 @@ mod tests {
     #[test]
     fn a_call_is_what_it_was() {
         for made in [
-            Call::Read { block: b"a\n\xff\n" },
-            Call::Sent { line: b"" },
-            Call::Deny { id: "7", why: "outside" },
-            Call::Start { settings: "{}" },
-            Call::Prompt { text: "do" },
-            Call::Cancel,
-            Call::Allow { id: "ü" },
+            InstanceCall::Read { block: b"a\n\xff\n" },
+            InstanceCall::Sent { line: b"" },
+            InstanceCall::Deny { id: "7", why: "outside" },
+            InstanceCall::Start { settings: "{}" },
+            InstanceCall::Prompt { text: "do" },
+            InstanceCall::Cancel,
+            InstanceCall::Allow { id: "ü" },
         ] {
             let frame = request(made);
             let (head, body) = frame.split_first_chunk::<HEAD>().unwrap();
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_what_it_was() {
-        let told = |ungated| Answer { told: b"\xff".to_vec(), read: 70_000, ungated };
+        let told = |ungated| CallOutput { output: b"\xff".to_vec(), read: 70_000, ungated };
         for made in [Ok(told(false)), Ok(told(true)), Err("no".to_owned())] {
             let frame = answer(&made);
             assert_eq!(

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use super::approval::Approval;
 use super::confining;
-use super::frame::{self, COMMAND, HEAD, LONGEST, Role};
+use super::frame::{self, COMMAND, ChildRole, HEAD, LONGEST};
 use super::reader::InProcess;
-use super::{Answer, Library};
+use super::{CallOutput, Library};
 
 /// Serves an instance and ends, if this program was started for that.
 pub fn serve_if_asked() {
@@ -22,7 +22,8 @@ pub fn serve_if_asked() {
     }
     let (library, config) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
     let word = args.next().unwrap_or_default();
-    let role = Role::ALL.into_iter().find(|role| word == role.word()).unwrap_or(Role::Serve);
+    let role =
+        ChildRole::ALL.into_iter().find(|role| word == role.word()).unwrap_or(ChildRole::Serve);
     let approval = args.next().and_then(|digits| Approval::parse(digits.to_str()?));
     let served = serve(Path::new(&library), &config.to_string_lossy(), role, approval);
     std::process::exit(i32::from(served.is_err()))
@@ -30,24 +31,29 @@ pub fn serve_if_asked() {
 
 /// Does what a role is about. The first answer says whether that can be done, and describes the
 /// plugin.
-fn serve(library: &Path, config: &str, role: Role, approval: Option<Approval>) -> io::Result<()> {
+fn serve(
+    library: &Path,
+    config: &str,
+    role: ChildRole,
+    approval: Option<Approval>,
+) -> io::Result<()> {
     // What the plugin prints is no answer.
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     nix::unistd::dup2_stdout(io::stderr())?;
     let mut say = |outcome: Result<Vec<u8>, String>| {
-        let outcome = outcome.map(|told| Answer { told, ..Answer::default() });
+        let outcome = outcome.map(|told| CallOutput { output: told, ..CallOutput::default() });
         output.write_all(&frame::answer(&outcome))
     };
     let loaded = load(library, approval).and_then(|library| match role {
-        Role::Describe | Role::Check => Ok((library, None)),
-        Role::Serve => InProcess::new(&library, config).map(|plugin| (library, Some(plugin))),
+        ChildRole::Describe | ChildRole::Check => Ok((library, None)),
+        ChildRole::Serve => InProcess::new(&library, config).map(|plugin| (library, Some(plugin))),
     });
     let (library, plugin) = match loaded {
         Ok(loaded) => loaded,
         Err(why) => return say(Err(why)),
     };
     say(Ok(frame::description(library.description())))?;
-    if role == Role::Describe {
+    if role == ChildRole::Describe {
         return Ok(());
     }
     let Some(mut plugin) = plugin else {

@@ -75,7 +75,7 @@ impl Library {
     fn load_from(place: &Path) -> Result<Self, LoadError> {
         // SAFETY: what initialises the library runs: in a confined process, or with its user's word.
         let loaded = unsafe { Loaded::open(Some(place), RTLD_NOW | RTLD_LOCAL) };
-        let loaded = loaded.map_err(|error| LoadError::NoLibrary(said(&error)))?;
+        let loaded = loaded.map_err(|error| LoadError::NoLibrary(load_failure(&error)))?;
         // SAFETY: a symbol of this name is of this type.
         let entry = unsafe { loaded.get::<abi::Entry>(abi::ENTRY.as_bytes()) };
         let entry = *entry.map_err(|_| LoadError::NoEntry)?;
@@ -113,42 +113,42 @@ impl Instance {
         &mut self,
         to_client: bool,
         line: &[u8],
-        told: &mut Vec<u8>,
+        output: &mut Vec<u8>,
     ) -> Result<(), String> {
         let act = self.table.observe.ok_or_else(|| lacks("observe"))?;
         let direction = if to_client { abi::TO_CLIENT } else { abi::TO_AGENT };
         // SAFETY: as for every function here: it came out of a checked table, the instance of its
         // `create`, and each slice lives as long as the call that it is for.
-        collected(told, |output| unsafe { act(self.pointer, direction, bytes(line), output) })
+        collected(output, |output| unsafe { act(self.pointer, direction, bytes(line), output) })
     }
 
-    pub(super) fn gate(&mut self, line: &[u8], told: &mut Vec<u8>) -> Result<(), String> {
-        self.take("gate", self.table.gate, line, told)
+    pub(super) fn gate(&mut self, line: &[u8], output: &mut Vec<u8>) -> Result<(), String> {
+        self.take("gate", self.table.gate, line, output)
     }
 
-    pub(super) fn deny(&mut self, id: &str, why: &str, told: &mut Vec<u8>) -> Result<(), String> {
+    pub(super) fn deny(&mut self, id: &str, why: &str, output: &mut Vec<u8>) -> Result<(), String> {
         let act = self.table.deny.ok_or_else(|| lacks("deny"))?;
         let (id, why) = (bytes(id.as_bytes()), bytes(why.as_bytes()));
         // SAFETY: see `observe`.
-        collected(told, |output| unsafe { act(self.pointer, id, why, output) })
+        collected(output, |output| unsafe { act(self.pointer, id, why, output) })
     }
 
-    pub(super) fn start(&mut self, settings: &str, told: &mut Vec<u8>) -> Result<(), String> {
-        self.take("start", self.table.start, settings.as_bytes(), told)
+    pub(super) fn start(&mut self, settings: &str, output: &mut Vec<u8>) -> Result<(), String> {
+        self.take("start", self.table.start, settings.as_bytes(), output)
     }
 
-    pub(super) fn prompt(&mut self, text: &str, told: &mut Vec<u8>) -> Result<(), String> {
-        self.take("prompt", self.table.prompt, text.as_bytes(), told)
+    pub(super) fn prompt(&mut self, text: &str, output: &mut Vec<u8>) -> Result<(), String> {
+        self.take("prompt", self.table.prompt, text.as_bytes(), output)
     }
 
-    pub(super) fn cancel(&mut self, told: &mut Vec<u8>) -> Result<(), String> {
+    pub(super) fn cancel(&mut self, output: &mut Vec<u8>) -> Result<(), String> {
         let act = self.table.cancel.ok_or_else(|| lacks("cancel"))?;
         // SAFETY: see `observe`.
-        collected(told, |output| unsafe { act(self.pointer, output) })
+        collected(output, |output| unsafe { act(self.pointer, output) })
     }
 
-    pub(super) fn allow(&mut self, id: &str, told: &mut Vec<u8>) -> Result<(), String> {
-        self.take("allow", self.table.allow, id.as_bytes(), told)
+    pub(super) fn allow(&mut self, id: &str, output: &mut Vec<u8>) -> Result<(), String> {
+        self.take("allow", self.table.allow, id.as_bytes(), output)
     }
 
     fn take(
@@ -156,11 +156,11 @@ impl Instance {
         name: &str,
         act: Option<abi::Take>,
         argument: &[u8],
-        told: &mut Vec<u8>,
+        output: &mut Vec<u8>,
     ) -> Result<(), String> {
         let act = act.ok_or_else(|| lacks(name))?;
         // SAFETY: see `observe`.
-        collected(told, |output| unsafe { act(self.pointer, bytes(argument), output) })
+        collected(output, |output| unsafe { act(self.pointer, bytes(argument), output) })
     }
 }
 
@@ -179,26 +179,26 @@ impl Drop for Instance {
 
 /// What a call puts.
 struct Collected<'a> {
-    told: &'a mut Vec<u8>,
+    output: &'a mut Vec<u8>,
     start: usize,
     wrong: Option<&'static str>,
 }
 
 /// Makes a call that puts records, which are appended; not those of one that fails.
-fn collected(told: &mut Vec<u8>, call: impl FnOnce(*const Output) -> i32) -> Result<(), String> {
-    let start = told.len();
-    let mut collected = Collected { told, start, wrong: None };
+fn collected(output: &mut Vec<u8>, call: impl FnOnce(*const Output) -> i32) -> Result<(), String> {
+    let start = output.len();
+    let mut collected = Collected { output, start, wrong: None };
     let output = Output { host: (&raw mut collected).cast(), put: Some(put) };
     let status = call(&raw const output);
-    let Collected { told, wrong, .. } = collected;
+    let Collected { output, wrong, .. } = collected;
     if status == 0 && wrong.is_none() {
         return Ok(());
     }
-    let why = records(&told[start..]).filter_map(Result::ok).find_map(|record| match record {
+    let why = records(&output[start..]).filter_map(Result::ok).find_map(|record| match record {
         Record::Error { body } => Some(body.into_owned()),
         _ => None,
     });
-    told.truncate(start);
+    output.truncate(start);
     let why = wrong.map(str::to_owned).or(why);
     Err(why.unwrap_or_else(|| format!("it failed ({status}), and says nothing of why")))
 }
@@ -214,12 +214,12 @@ unsafe extern "C" fn put(host: *mut c_void, data: *const u8, length: usize) -> i
         collected.wrong = Some("it put bytes that are nowhere (null)");
         return 1;
     }
-    if length > MOST - (collected.told.len() - collected.start).min(MOST) {
+    if length > MOST - (collected.output.len() - collected.start).min(MOST) {
         collected.wrong = Some("it put more than 16 MiB for one line");
         return 1;
     }
     // SAFETY: the plugin passes so many bytes.
-    collected.told.extend(unsafe { std::slice::from_raw_parts(data, length) });
+    collected.output.extend(unsafe { std::slice::from_raw_parts(data, length) });
     0
 }
 
@@ -304,10 +304,11 @@ fn table(entry: abi::Entry) -> Result<abi::Plugin, LoadError> {
 
 fn describe(table: &abi::Plugin) -> Result<Description, LoadError> {
     let describe = table.describe.ok_or(LoadError::Lacks("describe"))?;
-    let mut told = Vec::new();
+    let mut output = Vec::new();
     // SAFETY: the function came out of a checked table.
-    collected(&mut told, |output| unsafe { describe(output) }).map_err(LoadError::NoDescription)?;
-    for record in records(&told) {
+    collected(&mut output, |output| unsafe { describe(output) })
+        .map_err(LoadError::NoDescription)?;
+    for record in records(&output) {
         match record {
             Ok(Record::Description { name, version, protocols }) if !name.is_empty() => {
                 return Ok(Description {
@@ -330,7 +331,7 @@ fn bytes(bytes: &[u8]) -> Bytes {
 }
 
 /// What the loader says, without the place that it was given.
-fn said(error: &libloading::Error) -> String {
+fn load_failure(error: &libloading::Error) -> String {
     let source = std::error::Error::source(error).map(ToString::to_string);
     let text = source.unwrap_or_else(|| error.to_string());
     match text.split_once(": ") {

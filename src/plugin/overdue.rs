@@ -13,11 +13,11 @@ use super::blame;
 /// ended.
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
-static WATCH: LazyLock<Option<Arc<Watch>>> = LazyLock::new(|| {
-    let watch = Arc::new(Watch::default());
+static WATCH: LazyLock<Option<Arc<Watchdog>>> = LazyLock::new(|| {
+    let watch = Arc::new(Watchdog::default());
     let watching = Arc::clone(&watch);
     let thread = thread::Builder::new().name("plugin-watch".to_owned());
-    match thread.spawn(move || watching.run(DEADLINE, tell)) {
+    match thread.spawn(move || watching.run(DEADLINE, warn)) {
         Ok(_) => Some(watch),
         Err(error) => {
             tracing::warn!(%error, "plugins are not watched");
@@ -36,7 +36,7 @@ pub(super) fn during<T>(name: &Arc<str>, what: &'static str, call: impl FnOnce()
 }
 
 #[derive(Default)]
-struct Watch {
+struct Watchdog {
     calls: Mutex<Calls>,
     begun: Condvar,
 }
@@ -54,31 +54,31 @@ struct Underway {
     name: Arc<str>,
     what: &'static str,
     began: Instant,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Calls {
     /// Returns what has become overdue since it was asked last.
     fn overdue(&mut self, now: Instant, longest: Duration) -> Vec<(Arc<str>, &'static str)> {
-        let is_overdue = |call: &&mut Underway| !call.is_told && now - call.began >= longest;
+        let is_overdue = |call: &&mut Underway| !call.is_reported && now - call.began >= longest;
         let overdue = self.under_way.iter_mut().filter(is_overdue);
         overdue
             .map(|call| {
-                call.is_told = true;
+                call.is_reported = true;
                 (Arc::clone(&call.name), call.what)
             })
             .collect()
     }
 }
 
-impl Watch {
+impl Watchdog {
     fn during<T>(&self, name: &Arc<str>, what: &'static str, call: impl FnOnce() -> T) -> T {
         let id = self.begins(Underway {
             id: 0,
             name: Arc::clone(name),
             what,
             began: Instant::now(),
-            is_told: false,
+            is_reported: false,
         });
         let done = call();
         self.calls().under_way.retain(|call| call.id != id);
@@ -111,7 +111,7 @@ impl Watch {
                 calls = self.calls();
                 continue;
             }
-            let waiting = calls.under_way.iter().filter(|call| !call.is_told);
+            let waiting = calls.under_way.iter().filter(|call| !call.is_reported);
             let next = waiting.map(|call| longest.saturating_sub(now - call.began)).min();
             calls.rests = next.is_none();
             calls = match next {
@@ -129,7 +129,7 @@ impl Watch {
     }
 }
 
-fn tell(name: &str, what: &'static str, longest: Duration) {
+fn warn(name: &str, what: &'static str, longest: Duration) {
     tracing::error!(
         plugin = name,
         call = what,
@@ -150,7 +150,7 @@ mod tests {
     /// A call is told while it runs, once, and the next one too, though nothing ran in between.
     #[test]
     fn each_call_that_does_not_return_is_told_once() {
-        let watch = Arc::new(Watch::default());
+        let watch = Arc::new(Watchdog::default());
         let (telling, told) = mpsc::channel();
         let watching = Arc::clone(&watch);
         thread::spawn(move || {
@@ -173,7 +173,7 @@ mod tests {
     /// The log may not take what it is told, and each call needs the lock.
     #[test]
     fn no_call_waits_for_what_is_told() {
-        let watch = Arc::new(Watch::default());
+        let watch = Arc::new(Watchdog::default());
         let (telling, told) = mpsc::channel();
         let watching = Arc::clone(&watch);
         thread::spawn(move || {

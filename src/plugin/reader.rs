@@ -16,10 +16,10 @@ const ENOUGH: usize = 1024 * 1024;
 
 /// What is asked of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Call<'a> {
+pub enum InstanceCall<'a> {
     /// Whole lines that the agent said, newlines included: each is gated, then observed. What went
     /// wrong with one is a record of its own, and the next is read all the same. Where they put
-    /// much, only the first of them are read: [`Answer::read`] says how far.
+    /// much, only the first of them are read: [`CallOutput::read`] says how far.
     Read {
         block: &'a [u8],
     },
@@ -43,7 +43,7 @@ pub enum Call<'a> {
     },
 }
 
-impl Call<'_> {
+impl InstanceCall<'_> {
     /// The function of the plugin that answers it.
     fn name(self) -> &'static str {
         match self {
@@ -59,9 +59,9 @@ impl Call<'_> {
 
 /// What comes of a call.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Answer {
+pub struct CallOutput {
     /// Records.
-    pub told: Vec<u8>,
+    pub output: Vec<u8>,
     /// Bytes of the block that were read.
     pub read: usize,
     /// What one of its lines asks for is not known: `gate` failed.
@@ -96,9 +96,12 @@ impl From<CallError> for String {
 }
 
 /// An instance: bytes in, records out.
-pub trait Reader: Send {
+pub trait RecordReader: Send {
     /// Makes the call.
-    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, CallError>>;
+    fn call<'a>(
+        &'a mut self,
+        call: InstanceCall<'a>,
+    ) -> BoxFuture<'a, Result<CallOutput, CallError>>;
 }
 
 /// An instance in this very process.
@@ -115,34 +118,34 @@ impl InProcess {
     }
 
     /// Makes the call; what it puts is returned at once.
-    pub(super) fn answer(&mut self, call: Call<'_>) -> Result<Answer, String> {
-        let (instance, mut told) = (&mut self.instance, Vec::new());
+    pub(super) fn answer(&mut self, call: InstanceCall<'_>) -> Result<CallOutput, String> {
+        let (instance, mut output) = (&mut self.instance, Vec::new());
         let (mut read, mut ungated) = (0, false);
         match call {
-            Call::Read { block } => {
+            InstanceCall::Read { block } => {
                 for whole in lines(block) {
                     let line = content(whole);
                     if self.description.gates {
-                        ungated |= !note(&mut told, |told| instance.gate(line, told));
+                        ungated |= !note(&mut output, |output| instance.gate(line, output));
                     }
-                    note(&mut told, |told| instance.observe(true, line, told));
+                    note(&mut output, |output| instance.observe(true, line, output));
                     read += whole.len();
-                    if told.len() >= ENOUGH {
+                    if output.len() >= ENOUGH {
                         break;
                     }
                 }
                 Ok(())
             }
-            Call::Sent { line } => instance.observe(false, line, &mut told),
-            Call::Deny { id, why } => instance.deny(id, why, &mut told),
+            InstanceCall::Sent { line } => instance.observe(false, line, &mut output),
+            InstanceCall::Deny { id, why } => instance.deny(id, why, &mut output),
             // An agent that nobody prompts has nothing to begin with.
-            Call::Start { .. } if !self.description.drives => Ok(()),
-            Call::Start { settings } => instance.start(settings, &mut told),
-            Call::Prompt { text } => instance.prompt(text, &mut told),
-            Call::Cancel => instance.cancel(&mut told),
-            Call::Allow { id } => instance.allow(id, &mut told),
+            InstanceCall::Start { .. } if !self.description.drives => Ok(()),
+            InstanceCall::Start { settings } => instance.start(settings, &mut output),
+            InstanceCall::Prompt { text } => instance.prompt(text, &mut output),
+            InstanceCall::Cancel => instance.cancel(&mut output),
+            InstanceCall::Allow { id } => instance.allow(id, &mut output),
         }?;
-        Ok(Answer { told, read, ungated })
+        Ok(CallOutput { output, read, ungated })
     }
 }
 
@@ -162,8 +165,11 @@ impl Watched {
     }
 }
 
-impl Reader for Watched {
-    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, CallError>> {
+impl RecordReader for Watched {
+    fn call<'a>(
+        &'a mut self,
+        call: InstanceCall<'a>,
+    ) -> BoxFuture<'a, Result<CallOutput, CallError>> {
         let Self { plugin, name } = self;
         let answer = plugin.as_mut().map_or_else(
             || Err("it is destroyed".to_owned()),
@@ -182,13 +188,13 @@ impl Drop for Watched {
 
 /// Puts what went wrong with one line among the records of all: what it put that is no record would
 /// take those of the lines behind it along. Returns whether all went well.
-fn note(told: &mut Vec<u8>, call: impl FnOnce(&mut Vec<u8>) -> Result<(), String>) -> bool {
-    let start = told.len();
-    let mut outcome = call(told);
-    let malformed = records(&told[start..]).find_map(Result::err);
+fn note(output: &mut Vec<u8>, call: impl FnOnce(&mut Vec<u8>) -> Result<(), String>) -> bool {
+    let start = output.len();
+    let mut outcome = call(output);
+    let malformed = records(&output[start..]).find_map(Result::err);
     if let Some(malformed) = malformed {
-        told.truncate(start);
+        output.truncate(start);
         outcome = Err(malformed.to_string());
     }
-    outcome.map_err(|why| Record::Error { body: why.into() }.write(told)).is_ok()
+    outcome.map_err(|why| Record::Error { body: why.into() }.write(output)).is_ok()
 }

@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::approval::Approval;
-use super::frame::{self, HEAD, LONGEST_ANSWER, Role};
+use super::frame::{self, ChildRole, HEAD, LONGEST_ANSWER};
 use super::overdue::DEADLINE;
-use super::reader::{Answer, CallError};
+use super::reader::{CallError, CallOutput};
 use crate::process::{Command, Exit, Launcher, Process, Stdio, Stopped};
 
 /// How long it may take to end once nothing more is asked.
@@ -26,7 +26,7 @@ const LONGEST_LINE: u64 = 4096;
 const INHERITED: [&str; 7] =
     ["DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "RUST_BACKTRACE", "TZ"];
 
-pub(super) struct Running {
+pub(super) struct PluginProcess {
     /// Of the plugin.
     name: String,
     process: Process,
@@ -38,7 +38,7 @@ pub(super) struct Running {
 
 /// What an answer is waited for of.
 #[derive(Clone, Copy)]
-pub(super) enum Step {
+pub(super) enum AwaitedReply {
     Load,
     SelfTest,
     Create,
@@ -47,9 +47,9 @@ pub(super) enum Step {
 }
 
 /// What came of a step, or why it failed.
-pub(super) type Outcome = Result<Answer, String>;
+pub(super) type StepResult = Result<CallOutput, String>;
 
-impl Running {
+impl PluginProcess {
     /// Starts it; its first answer is that of loading the library. What the plugin prints is logged
     /// under its name.
     pub(super) async fn start(
@@ -57,7 +57,7 @@ impl Running {
         name: &str,
         library: &Path,
         config: &str,
-        role: Role,
+        role: ChildRole,
         approval: Option<Approval>,
     ) -> Result<Self, String> {
         // It has another folder.
@@ -93,9 +93,9 @@ impl Running {
     /// the process.
     pub(super) async fn take(
         mut self,
-        step: Step,
+        step: AwaitedReply,
         request: &[u8],
-    ) -> Result<(Self, Outcome), CallError> {
+    ) -> Result<(Self, StepResult), CallError> {
         let Self { requests, answers, .. } = &mut self;
         // Both at once: neither pipe holds a long line.
         let asked = async { tokio::join!(requests.write_all(request), answer(answers)) };
@@ -113,7 +113,7 @@ impl Running {
     /// Ends it, once what it printed is told.
     pub(super) async fn end(self) -> Exit {
         let exit = self.process.kill().await;
-        told(self.log).await;
+        log_ended(self.log).await;
         exit
     }
 
@@ -134,11 +134,11 @@ impl Running {
             }
         }
         drop(answers);
-        told(log).await;
+        log_ended(log).await;
     }
 }
 
-impl Step {
+impl AwaitedReply {
     fn died(self, exit: Exit) -> String {
         match self {
             Self::Load => format!("its process {exit} as it was loaded"),
@@ -161,7 +161,7 @@ impl Step {
 }
 
 /// Waits until all is told; what hangs in the kernel may never close its end.
-async fn told(log: JoinHandle<()>) {
+async fn log_ended(log: JoinHandle<()>) {
     let _ = timeout(DEADLINE, log).await;
 }
 
@@ -178,7 +178,7 @@ async fn log(stderr: pipe::Receiver, name: String) {
 }
 
 /// Reads an answer; an error if there is none.
-async fn answer(from: &mut (impl AsyncReadExt + Unpin)) -> std::io::Result<Outcome> {
+async fn answer(from: &mut (impl AsyncReadExt + Unpin)) -> std::io::Result<StepResult> {
     let mut head = [0; HEAD];
     from.read_exact(&mut head).await?;
     let length = u32::from_le_bytes(head) as usize;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::approval::Approval;
 use super::child::Child;
 use super::library::Library;
-use super::reader::{Reader, Watched};
+use super::reader::{RecordReader, Watched};
 use crate::process::Launcher;
 
 /// An agent's plugin.
@@ -15,12 +15,12 @@ pub struct Source {
     pub name: String,
     /// A JSON object.
     pub config: String,
-    pub place: Place,
+    pub place: Hosting,
 }
 
 /// Where it runs.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum Hosting {
     InProcess(Box<Library>),
     /// In a child; the library is not loaded here. Where the system can confine nothing it has to
     /// be approved.
@@ -29,10 +29,12 @@ pub enum Place {
 
 impl Source {
     /// Makes an instance; a child starts with its first call, by the launcher.
-    pub fn instance(&self, launcher: Launcher) -> Result<Box<dyn Reader>, String> {
+    pub fn instance(&self, launcher: Launcher) -> Result<Box<dyn RecordReader>, String> {
         Ok(match &self.place {
-            Place::InProcess(library) => Box::new(Watched::new(library, &self.name, &self.config)?),
-            Place::Child(path, approval) => {
+            Hosting::InProcess(library) => {
+                Box::new(Watched::new(library, &self.name, &self.config)?)
+            }
+            Hosting::Child(path, approval) => {
                 let (name, config) = (self.name.clone(), self.config.clone());
                 Box::new(Child::new(launcher, name, path.clone(), config, *approval))
             }

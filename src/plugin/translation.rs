@@ -13,7 +13,7 @@ use eisen_plugin::Record;
 use serde_json::{Map, Value, json};
 
 pub use self::conversation::Conversation;
-use self::conversation::Kept;
+use self::conversation::ResumableSession;
 use self::counted::Counted;
 pub(super) use self::transcript::{Heard, Transcript};
 use crate::model::code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND};
@@ -32,7 +32,7 @@ pub(super) struct Translation {
     conversation: Conversation,
     is_kept: bool,
     /// The session that is to be gone on with, until the plugin has said whether it does.
-    resumed: Option<Kept>,
+    resumed: Option<ResumableSession>,
     /// The plugin has begun a conversation.
     is_begun: bool,
     /// The id of the prompt that is not answered.
@@ -48,7 +48,7 @@ pub(super) struct Translation {
 /// What the plugin is asked to put into the agent's own words. The id is that of the request that
 /// waits for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Wish {
+pub(super) enum Intent {
     Start { id: Value, settings: String },
     Prompt { text: String },
     Cancel,
@@ -58,13 +58,13 @@ pub(super) enum Wish {
 
 /// What comes of a line or a record.
 #[derive(Default, Debug)]
-pub(super) struct Said {
+pub(super) struct Translated {
     pub(super) to_client: Vec<u8>,
     pub(super) to_agent: Vec<Vec<u8>>,
-    pub(super) wishes: Vec<Wish>,
+    pub(super) wishes: Vec<Intent>,
 }
 
-impl Said {
+impl Translated {
     fn client(&mut self, message: &Value) {
         self.to_client.extend(message.to_string().bytes());
         self.to_client.push(b'\n');
@@ -101,7 +101,7 @@ impl Translation {
     }
 
     /// Takes in a line of the client.
-    pub(super) fn hear(&mut self, line: &[u8], said: &mut Said) {
+    pub(super) fn on_client_line(&mut self, line: &[u8], said: &mut Translated) {
         let Ok(message) = serde_json::from_slice::<Map<String, Value>>(line) else { return };
         let id = message.get("id").filter(|id| !id.is_null());
         let params = message.get("params").unwrap_or(&Value::Null);
@@ -109,14 +109,14 @@ impl Translation {
             (Some(method), Some(id)) => self.request(method, id, params, said),
             (Some("session/cancel"), None) if self.prompt.is_some() => {
                 self.is_cancelled = true;
-                said.wishes.push(Wish::Cancel);
+                said.wishes.push(Intent::Cancel);
             }
             (Some(_), None) => {}
             (None, id) => self.answered(id, &message, said),
         }
     }
 
-    fn request(&mut self, method: &str, id: &Value, params: &Value, said: &mut Said) {
+    fn request(&mut self, method: &str, id: &Value, params: &Value, said: &mut Translated) {
         match method {
             "initialize" => {
                 let mut able = json!({"promptCapabilities": {"embeddedContext": true}});
@@ -151,7 +151,7 @@ impl Translation {
                 Some(text) if self.is_session(params) => {
                     self.prompt = Some(id.clone());
                     self.is_cancelled = false;
-                    said.wishes.push(Wish::Prompt { text });
+                    said.wishes.push(Intent::Prompt { text });
                 }
                 Some(_) => said.refuse(id, INVALID_PARAMS, "there is no such session"),
                 None => said.refuse(id, INVALID_PARAMS, "`prompt` is no list of content blocks"),
@@ -161,7 +161,13 @@ impl Translation {
     }
 
     /// Has the plugin begin a conversation, or go on with one.
-    fn open(&mut self, id: &Value, params: &Value, resumed: Option<Kept>, said: &mut Said) {
+    fn open(
+        &mut self,
+        id: &Value,
+        params: &Value,
+        resumed: Option<ResumableSession>,
+        said: &mut Translated,
+    ) {
         let cwd = params["cwd"].as_str().unwrap_or_default();
         if !Path::new(cwd).is_absolute() {
             return said.refuse(id, INVALID_PARAMS, "`cwd` is not an absolute path");
@@ -173,7 +179,7 @@ impl Translation {
             return self.opened(id, said);
         }
         let settings = self.settings(self.resumed.as_ref().map(|kept| &*kept.known_as));
-        said.wishes.push(Wish::Start { id: id.clone(), settings });
+        said.wishes.push(Intent::Start { id: id.clone(), settings });
     }
 
     /// What the plugin is told as a conversation begins.
@@ -193,7 +199,7 @@ impl Translation {
         self.session.as_ref().map(|_| self.settings(self.known_as.as_deref()))
     }
 
-    fn opened(&mut self, id: &Value, said: &mut Said) {
+    fn opened(&mut self, id: &Value, said: &mut Translated) {
         self.is_begun = true;
         let session = match self.resumed.take() {
             Some(kept) if self.known_as.as_ref() == Some(&kept.known_as) => {
@@ -220,7 +226,7 @@ impl Translation {
             (self.is_kept, &self.session, &self.known_as)
         {
             let (session, known_as) = (session.clone(), known_as.clone());
-            self.conversation.keep(Kept { session, known_as });
+            self.conversation.keep(ResumableSession { session, known_as });
             self.is_kept = true;
         }
     }
@@ -230,13 +236,18 @@ impl Translation {
     }
 
     /// Takes in what came of a wish: whether the plugin put lines, or why it failed.
-    pub(super) fn fulfilled(&mut self, wish: Wish, outcome: Result<(), String>, said: &mut Said) {
+    pub(super) fn fulfilled(
+        &mut self,
+        wish: Intent,
+        outcome: Result<(), String>,
+        said: &mut Translated,
+    ) {
         match (wish, outcome) {
-            (Wish::Start { id, .. }, Ok(())) => self.opened(&id, said),
-            (Wish::Start { id, .. }, Err(why)) => {
+            (Intent::Start { id, .. }, Ok(())) => self.opened(&id, said),
+            (Intent::Start { id, .. }, Err(why)) => {
                 said.refuse(&id, INTERNAL_ERROR, &format!("the plugin can't begin: {why}"));
             }
-            (Wish::Prompt { .. }, Err(why)) => {
+            (Intent::Prompt { .. }, Err(why)) => {
                 if let Some(id) = self.prompt.take() {
                     said.refuse(&id, INTERNAL_ERROR, &format!("the plugin can't prompt: {why}"));
                 }
@@ -246,7 +257,11 @@ impl Translation {
     }
 
     /// Takes in what the plugin told. The error says what is wrong with it.
-    pub(super) fn tell(&mut self, record: Record<'_>, said: &mut Said) -> Result<(), String> {
+    pub(super) fn translate(
+        &mut self,
+        record: Record<'_>,
+        said: &mut Translated,
+    ) -> Result<(), String> {
         match record {
             // Only `describe` puts the one, and errors are not the conversation's.
             Record::Description { .. } | Record::Error { .. } | Record::TurnBegan => return Ok(()),
@@ -276,7 +291,7 @@ impl Translation {
             }
             Record::Withdrawn { id } => {
                 // Nobody waits for its refusal either.
-                said.wishes.retain(|wish| !matches!(wish, Wish::Deny { ask, .. } if *ask == id));
+                said.wishes.retain(|wish| !matches!(wish, Intent::Deny { ask, .. } if *ask == id));
                 self.withdrawn(&id, said);
             }
             Record::Touched { action, path, call } => {
@@ -337,7 +352,7 @@ impl Translation {
         format!("{}{}{}", of, if of.is_empty() { "" } else { "/" }, self.last_id)
     }
 
-    fn turn_ended(&mut self, reason: &str, error: &str, said: &mut Said) {
+    fn turn_ended(&mut self, reason: &str, error: &str, said: &mut Translated) {
         // Nobody waits for what the agent did by itself.
         let Some(id) = self.prompt.take() else { return };
         match reason {
@@ -354,7 +369,7 @@ impl Translation {
         }
     }
 
-    fn update(&self, update: &Value, said: &mut Said) {
+    fn update(&self, update: &Value, said: &mut Translated) {
         // What comes before there is a session is about none.
         let Some(session) = &self.session else { return };
         let params = json!({"sessionId": session, "update": update});

@@ -7,8 +7,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 
 use super::consulted::{Consulted, unread};
-use super::reader::{Answer, Call, CallError, Reader};
-use super::translation::{Conversation, Said, Translation, Wish};
+use super::reader::{CallError, CallOutput, InstanceCall, RecordReader};
+use super::translation::{Conversation, Intent, Translated, Translation};
 use crate::line::{Framer, MAX_LINE, content, lines};
 
 /// Bytes that may wait for an agent that does not read; past that it is given up.
@@ -31,7 +31,7 @@ impl Translator {
         name: String,
         model: Option<String>,
         conversation: Conversation,
-        reader: Box<dyn Reader>,
+        reader: Box<dyn RecordReader>,
         concern: watch::Sender<Option<String>>,
     ) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl Translator {
         let (mut agent, mut relay) = (Framer::new(MAX_LINE), Framer::new(MAX_LINE));
         let mut is_open = true;
         loop {
-            let mut said = Said::default();
+            let mut said = Translated::default();
             tokio::select! {
                 read = from_agent.read_buf(agent.space()) => {
                     let block = block(&mut agent, &read).map_err(|why| format!("its output {why}"))?;
@@ -89,7 +89,7 @@ impl Translator {
                 read = from_relay.read_buf(relay.space()), if is_open => {
                     let (block, ended) = block(&mut relay, &read)?;
                     for line in block.iter().flat_map(|block| lines(block)) {
-                        self.translation.hear(content(line), &mut said);
+                        self.translation.on_client_line(content(line), &mut said);
                     }
                     is_open = !ended;
                 }
@@ -115,9 +115,9 @@ impl Translator {
         to_relay: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<(), String> {
         while !block.is_empty() {
-            let mut answer = self.call(Call::Read { block }).await;
+            let mut answer = self.call(InstanceCall::Read { block }).await;
             block = unread(block, &mut answer);
-            let mut said = Said::default();
+            let mut said = Translated::default();
             self.take(answer, &mut said)?;
             self.deliver(said, to_relay).await?;
         }
@@ -127,7 +127,7 @@ impl Translator {
     /// Passes on what came of something, and has the plugin fulfil what is wished.
     async fn deliver(
         &mut self,
-        mut said: Said,
+        mut said: Translated,
         to_relay: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<(), String> {
         let mut wishes: VecDeque<_> = std::mem::take(&mut said.wishes).into();
@@ -142,24 +142,24 @@ impl Translator {
         }
     }
 
-    async fn fulfil(&mut self, wish: Wish, said: &mut Said) -> Result<(), String> {
+    async fn fulfil(&mut self, wish: Intent, said: &mut Translated) -> Result<(), String> {
         let call = match &wish {
-            Wish::Start { settings, .. } => Call::Start { settings },
-            Wish::Prompt { text } => Call::Prompt { text },
-            Wish::Cancel => Call::Cancel,
-            Wish::Deny { ask, why } => Call::Deny { id: ask, why },
-            Wish::Allow { ask } => Call::Allow { id: ask },
+            Intent::Start { settings, .. } => InstanceCall::Start { settings },
+            Intent::Prompt { text } => InstanceCall::Prompt { text },
+            Intent::Cancel => InstanceCall::Cancel,
+            Intent::Deny { ask, why } => InstanceCall::Deny { id: ask, why },
+            Intent::Allow { ask } => InstanceCall::Allow { id: ask },
         };
         let mut told = self.call(call).await;
         // It may have died of something else, long ago: the one in its place can do it as well. One
         // that hung did so with this.
         if let Err(CallError::Died(why)) = &told {
-            self.plugin.went_wrong(why).map_err(restartable)?;
+            self.plugin.on_failure(why).map_err(restartable)?;
             told = self.call(call).await;
         }
         let failed = told.as_ref().err().map(ToString::to_string);
         self.take(told, said)?;
-        if wish == Wish::Cancel && said.to_agent.is_empty() {
+        if wish == Intent::Cancel && said.to_agent.is_empty() {
             return Err(match failed {
                 Some(why) => {
                     format!("its plugin {} can't cancel its turn: {why}", self.plugin.name())
@@ -170,7 +170,7 @@ impl Translator {
             });
         }
         // It waits for an answer that it will not get.
-        if let Wish::Deny { .. } | Wish::Allow { .. } = &wish
+        if let Intent::Deny { .. } | Intent::Allow { .. } = &wish
             && (failed.is_some() || said.to_agent.is_empty())
         {
             let (name, why) =
@@ -182,14 +182,14 @@ impl Translator {
     }
 
     /// Puts lines before the agent, and lets the plugin see that they are sent.
-    async fn send(&mut self, said: &mut Said) -> Result<(), String> {
+    async fn send(&mut self, said: &mut Translated) -> Result<(), String> {
         for line in std::mem::take(&mut said.to_agent) {
             if self.waiting.len() + line.len() > MOST_WAITING {
                 return Err("it does not read what it is sent".to_owned());
             }
             self.waiting.extend_from_slice(&line);
             self.waiting.extend_from_slice(b"\n");
-            let told = self.call(Call::Sent { line: &line }).await;
+            let told = self.call(InstanceCall::Sent { line: &line }).await;
             self.take(told, said)?;
         }
         Ok(())
@@ -197,11 +197,11 @@ impl Translator {
 
     /// Makes a call. An instance that takes the place of a lost one is told first what it goes on
     /// with; the agent has long heard the lines that begin a conversation.
-    async fn call(&mut self, call: Call<'_>) -> Result<Answer, CallError> {
+    async fn call(&mut self, call: InstanceCall<'_>) -> Result<CallOutput, CallError> {
         if self.is_new
             && let Some(settings) = self.translation.goes_on()
         {
-            match self.plugin.call(Call::Start { settings: &settings }).await {
+            match self.plugin.call(InstanceCall::Start { settings: &settings }).await {
                 Err(lost) if lost.is_loss() => return Err(lost),
                 Err(error) => {
                     tracing::warn!(plugin = self.plugin.name(), %error, "a plugin can't go on");
@@ -215,9 +215,13 @@ impl Translator {
     }
 
     /// Takes in what a call told.
-    fn take(&mut self, answer: Result<Answer, CallError>, said: &mut Said) -> Result<(), String> {
+    fn take(
+        &mut self,
+        answer: Result<CallOutput, CallError>,
+        said: &mut Translated,
+    ) -> Result<(), String> {
         let Self { plugin, translation, .. } = self;
-        plugin.take(answer, |record| translation.tell(record, said)).map_err(restartable)
+        plugin.take(answer, |record| translation.translate(record, said)).map_err(restartable)
     }
 }
 

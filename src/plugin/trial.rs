@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::approval::Approval;
 use super::frame;
-use super::frame::Role;
+use super::frame::ChildRole;
 use super::library::Description;
-use super::running::{Outcome, Running, Step};
+use super::running::{AwaitedReply, PluginProcess, StepResult};
 use crate::process::Launcher;
 
 /// What a check finds of a plugin that can be used.
@@ -30,7 +30,7 @@ pub async fn try_out(
     approval: Option<Approval>,
 ) -> Result<bool, String> {
     let (running, description) =
-        loaded(&launcher, name, library, config, Role::Serve, approval).await?;
+        loaded(&launcher, name, library, config, ChildRole::Serve, approval).await?;
     running.end().await;
     Ok(description.gates)
 }
@@ -44,7 +44,7 @@ pub async fn describe(
 ) -> Result<Description, String> {
     let name = file_name(library);
     let (running, description) =
-        loaded(&launcher, &name, library, "{}", Role::Describe, approval).await?;
+        loaded(&launcher, &name, library, "{}", ChildRole::Describe, approval).await?;
     running.end().await;
     Ok(description)
 }
@@ -57,19 +57,19 @@ pub async fn check(
 ) -> Result<Checked, String> {
     let name = file_name(library);
     let (running, description) =
-        loaded(&launcher, &name, library, "{}", Role::Check, approval).await?;
-    let (running, tested) = running.take(Step::SelfTest, &[]).await?;
+        loaded(&launcher, &name, library, "{}", ChildRole::Check, approval).await?;
+    let (running, tested) = running.take(AwaitedReply::SelfTest, &[]).await?;
     let is_tested = match tested {
-        Ok(answer) => !answer.told.is_empty(),
+        Ok(answer) => !answer.output.is_empty(),
         // What it does after that may be worse, and says less.
         Err(why) => {
             running.end().await;
             return Err(format!("its self-test failed: {why}"));
         }
     };
-    let (mut running, made) = running.take(Step::Create, &[]).await?;
+    let (mut running, made) = running.take(AwaitedReply::Create, &[]).await?;
     if made.is_ok() {
-        (running, _) = running.take(Step::Destroy, &[]).await?;
+        (running, _) = running.take(AwaitedReply::Destroy, &[]).await?;
     }
     running.end().await;
     Ok(Checked { description, is_tested, instance: made.map(drop) })
@@ -80,11 +80,11 @@ async fn loaded(
     name: &str,
     library: &Path,
     config: &str,
-    role: Role,
+    role: ChildRole,
     approval: Option<Approval>,
-) -> Result<(Running, Description), String> {
-    let running = Running::start(launcher, name, library, config, role, approval).await?;
-    let (running, loaded) = running.take(Step::Load, &[]).await?;
+) -> Result<(PluginProcess, Description), String> {
+    let running = PluginProcess::start(launcher, name, library, config, role, approval).await?;
+    let (running, loaded) = running.take(AwaitedReply::Load, &[]).await?;
     match described(loaded) {
         Ok(description) => Ok((running, description)),
         Err(why) => {
@@ -99,6 +99,6 @@ fn file_name(library: &Path) -> String {
     library.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn described(loaded: Outcome) -> Result<Description, String> {
-    frame::described(&loaded?.told).ok_or_else(|| "its description is torn".to_owned())
+fn described(loaded: StepResult) -> Result<Description, String> {
+    frame::described(&loaded?.output).ok_or_else(|| "its description is torn".to_owned())
 }

@@ -22,13 +22,13 @@ pub fn canary(program: &Path, cwd: &Path, outside: &Path, inside: &Path) -> Comm
 }
 
 /// The exit code, if this program was started as such a command.
-pub(super) fn tried() -> Option<i32> {
+pub(super) fn run_if_asked() -> Option<i32> {
     let args: Vec<OsString> = std::env::args_os().skip(2).collect();
     let [name, outside, inside] = &args[..] else { return None };
     if name != CANARY {
         return None;
     }
-    match try_out(Path::new(outside), Path::new(inside)) {
+    match probe(Path::new(outside), Path::new(inside)) {
         Ok(()) => Some(0),
         Err(why) => {
             eprintln!("{why}");
@@ -37,7 +37,7 @@ pub(super) fn tried() -> Option<i32> {
     }
 }
 
-fn try_out(outside: &Path, inside: &Path) -> Result<(), String> {
+fn probe(outside: &Path, inside: &Path) -> Result<(), String> {
     match File::options().append(true).open(outside) {
         Ok(_) => return Err("a file outside could be opened for writing".to_owned()),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}

@@ -39,7 +39,7 @@ pub enum Holding {
     /// By the kernel, if systemd gives this program a scope of its own.
     Scope,
     /// By looking at the processes again and again.
-    Looking,
+    Polling,
 }
 
 /// Where the groups of one run of this program are made. Dropping it removes it.
@@ -57,7 +57,7 @@ pub(super) struct Group {
 
 impl Holding {
     /// How limits would be held if a team came up now. Changes nothing.
-    pub fn outlook() -> Self {
+    pub fn probe() -> Self {
         let fits = |own: &PathBuf| {
             access(own, AccessFlags::W_OK).is_ok()
                 && names_all(own, "cgroup.controllers")
@@ -66,7 +66,7 @@ impl Holding {
         match own_group() {
             Some(own) if fits(&own) => Self::Cgroup,
             Some(_) if manager().is_some() => Self::Scope,
-            _ => Self::Looking,
+            _ => Self::Polling,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use nix::libc;
 
 use super::Command;
-use crate::confine::Step;
+use crate::confine::SetupStep;
 
 /// Why a command was not started, in words that say what to mend.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +48,7 @@ pub enum SpawnError {
         "cannot start `{program}`: {}; `eisen-core check` tries what this kernel can enforce, and \
          `enforce = \"protocol\"` does without", unconfined(*step, source)
     )]
-    Unconfined { program: String, step: Step, source: io::Error },
+    Unconfined { program: String, step: SetupStep, source: io::Error },
 }
 
 /// What stood in the way of a start, with the system's error number.
@@ -60,7 +60,7 @@ pub(super) enum Refusal {
     Folder(i32),
     Program(i32),
     /// The child could not be confined.
-    Confinement(Step, i32),
+    Confinement(SetupStep, i32),
 }
 
 impl SpawnError {
@@ -109,30 +109,32 @@ impl SpawnError {
 }
 
 /// What went wrong on the way into confinement.
-fn unconfined(step: Step, source: &io::Error) -> String {
+fn unconfined(step: SetupStep, source: &io::Error) -> String {
     let errno = source.raw_os_error().unwrap_or_default();
     let source = plain(source);
     match (step, errno) {
-        (Step::Bait, _) => {
+        (SetupStep::Bait, _) => {
             format!("the file by which its wall is to be tried cannot be opened: {source}")
         }
-        (Step::Rights, _) => format!("it cannot give up its rights: {source}"),
-        (Step::Wall, libc::E2BIG) => "too many walls stand around this program already".to_owned(),
-        (Step::Wall, _) => format!("the kernel does not put up its wall: {source}"),
-        (Step::Canary, 0) => {
+        (SetupStep::Rights, _) => format!("it cannot give up its rights: {source}"),
+        (SetupStep::Wall, libc::E2BIG) => {
+            "too many walls stand around this program already".to_owned()
+        }
+        (SetupStep::Wall, _) => format!("the kernel does not put up its wall: {source}"),
+        (SetupStep::Canary, 0) => {
             "behind its wall it could still open a file outside: this kernel does not enforce what \
              it promised to"
                 .to_owned()
         }
-        (Step::Canary, _) => {
+        (SetupStep::Canary, _) => {
             format!("behind its wall it was not turned away from a file outside, but: {source}")
         }
-        (Step::Doorbell, libc::EBUSY) => {
+        (SetupStep::Doorbell, libc::EBUSY) => {
             "this program runs behind somebody else's doorbell (seccomp user notification), and \
              the kernel takes only one"
                 .to_owned()
         }
-        (Step::Doorbell, _) => format!("the kernel does not take its doorbell: {source}"),
+        (SetupStep::Doorbell, _) => format!("the kernel does not take its doorbell: {source}"),
     }
 }
 

@@ -4,15 +4,15 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use super::census;
 use super::cgroup::Group;
-use super::household::Household;
+use super::household::FamilyInner;
+use super::limit_monitor;
 use super::limits::{Limits, Peak, Usage};
-use super::tree::Snapshot;
+use super::tree::ProcessTable;
 
 /// Cheap to clone. Its group of the kernel's goes with the last clone.
 #[derive(Clone)]
-pub struct Family(Arc<Household>);
+pub struct Family(Arc<FamilyInner>);
 
 /// A warden's place in a family, which it has until this is dropped.
 pub(super) struct Member {
@@ -28,8 +28,8 @@ impl Family {
     }
 
     pub(super) fn of(limits: Limits, group: Option<Group>) -> Self {
-        let family = Self(Arc::new(Household { limits, group, state: Mutex::default() }));
-        census::enter(&family.0);
+        let family = Self(Arc::new(FamilyInner { limits, group, state: Mutex::default() }));
+        limit_monitor::enter(&family.0);
         family
     }
 
@@ -44,7 +44,7 @@ impl Family {
     }
 
     /// The limit that it broke, for which it is ended.
-    pub fn offence(&self) -> Option<String> {
+    pub fn exceeded_limit(&self) -> Option<String> {
         // The kernel may have ended it before anybody looked.
         self.0.state().offence.clone().or_else(|| self.0.out_of_memory())
     }
@@ -84,7 +84,7 @@ impl fmt::Debug for Family {
 
 /// Looks at these families now. Reads every process of the machine, and blocks meanwhile.
 pub fn look_at(families: &[Family]) {
-    let processes = Snapshot::take();
+    let processes = ProcessTable::take();
     for family in families {
         family.0.look(&processes);
     }

@@ -7,18 +7,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::cgroup::Group;
 use super::limits::{Limits, Peak, Usage};
 use super::memory;
-use super::tree::Snapshot;
+use super::tree::ProcessTable;
 
 /// What clones of a [`Family`](super::Family) share.
-pub(super) struct Household {
+pub(super) struct FamilyInner {
     pub(super) limits: Limits,
     /// Where the kernel holds the limits.
     pub(super) group: Option<Group>,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<FamilyState>,
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct FamilyState {
     /// The CPU time that was seen below each warden, by its pid.
     pub(super) wardens: BTreeMap<i32, u64>,
     /// Of wardens that are gone.
@@ -31,7 +31,7 @@ pub(super) struct State {
 
 /// How soon a family wants to be looked at again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Mood {
+pub(super) enum PollRate {
     /// It is being ended.
     Dying,
     /// It comes near a limit.
@@ -40,9 +40,9 @@ pub(super) enum Mood {
     Calm,
 }
 
-impl Household {
+impl FamilyInner {
     /// Measures the family, and ends it if that is too much.
-    pub(super) fn look(&self, processes: &Snapshot) -> Mood {
+    pub(super) fn look(&self, processes: &ProcessTable) -> PollRate {
         let mut state = self.state();
         let before = state.usage;
         let mut usage = Usage::default();
@@ -67,7 +67,7 @@ impl Household {
         state.usage = usage;
         state.peak.take_in(usage);
         if state.offence.is_none() {
-            state.offence = self.limits.broken_by(usage).or_else(|| self.out_of_memory());
+            state.offence = self.limits.exceeded_by(usage).or_else(|| self.out_of_memory());
             if let Some(offence) = &state.offence {
                 tracing::warn!(offence, "a limit was broken");
             }
@@ -76,13 +76,13 @@ impl Household {
             for warden in state.wardens.keys() {
                 processes.kill_below(*warden);
             }
-            return if usage.processes == 0 { Mood::Limited } else { Mood::Dying };
+            return if usage.processes == 0 { PollRate::Limited } else { PollRate::Dying };
         }
         let grows = usage.memory_bytes > before.memory_bytes || usage.processes > before.processes;
         match (self.limits.is_any(), grows && self.limits.is_near(usage)) {
-            (true, true) => Mood::Growing,
-            (true, false) => Mood::Limited,
-            (false, _) => Mood::Calm,
+            (true, true) => PollRate::Growing,
+            (true, false) => PollRate::Limited,
+            (false, _) => PollRate::Calm,
         }
     }
 
@@ -90,7 +90,7 @@ impl Household {
         self.group.as_ref()?.was_out_of_memory().then(|| self.limits.out_of_memory())
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, FamilyState> {
         // Numbers are whole whatever panicked beside them.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

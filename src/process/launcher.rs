@@ -28,7 +28,7 @@ use super::family::{Family, Member};
 use super::limits::Limits;
 use super::wire::{LENGTH, REPORT, Report};
 use super::{Command, Exit, Process, SpawnError, Stdio, descriptors, mark, orphans, sys, wire};
-use crate::confine::{Confinement, Doorbell, Step};
+use crate::confine::{Confinement, Doorbell, SetupStep};
 
 /// Size of the pipe that an agent's output comes through.
 const WIDE_PIPE: i32 = 1024 * 1024;
@@ -168,7 +168,7 @@ impl Launcher {
     }
 
     /// Runs what is to be done yet as a process goes.
-    pub fn see_out(&self, work: impl Future<Output = ()> + Send + 'static, runtime: &Handle) {
+    pub fn run_to_end(&self, work: impl Future<Output = ()> + Send + 'static, runtime: &Handle) {
         self.tasks.spawn_on(work, runtime);
     }
 
@@ -207,7 +207,7 @@ impl Launcher {
         let started = Some(started);
         // The task ends soon after `control` and `ownership` are dropped: now, if this future
         // is, or with the process.
-        let watch = Watch { warden, pid, confinement, reports, started, ended, member };
+        let watch = WardenHandle { warden, pid, confinement, reports, started, ended, member };
         self.tasks.spawn(watch.run(owner));
         // If the warden is gone, the missing report says so.
         let _ = control.write_all(&spec[LENGTH..]).await;
@@ -232,7 +232,7 @@ impl Launcher {
             let set = |name: &&'static str| Some((*name, std::env::var_os(name)?));
             command.env_clear().envs(names.iter().filter_map(set));
         }
-        command.env(mark::VARIABLE, mark::own_mark());
+        command.env(mark::VARIABLE, mark::marker());
         command.stdin(OwnedFd::from(control)).stdout(StdStdio::null()).stderr(StdStdio::inherit());
         let ((child, pid), running) = orphans::enter(|| {
             let child = command.spawn()?;
@@ -245,7 +245,7 @@ impl Launcher {
 }
 
 /// What the supervisor keeps of one warden.
-struct Watch {
+struct WardenHandle {
     warden: Child,
     pid: i32,
     confinement: Option<Arc<Confinement>>,
@@ -256,7 +256,7 @@ struct Watch {
     member: Option<Member>,
 }
 
-impl Watch {
+impl WardenHandle {
     /// Passes on what the warden reports, reaps it, and does its work if it did not live, or
     /// does not go on, to do it. `owner` ends with the process's owner.
     async fn run(mut self, owner: oneshot::Receiver<Infallible>) {
@@ -289,9 +289,9 @@ impl Watch {
             match Report::decode(frame) {
                 Some(Report::Started(pid)) => {
                     let attended = self.attend(descriptors);
-                    self.tell(attended.map(|()| pid.cast_unsigned()));
+                    self.report(attended.map(|()| pid.cast_unsigned()));
                 }
-                Some(Report::Refused(refusal)) => self.tell(Err(refusal)),
+                Some(Report::Refused(refusal)) => self.report(Err(refusal)),
                 Some(Report::Ended(exit)) => drop(self.ended.send_replace(Some(exit))),
                 None => break,
             }
@@ -302,14 +302,14 @@ impl Watch {
     /// Has the doorbell of a confined command attended; its calls wait for that.
     fn attend(&self, listener: Vec<OwnedFd>) -> Result<(), Refusal> {
         let Some(confinement) = &self.confinement else { return Ok(()) };
-        let failed = |errno| Refusal::Confinement(Step::Doorbell, errno);
+        let failed = |errno| Refusal::Confinement(SetupStep::Doorbell, errno);
         // It never starts without one.
         let listener = listener.into_iter().next().ok_or(failed(libc::EBADF))?;
         Doorbell::attend(listener, Arc::clone(confinement))
             .map_err(|error| failed(error.raw_os_error().unwrap_or(libc::EIO)))
     }
 
-    fn tell(&mut self, start: Result<u32, Refusal>) {
+    fn report(&mut self, start: Result<u32, Refusal>) {
         // Whoever waited for it may have gone.
         let _ = self.started.take().map(|started| started.send(start));
     }
@@ -354,7 +354,7 @@ mod tests {
         let launcher = Launcher::new("none");
         let (done, is_done) = oneshot::channel::<()>();
         let sees_out = async { is_done.await.unwrap() };
-        launcher.see_out(sees_out, &Handle::current());
+        launcher.run_to_end(sees_out, &Handle::current());
         let mut drained = std::pin::pin!(launcher.drained());
         assert!(futures_util::poll!(&mut drained).is_pending());
         done.send(()).unwrap();

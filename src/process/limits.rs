@@ -38,7 +38,7 @@ impl Limits {
     }
 
     /// Says which limit this is too much for, if any.
-    pub(super) fn broken_by(self, usage: Usage) -> Option<String> {
+    pub(super) fn exceeded_by(self, usage: Usage) -> Option<String> {
         if let (Some(most), Some(mb)) = (self.memory_bytes(), self.memory_mb)
             && usage.memory_bytes > most
         {
@@ -82,7 +82,7 @@ mod tests {
         let limits = Limits { memory_mb: Some(100), processes: Some(3) };
         let told = |mb: u64, extra: u64, processes: u64| {
             let usage = Usage { memory_bytes: mb * MB + extra, cpu_ms: 0, processes };
-            limits.broken_by(usage).unwrap_or_default()
+            limits.exceeded_by(usage).unwrap_or_default()
         };
         assert_eq!(told(100, 0, 3), "");
         assert_eq!(
@@ -92,6 +92,6 @@ mod tests {
         assert_eq!(told(0, 0, 4), "ran 4 processes, more than processes = 3 allows: killed");
         let none = Limits::default();
         let much = Usage { memory_bytes: u64::MAX, cpu_ms: 0, processes: u64::MAX };
-        assert_eq!((none.broken_by(much), none.is_near(much)), (None, false));
+        assert_eq!((none.exceeded_by(much), none.is_near(much)), (None, false));
     }
 }

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid, getpid};
 
 use super::cgroup;
-use super::tree::{self, Snapshot};
+use super::tree::{self, ProcessTable};
 
 /// The environment variable that carries the mark.
 pub(super) const VARIABLE: &str = "EISEN_RUN";
@@ -24,7 +24,7 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The mark of this run. Never another's, neither after the pid was given anew nor on a machine
 /// that has just come up.
-pub fn own_mark() -> &'static str {
+pub fn marker() -> &'static str {
     static MARK: OnceLock<String> = OnceLock::new();
     MARK.get_or_init(|| {
         let (pid, started) = (std::process::id(), start_of(std::process::id()).unwrap_or(0));
@@ -87,7 +87,7 @@ pub fn end_run(mark: &str, group: Option<&Path>) -> usize {
 }
 
 fn of_run(mark: &str) -> BTreeSet<i32> {
-    let processes = Snapshot::take();
+    let processes = ProcessTable::take();
     let mut spared: BTreeSet<i32> =
         processes.descendants(getpid().as_raw()).into_iter().map(|entry| entry.pid).collect();
     let mut next = Some(getpid().as_raw());

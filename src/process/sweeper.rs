@@ -28,7 +28,7 @@ impl Sweeper {
     pub fn start(launcher: &Launcher) -> io::Result<Self> {
         let (gone, alive) = io::pipe()?;
         let mut command = Command::new(launcher.program());
-        command.arg0("eisen-core").args(["warden", SWEEP, mark::own_mark()]);
+        command.arg0("eisen-core").args(["warden", SWEEP, mark::marker()]);
         command.stdin(OwnedFd::from(gone)).stdout(Stdio::null()).stderr(Stdio::inherit());
         let (process, _) = orphans::enter(|| {
             let child = command.spawn()?;
@@ -40,7 +40,7 @@ impl Sweeper {
 }
 
 /// Runs as a sweeper if this process was started as one; answers whether it was.
-pub(super) fn swept() -> io::Result<bool> {
+pub(super) fn run_if_asked() -> io::Result<bool> {
     let mut args = std::env::args().skip(2);
     if args.next().as_deref() != Some(SWEEP) {
         return Ok(false);

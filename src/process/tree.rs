@@ -10,7 +10,7 @@ use super::{memory, sys};
 
 /// One process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Entry {
+pub(super) struct ProcessEntry {
     pub(super) pid: i32,
     parent: i32,
     group: i32,
@@ -32,8 +32,8 @@ pub(super) struct Entry {
 /// Groups are killed whole: against a group's signal no fork can win. That never reaches beyond
 /// the descendants, since a group lies within one session and each command's session began with
 /// its warden. What is started between the look and the kill is left for the next look.
-pub(super) fn kill_descendants(spare: impl Fn(&Entry) -> bool) -> Vec<i32> {
-    let mut of_parent: HashMap<i32, Vec<Entry>> = HashMap::new();
+pub(super) fn kill_descendants(spare: impl Fn(&ProcessEntry) -> bool) -> Vec<i32> {
+    let mut of_parent: HashMap<i32, Vec<ProcessEntry>> = HashMap::new();
     for entry in processes() {
         of_parent.entry(entry.parent).or_default().push(entry);
     }
@@ -56,8 +56,8 @@ pub(super) fn kill_descendants(spare: impl Fn(&Entry) -> bool) -> Vec<i32> {
 }
 
 /// All processes at one time.
-pub(super) struct Snapshot {
-    all: HashMap<i32, Entry>,
+pub(super) struct ProcessTable {
+    all: HashMap<i32, ProcessEntry>,
     children: HashMap<i32, Vec<i32>>,
 }
 
@@ -69,9 +69,9 @@ pub(super) struct Sum {
     pub(super) processes: u64,
 }
 
-impl Snapshot {
+impl ProcessTable {
     pub(super) fn take() -> Self {
-        let all: HashMap<i32, Entry> = processes().map(|entry| (entry.pid, entry)).collect();
+        let all: HashMap<i32, ProcessEntry> = processes().map(|entry| (entry.pid, entry)).collect();
         let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
         for entry in all.values() {
             children.entry(entry.parent).or_default().push(entry.pid);
@@ -113,7 +113,7 @@ impl Snapshot {
 
     /// A process and its parent, of which it is a copy: all that is resident of the one may be
     /// resident of the other, too. None once it has become another program.
-    fn fork_of(&self, entry: &Entry) -> Option<[i32; 2]> {
+    fn fork_of(&self, entry: &ProcessEntry) -> Option<[i32; 2]> {
         let parent = self.all.get(&entry.parent)?;
         let is_copy = entry.layout != [0, 0] && entry.layout == parent.layout;
         is_copy.then_some([entry.pid, parent.pid])
@@ -133,7 +133,7 @@ impl Snapshot {
     }
 
     /// All that came of a process as far as it is there, zombies left out.
-    pub(super) fn descendants(&self, pid: i32) -> Vec<Entry> {
+    pub(super) fn descendants(&self, pid: i32) -> Vec<ProcessEntry> {
         let (mut found, mut queue) = (Vec::new(), vec![pid]);
         while let Some(parent) = queue.pop() {
             for child in self.children.get(&parent).into_iter().flatten() {
@@ -153,7 +153,7 @@ impl Snapshot {
     }
 
     /// A child of this process: another may have its number by now.
-    fn child(&self, pid: i32) -> Option<&Entry> {
+    fn child(&self, pid: i32) -> Option<&ProcessEntry> {
         self.all.get(&pid).filter(|entry| entry.parent == getpid().as_raw())
     }
 }
@@ -170,11 +170,11 @@ fn units() -> (u64, u64) {
 }
 
 /// One process; None if there is none of this number.
-pub(super) fn process(pid: i32) -> Option<Entry> {
+pub(super) fn process(pid: i32) -> Option<ProcessEntry> {
     parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-fn processes() -> impl Iterator<Item = Entry> {
+fn processes() -> impl Iterator<Item = ProcessEntry> {
     std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|folder| {
         let pid = folder.file_name().to_str()?.parse().ok()?;
         // A process that ended meanwhile has no file any more.
@@ -187,13 +187,13 @@ fn processes() -> impl Iterator<Item = Entry> {
 /// parent, group, session, and more; counted from the state on, the four times are the 12th to
 /// 15th, the start the 20th, the resident pages the 22nd, the starts of code and stack the 24th and
 /// 26th.
-fn parse(pid: i32, stat: &[u8]) -> Option<Entry> {
+fn parse(pid: i32, stat: &[u8]) -> Option<ProcessEntry> {
     let name_end = memchr::memrchr(b')', stat)?;
     let fields: Vec<_> =
         std::str::from_utf8(&stat[name_end + 1..]).ok()?.split_whitespace().collect();
     let id = |at: usize| fields.get(at)?.parse::<i32>().ok();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some(Entry {
+    Some(ProcessEntry {
         pid,
         parent: id(1)?,
         group: id(2)?,
@@ -214,7 +214,7 @@ mod tests {
     fn a_name_cannot_pass_for_numbers() {
         let stat =
             b"7 (a) S 1 1 1 (\xff) R 3 4 5 0 -1 4194560 1 0 0 0 20 3 7 1 20 0 1 0 99 4096 12 9 64 65 66 0";
-        let entry = Entry {
+        let entry = ProcessEntry {
             pid: 7,
             parent: 3,
             group: 4,

@@ -20,7 +20,7 @@ use super::error::Refusal;
 use super::sys::{self, ChildEnds};
 use super::wire::{self, LENGTH, Report};
 use super::{Command, Exit, canary, sweeper, tree};
-use crate::confine::{self, Entrance, Step};
+use crate::confine::{self, Entrance, SetupStep};
 
 /// While all is being killed, `/proc` is looked through again at least this often: a look at
 /// processes that fork meanwhile may miss some.
@@ -30,7 +30,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 /// argument is `warden`; standard input is then the socket to the supervisor, and the second
 /// argument, if any, how many descriptors the command may have open.
 pub fn warden_main() -> ! {
-    if let Some(tried) = canary::tried() {
+    if let Some(tried) = canary::run_if_asked() {
         std::process::exit(tried);
     }
     let code = match run() {
@@ -46,7 +46,7 @@ pub fn warden_main() -> ! {
 }
 
 fn run() -> io::Result<()> {
-    if sweeper::swept()? {
+    if sweeper::run_if_asked()? {
         return Ok(());
     }
     sys::close_inherited()?;
@@ -73,7 +73,7 @@ fn run() -> io::Result<()> {
         let mut control = UnixStream::from_std(control)?;
         let mut spec = vec![0; u32::from_le_bytes(length) as usize];
         control.read_exact(&mut spec).await?;
-        let order = Order::new(&spec, descriptors).ok_or(io::ErrorKind::InvalidData)?;
+        let order = SpawnOrder::new(&spec, descriptors).ok_or(io::ErrorKind::InvalidData)?;
         drop(spec);
         let (mut warden, listener) = match Warden::start(order) {
             Ok(started) => started,
@@ -94,14 +94,14 @@ fn run() -> io::Result<()> {
 }
 
 /// What the supervisor ordered.
-struct Order {
+struct SpawnOrder {
     command: Command,
     ends: ChildEnds,
     /// The ruleset and the canary's file, if it is to be confined.
     wall: Option<(OwnedFd, PathBuf)>,
 }
 
-impl Order {
+impl SpawnOrder {
     fn new(spec: &[u8], descriptors: Vec<OwnedFd>) -> Option<Self> {
         let (command, canary) = wire::decode(spec)?;
         let mut descriptors = descriptors.into_iter();
@@ -125,8 +125,8 @@ struct Warden {
 
 impl Warden {
     /// Starts the command; with one that is confined comes the listener of its doorbell.
-    fn start(order: Order) -> Result<(Self, Option<OwnedFd>), Refusal> {
-        let Order { command, ends: [stdin, stdout, stderr], wall } = order;
+    fn start(order: SpawnOrder) -> Result<(Self, Option<OwnedFd>), Refusal> {
+        let SpawnOrder { command, ends: [stdin, stdout, stderr], wall } = order;
         let deaths = guard_self().map_err(|error| Refusal::Guard(number(&error)))?;
         let entrance = wall.map(|(ruleset, canary)| Entrance::new(ruleset, &canary)).transpose();
         let entrance = entrance.map_err(confinement)?;
@@ -150,7 +150,7 @@ impl Warden {
         let _ = std::env::set_current_dir("/");
         let listener = match told.map(|socket| confine::receive(socket.as_fd())).transpose() {
             Ok(told) => told.flatten().transpose().map_err(confinement)?,
-            Err(error) => return Err(Refusal::Confinement(Step::Doorbell, number(&error))),
+            Err(error) => return Err(Refusal::Confinement(SetupStep::Doorbell, number(&error))),
         };
         let child = spawned.map_err(|error| Refusal::Program(number(&error)))?;
         Ok((Self { child: child.id().cast_signed(), reaped: false, deaths }, listener))
@@ -239,7 +239,7 @@ async fn send(control: &mut UnixStream, report: Report) -> io::Result<()> {
     control.write_all(&report.encode()).await
 }
 
-fn confinement((step, errno): (Step, Errno)) -> Refusal {
+fn confinement((step, errno): (SetupStep, Errno)) -> Refusal {
     Refusal::Confinement(step, errno as i32)
 }
 

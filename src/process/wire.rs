@@ -13,7 +13,7 @@ use nix::sys::signal::Signal;
 
 use super::error::Refusal;
 use super::{Command, Exit, SpawnError};
-use crate::confine::Step;
+use crate::confine::SetupStep;
 
 /// Bytes of the length before a command.
 pub(super) const LENGTH: usize = 4;
@@ -53,7 +53,7 @@ impl Report {
             b'P' => Self::Refused(Refusal::Program(value)),
             b'C' => Self::Ended(Exit::Code(value)),
             b'K' => Self::Ended(Exit::Signal(value)),
-            step => Self::Refused(Refusal::Confinement(Step::from_code(step)?, value)),
+            step => Self::Refused(Refusal::Confinement(SetupStep::from_code(step)?, value)),
         })
     }
 }
@@ -157,11 +157,11 @@ mod tests {
             Report::Refused(Refusal::Guard(1)),
             Report::Refused(Refusal::Folder(2)),
             Report::Refused(Refusal::Program(i32::MAX)),
-            Report::Refused(Refusal::Confinement(Step::Bait, 3)),
-            Report::Refused(Refusal::Confinement(Step::Rights, 4)),
-            Report::Refused(Refusal::Confinement(Step::Wall, 5)),
-            Report::Refused(Refusal::Confinement(Step::Canary, 0)),
-            Report::Refused(Refusal::Confinement(Step::Doorbell, 6)),
+            Report::Refused(Refusal::Confinement(SetupStep::Bait, 3)),
+            Report::Refused(Refusal::Confinement(SetupStep::Rights, 4)),
+            Report::Refused(Refusal::Confinement(SetupStep::Wall, 5)),
+            Report::Refused(Refusal::Confinement(SetupStep::Canary, 0)),
+            Report::Refused(Refusal::Confinement(SetupStep::Doorbell, 6)),
             Report::Ended(Exit::Code(-1)),
             Report::Ended(Exit::Signal(9)),
         ] {

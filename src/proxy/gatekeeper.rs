@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::{AbortHandle, AbortRegistration};
 
-use super::{Gatekeeping, Rules, Running};
+use super::{Gatekeeping, LiveCalls, Rules};
 use crate::extract::{Access, Ask, Refusal, Target};
 use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
 use crate::routing::{Request, Settlement};
@@ -17,7 +17,7 @@ const MAX_HELD: usize = 65_536;
 const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
 
 /// A request that left the stream until it is decided.
-pub(super) struct Held {
+pub(super) struct HeldRequest {
     pub(super) line: Bytes,
     pub(super) ask: Ask,
     /// What was granted to this request so far.
@@ -32,7 +32,7 @@ pub(super) struct Held {
     covered: bool,
 }
 
-impl Held {
+impl HeldRequest {
     /// What is being decided.
     pub(super) fn path(&self) -> Arc<str> {
         self.denied.path.clone()
@@ -55,7 +55,7 @@ impl Held {
 }
 
 /// What becomes of a gated request.
-pub(super) enum Verdict {
+pub(super) enum GateAction {
     Pass(Bytes),
     /// Parsers could read it differently; the agent is told so.
     Drop {
@@ -65,21 +65,21 @@ pub(super) enum Verdict {
         replies: Vec<Bytes>,
     },
     Refuse(Ask, Refusal),
-    Hold(Held),
+    Hold(HeldRequest),
 }
 
 /// Requests that wait for a decision, by a number of their own.
 #[derive(Default)]
-pub(super) struct Waiting {
-    held: HashMap<u64, (Held, AbortHandle)>,
+pub(super) struct HeldRequests {
+    held: HashMap<u64, (HeldRequest, AbortHandle)>,
     bytes: usize,
     last: u64,
 }
 
 impl Gatekeeping {
     /// Judges a request of the agent. What is left to the kernel is withheld by `running`.
-    pub(super) fn judge(&self, line: Bytes, ask: Ask, running: Option<&Running>) -> Verdict {
-        let held = Held {
+    pub(super) fn judge(&self, line: Bytes, ask: Ask, running: Option<&LiveCalls>) -> GateAction {
+        let held = HeldRequest {
             line,
             ask,
             granted: Vec::new(),
@@ -92,7 +92,7 @@ impl Gatekeeping {
     }
 
     /// Takes in that the access in question was allowed, and judges the rest.
-    pub(super) fn allowed(&self, mut held: Held, running: Option<&Running>) -> Verdict {
+    pub(super) fn allowed(&self, mut held: HeldRequest, running: Option<&LiveCalls>) -> GateAction {
         if held.covered {
             held.approved = true;
         } else {
@@ -101,10 +101,10 @@ impl Gatekeeping {
         self.judge_again(held, running)
     }
 
-    fn judge_again(&self, mut held: Held, running: Option<&Running>) -> Verdict {
+    fn judge_again(&self, mut held: HeldRequest, running: Option<&LiveCalls>) -> GateAction {
         let rules = self.rules.borrow().clone();
         if held.ask.via == Via::Terminal && !rules.zone.terminals() {
-            return Verdict::Refuse(held.ask, Refusal::NoTerminals);
+            return GateAction::Refuse(held.ask, Refusal::NoTerminals);
         }
         // An attached editor is not asked for what is outside the zone.
         let running = running.filter(|_| !self.asks_editor(&held.ask.session));
@@ -115,7 +115,7 @@ impl Gatekeeping {
                     Target::File(_) | Target::Cwd => rules.zone.denied_by(&denied.path),
                 };
                 (held.denied, held.covered) = (denied, false);
-                Verdict::Hold(held)
+                GateAction::Hold(held)
             }
             Ok(permits) => {
                 let asks_orchestrator = held.ask.via == Via::Permission
@@ -124,14 +124,14 @@ impl Gatekeeping {
                 if asks_orchestrator && !held.approved && held.granted.is_empty() {
                     held.denied = first_path(&held.ask, &permits, rules.zone.workspace());
                     (held.denied_by, held.covered) = (None, true);
-                    return Verdict::Hold(held);
+                    return GateAction::Hold(held);
                 }
                 if let (Some(desk), Some(id)) = (&self.permits, &held.ask.id)
                     && held.ask.via != Via::Permission
                 {
                     desk.leave(id.get(), permits);
                 }
-                Verdict::Pass(held.line)
+                GateAction::Pass(held.line)
             }
         }
     }
@@ -144,8 +144,8 @@ impl Gatekeeping {
 /// Judges all that a request asks for; what is denied is told with what it is to the request.
 fn permits(
     rules: &Rules,
-    held: &Held,
-    running: Option<&Running>,
+    held: &HeldRequest,
+    running: Option<&LiveCalls>,
 ) -> Result<Vec<Permit>, (Denied, Target)> {
     let Rules { zone, bounds, .. } = rules;
     let judge = |access: &Access| {
@@ -172,7 +172,7 @@ fn is_left_to_kernel(
     ask: &Ask,
     asked: &Access,
     denied: &Denied,
-    running: Option<&Running>,
+    running: Option<&LiveCalls>,
 ) -> bool {
     // A permission that is the orchestrator's to give is asked of it.
     if ask.via != Via::Permission || rules.orchestrator_permits {
@@ -202,10 +202,13 @@ fn is_left_to_kernel(
     }
 }
 
-impl Waiting {
+impl HeldRequests {
     /// Keeps a request; gives it back when too many wait. What asks for its decision is to be
     /// registered: it is aborted when the request is taken, so that routing learns of it.
-    pub(super) fn keep(&mut self, mut held: Held) -> Result<(u64, AbortRegistration), Box<Held>> {
+    pub(super) fn keep(
+        &mut self,
+        mut held: HeldRequest,
+    ) -> Result<(u64, AbortRegistration), Box<HeldRequest>> {
         let bytes = self.bytes + held.line.len();
         if self.held.len() >= MAX_HELD || bytes > MAX_HELD_BYTES {
             return Err(Box::new(held));
@@ -219,7 +222,7 @@ impl Waiting {
         Ok((self.last, registration))
     }
 
-    pub(super) fn take(&mut self, number: u64) -> Option<Held> {
+    pub(super) fn take(&mut self, number: u64) -> Option<HeldRequest> {
         let (held, abort) = self.held.remove(&number)?;
         abort.abort();
         self.bytes -= held.line.len();
@@ -244,7 +247,7 @@ impl Waiting {
         self.numbers(|_| true)
     }
 
-    fn numbers(&self, which: impl Fn(&Held) -> bool) -> Vec<u64> {
+    fn numbers(&self, which: impl Fn(&HeldRequest) -> bool) -> Vec<u64> {
         let mut numbers: Vec<_> = self
             .held
             .iter()

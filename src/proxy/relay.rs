@@ -19,11 +19,11 @@ use tokio::task::{unconstrained, yield_now};
 use tokio::time::Instant;
 
 use self::violations::{Turns, Violation};
-use super::gatekeeper::{Verdict, Waiting};
+use super::gatekeeper::{GateAction, HeldRequests};
 use super::handle::{RelayHandle, RelayMsg};
-use super::hearsay::Hearsay;
 use super::inlet::Inlet;
 use super::outlet::Outlet;
+use super::prevented::Hearsay;
 use super::{Proxy, ProxyError, Streams, Waits};
 use crate::extract::{Gate, Refusal};
 use crate::line::{Direction, content, lines};
@@ -45,7 +45,7 @@ const LAST_WORDS: usize = 1024 * 1024;
 const DRAIN: Duration = Duration::from_secs(2);
 
 /// How long an agent may live on after it closed its output: nothing can come of it any more.
-const LAST_BREATH: Duration = Duration::from_secs(5);
+const EXIT_GRACE: Duration = Duration::from_secs(5);
 
 pub(super) fn start<AR, AW, CR, CW>(
     proxy: Proxy,
@@ -63,13 +63,13 @@ where
         proxy,
         to_agent: Outlet::new(streams.to_agent),
         to_client: Outlet::new(streams.to_client),
-        waiting: Waiting::default(),
+        waiting: HeldRequests::default(),
         hearsay: Hearsay::default(),
         decisions: FuturesUnordered::new(),
         cancelled: HashSet::new(),
         turns: Turns::default(),
         waits: None,
-        told: Vec::new(),
+        activities: Vec::new(),
         dropped: Repeats::default(),
         news: Vec::new(),
     };
@@ -82,7 +82,7 @@ struct Relay<AW, CW> {
     proxy: Proxy,
     to_agent: Outlet<AW>,
     to_client: Outlet<CW>,
-    waiting: Waiting,
+    waiting: HeldRequests,
     hearsay: Hearsay,
     decisions: FuturesUnordered<Abortable<BoxFuture<'static, Decided>>>,
     /// Sessions whose turn the client cancelled: what they still ask for is not held.
@@ -91,7 +91,7 @@ struct Relay<AW, CW> {
     /// While the agent waits for a decision, or for its client.
     waits: Option<Waits>,
     /// Reused between lines.
-    told: Vec<Activity>,
+    activities: Vec<Activity>,
     dropped: Repeats,
     /// What the tracker is to hear once all lines that came together are read.
     news: Vec<Activity>,
@@ -123,12 +123,12 @@ where
                 if let Some(running) = &self.proxy.running {
                     running.stop();
                 }
-                self.let_go(&self.waiting.all());
+                self.release(&self.waiting.all());
                 self.to_agent.close();
             }
             RelayMsg::CatchUp => {
-                self.proxy.extractor.catch_up(&mut self.told);
-                self.heed();
+                self.proxy.extractor.catch_up(&mut self.activities);
+                self.on_activities();
             }
         }
     }
@@ -156,7 +156,7 @@ where
                 break Ok(());
             }
             let done = tokio::select! {
-                read = holding::after(self.crowd(), from_agent.read_buf(agent.space())),
+                read = holding::after(self.release_excess(), from_agent.read_buf(agent.space())),
                     if agent.is_open() && self.to_client.has_room(if gone.is_some() { LAST_WORDS } else { 0 }) =>
                 {
                     let is_much = read.as_ref().is_ok_and(|read| *read > MUCH);
@@ -199,10 +199,10 @@ where
             if waits != self.waits.is_some() {
                 self.waits = waits.then(|| self.proxy.vitals.wait());
             }
-            self.tell_tracker();
+            self.flush_to_tracker();
             if !agent.is_open() && gone.is_none() && !waits_for_exit {
                 waits_for_exit = true;
-                drained.as_mut().reset(Instant::now() + LAST_BREATH);
+                drained.as_mut().reset(Instant::now() + EXIT_GRACE);
             }
         };
         let result = self.finish(result, gone).await;
@@ -212,7 +212,7 @@ where
     /// Takes in what was read of the agent.
     fn on_agent(&mut self, agent: &mut Inlet, read: io::Result<usize>) -> Result<(), ProxyError> {
         if read.as_ref().is_ok_and(|read| *read > 0) {
-            self.proxy.vitals.heard();
+            self.proxy.vitals.record_activity();
         }
         let block = agent.whole_lines(read)?;
         self.relay_to_client(block);
@@ -246,9 +246,9 @@ where
             (Err(error), _) => error.to_string(),
             (Ok(()), reason) => reason.unwrap_or_default(),
         };
-        self.proxy.extractor.end(&reason, &mut self.told);
-        self.tell();
-        self.tell_tracker();
+        self.proxy.extractor.end(&reason, &mut self.activities);
+        self.dispatch();
+        self.flush_to_tracker();
         if let Some(running) = &self.proxy.running {
             running.stop();
         }
@@ -272,7 +272,7 @@ where
     /// Relays what the agent said, save what the gate keeps back.
     fn relay_to_client(&mut self, block: Option<Bytes>) {
         let Some(block) = block else { return };
-        self.proxy.extractor.tell_updates(self.proxy.tracker.wants_updates());
+        self.proxy.extractor.report_updates(self.proxy.tracker.wants_updates());
         if self.proxy.gate.is_none() {
             self.to_client.push(block.clone());
             self.observe_all(&block);
@@ -285,19 +285,19 @@ where
             end += line.len();
             // Line by line, since what one tells is what the next is judged by.
             let Some(kept_back) = self.keep_back(content(line), || block.slice(start..end)) else {
-                self.heed();
+                self.on_activities();
                 continue;
             };
             self.to_client.push(block.slice(passed..start));
             passed = end;
-            self.tell_tracker();
+            self.flush_to_tracker();
             self.follow(*kept_back);
         }
         self.to_client.push(block.slice(passed..));
     }
 
     /// Returns what becomes of a line that does not pass as it is; reads along with one that does.
-    fn keep_back(&mut self, line: &[u8], whole: impl Fn() -> Bytes) -> Option<Box<Verdict>> {
+    fn keep_back(&mut self, line: &[u8], whole: impl Fn() -> Bytes) -> Option<Box<GateAction>> {
         let Proxy { extractor, gate, running, .. } = &mut self.proxy;
         let turns = &self.turns;
         let mut kept_back = None;
@@ -306,28 +306,30 @@ where
                 (Gate::Pass, _) => return true,
                 (Gate::Ambiguous { why, replies }, _) => {
                     let line = whole();
-                    Verdict::Drop { why, line: line.slice(..line.len().min(120)), replies }
+                    GateAction::Drop { why, line: line.slice(..line.len().min(120)), replies }
                 }
-                (Gate::Ask(ask), None) => Verdict::Refuse(ask, Refusal::Cancelled),
+                (Gate::Ask(ask), None) => GateAction::Refuse(ask, Refusal::Cancelled),
                 (Gate::Ask(ask), Some(gatekeeping)) => {
                     let refused = turns.is_cut(&ask).then(|| ask.clone());
                     match (gatekeeping.judge(whole(), ask, running.as_deref()), refused) {
-                        (Verdict::Pass(_), Some(ask)) => Verdict::Refuse(ask, Refusal::Cancelled),
+                        (GateAction::Pass(_), Some(ask)) => {
+                            GateAction::Refuse(ask, Refusal::Cancelled)
+                        }
                         (verdict, _) => verdict,
                     }
                 }
             };
-            let passes = matches!(verdict, Verdict::Pass(_));
+            let passes = matches!(verdict, GateAction::Pass(_));
             kept_back = (!passes).then(|| Box::new(verdict));
             passes
         };
-        extractor.gate_and_observe(line, &mut passes, &mut self.told);
+        extractor.gate_and_observe(line, &mut passes, &mut self.activities);
         kept_back
     }
 
     fn decided(&mut self, decided: Decided) -> Result<(), ProxyError> {
         match decided {
-            Decided::LetGo(numbers) => self.let_go(&numbers),
+            Decided::LetGo(numbers) => self.release(&numbers),
             Decided::Observed(violation) => {
                 return violation.map_or(Ok(()), |it| self.violated(it));
             }
@@ -340,13 +342,13 @@ where
         Ok(())
     }
 
-    fn follow(&mut self, verdict: Verdict) {
+    fn follow(&mut self, verdict: GateAction) {
         match verdict {
-            Verdict::Pass(line) => {
+            GateAction::Pass(line) => {
                 self.to_client.push(line.clone());
                 self.observe(Direction::ToClient, &line);
             }
-            Verdict::Drop { why, line, replies } => {
+            GateAction::Drop { why, line, replies } => {
                 if let Some(count) = self.dropped.count(why) {
                     let (agent, start) = (&self.proxy.agent, String::from_utf8_lossy(&line));
                     tracing::warn!(%agent, why, ?start, count, "dropped a line");
@@ -355,8 +357,8 @@ where
                     self.to_agent.push(reply);
                 }
             }
-            Verdict::Refuse(ask, refusal) => self.refuse(&ask, &refusal),
-            Verdict::Hold(held) => self.hold(held),
+            GateAction::Refuse(ask, refusal) => self.refuse(&ask, &refusal),
+            GateAction::Hold(held) => self.hold(held),
         }
     }
 }

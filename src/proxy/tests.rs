@@ -340,7 +340,7 @@ async fn an_agent_waits_while_a_request_of_its_is_held() {
     let mut bench = bench(&Options { hold: true, ..ZONED });
     let mut state = bench.vitals.watch();
     bench.client.write_all(b"prompt s\n").await.unwrap();
-    state.wait_for(State::is_at_work).await.unwrap();
+    state.wait_for(ProxyState::is_at_work).await.unwrap();
     bench.agent_says("read 1 s out/a\nread 2 s out/b\n").await;
     state.wait_for(|state| !state.is_at_work()).await.unwrap();
     bench.blocked().await;
@@ -349,7 +349,7 @@ async fn an_agent_waits_while_a_request_of_its_is_held() {
     assert_eq!(line(&mut bench.client).await, "read 1 s out/a\n");
     assert!(!state.borrow().is_at_work());
     bench.allow("b2").await;
-    state.wait_for(State::is_at_work).await.unwrap();
+    state.wait_for(ProxyState::is_at_work).await.unwrap();
     bench.agent_says("done s\n").await;
     state.wait_for(|state| state.turns == 0).await.unwrap();
 }

@@ -15,11 +15,11 @@ pub struct Vitals {
     began: Instant,
     /// Milliseconds after `began`.
     heard: AtomicU64,
-    state: watch::Sender<State>,
+    state: watch::Sender<ProxyState>,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct State {
+pub struct ProxyState {
     /// Prompts that run.
     pub turns: usize,
     /// What it waits for: decisions of others, its client's answers, terminals.
@@ -37,7 +37,7 @@ pub struct Waits {
     held: Option<Arc<str>>,
 }
 
-/// Accesses that are named in [`State::held`]; those beyond wait as well.
+/// Accesses that are named in [`ProxyState::held`]; those beyond wait as well.
 const MOST_HELD: usize = 8;
 
 impl Vitals {
@@ -48,17 +48,17 @@ impl Vitals {
     }
 
     /// The agent said something.
-    pub fn heard(&self) {
+    pub fn record_activity(&self) {
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.heard.store(now, Ordering::Relaxed);
     }
 
-    pub fn last_heard(&self) -> Instant {
+    pub fn last_activity(&self) -> Instant {
         self.began + Duration::from_millis(self.heard.load(Ordering::Relaxed))
     }
 
     /// Takes note of what a line told.
-    pub fn tell(&self, activity: &Activity) {
+    pub fn update(&self, activity: &Activity) {
         match &activity.kind {
             ActivityKind::TurnBegan => self.state.send_modify(|state| state.turns += 1),
             ActivityKind::TurnEnded { reason, .. } => self.state.send_modify(|state| {
@@ -108,12 +108,12 @@ impl Vitals {
         }
     }
 
-    pub fn watch(&self) -> watch::Receiver<State> {
+    pub fn watch(&self) -> watch::Receiver<ProxyState> {
         self.state.subscribe()
     }
 }
 
-impl State {
+impl ProxyState {
     /// Whether it is the agent's turn to do something.
     pub fn is_at_work(&self) -> bool {
         self.turns > 0 && self.waits == 0

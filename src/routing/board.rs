@@ -15,7 +15,7 @@ const REMEMBERED: usize = 10_000;
 
 /// A blocked access and what is known of its decision.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct BoardEntry {
     pub(super) access: BlockedAccess,
     /// A decision can let it, or the next like it, pass.
     pub(super) grantable: bool,
@@ -35,21 +35,21 @@ pub(super) enum Briefing {
     None,
     Waiting,
     /// In the prompt that runs.
-    Telling,
-    Told,
+    Prompting,
+    Prompted,
 }
 
 /// What an access asks for.
-type Subject = (AgentId, Arc<str>, Action);
+type AccessKey = (AgentId, Arc<str>, Action);
 
 #[derive(Debug, Default)]
 pub(super) struct Board {
     /// By the number in their ids.
-    entries: BTreeMap<u64, Entry>,
+    entries: BTreeMap<u64, BoardEntry>,
     /// Those that are not pending.
     settled: BTreeSet<u64>,
     /// Those of each subject; no sweeps.
-    alike: HashMap<Subject, BTreeSet<u64>>,
+    alike: HashMap<AccessKey, BTreeSet<u64>>,
     last: u64,
 }
 
@@ -60,7 +60,7 @@ impl Board {
     }
 
     /// Takes in an entry with an id of [`Self::next_id`].
-    pub(super) fn insert(&mut self, entry: Entry) {
+    pub(super) fn insert(&mut self, entry: BoardEntry) {
         if self.entries.len() >= REMEMBERED
             && let Some(oldest) = self.settled.pop_first()
         {
@@ -76,7 +76,7 @@ impl Board {
         self.entries.insert(number, entry);
     }
 
-    pub(super) fn get(&self, id: &BlockedId) -> Option<&Entry> {
+    pub(super) fn get(&self, id: &BlockedId) -> Option<&BoardEntry> {
         self.entries.get(&number(id)?).filter(|entry| entry.access.id == *id)
     }
 
@@ -84,7 +84,7 @@ impl Board {
     pub(super) fn change<T>(
         &mut self,
         id: &BlockedId,
-        change: impl FnOnce(&mut Entry) -> T,
+        change: impl FnOnce(&mut BoardEntry) -> T,
     ) -> Option<T> {
         let number = number(id)?;
         let entry = self.entries.get_mut(&number).filter(|entry| entry.access.id == *id)?;
@@ -104,7 +104,8 @@ impl Board {
 
     /// Lets nobody decide any more what an agent asked for that left.
     pub(super) fn forget(&mut self, agent: &AgentId, bus: &Bus) {
-        let undecided = |entry: &&mut Entry| !entry.decided && entry.access.key.agent == *agent;
+        let undecided =
+            |entry: &&mut BoardEntry| !entry.decided && entry.access.key.agent == *agent;
         for entry in self.entries.values_mut().filter(undecided) {
             entry.decided = true;
             if entry.access.status == BlockedStatus::Pending {
@@ -117,7 +118,7 @@ impl Board {
     }
 
     /// Returns the undecided entries of the same agent, path and action, oldest first.
-    pub(super) fn alike(&self, access: &BlockedAccess) -> impl Iterator<Item = &Entry> {
+    pub(super) fn alike(&self, access: &BlockedAccess) -> impl Iterator<Item = &BoardEntry> {
         self.of_subject(&subject(access)).filter(|entry| !entry.decided)
     }
 
@@ -147,7 +148,10 @@ impl Board {
             .collect()
     }
 
-    fn of_subject(&self, subject: &Subject) -> impl DoubleEndedIterator<Item = &Entry> + use<'_> {
+    fn of_subject(
+        &self,
+        subject: &AccessKey,
+    ) -> impl DoubleEndedIterator<Item = &BoardEntry> + use<'_> {
         let numbers = self.alike.get(subject).into_iter().flatten();
         numbers.filter_map(|number| self.entries.get(number))
     }
@@ -164,11 +168,11 @@ impl Board {
     }
 }
 
-fn subject(access: &BlockedAccess) -> Subject {
+fn subject(access: &BlockedAccess) -> AccessKey {
     (access.key.agent.clone(), Arc::clone(&access.path), access.action)
 }
 
-fn asked(request: &Request) -> Subject {
+fn asked(request: &Request) -> AccessKey {
     (request.key.agent.clone(), Arc::clone(&request.path), request.action)
 }
 

@@ -141,7 +141,7 @@ impl Grants {
             grant.agent != key.agent
                 || match &grant.good {
                     Good::Turn(session) => *session != key.session,
-                    Good::Call(session, ..) => *session != key.session && !is_nobodys(session),
+                    Good::Call(session, ..) => *session != key.session && !has_no_session(session),
                     Good::Once | Good::Session(_) => true,
                 }
         });
@@ -194,27 +194,27 @@ impl Grant {
             && self.path == request.path
             && self.action == request.action
             && (self.even_denied || request.denied_by.is_none())
-            && self.is_good_for(request)
+            && self.applies_to(request)
             && !self.is_over()
             // Content can only stand for what `fs/read_text_file` returns.
             && (request.via == Via::Fs || self.settlement == Settlement::Allowed)
     }
 
-    fn is_good_for(&self, request: &Request) -> bool {
+    fn applies_to(&self, request: &Request) -> bool {
         let session = &request.key.session;
         match &self.good {
             Good::Once => true,
             Good::Session(own) => own == session,
             // Where several turns run, what the kernel stops belongs to none of them.
             Good::Turn(own) => {
-                request.via == Via::Kernel && (own == session || is_nobodys(session))
+                request.via == Via::Kernel && (own == session || has_no_session(session))
             }
             Good::Call(own, _, caller) if request.via == Via::Kernel => {
-                (own == session || is_nobodys(own) || is_nobodys(session))
+                (own == session || has_no_session(own) || has_no_session(session))
                     && (caller.is_none() || *caller == request.caller)
             }
             Good::Call(own, by, _) => {
-                (own == session || is_nobodys(own)) && !by.contains(&request.via)
+                (own == session || has_no_session(own)) && !by.contains(&request.via)
             }
         }
     }
@@ -224,6 +224,6 @@ impl Grant {
     }
 }
 
-fn is_nobodys(session: &SessionId) -> bool {
+fn has_no_session(session: &SessionId) -> bool {
     session.as_str().is_empty()
 }

@@ -16,10 +16,10 @@ const PLACES: usize = 16;
 pub(super) struct Lanes(Mutex<HashMap<AgentId, Arc<Semaphore>>>);
 
 /// A place, free again when this is dropped. None: nobody closes a lane.
-pub(super) type Place = Option<OwnedSemaphorePermit>;
+pub(super) type LanePermit = Option<OwnedSemaphorePermit>;
 
 impl Lanes {
-    pub(super) async fn enter(&self, agent: &AgentId) -> Place {
+    pub(super) async fn enter(&self, agent: &AgentId) -> LanePermit {
         self.of(agent).acquire_owned().await.ok()
     }
 

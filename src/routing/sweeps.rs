@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::model::{Action, AgentId, BlockedId, SessionKey};
 
 /// A line that grows is told this often at most.
-const TELL_EVERY: Duration = Duration::from_secs(1);
+const PUBLISH_EVERY: Duration = Duration::from_secs(1);
 /// Outside of turns a sweep is over when nothing was swept for so long.
 const QUIET: Duration = Duration::from_secs(60);
 
@@ -32,8 +32,8 @@ pub(super) struct Sweep {
     turn: u64,
     is_one_path: bool,
     /// The last count was not told.
-    is_untold: bool,
-    told_at: Instant,
+    is_unpublished: bool,
+    published_at: Instant,
     last: Instant,
 }
 
@@ -59,8 +59,8 @@ impl Sweeps {
             count: 1,
             turn,
             is_one_path: true,
-            is_untold: false,
-            told_at: now,
+            is_unpublished: false,
+            published_at: now,
             last: now,
         };
         self.0.insert(key, sweep);
@@ -68,7 +68,7 @@ impl Sweeps {
 
     /// Ends a session's sweep; returns it if its last count was not told.
     pub(super) fn end(&mut self, key: &SessionKey) -> Option<Sweep> {
-        self.0.remove(key).filter(|sweep| sweep.is_untold)
+        self.0.remove(key).filter(|sweep| sweep.is_unpublished)
     }
 
     /// Forgets those of an agent that left.
@@ -89,9 +89,9 @@ impl Sweeps {
             if sweep.due_at().is_none_or(|at| at > now) {
                 return true;
             }
-            if sweep.is_untold {
-                sweep.is_untold = false;
-                sweep.told_at = now;
+            if sweep.is_unpublished {
+                sweep.is_unpublished = false;
+                sweep.published_at = now;
                 due.push(sweep.id.clone());
             }
             !sweep.is_quiet(now)
@@ -104,7 +104,7 @@ impl Sweep {
     /// Takes in one more access.
     pub(super) fn add(&mut self, path: &str, action: Action) {
         self.count += 1;
-        self.is_untold = true;
+        self.is_unpublished = true;
         self.last = Instant::now();
         if action == Action::Write {
             self.action = Action::Write;
@@ -123,7 +123,7 @@ impl Sweep {
     }
 
     fn due_at(&self) -> Option<Instant> {
-        let telling = self.is_untold.then(|| self.told_at + TELL_EVERY);
+        let telling = self.is_unpublished.then(|| self.published_at + PUBLISH_EVERY);
         let ending = (self.turn == 0).then(|| self.last + QUIET);
         telling.into_iter().chain(ending).min()
     }

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::kernel::Stopped;
-use super::board::{Board, Briefing, Entry};
+use super::board::{Board, BoardEntry, Briefing};
 use super::grants::Grants;
-use super::lanes::Place;
+use super::lanes::LanePermit;
 use super::rates::Rates;
 use super::sweeps::Sweeps;
 use super::wait::{Waited, wait};
@@ -78,7 +78,7 @@ const LONGEST_ON_MAP: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Letter {
     pub(super) message: RoutingMsg,
-    pub(super) place: Place,
+    pub(super) place: LanePermit,
 }
 
 impl From<RoutingMsg> for Letter {
@@ -144,9 +144,9 @@ impl Task {
             tokio::select! {
                 () = cancel.cancelled() => return,
                 Some((id, waited)) = self.pending.next(), if !self.pending.is_empty() => {
-                    self.stopped_waiting(&id, &waited);
+                    self.release_briefing(&id, &waited);
                 }
-                () = until(sweeps_due) => self.tell_sweeps(),
+                () = until(sweeps_due) => self.publish_sweeps(),
                 letter = messages.recv() => match letter {
                     Some(Letter { message, place: _place }) => self.handle(message),
                     None => return,
@@ -165,7 +165,7 @@ impl Task {
                 }
             }
             RoutingMsg::Swept { request, turn, reply } => {
-                let _ = reply.send(self.swept(request, turn));
+                let _ = reply.send(self.record_incidental(request, turn));
             }
             RoutingMsg::Meant(request) => {
                 if self.tried_before(&request).is_none() && !self.grants.cover(&request) {
@@ -188,8 +188,8 @@ impl Task {
             RoutingMsg::Briefing(reply) => {
                 let _ = reply.send(self.briefing());
             }
-            RoutingMsg::Briefed => self.shift_briefings(Briefing::Telling, Briefing::Told),
-            RoutingMsg::BriefAgain => self.shift_briefings(Briefing::Telling, Briefing::Waiting),
+            RoutingMsg::Briefed => self.shift_briefings(Briefing::Prompting, Briefing::Prompted),
+            RoutingMsg::BriefAgain => self.shift_briefings(Briefing::Prompting, Briefing::Waiting),
             RoutingMsg::Notes { agent, reply } => {
                 let _ = reply.send(self.notes.remove(&agent).unwrap_or_default().into());
             }
@@ -207,7 +207,7 @@ impl Task {
             RoutingMsg::OrchestratorSession(session) => {
                 self.orchestrator_session = session;
                 // What the last one was being told when it ended.
-                self.shift_briefings(Briefing::Telling, Briefing::Waiting);
+                self.shift_briefings(Briefing::Prompting, Briefing::Waiting);
             }
         }
     }
@@ -326,7 +326,7 @@ impl Task {
             self.tracker.blocked(&access.key, access.path.clone());
         }
         self.bus.publish(Event::Blocked(access.clone()));
-        self.board.insert(Entry {
+        self.board.insert(BoardEntry {
             access,
             grantable: request.grantable,
             decided: false,

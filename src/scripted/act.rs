@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 
-use super::script::{Act, Change, CommandLine};
+use super::script::{Act, CommandLine, FileEdit};
 use super::search::{Hit, hits};
-use super::turn::{Done, Turn};
+use super::turn::{ScriptedTurn, StepDone};
 
-impl Turn {
-    pub(super) async fn act(&mut self, act: &Act) -> Done {
+impl ScriptedTurn {
+    pub(super) async fn act(&mut self, act: &Act) -> StepDone {
         match act {
             Act::Read { path, line, limit } => self.read(path, *line, *limit).await,
             Act::Write { path, change } => self.write(path, change).await,
@@ -36,7 +36,7 @@ impl Turn {
         }
     }
 
-    async fn read(&mut self, path: &str, line: Option<u64>, limit: Option<u64>) -> Done {
+    async fn read(&mut self, path: &str, line: Option<u64>, limit: Option<u64>) -> StepDone {
         let (shown, path) = self.path(path);
         let call =
             self.begin_call(&format!("Read {shown}"), "read", &[location(&path, line)]).await;
@@ -45,7 +45,7 @@ impl Turn {
         read.map(Some)
     }
 
-    async fn write(&mut self, path: &str, change: &Change) -> Done {
+    async fn write(&mut self, path: &str, change: &FileEdit) -> StepDone {
         let (shown, path) = self.path(path);
         let call =
             self.begin_call(&format!("Write {shown}"), "edit", &[location(&path, None)]).await;
@@ -61,11 +61,11 @@ impl Turn {
     async fn change(
         &self,
         path: &Path,
-        change: &Change,
+        change: &FileEdit,
     ) -> Result<(Option<String>, String), String> {
         let (old, new) = match change {
-            Change::Whole(content) => (None, self.vars.expand(content)),
-            Change::Replace { old, new } => {
+            FileEdit::Whole(content) => (None, self.vars.expand(content)),
+            FileEdit::Replace { old, new } => {
                 let (old, new) = (self.vars.expand(old), self.vars.expand(new));
                 let text = self.read_text(path, None, None).await?;
                 if !text.contains(&old) {
@@ -98,7 +98,7 @@ impl Turn {
     }
 
     /// Searches the disk itself, as agents do: the protocol has no search.
-    async fn search(&mut self, text: &str, within: &str) -> Done {
+    async fn search(&mut self, text: &str, within: &str) -> StepDone {
         let text = self.vars.expand(text);
         let (shown, within) = self.path(within);
         let title = format!("Search `{text}` in {shown}");
@@ -126,7 +126,7 @@ impl Turn {
         command: &CommandLine,
         cwd: Option<&str>,
         output_limit: Option<u64>,
-    ) -> Done {
+    ) -> StepDone {
         let (title, mut params) = match command {
             CommandLine::Shell(line) => {
                 let line = self.vars.expand(line);
@@ -186,7 +186,7 @@ impl Turn {
         command: Option<&str>,
         title: Option<&str>,
         options: &[String],
-    ) -> Done {
+    ) -> StepDone {
         let path = path.map(|path| self.path(path));
         let command = command.map(|command| self.vars.expand(command));
         let object = path.as_ref().map(|(shown, _)| shown).or(command.as_ref());
@@ -218,7 +218,7 @@ impl Turn {
         chosen.map(Some)
     }
 
-    async fn disk_read(&mut self, path: &str) -> Done {
+    async fn disk_read(&mut self, path: &str) -> StepDone {
         let (shown, path) = self.path(path);
         let call =
             self.begin_call(&format!("Read {shown}"), "read", &[location(&path, None)]).await;
@@ -227,7 +227,7 @@ impl Turn {
         read.map(Some)
     }
 
-    async fn disk_write(&mut self, path: &str, content: &str) -> Done {
+    async fn disk_write(&mut self, path: &str, content: &str) -> StepDone {
         let content = self.vars.expand(content);
         let (shown, path) = self.path(path);
         let call =
@@ -246,7 +246,7 @@ impl Turn {
     }
 
     /// Starts a child that is left to itself, even after the agent's end.
-    fn spawn_child(&self, command: &str, detach: bool) -> Done {
+    fn spawn_child(&self, command: &str, detach: bool) -> StepDone {
         let mut child = tokio::process::Command::new("sh");
         child.arg("-c").arg(self.vars.expand(command));
         child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::script::Script;
 use super::wire::{self, Incoming, RpcError};
-use super::{Ended, ScriptError};
+use super::{PlayEnd, ScriptError};
 
 /// What turns may say before one of it is written; when it is full, they wait.
 const MAILBOX: usize = 64;
@@ -45,7 +45,7 @@ pub(super) struct TurnOver {
     pub(super) answer: Result<Value, RpcError>,
 }
 
-pub(super) struct Session {
+pub(super) struct ScriptedSession {
     pub(super) cwd: PathBuf,
     pub(super) mode: Option<String>,
     pub(super) model: Option<String>,
@@ -53,10 +53,10 @@ pub(super) struct Session {
     pub(super) matched: Vec<u64>,
     /// Tool calls made so far: their ids go on counting from turn to turn.
     pub(super) calls: Arc<AtomicU64>,
-    pub(super) turn: Option<Running>,
+    pub(super) turn: Option<RunningTurn>,
 }
 
-pub(super) struct Running {
+pub(super) struct RunningTurn {
     /// Tells it from every other turn of the agent.
     pub(super) number: u64,
     /// The request's.
@@ -64,12 +64,12 @@ pub(super) struct Running {
     pub(super) cancel: CancellationToken,
 }
 
-pub(super) struct Agent<W> {
+pub(super) struct ScriptedAgent<W> {
     pub(super) script: Arc<Script>,
     writer: W,
     /// Cancelled once the end of the input is to be ignored.
     pub(super) stay: CancellationToken,
-    pub(super) sessions: BTreeMap<Arc<str>, Session>,
+    pub(super) sessions: BTreeMap<Arc<str>, ScriptedSession>,
     pub(super) sessions_opened: u64,
     pub(super) authenticated: bool,
     waiting: HashMap<u64, oneshot::Sender<Result<Value, RpcError>>>,
@@ -80,7 +80,7 @@ pub(super) struct Agent<W> {
     pub(super) turns_begun: u64,
 }
 
-impl<W: AsyncWrite + Unpin> Agent<W> {
+impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
     pub(super) fn new(script: Script, writer: W, stay: CancellationToken) -> Self {
         let (mailbox, mail) = mpsc::channel(MAILBOX);
         Self {
@@ -103,7 +103,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
     pub(super) async fn serve(
         &mut self,
         mut lines: mpsc::Receiver<Option<Vec<u8>>>,
-    ) -> Result<Ended, ScriptError> {
+    ) -> Result<PlayEnd, ScriptError> {
         let mut open = true;
         loop {
             // The client goes first: a turn that floods it can still be cancelled.
@@ -117,7 +117,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
                         self.part().await?
                     }
                 },
-                Some(msg) = self.mail.recv() => self.turn_says(msg).await?,
+                Some(msg) = self.mail.recv() => self.on_turn_message(msg).await?,
                 Some(_) = self.turns.join_next() => None,
             };
             if let Some(ended) = ended {
@@ -127,16 +127,16 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
     }
 
     /// The input ended: what turns have said already is still written.
-    async fn part(&mut self) -> Result<Option<Ended>, ScriptError> {
+    async fn part(&mut self) -> Result<Option<PlayEnd>, ScriptError> {
         while let Ok(msg) = self.mail.try_recv() {
-            if let Some(ended) = self.turn_says(msg).await? {
+            if let Some(ended) = self.on_turn_message(msg).await? {
                 return Ok(Some(ended));
             }
         }
-        Ok((!self.stay.is_cancelled()).then_some(Ended::Exit(0)))
+        Ok((!self.stay.is_cancelled()).then_some(PlayEnd::Exit(0)))
     }
 
-    async fn turn_says(&mut self, msg: Msg) -> Result<Option<Ended>, ScriptError> {
+    async fn on_turn_message(&mut self, msg: Msg) -> Result<Option<PlayEnd>, ScriptError> {
         match msg {
             Msg::Line(line) => return self.write(&line).await,
             Msg::Request { method, params, answer } => {
@@ -152,8 +152,8 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
                 }
                 return self.write(&wire::response(Some(&over.id), &over.answer)).await;
             }
-            Msg::Exit(code) => return Ok(Some(Ended::Exit(code))),
-            Msg::Crash => return Ok(Some(Ended::Crash)),
+            Msg::Exit(code) => return Ok(Some(PlayEnd::Exit(code))),
+            Msg::Crash => return Ok(Some(PlayEnd::Crash)),
             Msg::Hang => {
                 self.stay.cancel();
                 std::future::pending::<()>().await;
@@ -162,7 +162,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         Ok(None)
     }
 
-    async fn line(&mut self, line: &[u8]) -> Result<Option<Ended>, ScriptError> {
+    async fn line(&mut self, line: &[u8]) -> Result<Option<PlayEnd>, ScriptError> {
         let message = match wire::parse(line) {
             Ok(message) => message,
             Err(error) => return self.write(&wire::response(None, &Err(error))).await,
@@ -192,14 +192,14 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
     }
 
     /// Writes a line. A client that has left is the end of the play, not an error.
-    async fn write(&mut self, line: &[u8]) -> Result<Option<Ended>, ScriptError> {
+    async fn write(&mut self, line: &[u8]) -> Result<Option<PlayEnd>, ScriptError> {
         let written = match self.writer.write_all(line).await {
             Ok(()) => self.writer.flush().await,
             failed => failed,
         };
         match written {
             Ok(()) => Ok(None),
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Some(Ended::Exit(0))),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Some(PlayEnd::Exit(0))),
             Err(error) => Err(ScriptError::Write(error)),
         }
     }

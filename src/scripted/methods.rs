@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWrite;
 use tokio_util::sync::CancellationToken;
 
-use super::agent::{Agent, Msg, Running, Session, TurnOver};
-use super::turn::{Outcome, Part, Play, Stage, Turn};
+use super::agent::{Msg, RunningTurn, ScriptedAgent, ScriptedSession, TurnOver};
+use super::turn::{Play, ScriptPart, ScriptedTurn, Stage, TurnEnd};
 use super::wire::RpcError;
 use crate::model::code;
 
 /// An answer that can be given at once; None where a turn owes it.
-type Answer = Result<Option<Value>, RpcError>;
+type ImmediateAnswer = Result<Option<Value>, RpcError>;
 
-impl<W: AsyncWrite + Unpin> Agent<W> {
+impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
     pub(super) fn notification(&mut self, method: &str, params: &Value) {
         let cancelled = self.sessions.iter().find_map(|(name, session)| {
             let running = session.turn.as_ref()?;
@@ -34,7 +34,12 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         }
     }
 
-    pub(super) fn request(&mut self, method: &str, id: &RawValue, params: &Value) -> Answer {
+    pub(super) fn request(
+        &mut self,
+        method: &str,
+        id: &RawValue,
+        params: &Value,
+    ) -> ImmediateAnswer {
         match method {
             "initialize" => Ok(self.initialize(id)),
             "authenticate" => self.authenticate(params),
@@ -69,11 +74,11 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         if agent.start.is_empty() {
             return Some(answer);
         }
-        self.begin(&"".into(), Play::of(Part::Start), id, Some(answer));
+        self.begin(&"".into(), Play::of(ScriptPart::Start), id, Some(answer));
         None
     }
 
-    fn authenticate(&mut self, params: &Value) -> Answer {
+    fn authenticate(&mut self, params: &Value) -> ImmediateAnswer {
         let known = &self.script.agent.auth_methods;
         if !known.iter().any(|method| params["methodId"] == **method) {
             return Err(RpcError::invalid_params("there is no such `methodId`"));
@@ -92,7 +97,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
     }
 
     /// Any id is taken: it may be from a process that is no more.
-    fn load_session(&mut self, id: &RawValue, params: &Value) -> Answer {
+    fn load_session(&mut self, id: &RawValue, params: &Value) -> ImmediateAnswer {
         let cwd = self.cwd_for_session(params)?;
         let Some(session) = params["sessionId"].as_str().map(Arc::<str>::from) else {
             return Err(RpcError::invalid_params("`sessionId` is missing"));
@@ -101,7 +106,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
             return Err(RpcError::new(code::INVALID_REQUEST, "a turn is running in this session"));
         }
         let answer = self.open(session.clone(), cwd);
-        self.begin(&session, Play::of(Part::Load), id, Some(answer));
+        self.begin(&session, Play::of(ScriptPart::Load), id, Some(answer));
         Ok(None)
     }
 
@@ -116,7 +121,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
     /// Opens a session and returns what is said of it.
     fn open(&mut self, id: Arc<str>, cwd: PathBuf) -> Value {
         let agent = &self.script.agent;
-        let session = Session {
+        let session = ScriptedSession {
             cwd,
             mode: agent.modes.first().cloned(),
             model: agent.models.first().cloned(),
@@ -147,7 +152,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         }])
     }
 
-    fn set_mode(&mut self, params: &Value) -> Answer {
+    fn set_mode(&mut self, params: &Value) -> ImmediateAnswer {
         let mode = params["modeId"].as_str().unwrap_or_default();
         if !self.script.agent.modes.iter().any(|known| known == mode) {
             return Err(RpcError::invalid_params(format!("there is no mode `{mode}`")));
@@ -156,7 +161,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         Ok(Some(json!({})))
     }
 
-    fn set_config_option(&mut self, params: &Value) -> Answer {
+    fn set_config_option(&mut self, params: &Value) -> ImmediateAnswer {
         let model = params["value"].as_str().unwrap_or_default();
         let known = self.script.agent.models.iter().any(|known| known == model);
         if params["configId"] != "model" || !known {
@@ -166,7 +171,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         Ok(Some(json!({"configOptions": self.config_options(model)})))
     }
 
-    fn prompt(&mut self, id: &RawValue, params: &Value) -> Answer {
+    fn prompt(&mut self, id: &RawValue, params: &Value) -> ImmediateAnswer {
         let Some(blocks) = params["prompt"].as_array() else {
             return Err(RpcError::invalid_params("`prompt` must be a list of content blocks"));
         };
@@ -176,14 +181,14 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         if session.turn.is_some() {
             return Err(RpcError::new(code::INVALID_REQUEST, "a turn is running in this session"));
         }
-        let mut play = Play { prompt: text, ..Play::of(Part::Default) };
+        let mut play = Play { prompt: text, ..Play::of(ScriptPart::Default) };
         for (index, (rule, matched)) in script.rules.iter().zip(&mut session.matched).enumerate() {
             if rule.times.is_some_and(|times| *matched >= times) {
                 continue;
             }
             if let Some(captures) = rule.matches(&play.prompt) {
                 *matched += 1;
-                play.part = Part::Rule(index);
+                play.part = ScriptPart::Rule(index);
                 play.captures = captures;
                 play.heeds_cancel = !rule.ignore_cancel;
                 break;
@@ -204,7 +209,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         json!({"sessions": sessions})
     }
 
-    fn close(&mut self, params: &Value) -> Answer {
+    fn close(&mut self, params: &Value) -> ImmediateAnswer {
         if let Some(running) = self.session(params)?.turn.take() {
             running.cancel.cancel();
         }
@@ -212,7 +217,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         Ok(Some(json!({})))
     }
 
-    fn session(&mut self, params: &Value) -> Result<&mut Session, RpcError> {
+    fn session(&mut self, params: &Value) -> Result<&mut ScriptedSession, RpcError> {
         let id = params["sessionId"].as_str().unwrap_or_default();
         self.sessions.get_mut(id).ok_or_else(|| {
             RpcError::new(code::RESOURCE_NOT_FOUND, format!("there is no session `{id}`"))
@@ -228,7 +233,7 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         let session = self.sessions.get_mut(name);
         let (cwd, calls) = session.map_or_else(Default::default, |session| {
             let cancel = cancel.clone();
-            session.turn = Some(Running { number, id: id.to_owned(), cancel });
+            session.turn = Some(RunningTurn { number, id: id.to_owned(), cancel });
             (session.cwd.clone(), session.calls.clone())
         });
         let (script, mailbox, session) = (self.script.clone(), self.mailbox.clone(), name.clone());
@@ -242,10 +247,11 @@ impl<W: AsyncWrite + Unpin> Agent<W> {
         };
         let id = id.to_owned();
         self.turns.spawn(async move {
-            let answer = match (Turn::new(stage, &play).play(&script, &play).await, answer) {
-                (Outcome::Failed(message), _) => Err(RpcError::new(code::INTERNAL_ERROR, message)),
-                (Outcome::Stopped(reason), None) => Ok(json!({"stopReason": reason})),
-                (Outcome::Stopped(_), Some(answer)) => Ok(answer),
+            let answer = match (ScriptedTurn::new(stage, &play).play(&script, &play).await, answer)
+            {
+                (TurnEnd::Failed(message), _) => Err(RpcError::new(code::INTERNAL_ERROR, message)),
+                (TurnEnd::Stopped(reason), None) => Ok(json!({"stopReason": reason})),
+                (TurnEnd::Stopped(_), Some(answer)) => Ok(answer),
             };
             // A mailbox that is gone means that the agent has ended.
             let _ = mailbox.send(Msg::TurnOver(TurnOver { session, number, id, answer })).await;

@@ -9,12 +9,12 @@ use toml::de::{DeTable, DeValue};
 use super::ScriptError;
 use super::fields::{Fields, Item};
 use super::pattern::Pattern;
-use super::script::{Act, Change, CommandLine, Persona, Rule, Script, Step};
+use super::script::{Act, CommandLine, FileEdit, Persona, Rule, Script, Step};
 
 pub use super::fields::Invalid;
 
 /// A kind of step.
-pub(super) struct Kind {
+pub(super) struct StepKind {
     pub(super) name: &'static str,
     /// Keys beside its own.
     pub(super) keys: &'static [&'static str],
@@ -31,12 +31,12 @@ pub(super) enum Needs {
     Client,
 }
 
-const fn kind(name: &'static str, keys: &'static [&'static str], needs: Needs) -> Kind {
-    Kind { name, keys, needs }
+const fn kind(name: &'static str, keys: &'static [&'static str], needs: Needs) -> StepKind {
+    StepKind { name, keys, needs }
 }
 
 /// Every kind of step; `docs/scripted-agent.md` is held to this table.
-pub(super) const KINDS: &[Kind] = &[
+pub(super) const KINDS: &[StepKind] = &[
     kind("say", &[], Needs::Session),
     kind("think", &[], Needs::Session),
     kind("plan", &["done"], Needs::Session),
@@ -280,11 +280,11 @@ fn count(fields: &Fields<'_>, key: &str) -> Result<usize, Invalid> {
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }
 
-fn change(fields: &Fields<'_>) -> Result<Change, Invalid> {
+fn change(fields: &Fields<'_>) -> Result<FileEdit, Invalid> {
     match (fields.text("content")?, fields.texts("replace")?) {
-        (Some(content), None) => Ok(Change::Whole(content)),
+        (Some(content), None) => Ok(FileEdit::Whole(content)),
         (None, Some(pair)) => match <[String; 2]>::try_from(pair) {
-            Ok([old, new]) => Ok(Change::Replace { old, new }),
+            Ok([old, new]) => Ok(FileEdit::Replace { old, new }),
             Err(_) => Err(fields.error("replace", "`replace` is [\"old\", \"new\"]")),
         },
         _ => Err(fields.error("write", "`write` needs either `content` or `replace`")),

@@ -82,7 +82,7 @@ pub(super) enum Act {
     },
     Write {
         path: String,
-        change: Change,
+        change: FileEdit,
     },
     Search {
         text: String,
@@ -143,7 +143,7 @@ pub(super) enum Act {
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Change {
+pub(super) enum FileEdit {
     Whole(String),
     Replace { old: String, new: String },
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines};
 use tokio::task::JoinHandle;
 
-use super::{Ended, Script, ScriptError, play};
+use super::{PlayEnd, Script, ScriptError, play};
 
 mod demo;
 mod protocol;
@@ -22,7 +22,7 @@ mod steps;
 struct Client {
     to_agent: Option<DuplexStream>,
     from_agent: Lines<BufReader<DuplexStream>>,
-    playing: JoinHandle<Result<Ended, ScriptError>>,
+    playing: JoinHandle<Result<PlayEnd, ScriptError>>,
     /// The session that `turn` prompts.
     session: String,
     /// What `fs/read_text_file` answers, and where `fs/write_text_file` goes.
@@ -144,7 +144,7 @@ impl Client {
     }
 
     /// Closes the agent's input and returns how its play ended.
-    async fn hang_up(mut self) -> Ended {
+    async fn hang_up(mut self) -> PlayEnd {
         self.to_agent = None;
         self.playing.await.unwrap().unwrap()
     }

@@ -17,7 +17,7 @@ use super::script::{Act, Script, Step};
 use super::wire;
 
 /// How a turn ended.
-pub(super) enum Outcome {
+pub(super) enum TurnEnd {
     /// With a stop reason.
     Stopped(String),
     /// With an error for whoever asked.
@@ -26,7 +26,7 @@ pub(super) enum Outcome {
 
 /// Which steps of the script are played.
 #[derive(Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum ScriptPart {
     Start,
     Load,
     Rule(usize),
@@ -36,7 +36,7 @@ pub(super) enum Part {
 
 /// What is played, and what for.
 pub(super) struct Play {
-    pub(super) part: Part,
+    pub(super) part: ScriptPart,
     pub(super) prompt: String,
     pub(super) captures: Captures,
     /// `session/cancel` ends it.
@@ -44,7 +44,7 @@ pub(super) struct Play {
 }
 
 impl Play {
-    pub(super) fn of(part: Part) -> Self {
+    pub(super) fn of(part: ScriptPart) -> Self {
         Self { part, prompt: String::new(), captures: Captures::new(), heeds_cancel: true }
     }
 }
@@ -60,7 +60,7 @@ pub(super) struct Stage {
     pub(super) stay: CancellationToken,
 }
 
-pub(super) struct Turn {
+pub(super) struct ScriptedTurn {
     pub(super) stage: Stage,
     pub(super) vars: Vars,
     /// Tool calls that the client was told of and that have not ended.
@@ -70,9 +70,9 @@ pub(super) struct Turn {
 }
 
 /// What a step did: the new `{last}`, if it has one, or why it failed.
-pub(super) type Done = Result<Option<String>, String>;
+pub(super) type StepDone = Result<Option<String>, String>;
 
-impl Turn {
+impl ScriptedTurn {
     pub(super) fn new(stage: Stage, play: &Play) -> Self {
         let mut vars = Vars::default();
         vars.set("session", &*stage.session);
@@ -84,14 +84,15 @@ impl Turn {
         Self { stage, vars, open_calls: Vec::new(), open_terminal: None }
     }
 
-    pub(super) async fn play(mut self, script: &Script, play: &Play) -> Outcome {
+    pub(super) async fn play(mut self, script: &Script, play: &Play) -> TurnEnd {
         let steps: &[Step] = match play.part {
-            Part::Start => &script.agent.start,
-            Part::Load => script.agent.load.as_deref().unwrap_or_default(),
-            Part::Rule(index) => &script.rules[index].steps,
-            Part::Default => {
+            ScriptPart::Start => &script.agent.start,
+            ScriptPart::Load => script.agent.load.as_deref().unwrap_or_default(),
+            ScriptPart::Rule(index) => &script.rules[index].steps,
+            ScriptPart::Default => {
                 let name = &script.agent.name;
-                self.say(&format!("I am {name}, and my script has nothing for this prompt.")).await;
+                self.send_text(&format!("I am {name}, and my script has nothing for this prompt."))
+                    .await;
                 &[]
             }
         };
@@ -103,11 +104,11 @@ impl Turn {
         };
         match played {
             None => {
-                self.let_go().await;
-                Outcome::Stopped("cancelled".to_owned())
+                self.release_terminal().await;
+                TurnEnd::Stopped("cancelled".to_owned())
             }
             Some(Err(outcome)) => outcome,
-            Some(Ok(())) => Outcome::Stopped("end_turn".to_owned()),
+            Some(Ok(())) => TurnEnd::Stopped("end_turn".to_owned()),
         }
     }
 
@@ -115,7 +116,7 @@ impl Turn {
     fn steps<'a>(
         &'a mut self,
         steps: &'a [Step],
-    ) -> Pin<Box<dyn Future<Output = Result<(), Outcome>> + Send + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = Result<(), TurnEnd>> + Send + 'a>> {
         Box::pin(async move {
             for step in steps {
                 match self.step(&step.act).await? {
@@ -129,7 +130,7 @@ impl Turn {
                         self.vars.set("error", error);
                         self.steps(&step.on_error).await?;
                         if step.required {
-                            return Err(Outcome::Stopped("end_turn".to_owned()));
+                            return Err(TurnEnd::Stopped("end_turn".to_owned()));
                         }
                     }
                 }
@@ -138,9 +139,9 @@ impl Turn {
         })
     }
 
-    async fn step(&mut self, act: &Act) -> Result<Done, Outcome> {
+    async fn step(&mut self, act: &Act) -> Result<StepDone, TurnEnd> {
         match act {
-            Act::Say(text) => self.say(&self.vars.expand(text)).await,
+            Act::Say(text) => self.send_text(&self.vars.expand(text)).await,
             Act::Think(text) => {
                 let text = self.vars.expand(text);
                 self.update(chunk("agent_thought_chunk", &text)).await;
@@ -170,12 +171,12 @@ impl Turn {
                     self.steps(steps).await?;
                 }
             }
-            Act::Stop(reason) => return Err(Outcome::Stopped(reason.clone())),
-            Act::Fail(message) => return Err(Outcome::Failed(self.vars.expand(message))),
+            Act::Stop(reason) => return Err(TurnEnd::Stopped(reason.clone())),
+            Act::Fail(message) => return Err(TurnEnd::Failed(self.vars.expand(message))),
             Act::Raw { line, newline } => {
                 let mut line = self.vars.expand(line).into_bytes();
                 line.extend(newline.then_some(b'\n'));
-                self.tell(Msg::Line(line)).await;
+                self.send(Msg::Line(line)).await;
             }
             Act::Stderr(text) => eprintln!("{}", self.vars.expand(text)),
             Act::Exit(code) => self.end(Msg::Exit(*code)).await,
@@ -193,7 +194,7 @@ impl Turn {
         Ok(Ok(None))
     }
 
-    async fn say(&self, text: &str) {
+    async fn send_text(&self, text: &str) {
         self.update(chunk("agent_message_chunk", text)).await;
     }
 
@@ -212,7 +213,7 @@ impl Turn {
 
     pub(super) async fn update(&self, update: Value) {
         let params = json!({"sessionId": &*self.stage.session, "update": update});
-        self.tell(Msg::Line(wire::notification("session/update", &params))).await;
+        self.send(Msg::Line(wire::notification("session/update", &params))).await;
     }
 
     /// Sends a request with this session's id, and waits for the client's answer.
@@ -221,7 +222,7 @@ impl Turn {
             params.entry("sessionId").or_insert_with(|| json!(&*self.stage.session));
         }
         let (answer, answered) = oneshot::channel();
-        self.tell(Msg::Request { method: method.to_owned(), params, answer }).await;
+        self.send(Msg::Request { method: method.to_owned(), params, answer }).await;
         match answered.await {
             Ok(answer) => answer.map_err(|error| error.message),
             Err(_) => Err("the agent is ending".to_owned()),
@@ -229,26 +230,26 @@ impl Turn {
     }
 
     /// A cancelled turn leaves nothing open at the client, and waits for no answer.
-    async fn let_go(&mut self) {
+    async fn release_terminal(&mut self) {
         if let Some(terminal) = self.open_terminal.take() {
             let params = json!({"sessionId": &*self.stage.session, "terminalId": terminal});
             let (answer, _) = oneshot::channel();
             let method = "terminal/release".to_owned();
-            self.tell(Msg::Request { method, params, answer }).await;
+            self.send(Msg::Request { method, params, answer }).await;
         }
         while let Some(call) = self.open_calls.pop() {
             self.end_call(call, Err("cancelled"), json!({})).await;
         }
     }
 
-    async fn tell(&self, msg: Msg) {
+    async fn send(&self, msg: Msg) {
         // A mailbox that is gone means that the agent has ended, and this turn with it.
         let _ = self.stage.mailbox.send(msg).await;
     }
 
     /// Tells the agent something after which no step follows.
     async fn end(&self, msg: Msg) {
-        self.tell(msg).await;
+        self.send(msg).await;
         std::future::pending::<()>().await;
     }
 }

@@ -9,7 +9,7 @@ use crate::model::{SessionId, Topic};
 
 /// What the reading half wants sent.
 #[derive(Debug)]
-pub(super) enum Command {
+pub(super) enum ViewerCommand {
     /// An answer; what was on the bus before it goes first.
     Answer(Bytes),
     /// Fresh snapshots: of the sessions with that id, of all that the filter covers if None.

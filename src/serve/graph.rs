@@ -16,7 +16,7 @@ pub(super) struct Graph<'a> {
     /// By id: a path relative to the workspace, or `path::symbol`, `path::Class::method`.
     #[serde(serialize_with = "by_id")]
     #[schemars(with = "BTreeMap<String, Node>")]
-    nodes: &'a [Named],
+    nodes: &'a [NamedNode],
     #[schemars(with = "Vec<Call<'_>>")]
     #[serde(serialize_with = "each_call")]
     calls: &'a [GraphCall],
@@ -59,7 +59,7 @@ impl<'a> From<&'a model::GraphDelta> for Delta<'a> {
 struct Part<'a> {
     #[serde(serialize_with = "by_id")]
     #[schemars(with = "BTreeMap<String, Node>")]
-    nodes: &'a [Named],
+    nodes: &'a [NamedNode],
     #[schemars(with = "Vec<Call<'_>>")]
     #[serde(serialize_with = "each_call")]
     calls: &'a [GraphCall],
@@ -70,7 +70,7 @@ struct Part<'a> {
 struct Changed<'a> {
     #[serde(serialize_with = "by_id")]
     #[schemars(with = "BTreeMap<String, Node>")]
-    nodes: &'a [Named],
+    nodes: &'a [NamedNode],
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -131,9 +131,9 @@ struct Call<'a> {
     to: &'a str,
 }
 
-type Named = (std::sync::Arc<str>, GraphNode);
+type NamedNode = (std::sync::Arc<str>, GraphNode);
 
-fn by_id<S: Serializer>(nodes: &[Named], serializer: S) -> Result<S::Ok, S::Error> {
+fn by_id<S: Serializer>(nodes: &[NamedNode], serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(Some(nodes.len()))?;
     for (id, node) in nodes {
         map.serialize_entry(&**id, &Node::from(node))?;

@@ -22,7 +22,7 @@ pub(super) enum Line {
 }
 
 /// Splits what a client sends; holds at most one line of `limit` bytes and a chunk.
-pub(super) struct Lines<R> {
+pub(super) struct LineSplitter<R> {
     reader: R,
     limit: usize,
     buffer: BytesMut,
@@ -32,7 +32,7 @@ pub(super) struct Lines<R> {
     skipping: Option<usize>,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineSplitter<R> {
     pub(super) fn new(reader: R, limit: usize) -> Self {
         Self { reader, limit, buffer: BytesMut::new(), scanned: 0, skipping: None }
     }
@@ -108,7 +108,7 @@ mod tests {
             .fold(Box::new(tokio::io::empty()) as Box<dyn AsyncRead + Unpin>, |before, piece| {
                 Box::new(before.chain(*piece))
             });
-        let mut lines = Lines::new(reader, limit);
+        let mut lines = LineSplitter::new(reader, limit);
         let mut seen = Vec::new();
         loop {
             match lines.next().await.unwrap() {
@@ -138,7 +138,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_endless_line_is_given_up() {
-        let mut lines = Lines::new(tokio::io::repeat(b'x'), 100);
+        let mut lines = LineSplitter::new(tokio::io::repeat(b'x'), 100);
         assert!(matches!(lines.next().await.unwrap(), Line::TooLong(_)));
         assert_eq!(lines.next().await.unwrap_err().kind(), io::ErrorKind::InvalidData);
     }

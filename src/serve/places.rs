@@ -34,7 +34,7 @@ impl From<&Caller> for Rank {
 
 /// One client's place, for as long as it is kept.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     rank: AtomicU8,
     /// When a line of it was heard last, in milliseconds since the first place.
     heard: AtomicU64,
@@ -43,7 +43,7 @@ pub(super) struct Place {
     pub(super) lost: CancellationToken,
 }
 
-impl Place {
+impl ConnectionSlot {
     pub(super) fn set_rank(&self, rank: Rank) {
         self.rank.store(rank as u8, Ordering::Relaxed);
     }
@@ -54,37 +54,37 @@ impl Place {
         self.heard.store(millis, Ordering::Relaxed);
     }
 
-    fn standing(&self) -> (u8, u64) {
+    fn rank(&self) -> (u8, u64) {
         (self.rank.load(Ordering::Relaxed), self.heard.load(Ordering::Relaxed))
     }
 }
 
 /// All places of a port.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     most: usize,
     begun: Instant,
     /// In the order of their coming. Whoever has left still stands here until places are short.
-    taken: Mutex<Vec<Arc<Place>>>,
+    taken: Mutex<Vec<Arc<ConnectionSlot>>>,
 }
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(most: usize) -> Self {
         Self { most, begun: Instant::now(), taken: Mutex::default() }
     }
 
     /// Takes a place, if need be another's; None if all are persons'.
-    pub(super) fn take(&self) -> Option<Arc<Place>> {
+    pub(super) fn take(&self) -> Option<Arc<ConnectionSlot>> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.len() >= self.most {
             taken.retain(|place| Arc::strong_count(place) > 1);
         }
         if taken.len() >= self.most {
-            let last = taken.iter().enumerate().min_by_key(|(_, place)| place.standing());
-            let (at, _) = last.filter(|(_, place)| place.standing().0 < Rank::Person as u8)?;
+            let last = taken.iter().enumerate().min_by_key(|(_, place)| place.rank());
+            let (at, _) = last.filter(|(_, place)| place.rank().0 < Rank::Person as u8)?;
             taken.remove(at).lost.cancel();
         }
-        let place = Arc::new(Place {
+        let place = Arc::new(ConnectionSlot {
             rank: AtomicU8::new(Rank::Nameless as u8),
             heard: AtomicU64::default(),
             begun: self.begun,

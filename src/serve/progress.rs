@@ -6,7 +6,7 @@ use std::pin::pin;
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 
-use super::command::Command;
+use super::command::ViewerCommand;
 use super::wire;
 use crate::client_host::Said;
 
@@ -16,11 +16,11 @@ const PIECE: usize = 64 * 1024;
 /// The way from one request to whoever made it.
 pub(super) struct Progress {
     id: Box<RawValue>,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<ViewerCommand>,
 }
 
 impl Progress {
-    pub(super) fn new(id: Box<RawValue>, commands: mpsc::Sender<Command>) -> Self {
+    pub(super) fn new(id: Box<RawValue>, commands: mpsc::Sender<ViewerCommand>) -> Self {
         Self { id, commands }
     }
 
@@ -35,7 +35,7 @@ impl Progress {
         let outcome = {
             let telling = async {
                 while said.changed().await.is_ok() {
-                    self.tell(&said, &mut shown).await;
+                    self.send(&said, &mut shown).await;
                 }
                 // All is said; the end itself follows.
                 std::future::pending().await
@@ -46,12 +46,12 @@ impl Progress {
                 outcome = telling => outcome,
             }
         };
-        self.tell(&said, &mut shown).await;
+        self.send(&said, &mut shown).await;
         outcome
     }
 
     /// Sends what was said and not shown yet; `shown` bytes were, None if not even the beginning.
-    async fn tell(&self, said: &watch::Receiver<Said>, shown: &mut Option<usize>) {
+    async fn send(&self, said: &watch::Receiver<Said>, shown: &mut Option<usize>) {
         loop {
             let (line, end) = {
                 let said = said.borrow();
@@ -64,7 +64,7 @@ impl Progress {
                 (wire::progress(&self.id, session, &said.text[from..end]), end)
             };
             // Without a viewer this request is about to be dropped too.
-            let _ = self.commands.send(Command::Answer(line)).await;
+            let _ = self.commands.send(ViewerCommand::Answer(line)).await;
             *shown = Some(end);
         }
     }

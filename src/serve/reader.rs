@@ -21,9 +21,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::command::Command;
-use super::lines::{Line, Lines, speaks_http};
-use super::places::{Place, Rank};
+use super::command::ViewerCommand;
+use super::lines::{Line, LineSplitter, speaks_http};
+use super::places::{ConnectionSlot, Rank};
 use super::progress::Progress;
 use super::request::{self, Malformed, Request};
 use super::shared::Shared;
@@ -59,7 +59,7 @@ const AUTH_DEADLINE: Duration = Duration::from_secs(10);
 /// write deadline.
 pub(super) async fn serve(
     stream: TcpStream,
-    place: Arc<Place>,
+    place: Arc<ConnectionSlot>,
     shared: Arc<Shared>,
     cancel: CancellationToken,
 ) {
@@ -74,7 +74,7 @@ pub(super) async fn serve(
     let (commands, waiting) = mpsc::channel(COMMANDS);
     let viewer = Viewer::new(Arc::clone(&shared), guarded, write, waiting);
     let reader = Reader {
-        lines: Lines::new(read, shared.limits.max_line_bytes),
+        lines: LineSplitter::new(read, shared.limits.max_line_bytes),
         crowded: shared.crowded.subscribe(),
         shared,
         commands,
@@ -109,14 +109,14 @@ pub(super) async fn serve(
 
 struct Reader {
     shared: Arc<Shared>,
-    lines: Lines<OwnedReadHalf>,
-    commands: mpsc::Sender<Command>,
+    lines: LineSplitter<OwnedReadHalf>,
+    commands: mpsc::Sender<ViewerCommand>,
     cancel: CancellationToken,
     /// Changes when other clients find no place.
     crowded: watch::Receiver<()>,
     /// Nothing is answered before a token is shown: it is another's connection.
     guarded: bool,
-    place: Arc<Place>,
+    place: Arc<ConnectionSlot>,
     caller: Option<Caller>,
     /// What the client may prove its token by.
     challenge: Option<String>,
@@ -143,12 +143,12 @@ impl Reader {
                 biased;
                 () = self.cancel.cancelled() => break,
                 Some(answer) = self.running.next() => {
-                    self.say(Command::Answer(answer)).await;
+                    self.send(ViewerCommand::Answer(answer)).await;
                     continue;
                 }
                 line = listen(&mut self.lines, hearing) => line,
                 Ok(()) = self.crowded.changed(), if !hearing && !self.is_locked() => {
-                    self.say(Command::Probe).await;
+                    self.send(ViewerCommand::Probe).await;
                     continue;
                 }
                 () = self.place.lost.cancelled() => {
@@ -163,7 +163,7 @@ impl Reader {
             self.place.touch();
             match line {
                 Ok(Line::Whole(line)) => {
-                    if self.hear(&line).await.is_break() {
+                    if self.on_line(&line).await.is_break() {
                         if let Some(agent) = self.attached.take() {
                             // When the team stops, its agents have ended already.
                             let passing = pass_on(self.lines, agent);
@@ -187,7 +187,7 @@ impl Reader {
                     // A client that closed looks like one that has no more to say until something
                     // is written to it, and the prompts of a closed one are to be withdrawn.
                     if !self.running.is_empty() {
-                        self.say(Command::Probe).await;
+                        self.send(ViewerCommand::Probe).await;
                     }
                 }
                 Err(error) => return debug!(%error, "cannot read from client"),
@@ -195,12 +195,12 @@ impl Reader {
         }
         // Each ends at once, with a result or the word that the team is stopping.
         while let Some(answer) = self.running.next().await {
-            self.say(Command::Answer(answer)).await;
+            self.send(ViewerCommand::Answer(answer)).await;
         }
     }
 
     /// Acts on a line; breaks if it was the connection's last.
-    async fn hear(&mut self, line: &[u8]) -> ControlFlow<()> {
+    async fn on_line(&mut self, line: &[u8]) -> ControlFlow<()> {
         if line.trim_ascii().is_empty() {
             return ControlFlow::Continue(());
         }
@@ -211,7 +211,7 @@ impl Reader {
         match request::parse(line) {
             Ok(request) => {
                 self.malformed = 0;
-                self.obey(request).await
+                self.on_request(request).await
             }
             Err(Malformed { id, message }) => {
                 self.refuse(id.as_deref(), 400, message).await;
@@ -221,7 +221,7 @@ impl Reader {
         }
     }
 
-    async fn obey(&mut self, request: Request) -> ControlFlow<()> {
+    async fn on_request(&mut self, request: Request) -> ControlFlow<()> {
         match request {
             Request::Auth { token } => {
                 return self.authenticate(self.shared.tokens.caller(&token)).await;
@@ -243,9 +243,9 @@ impl Reader {
                 self.refuse(None, 401, "this port needs `auth` first").await;
             }
             Request::Snapshot { session } => {
-                self.say(Command::Snapshots(session.map(SessionId::new))).await;
+                self.send(ViewerCommand::Snapshots(session.map(SessionId::new))).await;
             }
-            Request::Filter(filter) => self.say(Command::Filter(filter)).await,
+            Request::Filter(filter) => self.send(ViewerCommand::Filter(filter)).await,
             Request::Subscribe { topics } => self.subscribe(&topics).await,
             Request::Rpc { id, .. } if self.running.len() >= REQUESTS => {
                 let message = format!("{REQUESTS} requests of this connection are under way");
@@ -264,7 +264,7 @@ impl Reader {
     async fn challenge(&mut self) {
         self.challenge = token::challenge().ok();
         let answer = rpc::raw(&json!({ "challenge": self.challenge }));
-        self.say(Command::Answer(wire::answer(None, answer.as_deref()))).await;
+        self.send(ViewerCommand::Answer(wire::answer(None, answer.as_deref()))).await;
     }
 
     async fn authenticate(&mut self, caller: Option<Caller>) -> ControlFlow<()> {
@@ -276,8 +276,8 @@ impl Reader {
         self.place.set_rank(Rank::from(&caller));
         self.caller = Some(caller.clone());
         let result = rpc::raw(&json!({ "authenticated": true }));
-        self.say(Command::Answer(wire::answer(None, result.as_deref()))).await;
-        self.say(Command::Known(caller)).await;
+        self.send(ViewerCommand::Answer(wire::answer(None, result.as_deref()))).await;
+        self.send(ViewerCommand::Known(caller)).await;
         ControlFlow::Continue(())
     }
 
@@ -286,8 +286,10 @@ impl Reader {
         let known = |name: &String| Topic::ALL.into_iter().find(|topic| topic.as_str() == *name);
         for topic in topics.iter().filter_map(known) {
             match rights::permit_topic(topic, self.caller.as_ref()) {
-                Ok(()) => self.say(Command::Want(topic)).await,
-                Err(error) => self.say(Command::Answer(wire::answer(None, Err(&error)))).await,
+                Ok(()) => self.send(ViewerCommand::Want(topic)).await,
+                Err(error) => {
+                    self.send(ViewerCommand::Answer(wire::answer(None, Err(&error)))).await;
+                }
             }
         }
         if let Some(unknown) = topics.iter().find(|topic| known(topic).is_none()) {
@@ -311,11 +313,11 @@ impl Reader {
                 self.attached = Some(to_agent);
                 let answer = rpc::raw(&json!({}));
                 let answer = wire::answer(Some(id), answer.as_deref());
-                self.say(Command::Attach(answer, from_agent)).await;
+                self.send(ViewerCommand::Attach(answer, from_agent)).await;
                 ControlFlow::Break(())
             }
             Err(error) => {
-                self.say(Command::Answer(wire::answer(Some(id), Err(&error)))).await;
+                self.send(ViewerCommand::Answer(wire::answer(Some(id), Err(&error)))).await;
                 ControlFlow::Continue(())
             }
         }
@@ -349,11 +351,11 @@ impl Reader {
 
     async fn refuse(&mut self, id: Option<&RawValue>, code: u16, message: impl Into<String>) {
         let error = RpcError::new(code, message);
-        self.say(Command::Answer(wire::answer(id, Err(&error)))).await;
+        self.send(ViewerCommand::Answer(wire::answer(id, Err(&error)))).await;
     }
 
     /// Waits while the viewer has much to say already.
-    async fn say(&mut self, command: Command) {
+    async fn send(&mut self, command: ViewerCommand) {
         // Without a viewer this half is about to be dropped too.
         let _ = self.commands.send(command).await;
     }
@@ -365,7 +367,7 @@ fn end_if(last: bool) -> ControlFlow<()> {
 
 /// Passes on what an attached client says; its end reaches the agent as an end. Returns when the
 /// client is gone altogether.
-async fn pass_on(lines: Lines<OwnedReadHalf>, mut agent: WriteHalf<DuplexStream>) {
+async fn pass_on(lines: LineSplitter<OwnedReadHalf>, mut agent: WriteHalf<DuplexStream>) {
     let (mut said, mut reader) = lines.into_rest();
     loop {
         if agent.write_all_buf(&mut said).await.is_err() {
@@ -388,7 +390,7 @@ async fn pass_on(lines: Lines<OwnedReadHalf>, mut agent: WriteHalf<DuplexStream>
 
 /// Waits for the next line of a client that may still send; of one that may not, for the end of the
 /// connection: it may read on as long as it likes.
-async fn listen(lines: &mut Lines<OwnedReadHalf>, hearing: bool) -> io::Result<Line> {
+async fn listen(lines: &mut LineSplitter<OwnedReadHalf>, hearing: bool) -> io::Result<Line> {
     if hearing {
         return lines.next().await;
     }

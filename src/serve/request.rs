@@ -50,7 +50,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Request, Malformed> {
     let anonymous = |message: String| Malformed { id: None, message };
     let line =
         std::str::from_utf8(line).map_err(|error| anonymous(format!("not UTF-8: {error}")))?;
-    let fields = Fields::parse(line).map_err(anonymous)?;
+    let fields = RequestFields::parse(line).map_err(anonymous)?;
     match fields.required::<String>("type").map_err(anonymous)?.as_str() {
         "rpc" => {
             let id = fields.id().map_err(anonymous)?;
@@ -84,7 +84,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Request, Malformed> {
     }
 }
 
-fn filter(fields: &Fields<'_>) -> Result<Filter, String> {
+fn filter(fields: &RequestFields<'_>) -> Result<Filter, String> {
     // Both are read, so that a mistake in either is told.
     let session = fields.name("session_id")?;
     let mode = fields.name("session_mode")?.as_deref().map(mode_named).transpose()?;
@@ -106,9 +106,9 @@ fn mode_named(name: &str) -> Result<SessionMode, String> {
 /// A JSON object whose values are still raw. No key comes twice: readers would differ in what it
 /// says.
 #[derive(Debug, Default)]
-pub(super) struct Fields<'a>(HashMap<String, &'a RawValue>);
+pub(super) struct RequestFields<'a>(HashMap<String, &'a RawValue>);
 
-impl<'a> Fields<'a> {
+impl<'a> RequestFields<'a> {
     pub(super) fn parse(json: &'a str) -> Result<Self, String> {
         let mut deserializer = serde_json::Deserializer::from_str(json);
         let fields =
@@ -171,13 +171,13 @@ impl Expected for Vec<String> {
 struct FieldsVisitor;
 
 impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields<'de>;
+    type Value = RequestFields<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RequestFields<'de>, A::Error> {
         let mut fields = HashMap::new();
         while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
             if fields.contains_key(&key) {
@@ -185,7 +185,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
             }
             fields.insert(key, value);
         }
-        Ok(Fields(fields))
+        Ok(RequestFields(fields))
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use super::places::{Place, Places};
+use super::places::{ConnectionSlot, ConnectionSlots};
 use super::run_file::live_teams;
 use super::shared::{Limits, Shared};
 use super::wire::{self, RpcError};
@@ -88,7 +88,7 @@ fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
 /// The port of a team.
 pub struct Server {
     listener: TcpListener,
-    places: Places,
+    places: ConnectionSlots,
     shared: Arc<Shared>,
 }
 
@@ -104,7 +104,7 @@ impl Server {
         let guarded = !listener.local_addr()?.ip().to_canonical().is_loopback();
         let crowded = watch::Sender::new(());
         let shared = Shared { bus, sources, team, tokens, limits, guarded, crowded };
-        let places = Places::new(limits.max_connections);
+        let places = ConnectionSlots::new(limits.max_connections);
         Ok(Self { listener, places, shared: Arc::new(shared) })
     }
 
@@ -144,7 +144,7 @@ impl Server {
     }
 
     /// Finds a place for one more client; None if there is none, nor soon will be.
-    async fn place(&self, connections: &mut JoinSet<()>) -> Option<Arc<Place>> {
+    async fn place(&self, connections: &mut JoinSet<()>) -> Option<Arc<ConnectionSlot>> {
         let place = self.places.take();
         if place.is_some() {
             return place;

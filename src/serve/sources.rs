@@ -8,7 +8,7 @@ use tokio::time::timeout_at;
 use crate::model::{BlockedAccess, BlockedId, BlockedStatus, UsageReport};
 use crate::routing::{Decider, Decision, ResolveError, RoutingHandle};
 use crate::serve::BoxFuture;
-use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, Request};
+use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, RegistryRequest};
 use crate::tracker::{Snapshots, TrackerHandle};
 use crate::watch::{GraphHandle, GraphState};
 
@@ -36,7 +36,7 @@ pub trait Sources: Send + Sync + 'static {
     fn graph(&self, wait: bool) -> BoxFuture<'_, GraphState>;
 
     /// Asks the registry of sessions, which knows every session that was on the bus before.
-    fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>>;
+    fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>>;
 }
 
 /// Asks whoever records the team's sessions in the registry to catch up; answered when all that
@@ -98,7 +98,7 @@ impl Sources for Handles {
         })
     }
 
-    fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {
+    fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>> {
         Box::pin(async {
             let deadline = Instant::now() + PATIENCE;
             if let Some(recorder) = &self.recorder {

@@ -8,9 +8,9 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWrite, DuplexStream, ReadHalf};
 use tokio::sync::mpsc;
 
-use super::command::Command;
+use super::client_view::{ClientView, Delivery, EventSubject};
+use super::command::ViewerCommand;
 use super::filter::Filter;
-use super::gate::{Gate, Subject, Verdict};
 use super::outgoing::Outgoing;
 use super::shared::Shared;
 use super::wire::{self, GRAPH_IS_OFF, RpcError};
@@ -20,7 +20,7 @@ use crate::model::{
     AgentId, AgentStatus, BlockedAccess, BlockedStatus, Event, SessionId, SessionKey, SessionMode,
     Snapshot, Topic, UsageReport,
 };
-use crate::session::{Answer, Listed, Request};
+use crate::session::{Answer, Listed, RegistryRequest};
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;
 
@@ -31,11 +31,11 @@ pub(super) struct Viewer<W> {
     /// The client joins once it has shown a token.
     guarded: bool,
     outgoing: Outgoing<W>,
-    commands: mpsc::Receiver<Command>,
+    commands: mpsc::Receiver<ViewerCommand>,
     /// None until the client has joined.
     events: Option<Subscriber>,
     filter: Filter,
-    gate: Gate,
+    gate: ClientView,
     /// Whose token opens what sessions say.
     caller: Option<Caller>,
     /// Whom the client hears in place of the team.
@@ -47,10 +47,10 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         shared: Arc<Shared>,
         guarded: bool,
         writer: W,
-        commands: mpsc::Receiver<Command>,
+        commands: mpsc::Receiver<ViewerCommand>,
     ) -> Self {
         let outgoing = Outgoing::new(writer, shared.limits.write_deadline);
-        let (filter, gate) = (Filter::default(), Gate::default());
+        let (filter, gate) = (Filter::default(), ClientView::default());
         let (events, caller, attached) = (None, None, None);
         Self { shared, guarded, outgoing, commands, events, filter, gate, caller, attached }
     }
@@ -65,7 +65,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             tokio::select! {
                 biased;
                 command = self.commands.recv() => match command {
-                    Some(command) => self.obey(command).await?,
+                    Some(command) => self.on_command(command).await?,
                     None => break,
                 },
                 received = next(&mut self.events) => self.take(received).await?,
@@ -102,7 +102,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             if let Some(received) = self.try_next() {
                 self.take(received).await?;
             } else if let Ok(command) = self.commands.try_recv() {
-                self.obey(command).await?;
+                self.on_command(command).await?;
             } else {
                 break;
             }
@@ -110,22 +110,22 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         Ok(())
     }
 
-    async fn obey(&mut self, command: Command) -> io::Result<()> {
+    async fn on_command(&mut self, command: ViewerCommand) -> io::Result<()> {
         match command {
-            Command::Answer(line) => {
+            ViewerCommand::Answer(line) => {
                 // A turn's lines are on the bus before its answer is given.
                 self.catch_up().await?;
                 self.outgoing.push(line);
             }
-            Command::Snapshots(None) => {
+            ViewerCommand::Snapshots(None) => {
                 self.show_sessions().await?;
             }
-            Command::Snapshots(Some(session)) => self.show_session(session).await?,
-            Command::Filter(filter) => {
+            ViewerCommand::Snapshots(Some(session)) => self.show_session(session).await?,
+            ViewerCommand::Filter(filter) => {
                 self.filter = filter;
                 self.refresh_sessions().await?;
             }
-            Command::Want(topic) => {
+            ViewerCommand::Want(topic) => {
                 if let Some(events) = &mut self.events {
                     events.want(topic);
                 }
@@ -133,18 +133,18 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                     self.show_graph().await?;
                 }
             }
-            Command::Known(caller) => {
+            ViewerCommand::Known(caller) => {
                 self.caller = Some(caller);
                 if self.events.is_none() {
                     self.join().await?;
                 }
             }
-            Command::Probe => {
+            ViewerCommand::Probe => {
                 for status in self.shared.team.agents() {
                     self.show_agent(&status);
                 }
             }
-            Command::Attach(answer, agent) => {
+            ViewerCommand::Attach(answer, agent) => {
                 self.outgoing.push(answer);
                 (self.events, self.attached) = (None, Some(agent));
             }
@@ -173,9 +173,9 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             Received::Event(number, event) if self.passes(&event) => {
                 let line = event.line();
                 match self.gate.judge(number, &event, line) {
-                    Verdict::Send => self.outgoing.push(line.clone()),
-                    Verdict::Drop => {}
-                    Verdict::Resync => self.show_all().await?,
+                    Delivery::Send => self.outgoing.push(line.clone()),
+                    Delivery::Drop => {}
+                    Delivery::Resync => self.show_all().await?,
                 }
             }
             Received::Event(..) => {}
@@ -258,7 +258,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
 
     /// Stands for a session without a map: whose it is, and of which mode, the registry may know.
     async fn not_live(&self, session: SessionId) -> Snapshot {
-        let all = self.shared.sources.registry(Request::List { agent: None }).await;
+        let all = self.shared.sources.registry(RegistryRequest::List { agent: None }).await;
         let Ok(Answer::List(mut all)) = all else {
             return unknown(session, SessionMode::SingleAgent);
         };
@@ -294,19 +294,19 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     }
 
     fn show_agent(&mut self, status: &AgentStatus) {
-        self.tell(Subject::Agent(status.agent.clone()), wire::agent(status));
+        self.send_state(EventSubject::Agent(status.agent.clone()), wire::agent(status));
     }
 
     fn show_usage(&mut self, report: &UsageReport) {
-        self.tell(Subject::Usage(report.key.clone()), wire::usage(report));
+        self.send_state(EventSubject::Usage(report.key.clone()), wire::usage(report));
     }
 
     fn show_blocked(&mut self, access: &BlockedAccess) {
-        self.tell(Subject::Blocked(access.id.clone()), wire::blocked(access));
+        self.send_state(EventSubject::Blocked(access.id.clone()), wire::blocked(access));
     }
 
-    fn tell(&mut self, subject: Subject, line: Bytes) {
-        self.gate.tell(subject, line.clone());
+    fn send_state(&mut self, subject: EventSubject, line: Bytes) {
+        self.gate.record(subject, line.clone());
         self.outgoing.push(line);
     }
 

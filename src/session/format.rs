@@ -8,7 +8,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::registry::{Key, Raw, Registry, Session};
+use super::registry::{FileKey, Raw, Registry, Session};
 use crate::model::{AgentId, SessionId, SessionKey, SessionMode, TimestampMs};
 
 /// Reads a file; says what is wrong with it.
@@ -41,7 +41,7 @@ pub(super) fn text(registry: &Registry) -> Vec<u8> {
 impl Serialize for Registry {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("active", &self.active.as_ref().map(Key::from))?;
+        map.serialize_entry("active", &self.active.as_ref().map(FileKey::from))?;
         map.serialize_entry("sessions", &self.sessions)?;
         rest(&mut map, &self.rest)?;
         map.end()

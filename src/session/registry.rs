@@ -51,7 +51,7 @@ pub struct Session {
 
 /// What can be asked of the registry.
 #[derive(Clone, Debug)]
-pub enum Request {
+pub enum RegistryRequest {
     /// Every session, or one agent's.
     List {
         agent: Option<AgentId>,
@@ -71,7 +71,7 @@ pub enum Request {
     },
 }
 
-impl Request {
+impl RegistryRequest {
     /// The session that it would change.
     pub fn changes(&self) -> Option<&SessionKey> {
         match self {
@@ -121,18 +121,18 @@ pub struct Listed {
 
 /// A session's key as the file has it.
 #[derive(Serialize)]
-pub(super) struct Key<'a> {
+pub(super) struct FileKey<'a> {
     agent_id: &'a str,
     session_id: &'a str,
 }
 
-impl<'a> From<&'a SessionKey> for Key<'a> {
+impl<'a> From<&'a SessionKey> for FileKey<'a> {
     fn from(key: &'a SessionKey) -> Self {
         Self { agent_id: key.agent.as_str(), session_id: key.session.as_str() }
     }
 }
 
-impl Request {
+impl RegistryRequest {
     pub(super) fn only_reads(&self) -> bool {
         matches!(self, Self::List { .. } | Self::Get(_))
     }
@@ -159,23 +159,29 @@ impl Registry {
     }
 
     /// Answers a request at `now`, with what it changes.
-    pub fn answer(&mut self, request: Request, now: TimestampMs) -> Result<Answer, RegistryError> {
+    pub fn answer(
+        &mut self,
+        request: RegistryRequest,
+        now: TimestampMs,
+    ) -> Result<Answer, RegistryError> {
         match request {
-            Request::List { agent } => Ok(Answer::List(self.list(agent.as_ref()))),
-            Request::Get(key) => Ok(Answer::Session(self.sessions[self.place(&key)?].clone())),
-            Request::Upsert(upsert) => self.upsert(upsert, now),
-            Request::Close(key) => Ok(Answer::Closed(self.close(&key))),
-            Request::Activate(key) => {
+            RegistryRequest::List { agent } => Ok(Answer::List(self.list(agent.as_ref()))),
+            RegistryRequest::Get(key) => {
+                Ok(Answer::Session(self.sessions[self.place(&key)?].clone()))
+            }
+            RegistryRequest::Upsert(upsert) => self.upsert(upsert, now),
+            RegistryRequest::Close(key) => Ok(Answer::Closed(self.close(&key))),
+            RegistryRequest::Activate(key) => {
                 self.place(&key)?;
                 self.changed |= self.active.as_ref() != Some(&key);
                 self.active = Some(key);
                 Ok(Answer::Active)
             }
-            Request::SetProviders { key, providers } => self.change(&key, now, |session| {
+            RegistryRequest::SetProviders { key, providers } => self.change(&key, now, |session| {
                 session.providers = providers.iter().map(provider).collect();
                 SessionMode::Orchestrator.as_str().clone_into(&mut session.mode);
             }),
-            Request::AddContext { key, items } => {
+            RegistryRequest::AddContext { key, items } => {
                 self.change(&key, now, |session| session.context.extend(items))
             }
         }
@@ -302,7 +308,7 @@ fn replace<T>(place: &mut T, new: Option<T>) {
 }
 
 fn provider(key: &SessionKey) -> Raw {
-    raw(&Key::from(key))
+    raw(&FileKey::from(key))
 }
 
 #[expect(clippy::expect_used, reason = "strings always serialise")]

@@ -6,7 +6,7 @@ mod properties;
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use super::registry::Key;
+use super::registry::FileKey;
 use super::*;
 use crate::model::{AgentId, SessionId, SessionMode};
 
@@ -27,7 +27,7 @@ fn text(registry: &Registry) -> String {
 }
 
 /// Asks at times 10, 20, …, and tells the answers and what is left.
-fn check(requests: impl IntoIterator<Item = Request>, expected: &Expect) {
+fn check(requests: impl IntoIterator<Item = RegistryRequest>, expected: &Expect) {
     let mut registry = Registry::default();
     let mut told = Vec::new();
     for (now, request) in (10..).step_by(10).zip(requests) {
@@ -36,7 +36,8 @@ fn check(requests: impl IntoIterator<Item = Request>, expected: &Expect) {
             Ok(Answer::List(list)) => {
                 let listed = list.iter().map(|listed| {
                     let active = if listed.is_active { " active" } else { "" };
-                    json!([Key::from(&listed.key), listed.mode, listed.updated_at_ms]).to_string()
+                    json!([FileKey::from(&listed.key), listed.mode, listed.updated_at_ms])
+                        .to_string()
                         + active
                 });
                 listed.collect::<Vec<_>>().join("\n")
@@ -61,7 +62,11 @@ fn an_upsert_changes_what_it_names() {
     };
     let emptied = Upsert { history: Some(Vec::new()), ..upsert("ui", "s") };
     check(
-        [Request::Upsert(full), Request::Upsert(upsert("ui", "s")), Request::Upsert(emptied)],
+        [
+            RegistryRequest::Upsert(full),
+            RegistryRequest::Upsert(upsert("ui", "s")),
+            RegistryRequest::Upsert(emptied),
+        ],
         &expect![[r#"
             {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"m","name":"M"},"history":[1e999,"\ud800"],"summary":"once \"upon\"","context":[{}],"providers":[],"created_at_ms":10,"updated_at_ms":10}
             {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"m","name":"M"},"history":[1e999,"\ud800"],"summary":"once \"upon\"","context":[{}],"providers":[],"created_at_ms":10,"updated_at_ms":20}
@@ -73,18 +78,18 @@ fn an_upsert_changes_what_it_names() {
 
 #[test]
 fn providers_make_an_orchestrator() {
-    let providers = |keys: &[SessionKey]| Request::SetProviders {
+    let providers = |keys: &[SessionKey]| RegistryRequest::SetProviders {
         key: key("lead", "s"),
         providers: keys.to_vec(),
     };
     let created = Upsert { providers: Some(vec![key("ui", "t")]), ..upsert("lead", "s") };
     check(
         [
-            Request::Upsert(created),
+            RegistryRequest::Upsert(created),
             // They stay, and so does what they make of it.
-            Request::Upsert(upsert("lead", "s")),
+            RegistryRequest::Upsert(upsert("lead", "s")),
             providers(&[]),
-            Request::Upsert(upsert("lead", "s")),
+            RegistryRequest::Upsert(upsert("lead", "s")),
             // Who sets them means an orchestrator, though it have none yet.
             providers(&[]),
             providers(&[key("ui", "t"), key("api", "u")]),
@@ -106,15 +111,15 @@ fn closing_the_active_session_leaves_none_active() {
     let (s, t) = (key("ui", "s"), key("ui", "t"));
     check(
         [
-            Request::Upsert(upsert("ui", "s")),
-            Request::Upsert(upsert("ui", "t")),
-            Request::Activate(s.clone()),
-            Request::List { agent: None },
-            Request::Close(t.clone()),
-            Request::Close(t),
-            Request::List { agent: Some(AgentId::new("ui")) },
-            Request::List { agent: Some(AgentId::new("api")) },
-            Request::Close(s),
+            RegistryRequest::Upsert(upsert("ui", "s")),
+            RegistryRequest::Upsert(upsert("ui", "t")),
+            RegistryRequest::Activate(s.clone()),
+            RegistryRequest::List { agent: None },
+            RegistryRequest::Close(t.clone()),
+            RegistryRequest::Close(t),
+            RegistryRequest::List { agent: Some(AgentId::new("ui")) },
+            RegistryRequest::List { agent: Some(AgentId::new("api")) },
+            RegistryRequest::Close(s),
         ],
         &expect![[r#"
             {"agent_id":"ui","session_id":"s","mode":"single_agent","model":null,"history":[],"summary":null,"context":[],"providers":[],"created_at_ms":10,"updated_at_ms":10}
@@ -136,10 +141,10 @@ fn closing_the_active_session_leaves_none_active() {
 fn what_is_not_there_is_said_to_be_unknown() {
     let nobody = || key("ui", "ghost");
     for request in [
-        Request::Get(nobody()),
-        Request::Activate(nobody()),
-        Request::SetProviders { key: nobody(), providers: Vec::new() },
-        Request::AddContext { key: nobody(), items: vec![raw("1")] },
+        RegistryRequest::Get(nobody()),
+        RegistryRequest::Activate(nobody()),
+        RegistryRequest::SetProviders { key: nobody(), providers: Vec::new() },
+        RegistryRequest::AddContext { key: nobody(), items: vec![raw("1")] },
     ] {
         check(
             [request],
@@ -156,7 +161,7 @@ fn each_change_is_later_than_the_one_before() {
     let mut registry = Registry::default();
     let mut create = |session: &str, now| {
         let Ok(Answer::Session(session)) =
-            registry.answer(Request::Upsert(upsert("ui", session)), now)
+            registry.answer(RegistryRequest::Upsert(upsert("ui", session)), now)
         else {
             panic!("no session");
         };
@@ -168,7 +173,7 @@ fn each_change_is_later_than_the_one_before() {
     );
     // Of one millisecond, the later change is the newer.
     assert_eq!([create("u", 12), create("v", 12)], [12, 12]);
-    let Ok(Answer::List(list)) = registry.answer(Request::List { agent: None }, 0) else {
+    let Ok(Answer::List(list)) = registry.answer(RegistryRequest::List { agent: None }, 0) else {
         panic!("no list");
     };
     let ids: Vec<_> = list.iter().map(|listed| listed.key.session.as_str()).collect();
@@ -178,10 +183,10 @@ fn each_change_is_later_than_the_one_before() {
 #[test]
 fn a_session_too_large_stays_as_it_was() {
     let mut registry = Registry::default();
-    registry.answer(Request::Upsert(upsert("ui", "s")), 1).unwrap();
+    registry.answer(RegistryRequest::Upsert(upsert("ui", "s")), 1).unwrap();
     let before = text(&registry);
     let large = || raw(&format!("\"{}\"", "x".repeat(9 << 20)));
-    let add = |items| Request::AddContext { key: key("ui", "s"), items };
+    let add = |items| RegistryRequest::AddContext { key: key("ui", "s"), items };
     let error = registry.answer(add(vec![large(), large()]), 2).unwrap_err();
     assert!(matches!(error, RegistryError::TooLarge { .. }), "{error}");
     assert_eq!(text(&registry), before);
@@ -196,9 +201,9 @@ fn the_oldest_session_makes_room_but_never_the_active_one() {
     let active = json!({"agent_id": "ui", "session_id": "s0"});
     let full = json!({"active": active, "sessions": sessions}).to_string();
     let mut registry = format::parse(full.as_bytes()).unwrap();
-    registry.answer(Request::Upsert(upsert("ui", "new")), 10_000).unwrap();
-    registry.answer(Request::Upsert(upsert("ui", "new")), 10_001).unwrap();
-    let Ok(Answer::List(list)) = registry.answer(Request::List { agent: None }, 0) else {
+    registry.answer(RegistryRequest::Upsert(upsert("ui", "new")), 10_000).unwrap();
+    registry.answer(RegistryRequest::Upsert(upsert("ui", "new")), 10_001).unwrap();
+    let Ok(Answer::List(list)) = registry.answer(RegistryRequest::List { agent: None }, 0) else {
         panic!("no list");
     };
     assert_eq!((list.len(), &list[0].key), (10_000, &key("ui", "new")));
@@ -209,7 +214,7 @@ fn the_oldest_session_makes_room_but_never_the_active_one() {
 fn what_another_version_wrote_is_kept() {
     let check = |written: &str, expected: Expect| {
         let mut registry = format::parse(written.as_bytes()).unwrap();
-        registry.answer(Request::Upsert(upsert("ui", "new")), 7).unwrap();
+        registry.answer(RegistryRequest::Upsert(upsert("ui", "new")), 7).unwrap();
         expected.assert_eq(&text(&registry));
     };
     check(

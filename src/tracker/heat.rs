@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
+use super::session_input::{Weight, WriteSource};
 use super::symbols::joined;
-use super::told::{Weight, Written};
 use crate::model::{FileNode, Lines, Origin, TimestampMs, Touch};
 
 /// Below this heat a node is gone.
@@ -35,17 +35,17 @@ impl Changes {
 /// visits only what changes by itself.
 #[derive(Default, Debug)]
 pub(super) struct HeatMap {
-    context: HashMap<Arc<str>, Held>,
+    context: HashMap<Arc<str>, HeatNode>,
     /// The paths in context by the turn of their last access: the oldest leave first.
     by_turn: BTreeMap<u64, IndexSet<Arc<str>>>,
-    cooling: IndexMap<Arc<str>, Held>,
+    cooling: IndexMap<Arc<str>, HeatNode>,
     /// Paths that changed since the last flush; they are shown as they are before they cool.
     fresh: IndexSet<Arc<str>>,
 }
 
 /// A node, and what of it is shown only by what follows from it.
 #[derive(Clone, PartialEq, Debug)]
-struct Held {
+struct HeatNode {
     node: FileNode,
     /// None if nobody wrote it.
     writes: Option<Box<Writes>>,
@@ -74,13 +74,13 @@ pub(super) struct Effect {
     pub(super) edited: Option<Vec<Arc<str>>>,
     /// Those that are edited, if they are known.
     pub(super) lines: Lines,
-    pub(super) written: Written,
+    pub(super) written: WriteSource,
 }
 
 impl Effect {
     /// One that says nothing of symbols and writes.
     pub(super) fn new(touch: Touch, weight: Weight) -> Self {
-        let (lines, written) = (Lines::default(), Written::default());
+        let (lines, written) = (Lines::default(), WriteSource::default());
         Self { touch, weight, symbols: Vec::new(), edited: None, lines, written }
     }
 }
@@ -118,7 +118,7 @@ impl HeatMap {
         }
         let in_context = accessed || was_in_context;
         let mut writes = held.and_then(|held| held.writes.clone());
-        if effect.written != Written::default() {
+        if effect.written != WriteSource::default() {
             writes.get_or_insert_default().note(effect.written, at);
         }
         if let (Some(writes), Some(edited)) = (&mut writes, &effect.edited) {
@@ -141,7 +141,7 @@ impl HeatMap {
             symbols: joined(symbols, &effect.symbols).filter(|_| in_context),
             origin: writes.as_ref().and_then(|writes| writes.origin()),
         };
-        let new = Held { node, writes };
+        let new = HeatNode { node, writes };
         // The same again within one instant is no change.
         if held != Some(&new) {
             self.put(new);
@@ -150,9 +150,9 @@ impl HeatMap {
 
     /// Takes note of who tells of a write, without touching the file; nothing comes of one that is
     /// not on the map.
-    pub(super) fn wrote(&mut self, path: &Arc<str>, written: Written, at: TimestampMs) {
+    pub(super) fn wrote(&mut self, path: &Arc<str>, written: WriteSource, at: TimestampMs) {
         let place = self.context.get_mut(path).or_else(|| self.cooling.get_mut(path));
-        let Some(held) = place.filter(|_| written != Written::default()) else { return };
+        let Some(held) = place.filter(|_| written != WriteSource::default()) else { return };
         let writes = held.writes.get_or_insert_default();
         writes.note(written, at);
         if held.node.origin != writes.origin() {
@@ -178,8 +178,10 @@ impl HeatMap {
     }
 
     /// Adds symbols to what was edited of a file in context.
-    pub(super) fn learn(&mut self, path: &Arc<str>, symbols: &[Arc<str>]) {
-        let Some(Held { node, writes: Some(writes) }) = self.context.get_mut(path) else { return };
+    pub(super) fn add_symbols(&mut self, path: &Arc<str>, symbols: &[Arc<str>]) {
+        let Some(HeatNode { node, writes: Some(writes) }) = self.context.get_mut(path) else {
+            return;
+        };
         if symbols.is_empty() {
             return;
         }
@@ -193,7 +195,7 @@ impl HeatMap {
 
     /// What of the file is in context; None if it is not.
     pub(super) fn hold(&self, path: &str) -> Option<Hold<'_>> {
-        let Held { node, writes } = self.context.get(path)?;
+        let HeatNode { node, writes } = self.context.get(path)?;
         Some(Hold {
             symbols: node.symbols.as_deref(),
             edited: writes.as_ref().and_then(|writes| writes.edited.as_deref()),
@@ -233,7 +235,7 @@ impl HeatMap {
     pub(super) fn tick(&mut self, decay_rate: f64) -> Changes {
         let mut changes = Changes::default();
         let fresh = &self.fresh;
-        self.cooling.retain(|path, Held { node, .. }| {
+        self.cooling.retain(|path, HeatNode { node, .. }| {
             if fresh.contains(path) {
                 return true;
             }
@@ -288,11 +290,11 @@ impl HeatMap {
         nodes
     }
 
-    fn get(&self, path: &str) -> Option<&Held> {
+    fn get(&self, path: &str) -> Option<&HeatNode> {
         self.context.get(path).or_else(|| self.cooling.get(path))
     }
 
-    fn put(&mut self, held: Held) {
+    fn put(&mut self, held: HeatNode) {
         let (path, turn) = (Arc::clone(&held.node.path), held.node.turn_accessed);
         self.fresh.insert(Arc::clone(&path));
         if !held.node.in_context {
@@ -330,7 +332,7 @@ impl HeatMap {
 }
 
 impl Writes {
-    fn note(&mut self, written: Written, at: TimestampMs) {
+    fn note(&mut self, written: WriteSource, at: TimestampMs) {
         if written.claimed {
             self.claimed_at = Some(at);
         }

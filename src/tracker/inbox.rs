@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use tokio::sync::{Notify, oneshot};
 use tracing::warn;
 
-use super::told::{Told, Weight};
+use super::session_input::{SessionInput, Weight};
 use super::{SessionReport, Snapshots, Symbols};
 use crate::model::{AgentId, SessionKey, TimestampMs, UsageReport};
 
@@ -36,7 +36,7 @@ pub(super) struct Inbox {
 
 #[derive(Debug)]
 pub(super) enum Message {
-    Told(SessionKey, Told, TimestampMs),
+    Input(SessionKey, SessionInput, TimestampMs),
     /// The session that shows the orchestrator's view.
     Orchestrate(SessionKey),
     /// The agent left the team.
@@ -83,19 +83,19 @@ struct Load {
 }
 
 impl Inbox {
-    pub(super) fn tell(&self, key: SessionKey, told: Told, at: TimestampMs) {
-        self.tell_all(std::iter::once((key, told)), at);
+    pub(super) fn push_input(&self, key: SessionKey, input: SessionInput, at: TimestampMs) {
+        self.push_inputs(std::iter::once((key, input)), at);
     }
 
     /// Tells what came together, and wakes whoever takes it out once.
-    pub(super) fn tell_all(
+    pub(super) fn push_inputs(
         &self,
-        all: impl IntoIterator<Item = (SessionKey, Told)>,
+        all: impl IntoIterator<Item = (SessionKey, SessionInput)>,
         at: TimestampMs,
     ) {
         let mut waiting = self.lock();
         if !waiting.is_closed {
-            all.into_iter().for_each(|(key, told)| waiting.tell(key, told, at));
+            all.into_iter().for_each(|(key, input)| waiting.tell(key, input, at));
             drop(waiting);
             self.filled.notify_one();
         }
@@ -172,55 +172,58 @@ impl Inbox {
 }
 
 impl Waiting {
-    fn tell(&mut self, key: SessionKey, told: Told, at: TimestampMs) {
-        if self.merge(&key, &told, at) {
+    fn tell(&mut self, key: SessionKey, input: SessionInput, at: TimestampMs) {
+        if self.merge(&key, &input, at) {
             return;
         }
         let load = self.agents.entry(key.agent.clone()).or_default();
-        if is_too_long(&key, &told) || !load.take_room(&key, &told) {
+        if is_too_long(&key, &input) || !load.take_room(&key, &input) {
             load.left_out += 1;
             return;
         }
         let place = self.messages.len();
         let mergeable = self.sessions.entry(key.clone()).or_default();
-        match &told {
-            Told::Touched { path, .. } => {
+        match &input {
+            SessionInput::Touched { path, .. } => {
                 mergeable.touched.insert(Arc::clone(path), place);
             }
             // It may tell of a compaction, so that it matters what was touched before.
-            Told::Usage { .. } => {
+            SessionInput::Usage { .. } => {
                 *mergeable = Mergeable { usage: Some(place), ..Mergeable::default() };
             }
-            Told::Opened
-            | Told::Closed
-            | Told::Compacted
-            | Told::TurnBegan
-            | Told::TurnEnded { .. } => *mergeable = Mergeable::default(),
-            Told::Wrote { .. } | Told::Model(_) | Told::Update(_) => {}
+            SessionInput::Opened
+            | SessionInput::Closed
+            | SessionInput::Compacted
+            | SessionInput::TurnBegan
+            | SessionInput::TurnEnded { .. } => *mergeable = Mergeable::default(),
+            SessionInput::Wrote { .. } | SessionInput::Model(_) | SessionInput::Update(_) => {}
         }
-        self.messages.push(Message::Told(key, told, at));
+        self.messages.push(Message::Input(key, input, at));
     }
 
     /// Adds `told` to a message that waits; false if there is none for it.
-    fn merge(&mut self, key: &SessionKey, told: &Told, at: TimestampMs) -> bool {
+    fn merge(&mut self, key: &SessionKey, input: &SessionInput, at: TimestampMs) -> bool {
         let Some(mergeable) = self.sessions.get(key) else { return false };
-        let place = match told {
-            Told::Touched { path, .. } | Told::Wrote { path, .. } => {
+        let place = match input {
+            SessionInput::Touched { path, .. } | SessionInput::Wrote { path, .. } => {
                 mergeable.touched.get(path).copied()
             }
-            Told::Usage { .. } => mergeable.usage,
+            SessionInput::Usage { .. } => mergeable.usage,
             _ => None,
         };
         let waiting = place.and_then(|place| self.messages.get_mut(place));
-        let Some(Message::Told(_, earlier, earlier_at)) = waiting else { return false };
-        match (earlier, told) {
-            (Told::Touched { written: by_then, .. }, Told::Wrote { written, .. }) => {
+        let Some(Message::Input(_, earlier, earlier_at)) = waiting else { return false };
+        match (earlier, input) {
+            (
+                SessionInput::Touched { written: by_then, .. },
+                SessionInput::Wrote { written, .. },
+            ) => {
                 *by_then = by_then.and(*written);
                 // No touch of its own, whose time would count.
                 return true;
             }
             (
-                Told::Touched {
+                SessionInput::Touched {
                     touch: last,
                     weight: weightiest,
                     lines: known,
@@ -228,7 +231,7 @@ impl Waiting {
                     written: by_then,
                     ..
                 },
-                Told::Touched { touch, weight, lines, edited, written, .. },
+                SessionInput::Touched { touch, weight, lines, edited, written, .. },
             ) => match (*weightiest, *weight) {
                 // It is in context by then, and told already.
                 (Weight::Accessed, Weight::Glimpsed) => return true,
@@ -245,7 +248,7 @@ impl Waiting {
                 }
             },
             // Fewer tokens may be a compaction, which would be lost.
-            (Told::Usage { usage: last, .. }, Told::Usage { usage, .. })
+            (SessionInput::Usage { usage: last, .. }, SessionInput::Usage { usage, .. })
                 if usage.used >= last.used =>
             {
                 last.clone_from(usage);
@@ -260,16 +263,19 @@ impl Waiting {
 impl Load {
     /// Takes room for `told`; false if there is none. One message may exceed the bound, so that an
     /// update longer than it is not left out for that alone.
-    fn take_room(&mut self, key: &SessionKey, told: &Told) -> bool {
-        let (bytes, text) = match told {
-            Told::Opened | Told::Closed | Told::TurnBegan | Told::TurnEnded { .. } => return true,
-            Told::Touched { path, lines, .. } => {
+    fn take_room(&mut self, key: &SessionKey, input: &SessionInput) -> bool {
+        let (bytes, text) = match input {
+            SessionInput::Opened
+            | SessionInput::Closed
+            | SessionInput::TurnBegan
+            | SessionInput::TurnEnded { .. } => return true,
+            SessionInput::Touched { path, lines, .. } => {
                 (&mut self.bytes, path.len() + 2 * size_of_val(lines.ranges()))
             }
-            Told::Wrote { path, .. } => (&mut self.bytes, path.len()),
-            Told::Model(model) => (&mut self.bytes, model.id.len() + model.name.len()),
-            Told::Usage { .. } | Told::Compacted => (&mut self.bytes, 0),
-            Told::Update(update) => (&mut self.update_bytes, update.len()),
+            SessionInput::Wrote { path, .. } => (&mut self.bytes, path.len()),
+            SessionInput::Model(model) => (&mut self.bytes, model.id.len() + model.name.len()),
+            SessionInput::Usage { .. } | SessionInput::Compacted => (&mut self.bytes, 0),
+            SessionInput::Update(update) => (&mut self.update_bytes, update.len()),
         };
         let has_room = *bytes < AGENT_BYTES;
         if has_room {
@@ -279,9 +285,9 @@ impl Load {
     }
 }
 
-fn is_too_long(key: &SessionKey, told: &Told) -> bool {
-    let path = match told {
-        Told::Touched { path, .. } | Told::Wrote { path, .. } => path.len(),
+fn is_too_long(key: &SessionKey, input: &SessionInput) -> bool {
+    let path = match input {
+        SessionInput::Touched { path, .. } | SessionInput::Wrote { path, .. } => path.len(),
         _ => 0,
     };
     path > TEXT_BYTES || key.session.as_str().len() > TEXT_BYTES

@@ -16,12 +16,12 @@ pub(super) type Holder = u64;
 
 #[derive(Default, Debug)]
 pub(super) struct Merge {
-    entries: HashMap<Arc<str>, Entry>,
+    entries: HashMap<Arc<str>, MergedFile>,
     fresh: IndexSet<Arc<str>>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct MergedFile {
     /// As of the last flush; None if it was not shown yet.
     shown: Option<FileNode>,
     /// Each map's own, by holder.
@@ -34,7 +34,7 @@ impl Merge {
         for node in &changes.updates {
             self.fresh.insert(Arc::clone(&node.path));
             let Some(entry) = self.entries.get_mut(&node.path) else {
-                let entry = Entry { shown: None, held: vec![(holder, node.clone())] };
+                let entry = MergedFile { shown: None, held: vec![(holder, node.clone())] };
                 self.entries.insert(Arc::clone(&node.path), entry);
                 continue;
             };

@@ -12,7 +12,7 @@ type Number = u64;
 
 /// An overlap of two sessions at one symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundOverlap {
     pub(super) kind: OverlapKind,
     /// Whether of the two the first edited it.
     pub(super) by_first: bool,
@@ -28,7 +28,7 @@ pub(super) struct Overlaps {
 struct File {
     holders: Vec<Number>,
     /// What stands between two of them, by symbol.
-    told: HashMap<(Number, Number), BTreeMap<Arc<str>, Found>>,
+    published: HashMap<(Number, Number), BTreeMap<Arc<str>, FoundOverlap>>,
 }
 
 impl Overlaps {
@@ -66,19 +66,19 @@ impl Overlaps {
         &mut self,
         path: &str,
         between: (Number, Number),
-        found: BTreeMap<Arc<str>, Found>,
-    ) -> Vec<(Arc<str>, Found)> {
+        found: BTreeMap<Arc<str>, FoundOverlap>,
+    ) -> Vec<(Arc<str>, FoundOverlap)> {
         let Some(file) = self.files.get_mut(path) else { return Vec::new() };
-        let told = file.told.get(&between);
-        let is_news = |(symbol, found): &(&Arc<str>, &Found)| {
+        let told = file.published.get(&between);
+        let is_news = |(symbol, found): &(&Arc<str>, &FoundOverlap)| {
             told.is_none_or(|told| told.get(*symbol) != Some(*found))
         };
         let news = found.iter().filter(is_news).map(|(symbol, found)| (Arc::clone(symbol), *found));
         let news = news.collect();
         if found.is_empty() {
-            file.told.remove(&between);
+            file.published.remove(&between);
         } else {
-            file.told.insert(between, found);
+            file.published.insert(between, found);
         }
         news
     }
@@ -86,7 +86,7 @@ impl Overlaps {
     fn leave(&mut self, number: Number, path: &Arc<str>) {
         let Some(file) = self.files.get_mut(path) else { return };
         file.holders.retain(|holder| *holder != number);
-        file.told.retain(|between, _| between.0 != number && between.1 != number);
+        file.published.retain(|between, _| between.0 != number && between.1 != number);
         if file.holders.is_empty() {
             self.files.remove(path);
         }
@@ -99,7 +99,7 @@ pub(super) fn between(
     path: &Arc<str>,
     first: Hold<'_>,
     second: Hold<'_>,
-) -> BTreeMap<Arc<str>, Found> {
+) -> BTreeMap<Arc<str>, FoundOverlap> {
     let mut all = BTreeMap::new();
     for (editor, other, by_first) in [(first, second, true), (second, first, false)] {
         let Some(edited) = editor.edited else { continue };
@@ -110,7 +110,7 @@ pub(super) fn between(
                 // Told by the symbols that the other edited.
                 Some(_) => continue,
             };
-            all.entry(Arc::clone(path)).or_insert(Found { kind, by_first });
+            all.entry(Arc::clone(path)).or_insert(FoundOverlap { kind, by_first });
         }
         for symbol in edited {
             let is_among = |symbols: &[Arc<str>]| symbols.is_empty() || symbols.contains(symbol);
@@ -121,7 +121,7 @@ pub(super) fn between(
             } else {
                 continue;
             };
-            all.entry(Arc::clone(symbol)).or_insert(Found { kind, by_first });
+            all.entry(Arc::clone(symbol)).or_insert(FoundOverlap { kind, by_first });
         }
     }
     all
@@ -145,7 +145,7 @@ mod tests {
         let two =
             Hold { symbols: of_second.as_deref(), edited: by_second.as_deref(), timestamp_ms: 0 };
         let all = between(&"f".into(), one, two);
-        let text = |(symbol, found): (&Arc<str>, &Found)| {
+        let text = |(symbol, found): (&Arc<str>, &FoundOverlap)| {
             let side = if found.by_first { 1 } else { 2 };
             format!("{} {symbol} {side}", found.kind.as_str())
         };

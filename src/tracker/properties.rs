@@ -13,15 +13,15 @@ use proptest::sample::select;
 
 use self::plain::Plain;
 use super::inbox::{Inbox, Message};
+use super::session_input::SessionInput;
 use super::sessions::Sessions;
 use super::testing::{Client, Functions, SETTINGS, activity, key};
-use super::told::Told;
 use super::{OrchestratorView, Settings};
 use crate::model::{AgentId, Event, TurnEnd};
 
 #[derive(Clone, Debug)]
-enum Step {
-    Tell(&'static str, String),
+enum ModelStep {
+    Input(&'static str, String),
     /// The disk shows a file written.
     Disk(&'static str),
     Tick,
@@ -30,7 +30,7 @@ enum Step {
     Orchestrate(&'static str),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<ModelStep>> {
     let session = select(vec!["a/s", "a/t", "b/s", "lead/l", "lead/m", "lead/"]);
     let touch = (
         select(vec![
@@ -57,11 +57,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let turn = select(vec!["began", "began", "ended", "ended", "ended"]).prop_map(str::to_owned);
     let activity = prop_oneof![12 => touch, 2 => usage, 1 => other, 4 => turn];
     let step = prop_oneof![
-        12 => (session, activity).prop_map(|(name, line)| Step::Tell(name, line)),
-        2 => select(vec!["w", "x", "y", "v"]).prop_map(Step::Disk),
-        6 => Just(Step::Tick),
-        1 => Just(Step::Look),
-        1 => select(vec!["lead/l", "lead/m", "a/s"]).prop_map(Step::Orchestrate),
+        12 => (session, activity).prop_map(|(name, line)| ModelStep::Input(name, line)),
+        2 => select(vec!["w", "x", "y", "v"]).prop_map(ModelStep::Disk),
+        6 => Just(ModelStep::Tick),
+        1 => Just(ModelStep::Look),
+        1 => select(vec!["lead/l", "lead/m", "a/s"]).prop_map(ModelStep::Orchestrate),
     ];
     vec(step, 1..120)
 }
@@ -90,25 +90,25 @@ proptest! {
         let mut client = Client::default();
         let mut turns = Vec::new();
         // Two steps are of one write, and four are not.
-        for (at, step) in (1..).map(|at| at * 2_000).zip(steps.into_iter().chain([Step::Look])) {
+        for (at, step) in (1..).map(|at| at * 2_000).zip(steps.into_iter().chain([ModelStep::Look])) {
             match &step {
-                Step::Disk(path) => {
+                ModelStep::Disk(path) => {
                     plain.disk_wrote(path, at);
                     sessions.disk_wrote(&(*path).into(), at);
                 }
-                Step::Tell(name, line) => {
-                    plain.tell(&key(name), activity(line), at);
-                    sessions.tell(&key(name), Told::from_activity(activity(line)).unwrap(), at);
+                ModelStep::Input(name, line) => {
+                    plain.input(&key(name), activity(line), at);
+                    sessions.input(&key(name), SessionInput::from_activity(activity(line)).unwrap(), at);
                 }
-                Step::Tick => {
+                ModelStep::Tick => {
                     plain.tick();
                     sessions.tick();
                 }
-                Step::Look => {
+                ModelStep::Look => {
                     plain.show_all();
                     sessions.flush();
                 }
-                Step::Orchestrate(name) => {
+                ModelStep::Orchestrate(name) => {
                     plain.orchestrate(&key(name));
                     sessions.orchestrate(key(name));
                 }
@@ -119,7 +119,7 @@ proptest! {
                     turns.push((key, turn));
                 }
             }
-            if let Step::Look = step {
+            if let ModelStep::Look = step {
                 let snapshots = sessions.snapshots();
                 client.compare(&snapshots);
                 let mut nodes: Vec<_> =
@@ -148,16 +148,16 @@ proptest! {
         let inbox = Inbox::default();
         let take = |sessions: &mut Sessions| {
             for message in inbox.take() {
-                let Message::Told(key, told, at) = message else { unreachable!() };
-                sessions.tell(&key, told, at);
+                let Message::Input(key, input, at) = message else { unreachable!() };
+                sessions.input(&key, input, at);
             }
         };
         let mut usages = [None, None];
         for (at, (step, is_taken)) in (1..).zip(steps.into_iter().zip(takes)) {
-            let Step::Tell(name, line) = step else { continue };
-            let told = Told::from_activity(activity(&line)).unwrap();
-            each.tell(&key(name), told.clone(), at);
-            inbox.tell(key(name), told, at);
+            let ModelStep::Input(name, line) = step else { continue };
+            let input = SessionInput::from_activity(activity(&line)).unwrap();
+            each.input(&key(name), input.clone(), at);
+            inbox.push_input(key(name), input, at);
             if is_taken {
                 take(&mut merged);
                 merged.flush();
@@ -169,8 +169,8 @@ proptest! {
         for (place, sessions) in [&mut each, &mut merged].into_iter().enumerate() {
             sessions.flush();
             usages[place] = Some(sessions.usages());
-            let told = sessions.take_events().into_iter();
-            turns[place].extend(told.filter_map(|event| match event {
+            let input = sessions.take_events().into_iter();
+            turns[place].extend(input.filter_map(|event| match event {
                 Event::Turn(turn) => Some(turn),
                 _ => None,
             }));

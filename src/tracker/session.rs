@@ -9,7 +9,7 @@ use crate::bus::Rendered;
 use crate::model::{Delta, Model, SessionKey, SessionMode, Snapshot, Usage, UsageReport};
 
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct TrackedSession {
     pub(super) key: SessionKey,
     /// Number of the last delta.
     pub(super) seq: u64,
@@ -22,7 +22,7 @@ pub(super) struct Session {
     pub(super) is_open: bool,
     pub(super) model: Option<Model>,
     /// When anything was last told of it, on the count of everything told.
-    pub(super) last_told: u64,
+    pub(super) last_input: u64,
     shown: LastShown,
 }
 
@@ -47,7 +47,7 @@ impl LastShown {
     }
 }
 
-impl Session {
+impl TrackedSession {
     pub(super) fn new(key: SessionKey) -> Self {
         Self {
             key,
@@ -58,7 +58,7 @@ impl Session {
             turns: Turns::default(),
             is_open: false,
             model: None,
-            last_told: 0,
+            last_input: 0,
             shown: LastShown::default(),
         }
     }
@@ -92,7 +92,7 @@ impl Session {
     }
 
     /// Takes note of the agent's count of its context and returns whether it says anything new.
-    /// See [`super::told::Told::Usage`] for `first_used`.
+    /// See [`super::told::SessionInput::Usage`] for `first_used`.
     pub(super) fn report(&mut self, first_used: u64, usage: Usage, settings: &Settings) -> bool {
         if let Some(previous) = &self.usage
             && is_compaction(previous.used, first_used, settings.compaction_threshold)

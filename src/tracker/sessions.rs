@@ -15,8 +15,8 @@ use tracing::warn;
 use self::writes::OnDisk;
 use super::heat::Changes;
 use super::overlap::Overlaps;
-use super::session::{Session, Turns};
-use super::told::Told;
+use super::session::{TrackedSession, Turns};
+use super::session_input::SessionInput;
 use super::view::View;
 use super::{OrchestratorView, SessionReport, Settings, Symbols};
 use crate::bus::Rendered;
@@ -26,7 +26,7 @@ use crate::model::{
 
 /// What one agent may make the tracker remember, so that none takes the others' room.
 #[derive(Clone, Copy, Debug)]
-struct Limits {
+struct AgentQuota {
     /// Past it, the agent's session that was longest without news, and best without a running
     /// turn, is closed.
     sessions: usize,
@@ -41,8 +41,8 @@ struct Limits {
     closing: usize,
 }
 
-const LIMITS: Limits =
-    Limits { sessions: 1_000, nodes: 20_000, path_bytes: 4 << 20, closing: 10_000 };
+const LIMITS: AgentQuota =
+    AgentQuota { sessions: 1_000, nodes: 20_000, path_bytes: 4 << 20, closing: 10_000 };
 
 /// A session's place in the order of appearance.
 type Number = u64;
@@ -50,9 +50,9 @@ type Number = u64;
 #[derive(Debug)]
 pub(super) struct Sessions {
     settings: Settings,
-    limits: Limits,
+    limits: AgentQuota,
     /// In order of appearance.
-    live: BTreeMap<Number, Session>,
+    live: BTreeMap<Number, TrackedSession>,
     numbers: HashMap<SessionKey, Number>,
     next_number: Number,
     /// The sessions that a tick has to visit.
@@ -72,11 +72,11 @@ pub(super) struct Sessions {
     stirred: bool,
     /// Whether a session was opened or closed, or has another mode or model.
     roster_changed: bool,
-    told: u64,
+    input_count: u64,
     events: Vec<Event>,
 }
 
-/// What an agent takes of its [`Limits`].
+/// What an agent takes of its [`AgentQuota`].
 #[derive(Default, Debug)]
 struct Load {
     sessions: usize,
@@ -113,39 +113,43 @@ impl Sessions {
             usage_changed: false,
             stirred: false,
             roster_changed: false,
-            told: 0,
+            input_count: 0,
             events: announcement.into_iter().collect(),
         }
     }
 
     /// Takes in what was told of a session at `at`.
-    pub(super) fn tell(&mut self, key: &SessionKey, told: Told, at: TimestampMs) {
-        if let Told::Update(update) = told {
+    pub(super) fn input(&mut self, key: &SessionKey, input: SessionInput, at: TimestampMs) {
+        if let SessionInput::Update(update) = input {
             // It is only passed on: what is on the map must not depend on who listens.
             let (key, mode) = (key.clone(), self.mode(key));
             return self.events.push(Event::SessionUpdate { key, mode, update });
         }
-        let Some(told) = self.tell_closing(key, told) else { return };
-        let Some(number) = self.number(key, &told) else { return };
+        let Some(input) = self.input_while_closing(key, input) else { return };
+        let Some(number) = self.number(key, &input) else { return };
         let Some(session) = self.live.get_mut(&number) else { return };
-        self.told += 1;
-        session.last_told = self.told;
-        match told {
-            Told::Opened => {
+        self.input_count += 1;
+        session.last_input = self.input_count;
+        match input {
+            SessionInput::Opened => {
                 self.roster_changed |= !session.is_open;
                 session.is_open = true;
             }
-            Told::Model(model) => {
+            SessionInput::Model(model) => {
                 self.roster_changed |= session.model.as_ref() != Some(&model);
                 session.model = Some(model);
             }
-            Told::Update(_) => {}
-            Told::Closed => self.close(number),
-            Told::Touched { .. } | Told::Wrote { .. } => self.touch(number, told, at),
-            Told::Usage { first_used, usage } => self.report(number, first_used, usage),
-            Told::Compacted => session.map.compact(),
-            Told::TurnBegan => session.turns.begin(),
-            Told::TurnEnded { stop_reason, reason } => self.end_turn(number, stop_reason, reason),
+            SessionInput::Update(_) => {}
+            SessionInput::Closed => self.close(number),
+            SessionInput::Touched { .. } | SessionInput::Wrote { .. } => {
+                self.touch(number, input, at);
+            }
+            SessionInput::Usage { first_used, usage } => self.report(number, first_used, usage),
+            SessionInput::Compacted => session.map.compact(),
+            SessionInput::TurnBegan => session.turns.begin(),
+            SessionInput::TurnEnded { stop_reason, reason } => {
+                self.end_turn(number, stop_reason, reason);
+            }
         }
         if self.live.get(&number).is_some_and(|session| session.map.is_active()) {
             self.active.insert(number);
@@ -178,7 +182,7 @@ impl Sessions {
             all.sort_by_key(|snapshot| snapshot.key.session.as_str().is_empty());
         }
         if let (true, Some(key)) = (all.is_empty(), &self.default_key) {
-            all.push(Session::new(key.clone()).shared_snapshot());
+            all.push(TrackedSession::new(key.clone()).shared_snapshot());
         }
         all
     }
@@ -186,12 +190,12 @@ impl Sessions {
     /// The last usage of each session, in the order of [`Self::snapshots`].
     pub(super) fn usages(&self) -> Vec<UsageReport> {
         let view = self.view.iter().filter_map(View::usage);
-        view.chain(self.on_the_wire().filter_map(Session::usage_report)).collect()
+        view.chain(self.on_the_wire().filter_map(TrackedSession::usage_report)).collect()
     }
 
     /// Every session as it is, in order of appearance.
     pub(super) fn reports(&self) -> Vec<SessionReport> {
-        let report = |session: &Session| SessionReport {
+        let report = |session: &TrackedSession| SessionReport {
             key: session.key.clone(),
             mode: if is_shown_by(self.view.as_ref(), session) {
                 SessionMode::Orchestrator
@@ -298,7 +302,7 @@ impl Sessions {
             self.events.push(Event::Delta(session.delta(changes)));
         }
         for path in &shared {
-            self.tell_overlaps(number, path);
+            self.publish_overlaps(number, path);
         }
     }
 
@@ -312,7 +316,7 @@ impl Sessions {
     }
 
     /// The sessions that show their own map.
-    fn on_the_wire(&self) -> impl Iterator<Item = &Session> {
+    fn on_the_wire(&self) -> impl Iterator<Item = &TrackedSession> {
         self.live.values().filter(|session| !is_shown_by(self.view.as_ref(), session))
     }
 }
@@ -320,7 +324,13 @@ impl Sessions {
 impl Load {
     /// Takes room for a node of `key`, in one of `shares` parts of the limits; false if there is
     /// none.
-    fn take_node(&mut self, key: &SessionKey, path: &str, limits: Limits, shares: usize) -> bool {
+    fn take_node(
+        &mut self,
+        key: &SessionKey,
+        path: &str,
+        limits: AgentQuota,
+        shares: usize,
+    ) -> bool {
         let path_bytes = self.path_bytes + path.len();
         if self.nodes < limits.nodes / shares && path_bytes <= limits.path_bytes / shares {
             self.nodes += 1;
@@ -346,7 +356,7 @@ fn never_began(key: &SessionKey) {
 }
 
 /// Whether the wire shows the team's map in the session's place.
-fn is_shown_by(view: Option<&View>, session: &Session) -> bool {
+fn is_shown_by(view: Option<&View>, session: &TrackedSession) -> bool {
     view.is_some_and(|view| *view.key() == session.key)
 }
 

@@ -72,8 +72,8 @@ impl Task {
     fn take_in(&mut self) {
         for message in self.inbox.take() {
             match message {
-                Message::Told(key, told, at) => {
-                    self.sessions.tell(&key, told, at);
+                Message::Input(key, told, at) => {
+                    self.sessions.input(&key, told, at);
                     self.wake();
                 }
                 Message::Orchestrate(key) => self.sessions.orchestrate(key),

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::told::Told;
+use super::session_input::SessionInput;
 use super::{Settings, Symbols, Write};
 use crate::bus::Rendered;
 use crate::model::{
@@ -82,8 +82,8 @@ pub(super) fn activity(line: &str) -> ActivityKind {
     }
 }
 
-pub(super) fn told(line: &str) -> Told {
-    Told::from_activity(activity(line)).unwrap()
+pub(super) fn input(line: &str) -> SessionInput {
+    SessionInput::from_activity(activity(line)).unwrap()
 }
 
 /// Knows files of nine lines, each of which is a function `f1` … `f9` that the one before it calls.
@@ -110,9 +110,9 @@ impl Symbols for Functions {
 
     fn wrote(&self, write: &Write<'_>) {
         let Write { path, lines, by, timestamp_ms } = write;
-        let told =
+        let input =
             format!("{path} {:?} {}/{} @{timestamp_ms}", lines.ranges(), by.agent, by.session);
-        self.wrote.lock().unwrap().push(told);
+        self.wrote.lock().unwrap().push(input);
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Disk {
 
 /// What changed.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(super) enum DiskChange {
     Paths(Vec<PathBuf>),
     /// So much that the system lost count.
     Unknown,
@@ -22,12 +22,12 @@ pub(super) enum Change {
 
 impl Disk {
     /// `tell` is called on a thread of the watcher's.
-    pub(super) fn new(tell: impl Fn(Change) + Send + 'static) -> notify::Result<Self> {
+    pub(super) fn new(tell: impl Fn(DiskChange) + Send + 'static) -> notify::Result<Self> {
         let hear = move |event: notify::Result<notify::Event>| match event {
-            Ok(event) if event.need_rescan() => tell(Change::Unknown),
-            Ok(event) if changes(event.kind) => tell(Change::Paths(event.paths)),
+            Ok(event) if event.need_rescan() => tell(DiskChange::Unknown),
+            Ok(event) if changes(event.kind) => tell(DiskChange::Paths(event.paths)),
             Ok(_) => {}
-            Err(_) => tell(Change::Unknown),
+            Err(_) => tell(DiskChange::Unknown),
         };
         let watcher = RecommendedWatcher::new(hear, Config::default().with_follow_symlinks(false))?;
         Ok(Self { watcher, is_partial: false })

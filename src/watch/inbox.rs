@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::GraphState;
-use super::disk::Change;
-use super::pending::{Changed, Pending};
+use super::disk::DiskChange;
+use super::pending::{Changed, PendingChanges};
 use crate::model::{Lines, TimestampMs};
 
 /// Files whose writes are kept until they are looked at; later ones show on the disk alone.
@@ -25,7 +25,7 @@ pub(super) struct Write {
 /// By the path that the wire has.
 pub(super) type Writes = HashMap<Arc<str>, Write>;
 
-pub(super) enum Task {
+pub(super) enum GraphTask {
     Answer(oneshot::Sender<GraphState>),
     Look(Changed, Writes),
     /// There was nothing to do for a while.
@@ -35,14 +35,14 @@ pub(super) enum Task {
 
 #[derive(Default)]
 pub(super) struct Inbox {
-    held: Mutex<Held>,
+    held: Mutex<InboxState>,
     filled: Condvar,
 }
 
 #[derive(Default)]
-struct Held {
+struct InboxState {
     asks: Vec<oneshot::Sender<GraphState>>,
-    pending: Pending,
+    pending: PendingChanges,
     writes: Writes,
     is_closed: bool,
 }
@@ -57,11 +57,15 @@ impl Inbox {
         }
     }
 
-    pub(super) fn changed(&self, change: Change) {
+    pub(super) fn changed(&self, change: DiskChange) {
         let (mut held, now) = (self.lock(), Instant::now());
         match change {
-            Change::Paths(paths) => paths.into_iter().for_each(|path| held.pending.add(path, now)),
-            Change::Unknown => held.pending.add_everything(now),
+            DiskChange::Paths(paths) => {
+                for path in paths {
+                    held.pending.add(path, now);
+                }
+            }
+            DiskChange::Unknown => held.pending.add_everything(now),
         }
         self.filled.notify_one();
     }
@@ -74,7 +78,7 @@ impl Inbox {
         } else if held.writes.len() < MOST_WRITES {
             held.writes.insert(path.into(), write);
         }
-        held.pending.stir(Instant::now());
+        held.pending.wake(Instant::now());
         self.filled.notify_one();
     }
 
@@ -90,16 +94,16 @@ impl Inbox {
     }
 
     /// Waits for the next task. `git_works` says whether git is changing files, which delays a look at
-    /// them. After `rest` without a task, it is [`Task::Rest`].
-    pub(super) fn next(&self, git_works: impl Fn() -> bool, rest: Option<Duration>) -> Task {
+    /// them. After `rest` without a task, it is [`GraphTask::Rest`].
+    pub(super) fn next(&self, git_works: impl Fn() -> bool, rest: Option<Duration>) -> GraphTask {
         let rests_at = rest.map(|rest| Instant::now() + rest);
         let mut held = self.lock();
         loop {
             if held.is_closed {
-                return Task::Stop;
+                return GraphTask::Stop;
             }
             if let Some(reply) = held.asks.pop() {
-                return Task::Answer(reply);
+                return GraphTask::Answer(reply);
             }
             let now = Instant::now();
             let wait = match held.pending.due(false) {
@@ -108,9 +112,9 @@ impl Inbox {
                 Some(_) => {
                     let writes = std::mem::take(&mut held.writes);
                     let Some(changed) = held.pending.take() else { continue };
-                    return Task::Look(changed, writes);
+                    return GraphTask::Look(changed, writes);
                 }
-                None if rests_at.is_some_and(|at| at <= now) => return Task::Rest,
+                None if rests_at.is_some_and(|at| at <= now) => return GraphTask::Rest,
                 None => rests_at.map(|at| at - now),
             };
             held = match wait {
@@ -123,7 +127,7 @@ impl Inbox {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, InboxState> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

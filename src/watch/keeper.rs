@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use super::disk::Disk;
-use super::inbox::{Task, Write, Writes};
+use super::inbox::{GraphTask, Write, Writes};
 use super::pending::Changed;
-use super::{GraphState, Shared, shown};
+use super::{GraphShared, GraphState, shown};
 use crate::bus::{Bus, Demand, Rendered};
 use crate::graph::{self, Change, Files, Listing, Only, Recent};
 use crate::model::{Event, GraphSnapshot, TimestampMs, Topic};
@@ -25,14 +25,14 @@ const CLAIM: Duration = Duration::from_secs(5);
 const REST: Duration = Duration::from_secs(30);
 
 /// Is told of each file that the disk shows written.
-pub type TellWritten = Box<dyn Fn(Arc<str>) + Send>;
+pub type OnWritten = Box<dyn Fn(Arc<str>) + Send>;
 
 pub(super) struct Keeper {
     pub(super) root: PathBuf,
     pub(super) settings: graph::Settings,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<GraphShared>,
     pub(super) bus: Bus,
-    pub(super) tell_written: TellWritten,
+    pub(super) on_written: OnWritten,
     pub(super) is_there: watch::Sender<bool>,
 }
 
@@ -93,13 +93,13 @@ impl Kept {
         loop {
             let rest = (self.recent.is_some() || self.shown.is_some()).then_some(REST);
             match shared.inbox.next(|| lock.exists(), rest) {
-                Task::Answer(reply) => {
+                GraphTask::Answer(reply) => {
                     // Who asked may have gone.
                     let _ = reply.send(self.state());
                 }
-                Task::Look(changed, writes) => self.follow(&changed, writes),
-                Task::Rest => (self.recent, self.shown) = (None, None),
-                Task::Stop => return,
+                GraphTask::Look(changed, writes) => self.follow(&changed, writes),
+                GraphTask::Rest => (self.recent, self.shown) = (None, None),
+                GraphTask::Stop => return,
             }
         }
     }
@@ -142,7 +142,7 @@ impl Kept {
         // Whoever asks for symbols of what was written finds those that it has now.
         if let (Changed::Paths(paths), Some(_)) = (changed, &only) {
             let written = listing.files.iter().filter(|file| paths.contains(&file.path));
-            written.for_each(|file| (self.keeper.tell_written)(Arc::clone(&file.id)));
+            written.for_each(|file| (self.keeper.on_written)(Arc::clone(&file.id)));
         }
         Ok(change)
     }

@@ -26,7 +26,7 @@ pub(super) enum Changed {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Pending(Option<Burst>);
+pub(super) struct PendingChanges(Option<Burst>);
 
 #[derive(Debug)]
 struct Burst {
@@ -35,7 +35,7 @@ struct Burst {
     last: Instant,
 }
 
-impl Pending {
+impl PendingChanges {
     pub(super) fn add(&mut self, path: PathBuf, now: Instant) {
         let burst = self.burst(now);
         if let Changed::Paths(paths) = &mut burst.changed {
@@ -47,7 +47,7 @@ impl Pending {
     }
 
     /// There is something to look at that the disk did not tell of.
-    pub(super) fn stir(&mut self, now: Instant) {
+    pub(super) fn wake(&mut self, now: Instant) {
         self.burst(now);
     }
 
@@ -86,7 +86,7 @@ mod tests {
     fn a_burst_is_looked_at_once_it_is_over() {
         let start = Instant::now();
         let after = |ms| start + Duration::from_millis(ms);
-        let mut pending = Pending::default();
+        let mut pending = PendingChanges::default();
         assert_eq!((pending.due(false), pending.take()), (None, None));
         pending.add("a".into(), start);
         pending.add("b".into(), after(30));
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn changes_without_a_pause_are_looked_at_all_the_same() {
         let start = Instant::now();
-        let mut pending = Pending::default();
+        let mut pending = PendingChanges::default();
         for ms in (0..5_000).step_by(40) {
             pending.add("a".into(), start + Duration::from_millis(ms));
         }
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn a_storm_is_bounded() {
         let now = Instant::now();
-        let mut pending = Pending::default();
+        let mut pending = PendingChanges::default();
         for number in 0..=MOST {
             pending.add(number.to_string().into(), now);
         }

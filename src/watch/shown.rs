@@ -10,13 +10,13 @@ use crate::model::{
 };
 
 /// When agents of the team last wrote what, by id.
-type Written = HashMap<Arc<str>, TimestampMs>;
+type WriteTimes = HashMap<Arc<str>, TimestampMs>;
 
-pub(super) fn snapshot(seq: u64, graph: Snapshot, written: &Written) -> GraphSnapshot {
+pub(super) fn snapshot(seq: u64, graph: Snapshot, written: &WriteTimes) -> GraphSnapshot {
     GraphSnapshot { seq, nodes: nodes(graph.nodes, written), calls: calls(graph.calls) }
 }
 
-pub(super) fn delta(seq: u64, change: Change, written: &Written) -> GraphDelta {
+pub(super) fn delta(seq: u64, change: Change, written: &WriteTimes) -> GraphDelta {
     GraphDelta {
         seq,
         added: GraphPart { nodes: nodes(change.added, written), calls: calls(change.added_calls) },
@@ -28,7 +28,7 @@ pub(super) fn delta(seq: u64, change: Change, written: &Written) -> GraphDelta {
     }
 }
 
-fn nodes(nodes: BTreeMap<Arc<str>, Node>, written: &Written) -> Vec<(Arc<str>, GraphNode)> {
+fn nodes(nodes: BTreeMap<Arc<str>, Node>, written: &WriteTimes) -> Vec<(Arc<str>, GraphNode)> {
     let node = |(id, node): (Arc<str>, Node)| {
         let shown = GraphNode {
             kind: kind(node.kind),

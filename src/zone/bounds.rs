@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use self::system::Devices;
-use super::git::Say;
+use super::git::GitVerdict;
 use super::patterns::{Patterns, Subtree, Trails};
 use super::real::real;
 use super::{Denied, Verdict, Zone};
@@ -79,7 +79,7 @@ pub struct Bounds {
 #[derive(Clone, Debug)]
 pub struct Wall {
     pub rules: Vec<Rule>,
-    pub patterns: Vec<Held>,
+    pub patterns: Vec<PatternCoverage>,
 }
 
 /// Grants a path, and everything below it if it is a folder.
@@ -105,15 +105,15 @@ pub enum Grant {
 
 /// How well path rules hold one pattern of a zone.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Held {
+pub struct PatternCoverage {
     /// `allowed`, `shared`, `denied` or `readable`.
     pub list: &'static str,
     pub pattern: String,
-    pub how: How,
+    pub how: Coverage,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum How {
+pub enum Coverage {
     Exact,
     /// The rules grant less than the pattern: what is lost, in words.
     Narrowed(String),
@@ -246,8 +246,8 @@ impl Bounds {
             return if self.devices.hold(real) { self.unless_denied(real) } else { Verdict::Never };
         }
         match (self.zone.git.judge(real, action), self.reach.confine) {
-            (Say::Denied, _) => Verdict::Denied,
-            (Say::Allowed, _) | (_, Confine::Workspace) => self.unless_denied(real),
+            (GitVerdict::Denied, _) => Verdict::Denied,
+            (GitVerdict::Allowed, _) | (_, Confine::Workspace) => self.unless_denied(real),
             (_, Confine::Strict) => self.verdict_strict(real, action),
         }
     }
@@ -259,9 +259,9 @@ impl Bounds {
         }
         // Such a name can't be told to anyone who could grant it.
         let allowed = match self.zone.git.judge(real, action) {
-            Say::Denied => false,
-            Say::Allowed => true,
-            Say::Unopposed | Say::Nothing => self.allows(real, action),
+            GitVerdict::Denied => false,
+            GitVerdict::Allowed => true,
+            GitVerdict::Defer | GitVerdict::Nothing => self.allows(real, action),
         };
         if allowed && !self.denies(real) { Verdict::Allowed } else { Verdict::Never }
     }

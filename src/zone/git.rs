@@ -44,13 +44,13 @@ pub(super) struct Git {
 
 /// What git has to say about an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Say {
+pub(super) enum GitVerdict {
     /// The path is none of git's.
     Nothing,
     /// Allowed without a pattern.
     Allowed,
     /// Allowed if the patterns do.
-    Unopposed,
+    Defer,
     Denied,
 }
 
@@ -64,23 +64,23 @@ impl Git {
     }
 
     /// Judges a real path.
-    pub(super) fn judge(&self, real: &Path, action: Action) -> Say {
+    pub(super) fn judge(&self, real: &Path, action: Action) -> GitVerdict {
         let writes = action == Action::Write;
         if writes && self.is_sealed(real) {
-            return Say::Denied;
+            return GitVerdict::Denied;
         }
-        let Some((within, verdict)) = self.within(real) else { return Say::Nothing };
+        let Some((within, verdict)) = self.within(real) else { return GitVerdict::Nothing };
         match self.access {
-            GitAccess::None => Say::Denied,
-            GitAccess::Read if writes => Say::Denied,
-            GitAccess::Commit if writes && !is_record(within) => Say::Denied,
+            GitAccess::None => GitVerdict::Denied,
+            GitAccess::Read if writes => GitVerdict::Denied,
+            GitAccess::Commit if writes && !is_record(within) => GitVerdict::Denied,
             GitAccess::Read | GitAccess::Commit => verdict,
         }
     }
 
     /// Judges all that may ever lie below a real folder, if that is git's: what is allowed there,
     /// and whether without a pattern.
-    pub(super) fn below(&self, folder: &Path, action: Action) -> Option<(Subtree, Say)> {
+    pub(super) fn below(&self, folder: &Path, action: Action) -> Option<(Subtree, GitVerdict)> {
         let (within, verdict) = self.within(folder)?;
         let writes = action == Action::Write;
         let subtree = match self.access {
@@ -104,7 +104,7 @@ impl Git {
 
     /// Whether a real place is, or is in, the repository's git folder.
     pub(super) fn is_own(&self, real: &Path) -> bool {
-        self.within(real).is_some_and(|(_, say)| say == Say::Allowed)
+        self.within(real).is_some_and(|(_, say)| say == GitVerdict::Allowed)
     }
 
     /// Whether nobody who is told that something may be written can mean this place.
@@ -129,14 +129,14 @@ impl Git {
 
     /// The path relative to the git folder that it lies in, and what is to be said of it if
     /// [`GitAccess`] allows it.
-    fn within<'a>(&self, real: &'a Path) -> Option<(&'a Path, Say)> {
+    fn within<'a>(&self, real: &'a Path) -> Option<(&'a Path, GitVerdict)> {
         let inside = within(&self.workspace, real);
         // A worktree may itself lie in the git folder: the workspace is no part of it.
         let around = |own: &Path| inside.is_some() && within(own, &self.workspace).is_some();
         let mut own = self.own.iter().filter(|own| !around(own));
         match own.find_map(|own| within(own, real)) {
-            Some(within) => Some((within, Say::Allowed)),
-            None => Some((inside.and_then(nested)?, Say::Unopposed)),
+            Some(within) => Some((within, GitVerdict::Allowed)),
+            None => Some((inside.and_then(nested)?, GitVerdict::Defer)),
         }
     }
 }

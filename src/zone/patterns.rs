@@ -32,7 +32,7 @@ pub(super) struct Patterns {
 
 /// A real path as patterns see it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct PatternPath {
     /// Absolute, with a slash behind it.
     slashed: Vec<u8>,
     /// Where the part relative to the workspace begins.
@@ -68,7 +68,7 @@ impl Patterns {
         Self::build(&denials)
     }
 
-    pub(super) fn matches(&self, place: &Place) -> bool {
+    pub(super) fn matches(&self, place: &PatternPath) -> bool {
         place.relative().is_some_and(|forms| any_matches(&self.relative, forms))
             || any_matches(&self.absolute, place.absolute())
     }
@@ -93,7 +93,7 @@ impl Patterns {
     }
 }
 
-impl Place {
+impl PatternPath {
     /// `real` must be free of links, `.` and `..`.
     pub(super) fn new(workspace: &Workspace, real: &Path) -> Self {
         let mut slashed = real.as_os_str().as_bytes().to_vec();

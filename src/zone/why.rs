@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::git::Say;
-use super::patterns::{Patterns, Place};
+use super::git::GitVerdict;
+use super::patterns::{PatternPath, Patterns};
 use super::{Verdict, Zone};
 use crate::model::{Action, within};
 
@@ -77,7 +77,7 @@ impl Zone {
     }
 
     /// The first rule that decides, in the order in which they do.
-    fn reason(&self, real: &Path, place: &Place, action: Action) -> Reason {
+    fn reason(&self, real: &Path, place: &PatternPath, action: Action) -> Reason {
         if self.eisen.iter().any(|eisen| within(eisen, real).is_some()) {
             return Reason::EisenDir;
         }
@@ -95,12 +95,12 @@ impl Zone {
             )
         };
         pattern("denied", &spec.denied).unwrap_or_else(|| match self.git.judge(real, action) {
-            Say::Denied | Say::Allowed => Reason::Git,
-            Say::Unopposed | Say::Nothing => granted().unwrap_or(Reason::NoPattern),
+            GitVerdict::Denied | GitVerdict::Allowed => Reason::Git,
+            GitVerdict::Defer | GitVerdict::Nothing => granted().unwrap_or(Reason::NoPattern),
         })
     }
 
-    fn matches(&self, list: &str, pattern: &str, place: &Place) -> bool {
+    fn matches(&self, list: &str, pattern: &str, place: &PatternPath) -> bool {
         let one = [pattern.to_owned()];
         let compiled = match list {
             "denied" => Patterns::denying(&self.workspace, &one),

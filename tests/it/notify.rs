@@ -155,14 +155,14 @@ fn a_webhook_with_a_certificate_of_ones_own_is_refused_at_once_and_taken_by_ssl_
 
     stage.file("ca.pem", &made.cert.pem());
     let ca = stage.path("ca.pem");
-    let trusted = |ca: &std::path::Path| {
+    let send_with = |ca: &std::path::Path| {
         let mut command = stage.eisen_core(&["notify", "test", "-c", "eisen.toml"]);
         command.env("SSL_CERT_FILE", ca).output().unwrap()
     };
-    let none = trusted(&stage.path("none.pem"));
+    let none = send_with(&stage.path("none.pem"));
     assert!(String::from_utf8_lossy(&none.stdout).contains("SSL_CERT_FILE, "), "{none:?}");
-    let sent = trusted(&ca);
+    let sent = send_with(&ca);
     assert!(sent.status.success(), "{sent:?}");
-    let (tries, notice) = serving.join().unwrap().unwrap();
-    assert_eq!((tries, &notice["event"]), (2, &json!("test")), "an untrusted one is tried once");
+    let (count, body) = serving.join().unwrap().unwrap();
+    assert_eq!((count, &body["event"]), (2, &json!("test")), "an untrusted one is tried once");
 }

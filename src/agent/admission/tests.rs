@@ -5,7 +5,7 @@ fn admission(max_running: usize, max_memory_mb: u64) -> Admission {
 }
 
 impl Admission {
-    fn ask(&self, agent: &str, mb: u64) -> Place {
+    fn ask(&self, agent: &str, mb: u64) -> StartPermit {
         self.enter(AgentId::new(agent), mb * MB)
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::extract::Workspace;
 use crate::model::{Action, Activity, ActivityKind, AgentId, Lines, SessionId, Source, Touch};
-use crate::proxy::Running;
+use crate::proxy::LiveCalls;
 use crate::tracker::TrackerHandle;
 
 /// The same access within this time is told once.
@@ -22,14 +22,14 @@ const REMEMBERED: Duration = Duration::from_secs(10);
 const MOST_REMEMBERED: usize = 16_384;
 
 pub(super) struct Passing {
-    running: Arc<Running>,
+    running: Arc<LiveCalls>,
     round: Mutex<Round>,
     queue: mpsc::Sender<Passed>,
 }
 
 struct Round {
     ends: Instant,
-    /// Of [`Running::changes`]: another turn sees all anew.
+    /// Of [`LiveCalls::changes`]: another turn sees all anew.
     changes: u64,
     seen: HashMap<Arc<str>, Seen>,
     /// Whether the log knows that some are left out.
@@ -50,7 +50,7 @@ struct Passed {
 
 /// Tells the tracker what passed, beside the doorbell's threads: whether a path is ignored is
 /// asked of the disk.
-struct Teller {
+struct ReadRecorder {
     agent: AgentId,
     tracker: TrackerHandle,
     workspace: Arc<dyn Workspace>,
@@ -63,16 +63,17 @@ impl Passing {
     pub(super) fn new(
         agent: AgentId,
         tracker: TrackerHandle,
-        running: Arc<Running>,
+        running: Arc<LiveCalls>,
         workspace: Arc<dyn Workspace>,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let (queue, mut passed) = mpsc::channel(MOST);
         let now = Instant::now();
         let round = Round { ends: now, changes: 0, seen: HashMap::new(), is_full: false };
-        let mut teller = Teller { agent, tracker, workspace, ignored: HashMap::new(), since: now };
+        let mut teller =
+            ReadRecorder { agent, tracker, workspace, ignored: HashMap::new(), since: now };
         let task = async move {
             while let Some(passed) = passed.recv().await {
-                teller.tell(passed);
+                teller.record(passed);
             }
         };
         (Self { running, round: Mutex::new(round), queue }, task)
@@ -118,8 +119,8 @@ impl Passing {
     }
 }
 
-impl Teller {
-    fn tell(&mut self, passed: Passed) {
+impl ReadRecorder {
+    fn record(&mut self, passed: Passed) {
         let Passed { session, path, action } = passed;
         if self.is_ignored(&path) {
             return;

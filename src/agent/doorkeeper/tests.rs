@@ -28,8 +28,8 @@ const OWN: u32 = 1;
 
 /// The door of the agent `a`, with whatever stands behind it.
 struct Bench {
-    keeper: Arc<Keeper>,
-    running: Arc<Running>,
+    keeper: Arc<KernelAccessHandler>,
+    running: Arc<LiveCalls>,
     routing: RoutingHandle,
     tracker: TrackerHandle,
     events: Subscriber,
@@ -66,8 +66,8 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
     tokio::spawn(task);
     let bounds = bounds(workspace.clone());
     let rules = rules_of(bounds.zone(), None);
-    let running = Arc::new(Running::default());
-    let keeper = Keeper::new(Door {
+    let running = Arc::new(LiveCalls::default());
+    let keeper = KernelAccessHandler::new(KernelAccessConfig {
         agent: AgentId::new("a"),
         bounds,
         rules: watch::channel(rules).1,
@@ -144,7 +144,7 @@ impl Bench {
     }
 
     fn tell(&self, session: &str, kind: ActivityKind) {
-        self.running.tell(&Activity { session: SessionId::new(session), kind });
+        self.running.update(&Activity { session: SessionId::new(session), kind });
     }
 
     fn begins(&self, session: &str) {
@@ -208,7 +208,7 @@ async fn the_rules_bind_as_they_are_now() {
     let (first, second) = (bench.keeper.bounds(), bounds(bench.workspace.clone()));
     let rules = |bounds| rules_of(first.zone(), bounds);
     let (change, seen) = watch::channel(rules(None));
-    let desk = Desk {
+    let desk = HandlerState {
         agent: AgentId::new("a"),
         bounds: first.clone(),
         rules: seen,
@@ -216,7 +216,7 @@ async fn the_rules_bind_as_they_are_now() {
         running: bench.running.clone(),
         tracker: bench.tracker.clone(),
         workspace: Arc::new(crate::extract::DiskWorkspace::new(bench.workspace.clone())),
-        patience: Patience::new(|_| None),
+        patience: GracePeriods::new(|_| None),
         late: Late::default(),
         vitals: Vitals::new(),
     };

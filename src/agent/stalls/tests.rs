@@ -23,7 +23,7 @@ fn bench(after: u64) -> Bench {
 
 impl Bench {
     fn tell(&self, kind: ActivityKind) {
-        self.vitals.tell(&Activity { session: SessionId::new("s"), kind });
+        self.vitals.update(&Activity { session: SessionId::new("s"), kind });
     }
 
     fn turn_begins(&self) {
@@ -50,13 +50,13 @@ async fn silence_without_cpu_in_a_turn_is_a_stall_until_something_is_said() {
     assert_eq!(bench.after(10_000).await, "");
     bench.turn_begins();
     assert_eq!(bench.after(200).await, "");
-    bench.vitals.heard();
+    bench.vitals.record_activity();
     assert_eq!(bench.after(290).await, "");
     assert_eq!(bench.after(45).await, "stalled:");
     bench.told.mark_unchanged();
     assert_eq!(bench.after(10_000).await, "stalled:");
     assert!(!bench.told.has_changed().unwrap(), "it is told once");
-    bench.vitals.heard();
+    bench.vitals.record_activity();
     assert_eq!(bench.after(2).await, "");
     assert_eq!(bench.after(335).await, "stalled:");
     bench.turn_ends(None);

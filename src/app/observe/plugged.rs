@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::app::plugins;
 use crate::config::{self, Isolation};
 use crate::extract::{Acp, DiskWorkspace, Extractor};
-use crate::plugin::{News, Overhearer, Place, Source, Subject};
+use crate::plugin::{AgentInfo, ExtractorHost, Hosting, News, Source};
 use crate::process::Launcher;
 use crate::proxy::RelayHandle;
 
@@ -54,9 +54,9 @@ pub(super) fn extractor(
     let reader = source.instance(launcher.clone()).map_err(anyhow::Error::msg)?;
     // The agent's lines wait for a plugin that can hold its zone.
     let gated = has_zone && gates;
-    let subject = Subject { name: source.name, cwd: workspace, session, gated };
+    let subject = AgentInfo { name: source.name, cwd: workspace, session, gated };
     let (overhearer, extractor, news) =
-        Overhearer::new(subject, reader, Box::new(acp.telling_why()), concern.clone());
+        ExtractorHost::new(subject, reader, Box::new(acp.with_reasons()), concern.clone());
     let task = AbortOnDropHandle::new(tokio::spawn(overhearer.run()));
     Ok((Box::new(extractor), Some(Overhearing { news, task, has_zone, concern })))
 }
@@ -78,14 +78,14 @@ impl Plugged {
         let gates = plugins::tried(&plugin, eisen_dir).map_err(failed)?;
         let config::Plugin { name, path, config, .. } = plugin;
         let approval = plugins::approval(&path, eisen_dir).map_err(failed)?;
-        Ok(Self { source: Source { name, config, place: Place::Child(path, approval) }, gates })
+        Ok(Self { source: Source { name, config, place: Hosting::Child(path, approval) }, gates })
     }
 }
 
 impl Overhearing {
     /// Passes on what the plugin finds out. Returns why the agent has to end: it has a zone, and nobody
     /// sees any more what it does.
-    pub(super) async fn attend(this: Option<Self>, relay: &RelayHandle) -> String {
+    pub(super) async fn serve(this: Option<Self>, relay: &RelayHandle) -> String {
         let Some(mut this) = this else { return std::future::pending().await };
         let outcome = loop {
             tokio::select! {

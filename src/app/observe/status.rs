@@ -11,9 +11,9 @@ use crate::proxy::Vitals;
 
 /// What the port shows of the agent.
 #[derive(Clone)]
-pub(super) struct Status(watch::Sender<AgentStatus>, Bus);
+pub(super) struct ObservedStatus(watch::Sender<AgentStatus>, Bus);
 
-impl Status {
+impl ObservedStatus {
     pub(super) fn new(agent: &AgentId, pid: u32, bus: Bus) -> Self {
         let status = AgentStatus {
             agent: agent.clone(),
@@ -32,7 +32,7 @@ impl Status {
     }
 
     /// Shows what is wrong with the agent while it runs.
-    pub(super) async fn tell_concerns(
+    pub(super) async fn log_concerns(
         self,
         vitals: Arc<Vitals>,
         family: Family,

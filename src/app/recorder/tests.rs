@@ -61,29 +61,29 @@ impl Team {
         caught_up.await.unwrap();
     }
 
-    async fn ask(&self, request: Request) -> Answer {
+    async fn ask(&self, request: RegistryRequest) -> Answer {
         self.registry.ask(request).await.unwrap()
     }
 
     /// What the registry has, once the recorder has caught up.
     async fn check(&self, expected: Expect) {
         self.caught_up().await;
-        let Answer::List(mut list) = self.ask(Request::List { agent: None }).await else {
+        let Answer::List(mut list) = self.ask(RegistryRequest::List { agent: None }).await else {
             panic!("no list");
         };
         list.sort_by(|a, b| a.key.cmp(&b.key));
-        let mut told = Vec::new();
+        let mut activities = Vec::new();
         for listed in list {
-            let Answer::Session(session) = self.ask(Request::Get(listed.key)).await else {
+            let Answer::Session(session) = self.ask(RegistryRequest::Get(listed.key)).await else {
                 panic!("no session");
             };
             let mut state = serde_json::to_value(&session).unwrap();
             let fields = state.as_object_mut().unwrap();
             let varies = ["created_at_ms", "updated_at_ms", "history", "context"];
             fields.retain(|name, _| !varies.contains(&name.as_str()));
-            told.push(format!("{state}\n"));
+            activities.push(format!("{state}\n"));
         }
-        expected.assert_eq(&told.concat());
+        expected.assert_eq(&activities.concat());
     }
 }
 
@@ -130,9 +130,9 @@ async fn what_clients_keep_is_left_alone() {
     team.caught_up().await;
     let summary = Some("mine".to_owned());
     let kept = Upsert { summary, ..Upsert::new(key("ui", "s"), SessionMode::SingleAgent) };
-    team.ask(Request::Upsert(kept)).await;
+    team.ask(RegistryRequest::Upsert(kept)).await;
     let another = Upsert::new(key("editor", "e"), SessionMode::SingleAgent);
-    team.ask(Request::Upsert(another)).await;
+    team.ask(RegistryRequest::Upsert(another)).await;
     team.runs("ui", "s", "m");
     team.check(expect![[r#"
         {"agent_id":"editor","session_id":"e","mode":"single_agent","model":null,"summary":null,"providers":[]}
@@ -153,7 +153,7 @@ async fn what_could_not_be_written_is_written_later() {
     // Nothing more happens, and nobody asks for it.
     let recorded = async {
         loop {
-            if let Answer::List(list) = team.ask(Request::List { agent: None }).await
+            if let Answer::List(list) = team.ask(RegistryRequest::List { agent: None }).await
                 && !list.is_empty()
             {
                 return list.len();
@@ -176,7 +176,7 @@ async fn the_end_of_the_tracker_removes_nothing() {
     let (reply, caught_up) = oneshot::channel();
     let _ = team.recorder.send(reply).await;
     let _ = caught_up.await;
-    let Answer::List(list) = team.ask(Request::List { agent: None }).await else {
+    let Answer::List(list) = team.ask(RegistryRequest::List { agent: None }).await else {
         panic!("no list");
     };
     assert_eq!(list.len(), 1);

@@ -23,12 +23,12 @@ const MOST_ENTRIES: usize = 100;
 /// A line for people; it may have to be wrapped, and is not made safe for a terminal yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Line {
-    pub(super) kind: Kind,
+    pub(super) kind: LineKind,
     pub(super) text: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     Message,
     Thought,
     /// What the agent was asked, as far as it repeats that.
@@ -75,7 +75,7 @@ enum Speech {
 
 impl Line {
     pub(super) fn note(text: String) -> Self {
-        Self { kind: Kind::Note, text }
+        Self { kind: LineKind::Note, text }
     }
 }
 
@@ -113,7 +113,7 @@ impl Fold {
             _ => None,
         };
         if let Some(speech) = speech {
-            talk.speak(speech, &words(&update["content"]), thoughts, &mut lines);
+            talk.append_speech(speech, &words(&update["content"]), thoughts, &mut lines);
             talk.spoke = Some(now);
         }
         out.extend(lines.into_iter().map(|line| (who.clone(), line)));
@@ -131,7 +131,7 @@ impl Fold {
         let reason = turn["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
         let stop = turn["stop_reason"].as_str().unwrap_or("?");
         let text = format!("turn {number} ended: {stop}{reason}");
-        lines.push(Line { kind: Kind::Turn, text });
+        lines.push(Line { kind: LineKind::Turn, text });
         lines.into_iter().map(|line| (who.clone(), line)).collect()
     }
 
@@ -208,7 +208,7 @@ impl Fold {
 }
 
 impl Talk {
-    fn speak(&mut self, speech: Speech, text: &str, thoughts: bool, lines: &mut Vec<Line>) {
+    fn append_speech(&mut self, speech: Speech, text: &str, thoughts: bool, lines: &mut Vec<Line>) {
         if self.speech != Some(speech) {
             self.flush(lines);
             self.speech = Some(speech);
@@ -229,9 +229,9 @@ impl Talk {
         let text = text.trim_end().to_owned();
         let kind = match self.speech {
             Some(Speech::Thought) if !thoughts => return self.fold_line(text),
-            Some(Speech::Thought) => Kind::Thought,
-            Some(Speech::Prompt) => Kind::Prompt,
-            _ => Kind::Message,
+            Some(Speech::Thought) => LineKind::Thought,
+            Some(Speech::Prompt) => LineKind::Prompt,
+            _ => LineKind::Message,
         };
         if text.is_empty() {
             self.gap = self.begun;
@@ -266,7 +266,7 @@ impl Talk {
                 1 => format!("{first} … (1 more line)"),
                 more => format!("{first} … ({more} more lines)"),
             };
-            lines.push(Line { kind: Kind::Thought, text });
+            lines.push(Line { kind: LineKind::Thought, text });
         }
         (self.speech, self.gap, self.begun, self.spoke) = (None, false, false, None);
     }
@@ -289,7 +289,7 @@ impl Talk {
                 "in_progress" => "[>]",
                 _ => "[ ]",
             };
-            lines.push(Line { kind: Kind::Plan, text: format!("plan {mark} {content}") });
+            lines.push(Line { kind: LineKind::Plan, text: format!("plan {mark} {content}") });
         }
         self.plan = plan;
     }

@@ -6,7 +6,7 @@ use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::fold::{Kind, Line};
+use super::fold::{Line, LineKind};
 use crate::app::Failure;
 use crate::cli::output::{self, is_terminal, plain, style};
 
@@ -72,16 +72,16 @@ impl Page {
     }
 }
 
-fn style_of(kind: &Kind) -> Style {
+fn style_of(kind: &LineKind) -> Style {
     match kind {
-        Kind::Message => Style::new(),
-        Kind::Thought | Kind::Note => Style::new().dimmed(),
-        Kind::Prompt => Style::new().italic(),
-        Kind::Call => AnsiColor::Cyan.on_default(),
-        Kind::FailedCall => AnsiColor::Red.on_default(),
-        Kind::Plan => AnsiColor::Blue.on_default(),
-        Kind::State(word) => style(word),
-        Kind::Turn => Style::new().bold(),
+        LineKind::Message => Style::new(),
+        LineKind::Thought | LineKind::Note => Style::new().dimmed(),
+        LineKind::Prompt => Style::new().italic(),
+        LineKind::Call => AnsiColor::Cyan.on_default(),
+        LineKind::FailedCall => AnsiColor::Red.on_default(),
+        LineKind::Plan => AnsiColor::Blue.on_default(),
+        LineKind::State(word) => style(word),
+        LineKind::Turn => Style::new().bold(),
     }
 }
 

@@ -5,10 +5,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::client_host::guests::{Claimed, EditorId, Forwarded, Heard, Kind, session_of};
+use crate::client_host::guests::{AnswerEffect, Claimed, EditorId, Forwarded, Heard, session_of};
 use crate::client_host::host::{Host, closed_input};
-use crate::client_host::messages::Pending;
-use crate::client_host::rpc::{self, Incoming, Outcome};
+use crate::client_host::messages::PendingAnswer;
+use crate::client_host::rpc::{self, Incoming, RpcResult};
 use crate::model::SessionId;
 use crate::model::code;
 
@@ -40,13 +40,13 @@ where
     pub(in crate::client_host) fn on_forwarded(
         &mut self,
         request: Forwarded,
-        outcome: Outcome<'_>,
+        outcome: RpcResult<'_>,
     ) {
         let Forwarded { editor, id, kind } = request;
         let mut early = Vec::new();
         let mut refused = None;
         match kind {
-            Kind::Opens => match outcome.ok().flatten().and_then(opened) {
+            AnswerEffect::Opens => match outcome.ok().flatten().and_then(opened) {
                 Some(session) if self.open_for(editor, &session) => {
                     early = self.guests.early.take(&session);
                 }
@@ -56,14 +56,14 @@ where
                 }
                 None => {}
             },
-            Kind::Takes { session, claim } if outcome.is_err() => {
+            AnswerEffect::Takes { session, claim } if outcome.is_err() => {
                 self.untake(editor, session, claim);
             }
             // An earlier request for it may have failed meanwhile.
-            Kind::Takes { session, .. } => drop(self.open_for(editor, &session)),
-            Kind::Prompt(session) => self.turn_ended(&session),
-            Kind::Closes(session) if outcome.is_ok() => self.forget(editor, &session),
-            Kind::Closes(_) | Kind::Nothing => {}
+            AnswerEffect::Takes { session, .. } => drop(self.open_for(editor, &session)),
+            AnswerEffect::Prompt(session) => self.turn_ended(&session),
+            AnswerEffect::Closes(session) if outcome.is_ok() => self.forget(editor, &session),
+            AnswerEffect::Closes(_) | AnswerEffect::Nothing => {}
         }
         match refused {
             Some(error) => self.guests.answer(editor, &id, Err(&error)),
@@ -80,17 +80,18 @@ where
 
     /// Whether the agent is opening a session for an editor, so that its id is not known yet.
     pub(super) fn opens(&self) -> bool {
-        self.forwarded().any(|request| matches!(request.kind, Kind::Opens))
+        self.forwarded().any(|request| matches!(request.kind, AnswerEffect::Opens))
     }
 
     /// Whether an editor's turn runs in a session.
     pub(in crate::client_host) fn prompted(&self, session: &SessionId) -> bool {
-        self.forwarded().any(|request| matches!(&request.kind, Kind::Prompt(of) if of == session))
+        self.forwarded()
+            .any(|request| matches!(&request.kind, AnswerEffect::Prompt(of) if of == session))
     }
 
     pub(super) fn forwarded(&self) -> impl Iterator<Item = &Forwarded> {
         self.pending.values().filter_map(|pending| match pending {
-            Pending::Forwarded(request) => Some(request),
+            PendingAnswer::Forwarded(request) => Some(request),
             _ => None,
         })
     }
@@ -146,20 +147,20 @@ where
         let line = rpc::passed_on(Some(number), method, params).ok_or_else(too_long)?;
         let claim = session.as_ref().map(|session| self.claim(editor, session)).transpose()?;
         let kind = match (method, session, claim) {
-            ("session/new" | "session/fork", ..) => Kind::Opens,
+            ("session/new" | "session/fork", ..) => AnswerEffect::Opens,
             ("session/load" | "session/resume", Some(session), Some(claim)) => {
                 // What it replays comes before the answer.
                 self.guests.own(&session, editor);
-                Kind::Takes { session, claim }
+                AnswerEffect::Takes { session, claim }
             }
             ("session/prompt", Some(session), Some(Claimed::Its | Claimed::Left)) => {
-                Kind::Prompt(session)
+                AnswerEffect::Prompt(session)
             }
-            ("session/close" | "session/delete", Some(session), _) => Kind::Closes(session),
-            _ => Kind::Nothing,
+            ("session/close" | "session/delete", Some(session), _) => AnswerEffect::Closes(session),
+            _ => AnswerEffect::Nothing,
         };
         let request = Forwarded { editor, id: id.to_owned(), kind };
-        self.pending.insert(number, Pending::Forwarded(request));
+        self.pending.insert(number, PendingAnswer::Forwarded(request));
         self.out.push(line, None);
         Ok(())
     }
@@ -171,9 +172,9 @@ where
         params: Option<&RawValue>,
     ) -> Result<(), Error> {
         if method == "$/cancel_request" {
-            let rpc::Cancel { request_id } = rpc::decode(params)?;
+            let rpc::CancelRequest { request_id } = rpc::decode(params)?;
             let number = self.pending.iter().find_map(|(number, pending)| match pending {
-                Pending::Forwarded(request)
+                PendingAnswer::Forwarded(request)
                     if request.editor == editor && request.id.get() == request_id.get() =>
                 {
                     Some(*number)
@@ -197,7 +198,7 @@ where
         Ok(())
     }
 
-    fn on_editor_answer(&mut self, editor: EditorId, id: &RawValue, outcome: Outcome<'_>) {
+    fn on_editor_answer(&mut self, editor: EditorId, id: &RawValue, outcome: RpcResult<'_>) {
         if let Some(asked) = self.guests.answered(editor, id) {
             self.out.push(rpc::passed_back(&asked.id, outcome), None);
         } else if rpc::number(id).is_none() {

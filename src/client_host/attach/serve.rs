@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client_host::guests::{EditorId, session_of};
 use crate::client_host::host::Host;
-use crate::client_host::messages::Pending;
+use crate::client_host::messages::PendingAnswer;
 use crate::client_host::rpc;
 
 impl<R, W> Host<R, W>
@@ -19,7 +19,7 @@ where
     /// Passes a notification on if it is about an editor's session, and says whether it is. One
     /// that names no session (`elicitation/complete`) every editor hears: who does not know what
     /// it is about ignores it.
-    pub(in crate::client_host) fn tell_editor(
+    pub(in crate::client_host) fn send_to_editor(
         &mut self,
         method: &str,
         params: Option<&RawValue>,
@@ -79,7 +79,7 @@ where
     fn caused(&self, params: Option<&RawValue>) -> Option<(EditorId, Box<RawValue>)> {
         let mut members: BTreeMap<String, Box<RawValue>> = rpc::decode(params).ok()?;
         let named = members.get_mut("requestId")?;
-        let Some(Pending::Forwarded(request)) = self.pending.get(&rpc::number(named)?) else {
+        let Some(PendingAnswer::Forwarded(request)) = self.pending.get(&rpc::number(named)?) else {
             return None;
         };
         *named = request.id.clone();

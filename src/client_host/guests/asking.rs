@@ -3,7 +3,7 @@
 use agent_client_protocol_schema::v1::Error;
 use serde_json::value::RawValue;
 
-use super::editor::Asked;
+use super::editor::EditorRequest;
 use super::{EditorId, Guests};
 use crate::client_host::rpc;
 use crate::model::SessionId;
@@ -41,7 +41,7 @@ impl Guests {
             return Ok(false);
         }
         let is_permission = method == "session/request_permission";
-        let number = state.ask(Asked { id: id.to_owned(), session, is_permission });
+        let number = state.ask(EditorRequest { id: id.to_owned(), session, is_permission });
         let busy =
             || rpc::failure(code::INTERNAL_ERROR, "The editor has too many requests to answer");
         let number = number.ok_or_else(busy)?;
@@ -58,13 +58,13 @@ impl Guests {
         &mut self,
         editor: EditorId,
         id: &RawValue,
-    ) -> Option<Asked> {
+    ) -> Option<EditorRequest> {
         let number = rpc::number(id)?;
         self.editors.get_mut(&editor)?.asked.remove(&number)
     }
 
     /// Marks an editor as leaving; returns what it will not answer any more.
-    pub(in crate::client_host) fn leave(&mut self, editor: EditorId) -> Vec<Asked> {
+    pub(in crate::client_host) fn leave(&mut self, editor: EditorId) -> Vec<EditorRequest> {
         let Some(state) = self.editors.get_mut(&editor) else { return Vec::new() };
         state.leaving = true;
         std::mem::take(&mut state.asked).into_values().collect()
@@ -79,15 +79,15 @@ impl Guests {
     pub(in crate::client_host) fn withdraw_permissions(
         &mut self,
         session: &SessionId,
-    ) -> Vec<Asked> {
+    ) -> Vec<EditorRequest> {
         let Some(editor) = self.owner(session) else { return Vec::new() };
         let Some(state) = self.editors.get_mut(&editor) else { return Vec::new() };
-        let of_turn = |_: &u64, asked: &mut Asked| {
+        let of_turn = |_: &u64, asked: &mut EditorRequest| {
             asked.is_permission && asked.session.as_ref() == Some(session)
         };
         let withdrawn: Vec<_> = state.asked.extract_if(.., of_turn).collect();
         for (number, _) in &withdrawn {
-            self.tell_cancelled(editor, *number);
+            self.send_cancelled(editor, *number);
         }
         withdrawn.into_iter().map(|(_, asked)| asked).collect()
     }

@@ -19,14 +19,14 @@ pub(super) struct Editor {
     /// It says nothing any more, and waits for the answers to what it asked before.
     pub(super) leaving: bool,
     /// What the agent asked of it, by the id that it was asked under.
-    pub(super) asked: BTreeMap<u64, Asked>,
+    pub(super) asked: BTreeMap<u64, EditorRequest>,
     last_id: u64,
     capabilities: Capabilities,
 }
 
 /// A request of the agent that an editor has yet to answer.
 #[derive(Debug)]
-pub(in crate::client_host) struct Asked {
+pub(in crate::client_host) struct EditorRequest {
     /// The agent's, as the JSON it came as.
     pub(in crate::client_host) id: Box<RawValue>,
     /// None: it is about a request of the editor.
@@ -75,7 +75,7 @@ impl Editor {
     }
 
     /// Notes a request of the agent; returns the id to ask under. None: it has too many to answer.
-    pub(super) fn ask(&mut self, asked: Asked) -> Option<u64> {
+    pub(super) fn ask(&mut self, asked: EditorRequest) -> Option<u64> {
         if self.asked.len() >= MAX_ASKED {
             return None;
         }

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::EditorId;
-use crate::client_host::transport::Lines;
+use crate::client_host::transport::LineReader;
 
 /// Longest line of an editor, which is what the relay takes; a longer one ends the pipe.
 const MAX_LINE: usize = 64 << 20;
@@ -96,7 +96,7 @@ async fn read(
     id: EditorId,
     heard: &mpsc::Sender<(EditorId, Heard)>,
 ) {
-    let mut lines = Lines::new(reader, MAX_LINE);
+    let mut lines = LineReader::new(reader, MAX_LINE);
     loop {
         let next = match lines.next().await {
             Ok(Some(line)) => Heard::Line(line),

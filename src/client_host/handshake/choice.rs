@@ -14,12 +14,12 @@ const NAMED: usize = 8;
 pub(super) struct Choice {
     pub(super) id: String,
     pub(super) name: String,
-    pub(super) how: How,
+    pub(super) how: ChoiceRequest,
 }
 
 /// By which request a choice is made.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum How {
+pub(super) enum ChoiceRequest {
     /// `authenticate`
     Auth,
     /// `session/set_mode`
@@ -31,18 +31,18 @@ pub(super) enum How {
 }
 
 pub(super) fn auth_methods(initialized: &Value) -> Vec<Choice> {
-    choices(&initialized["authMethods"], "id", &How::Auth).collect()
+    choices(&initialized["authMethods"], "id", &ChoiceRequest::Auth).collect()
 }
 
 /// The modes of a new session, in the order in which they are preferred.
 pub(super) fn modes(opened: &Value) -> Vec<Choice> {
-    let modes = choices(&opened["modes"]["availableModes"], "id", &How::Mode);
+    let modes = choices(&opened["modes"]["availableModes"], "id", &ChoiceRequest::Mode);
     modes.chain(options(opened, "mode")).collect()
 }
 
 /// The models of a new session, in the order in which they are preferred.
 pub(super) fn models(opened: &Value) -> Vec<Choice> {
-    let models = choices(&opened["models"]["availableModels"], "modelId", &How::Model);
+    let models = choices(&opened["models"]["availableModels"], "modelId", &ChoiceRequest::Model);
     options(opened, "model").into_iter().chain(models).collect()
 }
 
@@ -90,14 +90,18 @@ fn options(opened: &Value, kind: &str) -> Vec<Choice> {
     else {
         return Vec::new();
     };
-    let how = How::Option(id.to_owned());
+    let how = ChoiceRequest::Option(id.to_owned());
     let single = choices(&option["options"], "value", &how);
     let grouped = items(&option["options"]).iter();
     let grouped = grouped.flat_map(|group| choices(&group["options"], "value", &how));
     single.chain(grouped).collect()
 }
 
-fn choices<'a>(list: &'a Value, id: &'a str, how: &'a How) -> impl Iterator<Item = Choice> + 'a {
+fn choices<'a>(
+    list: &'a Value,
+    id: &'a str,
+    how: &'a ChoiceRequest,
+) -> impl Iterator<Item = Choice> + 'a {
     items(list).iter().filter_map(move |item| {
         let id = item[id].as_str()?.to_owned();
         let name = item["name"].as_str().unwrap_or_default().to_owned();

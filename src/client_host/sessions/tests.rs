@@ -10,23 +10,27 @@ fn id() -> SessionId {
     SessionId::new("s")
 }
 
-fn sessions() -> Sessions {
-    let mut sessions = Sessions::default();
+fn sessions() -> HostSessions {
+    let mut sessions = HostSessions::default();
     sessions.open(id());
     sessions
 }
 
-fn queue(sessions: &mut Sessions, name: &str, urgency: Urgency) -> Answer {
+fn queue(sessions: &mut HostSessions, name: &str, urgency: Urgency) -> Answer {
     let (reply, answer) = oneshot::channel();
     sessions.queue(
         &id(),
-        Prompt { content: Content::Now(vec![json!(name)]), said: watch::Sender::default(), reply },
+        QueuedPrompt {
+            content: Content::Now(vec![json!(name)]),
+            said: watch::Sender::default(),
+            reply,
+        },
         urgency,
     );
     answer
 }
 
-fn begin(sessions: &mut Sessions) -> Option<Vec<Value>> {
+fn begin(sessions: &mut HostSessions) -> Option<Vec<Value>> {
     match sessions.begin(&id())? {
         Content::Now(blocks) => Some(blocks),
         Content::Later(_) => panic!("only contents that are there are queued"),
@@ -74,10 +78,10 @@ fn a_long_answer_is_cut_at_a_character() {
     let mut sessions = sessions();
     let mut answer = queue(&mut sessions, "p", Urgency::Normal);
     begin(&mut sessions);
-    sessions.say("s", &"x".repeat(MAX_TEXT - 1));
-    sessions.say("s", "é");
-    sessions.say("s", "more");
-    sessions.say("other", "more");
+    sessions.append_text("s", &"x".repeat(MAX_TEXT - 1));
+    sessions.append_text("s", "é");
+    sessions.append_text("s", "more");
+    sessions.append_text("other", "more");
     sessions.end_turn(&id(), Ok("end_turn".to_owned()));
     let text = answer.try_recv().unwrap().unwrap().text;
     assert_eq!(text.len(), MAX_TEXT - 1 + CUT.len());

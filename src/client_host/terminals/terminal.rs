@@ -40,7 +40,7 @@ enum TerminalMsg {
     Kill(oneshot::Sender<()>),
 }
 
-type Answer = Result<Box<RawValue>, Error>;
+type TerminalResult = Result<Box<RawValue>, Error>;
 
 impl Terminal {
     /// Returns a terminal and its task.
@@ -56,7 +56,7 @@ impl Terminal {
     }
 
     /// Answers `terminal/output`.
-    pub(crate) fn output(&self) -> impl Future<Output = Answer> + Send + use<> {
+    pub(crate) fn output(&self) -> impl Future<Output = TerminalResult> + Send + use<> {
         let mailbox = self.mailbox.clone();
         async move {
             let (reply, answer) = oneshot::channel();
@@ -66,7 +66,7 @@ impl Terminal {
     }
 
     /// Answers `terminal/wait_for_exit`.
-    pub(crate) fn wait_for_exit(&self) -> impl Future<Output = Answer> + Send + use<> {
+    pub(crate) fn wait_for_exit(&self) -> impl Future<Output = TerminalResult> + Send + use<> {
         let mut exit = self.exit.clone();
         async move {
             let exit = exit.wait_for(Option::is_some).await.map_err(|_| gone())?.map(status);
@@ -76,7 +76,7 @@ impl Terminal {
 
     /// Answers `terminal/kill` and `terminal/release`, when the process is gone with all it
     /// started.
-    pub(crate) fn kill(&self) -> impl Future<Output = Answer> + Send + use<> {
+    pub(crate) fn kill(&self) -> impl Future<Output = TerminalResult> + Send + use<> {
         let mailbox = self.mailbox.clone();
         async move {
             let (reply, killed) = oneshot::channel();
@@ -109,7 +109,7 @@ impl TerminalState {
                 },
                 exit = wait(self.shell.as_deref()), if running => self.exit(exit),
                 message = messages.recv() => match message {
-                    Some(TerminalMsg::Output(reply)) => drop(reply.send(self.told())),
+                    Some(TerminalMsg::Output(reply)) => drop(reply.send(self.output())),
                     Some(TerminalMsg::Kill(reply)) => {
                         self.kill().await;
                         let _ = reply.send(());
@@ -142,7 +142,7 @@ impl TerminalState {
         });
     }
 
-    fn told(&mut self) -> TerminalOutputResponse {
+    fn output(&mut self) -> TerminalOutputResponse {
         let exit = *self.exited.borrow();
         let (output, truncated) = self.tail.text(exit.is_some());
         TerminalOutputResponse::new(output, truncated).exit_status(exit.map(status))

@@ -208,7 +208,7 @@ fn overlaps(config: &Config) -> Vec<String> {
     for (at, (second, other)) in zoned.iter().enumerate() {
         for (first, zone) in &zoned[..at] {
             let patterns = first.zone.spec.allowed.iter().chain(&second.zone.spec.allowed);
-            let both = patterns.filter_map(|pattern| Some((pattern, witness(pattern)?)));
+            let both = patterns.filter_map(|pattern| Some((pattern, example_path(pattern)?)));
             let mut both = both.filter(|(_, path)| zone.owns(path) && other.owns(path));
             if let Some((pattern, _)) = both.next() {
                 told.push(format!(
@@ -223,7 +223,7 @@ fn overlaps(config: &Config) -> Vec<String> {
 }
 
 /// A path that a simple pattern matches.
-fn witness(pattern: &str) -> Option<String> {
+fn example_path(pattern: &str) -> Option<String> {
     let parts = pattern.split('/').map(|part| match part {
         "**" => Some("x".to_owned()),
         part if part.contains(['[', '{', '\\']) => None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Kernel;
 use crate::config::{Agent, Enforce, profiles};
-use crate::zone::{Bounds, Held, How, Zone};
+use crate::zone::{Bounds, Coverage, PatternCoverage, Zone};
 
 /// A place that no system has, for the TMPDIR that an agent gets when it starts.
 const NO_PLACE: &str = "/nonexistent";
@@ -35,11 +35,11 @@ impl Holding {
             Tier::Kernel => held(agent),
             Tier::Protocol => Vec::new(),
         };
-        Self { tier, said: said(agent, kernel), patterns }
+        Self { tier, said: describe(agent, kernel), patterns }
     }
 }
 
-fn said(agent: &Agent, kernel: &Kernel) -> String {
+fn describe(agent: &Agent, kernel: &Kernel) -> String {
     match (agent.zone.enforce, kernel.tier(agent)) {
         (Enforce::Protocol, _) => "protocol".to_owned(),
         (_, Tier::Protocol) => format!("protocol: {}", kernel.lacks()),
@@ -55,11 +55,13 @@ fn held(agent: &Agent) -> Vec<String> {
     let Ok(bounds) = Bounds::new(Arc::new(zone), reach) else { return Vec::new() };
     let patterns = bounds.wall().patterns;
     let base = profiles::base_patterns();
-    let is_base = |held: &&Held| held.list == "readable" && base.contains(&held.pattern.as_str());
-    let (built_in, written): (Vec<&Held>, Vec<&Held>) = patterns.iter().partition(is_base);
+    let is_base =
+        |held: &&PatternCoverage| held.list == "readable" && base.contains(&held.pattern.as_str());
+    let (built_in, written): (Vec<&PatternCoverage>, Vec<&PatternCoverage>) =
+        patterns.iter().partition(is_base);
     // In the order in which each was first said, and exact ones first.
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
-    let mut add = |how: &How, name: String| {
+    let mut add = |how: &Coverage, name: String| {
         let said = words(how);
         match lines.iter_mut().find(|(other, _)| *other == said) {
             Some((_, names)) => names.push(name),
@@ -69,7 +71,7 @@ fn held(agent: &Agent) -> Vec<String> {
     for held in written {
         add(&held.how, format!("{} `{}`", held.list, held.pattern));
     }
-    let mut counts: BTreeMap<String, (&How, usize)> = BTreeMap::new();
+    let mut counts: BTreeMap<String, (&Coverage, usize)> = BTreeMap::new();
     for held in built_in {
         counts.entry(words(&held.how)).or_insert((&held.how, 0)).1 += 1;
     }
@@ -80,10 +82,10 @@ fn held(agent: &Agent) -> Vec<String> {
     lines.into_iter().map(|(said, names)| format!("{}: {said}", names.join(", "))).collect()
 }
 
-fn words(how: &How) -> String {
+fn words(how: &Coverage) -> String {
     match how {
-        How::Exact => "exact".to_owned(),
-        How::Narrowed(lost) => format!("narrowed: {lost}"),
-        How::Doorbell(why) => format!("by the doorbell: {why}"),
+        Coverage::Exact => "exact".to_owned(),
+        Coverage::Narrowed(lost) => format!("narrowed: {lost}"),
+        Coverage::Doorbell(why) => format!("by the doorbell: {why}"),
     }
 }

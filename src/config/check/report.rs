@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::holding::{Holding, Tier};
 use super::survey::{Claim, Survey};
-use super::{counted, found, manners, shown};
+use super::{counted, found, profile_notes, shown};
 use crate::config::errors::printable;
 use crate::config::{
     Agent, Config, Confine, Isolation, OnBlock, Plugin, Restart, RestartPolicy, profiles,
@@ -165,7 +165,7 @@ fn write_profile(text: &mut String, agent: &Agent) -> std::fmt::Result {
         let unattended = if agent.unattended { ", unattended" } else { "" };
         writeln!(text, "  profile       {}{unattended}", profile.title)?;
     }
-    if let Some(login) = manners::login(agent) {
+    if let Some(login) = profile_notes::login(agent) {
         writeln!(text, "  login         {login}")?;
     }
     if !profile.compact.is_empty() {

@@ -178,8 +178,8 @@ impl Survey {
             }
             let path = shown(entry.path(), workspace);
             match kind(&entry) {
-                Some(Kind::Folder) => self.folder(&path),
-                Some(Kind::File) => self.file(&path),
+                Some(EntryKind::Folder) => self.folder(&path),
+                Some(EntryKind::File) => self.file(&path),
                 None => {}
             }
         }
@@ -238,8 +238,8 @@ impl Survey {
             let Ok(entry) = entry else { continue };
             let path = shown(entry.path(), workspace);
             match kind(&entry) {
-                Some(Kind::Folder) => self.folder(&path),
-                Some(Kind::File) => {
+                Some(EntryKind::Folder) => self.folder(&path),
+                Some(EntryKind::File) => {
                     let candidate = Candidate::new(&path);
                     self.lists(|patterns| patterns.note_ignored(&candidate));
                 }
@@ -258,17 +258,17 @@ impl Survey {
     }
 }
 
-enum Kind {
+enum EntryKind {
     Folder,
     File,
 }
 
 /// What an entry of a walk is; None for the workspace itself, links, pipes and the like.
-fn kind(entry: &ignore::DirEntry) -> Option<Kind> {
+fn kind(entry: &ignore::DirEntry) -> Option<EntryKind> {
     let kind = entry.file_type()?;
     match kind.is_dir() {
-        true if entry.depth() > 0 => Some(Kind::Folder),
-        false if kind.is_file() => Some(Kind::File),
+        true if entry.depth() > 0 => Some(EntryKind::Folder),
+        false if kind.is_file() => Some(EntryKind::File),
         _ => None,
     }
 }

@@ -54,7 +54,7 @@ pub(in crate::config) struct Needs {
 }
 
 #[derive(Deserialize)]
-struct Table {
+struct BuiltInTable {
     /// Patterns of what tools read to find their way, whatever the agent.
     base: Vec<String>,
     sockets: Vec<String>,
@@ -64,7 +64,7 @@ struct Table {
 }
 
 #[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
+static TABLE: LazyLock<BuiltInTable> = LazyLock::new(|| {
     toml::from_str(include_str!("../../../config/profiles.toml")).expect("profiles.toml is valid")
 });
 

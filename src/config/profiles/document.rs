@@ -43,7 +43,7 @@ fn printed() -> String {
     }
     for (name, profile) in built_in() {
         writeln!(text, "\n### `{name}`\n").unwrap();
-        for (what, value) in told(profile) {
+        for (what, value) in described(profile) {
             if !value.is_empty() {
                 writeln!(text, "- {what}: {value}").unwrap();
             }
@@ -53,7 +53,7 @@ fn printed() -> String {
 }
 
 /// What is told of an agent, empty where it is not known.
-fn told(profile: &Profile) -> Vec<(&'static str, String)> {
+fn described(profile: &Profile) -> Vec<(&'static str, String)> {
     let install = if profile.install.starts_with("https://") {
         format!("<{}>", profile.install)
     } else {

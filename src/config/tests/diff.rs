@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use expect_test::{Expect, expect};
 
 use super::{Bench, reference};
-use crate::config::{Change, Kind, Plan, Takes, diff};
+use crate::config::{ChangeKind, ConfigChange, Plan, Takes, diff};
 
 const BEFORE: &str = r#"
 [[agents]]
@@ -17,12 +17,12 @@ id = "api"
 command = ["a"]
 "#;
 
-fn told(change: &Change) -> String {
+fn told(change: &ConfigChange) -> String {
     let agent = change.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
     let kind = match change.kind {
-        Kind::Added => " added",
-        Kind::Removed => " removed",
-        Kind::Changed => "",
+        ChangeKind::Added => " added",
+        ChangeKind::Removed => " removed",
+        ChangeKind::Changed => "",
     };
     let waits = match change.takes {
         Takes::AtOnce => "",
@@ -38,7 +38,7 @@ fn check(before: &str, after: &str, started: Option<&str>, expected: &Expect) {
     let config = |text: &str| bench.compile(text).unwrap_or_else(|errors| panic!("{errors}"));
     let (before, after, started) = (config(before), config(after), started.map(config));
     let plan = Plan::new(&before, &after, |id| started.as_ref()?.agent(id));
-    let list = |list: &[Change]| list.iter().map(told).collect::<String>();
+    let list = |list: &[ConfigChange]| list.iter().map(told).collect::<String>();
     let text = format!("applied\n{}waits\n{}", list(&plan.applied), list(&plan.needs_restart));
     expected.assert_eq(&text);
     if let Some(next) = plan.config {

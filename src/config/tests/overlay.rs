@@ -21,7 +21,7 @@ fn check(file: &str, overlay: Overlay, expected: &Expect) {
         Ok(layered) => {
             let agents = layered.config.agents.iter();
             let agents = agents.map(|agent| format!("{} {:?}", agent.id, agent.command));
-            let said = layered.said.iter().cloned().chain(layered.overlay.told());
+            let said = layered.said.iter().cloned().chain(layered.overlay.notes());
             agents.chain(said).collect::<Vec<_>>().join("\n")
         }
         Err(error) => error.to_string(),

@@ -13,10 +13,10 @@ use nix::sys::time::TimeSpec;
 use nix::unistd::{Gid, Uid, fchownat, ftruncate};
 
 use super::names::spare_device;
-use super::{Call, HERE, Outcome, Step, low, low_unsigned};
-use crate::confine::lookup::Ways;
+use super::{HERE, Syscall, SyscallReply, SyscallResult, low, low_unsigned};
+use crate::confine::lookup::LookupFlags;
 use crate::confine::raw;
-use crate::confine::resolve::{Found, Spoken};
+use crate::confine::resolve::{PathArg, Resolved};
 use crate::model::Action;
 use crate::zone::Grant;
 
@@ -27,15 +27,15 @@ const VALUE_MAX: u64 = 64 * 1024;
 const PRIVILEGED: [&[u8]; 2] = [b"trusted.", b"security."];
 
 /// A file whose attributes are to be changed.
-struct Subject {
-    found: Found,
-    spoken: Spoken,
+struct AttributeTarget {
+    found: Resolved,
+    spoken: PathArg,
 }
 
-impl Call<'_> {
+impl Syscall<'_> {
     /// None: it is no call of this kind.
     #[expect(clippy::many_single_char_names, reason = "registers have no better names")]
-    pub(super) fn handle_attributes(&self) -> Option<Step<Outcome>> {
+    pub(super) fn handle_attributes(&self) -> Option<SyscallResult<SyscallReply>> {
         let [a, b, c, d, e, _] = self.caller.notice.args;
         Some(match self.caller.notice.call {
             libc::SYS_truncate => self.truncate(a, b),
@@ -62,7 +62,7 @@ impl Call<'_> {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn handle_old_attributes(&self) -> Option<Step<Outcome>> {
+    fn handle_old_attributes(&self) -> Option<SyscallResult<SyscallReply>> {
         let [a, b, c, ..] = self.caller.notice.args;
         Some(match self.caller.notice.call {
             libc::SYS_chmod => self.at(HERE, a, 0).and_then(|file| self.chmod(&file, b)),
@@ -76,13 +76,13 @@ impl Call<'_> {
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn handle_old_attributes(&self) -> Option<Step<Outcome>> {
+    fn handle_old_attributes(&self) -> Option<SyscallResult<SyscallReply>> {
         None
     }
 
-    fn truncate(&self, path: u64, length: u64) -> Step<Outcome> {
-        let spoken = self.spoken(HERE, path)?;
-        let found = spoken.find_present(&self.caller, Ways::FOLLOW)?;
+    fn truncate(&self, path: u64, length: u64) -> SyscallResult<SyscallReply> {
+        let spoken = self.path_arg(HERE, path)?;
+        let found = spoken.find_present(&self.caller, LookupFlags::FOLLOW)?;
         match found.kind() {
             SFlag::S_IFREG => {}
             SFlag::S_IFDIR => return Err(Errno::EISDIR.into()),
@@ -93,28 +93,35 @@ impl Call<'_> {
         if self.granted.is_empty()
             && self.confinement.covers(&found.real, Grant::Write, found.identity())
         {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
         let flags = OFlag::O_WRONLY | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         ftruncate(open(&*found.path(), flags, Mode::empty())?, length.cast_signed())?;
-        Ok(Outcome::Done)
+        Ok(SyscallReply::Done)
     }
 
-    fn chmod(&self, file: &Subject, mode: u64) -> Step<Outcome> {
+    fn chmod(&self, file: &AttributeTarget, mode: u64) -> SyscallResult<SyscallReply> {
         self.change(file, |path| {
             let mode = Mode::from_bits_truncate(low_unsigned(mode) & 0o7777);
             fchmodat(AT_FDCWD, path, mode, FchmodatFlags::FollowSymlink)
         })
     }
 
-    fn chown(&self, file: &Subject, user: u64, group: u64) -> Step<Outcome> {
+    fn chown(&self, file: &AttributeTarget, user: u64, group: u64) -> SyscallResult<SyscallReply> {
         let id = |id: u64| Some(low_unsigned(id)).filter(|&id| id != u32::MAX);
         let (user, group) = (id(user).map(Uid::from_raw), id(group).map(Gid::from_raw));
         self.change(file, |path| fchownat(AT_FDCWD, path, user, group, AtFlags::empty()))
     }
 
-    fn set(&self, file: &Subject, name: u64, value: u64, size: u64, flags: u64) -> Step<Outcome> {
+    fn set(
+        &self,
+        file: &AttributeTarget,
+        name: u64,
+        value: u64,
+        size: u64,
+        flags: u64,
+    ) -> SyscallResult<SyscallReply> {
         if size > VALUE_MAX {
             return Err(Errno::E2BIG.into());
         }
@@ -127,12 +134,18 @@ impl Call<'_> {
         self.change(file, |path| raw::set_attribute(path, &name, &value, low(flags)))
     }
 
-    fn unset(&self, file: &Subject, name: u64) -> Step<Outcome> {
+    fn unset(&self, file: &AttributeTarget, name: u64) -> SyscallResult<SyscallReply> {
         let name = self.attribute(name)?;
         self.change(file, |path| raw::remove_attribute(path, &name))
     }
 
-    fn utimensat(&self, folder: u64, path: u64, times: u64, flags: u64) -> Step<Outcome> {
+    fn utimensat(
+        &self,
+        folder: u64,
+        path: u64,
+        times: u64,
+        flags: u64,
+    ) -> SyscallResult<SyscallReply> {
         let times = match times {
             0 => [TimeSpec::UTIME_NOW; 2],
             address => {
@@ -147,12 +160,21 @@ impl Call<'_> {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn touch_at(&self, folder: u64, path: u64, times: [TimeSpec; 2]) -> Step<Outcome> {
+    fn touch_at(
+        &self,
+        folder: u64,
+        path: u64,
+        times: [TimeSpec; 2],
+    ) -> SyscallResult<SyscallReply> {
         let file = if path == 0 { self.by_descriptor(folder)? } else { self.at(folder, path, 0)? };
         self.touch(&file, times)
     }
 
-    fn touch(&self, file: &Subject, [access, change]: [TimeSpec; 2]) -> Step<Outcome> {
+    fn touch(
+        &self,
+        file: &AttributeTarget,
+        [access, change]: [TimeSpec; 2],
+    ) -> SyscallResult<SyscallReply> {
         self.change(file, |path| {
             utimensat(AT_FDCWD, path, &access, &change, UtimensatFlags::FollowSymlink)
         })
@@ -160,7 +182,7 @@ impl Call<'_> {
 
     /// Seconds, as `utime` takes them.
     #[cfg(target_arch = "x86_64")]
-    fn seconds(&self, address: u64) -> Step<[TimeSpec; 2]> {
+    fn seconds(&self, address: u64) -> SyscallResult<[TimeSpec; 2]> {
         if address == 0 {
             return Ok([TimeSpec::UTIME_NOW; 2]);
         }
@@ -170,7 +192,7 @@ impl Call<'_> {
 
     /// Seconds and microseconds, as `utimes` takes them.
     #[cfg(target_arch = "x86_64")]
-    fn micros(&self, address: u64) -> Step<[TimeSpec; 2]> {
+    fn micros(&self, address: u64) -> SyscallResult<[TimeSpec; 2]> {
         if address == 0 {
             return Ok([TimeSpec::UTIME_NOW; 2]);
         }
@@ -201,27 +223,30 @@ impl Call<'_> {
     }
 
     /// What a path leads to; `flags` as the `…at` calls take them.
-    fn at(&self, folder: u64, path: u64, flags: u64) -> Step<Subject> {
+    fn at(&self, folder: u64, path: u64, flags: u64) -> SyscallResult<AttributeTarget> {
         let flags = AtFlags::from_bits_retain(low(flags));
-        let ways =
-            if flags.contains(AtFlags::AT_SYMLINK_NOFOLLOW) { Ways::STAY } else { Ways::FOLLOW };
-        let spoken = self.spoken(folder, path)?;
-        Ok(Subject { found: self.target(&spoken, flags, ways)?, spoken })
+        let ways = if flags.contains(AtFlags::AT_SYMLINK_NOFOLLOW) {
+            LookupFlags::STAY
+        } else {
+            LookupFlags::FOLLOW
+        };
+        let spoken = self.path_arg(folder, path)?;
+        Ok(AttributeTarget { found: self.target(&spoken, flags, ways)?, spoken })
     }
 
-    fn by_descriptor(&self, number: u64) -> Step<Subject> {
+    fn by_descriptor(&self, number: u64) -> SyscallResult<AttributeTarget> {
         let handle: OwnedFd = self.caller.descriptor(low(number))?;
-        let found = Found::new(handle)?;
-        let spoken = Spoken { folder: HERE, path: found.real.clone() };
-        Ok(Subject { found, spoken })
+        let found = Resolved::new(handle)?;
+        let spoken = PathArg { folder: HERE, path: found.real.clone() };
+        Ok(AttributeTarget { found, spoken })
     }
 
     /// Changes a file by a path that stands for it alone.
     fn change(
         &self,
-        file: &Subject,
+        file: &AttributeTarget,
         change: impl FnOnce(&str) -> Result<(), Errno>,
-    ) -> Step<Outcome> {
+    ) -> SyscallResult<SyscallReply> {
         spare_device(&file.found)?;
         // What is in no folder (a pipe, memory) is the caller's own.
         if file.found.real.has_root() {
@@ -229,7 +254,7 @@ impl Call<'_> {
         }
         self.take_rights()?;
         change(&file.found.path())?;
-        Ok(Outcome::Done)
+        Ok(SyscallReply::Done)
     }
 }
 

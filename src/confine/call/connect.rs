@@ -14,10 +14,10 @@ use nix::sys::socket::{self, UnixAddr};
 use nix::sys::stat::{Mode, SFlag, umask};
 use nix::unistd::{chdir, fchdir};
 
-use super::{Call, HERE, Outcome, Step, Stop};
-use crate::confine::lookup::Ways;
+use super::{HERE, Stop, Syscall, SyscallReply, SyscallResult};
+use crate::confine::lookup::LookupFlags;
 use crate::confine::raw;
-use crate::confine::resolve::{Found, Slot, Spoken};
+use crate::confine::resolve::{PathArg, Resolved, Slot};
 use crate::model::{Action, wire_real};
 use crate::zone::{Denied, Grant};
 
@@ -26,8 +26,13 @@ const ADDRESS_MAX: u64 = 128;
 /// Of an address, before what the family makes of it.
 const FAMILY: usize = size_of::<libc::sa_family_t>();
 
-impl Call<'_> {
-    pub(super) fn connect(&self, socket: u64, address: u64, length: u64) -> Step<Outcome> {
+impl Syscall<'_> {
+    pub(super) fn connect(
+        &self,
+        socket: u64,
+        address: u64,
+        length: u64,
+    ) -> SyscallResult<SyscallReply> {
         let address = self.address(address, length)?;
         let (family, rest) = address.split_at(FAMILY);
         let number = super::low(socket);
@@ -42,8 +47,8 @@ impl Call<'_> {
         if first == 0 {
             return Err(Errno::EACCES.into());
         }
-        let spoken = Spoken { folder: HERE, path: PathBuf::from(OsStr::from_bytes(path)) };
-        let found = spoken.find_present(&self.caller, Ways::FOLLOW)?;
+        let spoken = PathArg { folder: HERE, path: PathBuf::from(OsStr::from_bytes(path)) };
+        let found = spoken.find_present(&self.caller, LookupFlags::FOLLOW)?;
         if found.kind() != SFlag::S_IFSOCK {
             return Err(Errno::ECONNREFUSED.into());
         }
@@ -56,47 +61,57 @@ impl Call<'_> {
     }
 
     /// Connects: at once if that cannot wait for the other side. `found` is kept for as long.
-    fn connected(&self, socket: OwnedFd, address: Vec<u8>, found: Option<Found>) -> Step<Outcome> {
+    fn connected(
+        &self,
+        socket: OwnedFd,
+        address: Vec<u8>,
+        found: Option<Resolved>,
+    ) -> SyscallResult<SyscallReply> {
         let flags = OFlag::from_bits_retain(fcntl(&socket, FcntlArg::F_GETFL)?);
         let identity = if self.has_rights { Some(self.identity()?.clone()) } else { None };
         let connect = move || {
             let rights = identity.as_ref().map(raw::borrow_rights).transpose()?;
             let connected = raw::connect(&socket, &address);
             drop((rights, found));
-            connected.map(|()| Outcome::Done)
+            connected.map(|()| SyscallReply::Done)
         };
         if flags.contains(OFlag::O_NONBLOCK) {
             return Ok(connect()?);
         }
-        Ok(Outcome::Later(Box::new(connect)))
+        Ok(SyscallReply::Later(Box::new(connect)))
     }
 
     /// Makes a name in the wall's stead where no rule lets one be made. The socket's own address is
     /// then the bare name: to look up more of the path once again could lead elsewhere.
-    pub(super) fn bind(&self, socket: u64, address: u64, length: u64) -> Step<Outcome> {
+    pub(super) fn bind(
+        &self,
+        socket: u64,
+        address: u64,
+        length: u64,
+    ) -> SyscallResult<SyscallReply> {
         let address = self.address(address, length)?;
         let (family, rest) = address.split_at(FAMILY);
         // Of a port or an abstract name no folder knows.
         if !is_unix(family) || rest.first().is_none_or(|&first| first == 0) {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         let path = PathBuf::from(OsStr::from_bytes(until_nul(rest)));
-        let spoken = Spoken { folder: HERE, path };
+        let spoken = PathArg { folder: HERE, path };
         let Some(slot) = spoken.slot(&self.caller)? else { return Err(Errno::EADDRINUSE.into()) };
         if slot.occupant().is_ok() {
             return Err(Errno::EADDRINUSE.into());
         }
         self.demand_name(&slot, &spoken)?;
         self.demand_kind(SFlag::S_IFSOCK, &slot, &spoken)?;
-        let Found { real, .. } = &slot.folder;
+        let Resolved { real, .. } = &slot.folder;
         let by_rule = self.confinement.covers(real, Grant::Write, slot.folder.identity());
         if self.granted.is_empty() && by_rule {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
         let (socket, mask) = (self.socket(super::low(socket))?, self.identity()?.umask);
         bind(&socket, &slot, Mode::from_bits_truncate(mask))?;
-        Ok(Outcome::Done)
+        Ok(SyscallReply::Done)
     }
 
     fn address(&self, address: u64, length: u64) -> Result<Vec<u8>, Errno> {
@@ -110,7 +125,7 @@ impl Call<'_> {
     }
 
     /// Demands a socket: in the workspace one that may be written, outside one that is listed.
-    fn demand_socket(&self, found: &Found, spoken: &Spoken) -> Step<()> {
+    fn demand_socket(&self, found: &Resolved, spoken: &PathArg) -> SyscallResult<()> {
         self.demand(&found.real, Action::Write, spoken)?;
         if self.bounds.is_inside(&found.real)
             || found.real.starts_with(&self.bounds.reach().private)

@@ -9,8 +9,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use super::{Call, Step, Stop};
-use crate::confine::resolve::{Slot, Spoken};
+use super::{Stop, Syscall, SyscallResult};
+use crate::confine::resolve::{PathArg, Slot};
 use crate::model::Action;
 
 /// Entries of a folder that are looked at for the file that a draft may be of.
@@ -43,10 +43,10 @@ enum Mark {
     Temporary,
 }
 
-impl Call<'_> {
+impl Syscall<'_> {
     /// Demands to make a name, or says that it is a draft's: of a file of the zone, or of one
     /// outside that is then demanded in its place, since it is what the caller means.
-    pub(super) fn demand_new(&self, slot: &Slot, spoken: &Spoken) -> Step<bool> {
+    pub(super) fn demand_new(&self, slot: &Slot, spoken: &PathArg) -> SyscallResult<bool> {
         let Err(mut stop) = self.demand(&slot.real(), Action::Write, spoken) else {
             // What was granted to be made under such a name is the file that it is to replace.
             return Ok(self.is_granted_draft(slot));
@@ -54,14 +54,14 @@ impl Call<'_> {
         if self.may_be_draft(slot) {
             return Ok(true);
         }
-        let Some(of) = self.meant_by(slot) else {
+        let Some(of) = self.target_of(slot) else {
             if let Stop::Outside { draft, .. } = &mut stop {
                 *draft = looks_random(&slot.name) && self.may_have_draft(slot);
             }
             return Err(stop);
         };
         let path = spoken.path.with_file_name(of);
-        let meant = Spoken { folder: spoken.folder, path };
+        let meant = PathArg { folder: spoken.folder, path };
         self.demand(&slot.folder.real.join(of), Action::Write, &meant)?;
         Ok(true)
     }
@@ -75,7 +75,7 @@ impl Call<'_> {
     }
 
     /// The file outside the zone that a new name is to be a draft of.
-    fn meant_by<'s>(&self, slot: &'s Slot) -> Option<&'s str> {
+    fn target_of<'s>(&self, slot: &'s Slot) -> Option<&'s str> {
         let (of, _) = candidates(Path::new(&slot.folder.path()), &slot.name).into_iter().next()?;
         let is_outside = self.bounds.judge(&slot.folder.real.join(of), Action::Write).is_err();
         (is_outside && self.may_have_draft(slot)).then_some(of)
@@ -117,7 +117,7 @@ impl Call<'_> {
 }
 
 /// Whether a name of the zone is only a draft's.
-pub(super) fn looks_like_one(real: &Path) -> bool {
+pub(super) fn looks_like_draft(real: &Path) -> bool {
     let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else { return false };
     looks_random(name) || !candidates(folder, name).is_empty()
 }

@@ -14,14 +14,14 @@ use nix::sys::stat::{Mode, SFlag, mkdirat, mknodat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::open::TERMINALS;
-use super::{Call, Outcome, Step, Stop};
-use crate::confine::lookup::Ways;
-use crate::confine::resolve::{Found, Slot, Spoken};
+use super::{Stop, Syscall, SyscallReply, SyscallResult};
+use crate::confine::lookup::LookupFlags;
+use crate::confine::resolve::{PathArg, Resolved, Slot};
 use crate::model::{Action, wire_real};
 use crate::zone::Denied;
 
 /// Fails for a device, which the whole machine has. A terminal is its user's.
-pub(super) fn spare_device(found: &Found) -> Result<(), Errno> {
+pub(super) fn spare_device(found: &Resolved) -> Result<(), Errno> {
     let is_device = matches!(found.kind(), SFlag::S_IFCHR | SFlag::S_IFBLK);
     let is_terminal = found.real.starts_with(TERMINALS);
     if is_device && !is_terminal { Err(Errno::EPERM) } else { Ok(()) }
@@ -30,8 +30,8 @@ pub(super) fn spare_device(found: &Found) -> Result<(), Errno> {
 /// Entries of a folder that comes from outside; one with more is not looked through.
 const MOVED_MAX: usize = 200_000;
 
-impl Call<'_> {
-    pub(super) fn make_folder(&self, spoken: &Spoken, mode: u64) -> Step<Outcome> {
+impl Syscall<'_> {
+    pub(super) fn make_folder(&self, spoken: &PathArg, mode: u64) -> SyscallResult<SyscallReply> {
         let may_be = |real: &Path| self.bounds.is_above(real);
         self.make_where(may_be, SFlag::S_IFDIR, spoken, |slot, umask| {
             let mode = super::low_unsigned(mode) & !umask & 0o7777;
@@ -40,7 +40,12 @@ impl Call<'_> {
     }
 
     /// A file, a pipe or a socket; devices are not for an agent to make.
-    pub(super) fn make_node(&self, spoken: &Spoken, mode: u64, device: u64) -> Step<Outcome> {
+    pub(super) fn make_node(
+        &self,
+        spoken: &PathArg,
+        mode: u64,
+        device: u64,
+    ) -> SyscallResult<SyscallReply> {
         let mode = super::low_unsigned(mode);
         let kind = SFlag::from_bits_truncate(mode & SFlag::S_IFMT.bits());
         if matches!(kind, SFlag::S_IFBLK | SFlag::S_IFCHR) {
@@ -52,18 +57,27 @@ impl Call<'_> {
         })
     }
 
-    pub(super) fn make_link(&self, target: u64, spoken: &Spoken) -> Step<Outcome> {
+    pub(super) fn make_link(&self, target: u64, spoken: &PathArg) -> SyscallResult<SyscallReply> {
         let target = self.caller.path(target)?;
         self.make(SFlag::S_IFLNK, spoken, |slot, _| {
             symlinkat(&*target, &slot.folder.handle, &*slot.name)
         })
     }
 
-    pub(super) fn link(&self, folder: u64, path: u64, to: &Spoken, flags: u64) -> Step<Outcome> {
+    pub(super) fn link(
+        &self,
+        folder: u64,
+        path: u64,
+        to: &PathArg,
+        flags: u64,
+    ) -> SyscallResult<SyscallReply> {
         let flags = AtFlags::from_bits_retain(super::low(flags));
-        let from = self.spoken(folder, path)?;
-        let ways =
-            if flags.contains(AtFlags::AT_SYMLINK_FOLLOW) { Ways::FOLLOW } else { Ways::STAY };
+        let from = self.path_arg(folder, path)?;
+        let ways = if flags.contains(AtFlags::AT_SYMLINK_FOLLOW) {
+            LookupFlags::FOLLOW
+        } else {
+            LookupFlags::STAY
+        };
         let source = self.target(&from, flags, ways)?;
         if source.kind() == SFlag::S_IFDIR {
             return Err(Errno::EPERM.into());
@@ -85,25 +99,25 @@ impl Call<'_> {
         }
         // The wall sees to it that no link widens what it grants.
         if self.wall_leaves_names(&slot.folder) && !self.bounds.is_inside(&source.real) {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
         let path = source.path();
         let follow = AtFlags::AT_SYMLINK_FOLLOW;
         linkat(AT_FDCWD, path.as_str(), &slot.folder.handle, &*slot.name, follow)?;
         self.came(&source, &slot);
-        Ok(Outcome::Done)
+        Ok(SyscallReply::Done)
     }
 
-    pub(super) fn remove(&self, spoken: &Spoken, flags: u64) -> Step<Outcome> {
-        let Some(slot) = spoken.slot(&self.caller)? else { return Ok(Outcome::GoOn) };
+    pub(super) fn remove(&self, spoken: &PathArg, flags: u64) -> SyscallResult<SyscallReply> {
+        let Some(slot) = spoken.slot(&self.caller)? else { return Ok(SyscallReply::Continue) };
         spare_device(&slot.occupant()?)?;
-        if self.may_not_go(&slot) {
+        if self.is_protected(&slot) {
             return Err(Errno::EBUSY.into());
         }
         self.demand_name(&slot, spoken)?;
         if self.wall_leaves_names(&slot.folder) {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
         let folders = super::low(flags) & libc::AT_REMOVEDIR != 0;
@@ -113,10 +127,15 @@ impl Call<'_> {
         }
         let flags = if folders { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
         unlinkat(&slot.folder.handle, &*slot.name, flags)?;
-        Ok(Outcome::Done)
+        Ok(SyscallReply::Done)
     }
 
-    pub(super) fn rename(&self, old: &Spoken, new: &Spoken, flags: u64) -> Step<Outcome> {
+    pub(super) fn rename(
+        &self,
+        old: &PathArg,
+        new: &PathArg,
+        flags: u64,
+    ) -> SyscallResult<SyscallReply> {
         let flags = RenameFlags::from_bits(super::low_unsigned(flags)).ok_or(Errno::EINVAL)?;
         if flags.contains(RenameFlags::RENAME_WHITEOUT) {
             return Err(Errno::EPERM.into());
@@ -131,9 +150,9 @@ impl Call<'_> {
         if exchanges && replaced.is_none() {
             return Err(Errno::ENOENT.into());
         }
-        let is_busy = self.may_not_go(&from)
+        let is_busy = self.is_protected(&from)
             || self.bounds.is_held(&to.real())
-            || exchanges && self.may_not_go(&to);
+            || exchanges && self.is_protected(&to);
         if is_busy {
             return Err(Errno::EBUSY.into());
         }
@@ -151,7 +170,7 @@ impl Call<'_> {
         let wall_leaves =
             self.wall_leaves_names(&from.folder) && self.wall_leaves_names(&to.folder);
         if wall_leaves && !keeps {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         self.demand_move(&moved, &from, &to)?;
         if let Some(replaced) = replaced.as_ref().filter(|_| exchanges) {
@@ -171,17 +190,17 @@ impl Call<'_> {
             // It is what it was the draft of.
             self.confinement.drafts().remove(moved.identity());
         }
-        Ok(Outcome::Done)
+        Ok(SyscallReply::Done)
     }
 
     /// Whether others go by this name being where it is.
-    fn may_not_go(&self, slot: &Slot) -> bool {
+    fn is_protected(&self, slot: &Slot) -> bool {
         let real = slot.real();
         self.bounds.is_held(&real) || self.bounds.is_pillar(&real)
     }
 
     /// Tells of what has a name now, and perhaps took the place of another.
-    fn came(&self, file: &Found, to: &Slot) {
+    fn came(&self, file: &Resolved, to: &Slot) {
         if file.kind() == SFlag::S_IFREG {
             self.passed(&to.real(), Action::Write);
         }
@@ -191,9 +210,9 @@ impl Call<'_> {
     fn make(
         &self,
         kind: SFlag,
-        spoken: &Spoken,
+        spoken: &PathArg,
         make: impl FnOnce(&Slot, u32) -> Result<(), Errno>,
-    ) -> Step<Outcome> {
+    ) -> SyscallResult<SyscallReply> {
         self.make_where(|_| false, kind, spoken, make)
     }
 
@@ -202,9 +221,9 @@ impl Call<'_> {
         &self,
         is_free: impl FnOnce(&Path) -> bool,
         kind: SFlag,
-        spoken: &Spoken,
+        spoken: &PathArg,
         make: impl FnOnce(&Slot, u32) -> Result<(), Errno>,
-    ) -> Step<Outcome> {
+    ) -> SyscallResult<SyscallReply> {
         let Some(slot) = spoken.slot(&self.caller)? else { return Err(Errno::EEXIST.into()) };
         if slot.occupant().is_ok() {
             return Err(Errno::EEXIST.into());
@@ -214,16 +233,21 @@ impl Call<'_> {
         }
         self.demand_kind(kind, &slot, spoken)?;
         if self.wall_leaves_names(&slot.folder) {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
         make(&slot, self.identity()?.umask)?;
-        Ok(Outcome::Done)
+        Ok(SyscallReply::Done)
     }
 
     /// Demands that a name in a git folder be a file's or a folder's. Through a link git would
     /// write, as its user, to what the link leads to; at a pipe it would wait.
-    pub(super) fn demand_kind(&self, kind: SFlag, slot: &Slot, spoken: &Spoken) -> Step<()> {
+    pub(super) fn demand_kind(
+        &self,
+        kind: SFlag,
+        slot: &Slot,
+        spoken: &PathArg,
+    ) -> SyscallResult<()> {
         let real = slot.real();
         if matches!(kind, SFlag::S_IFREG | SFlag::S_IFDIR) || !self.bounds.is_git(&real) {
             return Ok(());
@@ -237,7 +261,7 @@ impl Call<'_> {
     /// Demands all that a folder holds, where it is and where it is to be: under its new name what
     /// was denied may be allowed. And no socket of somebody else's is to come where the caller may
     /// connect to all.
-    fn demand_move(&self, moved: &Found, from: &Slot, to: &Slot) -> Step<()> {
+    fn demand_move(&self, moved: &Resolved, from: &Slot, to: &Slot) -> SyscallResult<()> {
         let (from, to) = (from.real(), to.real());
         if self.connects_to_all(&to)
             && !self.connects_to_all(&from)
@@ -268,16 +292,21 @@ impl Call<'_> {
     }
 
     /// What a call with `AT_EMPTY_PATH` or a path is about.
-    pub(super) fn target(&self, spoken: &Spoken, flags: AtFlags, ways: Ways) -> Step<Found> {
+    pub(super) fn target(
+        &self,
+        spoken: &PathArg,
+        flags: AtFlags,
+        ways: LookupFlags,
+    ) -> SyscallResult<Resolved> {
         if spoken.path.as_os_str().is_empty() && flags.contains(AtFlags::AT_EMPTY_PATH) {
-            return Ok(Found::new(self.caller.base(spoken.folder)?)?);
+            return Ok(Resolved::new(self.caller.base(spoken.folder)?)?);
         }
         Ok(spoken.find_present(&self.caller, ways)?)
     }
 }
 
 /// The name of a slot as it was spoken: with a slash behind it, it must be a folder's.
-fn with_slash(slot: &Slot, spoken: &Spoken) -> Result<CString, Errno> {
+fn with_slash(slot: &Slot, spoken: &PathArg) -> Result<CString, Errno> {
     let mut name = slot.name.as_bytes().to_vec();
     if spoken.path.as_os_str().as_bytes().ends_with(b"/") {
         name.push(b'/');
@@ -287,7 +316,7 @@ fn with_slash(slot: &Slot, spoken: &Spoken) -> Result<CString, Errno> {
 
 /// Whether it is of such a kind, or a folder with something of that kind somewhere below. One with
 /// too much to look through is.
-fn holds(moved: &Found, is_such: impl Fn(SFlag) -> bool) -> Result<bool, Errno> {
+fn holds(moved: &Resolved, is_such: impl Fn(SFlag) -> bool) -> Result<bool, Errno> {
     if moved.kind() != SFlag::S_IFDIR {
         return Ok(is_such(moved.kind()));
     }

@@ -9,11 +9,11 @@ use nix::libc;
 use nix::sys::stat::{Mode, SFlag, makedev};
 use nix::unistd::{AccessFlags, faccessat};
 
-use super::{Call, Outcome, Step};
-use crate::confine::lookup::Ways;
+use super::{Syscall, SyscallReply, SyscallResult};
+use crate::confine::lookup::LookupFlags;
 use crate::confine::place::by_handle;
 use crate::confine::raw;
-use crate::confine::resolve::{Found, Slot, Spoken, Target};
+use crate::confine::resolve::{PathArg, Resolved, Slot, Target};
 use crate::model::Action;
 use crate::zone::Grant;
 
@@ -27,14 +27,24 @@ pub(super) const TERMINALS: &str = "/dev/pts";
 /// How often a file may come and go between a look and an open.
 const TRIES: usize = 4;
 
-impl Call<'_> {
-    pub(super) fn open(&self, spoken: &Spoken, flags: u64, mode: u64) -> Step<Outcome> {
+impl Syscall<'_> {
+    pub(super) fn open(
+        &self,
+        spoken: &PathArg,
+        flags: u64,
+        mode: u64,
+    ) -> SyscallResult<SyscallReply> {
         let flags = OFlag::from_bits_retain(super::low(flags));
         self.open_resolving(spoken, flags, super::low_unsigned(mode), ResolveFlag::empty())
     }
 
     /// `openat2`: what the file is to be opened with is in memory.
-    pub(super) fn open_how(&self, spoken: &Spoken, how: u64, size: u64) -> Step<Outcome> {
+    pub(super) fn open_how(
+        &self,
+        spoken: &PathArg,
+        how: u64,
+        size: u64,
+    ) -> SyscallResult<SyscallReply> {
         const SIZE: usize = size_of::<libc::open_how>();
         if size < SIZE as u64 {
             return Err(Errno::EINVAL.into());
@@ -61,14 +71,14 @@ impl Call<'_> {
 
     fn open_resolving(
         &self,
-        spoken: &Spoken,
+        spoken: &PathArg,
         flags: OFlag,
         mode: u32,
         resolve: ResolveFlag,
-    ) -> Step<Outcome> {
+    ) -> SyscallResult<SyscallReply> {
         // Such a descriptor stands for a file without opening it; to open it by that rings again.
         if flags.contains(OFlag::O_PATH) {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         let creates = flags.contains(OFlag::O_CREAT);
         if flags.contains(OFlag::O_TMPFILE) {
@@ -76,7 +86,7 @@ impl Call<'_> {
         }
         let alone = creates && flags.contains(OFlag::O_EXCL);
         let last = !alone && !flags.contains(OFlag::O_NOFOLLOW);
-        let ways = Ways { last, present: !creates, resolve };
+        let ways = LookupFlags { last, present: !creates, resolve };
         for _ in 0..TRIES {
             match spoken.find(&self.caller, ways)? {
                 Target::Found(_) if alone => return Err(Errno::EEXIST.into()),
@@ -84,7 +94,7 @@ impl Call<'_> {
                 Target::Missing(_) if !creates => return Err(Errno::ENOENT.into()),
                 Target::Missing(slot) if slot.folder.is_foreign => {
                     self.demand(&slot.real(), Action::Write, spoken)?;
-                    return Ok(Outcome::GoOn);
+                    return Ok(SyscallReply::Continue);
                 }
                 Target::Missing(slot) => {
                     if let Some(outcome) = self.create(spoken, &slot, flags, mode)? {
@@ -96,7 +106,12 @@ impl Call<'_> {
         Err(Errno::EAGAIN.into())
     }
 
-    fn open_found(&self, spoken: &Spoken, found: &Found, flags: OFlag) -> Step<Outcome> {
+    fn open_found(
+        &self,
+        spoken: &PathArg,
+        found: &Resolved,
+        flags: OFlag,
+    ) -> SyscallResult<SyscallReply> {
         let writes = flags.intersects(OFlag::O_ACCMODE.union(OFlag::O_TRUNC));
         match found.kind() {
             SFlag::S_IFLNK => return Err(Errno::ELOOP.into()),
@@ -104,14 +119,14 @@ impl Call<'_> {
                 return Err(Errno::EISDIR.into());
             }
             // Names are not protected.
-            SFlag::S_IFDIR => return Ok(Outcome::GoOn),
+            SFlag::S_IFDIR => return Ok(SyscallReply::Continue),
             _ if flags.contains(OFlag::O_DIRECTORY) => return Err(Errno::ENOTDIR.into()),
             // A disk is all the files on it.
             SFlag::S_IFBLK => return Err(Errno::EACCES.into()),
             _ => {}
         }
         if found.is_nowhere() {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         if let Some(outcome) = self.open_thread_name(found, flags)? {
             return Ok(outcome);
@@ -121,7 +136,7 @@ impl Call<'_> {
             self.demand(&found.real, action, spoken)?;
         }
         if found.is_foreign {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         if found.kind() == SFlag::S_IFCHR
             && let Some(outcome) = self.open_terminal(found, flags)?
@@ -135,14 +150,14 @@ impl Call<'_> {
             if is_regular && self.is_shown(&found.real, action) && self.may_open(found, flags)? {
                 self.passed(&found.real, action);
             }
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         if found.kind() == SFlag::S_IFIFO {
             return self.open_pipe(found, flags);
         }
         // The kernel knows whose process files are; a device may make the opener wait.
         if !is_regular || found.is_the_kernels()? {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
         // Somebody's lease would make the doorbell wait, and with it all that rings.
@@ -152,12 +167,12 @@ impl Call<'_> {
             fcntl(&file, FcntlArg::F_SETFL(flags_now - OFlag::O_NONBLOCK))?;
         }
         self.passed(&found.real, action);
-        Ok(hand_in(file, flags))
+        Ok(add_fd(file, flags))
     }
 
     /// Whether the file's owner and mode let the caller open it, as far as that is known before the
     /// kernel tries: of a call that goes on, nobody reports how it ended.
-    fn may_open(&self, found: &Found, flags: OFlag) -> Step<bool> {
+    fn may_open(&self, found: &Resolved, flags: OFlag) -> SyscallResult<bool> {
         /// Whoever asks may read it.
         const READABLE: u32 = 0o444;
         let access = match flags & OFlag::O_ACCMODE {
@@ -173,7 +188,7 @@ impl Call<'_> {
 
     /// Opens an end of a terminal: a new one, or the other end of one that the caller opened. At
     /// all others somebody else types. None for what is no such device.
-    fn open_terminal(&self, found: &Found, flags: OFlag) -> Step<Option<Outcome>> {
+    fn open_terminal(&self, found: &Resolved, flags: OFlag) -> SyscallResult<Option<SyscallReply>> {
         let is_new = found.stat.st_rdev == makedev(5, 2);
         if !is_new && !found.real.starts_with(TERMINALS) {
             return Ok(None);
@@ -194,12 +209,16 @@ impl Call<'_> {
             let room = self.confinement.terminals().reserve()?;
             room.take(open(&*other, handle, Mode::empty())?)?;
         }
-        Ok(Some(hand_in(file, flags)))
+        Ok(Some(add_fd(file, flags)))
     }
 
     /// Opens the name of a thread of the caller's process for writing, as `pthread_setname_np`
     /// does; none but the process itself can write there. None for all else.
-    fn open_thread_name(&self, found: &Found, flags: OFlag) -> Step<Option<Outcome>> {
+    fn open_thread_name(
+        &self,
+        found: &Resolved,
+        flags: OFlag,
+    ) -> SyscallResult<Option<SyscallReply>> {
         let writes = flags.intersects(OFlag::O_ACCMODE);
         if !writes || !found.real.starts_with("/proc") || !found.real.ends_with("comm") {
             return Ok(None);
@@ -211,11 +230,11 @@ impl Call<'_> {
         }
         self.take_rights()?;
         let file = open(&*found.path(), (flags - SAID) | OFlag::O_CLOEXEC, Mode::empty())?;
-        Ok(Some(hand_in(file, flags)))
+        Ok(Some(add_fd(file, flags)))
     }
 
     /// Opens a pipe with a name that no rule grants. Whoever opens one end waits for the other.
-    fn open_pipe(&self, found: &Found, flags: OFlag) -> Step<Outcome> {
+    fn open_pipe(&self, found: &Resolved, flags: OFlag) -> SyscallResult<SyscallReply> {
         self.take_rights()?;
         let handle = found.handle.try_clone().map_err(|_| Errno::EMFILE)?;
         let identity = if self.has_rights { Some(self.identity()?.clone()) } else { None };
@@ -224,11 +243,11 @@ impl Call<'_> {
             let flags_now = (flags - SAID) | OFlag::O_CLOEXEC;
             let file = open(&*by_handle(&handle), flags_now, Mode::empty());
             drop(rights);
-            Ok(hand_in(file?, flags))
+            Ok(add_fd(file?, flags))
         };
         let is_one_end = flags & OFlag::O_ACCMODE != OFlag::O_RDWR;
         if is_one_end && !flags.contains(OFlag::O_NONBLOCK) {
-            return Ok(Outcome::Later(Box::new(open)));
+            return Ok(SyscallReply::Later(Box::new(open)));
         }
         Ok(open()?)
     }
@@ -236,11 +255,11 @@ impl Call<'_> {
     /// Makes a file; None if somebody else did meanwhile.
     fn create(
         &self,
-        spoken: &Spoken,
+        spoken: &PathArg,
         slot: &Slot,
         flags: OFlag,
         mode: u32,
-    ) -> Step<Option<Outcome>> {
+    ) -> SyscallResult<Option<SyscallReply>> {
         use std::os::unix::ffi::OsStrExt;
         if spoken.path.as_os_str().as_bytes().ends_with(b"/") {
             return Err(Errno::EISDIR.into());
@@ -252,7 +271,7 @@ impl Call<'_> {
         let is_draft = self.demand_new(slot, spoken)?;
         let room = if is_draft { Some(self.confinement.drafts().reserve()?) } else { None };
         if !is_draft && self.wall_leaves_names(&slot.folder) {
-            return Ok(Some(Outcome::GoOn));
+            return Ok(Some(SyscallReply::Continue));
         }
         self.take_rights()?;
         let umask = self.identity()?.umask;
@@ -266,33 +285,33 @@ impl Call<'_> {
             Some(room) => room.take(&file)?,
             None => self.passed(&real, Action::Write),
         }
-        Ok(Some(hand_in(file, flags)))
+        Ok(Some(add_fd(file, flags)))
     }
 
     /// `O_TMPFILE`: a file without a name, which linking may give it; that rings again.
     fn open_unnamed(
         &self,
-        spoken: &Spoken,
+        spoken: &PathArg,
         flags: OFlag,
         mode: u32,
         resolve: ResolveFlag,
-    ) -> Step<Outcome> {
-        let folder =
-            spoken.find_present(&self.caller, Ways { last: true, present: true, resolve })?;
+    ) -> SyscallResult<SyscallReply> {
+        let folder = spoken
+            .find_present(&self.caller, LookupFlags { last: true, present: true, resolve })?;
         if folder.kind() != SFlag::S_IFDIR {
             return Err(Errno::ENOTDIR.into());
         }
         self.demand(&folder.real.join("#unnamed"), Action::Write, spoken)?;
         if self.wall_leaves_names(&folder) {
-            return Ok(Outcome::GoOn);
+            return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
         let mode = Mode::from_bits_truncate(mode & !self.identity()?.umask & 0o7777);
         let flags_now = (flags - OFlag::O_NOFOLLOW) | OFlag::O_CLOEXEC;
-        Ok(hand_in(open(&*folder.path(), flags_now, mode)?, flags))
+        Ok(add_fd(open(&*folder.path(), flags_now, mode)?, flags))
     }
 }
 
-fn hand_in(file: OwnedFd, flags: OFlag) -> Outcome {
-    Outcome::HandIn { file, close_on_exec: flags.contains(OFlag::O_CLOEXEC) }
+fn add_fd(file: OwnedFd, flags: OFlag) -> SyscallReply {
+    SyscallReply::AddFd { file, close_on_exec: flags.contains(OFlag::O_CLOEXEC) }
 }

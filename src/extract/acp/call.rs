@@ -17,7 +17,7 @@ use agent_client_protocol_schema::v1::{ToolCallStatus, ToolKind};
 
 use super::input::{self, Shape};
 use super::named::plain_touch;
-use super::update::{Fields, Origin};
+use super::update::{CallFields, Origin};
 use crate::extract::json::{is_json, text};
 use crate::extract::shell::{self, patch};
 use crate::extract::{Workspace, output, uri};
@@ -42,7 +42,7 @@ enum Stage {
 
 #[derive(Clone, Default, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub(crate) struct Call {
+pub(crate) struct ToolCallState {
     kind: Option<ToolKind>,
     status: Option<ToolCallStatus>,
     stage: Stage,
@@ -58,7 +58,7 @@ pub(crate) struct Call {
     copied: Vec<String>,
     paths: Vec<String>,
     folders: Vec<String>,
-    commands: Vec<shell::Named>,
+    commands: Vec<shell::NamedFile>,
     has_command: bool,
     shape: Shape,
     last_input: Option<u64>,
@@ -66,8 +66,8 @@ pub(crate) struct Call {
     unreadable: bool,
     /// What the last message changed may be a new touch.
     has_news: bool,
-    lines: lines::Known,
-    told: HashSet<(Arc<str>, Touch)>,
+    lines: lines::CallLines,
+    reported: HashSet<(Arc<str>, Touch)>,
     performed: HashSet<(Arc<str>, Action)>,
 }
 
@@ -79,10 +79,15 @@ pub(crate) struct Touched {
     pub(crate) touch: Touch,
 }
 
-impl Call {
+impl ToolCallState {
     /// Takes over what a message says of the call, in a session that works in `cwd`.
-    pub(crate) fn absorb(&mut self, fields: &Fields<'_>, cwd: &Path, workspace: &dyn Workspace) {
-        let before = self.tells();
+    pub(crate) fn absorb(
+        &mut self,
+        fields: &CallFields<'_>,
+        cwd: &Path,
+        workspace: &dyn Workspace,
+    ) {
+        let before = self.reported_state();
         self.stage = self.stage.max(match fields.origin {
             Origin::Permission => Stage::Asked,
             Origin::Update => Stage::Updated,
@@ -121,11 +126,11 @@ impl Call {
             self.absorb_input(raw, cwd, workspace);
         }
         self.absorb_texts(fields, cwd, workspace);
-        self.has_news |= before != self.tells();
+        self.has_news |= before != self.reported_state();
     }
 
     /// What its touches depend on beside its title. What it names only grows.
-    fn tells(&self) -> impl PartialEq + use<> {
+    fn reported_state(&self) -> impl PartialEq + use<> {
         let named = [&self.locations, &self.written, &self.copied, &self.paths, &self.folders];
         let named = named.map(Vec::len);
         let commands = (self.commands.len(), self.has_command);
@@ -169,7 +174,7 @@ impl Call {
         }
     }
 
-    fn absorb_texts(&mut self, fields: &Fields<'_>, cwd: &Path, workspace: &dyn Workspace) {
+    fn absorb_texts(&mut self, fields: &CallFields<'_>, cwd: &Path, workspace: &dyn Workspace) {
         if self.kind.is_none() && fields.input.is_none() && !self.ended() {
             // Some agents stream the input as text; it is one once it is whole.
             let is_input =
@@ -224,7 +229,7 @@ impl Call {
                 Touch::Search => true,
                 Touch::Write if moves_folders => true,
                 // What was told was no folder then: the disk need not be asked again.
-                _ => self.was_told(&wire, touch) || !workspace.is_dir(&path),
+                _ => self.was_reported(&wire, touch) || !workspace.is_dir(&path),
             };
             if on_map {
                 touches.push(Touched { path, wire, touch });
@@ -263,13 +268,13 @@ impl Call {
         touches
     }
 
-    pub(crate) fn was_told(&self, path: &Arc<str>, touch: Touch) -> bool {
-        self.told.contains(&(Arc::clone(path), touch))
+    pub(crate) fn was_reported(&self, path: &Arc<str>, touch: Touch) -> bool {
+        self.reported.contains(&(Arc::clone(path), touch))
     }
 
     /// Whether this is told for the first time.
-    pub(crate) fn tell(&mut self, path: &Arc<str>, touch: Touch) -> bool {
-        self.told.len() < MOST_PATHS && self.told.insert((Arc::clone(path), touch))
+    pub(crate) fn mark_reported(&mut self, path: &Arc<str>, touch: Touch) -> bool {
+        self.reported.len() < MOST_PATHS && self.reported.insert((Arc::clone(path), touch))
     }
 
     /// What the call, now that it is done, accessed and was not told before.
@@ -296,7 +301,7 @@ impl Call {
     }
 
     /// Whether its agent never said how it fares, nor asked for it.
-    pub(crate) fn is_unsaid(&self) -> bool {
+    pub(crate) fn is_implicit(&self) -> bool {
         self.status.is_none() && self.stage == Stage::Begun && !self.asked
     }
 

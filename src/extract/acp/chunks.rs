@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::Acp;
 use super::frame::Frame;
 use super::gate::may_split;
-use super::sessions::Session;
+use super::sessions::AcpSession;
 use crate::extract::json::Members;
 use crate::model::{Activity, ActivityKind, SessionId};
 
@@ -46,12 +46,12 @@ struct Chunk<'a> {
 
 impl Acp {
     /// Observes a line that is a chunk like one before; false if it is none.
-    pub(super) fn observe_chunk(&self, line: &[u8], told: &mut Vec<Activity>) -> bool {
+    pub(super) fn observe_chunk(&self, line: &[u8], activities: &mut Vec<Activity>) -> bool {
         let Some(shape) = self.chunks.like(line) else { return false };
-        if self.tells_updates {
+        if self.reports_updates {
             let update = String::from_utf8_lossy(shape.update(line)).into();
             let session = shape.session.clone();
-            told.push(Activity { session, kind: ActivityKind::Update(update) });
+            activities.push(Activity { session, kind: ActivityKind::Update(update) });
         }
         true
     }
@@ -65,11 +65,11 @@ impl Acp {
         frame: &Frame<'_>,
     ) {
         // What it says matters, too.
-        let hears = self.sessions.get(session).is_some_and(Session::hears);
+        let hears = self.sessions.get(session).is_some_and(AcpSession::reads_chunks);
         let content = update.get("content").and_then(Members::of);
         let text = content.and_then(|content| content.get("text"));
         if let Some(text) = text.filter(|text| !hears && !frame.unclear && text.starts_with('"')) {
-            self.chunks.learn(&Chunk { line: frame.text, text, update: raw }, session);
+            self.chunks.remember(&Chunk { line: frame.text, text, update: raw }, session);
         }
     }
 
@@ -78,8 +78,8 @@ impl Acp {
     }
 
     /// Keeps the beginning of what the agent says.
-    pub(super) fn hear(&mut self, session: &SessionId, update: &Members<'_>) {
-        let known = self.sessions.get_mut(session).filter(|session| session.hears());
+    pub(super) fn read_update(&mut self, session: &SessionId, update: &Members<'_>) {
+        let known = self.sessions.get_mut(session).filter(|session| session.reads_chunks());
         let content = known.as_ref().and_then(|_| Members::of(update.get("content")?));
         let text = content.as_ref().and_then(|content| content.text("text"));
         if let (Some(known), Some(text)) = (known, text) {
@@ -97,7 +97,7 @@ impl Chunks {
 
     /// Remembers what a chunk looks like. To be called for lines that the gate passes, and that
     /// tell nothing but their update: of a session that is open, and not heard.
-    fn learn(&mut self, chunk: &Chunk<'_>, session: &SessionId) {
+    fn remember(&mut self, chunk: &Chunk<'_>, session: &SessionId) {
         let (line, text) = (chunk.line, chunk.text);
         if line.len() - text.len() > LARGEST || may_split(line) {
             return;

@@ -1,6 +1,6 @@
 //! Why a prompt turn brought nothing: by its error, or by what the agent said in an answer's stead.
 
-use super::sessions::Said;
+use super::sessions::MessageHead;
 use crate::extract::json::{Members, text};
 use crate::extract::trouble::Trouble;
 
@@ -13,12 +13,16 @@ pub(super) fn of_error(error: &str) -> String {
 }
 
 /// Reads an answer that is no error by its form; None if nothing says that it is one.
-pub(super) fn of_answer(stop_reason: &str, meta: Option<&str>, said: &Said) -> Option<String> {
+pub(super) fn of_answer(
+    stop_reason: &str,
+    meta: Option<&str>,
+    said: &MessageHead,
+) -> Option<String> {
     let meta = meta.and_then(Members::of).and_then(|meta| meta.get("error"));
     let (trouble, text) = match (stop_reason, meta) {
         ("refusal", Some(error)) => (Trouble::of(error), message(error)),
         ("refusal", None) => (Trouble::of(said.beginning()), said.beginning().to_owned()),
-        ("end_turn", _) => (Trouble::said(said.whole()?), said.beginning().to_owned()),
+        ("end_turn", _) => (Trouble::from_text(said.whole()?), said.beginning().to_owned()),
         _ => return None,
     };
     trouble.map(|trouble| named(Some(trouble), text.trim()))

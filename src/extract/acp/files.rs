@@ -16,7 +16,7 @@ impl Acp {
         path: &Path,
         writes: bool,
         frame: &Frame<'_>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let params = Members::of(frame.params());
         if !writes {
@@ -30,16 +30,18 @@ impl Acp {
         let path = fold(&self.sessions.cwd(session).join(path));
         let content = params.as_ref().and_then(|params| params.get("content"));
         let lines = self.overwritten(&path, content);
-        let is_on_map = self.touched(session, &path, Touch::Write, Source::Request, lines, told);
+        let is_on_map =
+            self.touched(session, &path, Touch::Write, Source::Request, lines, activities);
         if let Some(id) = frame.id.filter(|_| is_on_map) {
             self.of_agent.ask(id, OfAgent::Write { session: session.clone(), path });
         }
     }
 
     /// Tells that the client wrote what it was asked to.
-    pub(super) fn written(&self, session: &SessionId, path: &Path, told: &mut Vec<Activity>) {
+    pub(super) fn written(&self, session: &SessionId, path: &Path, activities: &mut Vec<Activity>) {
         let path = wire_real(self.workspace.root(), path).into();
-        told.push(Activity { session: session.clone(), kind: ActivityKind::Written { path } });
+        activities
+            .push(Activity { session: session.clone(), kind: ActivityKind::Written { path } });
     }
 
     /// The lines that change where a whole file is written.

@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::strict::mimics;
-use crate::extract::json::{self, Key};
+use crate::extract::json::{self, MemberName};
 
 /// The members that matter.
 const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
@@ -108,7 +108,7 @@ impl<'de> Visitor<'de> for FrameVisitor<'_, 'de> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(Key(name)) = map.next_key()? {
+        while let Some(MemberName(name)) = map.next_key()? {
             self.0.note(&name, &mut map)?;
         }
         Ok(())

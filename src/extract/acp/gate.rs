@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::call::Call;
+use super::call::ToolCallState;
 use super::frame::Frame;
 use super::named::judged;
 use super::sessions::LONGEST_ID;
 use super::strict::{fold, has_doubles, mimics};
 use super::subject::Subject;
-use super::update::{Fields, Origin};
+use super::update::{CallFields, Origin};
 use super::{Acp, MARK, replies, terminal_command};
 use crate::extract::json::{Members, elements, is_json, text};
 use crate::extract::{Access, Ask, Gate, PermissionOption, Target, shell, uri};
@@ -58,20 +58,20 @@ pub(super) struct Judged<'a> {
     pub(super) gate: Gate,
     /// None if it is no message that can be read.
     pub(super) frame: Option<Frame<'a>>,
-    pub(super) request: Option<Request<'a>>,
+    pub(super) request: Option<GatedRequest<'a>>,
 }
 
 /// What was read of a request that a zone judges.
-pub(super) struct Request<'a> {
+pub(super) struct GatedRequest<'a> {
     pub(super) params: Members<'a>,
     pub(super) permission: Option<Box<Permission<'a>>>,
 }
 
 /// A request for permission that names a tool call.
 pub(super) struct Permission<'a> {
-    pub(super) fields: Fields<'a>,
+    pub(super) fields: CallFields<'a>,
     /// With the fields taken over.
-    pub(super) call: Call,
+    pub(super) call: ToolCallState,
 }
 
 impl Acp {
@@ -110,7 +110,7 @@ impl Acp {
         &self,
         line: &str,
         frame: Option<&Frame<'a>>,
-        request: &mut Option<Request<'a>>,
+        request: &mut Option<GatedRequest<'a>>,
     ) -> Gate {
         let Some(frame) = frame else {
             if !is_json(line) {
@@ -150,7 +150,7 @@ impl Acp {
         method: &str,
         via: Via,
         params: Option<&'a RawValue>,
-        request: &mut Option<Request<'a>>,
+        request: &mut Option<GatedRequest<'a>>,
     ) -> Result<Ask, Unclear> {
         let params = params.ok_or("it has no parameters")?;
         if has_doubles(params) {
@@ -180,7 +180,7 @@ impl Acp {
                 ask.accesses.push(Access { path, target: Target::File(action) });
             }
         }
-        *request = Some(Request { params, permission });
+        *request = Some(GatedRequest { params, permission });
         Ok(ask)
     }
 
@@ -217,14 +217,14 @@ impl Acp {
         let call = match Subject::of(params)? {
             Subject::Call(call) => call,
             Subject::Command(command) => return self.terminal_accesses(session, &command),
-            Subject::Untold => return Ok(Vec::new()),
+            Subject::Unnamed => return Ok(Vec::new()),
         };
         if misspells(&call, &CALL) || misspells_place(&call) {
             return Err("a member of its tool call is misspelt");
         }
-        let fields = Fields::of(&call, Origin::Permission).ok_or("its tool call has no id")?;
+        let fields = CallFields::of(&call, Origin::Permission).ok_or("its tool call has no id")?;
         let known = self.sessions.get(session).and_then(|session| session.call(&fields.id));
-        let mut call: Call = known.cloned().unwrap_or_default();
+        let mut call: ToolCallState = known.cloned().unwrap_or_default();
         let cwd = self.sessions.cwd(session);
         call.absorb(&fields, cwd, &*self.workspace);
         let accesses = call.accesses(cwd, &*self.workspace);

@@ -14,7 +14,7 @@ use agent_client_protocol_schema::v1::ToolKind;
 
 use self::meaning::{Meaning, meaning};
 use crate::extract::json::{Members, elements, is_json, text};
-use crate::extract::shell::{Command, patch};
+use crate::extract::shell::{ShellCommand, patch};
 use crate::extract::uri;
 
 /// Objects within objects that are looked into. Makers nest two or three deep.
@@ -33,7 +33,7 @@ pub(crate) struct Named {
     pub(crate) written: Vec<String>,
     /// Working directories.
     pub(crate) folders: Vec<String>,
-    pub(crate) commands: Vec<Command>,
+    pub(crate) commands: Vec<ShellCommand>,
     pub(crate) shape: Shape,
     /// A text under a key that names paths cannot be read for certain.
     pub(crate) unreadable: bool,
@@ -73,12 +73,14 @@ pub(crate) struct Shape {
 }
 
 impl Arguments<'_> {
-    fn behind(self, program: Command) -> Command {
+    fn behind(self, program: ShellCommand) -> ShellCommand {
         match (program, self.line) {
-            (Command::Line(program), _) if !self.words.is_empty() => {
-                Command::Argv([vec![program], self.words].concat())
+            (ShellCommand::Line(program), _) if !self.words.is_empty() => {
+                ShellCommand::Argv([vec![program], self.words].concat())
             }
-            (Command::Line(program), Some(line)) => Command::Line(format!("{program} {line}")),
+            (ShellCommand::Line(program), Some(line)) => {
+                ShellCommand::Line(format!("{program} {line}"))
+            }
             (program, _) => program,
         }
     }
@@ -150,7 +152,7 @@ impl Named {
         budget: &mut usize,
         todo: &mut Vec<Nested<'a>>,
     ) {
-        let mut program: Option<Command> = None;
+        let mut program: Option<ShellCommand> = None;
         let mut arguments = Arguments::default();
         for (key, value) in members.iter() {
             if *budget == 0 {
@@ -177,7 +179,7 @@ impl Named {
                 Meaning::Folder => self.values(value, |named, path| named.folders.push(path)),
                 Meaning::Command => program = command(value).or(program),
                 Meaning::Commands => {
-                    self.commands.extend(texts(value).into_iter().map(Command::Line));
+                    self.commands.extend(texts(value).into_iter().map(ShellCommand::Line));
                 }
                 Meaning::Arguments | Meaning::Input => match text(value) {
                     // Models write them as text, and some makers pass that on.
@@ -287,12 +289,12 @@ fn holds_json(text: &str) -> bool {
 }
 
 /// A command line, or a program with its arguments, which some makers pass on as text.
-fn command(raw: &str) -> Option<Command> {
+fn command(raw: &str) -> Option<ShellCommand> {
     let line = text(raw);
     let words = line.as_deref().filter(|line| line.starts_with('[') && is_json(line));
     match strings(words.unwrap_or(raw)) {
-        Some(argv) => Some(Command::Argv(argv)),
-        None => line.map(|line| Command::Line(line.into_owned())),
+        Some(argv) => Some(ShellCommand::Argv(argv)),
+        None => line.map(|line| ShellCommand::Line(line.into_owned())),
     }
 }
 

@@ -100,25 +100,25 @@ impl Models {
 
 impl Acp {
     /// Tells the model that an agent names in what it says of a session.
-    pub(super) fn tell_model(
+    pub(super) fn report_model(
         &mut self,
         session: &SessionId,
         said: Option<&Members<'_>>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let model = said.and_then(|said| self.models.announced(said));
-        told.extend(model.map(|model| activity(session, model)));
+        activities.extend(model.map(|model| activity(session, model)));
     }
 
-    pub(super) fn tell_choice(
+    pub(super) fn report_choice(
         &mut self,
         session: &SessionId,
         choice: Choice,
         result: Option<&Members<'_>>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let model = self.models.chosen(choice, result);
-        told.extend(model.map(|model| activity(session, model)));
+        activities.extend(model.map(|model| activity(session, model)));
     }
 }
 

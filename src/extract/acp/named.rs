@@ -2,23 +2,23 @@
 
 use std::path::PathBuf;
 
-use crate::extract::shell::{self, Role};
+use crate::extract::shell::{self, FileRole};
 use crate::extract::{Access, Target};
 use crate::model::{Action, Touch, fold, goes_up};
 
 /// What a command plainly did with a file; None where it is a guess.
-pub(crate) fn plain_touch(named: &shell::Named) -> Option<(PathBuf, Touch)> {
+pub(crate) fn plain_touch(named: &shell::NamedFile) -> Option<(PathBuf, Touch)> {
     let touch = match named.role {
-        Role::Read => Touch::Read,
-        Role::Write => Touch::Write,
-        Role::Search => Touch::Search,
-        Role::Argument => return None,
+        FileRole::Read => Touch::Read,
+        FileRole::Write => Touch::Write,
+        FileRole::Search => Touch::Search,
+        FileRole::Argument => return None,
     };
     named.plain.then(|| (fold(&named.path), touch))
 }
 
 /// The access that a zone judges; None for reading what the system keeps for all.
-pub(crate) fn judged(named: &shell::Named) -> Option<Access> {
+pub(crate) fn judged(named: &shell::NamedFile) -> Option<Access> {
     const SYSTEM: [&str; 13] = [
         "/usr",
         "/bin",
@@ -34,7 +34,7 @@ pub(crate) fn judged(named: &shell::Named) -> Option<Access> {
         "/System",
         "/Library",
     ];
-    let action = if named.role == Role::Write { Action::Write } else { Action::Read };
+    let action = if named.role == FileRole::Write { Action::Write } else { Action::Read };
     // Behind a link, `..` leads elsewhere than its text says.
     let of_system =
         !goes_up(&named.path) && SYSTEM.iter().any(|folder| named.path.starts_with(folder));

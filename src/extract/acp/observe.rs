@@ -10,15 +10,15 @@ use agent_client_protocol_schema::v1::{CompactionStatus, CompactionUpdate};
 use serde_json::value::RawValue;
 
 use super::Acp;
-use super::call::{Call, Touched};
+use super::call::{ToolCallState, Touched};
 use super::frame::Frame;
-use super::gate::{Permission, Request};
+use super::gate::{GatedRequest, Permission};
 use super::models::Choice;
-use super::pending::{Asked, OfAgent, OfClient};
+use super::pending::{OfAgent, OfClient, PendingRequest};
 use super::running::runs;
 use super::sessions::LONGEST_ID;
 use super::subject::Subject;
-use super::update::{Fields, Origin, typed};
+use super::update::{CallFields, Origin, typed};
 use super::usage::usage;
 use crate::extract::json::{Members, elements};
 use crate::extract::uri;
@@ -26,9 +26,14 @@ use crate::line::Direction;
 use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, fold, wire_real};
 
 impl Acp {
-    pub(super) fn message(&mut self, direction: Direction, raw: &str, told: &mut Vec<Activity>) {
+    pub(super) fn message(
+        &mut self,
+        direction: Direction,
+        raw: &str,
+        activities: &mut Vec<Activity>,
+    ) {
         if let Some(frame) = Frame::of(raw) {
-            self.framed(direction, &frame, None, told);
+            self.framed(direction, &frame, None, activities);
         }
     }
 
@@ -37,23 +42,23 @@ impl Acp {
         &mut self,
         direction: Direction,
         frame: &Frame<'_>,
-        request: Option<Request<'_>>,
-        told: &mut Vec<Activity>,
+        request: Option<GatedRequest<'_>>,
+        activities: &mut Vec<Activity>,
     ) {
         match (direction, frame.method()) {
-            (Direction::ToAgent, Some(method)) => self.client_asks(&method, frame, told),
+            (Direction::ToAgent, Some(method)) => self.client_asks(&method, frame, activities),
             (Direction::ToAgent, None) => {
                 let _ = frame.id.and_then(|id| self.asked.answered(id));
-                self.client_answers(frame, told);
+                self.client_answers(frame, activities);
             }
             (Direction::ToClient, Some(method)) => {
-                self.agent_asks(&method, frame, request, told);
+                self.agent_asks(&method, frame, request, activities);
             }
-            (Direction::ToClient, None) => self.agent_answers(frame, told),
+            (Direction::ToClient, None) => self.agent_answers(frame, activities),
         }
     }
 
-    fn client_asks(&mut self, method: &str, frame: &Frame<'_>, told: &mut Vec<Activity>) {
+    fn client_asks(&mut self, method: &str, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
         let Some(params) = Members::of(frame.params()) else { return };
         let cwd = params.text("cwd").and_then(|cwd| uri::path_of(&cwd));
         let session = session_of(&params);
@@ -81,25 +86,26 @@ impl Acp {
                 if let Some(id) = frame.id {
                     known.turn_began();
                     self.chunks.forget(&session);
-                    told.push(Activity { session: session.clone(), kind: ActivityKind::TurnBegan });
-                    self.prompted(&session, id, &params, told);
+                    activities
+                        .push(Activity { session: session.clone(), kind: ActivityKind::TurnBegan });
+                    self.prompted(&session, id, &params, activities);
                 }
-                self.prompt(&session, &params, told);
+                self.prompt(&session, &params, activities);
                 OfClient::Prompt(session)
             }
             ("session/cancel", Some(session)) => {
-                told.push(Activity { session, kind: ActivityKind::CancelRequested });
+                activities.push(Activity { session, kind: ActivityKind::CancelRequested });
                 return;
             }
             _ => return,
         };
         if let Some(id) = frame.id {
             let given_up = self.of_client.ask(id, request);
-            self.give_up(given_up, "its request can no longer be told apart", told);
+            self.give_up(given_up, "its request can no longer be told apart", activities);
         }
     }
 
-    fn prompt(&self, session: &SessionId, params: &Members<'_>, told: &mut Vec<Activity>) {
+    fn prompt(&self, session: &SessionId, params: &Members<'_>, activities: &mut Vec<Activity>) {
         for block in params.get("prompt").and_then(elements).unwrap_or_default() {
             let Some(block) = Members::of(block) else { continue };
             let (uri, touch) = match block.text("type").as_deref() {
@@ -112,45 +118,45 @@ impl Acp {
             };
             let path = uri.and_then(|uri| uri::path_of(&uri)).filter(|path| path.is_absolute());
             if let Some(path) = path {
-                self.touched(session, &path, touch, Source::Prompt, Lines::default(), told);
+                self.touched(session, &path, touch, Source::Prompt, Lines::default(), activities);
             }
         }
     }
 
-    fn agent_answers(&mut self, frame: &Frame<'_>, told: &mut Vec<Activity>) {
+    fn agent_answers(&mut self, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
         let Some(request) = frame.id.and_then(|id| self.of_client.answered(id)) else { return };
         let failure = frame.error.map(RawValue::get).filter(|error| *error != "null");
         let result = frame.result.and_then(|result| Members::of(result.get()));
         match request {
             OfClient::Prompt(session) => {
-                self.prompt_answered(&session, failure, result.as_ref(), told);
+                self.prompt_answered(&session, failure, result.as_ref(), activities);
             }
             OfClient::New { cwd } => {
                 let session = result.as_ref().filter(|_| failure.is_none()).and_then(session_of);
                 if let Some(session) = session {
-                    self.opened(&session, cwd.as_deref(), result.as_ref(), told);
+                    self.opened(&session, cwd.as_deref(), result.as_ref(), activities);
                 }
             }
             OfClient::Load(session) => {
                 let known = self.sessions.get_mut(&session);
-                let usage = known.and_then(super::sessions::Session::load_ended);
+                let usage = known.and_then(super::sessions::AcpSession::load_ended);
                 if failure.is_none() {
-                    self.opened(&session, None, result.as_ref(), told);
+                    self.opened(&session, None, result.as_ref(), activities);
                     let usage = usage.map(ActivityKind::Usage);
-                    told.extend(usage.map(|kind| Activity { session, kind }));
+                    activities.extend(usage.map(|kind| Activity { session, kind }));
                 }
             }
             OfClient::Resume(session) if failure.is_none() => {
-                self.opened(&session, None, result.as_ref(), told);
+                self.opened(&session, None, result.as_ref(), activities);
             }
             OfClient::Choose(session, choice) if failure.is_none() => {
-                self.tell_choice(&session, choice, result.as_ref(), told);
+                self.report_choice(&session, choice, result.as_ref(), activities);
             }
             OfClient::Close(session) if failure.is_none() => {
-                self.stopped(&session, told);
+                self.stopped(&session, activities);
                 self.sessions.remember(&session).close();
                 self.chunks.forget(&session);
-                told.push(Activity { session, kind: ActivityKind::Closed });
+                activities.push(Activity { session, kind: ActivityKind::Closed });
             }
             OfClient::Resume(_) | OfClient::Choose(..) | OfClient::Close(_) => {}
         }
@@ -161,27 +167,27 @@ impl Acp {
         session: &SessionId,
         cwd: Option<&Path>,
         result: Option<&Members<'_>>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         self.sessions.announce(session, cwd);
-        told.push(Activity { session: session.clone(), kind: ActivityKind::Opened });
-        self.tell_model(session, result, told);
+        activities.push(Activity { session: session.clone(), kind: ActivityKind::Opened });
+        self.report_model(session, result, activities);
     }
 
     fn agent_asks(
         &mut self,
         method: &str,
         frame: &Frame<'_>,
-        request: Option<Request<'_>>,
-        told: &mut Vec<Activity>,
+        request: Option<GatedRequest<'_>>,
+        activities: &mut Vec<Activity>,
     ) {
-        let read = || Some(Request { params: Members::of(frame.params())?, permission: None });
-        let Some(Request { params, permission }) = request.or_else(read) else { return };
+        let read = || Some(GatedRequest { params: Members::of(frame.params())?, permission: None });
+        let Some(GatedRequest { params, permission }) = request.or_else(read) else { return };
         if method == "$/cancel_request" {
             if let Some(id) = params.get("requestId") {
                 // The request's id is all that it names.
                 let (session, id) = (SessionId::new(""), id.trim().into());
-                told.push(Activity { session, kind: ActivityKind::RequestCancelled { id } });
+                activities.push(Activity { session, kind: ActivityKind::RequestCancelled { id } });
             }
             return;
         }
@@ -189,28 +195,30 @@ impl Acp {
         if let Some(id) = frame.id {
             let is_permission = method == "session/request_permission";
             let permission = is_permission.then(|| id.to_owned());
-            self.asked.ask(id, Asked { session: session.clone(), permission });
+            self.asked.ask(id, PendingRequest { session: session.clone(), permission });
         }
         let Some(session) = session else { return };
         match method {
-            "session/update" => self.update(&session, &params, frame, told),
+            "session/update" => self.update(&session, &params, frame, activities),
             "session/request_permission" => {
                 if let Some(permission) = permission {
                     let Permission { fields, call } = *permission;
-                    self.call(&session, &fields, Some(call), told);
+                    self.call(&session, &fields, Some(call), activities);
                 } else if let Ok(Subject::Call(call)) = Subject::of(&params)
-                    && let Some(fields) = Fields::of(&call, Origin::Permission)
+                    && let Some(fields) = CallFields::of(&call, Origin::Permission)
                 {
-                    self.call(&session, &fields, None, told);
+                    self.call(&session, &fields, None, activities);
                 }
             }
             "fs/read_text_file" | "fs/write_text_file" => {
                 if let Some(path) = params.text("path").and_then(|path| uri::path_of(&path)) {
-                    self.file(&session, &path, method == "fs/write_text_file", frame, told);
+                    self.file(&session, &path, method == "fs/write_text_file", frame, activities);
                 }
             }
-            "terminal/create" => self.terminal(session, &params, frame, told),
-            "terminal/release" | "terminal/kill" => self.terminal_ended(session, &params, told),
+            "terminal/create" => self.terminal(session, &params, frame, activities),
+            "terminal/release" | "terminal/kill" => {
+                self.terminal_ended(session, &params, activities);
+            }
             "terminal/output" | "terminal/wait_for_exit" => {
                 let terminal = params.text("terminalId").filter(|id| id.len() <= LONGEST_ID);
                 if let (Some(id), Some(terminal)) = (frame.id, terminal) {
@@ -232,14 +240,14 @@ impl Acp {
         session: &SessionId,
         params: &Members<'_>,
         frame: &Frame<'_>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let Some(raw) = params.get("update") else { return };
         if self.is_closed(session) {
             return;
         }
-        let mut tell = |kind| told.push(Activity { session: session.clone(), kind });
-        if self.tells_updates {
+        let mut tell = |kind| activities.push(Activity { session: session.clone(), kind });
+        if self.reports_updates {
             tell(ActivityKind::Update(raw.into()));
         }
         let Some(update) = Members::of(raw) else { return };
@@ -267,20 +275,22 @@ impl Acp {
                 }
                 return;
             }
-            Some("state_update") => return self.state(session, &update, told),
-            Some("terminal_update") => return self.own_terminal(session, &update, told),
-            Some("config_option_update") => return self.tell_model(session, Some(&update), told),
+            Some("state_update") => return self.state(session, &update, activities),
+            Some("terminal_update") => return self.own_terminal(session, &update, activities),
+            Some("config_option_update") => {
+                return self.report_model(session, Some(&update), activities);
+            }
             Some(kind @ ("agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk")) => {
                 if kind == "agent_message_chunk" {
-                    self.hear(session, &update);
+                    self.read_update(session, &update);
                 }
                 self.learn_chunk(session, &update, raw, frame);
                 return;
             }
             _ => return,
         };
-        if let Some(fields) = Fields::of(&update, origin) {
-            self.call(session, &fields, None, told);
+        if let Some(fields) = CallFields::of(&update, origin) {
+            self.call(session, &fields, None, activities);
         }
     }
 
@@ -288,9 +298,9 @@ impl Acp {
     pub(super) fn call(
         &mut self,
         id: &SessionId,
-        fields: &Fields<'_>,
-        absorbed: Option<Call>,
-        told: &mut Vec<Activity>,
+        fields: &CallFields<'_>,
+        absorbed: Option<ToolCallState>,
+        activities: &mut Vec<Activity>,
     ) {
         if fields.id.len() > LONGEST_ID {
             return;
@@ -311,25 +321,25 @@ impl Acp {
         let touches = if call.has_news() { call.touches(&cwd, workspace) } else { Vec::new() };
         for touched in &touches {
             let Touched { path, wire, touch } = touched;
-            let (touch, was_told) = (*touch, call.was_told(wire, *touch));
-            let is_new = call.tell_lines(touched) || !was_told;
+            let (touch, was_told) = (*touch, call.was_reported(wire, *touch));
+            let is_new = call.mark_lines_reported(touched) || !was_told;
             let is_new = is_new && &**wire != "." && !workspace.is_ignored(path);
-            if is_new && (was_told || call.tell(wire, touch)) && !replayed {
+            if is_new && (was_told || call.mark_reported(wire, touch)) && !replayed {
                 let path = Arc::clone(wire);
                 let (source, lines) = (Source::Tool, call.lines_of(touched));
                 let kind = ActivityKind::Touched { path, touch, source, lines };
-                told.push(Activity { session: id.clone(), kind });
+                activities.push(Activity { session: id.clone(), kind });
             }
         }
-        call.told_lines();
+        call.lines_reported();
         if !replayed {
             let kind = runs(fields, call.ended(), &cwd);
-            told.extend(kind.map(|kind| Activity { session: id.clone(), kind }));
+            activities.extend(kind.map(|kind| Activity { session: id.clone(), kind }));
         }
         if completed {
             let performed = call.perform(touches, workspace);
             if !replayed {
-                told.extend(
+                activities.extend(
                     performed.into_iter().map(|kind| Activity { session: id.clone(), kind }),
                 );
             }
@@ -344,7 +354,7 @@ impl Acp {
         touch: Touch,
         source: Source,
         lines: Lines,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) -> bool {
         let cwd = self.sessions.cwd(session);
         let path: PathBuf = fold(&cwd.join(path));
@@ -353,7 +363,7 @@ impl Acp {
         if is_on_map {
             let path = wire.into();
             let kind = ActivityKind::Touched { path, touch, source, lines };
-            told.push(Activity { session: session.clone(), kind });
+            activities.push(Activity { session: session.clone(), kind });
         }
         is_on_map
     }

@@ -62,7 +62,7 @@ pub(crate) enum OfAgent {
 
 /// Any request of the agent.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingRequest {
     /// None if it names none.
     pub(crate) session: Option<SessionId>,
     /// Its id as the JSON it came as, if it asks for a permission.

@@ -13,12 +13,12 @@ struct Response<'a, R, D> {
     jsonrpc: &'static str,
     id: &'a RawValue,
     #[serde(flatten)]
-    outcome: Outcome<R, D>,
+    outcome: ReplyBody<R, D>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Outcome<R, D> {
+enum ReplyBody<R, D> {
     Result(R),
     Error(ErrorObject<D>),
 }
@@ -168,7 +168,7 @@ fn notification<P: Serialize>(method: &'static str, params: P) -> Bytes {
 }
 
 fn result<R: Serialize>(id: &RawValue, result: R) -> Bytes {
-    line(&Response::<R, ()> { jsonrpc: "2.0", id, outcome: Outcome::Result(result) })
+    line(&Response::<R, ()> { jsonrpc: "2.0", id, outcome: ReplyBody::Result(result) })
 }
 
 fn plain_error(id: &RawValue, code: i32, message: &str) -> Bytes {
@@ -179,7 +179,7 @@ fn error<D: Serialize>(id: &RawValue, code: i32, message: String, data: Option<D
     line(&Response::<(), D> {
         jsonrpc: "2.0",
         id,
-        outcome: Outcome::Error(ErrorObject { code, message, data }),
+        outcome: ReplyBody::Error(ErrorObject { code, message, data }),
     })
 }
 

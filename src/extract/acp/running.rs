@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::frame::Frame;
 use super::named::plain_touch;
 use super::pending::OfAgent;
-use super::update::{Fields, Origin};
+use super::update::{CallFields, Origin};
 use super::{Acp, terminal_command};
 use crate::extract::json::{Members, elements, text};
 use crate::extract::{output, shell, uri};
@@ -29,7 +29,7 @@ impl Acp {
         session: SessionId,
         params: &Members<'_>,
         frame: &Frame<'_>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let mut cwd = self.sessions.cwd(&session).to_path_buf();
         if let Some(folder) = params.text("cwd").and_then(|cwd| uri::path_of(&cwd)) {
@@ -38,7 +38,7 @@ impl Acp {
         for command in terminal_command(params).into_iter().flatten() {
             let reading = shell::read(&command, &cwd, &*self.workspace);
             for (path, touch) in reading.named.iter().filter_map(plain_touch) {
-                self.touched(&session, &path, touch, Source::Request, Lines::default(), told);
+                self.touched(&session, &path, touch, Source::Request, Lines::default(), activities);
             }
         }
         if let Some(id) = frame.id {
@@ -48,19 +48,19 @@ impl Acp {
                 cwd: cwd.as_path().into(),
                 said: vec![command_line(params)],
             };
-            told.push(Activity { session: session.clone(), kind });
+            activities.push(Activity { session: session.clone(), kind });
             self.of_agent.ask(id, OfAgent::Terminal { session, cwd, call });
         }
     }
 
-    pub(super) fn client_answers(&mut self, frame: &Frame<'_>, told: &mut Vec<Activity>) {
+    pub(super) fn client_answers(&mut self, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
         let Some(request) = frame.id.and_then(|id| self.of_agent.answered(id)) else { return };
         let result = frame.result.and_then(|result| Members::of(result.get()));
         let text = |name| result.as_ref().and_then(|result| result.text(name));
         match request {
             OfAgent::Terminal { session, cwd, call } => match text("terminalId") {
                 Some(id) => self.terminals.opened(session, &id, &cwd, call),
-                None => told.push(Activity { session, kind: ActivityKind::Ran { call } }),
+                None => activities.push(Activity { session, kind: ActivityKind::Ran { call } }),
             },
             OfAgent::Output { session, terminal } => {
                 let status = result.as_ref().and_then(|result| result.get("exitStatus"));
@@ -68,17 +68,17 @@ impl Acp {
                     self.terminal_exited(&session, &terminal);
                 }
                 if let Some(output) = text("output") {
-                    self.output(&session, terminal, &output, told);
+                    self.output(&session, terminal, &output, activities);
                 }
             }
             OfAgent::Read { session, path, lines } => {
                 if frame.result.is_some() {
-                    self.touched(&session, &path, Touch::Read, Source::Request, lines, told);
+                    self.touched(&session, &path, Touch::Read, Source::Request, lines, activities);
                 }
             }
             OfAgent::Write { session, path } => {
                 if frame.result.is_some() {
-                    self.written(&session, &path, told);
+                    self.written(&session, &path, activities);
                 }
             }
             OfAgent::Exit { session, terminal } => self.terminal_exited(&session, &terminal),
@@ -89,14 +89,14 @@ impl Acp {
         &mut self,
         session: SessionId,
         params: &Members<'_>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let id = params.text("terminalId").map(std::borrow::Cow::into_owned);
         let terminal = id.and_then(|id| self.terminals.get_mut(session.clone(), id));
         if let Some(terminal) = terminal {
             terminal.runs = false;
             let call = Arc::clone(&terminal.call);
-            told.push(Activity { session, kind: ActivityKind::Ran { call } });
+            activities.push(Activity { session, kind: ActivityKind::Ran { call } });
         }
     }
 
@@ -106,7 +106,7 @@ impl Acp {
         &mut self,
         session: &SessionId,
         update: &Members<'_>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let Some(terminal) = update.text("terminalId") else { return };
         let id = format!("terminal {terminal}");
@@ -123,13 +123,13 @@ impl Acp {
         };
         let members: Vec<_> = ["command", "cwd"].into_iter().filter_map(member).collect();
         let input = format!("{{{}}}", members.join(","));
-        let fields = Fields {
+        let fields = CallFields {
             kind: Some(ToolKind::Execute),
             status,
             input: (!members.is_empty()).then_some(&input),
-            ..Fields::none(id, Origin::Call)
+            ..CallFields::none(id, Origin::Call)
         };
-        self.call(session, &fields, None, told);
+        self.call(session, &fields, None, activities);
     }
 
     /// Takes in what a prompt names, which holds until its turn ends: as much as a tool call.
@@ -138,7 +138,7 @@ impl Acp {
         session: &SessionId,
         id: &RawValue,
         params: &Members<'_>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let blocks = params.get("prompt").and_then(elements).unwrap_or_default();
         let blocks = blocks.into_iter().filter_map(Members::of).take(MOST_MEMBERS);
@@ -159,7 +159,7 @@ impl Acp {
             let call = format!("prompt {}", id.get()).into();
             let cwd = self.sessions.cwd(session).into();
             let kind = ActivityKind::Runs { call, cwd, said };
-            told.push(Activity { session: session.clone(), kind });
+            activities.push(Activity { session: session.clone(), kind });
         }
     }
 
@@ -169,26 +169,32 @@ impl Acp {
         }
     }
 
-    fn output(&mut self, session: &SessionId, id: String, text: &str, told: &mut Vec<Activity>) {
+    fn output(
+        &mut self,
+        session: &SessionId,
+        id: String,
+        text: &str,
+        activities: &mut Vec<Activity>,
+    ) {
         let Some(terminal) = self.terminals.get_mut(session.clone(), id) else { return };
         let news = terminal.news(text);
         for path in output::files(news, &terminal.cwd, &*self.workspace) {
             let wire = wire_path(self.workspace.root(), &terminal.cwd, &path).into();
-            if !self.workspace.is_ignored(&path) && terminal.tell(&wire) {
+            if !self.workspace.is_ignored(&path) && terminal.mark_reported(&wire) {
                 let kind = ActivityKind::Touched {
                     path: wire,
                     touch: Touch::Read,
                     source: Source::Output,
                     lines: Lines::default(),
                 };
-                told.push(Activity { session: session.clone(), kind });
+                activities.push(Activity { session: session.clone(), kind });
             }
         }
     }
 }
 
 /// What a message says of a call that runs, or that it ended; None if it says nothing.
-pub(super) fn runs(fields: &Fields<'_>, ended: bool, cwd: &Path) -> Option<ActivityKind> {
+pub(super) fn runs(fields: &CallFields<'_>, ended: bool, cwd: &Path) -> Option<ActivityKind> {
     let call: Arc<str> = fields.id.as_str().into();
     if ended {
         return Some(ActivityKind::Ran { call });

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
-use super::call::Call;
+use super::call::ToolCallState;
 use crate::model::{ActivityKind, SessionId, Usage};
 
 /// Sessions that are remembered. When full, one makes room: first one that only the agent spoke
@@ -27,7 +27,7 @@ const MOST_SAID: usize = 512;
 pub(crate) const LONGEST_ID: usize = 1024;
 
 #[derive(Debug)]
-pub(crate) struct Session {
+pub(crate) struct AcpSession {
     pub(crate) cwd: PathBuf,
     /// The client spoke of it, too.
     pub(crate) announced: bool,
@@ -43,17 +43,17 @@ pub(crate) struct Session {
     work: Work,
     /// It was loaded, and nothing was asked of it since.
     only_loaded: bool,
-    calls: IndexMap<String, Call>,
+    calls: IndexMap<String, ToolCallState>,
     compactions: VecDeque<String>,
     /// In the turn that runs, or the last.
-    pub(crate) said: Said,
+    pub(crate) said: MessageHead,
 }
 
 /// What a session of version 2 said of itself since the last prompt.
 #[derive(Debug, Default)]
 enum Work {
     #[default]
-    Untold,
+    Unknown,
     Goes,
     /// So, and there are prompts that it has yet to answer.
     Ended(ActivityKind),
@@ -61,19 +61,19 @@ enum Work {
 
 /// The beginning of what the agent said to its user.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct MessageHead {
     text: String,
     /// There was more.
     is_cut: bool,
 }
 
 #[derive(Debug)]
-pub(crate) struct Sessions {
+pub(crate) struct AcpSessions {
     default_cwd: PathBuf,
-    known: IndexMap<SessionId, Session>,
+    known: IndexMap<SessionId, AcpSession>,
 }
 
-impl Said {
+impl MessageHead {
     pub(crate) fn add(&mut self, text: &str) {
         let room = MOST_SAID - self.text.len();
         let fits = text.floor_char_boundary(room);
@@ -91,7 +91,7 @@ impl Said {
     }
 }
 
-impl Sessions {
+impl AcpSessions {
     pub(crate) fn new(default_cwd: PathBuf) -> Self {
         Self { default_cwd, known: IndexMap::new() }
     }
@@ -101,23 +101,23 @@ impl Sessions {
         self.known.get(id).map_or(&self.default_cwd, |session| &session.cwd)
     }
 
-    pub(crate) fn get(&self, id: &SessionId) -> Option<&Session> {
+    pub(crate) fn get(&self, id: &SessionId) -> Option<&AcpSession> {
         self.known.get(id)
     }
 
-    pub(crate) fn get_mut(&mut self, id: &SessionId) -> Option<&mut Session> {
+    pub(crate) fn get_mut(&mut self, id: &SessionId) -> Option<&mut AcpSession> {
         self.known.get_mut(id)
     }
 
     /// The session, remembered from now on.
-    pub(crate) fn remember(&mut self, id: &SessionId) -> &mut Session {
+    pub(crate) fn remember(&mut self, id: &SessionId) -> &mut AcpSession {
         if !self.known.contains_key(id) && self.known.len() >= MOST_SESSIONS {
             let known = self.known.values();
             let unannounced = known.clone().position(|session| !session.announced);
             let spare = unannounced.or_else(|| known.clone().position(|session| session.closed));
             self.known.shift_remove_index(spare.unwrap_or(0));
         }
-        self.known.entry(id.clone()).or_insert_with(|| Session {
+        self.known.entry(id.clone()).or_insert_with(|| AcpSession {
             cwd: self.default_cwd.clone(),
             announced: false,
             closed: false,
@@ -125,11 +125,11 @@ impl Sessions {
             counted: None,
             running: 0,
             taken_in: 0,
-            work: Work::Untold,
+            work: Work::Unknown,
             only_loaded: false,
             calls: IndexMap::new(),
             compactions: VecDeque::new(),
-            said: Said::default(),
+            said: MessageHead::default(),
         })
     }
 
@@ -143,7 +143,7 @@ impl Sessions {
     }
 
     /// Notes that the client opened or named the session; `cwd` if it said where it works.
-    pub(crate) fn announce(&mut self, id: &SessionId, cwd: Option<&Path>) -> &mut Session {
+    pub(crate) fn announce(&mut self, id: &SessionId, cwd: Option<&Path>) -> &mut AcpSession {
         let cwd = cwd.map(|cwd| self.default_cwd.join(cwd));
         let session = self.remember(id);
         session.announced = true;
@@ -155,7 +155,7 @@ impl Sessions {
     }
 }
 
-impl Session {
+impl AcpSession {
     pub(crate) fn load_began(&mut self) {
         self.loads += 1;
         self.only_loaded = self.running == 0;
@@ -184,13 +184,13 @@ impl Session {
             self.calls.shrink_to(2 * MOST_PAST_CALLS);
         }
         self.running += 1;
-        self.work = Work::Untold;
+        self.work = Work::Unknown;
         self.only_loaded = false;
-        self.said = Said::default();
+        self.said = MessageHead::default();
     }
 
     /// Whether more of what the agent says is wanted.
-    pub(crate) fn hears(&self) -> bool {
+    pub(crate) fn reads_chunks(&self) -> bool {
         self.running > 0 && !self.said.is_cut
     }
 
@@ -232,16 +232,16 @@ impl Session {
         self.compactions.clear();
     }
 
-    pub(crate) fn call(&self, id: &str) -> Option<&Call> {
+    pub(crate) fn call(&self, id: &str) -> Option<&ToolCallState> {
         self.calls.get(id)
     }
 
-    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = &mut Call> {
+    pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = &mut ToolCallState> {
         self.calls.values_mut()
     }
 
     /// The call, remembered from now on.
-    pub(crate) fn remember_call(&mut self, id: &str) -> &mut Call {
+    pub(crate) fn remember_call(&mut self, id: &str) -> &mut ToolCallState {
         if !self.calls.contains_key(id) && self.calls.len() >= MOST_CALLS {
             self.calls.shift_remove_index(0);
         }
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn of_past_turns_the_last_calls_are_remembered() {
-        let mut sessions = Sessions::new(PathBuf::from("/w"));
+        let mut sessions = AcpSessions::new(PathBuf::from("/w"));
         let session = sessions.remember(&SessionId::new("s"));
         for turn in 0..100 {
             session.turn_began();

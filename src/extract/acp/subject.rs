@@ -11,7 +11,7 @@ pub(crate) enum Subject<'a> {
     /// Its members are those of a `terminal/create`.
     Command(Members<'a>),
     /// Only people can read what it is about.
-    Untold,
+    Unnamed,
 }
 
 impl<'a> Subject<'a> {
@@ -24,7 +24,7 @@ impl<'a> Subject<'a> {
             (Some(call), None) => return Members::of(call).map(Self::Call).ok_or(NO_CALL),
             (None, Some(subject)) => Members::of(subject).ok_or("its subject is no object")?,
             // Version 1 has no title beside the tool call's own.
-            (None, None) => return get("title").map(|_| Self::Untold).ok_or(NO_CALL),
+            (None, None) => return get("title").map(|_| Self::Unnamed).ok_or(NO_CALL),
         };
         if subject.iter().any(|(name, _)| mimics(name, &SUBJECT)) {
             return Err("a member of its subject is misspelt");

@@ -13,7 +13,7 @@ use crate::model::SessionId;
 /// Terminals that are remembered; when full, the oldest is forgotten, and its output not read.
 const MOST_TERMINALS: usize = 256;
 /// Files that are told of one terminal's output; what it speaks of beyond them is not told.
-const MOST_TOLD: usize = 512;
+const MAX_REPORTED: usize = 512;
 /// Bytes by which the place is found again where the last output ended.
 const TAIL: usize = 256;
 
@@ -25,7 +25,7 @@ pub(crate) struct Terminal {
     /// Length of the last output, and how it ended.
     length: usize,
     tail: String,
-    told: HashSet<Arc<str>>,
+    reported: HashSet<Arc<str>>,
     /// Its end was not seen, nor that of the turn in which it began.
     pub(crate) runs: bool,
 }
@@ -49,7 +49,7 @@ impl Terminals {
             call,
             length: 0,
             tail: String::new(),
-            told: HashSet::new(),
+            reported: HashSet::new(),
             runs: true,
         };
         self.0.insert(key, terminal);
@@ -97,8 +97,8 @@ impl Terminal {
     }
 
     /// Whether this is told for the first time.
-    pub(crate) fn tell(&mut self, path: &Arc<str>) -> bool {
-        self.told.len() < MOST_TOLD && self.told.insert(Arc::clone(path))
+    pub(crate) fn mark_reported(&mut self, path: &Arc<str>) -> bool {
+        self.reported.len() < MAX_REPORTED && self.reported.insert(Arc::clone(path))
     }
 }
 

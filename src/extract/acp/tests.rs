@@ -33,35 +33,35 @@ fn acp() -> Acp {
 
 /// Gates and observes a line of the agent, and says what came of it.
 fn take_in(acp: &mut Acp, line: &[u8], is_allowed: bool) -> String {
-    let (mut asked, mut told) = (Gate::Pass, Vec::new());
+    let (mut asked, mut activities) = (Gate::Pass, Vec::new());
     let mut passes = |gate| {
         asked = gate;
         is_allowed && matches!(asked, Gate::Ask(_))
     };
-    acp.gate_and_observe(line, &mut passes, &mut told);
-    format!("{asked:?} {told:?}")
+    acp.gate_and_observe(line, &mut passes, &mut activities);
+    format!("{asked:?} {activities:?}")
 }
 
 /// The same, one after the other and with nothing known by sight.
 fn take_in_slowly(acp: &mut Acp, line: &[u8], is_allowed: bool) -> String {
-    let mut told = Vec::new();
+    let mut activities = Vec::new();
     acp.chunks = super::chunks::Chunks::default();
     let gate = acp.gate(line);
     if matches!(gate, Gate::Pass) || is_allowed && matches!(gate, Gate::Ask(_)) {
-        acp.observe(Direction::ToClient, line, &mut told);
+        acp.observe(Direction::ToClient, line, &mut activities);
     }
-    format!("{gate:?} {told:?}")
+    format!("{gate:?} {activities:?}")
 }
 
 /// Observes lines, those that begin with `>` on their way to the agent.
 fn observe(acp: &mut Acp, lines: &[&str]) -> Vec<Activity> {
-    let mut told = Vec::new();
+    let mut activities = Vec::new();
     for line in lines {
         let (direction, line) = match line.strip_prefix('>') {
             Some(line) => (Direction::ToAgent, line),
             None => (Direction::ToClient, *line),
         };
-        acp.observe(direction, line.as_bytes(), &mut told);
+        acp.observe(direction, line.as_bytes(), &mut activities);
     }
-    told
+    activities
 }

@@ -12,7 +12,7 @@ impl Acp {
         session: &SessionId,
         failure: Option<&str>,
         result: Option<&Members<'_>>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let stop_reason = result.and_then(|result| result.text("stopReason"));
         let kind = match (failure, stop_reason) {
@@ -32,7 +32,7 @@ impl Acp {
             (None, None) => failed("the agent's answer has no stop reason"),
             (Some(error), _) => failed(&failure::of_error(error)),
         };
-        self.end_turn(session, kind, told);
+        self.end_turn(session, kind, activities);
     }
 
     /// Takes in what a session of version 2 is at.
@@ -40,7 +40,7 @@ impl Acp {
         &mut self,
         session: &SessionId,
         update: &Members<'_>,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         let Some(known) = self.sessions.get_mut(session) else { return };
         match update.text("state").as_deref() {
@@ -51,7 +51,7 @@ impl Acp {
                 let reason = error.map(|error| failure::of_error(error).into());
                 let ended = ActivityKind::TurnEnded { stop_reason: stop_reason.into(), reason };
                 for _ in 0..known.idles(&ended) {
-                    self.end_turn(session, ended.clone(), told);
+                    self.end_turn(session, ended.clone(), activities);
                 }
             }
             _ => {}
@@ -59,28 +59,33 @@ impl Acp {
     }
 
     /// Ends the turns of a session that is closed.
-    pub(super) fn stopped(&mut self, session: &SessionId, told: &mut Vec<Activity>) {
+    pub(super) fn stopped(&mut self, session: &SessionId, activities: &mut Vec<Activity>) {
         let turns = self.sessions.get_mut(session).map_or(0, |session| session.idles(&cancelled()));
         for _ in 0..turns {
-            self.end_turn(session, cancelled(), told);
+            self.end_turn(session, cancelled(), activities);
         }
     }
 
-    fn end_turn(&mut self, session: &SessionId, kind: ActivityKind, told: &mut Vec<Activity>) {
+    fn end_turn(
+        &mut self,
+        session: &SessionId,
+        kind: ActivityKind,
+        activities: &mut Vec<Activity>,
+    ) {
         self.turn_over(session);
         if matches!(&kind, ActivityKind::TurnEnded { stop_reason, .. } if &**stop_reason == "end_turn")
         {
-            self.perform_unsaid(session, told);
+            self.perform_implicit(session, activities);
         }
-        told.push(Activity { session: session.clone(), kind });
+        activities.push(Activity { session: session.clone(), kind });
     }
 
     /// Ends all turns, since nobody will say that they did.
-    pub(super) fn abandon(&mut self, reason: &str, told: &mut Vec<Activity>) {
+    pub(super) fn abandon(&mut self, reason: &str, activities: &mut Vec<Activity>) {
         let running: Vec<_> = self.of_client.take_all().collect();
-        self.give_up(running, reason, told);
+        self.give_up(running, reason, activities);
         for session in self.sessions.at_work() {
-            self.give_up([OfClient::Prompt(session)], reason, told);
+            self.give_up([OfClient::Prompt(session)], reason, activities);
         }
     }
 
@@ -95,15 +100,16 @@ impl Acp {
     }
 
     /// Takes calls whose agent never says how they fare for done, at the good end of their turn.
-    fn perform_unsaid(&mut self, id: &SessionId, told: &mut Vec<Activity>) {
+    fn perform_implicit(&mut self, id: &SessionId, activities: &mut Vec<Activity>) {
         let Some(session) = self.sessions.get_mut(id).filter(|session| !session.replays()) else {
             return;
         };
         let cwd = session.cwd.clone();
-        for call in session.calls_mut().filter(|call| call.is_unsaid()) {
+        for call in session.calls_mut().filter(|call| call.is_implicit()) {
             let touches = call.touches(&cwd, &*self.workspace);
             let performed = call.perform(touches, &*self.workspace);
-            told.extend(performed.into_iter().map(|kind| Activity { session: id.clone(), kind }));
+            activities
+                .extend(performed.into_iter().map(|kind| Activity { session: id.clone(), kind }));
         }
     }
 
@@ -112,13 +118,13 @@ impl Acp {
         &mut self,
         request: impl IntoIterator<Item = OfClient>,
         reason: &str,
-        told: &mut Vec<Activity>,
+        activities: &mut Vec<Activity>,
     ) {
         for request in request {
             match request {
                 OfClient::Prompt(session) => {
                     self.turn_over(&session);
-                    told.push(Activity { session, kind: failed(reason) });
+                    activities.push(Activity { session, kind: failed(reason) });
                 }
                 OfClient::Load(session) => {
                     if let Some(known) = self.sessions.get_mut(&session) {

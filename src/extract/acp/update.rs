@@ -21,7 +21,7 @@ pub(crate) enum Origin {
 }
 
 #[derive(Debug)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct CallFields<'a> {
     pub(crate) id: String,
     pub(crate) origin: Origin,
     pub(crate) kind: Option<ToolKind>,
@@ -56,7 +56,7 @@ pub(crate) struct Edit<'a> {
     pub(crate) new: Option<&'a str>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> CallFields<'a> {
     /// A message that says nothing of its call.
     pub(crate) fn none(id: String, origin: Origin) -> Self {
         Self {

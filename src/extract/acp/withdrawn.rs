@@ -22,7 +22,7 @@ impl Acp {
         Withdrawal { to_agent: to_agent.into(), to_client: to_client.into() }
     }
 
-    pub(super) fn sift_late(&mut self, block: &[u8]) -> Bytes {
+    pub(super) fn drop_withdrawn(&mut self, block: &[u8]) -> Bytes {
         let mut kept = Vec::with_capacity(block.len());
         for line in lines(block) {
             if !self.is_late(line) {

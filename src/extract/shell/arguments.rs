@@ -1,6 +1,6 @@
 //! Sorts the arguments of one program into options, their values, and operands.
 
-use super::Role;
+use super::FileRole;
 use super::programs::{Operands, Prefix, program};
 
 /// One argument, expanded as far as the text tells.
@@ -37,7 +37,7 @@ impl Argument {
 #[derive(Debug)]
 pub(super) struct Use {
     pub(super) argument: Argument,
-    pub(super) role: Role,
+    pub(super) role: FileRole,
     /// It is written; as a folder, files of these names in it are.
     pub(super) into: Option<Vec<String>>,
 }
@@ -124,7 +124,7 @@ fn sort_operands(
     uses: &mut Vec<Use>,
 ) {
     let taken = |argument: &Argument, role| {
-        let role = if in_place { Role::Write } else { role };
+        let role = if in_place { FileRole::Write } else { role };
         Use { argument: argument.clone(), role, into: None }
     };
     match kind {
@@ -139,14 +139,14 @@ fn sort_operands(
             uses.extend(operands.iter().skip(skipped).map(|arg| taken(arg, role)));
         }
         Operands::Into(role) => into(&operands, role, uses),
-        Operands::Link if !in_place => into(&operands, Role::Read, uses),
+        Operands::Link if !in_place => into(&operands, FileRole::Read, uses),
         Operands::Link => {
             let (begun, here) = (uses.len(), Argument::plain("./"));
             let mut operands = operands;
             if operands.len() == 1 {
                 operands.push(&here);
             }
-            into(&operands, Role::Argument, uses);
+            into(&operands, FileRole::Argument, uses);
             let folder = operands.last().map_or("", |link| link_folder(&link.text));
             for link in uses[begun..].iter_mut().filter(|link| link.into.is_none()) {
                 if !link.argument.text.starts_with('/') {
@@ -158,13 +158,13 @@ fn sort_operands(
 }
 
 /// All but the last in a role, and that as what is written.
-fn into(operands: &[&Argument], role: Role, uses: &mut Vec<Use>) {
+fn into(operands: &[&Argument], role: FileRole, uses: &mut Vec<Use>) {
     let Some((target, sources)) = operands.split_last() else { return };
     let names = sources.iter().filter_map(|arg| arg.text.trim_end_matches('/').rsplit('/').next());
     let names = names.map(str::to_owned).collect();
     let sources = sources.iter().map(|arg| (*arg).clone());
     uses.extend(sources.map(|argument| Use { argument, role, into: None }));
-    uses.push(Use { argument: (*target).clone(), role: Role::Write, into: Some(names) });
+    uses.push(Use { argument: (*target).clone(), role: FileRole::Write, into: Some(names) });
 }
 
 /// The folder in which a link is made, with its slash.
@@ -244,8 +244,8 @@ fn dd(args: &[Argument]) -> Vec<Use> {
     let used = |arg: &Argument| {
         let (name, value) = arg.text.split_once('=')?;
         let role = match name {
-            "if" => Role::Read,
-            "of" => Role::Write,
+            "if" => FileRole::Read,
+            "of" => FileRole::Write,
             _ => return None,
         };
         Some(Use { argument: arg.with_text(value), role, into: None })
@@ -270,5 +270,5 @@ fn guesses(args: &[Argument]) -> Vec<Use> {
 }
 
 fn guess(argument: Argument) -> Use {
-    Use { argument, role: Role::Argument, into: None }
+    Use { argument, role: FileRole::Argument, into: None }
 }

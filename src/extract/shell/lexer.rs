@@ -7,7 +7,7 @@
 
 mod quoting;
 
-use super::word::{Part, Word};
+use super::word::{Word, WordPart};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Redirect {
@@ -115,13 +115,13 @@ impl<'a> Lexer<'a> {
                 }
                 '`' => self.backticks(),
                 '$' => self.dollar(true),
-                '*' | '?' | '[' => self.word().parts.push(Part::Glob(c)),
-                '{' | ',' | '}' => self.word().parts.push(Part::Brace(c)),
+                '*' | '?' | '[' => self.word().parts.push(WordPart::Glob(c)),
+                '{' | ',' | '}' => self.word().parts.push(WordPart::Brace(c)),
                 // Followed by a name, it is another user's home.
                 '~' if self.word.is_none()
                     && self.peek().is_none_or(|c| "/ \t\n;&|)".contains(c)) =>
                 {
-                    self.word().parts.push(Part::Home);
+                    self.word().parts.push(WordPart::Home);
                 }
                 c => self.word().push(c),
             }
@@ -177,12 +177,12 @@ impl<'a> Lexer<'a> {
         if self.take("(") {
             let inner = self.balanced(')');
             self.lexed.substitutions.push(inner.to_owned());
-            self.word().parts.push(Part::Unknown);
+            self.word().parts.push(WordPart::Unknown);
             return;
         }
         // Digits that touch the operator are a descriptor, not a word.
         let is_descriptor = |word: &Word| {
-            matches!(word.parts.as_slice(), [Part::Text(text)] if text.bytes().all(|b| b.is_ascii_digit()))
+            matches!(word.parts.as_slice(), [WordPart::Text(text)] if text.bytes().all(|b| b.is_ascii_digit()))
                 && !word.quoted
         };
         self.word.take_if(|word| is_descriptor(word));

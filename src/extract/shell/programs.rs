@@ -1,20 +1,20 @@
 //! What common programs do with the files that their arguments name: a table.
 //!
 //! Only what is plain: a program that is not here, or an option that means more than is said
-//! here, makes an argument a guess ([`Role::Argument`]), never a read or write.
+//! here, makes an argument a guess ([`FileRole::Argument`]), never a read or write.
 
-use super::Role;
+use super::FileRole;
 
 /// How a program takes its operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operands {
     /// Every operand in this role.
-    All(Role),
+    All(FileRole),
     /// The first is a pattern, a script, a mode; the others are in this role. An option out of
     /// the text that stands beside it says it instead of the first.
-    AllButFirst(Role, &'static str),
+    AllButFirst(FileRole, &'static str),
     /// From all but the last into the last; the first ones in this role.
-    Into(Role),
+    Into(FileRole),
     /// As the former, read; but with an option of `in_place` the first ones are texts of links,
     /// which lead from where the last lies.
     Link,
@@ -27,7 +27,7 @@ pub(super) struct Program {
     /// Short options that take a value.
     pub(super) valued: &'static str,
     /// Of those, the ones whose value is a file, and what is done with it.
-    pub(super) files: &'static [(char, Role)],
+    pub(super) files: &'static [(char, FileRole)],
     /// Short options, and long ones, that make the operands be written, or be texts of links.
     pub(super) in_place: &'static [&'static str],
 }
@@ -35,8 +35,8 @@ pub(super) struct Program {
 /// Returns what is known of a program by its name, without folders.
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 pub(super) fn program(name: &str) -> Option<Program> {
+    use FileRole::{Argument, Read, Search, Write};
     use Operands::{All, AllButFirst, Into, Link, None as NoFiles};
-    use Role::{Argument, Read, Search, Write};
 
     let plain = |operands, valued| Program { operands, valued, files: &[], in_place: &[] };
     Some(match name {

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::{self, Argument, Use};
 use super::lexer::{Redirect, Token, lex};
-use super::word::{Part, Word};
-use super::{Command, LONGEST, MOST_DEPTH, MOST_FILES, Named, Reading, Role, patch, programs};
+use super::word::{Word, WordPart};
+use super::{
+    FileRole, LONGEST, MOST_DEPTH, MOST_FILES, NamedFile, Reading, ShellCommand, patch, programs,
+};
 use crate::extract::{Entry, Workspace};
 use crate::model::fold;
 
@@ -22,8 +24,8 @@ const LONGEST_FOLDER: usize = 4096;
 
 pub(super) struct Run<'a> {
     workspace: &'a dyn Workspace,
-    named: Vec<Named>,
-    seen: HashSet<Named>,
+    named: Vec<NamedFile>,
+    seen: HashSet<NamedFile>,
     whole: bool,
     /// Arguments that may still be looked at, and bytes that may still be expanded.
     looks: usize,
@@ -32,7 +34,7 @@ pub(super) struct Run<'a> {
 
 /// Where a command runs.
 #[derive(Clone)]
-struct Place {
+struct ShellContext {
     folder: PathBuf,
     /// Whether the text told every change of the folder.
     known: bool,
@@ -60,15 +62,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) fn read(mut self, command: &Command, cwd: &Path) -> Reading {
+    pub(super) fn read(mut self, command: &ShellCommand, cwd: &Path) -> Reading {
         let mut variables = HashMap::new();
         if let Some(home) = std::env::home_dir() {
             variables.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
         }
-        let mut place = Place { folder: cwd.to_path_buf(), known: true, variables };
+        let mut place = ShellContext { folder: cwd.to_path_buf(), known: true, variables };
         match command {
-            Command::Line(text) => self.text(text, &mut place, 0),
-            Command::Argv(words) => {
+            ShellCommand::Line(text) => self.text(text, &mut place, 0),
+            ShellCommand::Argv(words) => {
                 let args: Vec<_> = words.iter().map(|arg| Argument::plain(arg)).collect();
                 self.command(&args, &[], &mut place, 0);
             }
@@ -76,14 +78,14 @@ impl<'a> Run<'a> {
         Reading { named: self.named, whole: self.whole }
     }
 
-    fn text(&mut self, text: &str, place: &mut Place, depth: usize) {
+    fn text(&mut self, text: &str, place: &mut ShellContext, depth: usize) {
         if depth > MOST_DEPTH || text.len() > LONGEST {
             self.whole = false;
             return;
         }
         let lexed = lex(text);
         let before = place.clone();
-        let mut outer: Vec<Place> = Vec::new();
+        let mut outer: Vec<ShellContext> = Vec::new();
         let mut documents = lexed.documents.into_iter();
         let mut simple = Simple::default();
         let mut redirect = None;
@@ -114,22 +116,22 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn simple(&mut self, simple: Simple, place: &mut Place, depth: usize) {
+    fn simple(&mut self, simple: Simple, place: &mut ShellContext, depth: usize) {
         let mut inputs = simple.documents;
         for (redirect, word) in simple.redirects {
             let target = self.expand(word, place);
             for argument in target {
                 match redirect {
-                    Redirect::Read => self.name(&argument, Role::Read, place),
-                    Redirect::Write => self.name(&argument, Role::Write, place),
+                    Redirect::Read => self.name(&argument, FileRole::Read, place),
+                    Redirect::Write => self.name(&argument, FileRole::Write, place),
                     Redirect::Both => {
-                        self.name(&argument, Role::Read, place);
-                        self.name(&argument, Role::Write, place);
+                        self.name(&argument, FileRole::Read, place);
+                        self.name(&argument, FileRole::Write, place);
                     }
                     Redirect::Descriptor => {
                         let number = argument.text.trim_end_matches('-');
                         if !number.bytes().all(|b| b.is_ascii_digit()) {
-                            self.name(&argument, Role::Write, place);
+                            self.name(&argument, FileRole::Write, place);
                         }
                     }
                     Redirect::Text => inputs.push(argument.text),
@@ -162,7 +164,13 @@ impl<'a> Run<'a> {
     }
 
     /// Reads a program and its arguments, with texts on its standard input.
-    fn command(&mut self, args: &[Argument], inputs: &[String], place: &mut Place, depth: usize) {
+    fn command(
+        &mut self,
+        args: &[Argument],
+        inputs: &[String],
+        place: &mut ShellContext,
+        depth: usize,
+    ) {
         let mut args = args;
         // Each turn takes at least one word off.
         loop {
@@ -185,7 +193,7 @@ impl<'a> Run<'a> {
         name: &str,
         args: &[Argument],
         inputs: &[String],
-        place: &mut Place,
+        place: &mut ShellContext,
         depth: usize,
     ) {
         let text_of = |arg: &Argument| arg.text.clone();
@@ -216,7 +224,7 @@ impl<'a> Run<'a> {
         if programs::is_shell(name) {
             match arguments::shell_script(args) {
                 arguments::Script::Text(text) => self.text(&text, &mut place.clone(), depth + 1),
-                arguments::Script::File(file) => self.name(file, Role::Read, place),
+                arguments::Script::File(file) => self.name(file, FileRole::Read, place),
                 arguments::Script::Input => {
                     for input in inputs {
                         self.text(input, &mut place.clone(), depth + 1);
@@ -230,7 +238,7 @@ impl<'a> Run<'a> {
             let given = args.iter().map(text_of).filter(|text| text.contains('\n'));
             for text in given.chain(inputs.iter().cloned()) {
                 for path in patch::files(&text) {
-                    self.name(&Argument::plain(path), Role::Write, place);
+                    self.name(&Argument::plain(path), FileRole::Write, place);
                 }
             }
         }
@@ -251,33 +259,33 @@ impl<'a> Run<'a> {
     }
 
     /// Expands a word as far as its text tells.
-    fn expand(&mut self, word: Word, place: &Place) -> Vec<Argument> {
+    fn expand(&mut self, word: Word, place: &ShellContext) -> Vec<Argument> {
         word.braces_expanded().iter().map(|word| self.argument(word, place)).collect()
     }
 
-    fn argument(&mut self, word: &Word, place: &Place) -> Argument {
+    fn argument(&mut self, word: &Word, place: &ShellContext) -> Argument {
         let mut argument = Argument { quoted: word.quoted, ..Argument::plain("") };
         for part in &word.parts {
             let value = match part {
-                Part::Text(text) => {
+                WordPart::Text(text) => {
                     argument.text.push_str(text);
                     continue;
                 }
-                Part::Brace(c) => {
+                WordPart::Brace(c) => {
                     argument.text.push(*c);
                     continue;
                 }
-                Part::Glob(c) => {
+                WordPart::Glob(c) => {
                     argument.pattern = true;
                     argument.text.push(*c);
                     continue;
                 }
-                Part::Home => place.variables.get("HOME").map(String::as_str),
-                Part::Variable(name) if name == "PWD" => {
+                WordPart::Home => place.variables.get("HOME").map(String::as_str),
+                WordPart::Variable(name) if name == "PWD" => {
                     place.folder.to_str().filter(|_| place.known)
                 }
-                Part::Variable(name) => place.variables.get(name).map(String::as_str),
-                Part::Unknown => None,
+                WordPart::Variable(name) => place.variables.get(name).map(String::as_str),
+                WordPart::Unknown => None,
             };
             match value.filter(|value| value.len() <= self.expansion) {
                 Some(value) => {
@@ -291,18 +299,18 @@ impl<'a> Run<'a> {
     }
 
     /// Notes what lands in `target`: the file itself, or files of these names in a folder.
-    fn name_into(&mut self, target: &Argument, names: &[String], place: &Place) {
+    fn name_into(&mut self, target: &Argument, names: &[String], place: &ShellContext) {
         if !target.text.ends_with('/') && !self.workspace.is_dir(&place.folder.join(&target.text)) {
-            return self.name(target, Role::Write, place);
+            return self.name(target, FileRole::Write, place);
         }
         for name in names {
             let mut inside = target.clone();
             inside.text = format!("{}/{name}", target.text.trim_end_matches('/'));
-            self.name(&inside, Role::Write, place);
+            self.name(&inside, FileRole::Write, place);
         }
     }
 
-    fn name(&mut self, argument: &Argument, role: Role, place: &Place) {
+    fn name(&mut self, argument: &Argument, role: FileRole, place: &ShellContext) {
         let text = argument.text.as_str();
         if !argument.known || text.is_empty() || text == "-" || text.contains('\0') {
             return;
@@ -316,10 +324,10 @@ impl<'a> Run<'a> {
         if is_device(&fold(&path)) {
             return;
         }
-        let entry = if role == Role::Write { None } else { self.workspace.entry(&path) };
+        let entry = if role == FileRole::Write { None } else { self.workspace.entry(&path) };
         let is_file = match entry {
             Some(entry) => entry == Entry::File,
-            None => role != Role::Argument || self.looks_like_file(text, &path),
+            None => role != FileRole::Argument || self.looks_like_file(text, &path),
         };
         if !is_file {
             return;
@@ -329,7 +337,7 @@ impl<'a> Run<'a> {
             return;
         }
         let plain = !argument.pattern && (place.known || text.starts_with('/'));
-        let named = Named { path, role, plain };
+        let named = NamedFile { path, role, plain };
         if self.seen.insert(named.clone()) {
             self.named.push(named);
         }

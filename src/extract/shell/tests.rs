@@ -4,14 +4,14 @@ use proptest::prelude::*;
 use super::*;
 use crate::extract::testing::Sample;
 
-fn shown(command: &Command) -> String {
+fn shown(command: &ShellCommand) -> String {
     let workspace =
         Sample::new(&["core/auth.rs", "core/db.py", "ui/app.tsx", "README.md", "s p.txt"]);
     let reading = read(command, Path::new("/w"), &workspace);
     let mut lines: Vec<String> = reading
         .named
         .iter()
-        .map(|Named { path, role, plain }| {
+        .map(|NamedFile { path, role, plain }| {
             let path = path.strip_prefix("/w").unwrap_or(path).display();
             format!("{role:?} {path}{}", if *plain { "" } else { " ?" })
         })
@@ -23,7 +23,7 @@ fn shown(command: &Command) -> String {
 }
 
 fn check(line: &str, expected: &Expect) {
-    expected.assert_eq(&shown(&Command::Line(line.to_owned())));
+    expected.assert_eq(&shown(&ShellCommand::Line(line.to_owned())));
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn patches_name_what_they_write() {
     check("cd core && patch -p1 <<'EOF'\n--- a/x.rs\n+++ b/x.rs\nEOF", &expect!["Write core/x.rs"]);
     check("git apply <<E\n--- /dev/null\n+++ b/n\nE", &expect!["Write n"]);
     let argv = ["apply_patch", "*** Begin Patch\n*** Add File: new\n*** End Patch"];
-    expect!["Write new"].assert_eq(&shown(&Command::Argv(argv.map(str::to_owned).to_vec())));
+    expect!["Write new"].assert_eq(&shown(&ShellCommand::Argv(argv.map(str::to_owned).to_vec())));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn arguments_of_others_are_guesses() {
 #[test]
 fn a_program_with_arguments_is_no_shell_line() {
     let argv =
-        |argv: &[&str]| shown(&Command::Argv(argv.iter().map(|a| (*a).to_owned()).collect()));
+        |argv: &[&str]| shown(&ShellCommand::Argv(argv.iter().map(|a| (*a).to_owned()).collect()));
     assert_eq!(argv(&["cat", "$HOME", "a;b", ">", "c"]), "Read $HOME; Read a;b; Read >; Read c");
     assert_eq!(argv(&["/bin/bash", "-lc", "cat core/auth.rs > x"]), "Write x; Read core/auth.rs");
     assert_eq!(argv(&[]), "");
@@ -155,7 +155,7 @@ fn a_program_with_arguments_is_no_shell_line() {
 
 #[test]
 fn bounds_are_said() {
-    let whole = |line: String| !shown(&Command::Line(line)).contains("not whole");
+    let whole = |line: String| !shown(&ShellCommand::Line(line)).contains("not whole");
     assert!(!whole("x".repeat(LONGEST + 1)));
     assert!(!whole(format!("{}cat a{}", "$(".repeat(20), ")".repeat(20))));
     assert!(!whole(format!(
@@ -185,14 +185,14 @@ fn hostile_lines_end_soon() {
             half("$(x)")
         ),
     ] {
-        read(&Command::Line(line), Path::new("/w"), &Sample::new(&[]));
+        read(&ShellCommand::Line(line), Path::new("/w"), &Sample::new(&[]));
     }
 }
 
 proptest! {
     #[test]
     fn any_line_is_read(line in r#"([a-z/.]{1,4}|cat |sh -c |cd |[ $(){}<>'"`\\|&;\n*~#,=-]){0,40}"#) {
-        shown(&Command::Line(line));
+        shown(&ShellCommand::Line(line));
     }
 
     #[test]
@@ -206,6 +206,6 @@ proptest! {
                 _ => format!("$'\\x{:x}'", u32::from(c)),
             }]);
         }
-        prop_assert_eq!(shown(&Command::Line(line)), "Read core/auth.rs");
+        prop_assert_eq!(shown(&ShellCommand::Line(line)), "Read core/auth.rs");
     }
 }

@@ -8,7 +8,7 @@ const MOST_PARTS: usize = 1024;
 
 /// A part of a word.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Part {
+pub(super) enum WordPart {
     Text(String),
     /// `$NAME` or `${NAME}`.
     Variable(String),
@@ -25,16 +25,16 @@ pub(super) enum Part {
 /// One word, with its quoting undone.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Word {
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<WordPart>,
     pub(super) quoted: bool,
 }
 
 impl Word {
     pub(super) fn push_str(&mut self, text: &str) {
         match self.parts.last_mut() {
-            Some(Part::Text(last)) => last.push_str(text),
+            Some(WordPart::Text(last)) => last.push_str(text),
             _ if text.is_empty() => {}
-            _ => self.parts.push(Part::Text(text.to_owned())),
+            _ => self.parts.push(WordPart::Text(text.to_owned())),
         }
     }
 
@@ -47,14 +47,14 @@ impl Word {
         let mut source = String::new();
         for part in &self.parts {
             match part {
-                Part::Text(text) => source.push_str(text),
-                Part::Variable(name) => {
+                WordPart::Text(text) => source.push_str(text),
+                WordPart::Variable(name) => {
                     source.push('$');
                     source.push_str(name);
                 }
-                Part::Home => source.push('~'),
-                Part::Glob(c) | Part::Brace(c) => source.push(*c),
-                Part::Unknown => {}
+                WordPart::Home => source.push('~'),
+                WordPart::Glob(c) | WordPart::Brace(c) => source.push(*c),
+                WordPart::Unknown => {}
             }
         }
         source
@@ -98,13 +98,13 @@ impl Word {
         let mut first: Option<(usize, Vec<usize>, usize)> = None;
         for (at, part) in self.parts.iter().enumerate() {
             match part {
-                Part::Brace('{') => open.push((at, Vec::new())),
-                Part::Brace(',') => {
+                WordPart::Brace('{') => open.push((at, Vec::new())),
+                WordPart::Brace(',') => {
                     if let Some((_, commas)) = open.last_mut() {
                         commas.push(at);
                     }
                 }
-                Part::Brace(_) => {
+                WordPart::Brace(_) => {
                     if let Some((start, commas)) = open.pop()
                         && !commas.is_empty()
                         && first.as_ref().is_none_or(|(earliest, ..)| start < *earliest)
@@ -126,7 +126,7 @@ mod tests {
     fn expanded(text: &str) -> Vec<String> {
         let mut word = Word::default();
         for c in text.chars() {
-            if "{,}".contains(c) { word.parts.push(Part::Brace(c)) } else { word.push(c) }
+            if "{,}".contains(c) { word.parts.push(WordPart::Brace(c)) } else { word.push(c) }
         }
         word.braces_expanded().iter().map(Word::source).collect()
     }

@@ -4,11 +4,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Mends::{self, Terminal, Transient, Users};
+use super::Recovery::{self, Terminal, Transient, Users};
 
 /// The first rule of which a word stands in the text holds, so that what says more comes first.
 /// All in small letters.
-const RULES: &[(Mends, &str, &[&str])] = &[
+const RULES: &[(Recovery, &str, &[&str])] = &[
     (
         Users,
         "no credit",
@@ -241,7 +241,7 @@ const RULES: &[(Mends, &str, &[&str])] = &[
 ];
 
 /// What the status of an HTTP answer says where no word does.
-const STATUSES: &[(&[u16], Mends, &str)] = &[
+const STATUSES: &[(&[u16], Recovery, &str)] = &[
     (&[401, 403, 407], Users, "not authenticated"),
     (&[402], Users, "no credit"),
     (&[429], Transient, "rate limited"),
@@ -252,7 +252,7 @@ const STATUSES: &[(&[u16], Mends, &str)] = &[
 ];
 
 /// How those begin who say an error as if it were their answer.
-const OUTCRIES: &[&str] = &[
+const ERROR_PREFIXES: &[&str] = &[
     "api error",
     "error:",
     "error ",
@@ -290,18 +290,18 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
     .unwrap()
 });
 
-pub(super) fn find(text: &str) -> Option<(Mends, &'static str)> {
+pub(super) fn find(text: &str) -> Option<(Recovery, &'static str)> {
     let by_word = RULES.iter().find(|(.., words)| words.iter().any(|word| text.contains(word)));
     by_word.map(|(mends, what, _)| (*mends, *what)).or_else(|| by_status(text))
 }
 
 /// Whether a whole answer is an error.
-pub(super) fn is_outcry(text: &str) -> bool {
+pub(super) fn looks_like_error(text: &str) -> bool {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    OUTCRIES.iter().any(|outcry| text.starts_with(outcry))
+    ERROR_PREFIXES.iter().any(|outcry| text.starts_with(outcry))
 }
 
-fn by_status(text: &str) -> Option<(Mends, &'static str)> {
+fn by_status(text: &str) -> Option<(Recovery, &'static str)> {
     STATUS.captures_iter(text).find_map(|found| {
         let status: u16 = found[1].parse().ok()?;
         let rule = STATUSES.iter().find(|(statuses, ..)| statuses.contains(&status));

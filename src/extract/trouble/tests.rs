@@ -15,7 +15,7 @@ fn errors_of_many_makers_are_told_apart() {
 
 #[test]
 fn an_answer_that_speaks_of_errors_is_none() {
-    let said = |text: &str| Trouble::said(text).map(|trouble| trouble.to_string());
+    let said = |text: &str| Trouble::from_text(text).map(|trouble| trouble.to_string());
     assert_eq!(
         said("\n\nClaude AI usage limit reached|1760000400").as_deref(),
         Some("usage limit reached (transient, try again at 2025-10-09T09:00:00Z)")

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-use super::{Said, Translation, Wish};
+use super::{Intent, Translated, Translation};
 
 /// Permissions that may be open at once; past that a further one is refused at once.
 pub(super) const MOST_ASKS: usize = 256;
@@ -19,14 +19,14 @@ impl Translation {
         &mut self,
         id: Option<&Value>,
         message: &Map<String, Value>,
-        said: &mut Said,
+        said: &mut Translated,
     ) {
         let ask = id.and_then(Value::as_u64).and_then(|id| self.asks.remove(&id));
         let Some(ask) = ask else { return };
         let result = message.get("result").unwrap_or(&Value::Null);
         let outcome = &result["outcome"];
         let why = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
-            (Some("selected"), Some(ALLOW)) => return said.wishes.push(Wish::Allow { ask }),
+            (Some("selected"), Some(ALLOW)) => return said.wishes.push(Intent::Allow { ask }),
             (Some("cancelled"), _) => "The turn was cancelled.",
             _ => {
                 let error = message.get("error").and_then(|error| error["message"].as_str());
@@ -34,7 +34,7 @@ impl Translation {
                 why.unwrap_or("This was refused.")
             }
         };
-        said.wishes.push(Wish::Deny { ask, why: why.to_owned() });
+        said.wishes.push(Intent::Deny { ask, why: why.to_owned() });
     }
 
     /// Puts before the client what the agent asks for. The error says what is wrong with the ask;
@@ -45,21 +45,21 @@ impl Translation {
         title: &str,
         accesses: &[(Cow<'_, str>, Cow<'_, str>)],
         command: &str,
-        said: &mut Said,
+        said: &mut Translated,
     ) -> Result<(), String> {
         let Some(session) = self.session.clone().filter(|_| self.asks.len() < MOST_ASKS) else {
             let why = "Nobody can answer this now.".to_owned();
-            said.wishes.push(Wish::Deny { ask: id.to_owned(), why });
+            said.wishes.push(Intent::Deny { ask: id.to_owned(), why });
             return Ok(());
         };
         // The answer to the one would be taken for the other's: none is allowed, by one answer.
-        let is_denied = |wish: &Wish| matches!(wish, Wish::Deny { ask, .. } if ask == id);
+        let is_denied = |wish: &Intent| matches!(wish, Intent::Deny { ask, .. } if ask == id);
         let is_denied = said.wishes.iter().any(is_denied);
         if is_denied || self.asks.values().any(|open| open == id) {
             self.withdrawn(id, said);
             if !is_denied {
                 let why = "Two things were asked for under one id.".to_owned();
-                said.wishes.push(Wish::Deny { ask: id.to_owned(), why });
+                said.wishes.push(Intent::Deny { ask: id.to_owned(), why });
             }
             return Err(format!("it asks under the id `{id}` for two things at once"));
         }
@@ -102,7 +102,7 @@ impl Translation {
     }
 
     /// Takes back a permission that was asked for; its answer is awaited no more.
-    pub(super) fn withdrawn(&mut self, ask: &str, said: &mut Said) {
+    pub(super) fn withdrawn(&mut self, ask: &str, said: &mut Translated) {
         for (id, _) in self.asks.extract_if(.., |_, open| open == ask) {
             let params = json!({"requestId": id});
             said.client(&json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params}));

@@ -19,9 +19,9 @@ fn plain() -> Translation {
 fn opened() -> Translation {
     let model = Some("big".to_owned());
     let mut translation = Translation::new("words".to_owned(), model, Conversation::default());
-    translation.tell(Record::Session { id: "s".into() }, &mut Said::default()).unwrap();
-    let mut said = Said::default();
-    translation.hear(
+    translation.translate(Record::Session { id: "s".into() }, &mut Translated::default()).unwrap();
+    let mut said = Translated::default();
+    translation.on_client_line(
         br#"{"id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}"#,
         &mut said,
     );
@@ -42,7 +42,7 @@ fn prompt(id: u64, session: &str) -> String {
     json!({"id": id, "method": "session/prompt", "params": params}).to_string()
 }
 
-fn shown(said: &Said) -> String {
+fn shown(said: &Translated) -> String {
     let mut text = String::from_utf8(said.to_client.clone()).unwrap();
     for line in &said.to_agent {
         let _ = writeln!(text, "to the agent: {}", String::from_utf8_lossy(line));
@@ -54,14 +54,14 @@ fn shown(said: &Said) -> String {
 }
 
 fn heard(translation: &mut Translation, line: &str) -> String {
-    let mut said = Said::default();
-    translation.hear(line.as_bytes(), &mut said);
+    let mut said = Translated::default();
+    translation.on_client_line(line.as_bytes(), &mut said);
     shown(&said)
 }
 
 fn told(translation: &mut Translation, record: Record<'_>) -> String {
-    let mut said = Said::default();
-    translation.tell(record, &mut said).unwrap();
+    let mut said = Translated::default();
+    translation.translate(record, &mut said).unwrap();
     shown(&said)
 }
 
@@ -107,8 +107,8 @@ fn a_conversation_begins_once() {
         Start { id: String("a"), settings: "{\"cwd\":\"/w\"}" }
     "#]],
     );
-    let mut said = Said::default();
-    let start = Wish::Start { id: "a".into(), settings: String::new() };
+    let mut said = Translated::default();
+    let start = Intent::Start { id: "a".into(), settings: String::new() };
     plain.fulfilled(start, Err("no".to_owned()), &mut said);
     expect![[r#"
         {"jsonrpc":"2.0","id":"a","error":{"code":-32603,"message":"the plugin can't begin: no"}}
@@ -175,8 +175,8 @@ fn one_prompt_runs_at_a_time() {
     );
     tells(it, ended("end_turn", ""), expect![[""]]);
 
-    let mut said = Said::default();
-    prompted().fulfilled(Wish::Prompt { text: String::new() }, Err("no".to_owned()), &mut said);
+    let mut said = Translated::default();
+    prompted().fulfilled(Intent::Prompt { text: String::new() }, Err("no".to_owned()), &mut said);
     expect![[r#"
         {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the plugin can't prompt: no"}}
     "#]]

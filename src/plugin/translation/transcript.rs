@@ -7,7 +7,7 @@ use eisen_plugin::Record;
 use serde_json::{Value, json};
 
 use super::asking::MOST_ASKS;
-use super::{Conversation, Said, Translation, Wish};
+use super::{Conversation, Intent, Translated, Translation};
 use crate::line::Direction;
 
 /// What was said, in its order.
@@ -28,14 +28,14 @@ impl Transcript {
     }
 
     /// Returns what the agent's client would wish of the plugin with a line.
-    pub(in crate::plugin) fn hear(&mut self, line: &[u8]) -> Vec<Wish> {
-        let mut said = Said::default();
-        self.translation.hear(line, &mut said);
+    pub(in crate::plugin) fn on_record_line(&mut self, line: &[u8]) -> Vec<Intent> {
+        let mut said = Translated::default();
+        self.translation.on_client_line(line, &mut said);
         said.wishes
     }
 
     /// Takes in what the plugin told. The error says what is wrong with it.
-    pub(in crate::plugin) fn overhear(
+    pub(in crate::plugin) fn on_client_line(
         &mut self,
         record: Record<'_>,
         heard: &mut Heard,
@@ -75,8 +75,8 @@ impl Transcript {
             Record::TurnEnded { .. } => self.let_go_of_all_but(0, heard),
             _ => {}
         }
-        let mut said = Said::default();
-        let told = self.translation.tell(record, &mut said);
+        let mut said = Translated::default();
+        let told = self.translation.translate(record, &mut said);
         heard.push((Direction::ToClient, said.to_client));
         told
     }
@@ -85,7 +85,7 @@ impl Transcript {
         let id = json!("session");
         let params = json!({"cwd": self.translation.cwd, "mcpServers": []});
         heard.push(request(&id, "session/new", &params));
-        let mut said = Said::default();
+        let mut said = Translated::default();
         self.translation.opened(&id, &mut said);
         heard.push((Direction::ToClient, said.to_client));
         if std::mem::take(&mut self.turn_waits) {

@@ -17,17 +17,23 @@ struct Fake {
     asked: Arc<Mutex<Vec<&'static str>>>,
 }
 
-impl Reader for Fake {
-    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, CallError>> {
+impl RecordReader for Fake {
+    fn call<'a>(
+        &'a mut self,
+        call: InstanceCall<'a>,
+    ) -> BoxFuture<'a, Result<CallOutput, CallError>> {
         let told = match call {
-            Call::Start { .. } => Ok(self.told("start", &Record::Session { id: "s".into() })),
-            Call::Prompt { .. } => {
+            InstanceCall::Start { .. } => {
+                Ok(self.told("start", &Record::Session { id: "s".into() }))
+            }
+            InstanceCall::Prompt { .. } => {
                 let told = self.told("prompt", &Record::Line { body: b"do it" });
                 self.outcomes.pop_front().unwrap().map(|()| told)
             }
             _ => Ok(Vec::new()),
         };
-        std::future::ready(told.map(|told| Answer { told, ..Answer::default() })).boxed()
+        std::future::ready(told.map(|told| CallOutput { output: told, ..CallOutput::default() }))
+            .boxed()
     }
 }
 

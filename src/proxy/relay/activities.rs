@@ -20,40 +20,40 @@ where
 
     /// Reads along with a line that was relayed.
     pub(super) fn observe(&mut self, direction: Direction, line: &[u8]) {
-        self.proxy.extractor.observe(direction, content(line), &mut self.told);
-        self.heed();
+        self.proxy.extractor.observe(direction, content(line), &mut self.activities);
+        self.on_activities();
     }
 
     /// Takes in what a line told.
-    pub(super) fn heed(&mut self) {
-        if self.told.is_empty() {
+    pub(super) fn on_activities(&mut self) {
+        if self.activities.is_empty() {
             return;
         }
-        self.hearsay.sift(self.proxy.gate.as_ref(), &mut self.told);
+        self.hearsay.drop_prevented(self.proxy.gate.as_ref(), &mut self.activities);
         // Not what the agent's end tells: that is no turn that it failed.
-        self.told.iter().for_each(|activity| self.proxy.vitals.tell(activity));
-        self.tell();
+        self.activities.iter().for_each(|activity| self.proxy.vitals.update(activity));
+        self.dispatch();
     }
 
-    pub(super) fn tell(&mut self) {
-        let mut told = std::mem::take(&mut self.told);
-        for mut activity in told.drain(..) {
+    pub(super) fn dispatch(&mut self) {
+        let mut activities = std::mem::take(&mut self.activities);
+        for mut activity in activities.drain(..) {
             if let ActivityKind::TurnEnded { reason, .. } = &mut activity.kind {
                 *reason = reason.take().or_else(|| self.turns.why(&activity.session));
             }
             if let Some(running) = &self.proxy.running {
-                running.tell(&activity);
+                running.update(&activity);
             }
             match &activity.kind {
                 ActivityKind::TurnBegan => {
                     self.turns.began(&activity.session);
                     self.cancelled.remove(&activity.session);
                 }
-                ActivityKind::Runs { .. } => self.turns.goes_on(&activity.session),
+                ActivityKind::Runs { .. } => self.turns.on_next_turn(&activity.session),
                 ActivityKind::TurnEnded { reason, .. } => {
                     self.turns.ended(&activity.session, reason.as_ref());
                     self.cancelled.remove(&activity.session);
-                    self.let_go_soon(self.waiting.of_session(&activity.session));
+                    self.release_later(self.waiting.of_session(&activity.session));
                     if let Some(gatekeeping) = &self.proxy.gate {
                         let (agent, session) = (self.proxy.agent.clone(), activity.session.clone());
                         gatekeeping.routing.turn_over(SessionKey::new(agent, session));
@@ -61,24 +61,24 @@ where
                 }
                 ActivityKind::CancelRequested => {
                     self.cancelled.insert(activity.session.clone());
-                    self.let_go_soon(self.waiting.of_session(&activity.session));
+                    self.release_later(self.waiting.of_session(&activity.session));
                 }
                 ActivityKind::RequestCancelled { id } => {
-                    self.let_go_soon(self.waiting.of_request(id));
+                    self.release_later(self.waiting.of_request(id));
                 }
                 ActivityKind::Performed { path, action } => {
                     // Routing tells it that the path was blocked, which comes after.
-                    self.tell_tracker();
+                    self.flush_to_tracker();
                     self.performed(&activity.session, path, *action);
                 }
                 _ => {}
             }
             self.news.push(activity);
         }
-        self.told = told;
+        self.activities = activities;
     }
 
-    pub(super) fn tell_tracker(&mut self) {
+    pub(super) fn flush_to_tracker(&mut self) {
         if !self.news.is_empty() {
             self.proxy.tracker.record_all(&self.proxy.agent, self.news.drain(..));
         }

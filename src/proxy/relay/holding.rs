@@ -10,7 +10,7 @@ use super::{Decided, Relay};
 use crate::extract::{Ask, Refusal};
 use crate::model::{AgentId, Via};
 use crate::proxy::ProxyError;
-use crate::proxy::gatekeeper::{Held, orphaned};
+use crate::proxy::gatekeeper::{HeldRequest, orphaned};
 use crate::routing::{RoutingHandle, Settlement};
 
 /// Whose requests wait to be taken in, and where.
@@ -21,7 +21,7 @@ where
     AW: AsyncWrite + Unpin + Send,
     CW: AsyncWrite + Unpin + Send,
 {
-    pub(super) fn settled(&mut self, held: Held, settlement: Settlement) {
+    pub(super) fn settled(&mut self, held: HeldRequest, settlement: Settlement) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
         match settlement {
             Settlement::Allowed => {
@@ -46,7 +46,7 @@ where
     }
 
     /// Asks routing, and goes on reading meanwhile.
-    pub(super) fn hold(&mut self, held: Held) {
+    pub(super) fn hold(&mut self, held: HeldRequest) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
         let request = held.request(&self.proxy.agent);
         let routing = gatekeeping.routing.clone();
@@ -59,7 +59,7 @@ where
                 });
                 self.decisions.push(Abortable::new(decision, registration));
                 if cancelled {
-                    self.let_go_soon(vec![number]);
+                    self.release_later(vec![number]);
                 }
             }
             Err(held) => {
@@ -71,7 +71,7 @@ where
 
     /// Who decides has enough of this agent's requests before it: no more of its lines are read
     /// until some of these are taken in.
-    pub(super) fn crowd(&self) -> Option<Crowd> {
+    pub(super) fn release_excess(&self) -> Option<Crowd> {
         let gatekeeping = self.proxy.gate.as_ref()?;
         let is_crowd = !self.waiting.is_empty() && gatekeeping.routing.is_full(&self.proxy.agent);
         is_crowd.then(|| (gatekeeping.routing.clone(), self.proxy.agent.clone()))
@@ -84,7 +84,7 @@ where
     }
 
     /// Lets go of requests once routing has taken them in, so that what is denied at once is.
-    pub(super) fn let_go_soon(&mut self, numbers: Vec<u64>) {
+    pub(super) fn release_later(&mut self, numbers: Vec<u64>) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
         if numbers.is_empty() {
             return;
@@ -100,20 +100,20 @@ where
 
     /// What was asked for and done in the last moments is still reported, and judged.
     pub(super) async fn decide_the_last(&mut self) -> Result<(), ProxyError> {
-        self.let_go_soon(self.waiting.all());
+        self.release_later(self.waiting.all());
         let mut judged = Ok(());
         while let Some(decision) = unconstrained(self.decisions.next()).await {
             if let Ok(decided) = decision {
                 judged = judged.and(self.decided(decided));
                 // What is about several paths may be held anew for the next one.
-                self.let_go_soon(self.waiting.all());
+                self.release_later(self.waiting.all());
             }
         }
         judged
     }
 
     /// Answers requests whose decision nobody awaits any more.
-    pub(super) fn let_go(&mut self, numbers: &[u64]) {
+    pub(super) fn release(&mut self, numbers: &[u64]) {
         for number in numbers {
             if let Some(held) = self.waiting.take(*number) {
                 self.refuse(&held.ask, &Refusal::Cancelled);

@@ -21,12 +21,12 @@ const MOST_REASONS: usize = 1024;
 /// The turns that run, and why those ended that ended last.
 #[derive(Default)]
 pub(super) struct Turns {
-    running: HashMap<SessionId, Turn>,
+    running: HashMap<SessionId, TurnCount>,
     last: u64,
     reasons: HashMap<SessionId, Arc<str>>,
 }
 
-struct Turn {
+struct TurnCount {
     /// No other turn of this relay has it.
     number: u64,
     /// Prompts of the session that overlap.
@@ -114,7 +114,7 @@ impl Turns {
     pub(super) fn began(&mut self, session: &SessionId) {
         self.last += 1;
         self.reasons.remove(session);
-        let new = Turn { number: self.last, prompts: 0, cut: false, denied: None };
+        let new = TurnCount { number: self.last, prompts: 0, cut: false, denied: None };
         self.running.entry(session.clone()).or_insert(new).prompts += 1;
     }
 
@@ -126,7 +126,7 @@ impl Turns {
     }
 
     /// A tool call runs: the turn goes on after what was denied.
-    pub(super) fn goes_on(&mut self, session: &SessionId) {
+    pub(super) fn on_next_turn(&mut self, session: &SessionId) {
         if let Some(turn) = self.running.get_mut(session) {
             turn.denied = None;
         }

@@ -26,7 +26,7 @@ use crate::zone::{Confine, GitAccess, Reach, ZoneSpec};
 struct Words;
 
 impl Extractor for Words {
-    fn observe(&mut self, direction: Direction, line: &[u8], told: &mut Vec<Activity>) {
+    fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>) {
         let text = String::from_utf8_lossy(line).into_owned();
         let words: Vec<_> = text.split(' ').collect();
         let (session, kind) = match (direction, words.as_slice()) {
@@ -60,7 +60,7 @@ impl Extractor for Words {
                 ("s", ActivityKind::Touched { path, touch, source, lines })
             }
         };
-        told.push(Activity { session: SessionId::new(session), kind });
+        activities.push(Activity { session: SessionId::new(session), kind });
     }
 
     fn gate(&mut self, line: &[u8]) -> Gate {
@@ -110,10 +110,10 @@ impl Extractor for Words {
         false
     }
 
-    fn end(&mut self, reason: &str, told: &mut Vec<Activity>) {
+    fn end(&mut self, reason: &str, activities: &mut Vec<Activity>) {
         let kind =
             ActivityKind::TurnEnded { stop_reason: "error".into(), reason: Some(reason.into()) };
-        told.push(Activity { session: SessionId::new("s"), kind });
+        activities.push(Activity { session: SessionId::new("s"), kind });
     }
 }
 
@@ -128,7 +128,7 @@ pub(super) struct Bench {
     pub(super) routing: RoutingHandle,
     pub(super) events: Subscriber,
     pub(super) permits: Arc<Permits>,
-    pub(super) running: Arc<Running>,
+    pub(super) running: Arc<LiveCalls>,
     pub(super) vitals: Arc<Vitals>,
     pub(super) tracker: TrackerHandle,
     pub(super) folder: TempDir,
@@ -214,7 +214,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         routing: routing.clone(),
         permits: Some(permits.clone()),
     });
-    let (running, vitals) = (Arc::new(Running::default()), Vitals::new());
+    let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
     let proxy = Proxy {
         agent: AgentId::new("a"),
         extractor: Box::new(Words),

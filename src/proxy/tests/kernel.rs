@@ -45,7 +45,7 @@ impl Bench {
 async fn turns_and_calls_are_known_as_long_as_they_run() {
     let mut bench = bench(&ZONED);
     let workspace = std::path::Path::new("/w");
-    let place = Place { wire: "core/x", workspace };
+    let place = NamedPath { wire: "core/x", workspace };
     bench.client_says("prompt s\n").await;
     assert_eq!(bench.running.moment().session.as_str(), "s");
     assert!(!bench.running.names(place));

@@ -2,7 +2,7 @@
 
 use super::Task;
 use crate::model::{BlockedId, BlockedStatus, Event};
-use crate::routing::board::{Briefing, Entry};
+use crate::routing::board::{BoardEntry, Briefing};
 use crate::routing::wait::Waited;
 use crate::routing::{Orchestrator, briefing};
 
@@ -25,7 +25,7 @@ impl Task {
         let (access, waits) = (entry.access.clone(), is_pending(entry));
         // What waits is not kept waiting by a denial that the orchestrator may have passed over.
         let speaks_for =
-            |other: &&Entry| other.briefing != Briefing::None && (is_pending(other) || !waits);
+            |other: &&BoardEntry| other.briefing != Briefing::None && (is_pending(other) || !waits);
         if self.board.alike(&access).any(|other| speaks_for(&other)) {
             return;
         }
@@ -43,7 +43,7 @@ impl Task {
     }
 
     /// Takes in that a held access waits no more.
-    pub(super) fn stopped_waiting(&mut self, id: &BlockedId, waited: &Waited) {
+    pub(super) fn release_briefing(&mut self, id: &BlockedId, waited: &Waited) {
         if self.board.get(id).is_none_or(|entry| entry.decided) {
             return;
         }
@@ -91,12 +91,12 @@ impl Task {
                 let item = briefing::item(access, &self.settings.program);
                 bytes += item.len();
                 items.push(item);
-                *briefing = Briefing::Telling;
+                *briefing = Briefing::Prompting;
             } else if access.status == BlockedStatus::Pending {
                 later += 1;
             } else {
                 denied += 1;
-                *briefing = Briefing::Telling;
+                *briefing = Briefing::Prompting;
             }
         }
         if later > 0 {
@@ -118,6 +118,6 @@ impl Task {
     }
 }
 
-fn is_pending(entry: &Entry) -> bool {
+fn is_pending(entry: &BoardEntry) -> bool {
     entry.access.status == BlockedStatus::Pending
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::{Entry, Task};
+use super::{BoardEntry, Task};
 use crate::bus::Bus;
 use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, Via, quoted};
 use crate::routing::grants::Allowed;
@@ -47,7 +47,7 @@ impl Task {
             return Err(ResolveError::DeniedBy { id, path, pattern: Arc::clone(pattern) });
         }
         // Content stands only for what `fs/read_text_file` returns.
-        let concerns = |entry: &&Entry| {
+        let concerns = |entry: &&BoardEntry| {
             (!matches!(decision, Decision::Answer { .. }) || entry.access.via == Via::Fs)
                 && (entry.access.denied_by.is_none() || opens_denied(decision, by))
         };
@@ -140,7 +140,7 @@ fn opens_denied(decision: &Decision, by: &Decider) -> bool {
 }
 
 /// Settles one undecided entry; returns whether a request that waited got the decision.
-fn settle(entry: &mut Entry, decision: &Decision, bus: &Bus) -> bool {
+fn settle(entry: &mut BoardEntry, decision: &Decision, bus: &Bus) -> bool {
     entry.decided = true;
     let (status, settlement) = match decision {
         Decision::Allow { .. } => (BlockedStatus::Allowed, Settlement::Allowed),

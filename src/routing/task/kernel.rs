@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Briefing, Entry, Task};
+use super::{BoardEntry, Briefing, Task};
 use crate::model::{
     Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey,
     SessionMode, Via, now_ms,
@@ -52,7 +52,7 @@ struct Try {
 
 impl Task {
     /// Counts an access that nobody asked for by name. True: it was granted all the same.
-    pub(super) fn swept(&mut self, request: Request, turn: u64) -> bool {
+    pub(super) fn record_incidental(&mut self, request: Request, turn: u64) -> bool {
         if self.grants.take(&request).is_some() {
             return true;
         }
@@ -115,7 +115,7 @@ impl Task {
             timestamp_ms: now_ms(),
         };
         self.bus.publish(Event::Blocked(access.clone()));
-        self.board.insert(Entry {
+        self.board.insert(BoardEntry {
             access,
             grantable: false,
             decided: false,
@@ -156,13 +156,13 @@ impl Task {
     }
 
     /// Tells the counts of sweeps whose time has come.
-    pub(super) fn tell_sweeps(&mut self) {
+    pub(super) fn publish_sweeps(&mut self) {
         for id in self.sweeps.due().into_iter().chain(self.unlisted.due()) {
-            self.tell_again(&id);
+            self.publish_again(&id);
         }
     }
 
-    /// When [`Self::tell_sweeps`] next has something to do.
+    /// When [`Self::publish_sweeps`] next has something to do.
     pub(super) fn sweeps_due(&self) -> Option<Instant> {
         self.sweeps.next_due().into_iter().chain(self.unlisted.next_due()).min()
     }
@@ -175,11 +175,11 @@ impl Task {
 
     fn end_count(&mut self, what: Counted, key: &SessionKey) {
         if let Some(sweep) = self.counts(what).end(key) {
-            self.tell_again(&sweep.id);
+            self.publish_again(&sweep.id);
         }
     }
 
-    fn tell_again(&self, id: &BlockedId) {
+    fn publish_again(&self, id: &BlockedId) {
         if let Some(entry) = self.board.get(id) {
             self.bus.publish(Event::Blocked(entry.access.clone()));
         }

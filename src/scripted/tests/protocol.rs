@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1 as acp;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
-use super::{Client, Ended, ScriptError};
+use super::{Client, PlayEnd, ScriptError};
 
 fn typed<T: serde::de::DeserializeOwned>(value: &Value) -> T {
     serde_json::from_value(value.clone()).unwrap()
@@ -133,7 +133,7 @@ async fn noise_is_answered_and_survived() {
         client.send_raw(&format!(r#"{{"id":{id},"method":"session/list"}}"#)).await;
         assert!(client.next_raw().await.unwrap().contains(&format!(r#""id":{id},"#)));
     }
-    assert_eq!(client.hang_up().await, Ended::Exit(0));
+    assert_eq!(client.hang_up().await, PlayEnd::Exit(0));
 }
 
 #[tokio::test]
@@ -236,7 +236,7 @@ async fn the_end_of_the_input_ends_the_program_in_the_midst_of_a_turn() {
     let mut client = Client::in_session(r#"{ say = "a" }, { wait_ms = 3600000 }"#).await;
     client.prompt(1, "test-s1", "").await;
     client.next().await;
-    assert_eq!(client.hang_up().await, Ended::Exit(0));
+    assert_eq!(client.hang_up().await, PlayEnd::Exit(0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -245,7 +245,7 @@ async fn a_client_that_reads_no_more_does_not_keep_the_agent() {
     let mut client = Client::in_session(steps).await;
     client.prompt(1, "test-s1", "").await;
     client.next().await;
-    assert_eq!(client.hang_up().await, Ended::Exit(0));
+    assert_eq!(client.hang_up().await, PlayEnd::Exit(0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -271,7 +271,7 @@ async fn a_client_that_leaves_is_the_end() {
     let mut client = Client::in_session(r#"{ wait_ms = 1 }, { say = "a" }"#).await;
     client.prompt(1, "test-s1", "").await;
     drop(client.from_agent);
-    assert_eq!(client.playing.await.unwrap().unwrap(), Ended::Exit(0));
+    assert_eq!(client.playing.await.unwrap().unwrap(), PlayEnd::Exit(0));
 }
 
 #[tokio::test]

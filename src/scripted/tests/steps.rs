@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-use super::{Client, Ended};
+use super::{Client, PlayEnd};
 
 async fn check(steps: &str, expected: Expect) {
     expected.assert_eq(&Client::in_session(steps).await.turn("please").await);
@@ -279,7 +279,7 @@ async fn a_turn_can_fail() {
 
 #[tokio::test]
 async fn the_script_can_end_the_program() {
-    for (step, ended) in [("exit = 3", Ended::Exit(3)), ("crash = true", Ended::Crash)] {
+    for (step, ended) in [("exit = 3", PlayEnd::Exit(3)), ("crash = true", PlayEnd::Crash)] {
         let steps = format!("{{ say = \"bye\" }}, {{ {step} }}, {{ say = \"never\" }}");
         let mut client = Client::in_session(&steps).await;
         client.prompt(1, "test-s1", "").await;

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{ClientError, Target};
-use crate::serve::lines::{Line, Lines};
+use crate::serve::lines::{Line, LineSplitter};
 use crate::serve::token;
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -23,7 +23,7 @@ const LONGEST_LINE: usize = 256 << 20;
 
 /// A connection to a team that has taken our token. Dropping it withdraws the prompts that it queued.
 pub struct Connection {
-    lines: Lines<OwnedReadHalf>,
+    lines: LineSplitter<OwnedReadHalf>,
     /// To the task that writes, so that a large request and a large snapshot never wait for each
     /// other. What waits there are our own few requests.
     requests: mpsc::UnboundedSender<String>,
@@ -77,7 +77,7 @@ impl Connection {
         let (read, write) = connect(target).await?.into_split();
         let (requests, queue) = mpsc::unbounded_channel();
         let writer = AbortOnDropHandle::new(tokio::spawn(write_all(write, queue)));
-        let lines = Lines::new(read, LONGEST_LINE);
+        let lines = LineSplitter::new(read, LONGEST_LINE);
         let mut connection = Self { lines, requests, writer, last_id: 0 };
         connection.show(target).await?;
         Ok(connection)
@@ -253,7 +253,7 @@ struct Success {
 }
 
 #[derive(Deserialize)]
-struct Failure {
+struct FailedAnswer {
     error: Refusal,
 }
 
@@ -270,7 +270,8 @@ struct Turn {
 }
 
 fn refusal(line: &[u8]) -> Refusal {
-    serde_json::from_slice(line).map_or_else(|error| nonsense(&error), |Failure { error }| error)
+    serde_json::from_slice(line)
+        .map_or_else(|error| nonsense(&error), |FailedAnswer { error }| error)
 }
 
 fn nonsense(error: &serde_json::Error) -> Refusal {

@@ -96,12 +96,12 @@ pub(in crate::serve) struct NewSession {
 pub(in crate::serve) struct Resolve {
     id: String,
     #[serde(flatten)]
-    verdict: Verdict,
+    verdict: DecisionParam,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(tag = "decision", rename_all = "snake_case")]
-enum Verdict {
+enum DecisionParam {
     /// Refuse it.
     Deny {
         /// Told to the agent.
@@ -218,7 +218,7 @@ pub(super) async fn reload(shared: &Shared) -> Result<Value, RpcError> {
     json(&shared.team.reload().await?)
 }
 
-impl Verdict {
+impl DecisionParam {
     fn is_even_denied(&self) -> bool {
         match self {
             Self::Deny { .. } => false,
@@ -227,14 +227,14 @@ impl Verdict {
     }
 }
 
-impl TryFrom<Verdict> for Decision {
+impl TryFrom<DecisionParam> for Decision {
     type Error = RpcError;
 
-    fn try_from(verdict: Verdict) -> Result<Self, RpcError> {
+    fn try_from(verdict: DecisionParam) -> Result<Self, RpcError> {
         Ok(match verdict {
-            Verdict::Deny { message } => Self::Deny { message },
-            Verdict::Answer { content, .. } => Self::Answer { content },
-            Verdict::Allow { scope, ttl_s, .. } => Self::Allow {
+            DecisionParam::Deny { message } => Self::Deny { message },
+            DecisionParam::Answer { content, .. } => Self::Answer { content },
+            DecisionParam::Allow { scope, ttl_s, .. } => Self::Allow {
                 scope: match scope {
                     None | Some(Scope::Once) => routing::Scope::Once,
                     Some(Scope::Session) => routing::Scope::Session,

@@ -12,7 +12,7 @@ use crate::model::{AgentId, SessionId, SessionKey, SessionMode};
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
 use crate::serve::{Caller, rights};
-use crate::session::{self, Answer, Raw, RegistryError, Request, Upsert};
+use crate::session::{self, Answer, Raw, RegistryError, RegistryRequest, Upsert};
 
 /// The methods of the registry; each is one request of its.
 #[derive(Clone, Copy, Debug)]
@@ -159,20 +159,20 @@ pub(super) async fn call(
     let request = match method {
         Method::List => {
             let ListSessions { agent_id } = parse(params)?;
-            Request::List { agent: agent_id.map(AgentId::new) }
+            RegistryRequest::List { agent: agent_id.map(AgentId::new) }
         }
-        Method::Create => Request::Upsert(parse::<CreateSession>(params)?.try_into()?),
-        Method::Close => Request::Close(parse::<Key>(params)?.try_into()?),
-        Method::Activate => Request::Activate(parse::<Key>(params)?.try_into()?),
-        Method::Get => Request::Get(parse::<Key>(params)?.try_into()?),
+        Method::Create => RegistryRequest::Upsert(parse::<CreateSession>(params)?.try_into()?),
+        Method::Close => RegistryRequest::Close(parse::<Key>(params)?.try_into()?),
+        Method::Activate => RegistryRequest::Activate(parse::<Key>(params)?.try_into()?),
+        Method::Get => RegistryRequest::Get(parse::<Key>(params)?.try_into()?),
         Method::SetProviders => {
             let SetProviders { agent_id, session_id, providers } = parse(params)?;
             let key = Key { agent_id, session_id }.try_into()?;
-            Request::SetProviders { key, providers: keys(providers)? }
+            RegistryRequest::SetProviders { key, providers: keys(providers)? }
         }
         Method::AddContext => {
             let AddContext { agent_id, session_id, items } = parse(params)?;
-            Request::AddContext { key: Key { agent_id, session_id }.try_into()?, items }
+            RegistryRequest::AddContext { key: Key { agent_id, session_id }.try_into()?, items }
         }
     };
     if let Some(key) = request.changes()

@@ -23,12 +23,12 @@ use crate::model::{
     SessionKey, SessionMode, Snapshot, Source, Topic, Touch, UsageReport,
 };
 use crate::routing::{Decider, Decision, ResolveError};
-use crate::serve::command::Command;
+use crate::serve::command::ViewerCommand;
 use crate::serve::filter::Filter;
 use crate::serve::shared::Shared;
 use crate::serve::viewer::Viewer;
 use crate::serve::{BoxFuture, Caller, Sources};
-use crate::session::{Answer, Registry, RegistryError, Request};
+use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
 use crate::tracker::{OrchestratorView, Settings, Snapshots, TrackerHandle};
 use crate::watch::GraphState;
 
@@ -161,7 +161,7 @@ fn a_hidden_session_that_showed_the_view_in_between() {
 struct Stage {
     bus: Bus,
     tracker: TrackerHandle,
-    watching: Option<(mpsc::Sender<Command>, Client)>,
+    watching: Option<(mpsc::Sender<ViewerCommand>, Client)>,
     filter: Filter,
 }
 
@@ -195,8 +195,8 @@ impl Stage {
         let (commands, waiting) = mpsc::channel(1_000);
         tokio::spawn(Viewer::new(Arc::new(shared), false, near, waiting).run());
         if wants_updates {
-            commands.send(Command::Known(Caller::Person)).await.unwrap();
-            commands.send(Command::Want(Topic::SessionUpdate)).await.unwrap();
+            commands.send(ViewerCommand::Known(Caller::Person)).await.unwrap();
+            commands.send(ViewerCommand::Want(Topic::SessionUpdate)).await.unwrap();
         }
         let client = Client { read: BufReader::new(far), sessions: BTreeMap::new() };
         self.watching = Some((commands, client));
@@ -216,11 +216,11 @@ impl Stage {
             (Step::Pause, _) => self.tracker.settled().await,
             (Step::Read(lines), Some((_, client))) => client.read_some(lines).await,
             (Step::Ask(session), Some((commands, _))) => {
-                let command = Command::Snapshots(session.map(SessionId::new));
+                let command = ViewerCommand::Snapshots(session.map(SessionId::new));
                 commands.send(command).await.unwrap();
             }
             (Step::Filter(filter), Some((commands, _))) => {
-                commands.send(Command::Filter(filter.clone())).await.unwrap();
+                commands.send(ViewerCommand::Filter(filter.clone())).await.unwrap();
                 self.filter = filter;
             }
             (Step::Read(_) | Step::Ask(_) | Step::Filter(_), None) => {}
@@ -231,7 +231,7 @@ impl Stage {
         let (commands, mut client) = self.watching.unwrap();
         let server = self.tracker.snapshots().await.sessions;
         let marker = Bytes::from_static(b"{\"type\":\"rpc_result\",\"id\":1,\"result\":null}\n");
-        commands.send(Command::Answer(marker)).await.unwrap();
+        commands.send(ViewerCommand::Answer(marker)).await.unwrap();
         client.read_to_answer().await;
 
         let passes = |key: &SessionKey, mode| self.filter.covers(key, mode);
@@ -351,7 +351,7 @@ impl Sources for Tracked {
         Box::pin(async { GraphState::Off })
     }
 
-    fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {
+    fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>> {
         Box::pin(async move { Registry::default().answer(request, 0) })
     }
 }

@@ -18,7 +18,7 @@ use crate::model::{
 };
 use crate::routing::{Decider, Decision, ResolveError};
 use crate::serve::{AgentDetails, BoxFuture, Prompt, Refused, Reloaded, Sources, Team};
-use crate::session::{Answer, Registry, RegistryError, Request};
+use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;
 
@@ -166,7 +166,7 @@ impl Sources for Fake {
         })
     }
 
-    fn registry(&self, request: Request) -> BoxFuture<'_, Result<Answer, RegistryError>> {
+    fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>> {
         Box::pin(async move { self.registry.lock().unwrap().answer(request, samples::NOW) })
     }
 }

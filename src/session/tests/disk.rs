@@ -50,11 +50,11 @@ fn open(dir: &Path) -> RegistryHandle {
 }
 
 async fn create(registry: &RegistryHandle, session: &str) -> Result<Answer, RegistryError> {
-    registry.ask(Request::Upsert(upsert("ui", session))).await
+    registry.ask(RegistryRequest::Upsert(upsert("ui", session))).await
 }
 
 async fn ids(registry: &RegistryHandle) -> Vec<String> {
-    let Ok(Answer::List(list)) = registry.ask(Request::List { agent: None }).await else {
+    let Ok(Answer::List(list)) = registry.ask(RegistryRequest::List { agent: None }).await else {
         panic!("no list");
     };
     list.into_iter().map(|listed| listed.key.session.to_string()).collect()
@@ -85,11 +85,14 @@ async fn what_others_write_is_read_and_what_changes_nothing_is_not_written() {
     let number = || fs::metadata(disk.path("core_sessions.json")).unwrap().ino();
     let before = number();
     let ghost = key("ui", "ghost");
-    assert!(disk.registry.ask(Request::Activate(ghost.clone())).await.is_err());
-    assert!(matches!(disk.registry.ask(Request::Close(ghost)).await, Ok(Answer::Closed(false))));
+    assert!(disk.registry.ask(RegistryRequest::Activate(ghost.clone())).await.is_err());
+    assert!(matches!(
+        disk.registry.ask(RegistryRequest::Close(ghost)).await,
+        Ok(Answer::Closed(false))
+    ));
     assert_eq!(number(), before);
     let s = key("ui", "s");
-    disk.registry.ask(Request::Activate(s)).await.unwrap();
+    disk.registry.ask(RegistryRequest::Activate(s)).await.unwrap();
     assert_ne!(number(), before);
 }
 
@@ -167,7 +170,8 @@ async fn who_keeps_the_lock_stops_changes_and_no_reading() {
 
     let lock = fs::File::open(disk.path("core_sessions.lock")).unwrap();
     let _held = Flock::lock(lock, FlockArg::LockExclusive).unwrap();
-    let late = disk.registry.ask_by(Request::Upsert(upsert("ui", "u")), Instant::now()).await;
+    let late =
+        disk.registry.ask_by(RegistryRequest::Upsert(upsert("ui", "u")), Instant::now()).await;
     let error = late.unwrap_err().to_string();
     assert!(error.starts_with("another process keeps") && error.contains(".lock"), "{error}");
     assert_eq!(ids(&disk.registry).await, ["t", "s"]);
@@ -180,7 +184,7 @@ async fn the_active_session_is_followed_at_once() {
     let other = open(&disk.path(""));
     for session in ["s", "t", "s"] {
         create(&other, session).await.unwrap();
-        other.ask(Request::Activate(key("ui", session))).await.unwrap();
+        other.ask(RegistryRequest::Activate(key("ui", session))).await.unwrap();
         assert_eq!(disk.registry.active().await, Some(key("ui", session)));
     }
     // Of a file that has been there for a while only the looks are looked at.

@@ -26,10 +26,10 @@ struct Model {
 }
 
 impl Model {
-    fn apply(&mut self, request: &Request, now: u64) {
+    fn apply(&mut self, request: &RegistryRequest, now: u64) {
         match request {
-            Request::List { .. } | Request::Get(_) => {}
-            Request::Upsert(upsert) => {
+            RegistryRequest::List { .. } | RegistryRequest::Get(_) => {}
+            RegistryRequest::Upsert(upsert) => {
                 let is_new = !self.sessions.contains_key(&upsert.key);
                 let session = self.sessions.entry(upsert.key.clone()).or_default();
                 session.mode = upsert.mode.as_str();
@@ -51,23 +51,23 @@ impl Model {
                     session.mode = "orchestrator";
                 }
             }
-            Request::Close(key) => {
+            RegistryRequest::Close(key) => {
                 self.sessions.remove(key);
                 self.active.take_if(|active| active == key);
             }
-            Request::Activate(key) => {
+            RegistryRequest::Activate(key) => {
                 if self.sessions.contains_key(key) {
                     self.active = Some(key.clone());
                 }
             }
-            Request::SetProviders { key, providers } => {
+            RegistryRequest::SetProviders { key, providers } => {
                 if let Some(session) = self.sessions.get_mut(key) {
                     session.providers.clone_from(providers);
                     session.updated = now.max(session.updated + 1);
                     session.mode = "orchestrator";
                 }
             }
-            Request::AddContext { key, items } => {
+            RegistryRequest::AddContext { key, items } => {
                 if let Some(session) = self.sessions.get_mut(key) {
                     session.context.extend(items.iter().map(|item| item.get().to_owned()));
                     session.updated = now.max(session.updated + 1);
@@ -90,25 +90,30 @@ fn some_providers() -> impl Strategy<Value = Vec<SessionKey>> {
     proptest::collection::vec(some_key(), 0..3)
 }
 
-fn some_upsert() -> impl Strategy<Value = Request> {
+fn some_upsert() -> impl Strategy<Value = RegistryRequest> {
     use proptest::option::of;
     let mode = prop_oneof![Just(SessionMode::SingleAgent), Just(SessionMode::Orchestrator)];
     (some_key(), mode, of("[x\"\n]{0,2}"), of(some_items()), of(some_providers())).prop_map(
         |(key, mode, summary, context, providers)| {
-            Request::Upsert(Upsert { summary, context, providers, ..Upsert::new(key, mode) })
+            RegistryRequest::Upsert(Upsert {
+                summary,
+                context,
+                providers,
+                ..Upsert::new(key, mode)
+            })
         },
     )
 }
 
-fn some_request() -> impl Strategy<Value = Request> {
+fn some_request() -> impl Strategy<Value = RegistryRequest> {
     prop_oneof![
         4 => some_upsert(),
-        1 => some_key().prop_map(Request::Close),
-        1 => some_key().prop_map(Request::Activate),
-        1 => some_key().prop_map(Request::Get),
+        1 => some_key().prop_map(RegistryRequest::Close),
+        1 => some_key().prop_map(RegistryRequest::Activate),
+        1 => some_key().prop_map(RegistryRequest::Get),
         1 => (some_key(), some_providers())
-            .prop_map(|(key, providers)| Request::SetProviders { key, providers }),
-        1 => (some_key(), some_items()).prop_map(|(key, items)| Request::AddContext { key, items }),
+            .prop_map(|(key, providers)| RegistryRequest::SetProviders { key, providers }),
+        1 => (some_key(), some_items()).prop_map(|(key, items)| RegistryRequest::AddContext { key, items }),
     ]
 }
 

@@ -7,9 +7,9 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::tracker::Symbols;
+use crate::tracker::session_input::SessionInput;
 use crate::tracker::symbols::covered;
-use crate::tracker::testing::{Functions, node_text, told};
-use crate::tracker::told::Told;
+use crate::tracker::testing::{Functions, input, node_text};
 
 /// Plays a script, one command a line, on a map that decays by half a tick with a context of one
 /// turn, and prints the changes that each `tick` and `flush` brought. The n-th line happens at n.
@@ -19,8 +19,8 @@ fn check(script: &str, expected: &Expect) {
     for (at, line) in (1..).zip(script.split(',').map(str::trim)) {
         let changes = match line.split_once(' ') {
             Some((verb, path)) => {
-                match told(&format!("{verb} {path}")) {
-                    Told::Touched { path, touch, weight, lines, edited, written } => {
+                match input(&format!("{verb} {path}")) {
+                    SessionInput::Touched { path, touch, weight, lines, edited, written } => {
                         let functions: Arc<dyn Symbols> = Arc::new(Functions::default());
                         let covered = |lines| covered(Some(&functions), &path, lines);
                         let (symbols, edited) = (covered(&lines), edited.as_ref().map(covered));
@@ -28,8 +28,8 @@ fn check(script: &str, expected: &Expect) {
                             Effect { symbols, edited, written, ..Effect::new(touch, weight) };
                         map.touch(&path, &effect, turn, at);
                     }
-                    Told::Wrote { path, written } => map.wrote(&path, written, at),
-                    told => panic!("{told:?}"),
+                    SessionInput::Wrote { path, written } => map.wrote(&path, written, at),
+                    input => panic!("{input:?}"),
                 }
                 continue;
             }

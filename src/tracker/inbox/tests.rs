@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::tracker::testing::{key, told};
+use crate::tracker::testing::{input, key};
 
 /// Tells `KEY ACTIVITY` at each line's number and returns what waits then: activities alone, with
 /// their times.
@@ -9,10 +9,10 @@ fn waiting(lines: &[&str]) -> Vec<String> {
     let inbox = Inbox::default();
     for (at, line) in (1..).zip(lines) {
         let (name, activity) = line.split_once(' ').unwrap();
-        inbox.tell(key(name), told(activity), at);
+        inbox.push_input(key(name), input(activity), at);
     }
     let text = |message| match message {
-        Message::Told(_, Told::Touched { path, touch, weight, .. }, at) => {
+        Message::Input(_, SessionInput::Touched { path, touch, weight, .. }, at) => {
             let weight = match weight {
                 Weight::Accessed => "accessed, ",
                 Weight::Marked => "",
@@ -20,10 +20,10 @@ fn waiting(lines: &[&str]) -> Vec<String> {
             };
             format!("{path} {weight}last {} @{at}", touch.as_str())
         }
-        Message::Told(_, Told::Usage { first_used, usage }, at) => {
+        Message::Input(_, SessionInput::Usage { first_used, usage }, at) => {
             format!("usage {first_used}…{} @{at}", usage.used)
         }
-        Message::Told(_, other, at) => format!("{other:?} @{at}"),
+        Message::Input(_, other, at) => format!("{other:?} @{at}"),
         Message::DiskWrote(path, at) => format!("{path} on disk @{at}"),
         Message::Orchestrate(_) | Message::Forget(_) | Message::Join(_) | Message::Ask(_) => {
             unreachable!("nobody did")
@@ -34,7 +34,7 @@ fn waiting(lines: &[&str]) -> Vec<String> {
 
 fn tell_paths(inbox: &Inbox, name: &str, count: u32) {
     for number in 0..count {
-        inbox.tell(key(name), told(&format!("read src/{number}.rs")), 0);
+        inbox.push_input(key(name), input(&format!("read src/{number}.rs")), 0);
     }
 }
 
@@ -102,26 +102,26 @@ fn an_agent_that_floods_loses_its_own_news_only() {
     tell_paths(&inbox, "a/s", 200_000);
     let long = format!("update {}", "x".repeat(AGENT_BYTES / 2));
     for _ in 0..4 {
-        inbox.tell(key("a/s"), told(&long), 0);
+        inbox.push_input(key("a/s"), input(&long), 0);
     }
-    inbox.tell(key("a/s"), told("compacted"), 0);
-    inbox.tell(key("a/s"), told("ended"), 0);
+    inbox.push_input(key("a/s"), input("compacted"), 0);
+    inbox.push_input(key("a/s"), input("ended"), 0);
     tell_paths(&inbox, "b/s", 100);
 
     let messages = inbox.take();
-    let count = |agent: &str, is_of: fn(&Told) -> bool| {
+    let count = |agent: &str, is_of: fn(&SessionInput) -> bool| {
         let of_agent = messages.iter().filter(|message| match message {
-            Message::Told(key, told, _) => key.agent.as_str() == agent && is_of(told),
+            Message::Input(key, input, _) => key.agent.as_str() == agent && is_of(input),
             _ => false,
         });
         of_agent.count()
     };
-    let touched = count("a", |told| matches!(told, Told::Touched { .. }));
+    let touched = count("a", |input| matches!(input, SessionInput::Touched { .. }));
     assert!((AGENT_BYTES / 2 / MESSAGE_BYTES..=AGENT_BYTES / MESSAGE_BYTES).contains(&touched));
-    assert_eq!(count("a", |told| matches!(told, Told::Update(_))), 2);
-    assert_eq!(count("a", |told| *told == Told::Compacted), 0);
-    assert_eq!(count("a", |told| matches!(told, Told::TurnEnded { .. })), 1);
-    assert_eq!(count("b", |told| matches!(told, Told::Touched { .. })), 100);
+    assert_eq!(count("a", |input| matches!(input, SessionInput::Update(_))), 2);
+    assert_eq!(count("a", |input| *input == SessionInput::Compacted), 0);
+    assert_eq!(count("a", |input| matches!(input, SessionInput::TurnEnded { .. })), 1);
+    assert_eq!(count("b", |input| matches!(input, SessionInput::Touched { .. })), 100);
 
     tell_paths(&inbox, "a/s", 10);
     assert_eq!(inbox.take().len(), 10, "what is taken out makes room");
@@ -142,7 +142,7 @@ fn a_closed_inbox_takes_nothing_and_leaves_nobody_waiting() {
     inbox.close();
     let (reply, mut after) = oneshot::channel();
     inbox.ask(Ask::Settled(reply));
-    inbox.tell(key("a/s"), told("opened"), 0);
+    inbox.push_input(key("a/s"), input("opened"), 0);
     assert!(inbox.take().is_empty());
     before.try_recv().unwrap_err();
     after.try_recv().unwrap_err();

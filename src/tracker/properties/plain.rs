@@ -51,7 +51,7 @@ impl Plain {
         }
     }
 
-    pub(super) fn tell(&mut self, key: &SessionKey, kind: ActivityKind, at: TimestampMs) {
+    pub(super) fn input(&mut self, key: &SessionKey, kind: ActivityKind, at: TimestampMs) {
         let place = self.sessions.iter().position(|session| session.key == *key);
         if let Some((turn, running)) = self.closing.get_mut(key) {
             match kind {

@@ -5,8 +5,8 @@ use tracing::warn;
 use super::{Number, Sessions, is_shown_by, never_began};
 use crate::model::{AgentId, Event, SessionKey, SessionMode, Snapshot, TurnEnd};
 use crate::tracker::heat::Changes;
-use crate::tracker::session::Session;
-use crate::tracker::told::Told;
+use crate::tracker::session::TrackedSession;
+use crate::tracker::session_input::SessionInput;
 use crate::tracker::view::View;
 
 impl Sessions {
@@ -27,38 +27,44 @@ impl Sessions {
     }
 
     /// Returns the session's number; a new one if `told` is reason enough to begin it.
-    pub(super) fn number(&mut self, key: &SessionKey, told: &Told) -> Option<Number> {
+    pub(super) fn number(&mut self, key: &SessionKey, input: &SessionInput) -> Option<Number> {
         if let Some(number) = self.numbers.get(key) {
             return Some(*number);
         }
-        match told {
-            Told::Closed
-            | Told::Wrote { .. }
-            | Told::Compacted
-            | Told::Model(_)
-            | Told::Update(_) => None,
-            Told::TurnEnded { .. } => {
+        match input {
+            SessionInput::Closed
+            | SessionInput::Wrote { .. }
+            | SessionInput::Compacted
+            | SessionInput::Model(_)
+            | SessionInput::Update(_) => None,
+            SessionInput::TurnEnded { .. } => {
                 never_began(key);
                 None
             }
-            Told::Opened => {
+            SessionInput::Opened => {
                 if self.view.as_ref().is_some_and(|view| view.waits_for(key)) {
                     self.move_view(key.clone());
                 }
                 Some(self.open(key))
             }
-            Told::Touched { .. } | Told::Usage { .. } | Told::TurnBegan => Some(self.open(key)),
+            SessionInput::Touched { .. } | SessionInput::Usage { .. } | SessionInput::TurnBegan => {
+                Some(self.open(key))
+            }
         }
     }
 
     /// Sees to what is told of a session that was closed while prompts ran. Returns what is left
     /// to be seen to.
-    pub(super) fn tell_closing(&mut self, key: &SessionKey, told: Told) -> Option<Told> {
+    pub(super) fn input_while_closing(
+        &mut self,
+        key: &SessionKey,
+        input: SessionInput,
+    ) -> Option<SessionInput> {
         let mode = self.mode(key);
-        let Some(turns) = self.closing.get_mut(key) else { return Some(told) };
+        let Some(turns) = self.closing.get_mut(key) else { return Some(input) };
         let is_open_again = self.numbers.contains_key(key);
-        match told {
-            Told::TurnEnded { stop_reason, reason } => {
+        match input {
+            SessionInput::TurnEnded { stop_reason, reason } => {
                 if let Some(turn) = turns.end() {
                     let key = key.clone();
                     self.events.push(Event::Turn(TurnEnd { key, mode, turn, stop_reason, reason }));
@@ -67,17 +73,17 @@ impl Sessions {
                     self.closing.shift_remove(key);
                 }
             }
-            told if is_open_again => return Some(told),
-            Told::Opened => return Some(Told::Opened),
-            Told::TurnBegan => turns.begin(),
+            input if is_open_again => return Some(input),
+            SessionInput::Opened => return Some(SessionInput::Opened),
+            SessionInput::TurnBegan => turns.begin(),
             // The last words of a prompt that winds down begin no new session.
-            Told::Closed
-            | Told::Touched { .. }
-            | Told::Wrote { .. }
-            | Told::Usage { .. }
-            | Told::Compacted
-            | Told::Model(_)
-            | Told::Update(_) => {}
+            SessionInput::Closed
+            | SessionInput::Touched { .. }
+            | SessionInput::Wrote { .. }
+            | SessionInput::Usage { .. }
+            | SessionInput::Compacted
+            | SessionInput::Model(_)
+            | SessionInput::Update(_) => {}
         }
         None
     }
@@ -115,7 +121,7 @@ impl Sessions {
         }
         let number = self.next_number;
         self.next_number += 1;
-        let session = Session::new(key.clone());
+        let session = TrackedSession::new(key.clone());
         if !is_shown_by(self.view.as_ref(), &session) {
             self.events.push(Event::Snapshot(session.snapshot()));
         }
@@ -129,7 +135,7 @@ impl Sessions {
         let stalest = self
             .on_the_wire()
             .filter(|session| session.key.agent == *agent)
-            .min_by_key(|session| (session.turns.is_running(), session.last_told));
+            .min_by_key(|session| (session.turns.is_running(), session.last_input));
         let Some(key) = stalest.map(|session| session.key.clone()) else { return };
         if let Some(load) = self.agents.get_mut(agent)
             && !std::mem::replace(&mut load.is_crowded, true)
@@ -142,7 +148,7 @@ impl Sessions {
         }
     }
 
-    fn await_turns(&mut self, session: Session) {
+    fn await_turns(&mut self, session: TrackedSession) {
         if !session.turns.is_running() {
             return;
         }

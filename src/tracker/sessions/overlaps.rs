@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::{Number, Sessions};
 use crate::model::{Event, Overlap, OverlapKind, SessionKey};
-use crate::tracker::overlap::{Found, between};
+use crate::tracker::overlap::{FoundOverlap, between};
 use crate::tracker::symbols::MOST;
 
 impl Sessions {
     /// Compares what `number` has of a file in context with what the other agents have of it.
-    pub(super) fn tell_overlaps(&mut self, number: Number, path: &Arc<str>) {
+    pub(super) fn publish_overlaps(&mut self, number: Number, path: &Arc<str>) {
         let Some(session) = self.live.get(&number) else { return };
         let Some(hold) = session.map.hold(path) else { return };
         let others: Vec<_> = self.overlaps.holders(path).to_vec();
@@ -31,7 +31,9 @@ impl Sessions {
             };
             let found = between(path, first, second);
             let timestamp_ms = first.timestamp_ms.max(second.timestamp_ms);
-            for (symbol, Found { kind, by_first }) in self.overlaps.note(path, numbers, found) {
+            for (symbol, FoundOverlap { kind, by_first }) in
+                self.overlaps.note(path, numbers, found)
+            {
                 let [first, second] = keys.map(SessionKey::clone);
                 let is_ordered = match kind {
                     OverlapKind::Edit => first < second,

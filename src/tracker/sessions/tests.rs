@@ -7,8 +7,8 @@ use expect_test::{Expect, expect};
 
 use super::*;
 use crate::model::{Lines, Touch};
-use crate::tracker::testing::{Client, SETTINGS, event_text, key, told};
-use crate::tracker::told::{Weight, Written};
+use crate::tracker::session_input::{Weight, WriteSource};
+use crate::tracker::testing::{Client, SETTINGS, event_text, input, key};
 
 pub(super) fn external() -> OrchestratorView {
     OrchestratorView::External(key("orchestrator/team-t"))
@@ -44,7 +44,7 @@ pub(super) fn play(sessions: &mut Sessions, script: &str) -> String {
             None => sessions.flush(),
             Some(("disk", path)) => sessions.disk_wrote(&path.into(), at),
             Some(("orchestrate", name)) => sessions.orchestrate(key(name)),
-            Some((name, activity)) => sessions.tell(&key(name), told(activity), at),
+            Some((name, activity)) => sessions.input(&key(name), input(activity), at),
         }
         writeln!(text, "{line}").unwrap();
         write_events(sessions, &mut text);
@@ -332,15 +332,15 @@ fn what_finds_no_room_is_counted_and_sights_leave_room_for_accesses() {
     let key = key("a/s");
     for (weight, paths) in [(Weight::Glimpsed, 0..5), (Weight::Accessed, 5..9)] {
         for path in paths {
-            let told = Told::Touched {
+            let input = SessionInput::Touched {
                 path: path.to_string().into(),
                 touch: Touch::Read,
                 weight,
                 lines: Lines::default(),
                 edited: None,
-                written: Written::default(),
+                written: WriteSource::default(),
             };
-            sessions.tell(&key, told, 1);
+            sessions.input(&key, input, 1);
         }
     }
     sessions.flush();

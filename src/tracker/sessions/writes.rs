@@ -8,8 +8,8 @@ use tracing::warn;
 use super::{Number, Sessions};
 use crate::model::{TimestampMs, Touch};
 use crate::tracker::heat::{Effect, HeatMap, SAME_WRITE_MS};
+use crate::tracker::session_input::{SessionInput, Weight, WriteSource};
 use crate::tracker::symbols::{Symbols, Write, covered, edited_by};
-use crate::tracker::told::{Told, Weight, Written};
 
 /// Files that the disk shows written and no agent told of; past it more are left out, with a
 /// warning.
@@ -33,20 +33,21 @@ impl Sessions {
     }
 
     /// Takes in a touch, or more of a write.
-    pub(super) fn touch(&mut self, number: Number, told: Told, at: TimestampMs) {
-        let (path, written) = match &told {
-            Told::Touched { path, written, .. } | Told::Wrote { path, written } => {
+    pub(super) fn touch(&mut self, number: Number, input: SessionInput, at: TimestampMs) {
+        let (path, written) = match &input {
+            SessionInput::Touched { path, written, .. } | SessionInput::Wrote { path, written } => {
                 (Arc::clone(path), *written)
             }
             _ => return,
         };
         let Some(session) = self.live.get_mut(&number) else { return };
-        let is_touch = matches!(told, Told::Touched { .. });
+        let is_touch = matches!(input, SessionInput::Touched { .. });
         if !session.map.contains(&path) {
             if !is_touch {
                 return;
             }
-            let is_glimpse = matches!(told, Told::Touched { weight: Weight::Glimpsed, .. });
+            let is_glimpse =
+                matches!(input, SessionInput::Touched { weight: Weight::Glimpsed, .. });
             let shares = if is_glimpse { 2 } else { 1 };
             let load = self.agents.get_mut(&session.key.agent);
             if !load.is_some_and(|load| load.take_node(&session.key, &path, self.limits, shares)) {
@@ -59,11 +60,11 @@ impl Sessions {
         }
         let seen_at = self.claim(&path, written, at);
         let Some(session) = self.live.get_mut(&number) else { return };
-        if let Told::Touched { touch, weight, lines, edited, .. } = told {
+        if let SessionInput::Touched { touch, weight, lines, edited, .. } = input {
             let symbols = self.symbols.as_ref();
             let edits = edited.is_some();
             let edited_lines = edited.unwrap_or_default();
-            if let (Some(symbols), true) = (symbols, written != Written::default()) {
+            if let (Some(symbols), true) = (symbols, written != WriteSource::default()) {
                 let (path, lines, by) = (&*path, &edited_lines, &session.key);
                 symbols.wrote(&Write { path, lines, by, timestamp_ms: at });
             }
@@ -80,14 +81,14 @@ impl Sessions {
             session.map.wrote(&path, written, at);
         }
         if let Some(at) = seen_at {
-            session.map.wrote(&path, Written { seen: true, ..Written::default() }, at);
+            session.map.wrote(&path, WriteSource { seen: true, ..WriteSource::default() }, at);
         }
     }
 
     /// Takes in that the disk shows a file written: by whoever told of it just before, else for all
     /// that is known by nobody of the team. By now its symbols are those of what was written.
     pub(in crate::tracker) fn disk_wrote(&mut self, path: &Arc<str>, at: TimestampMs) {
-        let seen = Written { seen: true, ..Written::default() };
+        let seen = WriteSource { seen: true, ..WriteSource::default() };
         let mut is_told = false;
         for (number, session) in &mut self.live {
             if session.map.knows_write(path, at) {
@@ -95,7 +96,7 @@ impl Sessions {
                 session.map.wrote(path, seen, at);
                 if let Some(lines) = session.map.edited_lines(path, at) {
                     let symbols = covered(self.symbols.as_ref(), path, lines);
-                    session.map.learn(path, &symbols);
+                    session.map.add_symbols(path, &symbols);
                 }
                 self.active.insert(*number);
             }
@@ -123,8 +124,13 @@ impl Sessions {
     }
 
     /// Lets an agent have what the disk showed of a write that it tells of; returns when that was.
-    fn claim(&mut self, path: &Arc<str>, written: Written, at: TimestampMs) -> Option<TimestampMs> {
-        if written == Written::default() {
+    fn claim(
+        &mut self,
+        path: &Arc<str>,
+        written: WriteSource,
+        at: TimestampMs,
+    ) -> Option<TimestampMs> {
+        if written == WriteSource::default() {
             return None;
         }
         let shown_at = self.on_disk.unclaimed.shift_remove(path);

@@ -7,7 +7,7 @@ use tokio::time::{advance, timeout};
 use super::*;
 use crate::bus::{Backlog, Received, Subscriber};
 use crate::model::{Activity, AgentId, Event, SessionId, Topic};
-use crate::tracker::testing::{Client, SETTINGS, activity, event_text, key, told};
+use crate::tracker::testing::{Client, SETTINGS, activity, event_text, input, key};
 use crate::tracker::{OrchestratorView, TrackerHandle};
 
 /// A running tracker and one who watches it. Time is paused: it passes while everybody waits.
@@ -114,7 +114,7 @@ async fn a_tracker_without_news_ticks_slowly_after_twenty_ticks() {
     };
     assert_eq!(pass(&mut task, 19), [100; 19]);
     assert_eq!(pass(&mut task, 2), [500; 2]);
-    inbox.tell(key("a/s"), told("blocked x"), 0);
+    inbox.push_input(key("a/s"), input("blocked x"), 0);
     task.take_in();
     assert_eq!(task.next_tick - Instant::now(), SETTINGS.tick);
     // Shown once, cooled to the seventh half, gone: then twenty ticks of silence.

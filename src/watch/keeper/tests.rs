@@ -13,9 +13,9 @@ fn kept(root: &Path, tell_written: impl Fn(Arc<str>) + Send + 'static) -> Kept {
     let mut kept = Kept::new(Keeper {
         root: root.to_owned(),
         settings: graph::Settings { jobs: 1, tokens: false, cache: None },
-        shared: Arc::new(Shared::of(root)),
+        shared: Arc::new(GraphShared::of(root)),
         bus: Bus::new(Backlog::of(8)),
-        tell_written: Box::new(tell_written),
+        on_written: Box::new(tell_written),
         is_there: watch::channel(false).0,
     });
     kept.begin().unwrap();
@@ -65,8 +65,8 @@ fn what_an_agent_wrote_is_marked_once_the_disk_can_be_looked_at() {
 #[test]
 fn an_inbox_without_tasks_asks_for_rest() {
     let inbox = Inbox::default();
-    assert!(matches!(inbox.next(|| false, Some(Duration::ZERO)), Task::Rest));
+    assert!(matches!(inbox.next(|| false, Some(Duration::ZERO)), GraphTask::Rest));
     let (reply, _answer) = tokio::sync::oneshot::channel();
     inbox.ask(reply);
-    assert!(matches!(inbox.next(|| false, Some(Duration::ZERO)), Task::Answer(_)));
+    assert!(matches!(inbox.next(|| false, Some(Duration::ZERO)), GraphTask::Answer(_)));
 }

@@ -7,7 +7,7 @@ use super::Grant;
 
 /// What a walk found.
 #[derive(Default, Debug)]
-pub(super) struct Found {
+pub(super) struct WallRules {
     pub(super) rules: BTreeMap<PathBuf, Granted>,
     /// Denied patterns that may match something below a folder that has a rule.
     pub(super) open: BTreeSet<usize>,

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::found::Found;
-use super::{Bounds, Grant, Held, How};
+use super::found::WallRules;
+use super::{Bounds, Coverage, Grant, PatternCoverage};
 use crate::model::wire_real;
 use crate::zone::patterns::Start;
 
 /// Folders that are named; more are counted.
 const NAMED: usize = 3;
 
-pub(super) fn held(bounds: &Bounds, found: &Found) -> Vec<Held> {
+pub(super) fn held(bounds: &Bounds, found: &WallRules) -> Vec<PatternCoverage> {
     let spec = &bounds.zone.spec;
     let [writes, reads] = &bounds.allowed;
     let to_write: Vec<Start> = writes.starts().collect();
@@ -18,13 +18,13 @@ pub(super) fn held(bounds: &Bounds, found: &Found) -> Vec<Held> {
     let granting = |starts: &[Start], at: usize, grant| {
         let mut starts = starts.iter().filter(|start| start.pattern == at);
         let lost: Option<String> = starts.find_map(|start| lost(bounds, found, start, grant));
-        lost.map_or(How::Exact, How::Narrowed)
+        lost.map_or(Coverage::Exact, Coverage::Narrowed)
     };
     let shared = spec.allowed.len();
     let readable = shared + spec.shared.len();
     let mut all = Vec::new();
     let mut add = |list, pattern: &String, how| {
-        all.push(Held { list, pattern: pattern.clone(), how });
+        all.push(PatternCoverage { list, pattern: pattern.clone(), how });
     };
     for (at, pattern) in spec.allowed.iter().enumerate() {
         add("allowed", pattern, granting(&to_write, at, Grant::Write));
@@ -41,22 +41,22 @@ pub(super) fn held(bounds: &Bounds, found: &Found) -> Vec<Held> {
     all
 }
 
-fn denying(bounds: &Bounds, found: &Found, at: usize) -> How {
+fn denying(bounds: &Bounds, found: &WallRules, at: usize) -> Coverage {
     if bounds.denied.searches(at) {
         let why = "what it matches may lie at any depth outside the workspace, where no walk \
                    looks for it: it is held by the doorbell only";
-        return How::Doorbell(why.to_owned());
+        return Coverage::Doorbell(why.to_owned());
     }
     if found.open.contains(&at) {
         let why = "what matches it now is held by rules; a file made later that matches is held \
                    by the doorbell only";
-        return How::Doorbell(why.to_owned());
+        return Coverage::Doorbell(why.to_owned());
     }
-    How::Exact
+    Coverage::Exact
 }
 
 /// What the rules grant less than a pattern that begins at `start`, in words.
-fn lost(bounds: &Bounds, found: &Found, start: &Start, grant: Grant) -> Option<String> {
+fn lost(bounds: &Bounds, found: &WallRules, start: &Start, grant: Grant) -> Option<String> {
     let covering = |folder: &Path| {
         let rule = found.rules.get(folder);
         rule.is_some_and(|rule| rule.grant >= grant && rule.is_folder)

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Bounds, Confine, Denied, Subtree, system};
 use crate::model::{Action, within};
 use crate::zone::GitAccess;
-use crate::zone::git::Say;
+use crate::zone::git::GitVerdict;
 use crate::zone::patterns::Trail;
 
 /// Entries after which a walk ends.
@@ -131,7 +131,7 @@ impl Bounds {
         let by_pattern = || self.allowed[index].below(&here.allowed[index]);
         let inside = self.is_inside(real);
         match git.below(real, action) {
-            Some((subtree, Say::Allowed)) => subtree,
+            Some((subtree, GitVerdict::Allowed)) => subtree,
             Some((subtree, _)) => both(subtree, by_pattern()),
             None if !inside && self.reach.confine == Confine::Workspace => {
                 match system::may(action, real) {

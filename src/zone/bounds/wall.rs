@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::found::{Found, Granted};
+use super::found::{Granted, WallRules};
 use super::tree::{Here, MAX_DEPTH, MAX_ENTRIES};
 use super::{Bounds, Confine, Grant, Rule, Subtree, Verdict, Wall, held, system};
 use crate::model::Action;
@@ -31,20 +31,20 @@ pub(super) fn compile_rules(bounds: &Bounds) -> Vec<Rule> {
     rules(find(bounds))
 }
 
-fn find(bounds: &Bounds) -> Found {
+fn find(bounds: &Bounds) -> WallRules {
     let mut builder = Builder::new(bounds);
     builder.build();
     builder.found
 }
 
-fn rules(found: Found) -> Vec<Rule> {
+fn rules(found: WallRules) -> Vec<Rule> {
     let rules = found.rules.into_iter();
     rules.map(|(path, Granted { grant, .. })| Rule { path, grant }).collect()
 }
 
 struct Builder<'a> {
     bounds: &'a Bounds,
-    found: Found,
+    found: WallRules,
     entries: usize,
     files: usize,
 }
@@ -56,7 +56,7 @@ struct Full {
     read: bool,
 }
 
-struct Child {
+struct WallEntry {
     path: PathBuf,
     full: Full,
     /// Of a folder.
@@ -69,7 +69,7 @@ impl Full {
 
 impl<'a> Builder<'a> {
     fn new(bounds: &'a Bounds) -> Self {
-        Self { bounds, found: Found::default(), entries: 0, files: 0 }
+        Self { bounds, found: WallRules::default(), entries: 0, files: 0 }
     }
 
     fn build(&mut self) {
@@ -125,7 +125,7 @@ impl<'a> Builder<'a> {
         }
         let full = if found.is_dir() { self.walk(place, &here, 0) } else { self.judge(place) };
         let denied = found.is_dir().then_some(here.denied);
-        self.grant(&Child { path: place.to_owned(), full, denied });
+        self.grant(&WallEntry { path: place.to_owned(), full, denied });
     }
 
     /// Grants a place outside the workspace with all below it, but for what is judged otherwise.
@@ -230,7 +230,7 @@ impl<'a> Builder<'a> {
             own.write &= !full.write;
             own.read &= !full.read;
             if own != Full::NOTHING {
-                self.grant(&Child { path: folder.join(name), full: own, denied });
+                self.grant(&WallEntry { path: folder.join(name), full: own, denied });
             }
         }
         full
@@ -253,7 +253,7 @@ impl<'a> Builder<'a> {
         Full { read, write: read && allowed(Action::Write) }
     }
 
-    fn grant(&mut self, child: &Child) {
+    fn grant(&mut self, child: &WallEntry) {
         let grant = match child.full {
             Full { write: true, .. } => Grant::Write,
             Full { read: true, .. } => Grant::Read,

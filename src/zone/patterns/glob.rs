@@ -25,7 +25,7 @@ pub(super) struct Glob {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Token<'a> {
+enum GlobToken<'a> {
     Slash,
     Open,
     Close,
@@ -55,8 +55,8 @@ impl Glob {
     }
 
     /// None for a blank pattern.
-    fn parse(tokens: &[Token]) -> Option<Self> {
-        let absolute = *tokens.first()? == Token::Slash;
+    fn parse(tokens: &[GlobToken]) -> Option<Self> {
+        let absolute = *tokens.first()? == GlobToken::Slash;
         let mut glob = Self { absolute, climbs: 0, parts: Vec::new() };
         for part in split(tokens) {
             match part.as_str() {
@@ -67,7 +67,7 @@ impl Glob {
             }
         }
         // `ui/` is the folder with all it holds; `/` alone stays the one folder it names.
-        if tokens.last() == Some(&Token::Slash) && !(absolute && glob.parts.is_empty()) {
+        if tokens.last() == Some(&GlobToken::Slash) && !(absolute && glob.parts.is_empty()) {
             glob.parts.push("**".to_owned());
         }
         Some(glob)
@@ -169,7 +169,7 @@ impl Glob {
 }
 
 /// Splits a pattern that globset has accepted.
-fn tokens(glob: &str) -> Vec<Token<'_>> {
+fn tokens(glob: &str) -> Vec<GlobToken<'_>> {
     let mut tokens = Vec::new();
     let mut rest = glob;
     while let Some(first) = rest.chars().next() {
@@ -181,11 +181,11 @@ fn tokens(glob: &str) -> Vec<Token<'_>> {
         let (token, behind) = rest.split_at(len);
         rest = behind;
         tokens.push(match token {
-            "/" | r"\/" => Token::Slash,
-            "{" => Token::Open,
-            "}" => Token::Close,
-            "," => Token::Comma,
-            text => Token::Text(text),
+            "/" | r"\/" => GlobToken::Slash,
+            "{" => GlobToken::Open,
+            "}" => GlobToken::Close,
+            "," => GlobToken::Comma,
+            text => GlobToken::Text(text),
         });
     }
     tokens
@@ -200,26 +200,26 @@ fn class_len(glob: &str) -> usize {
 }
 
 /// The components of a pattern, whatever stands between them.
-fn split(tokens: &[Token]) -> Vec<String> {
+fn split(tokens: &[GlobToken]) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0_usize;
     for token in tokens {
         let text = match token {
-            Token::Slash if depth == 0 => {
+            GlobToken::Slash if depth == 0 => {
                 parts.push(String::new());
                 continue;
             }
-            Token::Slash => "/",
-            Token::Open => {
+            GlobToken::Slash => "/",
+            GlobToken::Open => {
                 depth += 1;
                 "{"
             }
-            Token::Close => {
+            GlobToken::Close => {
                 depth = depth.saturating_sub(1);
                 "}"
             }
-            Token::Comma => ",",
-            Token::Text(text) => text,
+            GlobToken::Comma => ",",
+            GlobToken::Text(text) => text,
         };
         if let Some(part) = parts.last_mut() {
             part.push_str(&within_segment(text));
@@ -262,7 +262,7 @@ pub(super) fn literal(part: &str) -> Option<String> {
 }
 
 /// Expands every brace.
-fn expand(glob: Vec<Token<'_>>) -> Vec<Vec<Token<'_>>> {
+fn expand(glob: Vec<GlobToken<'_>>) -> Vec<Vec<GlobToken<'_>>> {
     let mut pending = vec![glob.clone()];
     let mut expanded = Vec::new();
     while let Some(next) = pending.pop() {
@@ -279,25 +279,25 @@ fn expand(glob: Vec<Token<'_>>) -> Vec<Vec<Token<'_>>> {
 
 /// The first brace of a pattern, between what stands before and behind it.
 struct Group<'t, 'a> {
-    before: &'t [Token<'a>],
-    alternatives: Vec<&'t [Token<'a>]>,
-    behind: &'t [Token<'a>],
+    before: &'t [GlobToken<'a>],
+    alternatives: Vec<&'t [GlobToken<'a>]>,
+    behind: &'t [GlobToken<'a>],
 }
 
 impl<'t, 'a> Group<'t, 'a> {
-    fn first(glob: &'t [Token<'a>]) -> Option<Self> {
-        let open = glob.iter().position(|token| *token == Token::Open)?;
+    fn first(glob: &'t [GlobToken<'a>]) -> Option<Self> {
+        let open = glob.iter().position(|token| *token == GlobToken::Open)?;
         let mut alternatives = Vec::new();
         let mut depth = 0_usize;
         let mut from = open + 1;
         for (at, token) in glob.iter().enumerate().skip(from) {
             match token {
-                Token::Open => depth += 1,
-                Token::Comma if depth == 0 => {
+                GlobToken::Open => depth += 1,
+                GlobToken::Comma if depth == 0 => {
                     alternatives.push(&glob[from..at]);
                     from = at + 1;
                 }
-                Token::Close if depth == 0 => {
+                GlobToken::Close if depth == 0 => {
                     alternatives.push(&glob[from..at]);
                     return Some(Self {
                         before: &glob[..open],
@@ -305,14 +305,14 @@ impl<'t, 'a> Group<'t, 'a> {
                         behind: &glob[at + 1..],
                     });
                 }
-                Token::Close => depth -= 1,
-                Token::Slash | Token::Comma | Token::Text(_) => {}
+                GlobToken::Close => depth -= 1,
+                GlobToken::Slash | GlobToken::Comma | GlobToken::Text(_) => {}
             }
         }
         None
     }
 
-    fn expand(&self) -> impl Iterator<Item = Vec<Token<'a>>> {
+    fn expand(&self) -> impl Iterator<Item = Vec<GlobToken<'a>>> {
         let Self { before, alternatives, behind } = self;
         alternatives.iter().map(|alternative| [before, *alternative, behind].concat())
     }

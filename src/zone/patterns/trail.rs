@@ -16,14 +16,14 @@ use super::{Workspace, grants};
 /// Patterns as the parts that they consist of. Each is absolute.
 #[derive(Debug)]
 pub(in crate::zone) struct Trails {
-    globs: Vec<Pattern>,
+    globs: Vec<CompiledPattern>,
     /// Doubt counts as a match.
     in_doubt: bool,
 }
 
 #[derive(Debug)]
-struct Pattern {
-    parts: Vec<Part>,
+struct CompiledPattern {
+    parts: Vec<TrailPart>,
     /// Index in the list that it comes from.
     index: usize,
     /// It goes any depth outside the workspace before it names something.
@@ -31,7 +31,7 @@ struct Pattern {
 }
 
 #[derive(Debug)]
-enum Part {
+enum TrailPart {
     /// Exactly this name.
     Name(Vec<u8>),
     /// Any one name: `*`.
@@ -188,23 +188,23 @@ impl Trails {
         let mut parts = Vec::new();
         if !glob.is_absolute() {
             let names = workspace.real.iter().skip(1);
-            parts.extend(names.map(|name| Part::Name(name.as_bytes().to_owned())));
+            parts.extend(names.map(|name| TrailPart::Name(name.as_bytes().to_owned())));
         }
         for text in glob.parts() {
             parts.push(match text {
-                "*" => Part::Any,
-                "**" => Part::Deep,
+                "*" => TrailPart::Any,
+                "**" => TrailPart::Deep,
                 text => match glob::literal(text) {
-                    Some(name) => Part::Name(name.into_bytes()),
-                    None if text.contains('{') => Part::Unknown,
-                    None => Part::Glob {
+                    Some(name) => TrailPart::Name(name.into_bytes()),
+                    None if text.contains('{') => TrailPart::Unknown,
+                    None => TrailPart::Glob {
                         glob: Box::new(glob::compile(text)?.compile_matcher()),
                         by_text: text.contains(['?', '[']),
                     },
                 },
             });
         }
-        let mut parts = Pattern { parts, index: pattern, searches: false };
+        let mut parts = CompiledPattern { parts, index: pattern, searches: false };
         parts.searches = parts.do_search(&workspace.real);
         self.globs.push(parts);
         Ok(())
@@ -220,11 +220,11 @@ impl Trails {
             return;
         };
         match part {
-            Part::Name(wanted) if wanted == name.as_bytes() => arrive(at + 1),
-            Part::Name(_) => {}
-            Part::Any => arrive(at + 1),
-            Part::Deep => arrive(at),
-            Part::Glob { glob, by_text } => {
+            TrailPart::Name(wanted) if wanted == name.as_bytes() => arrive(at + 1),
+            TrailPart::Name(_) => {}
+            TrailPart::Any => arrive(at + 1),
+            TrailPart::Deep => arrive(at),
+            TrailPart::Glob { glob, by_text } => {
                 let matches = if *by_text && name.to_str().is_none() {
                     self.in_doubt
                 } else {
@@ -234,7 +234,7 @@ impl Trails {
                     arrive(at + 1);
                 }
             }
-            Part::Unknown => {
+            TrailPart::Unknown => {
                 arrive(at);
                 if self.in_doubt {
                     arrive(at + 1);
@@ -250,7 +250,7 @@ impl Trails {
                 trail.at.push((glob, at));
             }
             match self.globs[glob].parts.get(at) {
-                Some(Part::Deep) => at += 1,
+                Some(TrailPart::Deep) => at += 1,
                 _ => return,
             }
         }
@@ -260,24 +260,25 @@ impl Trails {
         match &self.globs[glob].parts[at..] {
             [] => true,
             // Paths are also tried with a slash behind them, and then `*` stands for nothing.
-            [Part::Any] | [Part::Unknown, ..] => self.in_doubt,
-            [Part::Glob { glob, .. }] => self.in_doubt && glob.is_match(""),
-            rest => rest.iter().all(|part| matches!(part, Part::Deep)),
+            [TrailPart::Any] | [TrailPart::Unknown, ..] => self.in_doubt,
+            [TrailPart::Glob { glob, .. }] => self.in_doubt && glob.is_match(""),
+            rest => rest.iter().all(|part| matches!(part, TrailPart::Deep)),
         }
     }
 }
 
-impl Pattern {
+impl CompiledPattern {
     fn do_search(&self, workspace: &Path) -> bool {
         let (prefix, behind) = self.literal_prefix();
-        let deep = behind.iter().position(|part| matches!(part, Part::Deep | Part::Unknown));
+        let deep =
+            behind.iter().position(|part| matches!(part, TrailPart::Deep | TrailPart::Unknown));
         deep.is_some_and(|deep| !covers_all(&behind[deep..])) && !prefix.starts_with(workspace)
     }
 
     /// What it names before its first wildcard, and the parts behind that.
-    fn literal_prefix(&self) -> (PathBuf, &[Part]) {
+    fn literal_prefix(&self) -> (PathBuf, &[TrailPart]) {
         let names = self.parts.iter().map_while(|part| match part {
-            Part::Name(name) => Some(OsStr::from_bytes(name)),
+            TrailPart::Name(name) => Some(OsStr::from_bytes(name)),
             _ => None,
         });
         let names: Vec<_> = names.collect();
@@ -288,8 +289,8 @@ impl Pattern {
 }
 
 /// Whether parts match every path that has at least one more name.
-fn covers_all(parts: &[Part]) -> bool {
-    let names = parts.iter().filter(|part| matches!(part, Part::Any)).count();
-    let deep = parts.iter().filter(|part| matches!(part, Part::Deep)).count();
+fn covers_all(parts: &[TrailPart]) -> bool {
+    let names = parts.iter().filter(|part| matches!(part, TrailPart::Any)).count();
+    let deep = parts.iter().filter(|part| matches!(part, TrailPart::Deep)).count();
     names + deep == parts.len() && deep > 0 && names <= 1
 }

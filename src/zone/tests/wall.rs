@@ -12,7 +12,7 @@ fn wall(bed: &Bed, spec: &ZoneSpec, confine: Confine) -> String {
             writeln!(text, "@/{:<24} {grant:?}", path.display()).unwrap();
         }
     }
-    for Held { list, pattern, how } in &wall.patterns {
+    for PatternCoverage { list, pattern, how } in &wall.patterns {
         let pattern = pattern.replace(bed.root.to_str().unwrap(), "@");
         writeln!(text, "{list} {pattern}: {how:?}").unwrap();
     }

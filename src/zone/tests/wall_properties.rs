@@ -234,10 +234,10 @@ proptest! {
         let rules = Rules(&wall.rules);
         let exact = |list: &str, glob: &str| {
             let pattern = bed.expand(glob);
-            let of_list = |held: &&Held| {
+            let of_list = |held: &&PatternCoverage| {
                 (held.list == "denied") == (list == "denied") && held.pattern == pattern
             };
-            wall.patterns.iter().filter(of_list).all(|held| held.how == How::Exact)
+            wall.patterns.iter().filter(of_list).all(|held| held.how == Coverage::Exact)
         };
         for later in &case.later {
             let file = bed.path(later);

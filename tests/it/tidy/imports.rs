@@ -147,12 +147,12 @@ impl Modules {
     /// Returns the rooms that a file names.
     pub(super) fn rooms_named_by(&self, file: &Path) -> BTreeSet<String> {
         let from = module(file);
-        let names = &self.files[&from];
-        let named = names.paths.iter().map(|path| match &path[..] {
+        let imports = &self.files[&from];
+        let found = imports.paths.iter().map(|path| match &path[..] {
             [root, room, ..] if root == "crate" => Some(room.clone()),
             _ => self.resolve(&from, path, 0).first().cloned(),
         });
-        named.flatten().collect()
+        found.flatten().collect()
     }
 
     fn edges(&self) -> impl Iterator<Item = (Vec<String>, Vec<String>)> {

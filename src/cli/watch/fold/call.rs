@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Kind, Line};
+use super::{Line, LineKind};
 use crate::cli::format;
 
 /// Calls of a session that are remembered; when full, the oldest is shown as it stands.
@@ -15,10 +15,10 @@ const MOST_CALLS: usize = 200;
 const LONGEST_TITLE: usize = 400;
 
 #[derive(Debug, Default)]
-pub(super) struct Calls(IndexMap<String, Call>);
+pub(super) struct Calls(IndexMap<String, OpenCall>);
 
 #[derive(Debug)]
-struct Call {
+struct OpenCall {
     title: String,
     began: Instant,
     announced: bool,
@@ -35,9 +35,9 @@ impl Calls {
             && !self.0.contains_key(&id)
             && let Some((_, call)) = self.0.shift_remove_index(0)
         {
-            lines.push(Line { kind: Kind::Call, text: format!("> {}", call.title) });
+            lines.push(Line { kind: LineKind::Call, text: format!("> {}", call.title) });
         }
-        let call = self.0.entry(id.clone()).or_insert_with(|| Call {
+        let call = self.0.entry(id.clone()).or_insert_with(|| OpenCall {
             title: update["kind"].as_str().map_or_else(|| "tool call".to_owned(), first_line),
             began: now,
             announced: false,
@@ -56,8 +56,8 @@ impl Calls {
             String::new()
         };
         let (kind, end) = match status {
-            "completed" => (Kind::Call, "done".to_owned()),
-            status => (Kind::FailedCall, failure(status, update)),
+            "completed" => (LineKind::Call, "done".to_owned()),
+            status => (LineKind::FailedCall, failure(status, update)),
         };
         lines.push(Line { kind, text: format!("> {}: {end}{took}", call.title) });
         self.0.shift_remove(&id);
@@ -69,7 +69,7 @@ impl Calls {
             if now.duration_since(call.began) >= after {
                 call.announced = true;
                 let text = format!("> {} …", call.title);
-                lines.push(Line { kind: Kind::Call, text });
+                lines.push(Line { kind: LineKind::Call, text });
             }
         }
     }
@@ -78,7 +78,7 @@ impl Calls {
     pub(super) fn end(&mut self, lines: &mut Vec<Line>) {
         let calls = std::mem::take(&mut self.0);
         lines.extend(calls.into_values().map(|call| Line {
-            kind: Kind::Call,
+            kind: LineKind::Call,
             text: format!("> {}: no end was reported", call.title),
         }));
     }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::ToolKind;
 
-use super::Call;
+use super::ToolCallState;
 use super::places::{at, place};
 use crate::extract::acp::named::judged;
 use crate::extract::{Access, Target, Workspace, uri};
 use crate::model::Action;
 
-impl Call {
+impl ToolCallState {
     /// What the call asks for, as a zone would judge it. None if that cannot be told for certain.
     pub(crate) fn accesses(&self, cwd: &Path, workspace: &dyn Workspace) -> Option<Vec<Access>> {
         let mut accesses: Vec<Access> = Vec::new();

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::ToolKind;
 
-use super::{Call, MOST_PATHS, Touched};
+use super::{MOST_PATHS, ToolCallState, Touched};
 use crate::extract::acp::lines::{LONGEST_TEXT, of_change, of_input};
-use crate::extract::acp::update::{Edit, Fields};
+use crate::extract::acp::update::{CallFields, Edit};
 use crate::extract::json::text;
 use crate::extract::{Workspace, uri};
 use crate::model::{Lines, Touch, wire_path};
 
 #[derive(Clone, Default, Debug)]
-pub(super) struct Known {
+pub(super) struct CallLines {
     files: HashMap<Arc<str>, Lines>,
     /// Of which more is known than was told, and as what they were told since.
     news: HashMap<Arc<str>, Vec<Touch>>,
@@ -23,12 +23,12 @@ pub(super) struct Known {
     changes: HashSet<u64>,
 }
 
-impl Call {
+impl ToolCallState {
     /// Takes over what a message says of lines, once all else is absorbed. Asks for the text of
     /// files that it changes: most name what they change and not where.
     pub(crate) fn absorb_lines(
         &mut self,
-        fields: &Fields<'_>,
+        fields: &CallFields<'_>,
         cwd: &Path,
         workspace: &dyn Workspace,
     ) {
@@ -39,7 +39,7 @@ impl Call {
         let range = fields.input.filter(|_| reads).and_then(of_input);
         if let (Some(range), [path]) = (&range, &*self.paths) {
             let file = wire(path);
-            self.know(file, range);
+            self.add(file, range);
         }
         for location in &fields.locations {
             // What a search finds is not what it looks at.
@@ -49,12 +49,12 @@ impl Call {
             let whole =
                 reads && line == 1 && range.is_none() && self.paths.contains(&location.path);
             let lines = if whole { Lines::all() } else { Lines::range(line, line) };
-            self.know(wire(&location.path), &lines);
+            self.add(wire(&location.path), &lines);
         }
         for edit in &fields.edits {
             if let Some(lines) = self.changed(edit, cwd, workspace) {
                 let file = wire(self.whole(&edit.path));
-                self.know(file, &lines);
+                self.add(file, &lines);
             }
         }
     }
@@ -65,7 +65,7 @@ impl Call {
     }
 
     /// Whether more of them is known than was told of this touch; from now on it is told.
-    pub(crate) fn tell_lines(&mut self, file: &Touched) -> bool {
+    pub(crate) fn mark_lines_reported(&mut self, file: &Touched) -> bool {
         let Some(told) = self.lines.news.get_mut(&file.wire) else { return false };
         let is_new = !told.contains(&file.touch);
         if is_new {
@@ -75,11 +75,11 @@ impl Call {
     }
 
     /// Takes all that is known for told.
-    pub(crate) fn told_lines(&mut self) {
+    pub(crate) fn lines_reported(&mut self) {
         self.lines.news.clear();
     }
 
-    fn know(&mut self, file: Option<String>, lines: &Lines) {
+    fn add(&mut self, file: Option<String>, lines: &Lines) {
         let Some(file) = file.filter(|_| lines.are_known()).map(Arc::<str>::from) else { return };
         if !self.lines.files.contains_key(&file) && self.lines.files.len() >= MOST_PATHS {
             return;

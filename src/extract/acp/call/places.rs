@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::ToolKind;
 
-use super::Call;
+use super::ToolCallState;
 use crate::extract::Workspace;
-use crate::extract::shell::{self, Command};
+use crate::extract::shell::{self, ShellCommand};
 use crate::model::fold;
 
 /// Words of a title that are looked up on disk.
 const MOST_WORDS: usize = 32;
 
-impl Call {
+impl ToolCallState {
     /// What is written. Some makers' diffs have the bare name of a file that is named whole beside.
     pub(super) fn written(&self) -> impl Iterator<Item = &String> {
         self.written.iter().map(|path| self.whole(path))
@@ -39,13 +39,17 @@ impl Call {
     }
 
     /// The command line of an `execute` that has none but its title.
-    pub(super) fn title_command(&self, cwd: &Path, workspace: &dyn Workspace) -> Vec<shell::Named> {
+    pub(super) fn title_command(
+        &self,
+        cwd: &Path,
+        workspace: &dyn Workspace,
+    ) -> Vec<shell::NamedFile> {
         let Some(title) = &self.title else { return Vec::new() };
         if self.kind != Some(ToolKind::Execute) || self.has_command {
             return Vec::new();
         }
         let line = quoted(title).unwrap_or(title).trim().trim_start_matches("$ ").to_owned();
-        shell::read(&Command::Line(line), &self.folder(cwd), workspace).named
+        shell::read(&ShellCommand::Line(line), &self.folder(cwd), workspace).named
     }
 
     /// The files in the title of a call that names none elsewhere: a title is made for people, so

@@ -52,8 +52,8 @@ fn what_is_no_path_is_left_out() {
 
 #[test]
 fn commands_come_as_text_and_as_arguments() {
-    let line = |text: &str| Command::Line(text.to_owned());
-    let argv = |argv: &[&str]| Command::Argv(argv.iter().map(|a| (*a).to_owned()).collect());
+    let line = |text: &str| ShellCommand::Line(text.to_owned());
+    let argv = |argv: &[&str]| ShellCommand::Argv(argv.iter().map(|a| (*a).to_owned()).collect());
     let cases = [
         (r#"{"command":"cat x","timeout":1}"#, vec![line("cat x")]),
         (r#"{"cmd":["bash","-lc","cat x"]}"#, vec![argv(&["bash", "-lc", "cat x"])]),

@@ -46,11 +46,11 @@ fn differences(recording: &Path) -> Vec<String> {
     let workspace = Arc::new(workspace);
     let mut acp = Acp::new(Arc::clone(&workspace) as Arc<dyn Workspace>, truth.workspace.clone());
     let mut slow = Acp::new(workspace, truth.workspace.clone());
-    let mut told = Vec::new();
+    let mut activities = Vec::new();
     for line in std::fs::read_to_string(recording).unwrap().lines() {
         let Recorded { dir, line } = serde_json::from_str(line).unwrap();
         let direction = if dir == "up" { Direction::ToAgent } else { Direction::ToClient };
-        let (line, before) = (line.as_bytes(), told.len());
+        let (line, before) = (line.as_bytes(), activities.len());
         let mut told_slowly = Vec::new();
         slow.chunks = chunks::Chunks::default();
         if direction == Direction::ToClient {
@@ -59,25 +59,25 @@ fn differences(recording: &Path) -> Vec<String> {
                 asked = gate;
                 true
             };
-            acp.gate_and_observe(line, &mut passes, &mut told);
+            acp.gate_and_observe(line, &mut passes, &mut activities);
             assert_eq!(format!("{asked:?}"), format!("{:?}", slow.gate(line)));
             let is_clear = !matches!(asked, Gate::Ambiguous { .. });
-            assert!(is_clear, "{recording:?}: {asked:?} {told:?}");
+            assert!(is_clear, "{recording:?}: {asked:?} {activities:?}");
         } else {
-            acp.observe(direction, line, &mut told);
+            acp.observe(direction, line, &mut activities);
         }
         slow.observe(direction, line, &mut told_slowly);
-        assert_eq!(told[before..], told_slowly);
+        assert_eq!(activities[before..], told_slowly);
     }
-    compare(&truth, &told)
+    compare(&truth, &activities)
 }
 
-fn compare(truth: &Truth, told: &[Activity]) -> Vec<String> {
+fn compare(truth: &Truth, activities: &[Activity]) -> Vec<String> {
     let mut differences = Vec::new();
     let mut found: BTreeSet<(String, String)> = BTreeSet::new();
     let mut stop_reasons = Vec::new();
     let mut usage = serde_json::Value::Null;
-    for activity in told {
+    for activity in activities {
         match &activity.kind {
             ActivityKind::Touched { path, touch, .. } => {
                 found.insert((path.to_string(), touch.as_str().to_owned()));

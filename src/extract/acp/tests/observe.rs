@@ -8,10 +8,10 @@ use super::{acp, observe};
 use crate::extract::Extractor;
 use crate::model::{Activity, ActivityKind};
 
-pub(super) fn shown(told: &[Activity]) -> String {
+pub(super) fn shown(activities: &[Activity]) -> String {
     let mut shown = String::new();
-    for Activity { session, kind } in told {
-        let told = match kind {
+    for Activity { session, kind } in activities {
+        let activities = match kind {
             ActivityKind::Touched { path, touch, source, lines } => {
                 let ranges = lines.ranges().iter();
                 let range = |range: &(u32, u32)| match *range {
@@ -33,7 +33,7 @@ pub(super) fn shown(told: &[Activity]) -> String {
             }
             other => format!("{other:?}"),
         };
-        writeln!(shown, "{session} {told}").unwrap();
+        writeln!(shown, "{session} {activities}").unwrap();
     }
     shown
 }
@@ -121,10 +121,10 @@ fn turns_end_with_the_agent() {
         &mut acp,
         &[r#">{"id":4,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#],
     );
-    let mut told = Vec::new();
-    acp.end("killed by signal 9", &mut told);
-    acp.end("again", &mut told);
-    assert_eq!(shown(&told), "s ended error: killed by signal 9\n");
+    let mut activities = Vec::new();
+    acp.end("killed by signal 9", &mut activities);
+    acp.end("again", &mut activities);
+    assert_eq!(shown(&activities), "s ended error: killed by signal 9\n");
 }
 
 #[test]
@@ -300,8 +300,10 @@ fn usage_and_compaction_are_told() {
 #[test]
 fn every_update_is_told_as_it_came() {
     let raw = r#"{ "sessionUpdate" : "future", "x": [1.50, "\u0061"] }"#;
-    let told = observe(&mut acp(), &[&update(raw)]);
-    assert!(matches!(&told[..], [Activity { kind: ActivityKind::Update(it), .. }] if **it == *raw));
+    let activities = observe(&mut acp(), &[&update(raw)]);
+    assert!(
+        matches!(&activities[..], [Activity { kind: ActivityKind::Update(it), .. }] if **it == *raw)
+    );
 }
 
 #[test]
@@ -322,7 +324,8 @@ fn what_is_remembered_is_bounded() {
     let prompts: Vec<String> = (0..1100)
         .map(|n| format!(r#">{{"id":{n},"method":"session/prompt","params":{{"sessionId":"s","prompt":[]}}}}"#))
         .collect();
-    let told = observe(&mut acp, &prompts.iter().map(String::as_str).collect::<Vec<_>>());
-    let ended = told.iter().filter(|it| matches!(it.kind, ActivityKind::TurnEnded { .. })).count();
+    let activities = observe(&mut acp, &prompts.iter().map(String::as_str).collect::<Vec<_>>());
+    let ended =
+        activities.iter().filter(|it| matches!(it.kind, ActivityKind::TurnEnded { .. })).count();
     assert_eq!(ended, 1100 - 1024);
 }

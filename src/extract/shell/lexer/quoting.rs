@@ -1,6 +1,6 @@
 //! Quotes, escapes and expansions within words.
 
-use super::super::word::Part;
+use super::super::word::WordPart;
 use super::Lexer;
 
 /// Expansions within expansions that are looked into; what stands deeper is not plain.
@@ -62,7 +62,7 @@ impl<'a> Lexer<'a> {
             }
         }
         self.lexed.substitutions.push(text);
-        self.word().parts.push(Part::Unknown);
+        self.word().parts.push(WordPart::Unknown);
     }
 
     /// Reads what a `$` begins; `bare` if it stands outside double quotes.
@@ -77,16 +77,16 @@ impl<'a> Lexer<'a> {
                 self.next();
                 let inner = self.balanced(')');
                 self.lexed.substitutions.push(inner.to_owned());
-                self.word().parts.push(Part::Unknown);
+                self.word().parts.push(WordPart::Unknown);
             }
             Some('{') => {
                 self.next();
                 let inner = self.balanced('}');
                 let part = if is_name(inner) {
-                    Part::Variable(inner.to_owned())
+                    WordPart::Variable(inner.to_owned())
                 } else {
                     self.inner.push((inner, self.depth + 1));
-                    Part::Unknown
+                    WordPart::Unknown
                 };
                 self.word().parts.push(part);
             }
@@ -97,11 +97,11 @@ impl<'a> Lexer<'a> {
                     .unwrap_or(self.rest.len());
                 let (name, rest) = self.rest.split_at(end);
                 self.rest = rest;
-                self.word().parts.push(Part::Variable(name.to_owned()));
+                self.word().parts.push(WordPart::Variable(name.to_owned()));
             }
             Some(c) if c.is_ascii_digit() || "@*#?$!-".contains(c) => {
                 self.next();
-                self.word().parts.push(Part::Unknown);
+                self.word().parts.push(WordPart::Unknown);
             }
             _ => self.word().push('$'),
         }

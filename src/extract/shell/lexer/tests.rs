@@ -14,12 +14,12 @@ fn check(text: &str, expected: &Expect) {
                     .parts
                     .iter()
                     .map(|part| match part {
-                        Part::Text(text) => text.clone(),
-                        Part::Variable(name) => format!("<{name}>"),
-                        Part::Home => "<~>".to_owned(),
-                        Part::Glob(c) => format!("<{c}>"),
-                        Part::Brace(c) => c.to_string(),
-                        Part::Unknown => "<?>".to_owned(),
+                        WordPart::Text(text) => text.clone(),
+                        WordPart::Variable(name) => format!("<{name}>"),
+                        WordPart::Home => "<~>".to_owned(),
+                        WordPart::Glob(c) => format!("<{c}>"),
+                        WordPart::Brace(c) => c.to_string(),
+                        WordPart::Unknown => "<?>".to_owned(),
                     })
                     .collect();
                 format!("[{}]", parts.concat())

@@ -47,12 +47,12 @@ fn what_is_withdrawn_is_answered_by_nobody() {
 #[test]
 fn what_is_withdrawn_at_once_is_not_refused_any_more() {
     let it = &mut prompted();
-    let mut said = Said::default();
+    let mut said = Translated::default();
     for _ in 0..2 {
-        let _ = it.tell(ask("7", Some(("write", "a"))), &mut said);
+        let _ = it.translate(ask("7", Some(("write", "a"))), &mut said);
     }
     assert_eq!(said.wishes.len(), 1, "one refusal for both");
-    it.tell(Record::Withdrawn { id: "7".into() }, &mut said).unwrap();
+    it.translate(Record::Withdrawn { id: "7".into() }, &mut said).unwrap();
     assert!(said.wishes.is_empty());
 }
 
@@ -74,9 +74,9 @@ fn an_agent_is_told_why_it_may_not() {
 fn what_is_asked_twice_under_one_id_is_refused_once_for_both() {
     let it = &mut prompted();
     told(it, ask("7", Some(("read", "mine"))));
-    let mut said = Said::default();
+    let mut said = Translated::default();
     for path in ["theirs", "others"] {
-        let wrong = it.tell(ask("7", Some(("read", path))), &mut said).unwrap_err();
+        let wrong = it.translate(ask("7", Some(("read", path))), &mut said).unwrap_err();
         assert_eq!(wrong, "it asks under the id `7` for two things at once");
     }
     expect![[r#"

@@ -8,18 +8,18 @@ const NEW: &str = r#"{"id":2,"method":"session/new","params":{"cwd":"/w"}}"#;
 /// A run after one whose session `S` the agent calls `a`.
 fn later() -> Translation {
     let conversation = Conversation::default();
-    conversation.keep(Kept { session: "S".to_owned(), known_as: "a".to_owned() });
+    conversation.keep(ResumableSession { session: "S".to_owned(), known_as: "a".to_owned() });
     Translation::new("words".to_owned(), None, conversation)
 }
 
 /// Has the plugin start: it goes on with this session.
 fn started(translation: &mut Translation, goes_on: Option<&'static str>) -> String {
-    let mut said = Said::default();
-    translation.hear(RESUME.as_bytes(), &mut said);
+    let mut said = Translated::default();
+    translation.on_client_line(RESUME.as_bytes(), &mut said);
     let wish = said.wishes.remove(0);
     assert!(format!("{wish:?}").contains(r#"\"resume\":\"a\""#), "{wish:?}");
     if let Some(id) = goes_on {
-        translation.tell(Record::Session { id: id.into() }, &mut said).unwrap();
+        translation.translate(Record::Session { id: id.into() }, &mut said).unwrap();
     }
     translation.fulfilled(wish, Ok(()), &mut said);
     shown(&said)
@@ -63,8 +63,8 @@ fn a_session_is_kept_once_a_turn_of_it_went_well() {
 
     // One that names its session late is known by that in the next run.
     let it = &mut plain();
-    let mut said = Said::default();
-    it.hear(NEW.as_bytes(), &mut said);
+    let mut said = Translated::default();
+    it.on_client_line(NEW.as_bytes(), &mut said);
     let wish = said.wishes.remove(0);
     it.fulfilled(wish, Ok(()), &mut said);
     told(it, ended("end_turn"));
@@ -72,7 +72,7 @@ fn a_session_is_kept_once_a_turn_of_it_went_well() {
     told(it, Record::Session { id: "late".into() });
     told(it, ended("end_turn"));
     let session = it.session.clone().unwrap();
-    let kept = Kept { session: session.clone(), known_as: "late".to_owned() };
+    let kept = ResumableSession { session: session.clone(), known_as: "late".to_owned() };
     assert_eq!(it.conversation.take(&session), Some(kept));
 }
 

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::tracker::sessions::tests::{check, designated, nobody, play};
-use crate::tracker::sessions::{LIMITS, Limits, Sessions};
+use crate::tracker::sessions::{AgentQuota, LIMITS, Sessions};
 use crate::tracker::testing::SETTINGS;
 
 #[test]
@@ -287,7 +287,7 @@ fn a_session_may_be_named_before_it_opens() {
 #[test]
 fn of_too_many_sessions_the_stalest_is_closed() {
     let mut sessions = Sessions::new(SETTINGS, nobody());
-    sessions.limits = Limits { sessions: 2, closing: 1, ..LIMITS };
+    sessions.limits = AgentQuota { sessions: 2, closing: 1, ..LIMITS };
     let text = play(
         &mut sessions,
         "a/s began

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use memchr::memmem;
 use serde_json::Value;
 
-use super::Place;
+use super::NamedPath;
 use crate::model::fold;
 
 /// Strings of one call that are read; what comes behind them names nothing.
@@ -20,7 +20,7 @@ const LONGEST_PATH: usize = 4096;
 
 /// What one tool call or terminal said of itself so far.
 #[derive(Debug)]
-pub struct Said {
+pub struct CallText {
     cwd: Arc<Path>,
     texts: Vec<Arc<str>>,
     /// What the texts say, JSON decoded. Most calls are never asked: read when first needed.
@@ -29,7 +29,7 @@ pub struct Said {
     led_to: OnceLock<HashSet<PathBuf>>,
 }
 
-impl Said {
+impl CallText {
     pub(super) fn new(cwd: Arc<Path>, texts: &[Arc<str>]) -> Self {
         let (strings, led_to) = (OnceLock::new(), OnceLock::new());
         Self { cwd, texts: texts.to_vec(), strings, led_to }
@@ -55,7 +55,7 @@ impl Said {
 
     /// By its relative or absolute path, or by one that leads there. Some agents take the workspace
     /// for the root: for them a text that is nothing but `/ui/x` names `ui/x`.
-    pub fn names(&self, place: Place<'_>) -> bool {
+    pub fn names(&self, place: NamedPath<'_>) -> bool {
         let real = place.workspace.join(place.wire);
         let spelled = [Some(place.wire), real.to_str(), self.beside_cwd(&real)];
         let strings = self.strings.get_or_init(|| strings(&self.texts));
@@ -67,7 +67,7 @@ impl Said {
 
     /// The file that a temporary one at `place` is to replace: the only one beside it that a text
     /// names by nothing but its path.
-    pub fn names_beside(&self, place: Place<'_>) -> Option<PathBuf> {
+    pub fn names_beside(&self, place: NamedPath<'_>) -> Option<PathBuf> {
         let real = place.workspace.join(place.wire);
         let strings = self.strings.get_or_init(|| strings(&self.texts));
         let paths = strings.iter().filter(|text| text.len() <= LONGEST_PATH);

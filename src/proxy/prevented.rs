@@ -27,10 +27,14 @@ impl Hearsay {
     ///
     /// What was allowed after all is told by who let it through: a request by its own line, a call
     /// that the kernel had stopped by the doorkeeper.
-    pub(super) fn sift(&mut self, gate: Option<&Gatekeeping>, told: &mut Vec<Activity>) {
+    pub(super) fn drop_prevented(
+        &mut self,
+        gate: Option<&Gatekeeping>,
+        activities: &mut Vec<Activity>,
+    ) {
         let Some(gate) = gate else { return };
         let zone = gate.rules.borrow().zone.clone();
-        let mut all = std::mem::replace(told, std::mem::take(&mut self.sifted));
+        let mut all = std::mem::replace(activities, std::mem::take(&mut self.sifted));
         for mut activity in all.drain(..) {
             take_root_for_workspace(zone.workspace(), &mut activity);
             if gate.is_prevented(&activity.kind) {
@@ -39,7 +43,7 @@ impl Hearsay {
             match &activity.kind {
                 ActivityKind::Performed { path, action } => {
                     let done = self.take(&activity.session, path, *action);
-                    told.extend(done);
+                    activities.extend(done);
                 }
                 ActivityKind::TurnEnded { .. } => {
                     self.kept.retain(|kept| kept.session != activity.session);
@@ -50,7 +54,7 @@ impl Hearsay {
                 }
                 _ => {}
             }
-            told.push(activity);
+            activities.push(activity);
         }
         self.sifted = all;
     }
@@ -80,8 +84,8 @@ impl Hearsay {
 }
 
 /// What a tool call, or what a terminal printed, names.
-fn access(told: &ActivityKind) -> Option<(&Arc<str>, Action)> {
-    match told {
+fn access(activities: &ActivityKind) -> Option<(&Arc<str>, Action)> {
+    match activities {
         ActivityKind::Touched { path, touch, source: Source::Tool | Source::Output, .. } => {
             Some((path, if *touch == Touch::Write { Action::Write } else { Action::Read }))
         }
@@ -107,8 +111,8 @@ fn take_root_for_workspace(workspace: &Path, activity: &mut Activity) {
 }
 
 impl Gatekeeping {
-    fn is_prevented(&self, told: &ActivityKind) -> bool {
-        let Some((path, action)) = access(told) else { return false };
+    fn is_prevented(&self, activities: &ActivityKind) -> bool {
+        let Some((path, action)) = access(activities) else { return false };
         let Some(bounds) = self.rules.borrow().bounds.clone() else { return false };
         let Err(denied) = bounds.zone().check(path.as_ref().as_ref(), action) else { return false };
         let real = bounds.zone().workspace().join(&*denied.path);
@@ -118,11 +122,11 @@ impl Gatekeeping {
 
     /// Whether a tool call that names this may be refused it by the protocol's gate, or by whoever
     /// it asks: nothing but its report says that it happened.
-    fn may_be_refused(&self, told: &ActivityKind) -> bool {
-        if !matches!(told, ActivityKind::Touched { source: Source::Tool, .. }) {
+    fn may_be_refused(&self, activities: &ActivityKind) -> bool {
+        if !matches!(activities, ActivityKind::Touched { source: Source::Tool, .. }) {
             return false;
         }
-        let Some((path, action)) = access(told) else { return false };
+        let Some((path, action)) = access(activities) else { return false };
         let rules = self.rules.borrow().clone();
         let Err(denied) = rules.zone.check(path.as_ref().as_ref(), action) else { return false };
         // The names in a folder are nobody's secret, and no call reports that it read them.

@@ -33,17 +33,20 @@ impl Workspace for Nowhere {
 /// Reads `began`, `ended`, `named ID`, `asks ID…` and `wrote PATH`; answers by `no ID`.
 struct Words;
 
-impl Reader for Words {
-    fn call<'a>(&'a mut self, call: Call<'a>) -> BoxFuture<'a, Result<Answer, CallError>> {
-        let mut answer = Answer::default();
+impl RecordReader for Words {
+    fn call<'a>(
+        &'a mut self,
+        call: InstanceCall<'a>,
+    ) -> BoxFuture<'a, Result<CallOutput, CallError>> {
+        let mut answer = CallOutput::default();
         match call {
-            Call::Read { block } => {
+            InstanceCall::Read { block } => {
                 answer.read = block.len();
-                lines(block).map(content).for_each(|line| read(line, &mut answer.told));
+                lines(block).map(content).for_each(|line| read(line, &mut answer.output));
             }
-            Call::Sent { line } => read(line, &mut answer.told),
-            Call::Deny { id, .. } => {
-                Record::Line { body: format!("no {id}").as_bytes() }.write(&mut answer.told);
+            InstanceCall::Sent { line } => read(line, &mut answer.output),
+            InstanceCall::Deny { id, .. } => {
+                Record::Line { body: format!("no {id}").as_bytes() }.write(&mut answer.output);
             }
             _ => {}
         }
@@ -51,24 +54,25 @@ impl Reader for Words {
     }
 }
 
-fn read(line: &[u8], told: &mut Vec<u8>) {
+fn read(line: &[u8], activities: &mut Vec<u8>) {
     let line = str::from_utf8(line).unwrap();
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let accesses = vec![(Cow::from("write"), Cow::from("src/cart.rs"))];
     let text = |text: &'static str| Cow::from(text);
     match word {
-        "began" => Record::TurnBegan.write(told),
+        "began" => Record::TurnBegan.write(activities),
         "ended" => {
-            Record::TurnEnded { reason: text("end_turn"), body: text("") }.write(told);
+            Record::TurnEnded { reason: text("end_turn"), body: text("") }.write(activities);
         }
-        "named" => Record::Session { id: rest.into() }.write(told),
+        "named" => Record::Session { id: rest.into() }.write(activities),
         "wrote" => {
             Record::Touched { action: text("write"), path: rest.into(), call: text("") }
-                .write(told);
+                .write(activities);
         }
         "asks" => rest.split(' ').for_each(|id| {
             let (title, command) = (text(""), text(""));
-            Record::Ask { id: id.into(), title, accesses: accesses.clone(), command }.write(told);
+            Record::Ask { id: id.into(), title, accesses: accesses.clone(), command }
+                .write(activities);
         }),
         _ => {}
     }
@@ -78,15 +82,15 @@ fn read(line: &[u8], told: &mut Vec<u8>) {
 async fn beside<T: Send>(
     session: Option<&str>,
     gated: bool,
-    relay: impl FnOnce(&mut Overheard) -> T + Send,
+    relay: impl FnOnce(&mut PluginExtractor) -> T + Send,
 ) -> T {
     let cwd = PathBuf::from("/shop");
     let session = session.map(str::to_owned);
-    let subject = Subject { name: "words".to_owned(), cwd: cwd.clone(), session, gated };
-    let acp = Box::new(Acp::new(Arc::new(Nowhere), cwd).telling_why());
+    let subject = AgentInfo { name: "words".to_owned(), cwd: cwd.clone(), session, gated };
+    let acp = Box::new(Acp::new(Arc::new(Nowhere), cwd).with_reasons());
     let concern = watch::channel(None).0;
     let (overhearer, mut overheard, _news) =
-        Overhearer::new(subject, Box::new(Words), acp, concern);
+        ExtractorHost::new(subject, Box::new(Words), acp, concern);
     let task = tokio::spawn(overhearer.run());
     let came =
         std::thread::scope(|scope| scope.spawn(move || relay(&mut overheard)).join().unwrap());
@@ -95,18 +99,18 @@ async fn beside<T: Send>(
 }
 
 /// What is told of lines, each of which the agent says unless it begins with `> `.
-async fn told(session: Option<&str>, lines: &[&str]) -> Vec<String> {
-    let told = beside(session, false, |overheard| {
-        let mut told = Vec::new();
+async fn activities(session: Option<&str>, lines: &[&str]) -> Vec<String> {
+    let activities = beside(session, false, |overheard| {
+        let mut activities = Vec::new();
         for line in lines {
             let (direction, line) = match line.strip_prefix("> ") {
                 Some(line) => (Direction::ToAgent, line),
                 None => (Direction::ToClient, *line),
             };
-            overheard.observe(direction, line.as_bytes(), &mut told);
+            overheard.observe(direction, line.as_bytes(), &mut activities);
         }
-        overheard.end("it is over", &mut told);
-        told
+        overheard.end("it is over", &mut activities);
+        activities
     });
     let of_interest = |Activity { session, kind }| {
         let kind = match kind {
@@ -117,24 +121,27 @@ async fn told(session: Option<&str>, lines: &[&str]) -> Vec<String> {
         };
         Some(format!("{} {kind}", session.as_str()))
     };
-    told.await.into_iter().filter_map(of_interest).collect()
+    activities.await.into_iter().filter_map(of_interest).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_turn_is_of_the_session_that_the_agent_names_next() {
     let lines = ["> began", "named s1", "wrote a", "> began", "named s2", "ended", "ended"];
-    assert_eq!(told(None, &lines).await, ["s1 began", "s1 touched", "s1 ended"]);
+    assert_eq!(activities(None, &lines).await, ["s1 began", "s1 touched", "s1 ended"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_session_that_is_given_is_there_at_once() {
     let lines = ["> began", "wrote a", "ended"];
-    assert_eq!(told(Some("mine"), &lines).await, ["mine began", "mine touched", "mine ended"]);
+    assert_eq!(
+        activities(Some("mine"), &lines).await,
+        ["mine began", "mine touched", "mine ended"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_end_of_the_agent_ends_its_turn_behind_all_it_said() {
-    let said = told(Some("mine"), &["> began", "wrote a", "wrote b"]).await;
+    let said = activities(Some("mine"), &["> began", "wrote a", "wrote b"]).await;
     assert_eq!(said, ["mine began", "mine touched", "mine touched", "mine ended"]);
 }
 
@@ -153,8 +160,8 @@ async fn what_is_asked_for_is_refused_in_the_agents_words() {
         let Gate::Ask(ask) = overheard.gate(b"asks 8") else { panic!("it asks for something") };
         assert!(overheard.awaits());
         assert_eq!(overheard.refuse(&ask, &Refusal::Cancelled).unwrap(), "no 8\n");
-        let mut told = Vec::new();
-        overheard.observe(Direction::ToClient, b"ended", &mut told);
+        let mut activities = Vec::new();
+        overheard.observe(Direction::ToClient, b"ended", &mut activities);
         assert!(matches!(overheard.gate(b"ended"), Gate::Pass));
         assert!(!overheard.awaits());
     })

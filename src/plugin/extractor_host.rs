@@ -16,10 +16,10 @@ use futures_util::FutureExt;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::sleep;
 
-pub use self::extractor::Overheard;
+pub use self::extractor::PluginExtractor;
 use super::consulted::{Consulted, unread};
-use super::reader::{Answer, Call, CallError, Reader};
-use super::translation::{Heard, Transcript, Wish};
+use super::reader::{CallError, CallOutput, InstanceCall, RecordReader};
+use super::translation::{Heard, Intent, Transcript};
 use crate::extract::{Ask, Extractor, Gate, Refusal};
 use crate::line::{self, Direction, content, lines};
 use crate::model::{Activity, SessionId};
@@ -33,7 +33,7 @@ const BLOCK: usize = 256 * 1024;
 const GATHER: Duration = Duration::from_millis(10);
 
 /// What the relay asks for.
-enum Request {
+enum ExtractorRequest {
     /// A line was relayed.
     Line(Direction, Bytes),
     /// One of the agent is to be.
@@ -46,7 +46,7 @@ enum Request {
 /// What the task and the relay have in common.
 #[derive(Default)]
 struct Common {
-    told: Mutex<Vec<Activity>>,
+    activities: Mutex<Vec<Activity>>,
     /// Something was told.
     news: Notify,
     /// Bytes of memory for lines that wait to be read.
@@ -59,12 +59,12 @@ struct Common {
 }
 
 /// The task of one agent.
-pub struct Overhearer {
+pub struct ExtractorHost {
     plugin: Consulted,
     transcript: Transcript,
     /// Reads the transcript.
     acp: Box<dyn Extractor>,
-    requests: mpsc::UnboundedReceiver<Request>,
+    requests: mpsc::UnboundedReceiver<ExtractorRequest>,
     common: Arc<Common>,
     gated: bool,
     /// Closes once all is told.
@@ -73,7 +73,7 @@ pub struct Overhearer {
 
 /// An agent that is read along with.
 #[derive(Debug)]
-pub struct Subject {
+pub struct AgentInfo {
     /// Of the plugin.
     pub name: String,
     pub cwd: PathBuf,
@@ -92,18 +92,18 @@ impl News {
     }
 }
 
-impl Overhearer {
+impl ExtractorHost {
     /// `acp` reads the ACP that is made of what the plugin tells.
     pub fn new(
-        subject: Subject,
-        reader: Box<dyn Reader>,
+        subject: AgentInfo,
+        reader: Box<dyn RecordReader>,
         acp: Box<dyn Extractor>,
         concern: watch::Sender<Option<String>>,
-    ) -> (Self, Overheard, News) {
+    ) -> (Self, PluginExtractor, News) {
         let (requesting, requests) = mpsc::unbounded_channel();
         let common = Arc::<Common>::default();
         let (lives, over) = sync_channel(0);
-        let Subject { name, cwd, session, gated } = subject;
+        let AgentInfo { name, cwd, session, gated } = subject;
         let overhearer = Self {
             plugin: Consulted::new(reader, name.clone(), concern),
             transcript: Transcript::new(name, cwd, session),
@@ -113,7 +113,7 @@ impl Overhearer {
             gated,
             _lives: lives,
         };
-        let overheard = Overheard::new(requesting, Arc::clone(&common), gated, over);
+        let overheard = PluginExtractor::new(requesting, Arc::clone(&common), gated, over);
         (overhearer, overheard, News(common))
     }
 
@@ -139,11 +139,11 @@ impl Overhearer {
             }
             let mut block = Vec::new();
             for request in batch.drain(..) {
-                if let Request::Line(_, line) = &request {
+                if let ExtractorRequest::Line(_, line) = &request {
                     self.common.unread.fetch_sub(weight(line), Ordering::Relaxed);
                 }
                 match request {
-                    Request::Line(Direction::ToClient, line) if block.len() < BLOCK => {
+                    ExtractorRequest::Line(Direction::ToClient, line) if block.len() < BLOCK => {
                         block.extend_from_slice(&line);
                     }
                     request => {
@@ -158,17 +158,17 @@ impl Overhearer {
     }
 
     /// Answers the relay, which may not wait for it any more.
-    async fn answer(&mut self, request: Request) -> Result<(), String> {
+    async fn answer(&mut self, request: ExtractorRequest) -> Result<(), String> {
         match request {
-            Request::Line(Direction::ToClient, line) => self.read(&line).await?,
-            Request::Line(Direction::ToAgent, line) => self.sent(&line).await?,
-            Request::Gate(line, reply) => {
+            ExtractorRequest::Line(Direction::ToClient, line) => self.read(&line).await?,
+            ExtractorRequest::Line(Direction::ToAgent, line) => self.sent(&line).await?,
+            ExtractorRequest::Gate(line, reply) => {
                 let _ = reply.send(self.gate(&line).await?);
             }
-            Request::Refuse(ask, refusal, reply) => {
+            ExtractorRequest::Refuse(ask, refusal, reply) => {
                 let mut said = None;
                 if let Some(refused) = self.acp.refuse(&ask, &refusal) {
-                    let lines = self.says(&refused).await?;
+                    let lines = self.translate(&refused).await?;
                     for line in line::lines(&lines) {
                         self.sent(line).await?;
                     }
@@ -176,11 +176,11 @@ impl Overhearer {
                 }
                 let _ = reply.send(said);
             }
-            Request::Cancel(session, reply) => {
+            ExtractorRequest::Cancel(session, reply) => {
                 let cancelled = self.acp.cancel(&session);
-                let _ = reply.send(self.says(&cancelled).await?);
+                let _ = reply.send(self.translate(&cancelled).await?);
             }
-            Request::End(reason, reply) => {
+            ExtractorRequest::End(reason, reply) => {
                 self.ends(&reason);
                 let _ = reply.send(());
             }
@@ -190,20 +190,20 @@ impl Overhearer {
 
     /// Ends what runs.
     fn ends(&mut self, reason: &str) {
-        let (mut heard, mut told) = (Heard::new(), Vec::new());
+        let (mut heard, mut activities) = (Heard::new(), Vec::new());
         self.transcript.ends(&mut heard);
         for (direction, line) in &heard {
-            self.acp.observe(*direction, content(line), &mut told);
+            self.acp.observe(*direction, content(line), &mut activities);
         }
-        self.acp.end(reason, &mut told);
-        self.tell(told);
+        self.acp.end(reason, &mut activities);
+        self.publish(activities);
     }
 
     /// Has the plugin read what was relayed.
     async fn read(&mut self, block: &[u8]) -> Result<(), String> {
         let mut rest = block;
         while !rest.is_empty() {
-            let mut answer = self.plugin.call(Call::Read { block: rest }).await;
+            let mut answer = self.plugin.call(InstanceCall::Read { block: rest }).await;
             rest = unread(rest, &mut answer);
             self.take(answer)?;
         }
@@ -211,14 +211,14 @@ impl Overhearer {
     }
 
     async fn sent(&mut self, line: &[u8]) -> Result<(), String> {
-        let told = self.plugin.call(Call::Sent { line: content(line) }).await;
-        self.take(told).map(drop)
+        let activities = self.plugin.call(InstanceCall::Sent { line: content(line) }).await;
+        self.take(activities).map(drop)
     }
 
     /// Has the plugin read a line that is not relayed yet, by this instance or the next.
     async fn gate(&mut self, line: &[u8]) -> Result<Gate, String> {
         let (Taken { asked, asks, .. }, is_known) = loop {
-            let mut answer = self.plugin.call(Call::Read { block: line }).await;
+            let mut answer = self.plugin.call(InstanceCall::Read { block: line }).await;
             let left = unread(line, &mut answer);
             let is_known = answer.as_ref().is_ok_and(|answer| !answer.ungated);
             let taken = self.take(answer)?;
@@ -243,31 +243,33 @@ impl Overhearer {
                 Gate::Pass => Vec::new(),
             };
             for refusal in refusals {
-                replies.push(self.says(&refusal).await?);
+                replies.push(self.translate(&refusal).await?);
             }
         }
         Ok(Gate::Ambiguous { why: "its plugin can't tell for certain what it asks for", replies })
     }
 
     /// Has the plugin say to the agent what its client would say in ACP; returns the lines.
-    async fn says(&mut self, line: &[u8]) -> Result<Bytes, String> {
-        let mut told = Vec::new();
-        self.acp.observe(Direction::ToAgent, content(line), &mut told);
-        self.tell(told);
+    async fn translate(&mut self, line: &[u8]) -> Result<Bytes, String> {
+        let mut activities = Vec::new();
+        self.acp.observe(Direction::ToAgent, content(line), &mut activities);
+        self.publish(activities);
         let mut lines = Vec::new();
-        for wish in self.transcript.hear(content(line)) {
+        for wish in self.transcript.on_record_line(content(line)) {
             let (call, what) = match &wish {
-                Wish::Deny { ask, why } => (Call::Deny { id: ask, why }, "answer what it asked"),
-                Wish::Cancel => (Call::Cancel, "cancel its turn"),
-                Wish::Start { .. } | Wish::Prompt { .. } | Wish::Allow { .. } => continue,
+                Intent::Deny { ask, why } => {
+                    (InstanceCall::Deny { id: ask, why }, "answer what it asked")
+                }
+                Intent::Cancel => (InstanceCall::Cancel, "cancel its turn"),
+                Intent::Start { .. } | Intent::Prompt { .. } | Intent::Allow { .. } => continue,
             };
-            let mut told = self.plugin.call(call).await;
-            if let Err(CallError::Died(why)) = &told {
-                self.plugin.went_wrong(why)?;
-                told = self.plugin.call(call).await;
+            let mut activities = self.plugin.call(call).await;
+            if let Err(CallError::Died(why)) = &activities {
+                self.plugin.on_failure(why)?;
+                activities = self.plugin.call(call).await;
             }
-            let failed = told.as_ref().err().map(ToString::to_string);
-            let Taken { to_agent, .. } = self.take(told)?;
+            let failed = activities.as_ref().err().map(ToString::to_string);
+            let Taken { to_agent, .. } = self.take(activities)?;
             if failed.is_some() || to_agent.is_empty() {
                 let why = failed.unwrap_or_else(|| "it puts no line for that".to_owned());
                 return Err(format!("its plugin {} can't {what}: {why}", self.plugin.name()));
@@ -281,10 +283,10 @@ impl Overhearer {
     }
 
     /// Takes in what a call told.
-    fn take(&mut self, answer: Result<Answer, CallError>) -> Result<Taken, String> {
+    fn take(&mut self, answer: Result<CallOutput, CallError>) -> Result<Taken, String> {
         let Self { plugin, transcript, acp, common, .. } = self;
-        acp.tell_updates(common.wants_updates.load(Ordering::Relaxed));
-        let (mut taken, mut told) = (Taken::default(), Vec::new());
+        acp.report_updates(common.wants_updates.load(Ordering::Relaxed));
+        let (mut taken, mut activities) = (Taken::default(), Vec::new());
         let outcome = plugin.take(answer, |record| {
             match &record {
                 Record::Line { body } => taken.to_agent.push(body.to_vec()),
@@ -292,25 +294,29 @@ impl Overhearer {
                 _ => {}
             }
             let mut heard = Heard::new();
-            let outcome = transcript.overhear(record, &mut heard);
+            let outcome = transcript.on_client_line(record, &mut heard);
             for (direction, block) in &heard {
                 for line in lines(block).map(content) {
                     if *direction == Direction::ToClient {
                         taken.asks.extend(asked(acp.gate(line)));
                     }
-                    acp.observe(*direction, line, &mut told);
+                    acp.observe(*direction, line, &mut activities);
                 }
             }
             outcome
         });
-        self.tell(told);
+        self.publish(activities);
         outcome.map(|()| taken)
     }
 
-    fn tell(&self, told: Vec<Activity>) {
+    fn publish(&self, activities: Vec<Activity>) {
         self.common.awaits.store(self.acp.awaits(), Ordering::Relaxed);
-        if !told.is_empty() {
-            self.common.told.lock().unwrap_or_else(PoisonError::into_inner).extend(told);
+        if !activities.is_empty() {
+            self.common
+                .activities
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend(activities);
             self.common.news.notify_one();
         }
     }
@@ -331,7 +337,7 @@ fn asked(gate: Gate) -> Option<Gate> {
 
 /// Bytes of memory that a line takes which waits.
 fn weight(line: &[u8]) -> usize {
-    line.len() + size_of::<Request>()
+    line.len() + size_of::<ExtractorRequest>()
 }
 
 #[cfg(test)]

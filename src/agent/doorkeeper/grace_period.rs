@@ -20,7 +20,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Processes that are remembered; when full, all are forgotten.
 const MOST_PROCESSES: usize = 256;
 
-pub(super) struct Patience {
+pub(super) struct GracePeriods {
     /// For how long a process has been there.
     age: fn(u32) -> Option<Duration>,
     accounts: Mutex<Accounts>,
@@ -42,13 +42,13 @@ struct Process {
 
 #[derive(Default)]
 struct Account {
-    in_vain: u64,
+    misses: u64,
     /// Since when nothing of that was forgiven.
     since: Option<Instant>,
     until: Option<Instant>,
 }
 
-impl Patience {
+impl GracePeriods {
     pub(super) fn new(age: fn(u32) -> Option<Duration>) -> Self {
         Self { age, accounts: Mutex::default() }
     }
@@ -60,21 +60,21 @@ impl Patience {
         let accounts = &mut *accounts;
         if accounts.processes.get(&process).is_none_or(|known| known.turn != turn) {
             let is_own = (self.age)(process).is_some_and(|age| age > now.duration_since(turn));
-            accounts.know(process, turn, is_own);
+            accounts.register(process, turn, is_own);
         }
         let (account, wait) = accounts.of(process);
         account.begin(now, wait).then_some(wait)
     }
 
     /// What was waited for came: the process is waited for as at first.
-    pub(super) fn reward(&self, process: u32) {
+    pub(super) fn reset(&self, process: u32) {
         let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         *accounts.of(process).0 = Account::default();
     }
 }
 
 impl Accounts {
-    fn know(&mut self, process: u32, turn: Instant, is_own: bool) {
+    fn register(&mut self, process: u32, turn: Instant, is_own: bool) {
         if self.processes.len() >= MOST_PROCESSES {
             self.processes.clear();
         }
@@ -97,17 +97,17 @@ impl Account {
             return true;
         }
         let since = self.since.get_or_insert(now);
-        while self.in_vain > 0 && now.duration_since(*since) >= AGAIN {
-            self.in_vain -= 1;
+        while self.misses > 0 && now.duration_since(*since) >= AGAIN {
+            self.misses -= 1;
             *since += AGAIN;
         }
-        if self.in_vain >= MOST {
+        if self.misses >= MOST {
             return false;
         }
-        if self.in_vain == 0 {
+        if self.misses == 0 {
             *since = now;
         }
-        self.in_vain += 1;
+        self.misses += 1;
         self.until = Some(now + wait);
         true
     }

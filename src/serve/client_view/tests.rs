@@ -20,23 +20,23 @@ fn delta(id: u8, seq: u64) -> Event {
 
 #[test]
 fn a_gap_asks_for_fresh_snapshots() {
-    let mut gate = Gate::default();
+    let mut gate = ClientView::default();
     gate.show(&snapshot(0, 3), 10);
     gate.show_all(10);
     // Contained, though their numbers do not tell: the session began anew meanwhile.
-    assert_eq!(gate.judge(8, &delta(0, 9), &NONE), Verdict::Drop);
-    assert_eq!(gate.judge(9, &delta(1, 9), &NONE), Verdict::Drop);
-    assert_eq!(gate.judge(10, &delta(0, 5), &NONE), Verdict::Resync);
-    assert_eq!(gate.judge(11, &delta(0, 4), &NONE), Verdict::Send);
-    assert_eq!(gate.judge(12, &delta(0, 4), &NONE), Verdict::Resync);
-    assert_eq!(gate.judge(13, &delta(1, 1), &NONE), Verdict::Resync);
-    assert_eq!(gate.judge(14, &Event::Snapshot(snapshot(0, 0)), &NONE), Verdict::Send);
-    assert_eq!(gate.judge(15, &delta(0, 1), &NONE), Verdict::Send);
+    assert_eq!(gate.judge(8, &delta(0, 9), &NONE), Delivery::Drop);
+    assert_eq!(gate.judge(9, &delta(1, 9), &NONE), Delivery::Drop);
+    assert_eq!(gate.judge(10, &delta(0, 5), &NONE), Delivery::Resync);
+    assert_eq!(gate.judge(11, &delta(0, 4), &NONE), Delivery::Send);
+    assert_eq!(gate.judge(12, &delta(0, 4), &NONE), Delivery::Resync);
+    assert_eq!(gate.judge(13, &delta(1, 1), &NONE), Delivery::Resync);
+    assert_eq!(gate.judge(14, &Event::Snapshot(snapshot(0, 0)), &NONE), Delivery::Send);
+    assert_eq!(gate.judge(15, &delta(0, 1), &NONE), Delivery::Send);
 }
 
 #[test]
 fn what_is_gone_is_told_to_who_was_shown_it() {
-    let mut gate = Gate::default();
+    let mut gate = ClientView::default();
     for id in 0..3 {
         gate.show(&snapshot(id, 1), 0);
     }
@@ -56,7 +56,7 @@ fn what_is_gone_is_told_to_who_was_shown_it() {
 
 #[test]
 fn only_doubtful_repeats_are_dropped() {
-    let mut gate = Gate::default();
+    let mut gate = ClientView::default();
     let agent = |state| {
         Event::Agent(AgentStatus {
             agent: AgentId::new("a"),
@@ -68,11 +68,11 @@ fn only_doubtful_repeats_are_dropped() {
         })
     };
     let (ready, stopped) = (Bytes::from_static(b"ready"), Bytes::from_static(b"stopped"));
-    gate.tell(Subject::Agent(AgentId::new("a")), ready.clone());
+    gate.record(EventSubject::Agent(AgentId::new("a")), ready.clone());
     gate.doubt(4);
-    assert_eq!(gate.judge(0, &agent(AgentState::Ready), &ready), Verdict::Drop);
-    assert_eq!(gate.judge(1, &agent(AgentState::Stopped), &stopped), Verdict::Send);
-    assert_eq!(gate.judge(2, &agent(AgentState::Ready), &ready), Verdict::Send);
-    assert_eq!(gate.judge(3, &agent(AgentState::Ready), &ready), Verdict::Drop);
-    assert_eq!(gate.judge(4, &agent(AgentState::Ready), &ready), Verdict::Send);
+    assert_eq!(gate.judge(0, &agent(AgentState::Ready), &ready), Delivery::Drop);
+    assert_eq!(gate.judge(1, &agent(AgentState::Stopped), &stopped), Delivery::Send);
+    assert_eq!(gate.judge(2, &agent(AgentState::Ready), &ready), Delivery::Send);
+    assert_eq!(gate.judge(3, &agent(AgentState::Ready), &ready), Delivery::Drop);
+    assert_eq!(gate.judge(4, &agent(AgentState::Ready), &ready), Delivery::Send);
 }

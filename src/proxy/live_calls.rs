@@ -1,7 +1,7 @@
 //! What one agent does at the moment, as its lines told: the turns that run, and what the tool
 //! calls and terminals in them say of themselves. Fed by the relay; read from any thread.
 
-mod said;
+mod call_text;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-pub use self::said::Said;
+pub use self::call_text::CallText;
 use crate::model::{Action, Activity, ActivityKind, SessionId};
 
 /// Calls and terminals that are remembered at once, and the bytes of what they say; past either
@@ -25,19 +25,19 @@ const MOST_WITHHELD: usize = 256;
 const NEWS: usize = 64;
 
 #[derive(Debug)]
-pub struct Running {
+pub struct LiveCalls {
     now: Mutex<Now>,
     /// Whether any turn has something withheld: each file that is opened asks for that.
     withholds: AtomicBool,
     /// Counts the turns that began and ended.
     changes: AtomicU64,
-    news: broadcast::Sender<Arc<Said>>,
+    news: broadcast::Sender<Arc<CallText>>,
     stopped: CancellationToken,
 }
 
 /// To whom an access belongs.
 #[derive(Clone, Debug)]
-pub struct Moment {
+pub struct TurnContext {
     /// That of the only running turn; else it has the empty name.
     pub session: SessionId,
     /// Tells the turns of one run of the agent apart; 0 without `session`.
@@ -51,7 +51,7 @@ pub struct Moment {
 
 /// A path that a call may have named.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct NamedPath<'a> {
     /// As the wire shows it.
     pub wire: &'a str,
     /// Absolute and real.
@@ -63,7 +63,7 @@ struct Now {
     /// Those that run.
     turns: IndexMap<SessionId, Turn>,
     last_turn: u64,
-    calls: IndexMap<(SessionId, Arc<str>), Arc<Said>>,
+    calls: IndexMap<(SessionId, Arc<str>), Arc<CallText>>,
     bytes: usize,
 }
 
@@ -78,7 +78,7 @@ struct Turn {
     withheld: Vec<(PathBuf, Action)>,
 }
 
-impl Default for Running {
+impl Default for LiveCalls {
     fn default() -> Self {
         Self {
             now: Mutex::default(),
@@ -90,9 +90,9 @@ impl Default for Running {
     }
 }
 
-impl Running {
+impl LiveCalls {
     /// Takes note of what a line told.
-    pub fn tell(&self, activity: &Activity) {
+    pub fn update(&self, activity: &Activity) {
         let Activity { session, kind } = activity;
         if matches!(kind, ActivityKind::TurnBegan | ActivityKind::TurnEnded { .. }) {
             self.changes.fetch_add(1, Ordering::Relaxed);
@@ -159,7 +159,7 @@ impl Running {
     }
 
     /// To whom an access that is made now belongs.
-    pub fn moment(&self) -> Moment {
+    pub fn moment(&self) -> TurnContext {
         let now = self.lock();
         let over = now.turns.values().map(|turn| turn.over.clone()).collect();
         let began = now.turns.values().map(|turn| turn.began).min();
@@ -168,24 +168,24 @@ impl Running {
             Some((session, turn)) if now.turns.len() == 1 => (session.clone(), turn.number),
             _ => (SessionId::new(""), 0),
         };
-        Moment { session, turn, began, over, stopped }
+        TurnContext { session, turn, began, over, stopped }
     }
 
     /// Whether a tool call or terminal that runs names the path. May ask the disk where links
     /// lead.
-    pub fn names(&self, place: Place<'_>) -> bool {
+    pub fn names(&self, place: NamedPath<'_>) -> bool {
         let calls: Vec<_> = self.lock().calls.values().cloned().collect();
         calls.iter().any(|said| said.names(place))
     }
 
     /// The file that a temporary one at this path is to replace, as a tool call that runs names it.
-    pub fn names_beside(&self, place: Place<'_>) -> Option<PathBuf> {
+    pub fn names_beside(&self, place: NamedPath<'_>) -> Option<PathBuf> {
         let calls: Vec<_> = self.lock().calls.values().cloned().collect();
         calls.iter().rev().find_map(|said| said.names_beside(place))
     }
 
     /// Tells each time that a tool call or terminal says more, all that it said so far.
-    pub fn news(&self) -> broadcast::Receiver<Arc<Said>> {
+    pub fn news(&self) -> broadcast::Receiver<Arc<CallText>> {
         self.news.subscribe()
     }
 
@@ -195,7 +195,7 @@ impl Running {
     }
 }
 
-impl Moment {
+impl TurnContext {
     /// Waits until every turn that ran has ended or was cancelled, or the agent stops. What was
     /// done while no turn ran waits for the latter only.
     pub async fn over(&self) {
@@ -255,11 +255,11 @@ impl Now {
         call: &Arc<str>,
         cwd: &Arc<Path>,
         said: &[Arc<str>],
-    ) -> Option<Arc<Said>> {
+    ) -> Option<Arc<CallText>> {
         let key = (session.clone(), Arc::clone(call));
         let more = Arc::new(match self.calls.get(&key) {
             Some(known) => known.with(cwd, said)?,
-            None => Said::new(Arc::clone(cwd), said),
+            None => CallText::new(Arc::clone(cwd), said),
         });
         self.bytes += more.bytes();
         if let Some(before) = self.calls.insert(key, Arc::clone(&more)) {

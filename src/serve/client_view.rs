@@ -10,7 +10,7 @@ use crate::model::{AgentId, BlockedId, Event, SessionKey, SessionMode, Snapshot}
 
 /// Whether an event is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verdict {
+pub(super) enum Delivery {
     Send,
     /// The client knows it already.
     Drop,
@@ -20,7 +20,7 @@ pub(super) enum Verdict {
 
 /// The state of one client. It grows with the sessions that live while the client is connected.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub(super) struct ClientView {
     /// What the client was shown last of each session; of one that its filter keeps from it by
     /// now, that may be long ago.
     sessions: HashMap<SessionKey, Shown>,
@@ -30,7 +30,7 @@ pub(super) struct Gate {
     /// Number of the first event that cannot repeat a line which was sent out of line.
     doubtful_until: u64,
     /// Lines last sent about a subject, while events are doubtful.
-    last: HashMap<Subject, Bytes>,
+    last: HashMap<EventSubject, Bytes>,
 }
 
 /// The code graph as the client knows it.
@@ -51,13 +51,13 @@ struct Shown {
 
 /// What a line that stands for itself speaks of.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) enum Subject {
+pub(super) enum EventSubject {
     Agent(AgentId),
     Usage(SessionKey),
     Blocked(BlockedId),
 }
 
-impl Gate {
+impl ClientView {
     /// Notes that the client is shown a snapshot that contains all events before number `as_of`.
     pub(super) fn show(&mut self, snapshot: &Snapshot, as_of: u64) {
         let shown = Shown { seq: snapshot.seq, mode: snapshot.mode, as_of };
@@ -103,7 +103,7 @@ impl Gate {
     }
 
     /// Notes a line about `subject` that the client is sent out of line.
-    pub(super) fn tell(&mut self, subject: Subject, line: Bytes) {
+    pub(super) fn record(&mut self, subject: EventSubject, line: Bytes) {
         self.last.insert(subject, line);
     }
 
@@ -113,7 +113,7 @@ impl Gate {
     }
 
     /// Judges the event with that number, which encodes as `line`.
-    pub(super) fn judge(&mut self, number: u64, event: &Event, line: &Bytes) -> Verdict {
+    pub(super) fn judge(&mut self, number: u64, event: &Event, line: &Bytes) -> Delivery {
         if number >= self.doubtful_until && !self.last.is_empty() {
             self.last.clear();
         }
@@ -121,65 +121,65 @@ impl Gate {
             Event::Snapshot(snapshot) => self.judge_snapshot(number, snapshot),
             Event::Delta(delta) => self.judge_delta(number, &delta.key, delta.seq),
             Event::Agent(status) => {
-                self.judge_line(number, Subject::Agent(status.agent.clone()), line)
+                self.judge_line(number, EventSubject::Agent(status.agent.clone()), line)
             }
             Event::Usage(report) => {
-                self.judge_line(number, Subject::Usage(report.key.clone()), line)
+                self.judge_line(number, EventSubject::Usage(report.key.clone()), line)
             }
             Event::Blocked(access) => {
-                self.judge_line(number, Subject::Blocked(access.id.clone()), line)
+                self.judge_line(number, EventSubject::Blocked(access.id.clone()), line)
             }
-            Event::Graph(_) | Event::GraphDelta(_) if number < self.graph.as_of => Verdict::Drop,
+            Event::Graph(_) | Event::GraphDelta(_) if number < self.graph.as_of => Delivery::Drop,
             Event::Graph(graph) => {
                 self.graph.seq = Some(graph.seq);
-                Verdict::Send
+                Delivery::Send
             }
             Event::GraphDelta(delta) => self.judge_graph(delta.seq),
             // What the agent said was no JSON, and has no line.
-            Event::SessionUpdate { .. } if line.is_empty() => Verdict::Drop,
-            Event::Turn(_) | Event::Overlap(_) | Event::SessionUpdate { .. } => Verdict::Send,
+            Event::SessionUpdate { .. } if line.is_empty() => Delivery::Drop,
+            Event::Turn(_) | Event::Overlap(_) | Event::SessionUpdate { .. } => Delivery::Send,
         }
     }
 
-    fn judge_snapshot(&mut self, number: u64, snapshot: &Snapshot) -> Verdict {
+    fn judge_snapshot(&mut self, number: u64, snapshot: &Snapshot) -> Delivery {
         let as_of = self.sessions.get(&snapshot.key).map_or(self.as_of, |shown| shown.as_of);
         if number < as_of {
-            return Verdict::Drop;
+            return Delivery::Drop;
         }
         self.show(snapshot, as_of);
-        Verdict::Send
+        Delivery::Send
     }
 
-    fn judge_delta(&mut self, number: u64, key: &SessionKey, seq: u64) -> Verdict {
+    fn judge_delta(&mut self, number: u64, key: &SessionKey, seq: u64) -> Delivery {
         match self.sessions.get_mut(key) {
-            Some(shown) if number < shown.as_of => Verdict::Drop,
+            Some(shown) if number < shown.as_of => Delivery::Drop,
             Some(shown) if shown.seq.checked_add(1) == Some(seq) => {
                 shown.seq = seq;
-                Verdict::Send
+                Delivery::Send
             }
             // A session that was not live any more when the snapshots were taken.
-            None if number < self.as_of => Verdict::Drop,
-            _ => Verdict::Resync,
+            None if number < self.as_of => Delivery::Drop,
+            _ => Delivery::Resync,
         }
     }
 
-    fn judge_graph(&mut self, seq: u64) -> Verdict {
+    fn judge_graph(&mut self, seq: u64) -> Delivery {
         if self.graph.seq.and_then(|shown| shown.checked_add(1)) != Some(seq) {
-            return Verdict::Resync;
+            return Delivery::Resync;
         }
         self.graph.seq = Some(seq);
-        Verdict::Send
+        Delivery::Send
     }
 
-    fn judge_line(&mut self, number: u64, subject: Subject, line: &Bytes) -> Verdict {
+    fn judge_line(&mut self, number: u64, subject: EventSubject, line: &Bytes) -> Delivery {
         if number >= self.doubtful_until {
-            return Verdict::Send;
+            return Delivery::Send;
         }
         if self.last.get(&subject) == Some(line) {
-            return Verdict::Drop;
+            return Delivery::Drop;
         }
         self.last.insert(subject, line.clone());
-        Verdict::Send
+        Delivery::Send
     }
 }
 

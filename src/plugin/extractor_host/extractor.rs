@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use super::{Common, Request, weight};
+use super::{Common, ExtractorRequest, weight};
 use crate::extract::{Ask, Extractor, Gate, Refusal};
 use crate::line::{Direction, lines};
 use crate::model::{Activity, SessionId};
@@ -21,8 +21,8 @@ const UNREAD: &str = "no plugin reads it";
 const LAST_LINES: Duration = Duration::from_secs(10);
 
 /// What a relay asks about an agent that a plugin reads along with.
-pub struct Overheard {
-    requests: mpsc::UnboundedSender<Request>,
+pub struct PluginExtractor {
+    requests: mpsc::UnboundedSender<ExtractorRequest>,
     common: Arc<Common>,
     gated: bool,
     /// Closes with the task.
@@ -31,9 +31,9 @@ pub struct Overheard {
     missed: usize,
 }
 
-impl Overheard {
+impl PluginExtractor {
     pub(super) fn new(
-        requests: mpsc::UnboundedSender<Request>,
+        requests: mpsc::UnboundedSender<ExtractorRequest>,
         common: Arc<Common>,
         gated: bool,
         over: Receiver<()>,
@@ -60,44 +60,45 @@ impl Overheard {
         }
         let line = whole(line);
         self.common.unread.fetch_add(weight(&line), Ordering::Relaxed);
-        let _ = self.requests.send(Request::Line(direction, line));
+        let _ = self.requests.send(ExtractorRequest::Line(direction, line));
     }
 
     /// Waits for an answer; None if the plugin was given up.
-    fn ask<T>(&self, request: impl FnOnce(SyncSender<T>) -> Request) -> Option<T> {
+    fn ask<T>(&self, request: impl FnOnce(SyncSender<T>) -> ExtractorRequest) -> Option<T> {
         let (reply, answer) = sync_channel(1);
         self.requests.send(request(reply)).ok()?;
         answer.recv().ok()
     }
 }
 
-impl Extractor for Overheard {
-    fn observe(&mut self, direction: Direction, line: &[u8], told: &mut Vec<Activity>) {
+impl Extractor for PluginExtractor {
+    fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>) {
         // What was gated is read.
         if !self.gated || direction == Direction::ToAgent {
             lines(line).for_each(|line| self.leave(direction, line));
         }
-        self.catch_up(told);
+        self.catch_up(activities);
     }
 
     fn gate(&mut self, line: &[u8]) -> Gate {
         if !self.gated {
             return Gate::Pass;
         }
-        let gate = self.ask(|reply| Request::Gate(whole(line), reply));
+        let gate = self.ask(|reply| ExtractorRequest::Gate(whole(line), reply));
         gate.unwrap_or(Gate::Ambiguous { why: UNREAD, replies: Vec::new() })
     }
 
-    fn catch_up(&mut self, told: &mut Vec<Activity>) {
-        told.append(&mut self.common.told.lock().unwrap_or_else(PoisonError::into_inner));
+    fn catch_up(&mut self, activities: &mut Vec<Activity>) {
+        activities
+            .append(&mut self.common.activities.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn tell_updates(&mut self, wanted: bool) {
+    fn report_updates(&mut self, wanted: bool) {
         self.common.wants_updates.store(wanted, Ordering::Relaxed);
     }
 
     fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes> {
-        self.ask(|reply| Request::Refuse(ask.clone(), refusal.clone(), reply)).flatten()
+        self.ask(|reply| ExtractorRequest::Refuse(ask.clone(), refusal.clone(), reply)).flatten()
     }
 
     /// The agent can't be answered in its client's place.
@@ -106,23 +107,23 @@ impl Extractor for Overheard {
     }
 
     fn cancel(&self, session: &SessionId) -> Bytes {
-        self.ask(|reply| Request::Cancel(session.clone(), reply)).unwrap_or_default()
+        self.ask(|reply| ExtractorRequest::Cancel(session.clone(), reply)).unwrap_or_default()
     }
 
     fn awaits(&self) -> bool {
         self.common.awaits.load(Ordering::Relaxed)
     }
 
-    fn end(&mut self, reason: &str, told: &mut Vec<Activity>) {
+    fn end(&mut self, reason: &str, activities: &mut Vec<Activity>) {
         let (reply, ended) = sync_channel(1);
-        if self.requests.send(Request::End(reason.to_owned(), reply)).is_ok() {
+        if self.requests.send(ExtractorRequest::End(reason.to_owned(), reply)).is_ok() {
             // What is not read by then is not told.
             if ended.recv_timeout(LAST_LINES) == Err(RecvTimeoutError::Timeout) {
                 self.common.over.notify_one();
                 let _ = self.over.recv();
             }
         }
-        self.catch_up(told);
+        self.catch_up(activities);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::{Action, ActivityKind, Lines, Model, Source, Touch, Usage};
 
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Told {
+pub(super) enum SessionInput {
     Opened,
     Closed,
     /// One touch, or all those of a path between two events whose order matters.
@@ -19,12 +19,12 @@ pub(super) enum Told {
         lines: Lines,
         /// Those of its lines that its agent says it wrote; None if it says nothing like that.
         edited: Option<Lines>,
-        written: Written,
+        written: WriteSource,
     },
     /// More is known of a write that a touch told of.
     Wrote {
         path: Arc<str>,
-        written: Written,
+        written: WriteSource,
     },
     /// One report, or several of which each but the first counts no fewer tokens than the one
     /// before.
@@ -46,14 +46,14 @@ pub(super) enum Told {
 
 /// Who tells of a write.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(super) struct Written {
+pub(super) struct WriteSource {
     /// The agent.
     pub(super) claimed: bool,
     /// The disk, the kernel or the client that wrote it.
     pub(super) seen: bool,
 }
 
-impl Written {
+impl WriteSource {
     pub(super) fn and(self, other: Self) -> Self {
         Self { claimed: self.claimed || other.claimed, seen: self.seen || other.seen }
     }
@@ -71,7 +71,7 @@ pub(super) enum Weight {
     Accessed,
 }
 
-impl Told {
+impl SessionInput {
     /// None for what the map has no use for.
     pub(super) fn from_activity(kind: ActivityKind) -> Option<Self> {
         Some(match kind {
@@ -82,10 +82,10 @@ impl Told {
             }
             // By now it is written: a call may wait for long between its first word and that.
             ActivityKind::Performed { path, action: Action::Write } => {
-                Self::Wrote { path, written: Written { claimed: true, seen: false } }
+                Self::Wrote { path, written: WriteSource { claimed: true, seen: false } }
             }
             ActivityKind::Written { path } => {
-                Self::Wrote { path, written: Written { claimed: true, seen: true } }
+                Self::Wrote { path, written: WriteSource { claimed: true, seen: true } }
             }
             // A read follows a `Touched`; the others are the relay's to act on.
             ActivityKind::Performed { action: Action::Read, .. }
@@ -111,7 +111,7 @@ impl Told {
             weight: Weight::Marked,
             lines: Lines::default(),
             edited: None,
-            written: Written::default(),
+            written: WriteSource::default(),
         }
     }
 
@@ -122,7 +122,7 @@ impl Told {
             _ => Weight::Accessed,
         };
         let (writes, by_kernel) = (touch == Touch::Write, source == Source::Kernel);
-        let written = Written { claimed: writes && !by_kernel, seen: writes && by_kernel };
+        let written = WriteSource { claimed: writes && !by_kernel, seen: writes && by_kernel };
         let edited = written.claimed.then(|| lines.clone());
         Self::Touched { path, touch, weight, lines, edited, written }
     }

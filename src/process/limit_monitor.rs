@@ -4,20 +4,20 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use super::household::{Household, Mood};
-use super::tree::Snapshot;
+use super::household::{FamilyInner, PollRate};
+use super::tree::ProcessTable;
 
 #[derive(Default)]
-struct Census {
-    families: Vec<Weak<Household>>,
+struct LimitMonitor {
+    families: Vec<Weak<FamilyInner>>,
     /// Whether the thread is there, which ends when there is no family any more.
     runs: bool,
 }
 
-static CENSUS: Mutex<Census> = Mutex::new(Census { families: Vec::new(), runs: false });
+static CENSUS: Mutex<LimitMonitor> = Mutex::new(LimitMonitor { families: Vec::new(), runs: false });
 
 /// Has a family looked at for as long as it is there.
-pub(super) fn enter(family: &Arc<Household>) {
+pub(super) fn enter(family: &Arc<FamilyInner>) {
     let mut census = CENSUS.lock().unwrap_or_else(PoisonError::into_inner);
     census.families.push(Arc::downgrade(family));
     if !census.runs {
@@ -31,26 +31,26 @@ pub(super) fn enter(family: &Arc<Household>) {
 
 fn run() {
     while let Some(families) = families() {
-        let processes = Snapshot::take();
+        let processes = ProcessTable::take();
         let mood = families.iter().map(|family| family.look(&processes)).min();
         drop(families);
-        std::thread::sleep(until_next(mood.unwrap_or(Mood::Calm)));
+        std::thread::sleep(until_next(mood.unwrap_or(PollRate::Calm)));
     }
 }
 
 /// Those that are there; None, and the end of the thread, if there is none.
-fn families() -> Option<Vec<Arc<Household>>> {
+fn families() -> Option<Vec<Arc<FamilyInner>>> {
     let mut census = CENSUS.lock().unwrap_or_else(PoisonError::into_inner);
     census.families.retain(|family| family.strong_count() > 0);
     census.runs = !census.families.is_empty();
     census.runs.then(|| census.families.iter().filter_map(Weak::upgrade).collect())
 }
 
-fn until_next(mood: Mood) -> Duration {
+fn until_next(mood: PollRate) -> Duration {
     Duration::from_millis(match mood {
-        Mood::Dying => 10,
-        Mood::Growing => 50,
-        Mood::Limited => 250,
-        Mood::Calm => 1000,
+        PollRate::Dying => 10,
+        PollRate::Growing => 50,
+        PollRate::Limited => 250,
+        PollRate::Calm => 1000,
     })
 }

@@ -148,11 +148,11 @@ impl Modules {
     pub(super) fn rooms_named_by(&self, file: &Path) -> BTreeSet<String> {
         let from = module(file);
         let imports = &self.files[&from];
-        let found = imports.paths.iter().map(|path| match &path[..] {
-            [root, room, ..] if root == "crate" => Some(room.clone()),
+        let rooms = imports.paths.iter().map(|path| match &path[..] {
+            [root, name, ..] if root == "crate" => Some(name.clone()),
             _ => self.resolve(&from, path, 0).first().cloned(),
         });
-        found.flatten().collect()
+        rooms.flatten().collect()
     }
 
     fn edges(&self) -> impl Iterator<Item = (Vec<String>, Vec<String>)> {

@@ -1,7 +1,8 @@
-//! A line of an agent's protocol → what it tells ([`Activity`]) and what it asks for ([`Gate`]).
+//! Reads the lines of an agent's protocol: into activities ([`Activity`]), and into requests that
+//! a zone judges ([`Gate`]). ACP is built in.
 //!
-//! Pure: an extractor sees bytes and answers with records; it knows neither the zone that judges
-//! nor the tracker that counts. ACP is built in.
+//! An extractor turns bytes into records. It does not know zones or the tracker; only
+//! [`Workspace`] touches the disk.
 
 mod acp;
 mod disk;
@@ -28,24 +29,24 @@ use crate::model::{Action, Activity, AgentId, BlockedId, SessionId, Via};
 pub use acp::Acp;
 pub use disk::DiskWorkspace;
 
-/// The extractor for ACP. Relative paths of a session whose folder is not known are taken against
-/// `default_cwd`.
+/// The extractor for ACP. Relative paths resolve against `default_cwd` until the session's folder
+/// is known.
 pub fn acp(agent_root: Arc<dyn Workspace>, default_cwd: PathBuf) -> Box<dyn Extractor> {
     Box::new(Acp::new(agent_root, default_cwd))
 }
 
-/// Reads along with one agent instance.
+/// Reads the lines of one agent instance.
 pub trait Extractor: Send {
-    /// Appends what the line tells. Called once for each line that was relayed, both ways, in
-    /// order; never for a line that the gate kept back.
+    /// Appends the activities of a line. Called once for each relayed line, in both directions and
+    /// in order; never for a line that the gate stopped.
     fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>);
 
-    /// Reads what a zoned agent's line asks its client for. Called before `observe`, for lines
-    /// of the agent only.
+    /// Reads the request in a zoned agent's line. Called before `observe`, for lines of the agent
+    /// only.
     fn gate(&mut self, line: &[u8]) -> Gate;
 
-    /// Gates a line, and observes it if it asks for nothing, or if `passes`, which is asked of all
-    /// else, lets it pass: the same as one after the other, for those who can do both at one reading.
+    /// Calls `gate`, then `observe` if the line holds no gated request or `passes` accepts it.
+    /// Implementations can do both in one pass over the line.
     fn gate_and_observe(
         &mut self,
         line: &[u8],
@@ -58,51 +59,50 @@ pub trait Extractor: Send {
         }
     }
 
-    /// Appends what lines told that were observed before: who takes its time about them says so
-    /// elsewhere, and is asked then.
+    /// Appends the activities of lines observed earlier, for extractors that work asynchronously.
     fn catch_up(&mut self, _activities: &mut Vec<Activity>) {}
 
-    /// Whether updates are to be told as they came ([`ActivityKind::Update`]), which is a copy of
-    /// most of what an agent says. They are until this says otherwise.
+    /// Whether to report [`ActivityKind::Update`], a copy of most of what an agent writes. The
+    /// default is to report it.
     fn report_updates(&mut self, _wanted: bool) {}
 
-    /// The line that refuses `ask` in the agent's own protocol, newline included; None for a
-    /// notification, which has nobody to be told.
+    /// The line that refuses `ask` in the agent's protocol, newline included; None for a
+    /// notification, which expects no response.
     fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes>;
 
     /// The line that answers a read with `content`.
     fn answer(&self, ask: &Ask, content: &str) -> Option<Bytes>;
 
-    /// The line by which a client cancels what the session does.
+    /// The line with which a client cancels the session's turn.
     fn cancel(&self, session: &SessionId) -> Bytes;
 
-    /// Takes back what the session asks permission for, as a client must that cancels, in the place
-    /// of one that doesn't know of it.
+    /// Answers the session's pending permission requests as cancelled. A client that cancels must
+    /// do so itself; this stands in for one that does not know of the cancellation.
     fn withdraw(&mut self, _session: &SessionId) -> Withdrawal {
         Withdrawal::default()
     }
 
-    /// Takes out of whole lines of the client what it answers to requests that were withdrawn: the
-    /// agent must not be answered twice.
+    /// Removes the client's responses to withdrawn requests from whole lines: the agent must not
+    /// get two responses.
     fn without_late(&mut self, lines: Bytes) -> Bytes {
         lines
     }
 
-    /// Whether the agent waits for its client: for an answer, or for a terminal that runs.
+    /// Whether the agent waits for its client: for a response, or for a running terminal.
     fn awaits(&self) -> bool;
 
-    /// Ends every running turn: the agent is gone.
+    /// Ends every running turn, after the agent exited.
     fn end(&mut self, reason: &str, activities: &mut Vec<Activity>);
 }
 
-/// What a line of the agent asks for.
+/// The gate's reading of one agent line.
 #[derive(Debug)]
 pub enum Gate {
-    /// Nothing that a zone judges.
+    /// The line holds nothing that a zone judges.
     Pass,
     Ask(Ask),
-    /// Parsers could read it differently in what matters. It never passes; `replies` are the
-    /// lines that tell the agent so, as far as its requests can be told.
+    /// Two parsers could read different requests. The line never passes; `replies` are the error
+    /// responses to the requests that have a readable id.
     Ambiguous {
         why: &'static str,
         replies: Vec<Bytes>,
@@ -134,23 +134,23 @@ pub enum Target {
     File(Action),
     /// A working directory, or a folder that is listed.
     Cwd,
-    /// Whatever can be read below a folder.
+    /// Everything readable below a folder.
     Search,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PermissionOption {
     pub id: String,
-    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or what the future brings.
+    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or a value not known yet.
     pub kind: String,
 }
 
-/// What is said, in lines, where requests are withdrawn.
+/// The lines to send when requests are withdrawn.
 #[derive(Default, Debug)]
 pub struct Withdrawal {
-    /// The answers that it waits for.
+    /// The responses that the agent waits for.
     pub to_agent: Bytes,
-    /// What need not be answered any more.
+    /// Notifications that cancel the requests.
     pub to_client: Bytes,
 }
 
@@ -165,19 +165,19 @@ pub enum Refusal {
     NoTerminals,
 }
 
-/// What a path leads to.
+/// The type of a directory entry, links followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
     Folder,
-    /// A file, or what is neither.
+    /// Anything that is not a folder.
     File,
 }
 
-/// What an extractor asks of the workspace: the one place where it meets the disk.
+/// The extractor's only access to the disk.
 pub trait Workspace: Send + Sync {
     /// Absolute.
     fn root(&self) -> &Path;
-    /// None where nothing is.
+    /// None if the path does not exist.
     fn entry(&self, path: &Path) -> Option<Entry>;
 
     fn exists(&self, path: &Path) -> bool {
@@ -188,9 +188,9 @@ pub trait Workspace: Send + Sync {
         self.entry(path) == Some(Entry::Folder)
     }
 
-    /// Whether the path (absolute) is kept out of the map: `.git`, `node_modules`, `target`, …,
-    /// and what the workspace's ignore files name.
+    /// Whether the map leaves out the path (absolute): `.git`, `node_modules`, `target`, …, and
+    /// matches of the workspace's ignore files.
     fn is_ignored(&self, path: &Path) -> bool;
-    /// The text of a file (absolute) that has no more than `longest` bytes.
+    /// The text of a file (absolute) of at most `longest` bytes.
     fn text(&self, path: &Path, longest: usize) -> Option<String>;
 }

@@ -1,7 +1,7 @@
-//! The extractor of the Agent Client Protocol, version 1, and of version 2 as far as it is drafted.
+//! The extractor of the Agent Client Protocol: version 1, and the draft of version 2.
 //!
-//! Keeps what one agent's lines left to remember (sessions, running requests, tool calls,
-//! terminals), all of it bounded. Knows neither the zone that judges nor the tracker that counts.
+//! Owns the state of one agent's connection (sessions, pending requests, tool calls, terminals),
+//! all of it bounded. Does not know zones or the tracker.
 
 mod call;
 mod chunks;
@@ -41,18 +41,20 @@ use super::{Ask, Extractor, Gate, Refusal, Withdrawal, Workspace};
 use crate::line::Direction;
 use crate::model::{Activity, SessionId};
 
-/// The byte order mark, which some runtimes put before the first line.
+/// The byte order mark, which some runtimes write before the first line.
 const MARK: char = '\u{feff}';
 
-/// Reads along with one ACP agent.
+/// The protocol state of one ACP agent.
 pub struct Acp {
     workspace: Arc<dyn Workspace>,
     sessions: sessions::AcpSessions,
-    of_client: pending::Pending<pending::OfClient>,
-    of_agent: pending::Pending<pending::OfAgent>,
-    /// All that the agent asked of its client.
-    asked: pending::Pending<pending::PendingRequest>,
-    /// What of it was answered in the client's place, which may answer it yet.
+    /// The client's requests whose responses are read.
+    client_requests: pending::Pending<pending::ClientRequest>,
+    /// The agent's requests whose responses are read.
+    agent_requests: pending::Pending<pending::AgentRequest>,
+    /// All unanswered requests of the agent.
+    unanswered: pending::Pending<pending::PendingRequest>,
+    /// Requests answered in the client's place; the client may still respond to them.
     withdrawn: pending::Pending<()>,
     terminals: terminals::Terminals,
     models: models::Models,
@@ -62,14 +64,14 @@ pub struct Acp {
 }
 
 impl Acp {
-    /// Relative paths of a session whose folder is not known are taken against `default_cwd`.
+    /// Relative paths resolve against `default_cwd` until the session's folder is known.
     pub fn new(workspace: Arc<dyn Workspace>, default_cwd: PathBuf) -> Self {
         Self {
             workspace,
             sessions: sessions::AcpSessions::new(default_cwd),
-            of_client: pending::Pending::default(),
-            of_agent: pending::Pending::default(),
-            asked: pending::Pending::default(),
+            client_requests: pending::Pending::default(),
+            agent_requests: pending::Pending::default(),
+            unanswered: pending::Pending::default(),
             withdrawn: pending::Pending::default(),
             terminals: terminals::Terminals::default(),
             models: models::Models::default(),
@@ -79,7 +81,7 @@ impl Acp {
         }
     }
 
-    /// Why a permission is refused is told too: the agent is one of our own making, and asks for it.
+    /// Adds the reason to refused permissions, for our own agents.
     #[must_use]
     pub fn with_reasons(self) -> Self {
         Self { reports_reasons: true, ..self }
@@ -94,8 +96,10 @@ impl Extractor for Acp {
         let Ok(line) = simdutf8::basic::from_utf8(line.trim_ascii()) else { return };
         let line = line.trim_start_matches(MARK);
         match elements(line).filter(|_| is_json(line)) {
-            Some(batch) => batch.iter().for_each(|one| self.message(direction, one, activities)),
-            None => self.message(direction, line, activities),
+            Some(batch) => {
+                batch.iter().for_each(|one| self.observe_message(direction, one, activities));
+            }
+            None => self.observe_message(direction, line, activities),
         }
     }
 
@@ -116,7 +120,7 @@ impl Extractor for Acp {
         if (matches!(gate, Gate::Pass) || passes(gate))
             && let Some(frame) = &frame
         {
-            self.framed(Direction::ToClient, frame, request, activities);
+            self.observe_frame(Direction::ToClient, frame, request, activities);
         }
     }
 
@@ -145,20 +149,20 @@ impl Extractor for Acp {
     }
 
     fn awaits(&self) -> bool {
-        !self.asked.is_empty() || self.terminals.any_runs()
+        !self.unanswered.is_empty() || self.terminals.any_runs()
     }
 
     fn end(&mut self, reason: &str, activities: &mut Vec<Activity>) {
         self.abandon(reason, activities);
-        self.of_agent.take_all().for_each(drop);
-        self.asked.take_all().for_each(drop);
+        self.agent_requests.take_all().for_each(drop);
+        self.unanswered.take_all().for_each(drop);
         self.terminals.clear();
     }
 }
 
-/// What a `terminal/create` runs: a shell line, or a program and its arguments. A program that
-/// itself looks like a shell line is read as both, since some clients run all through a shell.
-/// None if a part is of the wrong type.
+/// The command of a `terminal/create`: a shell line, or a program and its arguments. A program
+/// that looks like a shell line is read as both, since some clients run everything in a shell.
+/// None if a part has the wrong type.
 fn terminal_command(params: &Members<'_>) -> Option<Vec<ShellCommand>> {
     let command = params.text("command")?.into_owned();
     let args = match params.get("args").filter(|raw| *raw != "null") {

@@ -1,9 +1,9 @@
-//! One tool call as it is pieced together from its messages, and the files that it names.
+//! The state of one tool call, merged from its messages, and the files it names.
 //!
-//! Messages come in any order, repeat themselves, and leave out what was said before; what was
-//! named stays named. Knows nothing of turns and of the wire.
+//! Messages come in any order, repeat themselves and leave out earlier fields; a path once named
+//! stays. Does not know turns or the wire.
 
-mod asked;
+mod accesses;
 mod lines;
 mod places;
 
@@ -23,19 +23,19 @@ use crate::extract::shell::{self, patch};
 use crate::extract::{Workspace, output, uri};
 use crate::model::{Action, ActivityKind, Touch, fold, wire_real};
 
-/// Paths of each sort that one call remembers; one that names more can't be judged whole, and a
-/// permission for it is refused.
+/// Paths of each sort that one call keeps. A call with more cannot be judged as a whole: its
+/// permission requests are refused.
 const MOST_PATHS: usize = 4096;
-/// Bytes of the longest title that is read as a command line.
+/// Bytes of the longest title to read as a command line.
 const LONGEST_TITLE: usize = 16 * 1024;
 
-/// How far a call is known.
+/// Which messages of a call were seen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 enum Stage {
-    /// Permission was asked for it, no more.
+    /// Only a permission request.
     #[default]
-    Asked,
-    /// There were updates of it, but not the call itself, which may still tell its kind.
+    PermissionRequested,
+    /// Updates, but not yet the `tool_call`, which may still set the kind.
     Updated,
     Begun,
 }
@@ -46,15 +46,15 @@ pub(crate) struct ToolCallState {
     kind: Option<ToolKind>,
     status: Option<ToolCallStatus>,
     stage: Stage,
-    /// Permission was asked for it: what it does may have been refused.
-    asked: bool,
+    /// The call may have been refused.
+    permission_requested: bool,
     title: Option<String>,
-    /// The title is too long to be read as a command line.
+    /// The title is too long to read as a command line.
     long_title: bool,
     locations: Vec<String>,
-    /// Diffs, and what its input says is written.
+    /// From diffs, and from the input's target paths.
     written: Vec<String>,
-    /// What diffs copy from.
+    /// Sources of copies in diffs.
     copied: Vec<String>,
     paths: Vec<String>,
     folders: Vec<String>,
@@ -62,25 +62,25 @@ pub(crate) struct ToolCallState {
     has_command: bool,
     shape: Shape,
     last_input: Option<u64>,
-    /// Something it names could not be read for certain.
+    /// A path or command of it has no certain reading.
     unreadable: bool,
-    /// What the last message changed may be a new touch.
-    has_news: bool,
+    /// The last message may have added a touch.
+    is_changed: bool,
     lines: lines::CallLines,
     reported: HashSet<(Arc<str>, Touch)>,
     performed: HashSet<(Arc<str>, Action)>,
 }
 
-/// A file that a call touched.
+/// A file touched by a call.
 pub(crate) struct Touched {
     pub(crate) path: PathBuf,
-    /// As the wire shows it.
+    /// The path as the wire shows it.
     pub(crate) wire: Arc<str>,
     pub(crate) touch: Touch,
 }
 
 impl ToolCallState {
-    /// Takes over what a message says of the call, in a session that works in `cwd`.
+    /// Merges the fields of a message; the session works in `cwd`.
     pub(crate) fn absorb(
         &mut self,
         fields: &CallFields<'_>,
@@ -89,28 +89,29 @@ impl ToolCallState {
     ) {
         let before = self.reported_state();
         self.stage = self.stage.max(match fields.origin {
-            Origin::Permission => Stage::Asked,
+            Origin::Permission => Stage::PermissionRequested,
             Origin::Update => Stage::Updated,
             Origin::Call => Stage::Begun,
         });
-        self.asked |= fields.origin == Origin::Permission;
+        self.permission_requested |= fields.origin == Origin::Permission;
         self.unreadable |= fields.unreadable;
-        // Some ask to leave the workspace by a permission of the kind `other`, whatever the call does
-        // there: what was said of the call itself is more.
-        let says_less = fields.origin == Origin::Permission && fields.kind == Some(ToolKind::Other);
-        self.kind = if says_less { self.kind.or(fields.kind) } else { fields.kind.or(self.kind) };
+        // Some agents request permission to leave the workspace with the kind `other`, whatever the
+        // call does: the call's own kind is better.
+        let is_vague = fields.origin == Origin::Permission && fields.kind == Some(ToolKind::Other);
+        self.kind = if is_vague { self.kind.or(fields.kind) } else { fields.kind.or(self.kind) };
         self.status = fields.status.or(self.status);
-        self.has_news = fields.title.is_some() && fields.title.as_deref() != self.title.as_deref();
+        self.is_changed =
+            fields.title.is_some() && fields.title.as_deref() != self.title.as_deref();
         if let Some(title) = &fields.title {
             self.long_title = title.len() > LONGEST_TITLE;
             self.title = (!self.long_title).then(|| title.clone().into_owned());
         }
         let names_already = !self.paths.is_empty() || !self.folders.is_empty();
-        let answers = fields.origin == Origin::Update && self.is(ToolCallStatus::Completed);
+        let is_result = fields.origin == Origin::Update && self.is(ToolCallStatus::Completed);
         for location in &fields.locations {
-            // What a search finds is its answer, not what it was asked to look at.
+            // The hits of a search are its result, not its input.
             let is_hit = self.kind == Some(ToolKind::Search)
-                && answers
+                && is_result
                 && (location.line.is_some() || names_already);
             if !is_hit {
                 self.unreadable |= !keep(&mut self.locations, &location.path);
@@ -126,10 +127,10 @@ impl ToolCallState {
             self.absorb_input(raw, cwd, workspace);
         }
         self.absorb_texts(fields, cwd, workspace);
-        self.has_news |= before != self.reported_state();
+        self.is_changed |= before != self.reported_state();
     }
 
-    /// What its touches depend on beside its title. What it names only grows.
+    /// All that the touches depend on, except the title. The named paths only grow.
     fn reported_state(&self) -> impl PartialEq + use<> {
         let named = [&self.locations, &self.written, &self.copied, &self.paths, &self.folders];
         let named = named.map(Vec::len);
@@ -141,7 +142,7 @@ impl ToolCallState {
     fn absorb_input(&mut self, raw: &str, cwd: &Path, workspace: &dyn Workspace) {
         let mut hasher = DefaultHasher::new();
         (raw, self.kind.map(|kind| std::mem::discriminant(&kind))).hash(&mut hasher);
-        // Makers repeat the whole input in every update.
+        // Agents repeat the whole input in every update.
         if self.last_input.replace(hasher.finish()) == self.last_input {
             return;
         }
@@ -176,7 +177,7 @@ impl ToolCallState {
 
     fn absorb_texts(&mut self, fields: &CallFields<'_>, cwd: &Path, workspace: &dyn Workspace) {
         if self.kind.is_none() && fields.input.is_none() && !self.ended() {
-            // Some agents stream the input as text; it is one once it is whole.
+            // Some agents stream the input as text, which parses once it is complete.
             let is_input =
                 |text: &Cow<'_, str>| text.trim_start().starts_with('{') && is_json(text);
             for input in fields.texts.iter().filter_map(|raw| text(raw)).filter(is_input) {
@@ -186,7 +187,7 @@ impl ToolCallState {
         let names_none =
             self.locations.is_empty() && self.paths.is_empty() && self.written.is_empty();
         if self.kind == Some(ToolKind::Edit) && names_none {
-            // Some agents show their diffs as text.
+            // Some agents send their diffs as text.
             let texts = fields.texts.iter().filter_map(|raw| text(raw));
             for text in texts.filter(|text| patch::is_unified(text)) {
                 for path in patch::files(&text) {
@@ -195,7 +196,7 @@ impl ToolCallState {
             }
         }
         if self.is(ToolCallStatus::Failed) && names_none && self.touch().is_some() {
-            // All that is left of what was tried is the error's text.
+            // Only the error's text names the path.
             for text in fields.texts.iter().filter_map(|raw| text(raw)) {
                 let tried = output::quoted(&text).into_iter().filter(|path| path.starts_with('/'));
                 for path in tried {
@@ -205,20 +206,20 @@ impl ToolCallState {
         }
     }
 
-    /// Whether the last message may have changed what it touches: each look at the disk costs more
-    /// than the rest of a line, and makers repeat themselves.
-    pub(crate) fn has_news(&self) -> bool {
-        self.has_news
+    /// Whether the last message may have added a touch. Repeated messages are common, and each
+    /// disk lookup costs more than the rest of a line.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.is_changed
     }
 
     pub(crate) fn is_completed(&self) -> bool {
         self.is(ToolCallStatus::Completed)
     }
 
-    /// The files that the call touched as far as is known, each once for each touch.
+    /// The files touched so far, once for each kind of touch.
     pub(crate) fn touches(&self, cwd: &Path, workspace: &dyn Workspace) -> Vec<Touched> {
         let awaits_kind = self.stage < Stage::Begun && self.kind.is_none() && !self.ended();
-        if self.stage == Stage::Asked || awaits_kind {
+        if self.stage == Stage::PermissionRequested || awaits_kind {
             return Vec::new();
         }
         let mut touches = Vec::new();
@@ -228,7 +229,7 @@ impl ToolCallState {
             let on_map = match touch {
                 Touch::Search => true,
                 Touch::Write if moves_folders => true,
-                // What was told was no folder then: the disk need not be asked again.
+                // A reported path was not a folder: no second disk lookup.
                 _ => self.was_reported(&wire, touch) || !workspace.is_dir(&path),
             };
             if on_map {
@@ -260,7 +261,7 @@ impl ToolCallState {
             add(path, touch);
         }
         for (path, touch) in self.title_command(cwd, workspace).iter().filter_map(plain_touch) {
-            // A title is made for people: it may only look like a command.
+            // A title is prose: it may only look like a command.
             if workspace.exists(&path) {
                 add(path, touch);
             }
@@ -272,12 +273,12 @@ impl ToolCallState {
         self.reported.contains(&(Arc::clone(path), touch))
     }
 
-    /// Whether this is told for the first time.
+    /// Marks a touch as reported; false if it already was.
     pub(crate) fn mark_reported(&mut self, path: &Arc<str>, touch: Touch) -> bool {
         self.reported.len() < MOST_PATHS && self.reported.insert((Arc::clone(path), touch))
     }
 
-    /// What the call, now that it is done, accessed and was not told before.
+    /// The accesses of a completed call that were not reported yet.
     pub(crate) fn perform(
         &mut self,
         touches: Vec<Touched>,
@@ -285,7 +286,7 @@ impl ToolCallState {
     ) -> Vec<ActivityKind> {
         let mut performed = Vec::new();
         for Touched { path, wire, touch } in touches {
-            // The names in a folder are nobody's secret. Only a search may touch one.
+            // Listing a folder is always allowed. Only a search touches folders.
             if touch == Touch::Search && workspace.is_dir(&path) {
                 continue;
             }
@@ -300,9 +301,9 @@ impl ToolCallState {
         performed
     }
 
-    /// Whether its agent never said how it fares, nor asked for it.
+    /// Whether the agent sent neither a status nor a permission request.
     pub(crate) fn is_implicit(&self) -> bool {
-        self.status.is_none() && self.stage == Stage::Begun && !self.asked
+        self.status.is_none() && self.stage == Stage::Begun && !self.permission_requested
     }
 
     fn is(&self, status: ToolCallStatus) -> bool {
@@ -313,7 +314,7 @@ impl ToolCallState {
         self.is(ToolCallStatus::Completed) || self.is(ToolCallStatus::Failed)
     }
 
-    /// The touch that the kind alone tells.
+    /// The touch implied by the kind.
     fn touch(&self) -> Option<Touch> {
         match self.kind? {
             ToolKind::Read | ToolKind::Execute => Some(Touch::Read),
@@ -323,7 +324,7 @@ impl ToolCallState {
         }
     }
 
-    /// The action of the call's paths where that must not be guessed too low.
+    /// The action on the call's paths; a write if in doubt.
     fn action(&self) -> Action {
         match self.kind {
             Some(
@@ -341,14 +342,14 @@ impl ToolCallState {
         }
     }
 
-    /// Where its commands run.
+    /// The working directory of its commands.
     fn folder(&self, cwd: &Path) -> PathBuf {
         let folder = self.folders.first().and_then(|folder| uri::path_of(folder));
         folder.map_or_else(|| cwd.to_path_buf(), |folder| cwd.join(folder))
     }
 }
 
-/// Adds a path that is not known yet; false if there is no room for it.
+/// Adds a new path; false if there is no room for it.
 fn keep(paths: &mut Vec<String>, path: &str) -> bool {
     if paths.iter().any(|known| known == path) {
         return true;

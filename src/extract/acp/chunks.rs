@@ -1,8 +1,8 @@
-//! Recognises the chunks of a stream by sight: lines that differ from one that was read before
-//! in nothing but their text. Most of what an agent says is that.
+//! The fast path for message chunks, most of an agent's traffic: lines that equal an earlier line
+//! except for their text need no parsing.
 //!
-//! Between the same bytes as before, a text that ends where it ended then changes nothing of what
-//! a line means to any reader, so that neither the gate nor observation has to read it again.
+//! A plain text between the same bytes cannot change the meaning of the rest of the line for any
+//! parser, so neither the gate nor observation has to parse it.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use super::sessions::AcpSession;
 use crate::extract::json::Members;
 use crate::model::{Activity, ActivityKind, SessionId};
 
-/// Shapes that are remembered; a new one takes the place of the oldest. One stream has one, and
-/// agents rarely mix more than their messages and their thoughts.
+/// Remembered shapes; a new one replaces the oldest. A stream has one shape, and agents rarely mix
+/// more than messages and thoughts.
 const MOST_SHAPES: usize = 4;
 /// Bytes of the largest shape, its text not counted.
 const LARGEST: usize = 4096;
@@ -22,7 +22,7 @@ const LARGEST: usize = 4096;
 #[derive(Default, Debug)]
 pub(super) struct Chunks {
     shapes: Vec<Shape>,
-    /// Whose place the next one takes.
+    /// Index of the shape to replace next.
     oldest: usize,
 }
 
@@ -32,20 +32,20 @@ pub(super) struct Shape {
     before: Box<str>,
     after: Box<str>,
     pub(super) session: SessionId,
-    /// Bytes before its update, and behind it.
+    /// Bytes before and after its update.
     around_update: (usize, usize),
 }
 
-/// A chunk that was read.
+/// A parsed chunk.
 struct Chunk<'a> {
     line: &'a str,
-    /// These are parts of the line: the text with its quotes.
+    /// A part of the line, quotes included.
     text: &'a str,
     update: &'a str,
 }
 
 impl Acp {
-    /// Observes a line that is a chunk like one before; false if it is none.
+    /// Observes a line of a known shape; false if no shape matches.
     pub(super) fn observe_chunk(&self, line: &[u8], activities: &mut Vec<Activity>) -> bool {
         let Some(shape) = self.chunks.like(line) else { return false };
         if self.reports_updates {
@@ -56,7 +56,7 @@ impl Acp {
         true
     }
 
-    /// Takes a chunk that was observed, whose update is `raw`, for one to know others by.
+    /// Remembers the shape of an observed chunk; `raw` is its update.
     pub(super) fn learn_chunk(
         &mut self,
         session: &SessionId,
@@ -64,11 +64,12 @@ impl Acp {
         raw: &str,
         frame: &Frame<'_>,
     ) {
-        // What it says matters, too.
-        let hears = self.sessions.get(session).is_some_and(AcpSession::reads_chunks);
+        // Then the text is needed, too.
+        let is_read = self.sessions.get(session).is_some_and(AcpSession::reads_chunks);
         let content = update.get("content").and_then(Members::of);
         let text = content.and_then(|content| content.get("text"));
-        if let Some(text) = text.filter(|text| !hears && !frame.unclear && text.starts_with('"')) {
+        if let Some(text) = text.filter(|text| !is_read && !frame.unclear && text.starts_with('"'))
+        {
             self.chunks.remember(&Chunk { line: frame.text, text, update: raw }, session);
         }
     }
@@ -77,26 +78,26 @@ impl Acp {
         self.sessions.get(session).is_some_and(|session| session.closed)
     }
 
-    /// Keeps the beginning of what the agent says.
-    pub(super) fn read_update(&mut self, session: &SessionId, update: &Members<'_>) {
+    /// Keeps the beginning of the agent's message.
+    pub(super) fn read_message(&mut self, session: &SessionId, update: &Members<'_>) {
         let known = self.sessions.get_mut(session).filter(|session| session.reads_chunks());
         let content = known.as_ref().and_then(|_| Members::of(update.get("content")?));
         let text = content.as_ref().and_then(|content| content.text("text"));
         if let (Some(known), Some(text)) = (known, text) {
-            known.said.add(&text);
+            known.message.add(&text);
         }
     }
 }
 
 impl Chunks {
-    /// Returns the shape of a chunk that looks like one before. The gate passes it, and all that
-    /// it tells is its update.
+    /// Returns the shape of a line. The gate passes such a line, and its only activity is its
+    /// update.
     pub(super) fn like(&self, line: &[u8]) -> Option<&Shape> {
         self.shapes.iter().find(|shape| shape.text(line).is_some_and(is_plain))
     }
 
-    /// Remembers what a chunk looks like. To be called for lines that the gate passes, and that
-    /// tell nothing but their update: of a session that is open, and not heard.
+    /// Remembers a shape. Only for lines that the gate passes and whose only activity is their
+    /// update: the session is open, and its texts are not read.
     fn remember(&mut self, chunk: &Chunk<'_>, session: &SessionId) {
         let (line, text) = (chunk.line, chunk.text);
         if line.len() - text.len() > LARGEST || may_split(line) {
@@ -117,7 +118,7 @@ impl Chunks {
         }
     }
 
-    /// Forgets the chunks of a session whose lines mean something else from now on.
+    /// Forgets the shapes of a session, before its lines change their meaning.
     pub(super) fn forget(&mut self, session: &SessionId) {
         self.shapes.retain(|shape| shape.session != *session);
     }
@@ -129,15 +130,15 @@ impl Shape {
         &line[self.around_update.0..line.len() - self.around_update.1]
     }
 
-    /// What a line has where the shape has its text.
+    /// The text of a line of this shape, without quotes.
     fn text<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
         line.strip_prefix(self.before.as_bytes())?.strip_suffix(self.after.as_bytes())
     }
 }
 
-/// Whether this may stand between the quotes of a string, and is nothing but text to any reader.
+/// Whether every parser takes this, between quotes, as one string.
 fn is_plain(text: &[u8]) -> bool {
-    // All of it is looked at, since that is faster than stopping at the first.
+    // A full scan is faster than one that stops early.
     let least = text.iter().copied().fold(u8::MAX, u8::min);
     if least < b' ' || !has_plain_escapes(text) {
         return false;
@@ -145,7 +146,7 @@ fn is_plain(text: &[u8]) -> bool {
     text.is_ascii() || simdutf8::basic::from_utf8(text).is_ok_and(|text| !may_split(text))
 }
 
-/// Whether all that is escaped is so by the rules, and no quote is left as it is.
+/// Whether every escape is valid and every quote is escaped.
 fn has_plain_escapes(text: &[u8]) -> bool {
     let mut rest = text;
     while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
@@ -162,7 +163,7 @@ fn has_plain_escapes(text: &[u8]) -> bool {
     true
 }
 
-/// Where a part of a text stands in it.
+/// The range of a part within its text.
 fn place(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()

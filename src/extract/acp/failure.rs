@@ -1,28 +1,28 @@
-//! Why a prompt turn brought nothing: by its error, or by what the agent said in an answer's stead.
+//! Why a prompt turn failed: from its error, or from a message sent in place of an answer.
 
 use super::sessions::MessageHead;
 use crate::extract::json::{Members, text};
 use crate::extract::trouble::Trouble;
 
-/// Bytes of a reason; some makers put a whole answer of their model service into it.
+/// Bytes of a reason; some agents put a whole response of their model service into it.
 const LONGEST: usize = 2000;
 
-/// Reads an error object, whatever its shape.
+/// Reads an error of any shape.
 pub(super) fn of_error(error: &str) -> String {
     named(Trouble::of(error), &message(error))
 }
 
-/// Reads an answer that is no error by its form; None if nothing says that it is one.
+/// Reads a successful response; None if nothing marks it as a failure.
 pub(super) fn of_answer(
     stop_reason: &str,
     meta: Option<&str>,
-    said: &MessageHead,
+    head: &MessageHead,
 ) -> Option<String> {
     let meta = meta.and_then(Members::of).and_then(|meta| meta.get("error"));
     let (trouble, text) = match (stop_reason, meta) {
         ("refusal", Some(error)) => (Trouble::of(error), message(error)),
-        ("refusal", None) => (Trouble::of(said.beginning()), said.beginning().to_owned()),
-        ("end_turn", _) => (Trouble::from_text(said.whole()?), said.beginning().to_owned()),
+        ("refusal", None) => (Trouble::of(head.beginning()), head.beginning().to_owned()),
+        ("end_turn", _) => (Trouble::from_text(head.whole()?), head.beginning().to_owned()),
         _ => return None,
     };
     trouble.map(|trouble| named(Some(trouble), text.trim()))
@@ -38,8 +38,8 @@ fn named(trouble: Option<Trouble>, message: &str) -> String {
     }
 }
 
-/// The message of an error, with what is hidden in its data, which is often all that helps; the
-/// error itself if it has none.
+/// The message of an error with the details in its data, which are often the useful part; the
+/// error itself if it has no message.
 fn message(error: &str) -> String {
     let members = Members::of(error);
     let message = members.as_ref().and_then(|error| error.text("message"));

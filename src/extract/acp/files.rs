@@ -1,16 +1,16 @@
-//! What `fs/*` requests tell, and their answers: a read is one once its client answered it.
+//! The activities of `fs/*` requests and their responses: a read counts once the client answered it.
 
 use std::path::Path;
 
 use super::frame::Frame;
-use super::pending::OfAgent;
+use super::pending::AgentRequest;
 use super::{Acp, lines};
 use crate::extract::json::{Members, text};
 use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, fold, wire_real};
 
 impl Acp {
-    /// Takes in the access to a file that the agent asks its client for.
-    pub(super) fn file(
+    /// Reports the file access that the agent requests from its client.
+    pub(super) fn file_request(
         &mut self,
         session: &SessionId,
         path: &Path,
@@ -23,7 +23,7 @@ impl Acp {
             if let Some(id) = frame.id {
                 let lines = params.as_ref().map(lines::of_read).unwrap_or_default();
                 let (session, path) = (session.clone(), path.to_owned());
-                self.of_agent.ask(id, OfAgent::Read { session, path, lines });
+                self.agent_requests.insert(id, AgentRequest::Read { session, path, lines });
             }
             return;
         }
@@ -31,20 +31,26 @@ impl Acp {
         let content = params.as_ref().and_then(|params| params.get("content"));
         let lines = self.overwritten(&path, content);
         let is_on_map =
-            self.touched(session, &path, Touch::Write, Source::Request, lines, activities);
+            self.push_touch(session, &path, Touch::Write, Source::Request, lines, activities);
         if let Some(id) = frame.id.filter(|_| is_on_map) {
-            self.of_agent.ask(id, OfAgent::Write { session: session.clone(), path });
+            let request = AgentRequest::Write { session: session.clone(), path };
+            self.agent_requests.insert(id, request);
         }
     }
 
-    /// Tells that the client wrote what it was asked to.
-    pub(super) fn written(&self, session: &SessionId, path: &Path, activities: &mut Vec<Activity>) {
+    /// Reports that the client wrote the file.
+    pub(super) fn push_written(
+        &self,
+        session: &SessionId,
+        path: &Path,
+        activities: &mut Vec<Activity>,
+    ) {
         let path = wire_real(self.workspace.root(), path).into();
         activities
             .push(Activity { session: session.clone(), kind: ActivityKind::Written { path } });
     }
 
-    /// The lines that change where a whole file is written.
+    /// The lines that a write of the whole file changes.
     fn overwritten(&self, path: &Path, content: Option<&str>) -> Lines {
         let content = content.filter(|content| content.len() <= lines::LONGEST_TEXT).and_then(text);
         let Some(content) = content else { return Lines::default() };

@@ -1,6 +1,6 @@
-//! The envelope of a JSON-RPC message, with what makes it ambiguous noted beside it.
+//! The envelope of a JSON-RPC message, with flags for what makes it ambiguous.
 //!
-//! Observation takes what is there; only the gate asks for more. Knows no method.
+//! Observation reads what it finds; only the gate requires a clear envelope. Knows no method.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,13 +11,13 @@ use serde_json::value::RawValue;
 use super::strict::mimics;
 use crate::extract::json::{self, MemberName};
 
-/// The members that matter.
+/// The members of an envelope.
 const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// The members of the envelope, each the text it came as; of doubled ones the first.
+/// The members of the envelope as raw JSON; the first one of duplicates.
 #[derive(Default)]
 pub(crate) struct Frame<'a> {
-    /// All of it.
+    /// The whole message.
     pub(crate) text: &'a str,
     pub(crate) id: Option<&'a RawValue>,
     pub(crate) method: Option<&'a RawValue>,
@@ -25,22 +25,22 @@ pub(crate) struct Frame<'a> {
     pub(crate) result: Option<&'a RawValue>,
     pub(crate) error: Option<&'a RawValue>,
     jsonrpc: Option<&'a RawValue>,
-    /// A member that matters came twice, or one is named like it but for case.
+    /// A member of the envelope is there twice, or a name differs from one only by case.
     pub(crate) unclear: bool,
-    /// It came with two ids that differ.
+    /// There are two ids that differ.
     two_ids: bool,
-    /// There is a `method`, in whatever case.
-    asks: bool,
+    /// There is a `method`, in any case.
+    has_method: bool,
 }
 
 impl<'a> Frame<'a> {
-    /// Returns None if the line is no JSON object.
+    /// Returns None if the line is not a JSON object.
     pub(crate) fn of(line: &'a str) -> Option<Self> {
         let frame: Self = serde_json::from_str(line).ok()?;
         Some(Self { text: line, ..frame })
     }
 
-    /// Returns what can be told of a line that need not be JSON to its end.
+    /// Reads the members of a line up to its first syntax error.
     pub(crate) fn beginning(line: &'a str) -> Self {
         let mut frame = Self::default();
         let mut json = serde_json::Deserializer::from_str(line);
@@ -57,9 +57,9 @@ impl<'a> Frame<'a> {
         self.params.map_or("null", RawValue::get)
     }
 
-    /// The id by which the sender waits for an answer, if it can be told.
-    pub(crate) fn asking_id(&self) -> Option<&'a RawValue> {
-        self.id.filter(|_| self.asks && !self.two_ids)
+    /// The id of a request, if it has exactly one.
+    pub(crate) fn request_id(&self) -> Option<&'a RawValue> {
+        self.id.filter(|_| self.has_method && !self.two_ids)
     }
 
     fn note<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
@@ -71,7 +71,7 @@ impl<'a> Frame<'a> {
             "error" => &mut self.error,
             "jsonrpc" => &mut self.jsonrpc,
             other => {
-                self.asks |= mimics(other, &["method"]);
+                self.has_method |= mimics(other, &["method"]);
                 self.unclear |= mimics(other, &MEMBERS);
                 return map.next_value::<IgnoredAny>().map(|_| ());
             }
@@ -84,7 +84,7 @@ impl<'a> Frame<'a> {
                 self.two_ids |= name == "id" && first.get() != value.get();
             }
         }
-        self.asks |= name == "method";
+        self.has_method |= name == "method";
         Ok(())
     }
 }
@@ -97,7 +97,7 @@ impl<'de> Deserialize<'de> for Frame<'de> {
     }
 }
 
-/// Fills the frame as it goes, so that something is left of a torn one.
+/// Fills the frame member by member, so that a torn one keeps what came first.
 struct FrameVisitor<'f, 'de>(&'f mut Frame<'de>);
 
 impl<'de> Visitor<'de> for FrameVisitor<'_, 'de> {
@@ -124,7 +124,7 @@ mod tests {
     fn an_envelope_is_read_as_text() {
         let frame =
             Frame::of(r#"{"jsonrpc":"2.0","id":1.0,"method":"a\/b","params":{},"x":1}"#).unwrap();
-        assert_eq!(frame.asking_id().unwrap().get(), "1.0");
+        assert_eq!(frame.request_id().unwrap().get(), "1.0");
         assert_eq!(frame.method().unwrap(), "a/b");
         assert_eq!(frame.params(), "{}");
         assert!(!frame.unclear);
@@ -137,15 +137,15 @@ mod tests {
     #[test]
     fn doubles_and_mimics_are_noted() {
         let doubled = Frame::of(r#"{"id":1,"method":"a","id":2}"#).unwrap();
-        assert!(doubled.unclear && doubled.asking_id().is_none());
+        assert!(doubled.unclear && doubled.request_id().is_none());
         let mimicked = Frame::of(r#"{"id":1,"M\u0045THOD":"a","\ud800":0}"#).unwrap();
-        assert!(mimicked.unclear && mimicked.asking_id().is_some());
-        assert!(Frame::of(r#"{"id":1,"result":{},"x":1,"x":2}"#).unwrap().asking_id().is_none());
+        assert!(mimicked.unclear && mimicked.request_id().is_some());
+        assert!(Frame::of(r#"{"id":1,"result":{},"x":1,"x":2}"#).unwrap().request_id().is_none());
     }
 
     #[test]
-    fn the_beginning_of_a_torn_line_is_told() {
-        let id = |line| Frame::beginning(line).asking_id().map(|id| id.get().to_owned());
+    fn the_beginning_of_a_torn_line_is_read() {
+        let id = |line| Frame::beginning(line).request_id().map(|id| id.get().to_owned());
         assert_eq!(id(r#"{"id":7,"method":"a","params":{"path":"x",}}"#).unwrap(), "7");
         assert_eq!(id(r#"{"id":7,"method":"a"} {"id":8}"#).unwrap(), "7");
         assert_eq!(id(r#"{"id":7,"#), None);

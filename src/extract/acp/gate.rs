@@ -1,7 +1,7 @@
-//! What an agent's line asks for, read as any parser might: a line that two parsers could take
-//! for different requests never passes.
+//! Reads the gated request in an agent's line. A line that two parsers could read as different
+//! requests never passes.
 //!
-//! Judges what is asked, not whether it may be: it knows no zone.
+//! Finds the accesses that a request names; the zone, which it does not know, judges them.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ const GATED: [(&str, Via); 4] = [
     ("terminal/create", Via::Terminal),
     ("session/request_permission", Via::Permission),
 ];
-/// Members of their parameters that are read here or by the client.
+/// Members of their parameters that this file or the client reads.
 const PARAMETERS: [&str; 13] = [
     "sessionId",
     "path",
@@ -47,21 +47,21 @@ const CALL: [&str; 7] =
     ["toolCallId", "kind", "status", "title", "content", "locations", "rawInput"];
 const PLACE: [&str; 3] = ["path", "type", "changes"];
 const CHANGE: [&str; 3] = ["operation", "path", "oldPath"];
-/// Requests of one batch that are answered; nobody sends more.
+/// Requests of one batch that get a response; no agent sends more.
 const MOST_REPLIES: usize = 1000;
 
-/// Why a request cannot be read for certain.
+/// Why a request has no certain reading.
 type Unclear = &'static str;
 
 /// A line as the gate read it.
 pub(super) struct Judged<'a> {
     pub(super) gate: Gate,
-    /// None if it is no message that can be read.
+    /// None if it is not a readable message.
     pub(super) frame: Option<Frame<'a>>,
     pub(super) request: Option<GatedRequest<'a>>,
 }
 
-/// What was read of a request that a zone judges.
+/// The parsed parameters of a gated request.
 pub(super) struct GatedRequest<'a> {
     pub(super) params: Members<'a>,
     pub(super) permission: Option<Box<Permission<'a>>>,
@@ -70,7 +70,7 @@ pub(super) struct GatedRequest<'a> {
 /// A request for permission that names a tool call.
 pub(super) struct Permission<'a> {
     pub(super) fields: CallFields<'a>,
-    /// With the fields taken over.
+    /// With the fields merged.
     pub(super) call: ToolCallState,
 }
 
@@ -89,7 +89,7 @@ impl Acp {
         let frame = Frame::of(line);
         let mut request = None;
         let gate = self.message_gate(line, frame.as_ref(), &mut request);
-        // Not every reader takes what begins so for JSON: only what asks for nothing may pass.
+        // Not every parser accepts the mark: only lines without a gated request may pass.
         if line.len() < marked.len() && !matches!(gate, Gate::Pass) {
             return unread(ambiguous("it begins with a byte order mark", line));
         }
@@ -105,7 +105,7 @@ impl Acp {
         Judged { gate, frame, request }
     }
 
-    /// Judges one JSON text, which has that frame. Leaves what it read of a request.
+    /// Gates one JSON text, whose frame is given. Stores the parsed request in `request`.
     fn message_gate<'a>(
         &self,
         line: &str,
@@ -119,7 +119,7 @@ impl Acp {
             if line.starts_with('[') {
                 return ambiguous("it is a batch", line);
             }
-            // A bare value is no message to anyone.
+            // No reader takes a bare value for a message.
             return Gate::Pass;
         };
         if frame.unclear {
@@ -232,7 +232,7 @@ impl Acp {
         accesses.ok_or("its tool call cannot be read for certain")
     }
 
-    /// The absolute path of a parameter; None if it is left out.
+    /// The absolute path of a parameter; None if it is absent.
     fn path(
         &self,
         session: &SessionId,
@@ -270,7 +270,7 @@ fn misspells(members: &Members<'_>, known: &[&str]) -> bool {
     members.iter().any(|(name, _)| mimics(name, known))
 }
 
-/// What some reader would take for the end of a line.
+/// Characters that some reader takes for the end of a line.
 const ENDS: [char; 4] = ['\r', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// Whether some reader would take a line for several.
@@ -282,8 +282,8 @@ pub(super) fn may_split(line: &str) -> bool {
     memchr::memchr3_iter(b'\r', 0xc2, 0xe2, bytes).any(is_end)
 }
 
-/// The parts of a line that some reader would take for lines of JSON. A part without a quote
-/// holds no request.
+/// The parts of a line that some reader would take for lines of JSON. A request has at least one
+/// quote.
 fn pieces(line: &str) -> impl Iterator<Item = &str> {
     line.split(ENDS)
         .map(str::trim)
@@ -291,15 +291,15 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
         .filter(|piece| is_json(piece))
 }
 
-/// Refuses a line, with an answer to each request in it that can be told.
+/// Refuses a line, with an error response to each request that has a readable id.
 fn ambiguous(why: &'static str, line: &str) -> Gate {
     let batch = elements(line).filter(|_| is_json(line));
     let texts = batch.unwrap_or_else(|| vec![line.trim_start_matches(MARK)]);
     let mut replies: Vec<Bytes> = Vec::new();
     for text in texts.into_iter().take(MOST_REPLIES) {
         let frame = Frame::beginning(text);
-        // An id that was no Unicode is not what the agent knows.
-        let id = frame.asking_id().filter(|id| !id.get().contains(char::REPLACEMENT_CHARACTER));
+        // The replacement of an id that was not Unicode would not match the agent's.
+        let id = frame.request_id().filter(|id| !id.get().contains(char::REPLACEMENT_CHARACTER));
         replies.extend(id.map(|id| replies::invalid(id, why)));
     }
     Gate::Ambiguous { why, replies }

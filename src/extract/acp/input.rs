@@ -1,8 +1,8 @@
-//! What the raw input of a tool call names: paths under whatever key its maker chose, folders,
-//! command lines, and whether it looks like a write or a search.
+//! Reads the raw input of a tool call: its paths, folders and command lines under any key, and
+//! whether it looks like a write or a search.
 //!
-//! The rules go by the words that a key is made of and by the shape of its value, never by
-//! maker. Knows no session and no disk.
+//! The rules match the words of a key and the shape of its value, never a product. Does not know
+//! sessions or the disk.
 
 mod meaning;
 #[cfg(test)]
@@ -17,28 +17,28 @@ use crate::extract::json::{Members, elements, is_json, text};
 use crate::extract::shell::{ShellCommand, patch};
 use crate::extract::uri;
 
-/// Objects within objects that are looked into. Makers nest two or three deep.
+/// Deepest nesting of objects to read. Agents nest two or three deep.
 const MOST_DEPTH: usize = 8;
-/// Values of one input that are looked at; what comes behind them is not seen.
+/// Values of one input to read; the rest is ignored.
 const MOST_VALUES: usize = 2048;
 
-/// What an input names.
+/// The contents of an input.
 #[derive(Default, Debug)]
 pub(crate) struct Named {
-    /// Of the call, as far as it is known.
+    /// The kind of the call, if it is known.
     kind: Option<ToolKind>,
-    /// Paths as they stand there, relative or absolute.
+    /// Paths as written, relative or absolute.
     pub(crate) paths: Vec<String>,
-    /// Paths that the input itself says are written.
+    /// Paths that the input names as targets of a write.
     pub(crate) written: Vec<String>,
     /// Working directories.
     pub(crate) folders: Vec<String>,
     pub(crate) commands: Vec<ShellCommand>,
     pub(crate) shape: Shape,
-    /// A text under a key that names paths cannot be read for certain.
+    /// A path has no certain reading.
     pub(crate) unreadable: bool,
-    /// Files in the heads of diffs, which only count where nothing else says what is written: some
-    /// makers have bare names there, or names of their own.
+    /// Files in the headers of diffs. They count only without other paths: some agents write bare
+    /// or invented names there.
     headed: Vec<String>,
 }
 
@@ -50,15 +50,15 @@ struct Nested<'a> {
     is_table: bool,
 }
 
-/// What stands beside a program.
+/// The arguments beside a program.
 #[derive(Default)]
 struct Arguments<'a> {
     words: Vec<String>,
-    /// The same as text, as a shell would split it.
+    /// Arguments in one text, for a shell to split.
     line: Option<Cow<'a, str>>,
 }
 
-/// What the keys of an input say of its purpose.
+/// The purpose of an input, by its keys.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Shape {
@@ -66,9 +66,9 @@ pub(crate) struct Shape {
     pub(crate) writes: bool,
     /// Some key holds something to search for.
     pub(crate) searches: bool,
-    /// What is searched for is a pattern: the web takes none, files do.
+    /// The search is for a pattern: files, not the web, are searched by pattern.
     pub(crate) matches: bool,
-    /// Some key is none that a mere read would have.
+    /// Some key is unusual for a read.
     pub(crate) more_than_reads: bool,
 }
 
@@ -104,8 +104,8 @@ impl Shape {
     }
 }
 
-/// Reads the input of a call of that kind. What is no object, or no text where one is expected, names
-/// nothing, unless it is all that there is.
+/// Reads the input of a call of that kind. Values of an unexpected type are ignored, except where
+/// the input has no keys at all.
 pub(crate) fn read(raw: &str, kind: Option<ToolKind>) -> Named {
     if let Some(inner) = text(raw).filter(|body| holds_json(body)) {
         return read(&inner, kind);
@@ -131,7 +131,7 @@ pub(crate) fn read(raw: &str, kind: Option<ToolKind>) -> Named {
 }
 
 impl Named {
-    /// Takes what has no keys, by the kind of its call alone.
+    /// Reads an input without keys, by the kind of its call.
     fn bare(&mut self, raw: &str) {
         if let Some(body) = text(raw) {
             self.body(&body);
@@ -170,8 +170,8 @@ impl Named {
                 let files = if reads { &mut self.paths } else { &mut self.written };
                 files.push(key.to_owned());
             }
-            let says = value.starts_with('"') || is_nested(value);
-            let meaning = if is_file { Meaning::Other } else { meaning(key, says, self.kind) };
+            let has_text = value.starts_with('"') || is_nested(value);
+            let meaning = if is_file { Meaning::Other } else { meaning(key, has_text, self.kind) };
             self.shape.take(meaning);
             match meaning {
                 Meaning::Path => self.values(value, |named, path| named.paths.push(path)),
@@ -182,7 +182,7 @@ impl Named {
                     self.commands.extend(texts(value).into_iter().map(ShellCommand::Line));
                 }
                 Meaning::Arguments | Meaning::Input => match text(value) {
-                    // Models write them as text, and some makers pass that on.
+                    // Models write JSON as text, which some agents pass on.
                     Some(inner) if holds_json(&inner) => self.add(read(&inner, self.kind)),
                     Some(body) => {
                         self.body(&body);
@@ -192,7 +192,7 @@ impl Named {
                         }
                     }
                     None => {
-                        self.shape.more_than_reads |= !says;
+                        self.shape.more_than_reads |= !has_text;
                         arguments.words.extend(strings(value).into_iter().flatten());
                     }
                 },
@@ -229,7 +229,7 @@ impl Named {
         self.commands.extend(program.map(|program| arguments.behind(program)));
     }
 
-    /// Takes a text, or each text of an array, that may be a path.
+    /// Adds a text, or each text of an array, that may be a path.
     fn values(&mut self, value: &str, mut take: impl FnMut(&mut Self, String)) {
         let inner = text(value).filter(|text| text.starts_with('[') && is_json(text));
         let value = inner.as_deref().unwrap_or(value);
@@ -240,7 +240,7 @@ impl Named {
                     take(self, path.trim_end_matches(['\r', '\n']).to_owned());
                 }
                 Some(_) => {}
-                // A string that is no Unicode.
+                // A string that is not Unicode.
                 None => self.unreadable |= item.starts_with('"'),
             }
         }
@@ -255,7 +255,7 @@ impl Named {
         self.unreadable |= inner.unreadable;
     }
 
-    /// Takes a text that may be a patch of either format.
+    /// Reads a text that may be a patch of either format.
     fn body(&mut self, body: &str) {
         self.patch(body);
         if patch::is_unified(body) {
@@ -272,12 +272,12 @@ impl Named {
     }
 }
 
-/// Whether a text can be meant as a path: one line, and no URI of another kind.
+/// Whether a text can be a path: one line, and no URI of another scheme.
 fn is_pathlike(text: &str) -> bool {
     !text.contains('\n') && uri::path_of(text).is_some()
 }
 
-/// Whether a text can hardly be meant as anything else.
+/// Whether a text can hardly be anything but a file.
 fn looks_like_file(text: &str) -> bool {
     let inner = text.trim_end_matches('.');
     is_pathlike(text) && !text.contains(char::is_whitespace) && inner.contains(['/', '.'])
@@ -288,7 +288,7 @@ fn holds_json(text: &str) -> bool {
     is_nested(text.trim_start()) && is_json(text)
 }
 
-/// A command line, or a program with its arguments, which some makers pass on as text.
+/// A command line, or a program with its arguments, which some agents write as JSON text.
 fn command(raw: &str) -> Option<ShellCommand> {
     let line = text(raw);
     let words = line.as_deref().filter(|line| line.starts_with('[') && is_json(line));
@@ -298,7 +298,7 @@ fn command(raw: &str) -> Option<ShellCommand> {
     }
 }
 
-/// A text, or those of an array.
+/// A text, or the texts of an array.
 fn texts(raw: &str) -> Vec<String> {
     let one = text(raw).map(|text| vec![text.into_owned()]);
     one.or_else(|| strings(raw)).unwrap_or_default()

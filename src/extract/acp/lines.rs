@@ -1,5 +1,5 @@
-//! Which lines of a file are meant: by the range that a request or an input names, or by the texts
-//! of a change. Knows no disk; lines count from 1.
+//! The lines of a file that an access covers: from the range in a request or input, or from the
+//! texts of a change. Does not know the disk; lines count from 1.
 
 use imara_diff::{Algorithm, Diff, InternedInput, TokenSource};
 use memchr::memmem;
@@ -8,10 +8,10 @@ use super::update::typed;
 use crate::extract::json::Members;
 use crate::model::Lines;
 
-/// Bytes of a file, and of a text that is written, past which it is not looked for what changed.
+/// Bytes of the largest file or text to diff.
 pub(crate) const LONGEST_TEXT: usize = 256 * 1024;
 
-/// What an `fs/read_text_file` reads.
+/// The lines that an `fs/read_text_file` reads.
 pub(super) fn of_read(params: &Members<'_>) -> Lines {
     let number = |name| params.get(name).and_then(typed::<u32>);
     let first = number("line").unwrap_or(1).max(1);
@@ -19,8 +19,8 @@ pub(super) fn of_read(params: &Members<'_>) -> Lines {
     Lines::range(first, last)
 }
 
-/// The range that the input of a read names; None if it names none. Makers who have an offset count
-/// it from 0 or from 1, so that of such a range those lines are told that are in it either way.
+/// The range in the input of a read; None if it has none. Some agents count offsets from 0, some
+/// from 1: the result has the lines that both readings share.
 pub(super) fn of_input(raw: &str) -> Option<Lines> {
     let members = Members::of(raw)?;
     let (mut first, mut last, mut offset, mut limit) = (None, None, None, None);
@@ -56,13 +56,13 @@ pub(super) fn of_input(raw: &str) -> Option<Lines> {
     })
 }
 
-/// The lines that a change has in the file once it is made. `old` is what it takes away, None where
-/// the whole file is written; `disk` what the file holds, before the change or after it.
+/// The lines that a change has in the changed file. `old` is the replaced text, None for a write
+/// of the whole file; `disk` is the file's content, before or after the change.
 pub(super) fn of_change(disk: Option<&str>, old: Option<&str>, new: &str) -> Lines {
     let Some(old) = old.filter(|old| !old.is_empty()) else {
         return match disk {
             Some(before) if before != new => differing(before, new, 0),
-            // It is written by now, and what was there before is gone.
+            // The write is done, and the old content is gone.
             _ => differing("", new, 0),
         };
     };
@@ -73,7 +73,7 @@ pub(super) fn of_change(disk: Option<&str>, old: Option<&str>, new: &str) -> Lin
     place.map_or_else(Lines::default, |place| differing(old, new, place))
 }
 
-/// How many lines stand before a change; None if that can't be told for certain.
+/// The number of lines before a change; None if it is not certain.
 fn place(disk: &str, old: &str, new: &str) -> Option<u32> {
     let once = |text: &str| {
         let mut found = memmem::find_iter(disk.as_bytes(), text.as_bytes());
@@ -83,10 +83,10 @@ fn place(disk: &str, old: &str, new: &str) -> Option<u32> {
     u32::try_from(memchr::memchr_iter(b'\n', &disk.as_bytes()[..at]).count()).ok()
 }
 
-/// The lines of `new` that are not in `old`, `before` lines further down; of lines that were taken
-/// away the one before them.
+/// The lines of `new` that are not in `old`, shifted by `before`; for removed lines the one before
+/// them.
 fn differing(old: &str, new: &str, before: u32) -> Lines {
-    // Whether a last line is ended makes it no other.
+    // A missing newline at the end is no difference.
     let texts = InternedInput::new(Lined(old), Lined(new));
     let diff = Diff::compute(Algorithm::Histogram, &texts);
     let mut lines = Lines::default();

@@ -1,5 +1,5 @@
-//! Which model a session runs on, as far as its agent and client say: by a config option of the
-//! category `model`, or by `models` and `session/set_model`.
+//! The model that a session runs on: from a config option of the category `model`, or from
+//! `models` and `session/set_model`.
 
 use std::collections::HashMap;
 
@@ -8,18 +8,18 @@ use super::sessions::LONGEST_ID;
 use crate::extract::json::{Members, elements};
 use crate::model::{Activity, ActivityKind, Model, SessionId};
 
-/// Models whose names are remembered; of others the id stands for the name.
+/// Models whose names are kept; the others are named by their id.
 const MOST_NAMED: usize = 4096;
 
-/// What the agent offers, as it last said: the same in all of its sessions.
+/// The models that the agent last offered, for all of its sessions.
 #[derive(Default, Debug)]
 pub(crate) struct Models {
     names: HashMap<String, String>,
-    /// The config option that chooses among them.
+    /// The id of the config option that selects one.
     option: Option<String>,
 }
 
-/// A choice of the client's that may be one of a model.
+/// A client's request that may select a model.
 #[derive(Debug)]
 pub(crate) struct Choice {
     /// None: `session/set_model`.
@@ -38,22 +38,22 @@ impl Choice {
 }
 
 impl Models {
-    /// Reads what an agent offers where it opens a session or tells of its options; returns the
-    /// session's model.
-    fn announced(&mut self, said: &Members<'_>) -> Option<Model> {
-        self.by_option(said).or_else(|| self.by_models(said))
+    /// Reads the offered models in a message that opens a session or updates its options; returns
+    /// the session's model.
+    fn update(&mut self, message: &Members<'_>) -> Option<Model> {
+        self.by_option(message).or_else(|| self.by_models(message))
     }
 
-    fn by_option(&mut self, said: &Members<'_>) -> Option<Model> {
+    fn by_option(&mut self, message: &Members<'_>) -> Option<Model> {
         let options: Vec<_> =
-            elements(said.get("configOptions")?)?.into_iter().filter_map(Members::of).collect();
+            elements(message.get("configOptions")?)?.into_iter().filter_map(Members::of).collect();
         let by = |key, value| options.iter().find(|option| option.text(key).as_deref() == value);
         let option = by("category", Some("model")).or_else(|| by("id", Some("model")))?;
         self.option = short(option, "id");
         self.names.clear();
         for item in items(option, "options") {
             self.name(&item, "value");
-            // They may be grouped.
+            // An item may be a group.
             for item in items(&item, "options") {
                 self.name(&item, "value");
             }
@@ -61,8 +61,8 @@ impl Models {
         Some(self.named(short(option, "currentValue")?))
     }
 
-    fn by_models(&mut self, said: &Members<'_>) -> Option<Model> {
-        let models = said.get("models").and_then(Members::of)?;
+    fn by_models(&mut self, message: &Members<'_>) -> Option<Model> {
+        let models = message.get("models").and_then(Members::of)?;
         self.names.clear();
         for item in items(&models, "availableModels") {
             self.name(&item, "modelId");
@@ -83,10 +83,10 @@ impl Models {
         Model { name: name.as_str().into(), id: id.into() }
     }
 
-    /// The model that a choice came to, which the agent granted with `result`.
+    /// The model that a choice selected, according to the agent's `result`.
     fn chosen(&mut self, choice: Choice, result: Option<&Members<'_>>) -> Option<Model> {
         if choice.option.is_some() {
-            // The whole state of all options.
+            // The result has the state of all options.
             if let Some(model) = result.and_then(|result| self.by_option(result)) {
                 return Some(model);
             }
@@ -99,14 +99,14 @@ impl Models {
 }
 
 impl Acp {
-    /// Tells the model that an agent names in what it says of a session.
+    /// Reports the model that an agent's message names.
     pub(super) fn report_model(
         &mut self,
         session: &SessionId,
-        said: Option<&Members<'_>>,
+        message: Option<&Members<'_>>,
         activities: &mut Vec<Activity>,
     ) {
-        let model = said.and_then(|said| self.models.announced(said));
+        let model = message.and_then(|message| self.models.update(message));
         activities.extend(model.map(|model| activity(session, model)));
     }
 
@@ -131,7 +131,7 @@ fn items<'a>(members: &Members<'a>, list: &str) -> Vec<Members<'a>> {
     items.into_iter().filter_map(Members::of).collect()
 }
 
-/// A text that is short enough to be remembered.
+/// A text that is short enough to keep.
 fn short(members: &Members<'_>, key: &str) -> Option<String> {
     let text = members.text(key)?;
     (text.len() <= LONGEST_ID).then(|| text.into_owned())

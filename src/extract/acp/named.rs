@@ -1,4 +1,4 @@
-//! A file that a command line names: what that tells, and what a zone judges of it.
+//! Maps a file that a command line names to a touch and to an access.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use crate::extract::shell::{self, FileRole};
 use crate::extract::{Access, Target};
 use crate::model::{Action, Touch, fold, goes_up};
 
-/// What a command plainly did with a file; None where it is a guess.
+/// The touch of a file, if the command line is clear about it.
 pub(crate) fn plain_touch(named: &shell::NamedFile) -> Option<(PathBuf, Touch)> {
     let touch = match named.role {
         FileRole::Read => Touch::Read,
@@ -17,7 +17,7 @@ pub(crate) fn plain_touch(named: &shell::NamedFile) -> Option<(PathBuf, Touch)> 
     named.plain.then(|| (fold(&named.path), touch))
 }
 
-/// The access that a zone judges; None for reading what the system keeps for all.
+/// The access for a zone to judge; None for reads of system folders.
 pub(crate) fn judged(named: &shell::NamedFile) -> Option<Access> {
     const SYSTEM: [&str; 13] = [
         "/usr",
@@ -35,7 +35,7 @@ pub(crate) fn judged(named: &shell::NamedFile) -> Option<Access> {
         "/Library",
     ];
     let action = if named.role == FileRole::Write { Action::Write } else { Action::Read };
-    // Behind a link, `..` leads elsewhere than its text says.
+    // Behind a link, `..` resolves elsewhere.
     let of_system =
         !goes_up(&named.path) && SYSTEM.iter().any(|folder| named.path.starts_with(folder));
     (action == Action::Write || !of_system)

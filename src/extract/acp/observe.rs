@@ -1,6 +1,6 @@
-//! What a line that was relayed tells: by method and direction, best effort.
+//! Turns a relayed message into activities, by direction and method.
 //!
-//! What is odd is left out and never disturbs what follows. Knows no zone.
+//! Best effort: a malformed part is skipped and never affects later messages. Knows no zone.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::call::{ToolCallState, Touched};
 use super::frame::Frame;
 use super::gate::{GatedRequest, Permission};
 use super::models::Choice;
-use super::pending::{OfAgent, OfClient, PendingRequest};
+use super::pending::{AgentRequest, ClientRequest, PendingRequest};
 use super::running::runs;
 use super::sessions::LONGEST_ID;
 use super::subject::Subject;
@@ -26,19 +26,19 @@ use crate::line::Direction;
 use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, fold, wire_real};
 
 impl Acp {
-    pub(super) fn message(
+    pub(super) fn observe_message(
         &mut self,
         direction: Direction,
         raw: &str,
         activities: &mut Vec<Activity>,
     ) {
         if let Some(frame) = Frame::of(raw) {
-            self.framed(direction, &frame, None, activities);
+            self.observe_frame(direction, &frame, None, activities);
         }
     }
 
-    /// `request` is what was read of it already, if a zone judges it.
-    pub(super) fn framed(
+    /// `request` is the gate's parsed request, if it has one.
+    pub(super) fn observe_frame(
         &mut self,
         direction: Direction,
         frame: &Frame<'_>,
@@ -46,40 +46,40 @@ impl Acp {
         activities: &mut Vec<Activity>,
     ) {
         match (direction, frame.method()) {
-            (Direction::ToAgent, Some(method)) => self.client_asks(&method, frame, activities),
+            (Direction::ToAgent, Some(method)) => self.client_request(&method, frame, activities),
             (Direction::ToAgent, None) => {
-                let _ = frame.id.and_then(|id| self.asked.answered(id));
-                self.client_answers(frame, activities);
+                let _ = frame.id.and_then(|id| self.unanswered.remove(id));
+                self.client_response(frame, activities);
             }
             (Direction::ToClient, Some(method)) => {
-                self.agent_asks(&method, frame, request, activities);
+                self.agent_request(&method, frame, request, activities);
             }
-            (Direction::ToClient, None) => self.agent_answers(frame, activities),
+            (Direction::ToClient, None) => self.agent_response(frame, activities),
         }
     }
 
-    fn client_asks(&mut self, method: &str, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
+    fn client_request(&mut self, method: &str, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
         let Some(params) = Members::of(frame.params()) else { return };
         let cwd = params.text("cwd").and_then(|cwd| uri::path_of(&cwd));
         let session = session_of(&params);
         let request = match (method, session) {
-            ("session/new" | "session/fork", _) => OfClient::New { cwd },
+            ("session/new" | "session/fork", _) => ClientRequest::New { cwd },
             ("session/load", Some(session)) => {
                 let known = self.sessions.announce(&session, cwd.as_deref());
-                // Without an id nothing would ever end it.
+                // Without an id no response would end it.
                 if frame.id.is_some() {
                     known.load_began();
                 }
-                OfClient::Load(session)
+                ClientRequest::Load(session)
             }
             ("session/resume", Some(session)) => {
                 self.sessions.announce(&session, cwd.as_deref());
-                OfClient::Resume(session)
+                ClientRequest::Resume(session)
             }
-            ("session/close" | "session/delete", Some(session)) => OfClient::Close(session),
+            ("session/close" | "session/delete", Some(session)) => ClientRequest::Close(session),
             ("session/set_model" | "session/set_config_option", Some(session)) => {
                 let Some(choice) = Choice::of(&params) else { return };
-                OfClient::Choose(session, choice)
+                ClientRequest::Choose(session, choice)
             }
             ("session/prompt", Some(session)) => {
                 let known = self.sessions.announce(&session, None);
@@ -91,7 +91,7 @@ impl Acp {
                     self.prompted(&session, id, &params, activities);
                 }
                 self.prompt(&session, &params, activities);
-                OfClient::Prompt(session)
+                ClientRequest::Prompt(session)
             }
             ("session/cancel", Some(session)) => {
                 activities.push(Activity { session, kind: ActivityKind::CancelRequested });
@@ -100,8 +100,8 @@ impl Acp {
             _ => return,
         };
         if let Some(id) = frame.id {
-            let given_up = self.of_client.ask(id, request);
-            self.give_up(given_up, "its request can no longer be told apart", activities);
+            let given_up = self.client_requests.insert(id, request);
+            self.give_up(given_up, "its request was displaced by newer ones", activities);
         }
     }
 
@@ -118,51 +118,58 @@ impl Acp {
             };
             let path = uri.and_then(|uri| uri::path_of(&uri)).filter(|path| path.is_absolute());
             if let Some(path) = path {
-                self.touched(session, &path, touch, Source::Prompt, Lines::default(), activities);
+                self.push_touch(
+                    session,
+                    &path,
+                    touch,
+                    Source::Prompt,
+                    Lines::default(),
+                    activities,
+                );
             }
         }
     }
 
-    fn agent_answers(&mut self, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
-        let Some(request) = frame.id.and_then(|id| self.of_client.answered(id)) else { return };
+    fn agent_response(&mut self, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
+        let Some(request) = frame.id.and_then(|id| self.client_requests.remove(id)) else { return };
         let failure = frame.error.map(RawValue::get).filter(|error| *error != "null");
         let result = frame.result.and_then(|result| Members::of(result.get()));
         match request {
-            OfClient::Prompt(session) => {
+            ClientRequest::Prompt(session) => {
                 self.prompt_answered(&session, failure, result.as_ref(), activities);
             }
-            OfClient::New { cwd } => {
+            ClientRequest::New { cwd } => {
                 let session = result.as_ref().filter(|_| failure.is_none()).and_then(session_of);
                 if let Some(session) = session {
-                    self.opened(&session, cwd.as_deref(), result.as_ref(), activities);
+                    self.session_opened(&session, cwd.as_deref(), result.as_ref(), activities);
                 }
             }
-            OfClient::Load(session) => {
+            ClientRequest::Load(session) => {
                 let known = self.sessions.get_mut(&session);
                 let usage = known.and_then(super::sessions::AcpSession::load_ended);
                 if failure.is_none() {
-                    self.opened(&session, None, result.as_ref(), activities);
+                    self.session_opened(&session, None, result.as_ref(), activities);
                     let usage = usage.map(ActivityKind::Usage);
                     activities.extend(usage.map(|kind| Activity { session, kind }));
                 }
             }
-            OfClient::Resume(session) if failure.is_none() => {
-                self.opened(&session, None, result.as_ref(), activities);
+            ClientRequest::Resume(session) if failure.is_none() => {
+                self.session_opened(&session, None, result.as_ref(), activities);
             }
-            OfClient::Choose(session, choice) if failure.is_none() => {
+            ClientRequest::Choose(session, choice) if failure.is_none() => {
                 self.report_choice(&session, choice, result.as_ref(), activities);
             }
-            OfClient::Close(session) if failure.is_none() => {
-                self.stopped(&session, activities);
+            ClientRequest::Close(session) if failure.is_none() => {
+                self.end_session_turns(&session, activities);
                 self.sessions.remember(&session).close();
                 self.chunks.forget(&session);
                 activities.push(Activity { session, kind: ActivityKind::Closed });
             }
-            OfClient::Resume(_) | OfClient::Choose(..) | OfClient::Close(_) => {}
+            ClientRequest::Resume(_) | ClientRequest::Choose(..) | ClientRequest::Close(_) => {}
         }
     }
 
-    fn opened(
+    fn session_opened(
         &mut self,
         session: &SessionId,
         cwd: Option<&Path>,
@@ -174,7 +181,7 @@ impl Acp {
         self.report_model(session, result, activities);
     }
 
-    fn agent_asks(
+    fn agent_request(
         &mut self,
         method: &str,
         frame: &Frame<'_>,
@@ -185,7 +192,7 @@ impl Acp {
         let Some(GatedRequest { params, permission }) = request.or_else(read) else { return };
         if method == "$/cancel_request" {
             if let Some(id) = params.get("requestId") {
-                // The request's id is all that it names.
+                // The notification names no session.
                 let (session, id) = (SessionId::new(""), id.trim().into());
                 activities.push(Activity { session, kind: ActivityKind::RequestCancelled { id } });
             }
@@ -195,7 +202,7 @@ impl Acp {
         if let Some(id) = frame.id {
             let is_permission = method == "session/request_permission";
             let permission = is_permission.then(|| id.to_owned());
-            self.asked.ask(id, PendingRequest { session: session.clone(), permission });
+            self.unanswered.insert(id, PendingRequest { session: session.clone(), permission });
         }
         let Some(session) = session else { return };
         match method {
@@ -212,10 +219,11 @@ impl Acp {
             }
             "fs/read_text_file" | "fs/write_text_file" => {
                 if let Some(path) = params.text("path").and_then(|path| uri::path_of(&path)) {
-                    self.file(&session, &path, method == "fs/write_text_file", frame, activities);
+                    let writes = method == "fs/write_text_file";
+                    self.file_request(&session, &path, writes, frame, activities);
                 }
             }
-            "terminal/create" => self.terminal(session, &params, frame, activities),
+            "terminal/create" => self.terminal_created(session, &params, frame, activities),
             "terminal/release" | "terminal/kill" => {
                 self.terminal_ended(session, &params, activities);
             }
@@ -224,11 +232,11 @@ impl Acp {
                 if let (Some(id), Some(terminal)) = (frame.id, terminal) {
                     let terminal = terminal.into_owned();
                     let request = if method == "terminal/output" {
-                        OfAgent::Output { session, terminal }
+                        AgentRequest::Output { session, terminal }
                     } else {
-                        OfAgent::Exit { session, terminal }
+                        AgentRequest::Exit { session, terminal }
                     };
-                    self.of_agent.ask(id, request);
+                    self.agent_requests.insert(id, request);
                 }
             }
             _ => {}
@@ -246,9 +254,9 @@ impl Acp {
         if self.is_closed(session) {
             return;
         }
-        let mut tell = |kind| activities.push(Activity { session: session.clone(), kind });
+        let mut push = |kind| activities.push(Activity { session: session.clone(), kind });
         if self.reports_updates {
-            tell(ActivityKind::Update(raw.into()));
+            push(ActivityKind::Update(raw.into()));
         }
         let Some(update) = Members::of(raw) else { return };
         let origin = match update.text("sessionUpdate").as_deref() {
@@ -256,11 +264,11 @@ impl Acp {
             Some("tool_call_update" | "tool_call_content_chunk") => Origin::Update,
             Some("usage_update") => {
                 let known = self.sessions.get_mut(session);
-                let news = usage(raw, &update).and_then(|usage| match known {
-                    Some(known) => known.counted(usage),
+                let usage = usage(raw, &update).and_then(|usage| match known {
+                    Some(known) => known.usage_to_report(usage),
                     None => Some(usage),
                 });
-                news.map(ActivityKind::Usage).into_iter().for_each(tell);
+                usage.map(ActivityKind::Usage).into_iter().for_each(push);
                 return;
             }
             Some("compaction_update") => {
@@ -268,21 +276,21 @@ impl Acp {
                 let done = compaction.filter(|it| it.status == CompactionStatus::Completed);
                 let known = self.sessions.remember(session);
                 if let Some(compaction) = done
-                    && known.compacted(&compaction.compaction_id.0)
+                    && known.is_new_compaction(&compaction.compaction_id.0)
                     && !known.replays()
                 {
-                    tell(ActivityKind::Compacted);
+                    push(ActivityKind::Compacted);
                 }
                 return;
             }
-            Some("state_update") => return self.state(session, &update, activities),
-            Some("terminal_update") => return self.own_terminal(session, &update, activities),
+            Some("state_update") => return self.state_update(session, &update, activities),
+            Some("terminal_update") => return self.terminal_update(session, &update, activities),
             Some("config_option_update") => {
                 return self.report_model(session, Some(&update), activities);
             }
             Some(kind @ ("agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk")) => {
                 if kind == "agent_message_chunk" {
-                    self.read_update(session, &update);
+                    self.read_message(session, &update);
                 }
                 self.learn_chunk(session, &update, raw, frame);
                 return;
@@ -294,7 +302,7 @@ impl Acp {
         }
     }
 
-    /// `absorbed` is the call with these fields taken over, if that was done already.
+    /// `absorbed` is the call with these fields merged, if the gate did that.
     pub(super) fn call(
         &mut self,
         id: &SessionId,
@@ -318,13 +326,13 @@ impl Acp {
             call.absorb_lines(fields, &cwd, workspace);
         }
         let completed = call.is_completed();
-        let touches = if call.has_news() { call.touches(&cwd, workspace) } else { Vec::new() };
+        let touches = if call.is_changed() { call.touches(&cwd, workspace) } else { Vec::new() };
         for touched in &touches {
             let Touched { path, wire, touch } = touched;
-            let (touch, was_told) = (*touch, call.was_reported(wire, *touch));
-            let is_new = call.mark_lines_reported(touched) || !was_told;
+            let (touch, was_reported_before) = (*touch, call.was_reported(wire, *touch));
+            let is_new = call.mark_lines_reported(touched) || !was_reported_before;
             let is_new = is_new && &**wire != "." && !workspace.is_ignored(path);
-            if is_new && (was_told || call.mark_reported(wire, touch)) && !replayed {
+            if is_new && (was_reported_before || call.mark_reported(wire, touch)) && !replayed {
                 let path = Arc::clone(wire);
                 let (source, lines) = (Source::Tool, call.lines_of(touched));
                 let kind = ActivityKind::Touched { path, touch, source, lines };
@@ -346,8 +354,8 @@ impl Acp {
         }
     }
 
-    /// Tells a touch outside of tool calls; false if nobody wants it on the map.
-    pub(super) fn touched(
+    /// Reports a touch outside of tool calls; false if the map leaves the path out.
+    pub(super) fn push_touch(
         &self,
         session: &SessionId,
         path: &Path,

@@ -1,7 +1,7 @@
-//! Requests that wait for their answers, by id and direction.
+//! Requests that wait for their responses, by id and direction.
 //!
-//! Ids are compared as the JSON they came as, since `1` and `1.0` need not be the same to their
-//! sender; only strings may come back escaped another way. Knows no session's state.
+//! Ids are compared as raw JSON, since `1` and `1.0` may differ for their sender; only strings
+//! may come back with other escapes. Does not know the state of sessions.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use super::sessions::LONGEST_ID;
 use crate::extract::json;
 use crate::model::{Lines, SessionId};
 
-/// Requests of one direction that may wait at once; when full, the oldest is given up: a prompt
-/// among them is told to have ended, and a read is not on the map.
+/// Requests of one direction that may wait at once. When full, the oldest is given up: a prompt among
+/// them ends its turn, and a read is not on the map.
 const MOST_PENDING: usize = 1024;
 
-/// What the client asked of its agent.
+/// A request of the client whose response matters.
 #[derive(Debug)]
-pub(crate) enum OfClient {
+pub(crate) enum ClientRequest {
     New { cwd: Option<PathBuf> },
     Load(SessionId),
     Resume(SessionId),
@@ -29,10 +29,10 @@ pub(crate) enum OfClient {
     Choose(SessionId, Choice),
 }
 
-/// What the agent asked of its client.
+/// A request of the agent whose response matters.
 #[derive(Debug)]
-pub(crate) enum OfAgent {
-    /// `call` is what it is told to run as.
+pub(crate) enum AgentRequest {
+    /// `call` names it in `ActivityKind::Runs`.
     Terminal {
         session: SessionId,
         cwd: PathBuf,
@@ -42,18 +42,18 @@ pub(crate) enum OfAgent {
         session: SessionId,
         terminal: String,
     },
-    /// What is in the file.
+    /// Its response has the content of the file.
     Read {
         session: SessionId,
         path: PathBuf,
         lines: Lines,
     },
-    /// That the file is written.
+    /// Its response says that the file is written.
     Write {
         session: SessionId,
         path: PathBuf,
     },
-    /// That the terminal ends.
+    /// Its response says that the terminal ended.
     Exit {
         session: SessionId,
         terminal: String,
@@ -63,9 +63,9 @@ pub(crate) enum OfAgent {
 /// Any request of the agent.
 #[derive(Debug)]
 pub(crate) struct PendingRequest {
-    /// None if it names none.
+    /// None if the request names no session.
     pub(crate) session: Option<SessionId>,
-    /// Its id as the JSON it came as, if it asks for a permission.
+    /// Its id as raw JSON, if it is a permission request.
     pub(crate) permission: Option<Box<RawValue>>,
 }
 
@@ -79,10 +79,9 @@ impl<T> Default for Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// Notes a request; returns those that are given up for it: one with the same id, or the
-    /// oldest.
-    pub(crate) fn ask(&mut self, id: &RawValue, request: T) -> Option<T> {
-        // Nobody but the sender is harmed by an id that is not remembered.
+    /// Adds a request; returns the one it displaces: one with the same id, or the oldest.
+    pub(crate) fn insert(&mut self, id: &RawValue, request: T) -> Option<T> {
+        // An id that is too long harms only its sender.
         let Some(key) = key(id) else { return Some(request) };
         let same = self.0.shift_remove(&key);
         let oldest = (self.0.len() >= MOST_PENDING).then(|| self.0.shift_remove_index(0));
@@ -90,22 +89,21 @@ impl<T> Pending<T> {
         same.or_else(|| oldest.flatten().map(|(_, request)| request))
     }
 
-    /// Forgets those that `stays` does not want.
-    pub(crate) fn retain(&mut self, stays: impl Fn(&T) -> bool) {
-        self.0.retain(|_, request| stays(request));
+    pub(crate) fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        self.0.retain(|_, request| keep(request));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn answered(&mut self, id: &RawValue) -> Option<T> {
+    pub(crate) fn remove(&mut self, id: &RawValue) -> Option<T> {
         self.0.shift_remove(&key(id)?)
     }
 
-    /// Takes those that `which` wants, in the order in which they were asked.
-    pub(crate) fn take(&mut self, which: impl Fn(&T) -> bool) -> Vec<T> {
-        self.0.extract_if(.., |_, request| which(request)).map(|(_, request)| request).collect()
+    /// Removes the requests that match, and returns them in the order of their insertion.
+    pub(crate) fn take(&mut self, matches: impl Fn(&T) -> bool) -> Vec<T> {
+        self.0.extract_if(.., |_, request| matches(request)).map(|(_, request)| request).collect()
     }
 
     pub(crate) fn take_all(&mut self) -> impl Iterator<Item = T> {
@@ -132,26 +130,26 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_told_apart_by_their_text() {
+    fn ids_are_compared_as_text() {
         let mut pending = Pending::default();
         for (n, raw) in ["1", "1.0", r#""1""#, "null", r#""é""#].into_iter().enumerate() {
-            assert!(pending.ask(&id(raw), n).is_none());
+            assert!(pending.insert(&id(raw), n).is_none());
         }
-        assert_eq!(pending.answered(&id("1.0")), Some(1));
-        assert_eq!(pending.answered(&id(r#""\u0031""#)), Some(2));
-        assert_eq!(pending.answered(&id(r#""\u00e9""#)), Some(4));
-        assert_eq!(pending.answered(&id("1.0")), None);
-        assert_eq!(pending.ask(&id("1"), 9), Some(0));
+        assert_eq!(pending.remove(&id("1.0")), Some(1));
+        assert_eq!(pending.remove(&id(r#""\u0031""#)), Some(2));
+        assert_eq!(pending.remove(&id(r#""\u00e9""#)), Some(4));
+        assert_eq!(pending.remove(&id("1.0")), None);
+        assert_eq!(pending.insert(&id("1"), 9), Some(0));
     }
 
     #[test]
     fn the_oldest_is_given_up() {
         let mut pending = Pending::default();
         for n in 0..MOST_PENDING {
-            assert!(pending.ask(&id(&n.to_string()), n).is_none());
+            assert!(pending.insert(&id(&n.to_string()), n).is_none());
         }
-        assert_eq!(pending.ask(&id("-1"), 0), Some(0));
+        assert_eq!(pending.insert(&id("-1"), 0), Some(0));
         assert_eq!(pending.take_all().count(), MOST_PENDING);
-        assert_eq!(pending.ask(&id(&format!("\"{}\"", "x".repeat(5000))), 7), Some(7));
+        assert_eq!(pending.insert(&id(&format!("\"{}\"", "x".repeat(5000))), 7), Some(7));
     }
 }

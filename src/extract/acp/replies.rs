@@ -1,4 +1,5 @@
-//! The lines that an agent gets in its client's place: contract shapes, as JSON-RPC has them.
+//! The JSON-RPC lines sent to an agent in its client's place. Their shapes are part of the public
+//! contract.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -61,19 +62,19 @@ enum PermissionOutcome<'a> {
     },
 }
 
-/// Returns the line that refuses `ask`; None if nobody waits for an answer. ACP has no word for why
-/// a permission is refused: only who `is_told_why` gets it beside.
-pub(crate) fn refuse(ask: &Ask, refusal: &Refusal, is_told_why: bool) -> Option<Bytes> {
+/// Returns the line that refuses `ask`; None for a notification. ACP has no field for the reason of
+/// a refused permission: `with_reason` adds one to `_meta`.
+pub(crate) fn refuse(ask: &Ask, refusal: &Refusal, with_reason: bool) -> Option<Bytes> {
     let id = ask.id.as_deref()?;
     if ask.via == Via::Permission {
         let outcome = match refusal {
             Refusal::Cancelled => PermissionOutcome::Cancelled,
             Refusal::Outside { .. } | Refusal::NoTerminals => rejection(&ask.options),
         };
-        let meta = is_told_why.then(|| Meta { why: sentence(refusal) });
+        let meta = with_reason.then(|| Meta { why: reason(refusal) });
         return Some(result(id, PermissionResult { outcome, meta }));
     }
-    let why = sentence(refusal);
+    let why = reason(refusal);
     Some(match refusal {
         Refusal::Outside { blocked, path, owners, .. } => {
             let owners = owners.iter().map(crate::model::AgentId::as_str).collect();
@@ -85,8 +86,7 @@ pub(crate) fn refuse(ask: &Ask, refusal: &Refusal, is_told_why: bool) -> Option<
     })
 }
 
-/// Says why a request is refused.
-fn sentence(refusal: &Refusal) -> String {
+fn reason(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Outside { path, message, .. } => {
             let sentence = format!(
@@ -104,8 +104,8 @@ fn sentence(refusal: &Refusal) -> String {
     }
 }
 
-/// Returns the line that answers a read with `content`; None for anything but a read that
-/// somebody waits for.
+/// Returns the line that answers a read with `content`; None for other requests and for
+/// notifications.
 pub(crate) fn answer(ask: &Ask, content: &str) -> Option<Bytes> {
     #[derive(Serialize)]
     struct Content<'a> {
@@ -117,12 +117,12 @@ pub(crate) fn answer(ask: &Ask, content: &str) -> Option<Bytes> {
     Some(result(id, Content { content }))
 }
 
-/// Returns the line that tells the agent that its request could not be read for certain.
+/// Returns the error response to an ambiguous request.
 pub(crate) fn invalid(id: &RawValue, why: &str) -> Bytes {
     plain_error(id, INVALID_REQUEST, &format!("Invalid request: {why}"))
 }
 
-/// Returns the notification that cancels what the session does.
+/// Returns the notification that cancels the session's turn.
 pub(crate) fn cancel(session: &SessionId) -> Bytes {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
@@ -132,7 +132,7 @@ pub(crate) fn cancel(session: &SessionId) -> Bytes {
     notification("session/cancel", Params { session_id: session.as_str() })
 }
 
-/// Returns the notification that the answer to a request is not wanted any more.
+/// Returns the notification that cancels a request.
 pub(crate) fn cancel_request(id: &RawValue) -> Bytes {
     #[derive(Serialize)]
     #[serde(rename_all = "camelCase")]
@@ -142,12 +142,12 @@ pub(crate) fn cancel_request(id: &RawValue) -> Bytes {
     notification("$/cancel_request", Params { request_id: id })
 }
 
-/// Returns the answer to a permission request of a turn that was cancelled.
+/// Returns the response to a permission request of a cancelled turn.
 pub(crate) fn cancelled_permission(id: &RawValue) -> Bytes {
     result(id, PermissionResult { outcome: PermissionOutcome::Cancelled, meta: None })
 }
 
-/// A reject option that was offered, once before always.
+/// Selects an offered reject option, `reject_once` first.
 fn rejection(options: &[PermissionOption]) -> PermissionOutcome<'_> {
     ["reject_once", "reject_always"]
         .iter()

@@ -1,4 +1,4 @@
-//! What runs at the moment: terminals, their output, and what tool calls say of themselves.
+//! Terminals and running tool calls: their start, output and end, as activities.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,23 +8,22 @@ use serde_json::value::RawValue;
 
 use super::frame::Frame;
 use super::named::plain_touch;
-use super::pending::OfAgent;
+use super::pending::AgentRequest;
 use super::update::{CallFields, Origin};
 use super::{Acp, terminal_command};
 use crate::extract::json::{Members, elements, text};
 use crate::extract::{output, shell, uri};
 use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, wire_path};
 
-/// Bytes of a text that a call says of itself, and of all that a prompt names; what is longer is cut
-/// off.
-pub(super) const LONGEST_SAID: usize = 64 * 1024;
-/// Members of a longer input, and the bytes of each, that are kept of it: it is long by what it
-/// writes, and short in what it names.
+/// Bytes of a text that describes a call, and of all that a prompt names; longer texts are cut.
+pub(super) const LONGEST_TEXT: usize = 64 * 1024;
+/// Members kept of a longer input, and the bytes kept of each: paths are short, written contents
+/// are long.
 const MOST_MEMBERS: usize = 64;
 const LONGEST_MEMBER: usize = 4 * 1024;
 
 impl Acp {
-    pub(super) fn terminal(
+    pub(super) fn terminal_created(
         &mut self,
         session: SessionId,
         params: &Members<'_>,
@@ -38,7 +37,14 @@ impl Acp {
         for command in terminal_command(params).into_iter().flatten() {
             let reading = shell::read(&command, &cwd, &*self.workspace);
             for (path, touch) in reading.named.iter().filter_map(plain_touch) {
-                self.touched(&session, &path, touch, Source::Request, Lines::default(), activities);
+                self.push_touch(
+                    &session,
+                    &path,
+                    touch,
+                    Source::Request,
+                    Lines::default(),
+                    activities,
+                );
             }
         }
         if let Some(id) = frame.id {
@@ -49,39 +55,39 @@ impl Acp {
                 said: vec![command_line(params)],
             };
             activities.push(Activity { session: session.clone(), kind });
-            self.of_agent.ask(id, OfAgent::Terminal { session, cwd, call });
+            self.agent_requests.insert(id, AgentRequest::Terminal { session, cwd, call });
         }
     }
 
-    pub(super) fn client_answers(&mut self, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
-        let Some(request) = frame.id.and_then(|id| self.of_agent.answered(id)) else { return };
+    pub(super) fn client_response(&mut self, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
+        let Some(request) = frame.id.and_then(|id| self.agent_requests.remove(id)) else { return };
         let result = frame.result.and_then(|result| Members::of(result.get()));
         let text = |name| result.as_ref().and_then(|result| result.text(name));
         match request {
-            OfAgent::Terminal { session, cwd, call } => match text("terminalId") {
+            AgentRequest::Terminal { session, cwd, call } => match text("terminalId") {
                 Some(id) => self.terminals.opened(session, &id, &cwd, call),
                 None => activities.push(Activity { session, kind: ActivityKind::Ran { call } }),
             },
-            OfAgent::Output { session, terminal } => {
+            AgentRequest::Output { session, terminal } => {
                 let status = result.as_ref().and_then(|result| result.get("exitStatus"));
                 if status.is_some_and(|status| status != "null") {
                     self.terminal_exited(&session, &terminal);
                 }
                 if let Some(output) = text("output") {
-                    self.output(&session, terminal, &output, activities);
+                    self.terminal_output(&session, terminal, &output, activities);
                 }
             }
-            OfAgent::Read { session, path, lines } => {
+            AgentRequest::Read { session, path, lines } => {
                 if frame.result.is_some() {
-                    self.touched(&session, &path, Touch::Read, Source::Request, lines, activities);
+                    self.push_touch(&session, &path, Touch::Read, Source::Request, lines, activities);
                 }
             }
-            OfAgent::Write { session, path } => {
+            AgentRequest::Write { session, path } => {
                 if frame.result.is_some() {
-                    self.written(&session, &path, activities);
+                    self.push_written(&session, &path, activities);
                 }
             }
-            OfAgent::Exit { session, terminal } => self.terminal_exited(&session, &terminal),
+            AgentRequest::Exit { session, terminal } => self.terminal_exited(&session, &terminal),
         }
     }
 
@@ -100,9 +106,9 @@ impl Acp {
         }
     }
 
-    /// Takes in what a session of version 2 says of a terminal that its agent runs itself: as much
-    /// as of a tool call that executes a command.
-    pub(super) fn own_terminal(
+    /// Observes a version 2 update of a terminal that the agent runs itself, like a tool call that
+    /// executes a command.
+    pub(super) fn terminal_update(
         &mut self,
         session: &SessionId,
         update: &Members<'_>,
@@ -169,7 +175,7 @@ impl Acp {
         }
     }
 
-    fn output(
+    fn terminal_output(
         &mut self,
         session: &SessionId,
         id: String,
@@ -177,8 +183,8 @@ impl Acp {
         activities: &mut Vec<Activity>,
     ) {
         let Some(terminal) = self.terminals.get_mut(session.clone(), id) else { return };
-        let news = terminal.news(text);
-        for path in output::files(news, &terminal.cwd, &*self.workspace) {
+        let output = terminal.new_output(text);
+        for path in output::files(output, &terminal.cwd, &*self.workspace) {
             let wire = wire_path(self.workspace.root(), &terminal.cwd, &path).into();
             if !self.workspace.is_ignored(&path) && terminal.mark_reported(&wire) {
                 let kind = ActivityKind::Touched {
@@ -193,18 +199,18 @@ impl Acp {
     }
 }
 
-/// What a message says of a call that runs, or that it ended; None if it says nothing.
+/// The start, description or end of a call in a message; None if it has none of these.
 pub(super) fn runs(fields: &CallFields<'_>, ended: bool, cwd: &Path) -> Option<ActivityKind> {
     let call: Arc<str> = fields.id.as_str().into();
     if ended {
         return Some(ActivityKind::Ran { call });
     }
     let mut said: Vec<Arc<str>> = Vec::new();
-    said.extend(fields.title.iter().map(|title| cut(title, LONGEST_SAID)));
+    said.extend(fields.title.iter().map(|title| cut(title, LONGEST_TEXT)));
     let locations = fields.locations.iter().map(|location| &location.path);
     said.extend(locations.chain(&fields.diffs).map(|path| cut(path, LONGEST_MEMBER)));
     match fields.input {
-        Some(input) if input.len() > LONGEST_SAID => {
+        Some(input) if input.len() > LONGEST_TEXT => {
             let members = Members::of(input);
             let members = members.iter().flat_map(Members::iter).take(MOST_MEMBERS);
             said.extend(members.map(|(_, value)| cut(value, LONGEST_MEMBER)));
@@ -218,12 +224,12 @@ fn has_succeeded(exit: &str) -> bool {
     Members::of(exit).is_some_and(|exit| exit.get("exitCode") == Some("0"))
 }
 
-/// A word a line.
+/// The words of the command, one a line.
 fn command_line(params: &Members<'_>) -> Arc<str> {
     let args = params.get("args").and_then(elements).unwrap_or_default();
     let args = args.into_iter().filter_map(text);
     let words: Vec<_> = params.text("command").into_iter().chain(args).collect();
-    cut(&words.join("\n"), LONGEST_SAID)
+    cut(&words.join("\n"), LONGEST_TEXT)
 }
 
 fn cut(text: &str, most: usize) -> Arc<str> {

@@ -1,6 +1,6 @@
-//! What is remembered of an agent's sessions between lines: folders, replays, tool calls.
+//! The state of an agent's sessions: folder, replay, turns, tool calls.
 //!
-//! All of it is bounded, since the agent chooses the ids. Knows no message.
+//! All of it is bounded, since the agent chooses the ids. Does not know messages.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -10,60 +10,60 @@ use indexmap::IndexMap;
 use super::call::ToolCallState;
 use crate::model::{ActivityKind, SessionId, Usage};
 
-/// Sessions that are remembered. When full, one makes room: first one that only the agent spoke
-/// of, then a closed one, then the oldest.
+/// Sessions to keep. When full, one makes room: first one that only the agent named, then a closed
+/// one, then the oldest.
 const MOST_SESSIONS: usize = 256;
-/// Calls of one session that are remembered; when full, the oldest is forgotten, and what
-/// a late update of it names counts as new.
+/// Calls to keep for one session. When full, the oldest is dropped, and the paths in a late update
+/// of it count as new.
 const MOST_CALLS: usize = 1024;
-/// Of these, those of past turns that are still remembered when a new one begins, the last ones: late
-/// updates come soon, and each takes half a kilobyte and what it names.
+/// Of these, the calls of past turns to keep when a new turn begins, the last ones: late updates
+/// come soon, and each call takes half a kilobyte and its paths.
 const MOST_PAST_CALLS: usize = 32;
-/// Compactions of one session that are remembered; when full, the oldest is forgotten.
+/// Compaction ids to keep for one session; when full, the oldest is dropped.
 const MOST_COMPACTIONS: usize = 16;
-/// Bytes of what an agent says in a turn that are kept: enough for an error in an answer's stead.
-const MOST_SAID: usize = 512;
-/// Bytes of the longest id; a longer one is nobody's.
+/// Bytes to keep of a turn's message: enough for an error in place of an answer.
+const LONGEST_HEAD: usize = 512;
+/// Bytes of the longest id; a message with a longer one is ignored.
 pub(crate) const LONGEST_ID: usize = 1024;
 
 #[derive(Debug)]
 pub(crate) struct AcpSession {
     pub(crate) cwd: PathBuf,
-    /// The client spoke of it, too.
+    /// The client named it, too.
     pub(crate) announced: bool,
     pub(crate) closed: bool,
-    /// `session/load` requests that are not answered.
+    /// Unanswered `session/load` requests.
     loads: usize,
-    /// The last count of its context that came before they are.
-    counted: Option<Usage>,
-    /// Prompts that are not answered.
+    /// The last usage that came while a load was running.
+    usage_while_loading: Option<Usage>,
+    /// Prompts whose turn has not ended.
     running: usize,
-    /// Of those that were, the ones whose end the agent has yet to tell.
-    taken_in: usize,
+    /// Prompts of version 2 that were answered but whose turn has not ended.
+    accepted: usize,
     work: Work,
-    /// It was loaded, and nothing was asked of it since.
+    /// It was loaded, and no prompt followed yet.
     only_loaded: bool,
     calls: IndexMap<String, ToolCallState>,
     compactions: VecDeque<String>,
-    /// In the turn that runs, or the last.
-    pub(crate) said: MessageHead,
+    /// Of the running turn, or of the last one.
+    pub(crate) message: MessageHead,
 }
 
-/// What a session of version 2 said of itself since the last prompt.
+/// The state that a session of version 2 reported since the last prompt.
 #[derive(Debug, Default)]
 enum Work {
     #[default]
     Unknown,
-    Goes,
-    /// So, and there are prompts that it has yet to answer.
+    Running,
+    /// The turn ended this way, before the response to its prompt.
     Ended(ActivityKind),
 }
 
-/// The beginning of what the agent said to its user.
+/// The beginning of the agent's message to its user.
 #[derive(Debug, Default)]
 pub(crate) struct MessageHead {
     text: String,
-    /// There was more.
+    /// The message was longer.
     is_cut: bool,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct AcpSessions {
 
 impl MessageHead {
     pub(crate) fn add(&mut self, text: &str) {
-        let room = MOST_SAID - self.text.len();
+        let room = LONGEST_HEAD - self.text.len();
         let fits = text.floor_char_boundary(room);
         self.text.push_str(&text[..fits]);
         self.is_cut |= fits < text.len();
@@ -85,7 +85,7 @@ impl MessageHead {
         &self.text
     }
 
-    /// None if there was more than is kept.
+    /// None if the message was cut.
     pub(crate) fn whole(&self) -> Option<&str> {
         (!self.is_cut).then_some(&self.text)
     }
@@ -96,7 +96,7 @@ impl AcpSessions {
         Self { default_cwd, known: IndexMap::new() }
     }
 
-    /// The folder that a session's relative paths are taken against.
+    /// The folder against which a session's relative paths resolve.
     pub(crate) fn cwd(&self, id: &SessionId) -> &Path {
         self.known.get(id).map_or(&self.default_cwd, |session| &session.cwd)
     }
@@ -109,7 +109,7 @@ impl AcpSessions {
         self.known.get_mut(id)
     }
 
-    /// The session, remembered from now on.
+    /// The session, created if it is new.
     pub(crate) fn remember(&mut self, id: &SessionId) -> &mut AcpSession {
         if !self.known.contains_key(id) && self.known.len() >= MOST_SESSIONS {
             let known = self.known.values();
@@ -122,27 +122,27 @@ impl AcpSessions {
             announced: false,
             closed: false,
             loads: 0,
-            counted: None,
+            usage_while_loading: None,
             running: 0,
-            taken_in: 0,
+            accepted: 0,
             work: Work::Unknown,
             only_loaded: false,
             calls: IndexMap::new(),
             compactions: VecDeque::new(),
-            said: MessageHead::default(),
+            message: MessageHead::default(),
         })
     }
 
-    /// A session for each prompt that was taken in, and will not be heard of again.
-    pub(crate) fn at_work(&mut self) -> Vec<SessionId> {
+    /// Clears the accepted prompts; returns the session of each.
+    pub(crate) fn take_accepted(&mut self) -> Vec<SessionId> {
         let mut all = Vec::new();
         for (id, session) in &mut self.known {
-            all.extend(std::iter::repeat_n(id.clone(), std::mem::take(&mut session.taken_in)));
+            all.extend(std::iter::repeat_n(id.clone(), std::mem::take(&mut session.accepted)));
         }
         all
     }
 
-    /// Notes that the client opened or named the session; `cwd` if it said where it works.
+    /// Notes that the client opened or named the session, with its folder if the client gave one.
     pub(crate) fn announce(&mut self, id: &SessionId, cwd: Option<&Path>) -> &mut AcpSession {
         let cwd = cwd.map(|cwd| self.default_cwd.join(cwd));
         let session = self.remember(id);
@@ -161,19 +161,19 @@ impl AcpSession {
         self.only_loaded = self.running == 0;
     }
 
-    /// Returns the count of its context that the load came to.
+    /// Returns the last usage that came with the load.
     pub(crate) fn load_ended(&mut self) -> Option<Usage> {
         self.loads = self.loads.saturating_sub(1);
-        self.counted.take()
+        self.usage_while_loading.take()
     }
 
-    /// Returns a count of its context if it is news. While a session is loaded old counts come
-    /// again, smaller ones than were told before: they would look like compactions.
-    pub(crate) fn counted(&mut self, usage: Usage) -> Option<Usage> {
+    /// Returns the usage if it is to be reported now. A loading session replays old, smaller counts
+    /// that would look like compactions.
+    pub(crate) fn usage_to_report(&mut self, usage: Usage) -> Option<Usage> {
         if self.loads == 0 {
             return Some(usage);
         }
-        self.counted = Some(usage);
+        self.usage_while_loading = Some(usage);
         None
     }
 
@@ -186,42 +186,43 @@ impl AcpSession {
         self.running += 1;
         self.work = Work::Unknown;
         self.only_loaded = false;
-        self.said = MessageHead::default();
+        self.message = MessageHead::default();
     }
 
-    /// Whether more of what the agent says is wanted.
+    /// Whether more of the agent's message is needed.
     pub(crate) fn reads_chunks(&self) -> bool {
-        self.running > 0 && !self.said.is_cut
+        self.running > 0 && !self.message.is_cut
     }
 
     pub(crate) fn turn_ended(&mut self) {
         self.running = self.running.saturating_sub(1);
     }
 
-    pub(crate) fn works(&mut self) {
-        self.work = Work::Goes;
+    pub(crate) fn set_running(&mut self) {
+        self.work = Work::Running;
     }
 
-    /// Notes a prompt that goes on behind its answer; returns how it ended, if it did before.
-    pub(crate) fn taken_in(&mut self) -> Option<ActivityKind> {
+    /// Notes a prompt whose turn goes on after its response; returns how the turn ended, if it ended
+    /// before the response.
+    pub(crate) fn accept_prompt(&mut self) -> Option<ActivityKind> {
         if let Work::Ended(ended) = &self.work {
             return Some(ended.clone());
         }
-        self.taken_in += 1;
+        self.accepted += 1;
         None
     }
 
-    /// Returns how many prompts ended so.
-    pub(crate) fn idles(&mut self, ended: &ActivityKind) -> usize {
-        // Else it is what a session that was resumed says of its past.
-        if matches!(self.work, Work::Goes) && self.running > self.taken_in {
+    /// Returns the number of accepted prompts that ended.
+    pub(crate) fn set_idle(&mut self, ended: &ActivityKind) -> usize {
+        // A resumed session also reports `idle`, for its past.
+        if matches!(self.work, Work::Running) && self.running > self.accepted {
             self.work = Work::Ended(ended.clone());
         }
-        std::mem::take(&mut self.taken_in)
+        std::mem::take(&mut self.accepted)
     }
 
-    /// Whether the tool calls that come are old ones. Some agents replay them only after they
-    /// answered the `session/load`, so that it lasts until something new is asked.
+    /// Whether incoming tool calls are replayed ones. Some agents replay after they answered the
+    /// `session/load`, so this lasts until the next prompt.
     pub(crate) fn replays(&self) -> bool {
         self.loads > 0 || self.only_loaded
     }
@@ -240,7 +241,7 @@ impl AcpSession {
         self.calls.values_mut()
     }
 
-    /// The call, remembered from now on.
+    /// The call, created if it is new.
     pub(crate) fn remember_call(&mut self, id: &str) -> &mut ToolCallState {
         if !self.calls.contains_key(id) && self.calls.len() >= MOST_CALLS {
             self.calls.shift_remove_index(0);
@@ -248,8 +249,8 @@ impl AcpSession {
         self.calls.entry(id.to_owned()).or_default()
     }
 
-    /// Whether this compaction is heard of for the first time.
-    pub(crate) fn compacted(&mut self, id: &str) -> bool {
+    /// Notes a compaction; false if it is known.
+    pub(crate) fn is_new_compaction(&mut self, id: &str) -> bool {
         if self.compactions.iter().any(|known| known == id) {
             return false;
         }

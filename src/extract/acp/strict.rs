@@ -1,8 +1,8 @@
-//! What parsers could read differently: names of members that are doubled, or that differ from a
-//! name we read by case alone.
+//! Finds member names that parsers could read differently: duplicates, and names that differ from
+//! a known one only by case.
 //!
-//! Works on text that is JSON already, in one pass and without recursion, so that neither depth
-//! nor size can stop it. Knows no method.
+//! Expects valid JSON. Works in one pass and without recursion, so depth and size cannot stop it.
+//! Knows no method.
 
 use std::borrow::Cow;
 
@@ -10,36 +10,34 @@ use serde_json::value::RawValue;
 
 use crate::extract::json::{key, string_end};
 
-/// Names that most requests have at once, and objects within objects.
+/// Initial capacity: most requests have fewer open names and objects.
 const MOST: usize = 32;
 
-/// Folds a name as the most forgiving reader would: by Unicode case, and cut at a NUL, where
-/// a C string ends. What then differs in nothing but ASCII case may be taken for the same name; nearly
-/// all names differ in no more, and stay as they are.
+/// Folds a name as the most lenient reader would: by Unicode case, and cut at a NUL, where a C
+/// string ends. Compare the results ignoring ASCII case; ASCII names are returned as they are.
 pub(crate) fn fold<'a>(name: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
     let name = name.into();
     if name.bytes().all(|byte| matches!(byte, 1..=0x7f)) {
         return name;
     }
     let name = name.split('\0').next().unwrap_or_default();
-    // By way of upper case, the long s and the Kelvin sign become `s` and `k`.
+    // Upper case first: it maps the long s and the Kelvin sign to `S` and `K`.
     name.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether some reader could take `name` for one of `known`, though it is none of them. No two of
-/// these are alike.
+/// Whether `name` is not in `known` but some reader could take it for one of them.
 pub(crate) fn mimics(name: &str, known: &[&str]) -> bool {
     let folded = fold(name);
     !known.contains(&name) && known.iter().any(|known| known.eq_ignore_ascii_case(&folded))
 }
 
-/// Whether any object of the value, at any depth, has two members whose names fold alike.
+/// Whether any object of the value, at any depth, has two members with the same folded name.
 pub(crate) fn has_doubles(value: &RawValue) -> bool {
     let text = value.get();
     let bytes = text.as_bytes();
-    // Those of all objects that are open.
+    // The names of all open objects.
     let mut names: Vec<Cow<'_, str>> = Vec::with_capacity(MOST);
-    // Where the names of each object that is open begin; None for an array.
+    // For each open object the index of its first name; None for an array.
     let mut open: Vec<Option<usize>> = Vec::with_capacity(MOST);
     let mut name_next = false;
     let mut at = 0;
@@ -71,7 +69,7 @@ pub(crate) fn has_doubles(value: &RawValue) -> bool {
                     name_next = false;
                     match key(&text[at..end]) {
                         Some(name) => names.push(fold(name)),
-                        // Not JSON after all: nothing here can be relied on.
+                        // Not valid JSON.
                         None => return true,
                     }
                 }

@@ -1,5 +1,5 @@
-//! What a permission request is about: a tool call in version 1 of the protocol, and in version 2
-//! a subject of one kind or another, or nothing that it tells.
+//! The subject of a permission request: a tool call in version 1 of the protocol; a tool call, a
+//! command or nothing readable in version 2.
 
 use super::strict::mimics;
 use crate::extract::json::Members;
@@ -10,13 +10,13 @@ pub(crate) enum Subject<'a> {
     Call(Members<'a>),
     /// Its members are those of a `terminal/create`.
     Command(Members<'a>),
-    /// Only people can read what it is about.
+    /// Only a title for people.
     Unnamed,
 }
 
 impl<'a> Subject<'a> {
-    /// Goes by the shape of the parameters: which version was agreed on is the client's to know,
-    /// and one that reads them by the other version must not be told another thing.
+    /// Reads the parameters by their shape, not by the agreed version: a reader of the other version
+    /// must not find another subject.
     pub(crate) fn of(params: &Members<'a>) -> Result<Self, &'static str> {
         let get = |name| params.get(name).filter(|raw| *raw != "null");
         let subject = match (get("toolCall"), get("subject")) {

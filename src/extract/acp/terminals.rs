@@ -1,4 +1,4 @@
-//! Terminals that the agent runs at its client, and how much of their output was read.
+//! The terminals that the client runs for the agent, and how much of their output was read.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ use memchr::memmem;
 use super::sessions::LONGEST_ID;
 use crate::model::SessionId;
 
-/// Terminals that are remembered; when full, the oldest is forgotten, and its output not read.
+/// Terminals to keep; when full, the oldest is dropped, and its output is not read.
 const MOST_TERMINALS: usize = 256;
-/// Files that are told of one terminal's output; what it speaks of beyond them is not told.
+/// Files to report from one terminal's output; the rest is ignored.
 const MAX_REPORTED: usize = 512;
-/// Bytes by which the place is found again where the last output ended.
+/// Bytes of the last output, kept to find its end in the next one.
 const TAIL: usize = 256;
 
 #[derive(Debug)]
 pub(crate) struct Terminal {
     pub(crate) cwd: PathBuf,
-    /// What it was told to run as.
+    /// Its name in `ActivityKind::Runs`.
     pub(crate) call: Arc<str>,
     /// Length of the last output, and how it ended.
     length: usize,
     tail: String,
     reported: HashSet<Arc<str>>,
-    /// Its end was not seen, nor that of the turn in which it began.
+    /// Neither it nor the turn that started it has ended.
     pub(crate) runs: bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Terminal {
 pub(crate) struct Terminals(IndexMap<(SessionId, String), Terminal>);
 
 impl Terminals {
-    /// Notes a terminal; one of the same id was released.
+    /// Adds a terminal, in place of a released one with the same id.
     pub(crate) fn opened(&mut self, session: SessionId, id: &str, cwd: &Path, call: Arc<str>) {
         if id.len() > LONGEST_ID {
             return;
@@ -63,8 +63,8 @@ impl Terminals {
         self.0.values().any(|terminal| terminal.runs)
     }
 
-    /// What a turn left running is waited for by none.
-    pub(crate) fn turn_over(&mut self, session: &SessionId) {
+    /// Ends the session's terminals: nothing waits for them after the turn.
+    pub(crate) fn turn_ended(&mut self, session: &SessionId) {
         for (_, terminal) in self.0.iter_mut().filter(|((of, _), _)| of == session) {
             terminal.runs = false;
         }
@@ -76,16 +76,16 @@ impl Terminals {
 }
 
 impl Terminal {
-    /// Returns what `output`, the whole that is kept of it, has more than the last time. Its
-    /// beginning may have been cut off since.
-    pub(crate) fn news<'a>(&mut self, output: &'a str) -> &'a str {
+    /// Returns the part of `output` that came since the last call. `output` is all that the client
+    /// retains; its beginning may be cut off.
+    pub(crate) fn new_output<'a>(&mut self, output: &'a str) -> &'a str {
         let seen = output.get(..self.length).filter(|seen| seen.ends_with(&self.tail));
         let from = match seen {
             Some(seen) => seen.len(),
             None => memmem::rfind(output.as_bytes(), self.tail.as_bytes())
                 .map_or(0, |at| at + self.tail.len()),
         };
-        // A line that was torn is read once more, whole.
+        // A torn line is read again as a whole.
         let from = output[..from].rfind('\n').map_or(0, |at| at + 1);
         self.length = output.len();
         let mut tail = output.len().saturating_sub(TAIL);
@@ -96,7 +96,7 @@ impl Terminal {
         &output[from..]
     }
 
-    /// Whether this is told for the first time.
+    /// Marks a file as reported; false if it already was.
     pub(crate) fn mark_reported(&mut self, path: &Arc<str>) -> bool {
         self.reported.len() < MAX_REPORTED && self.reported.insert(Arc::clone(path))
     }
@@ -113,13 +113,13 @@ mod tests {
         let session = SessionId::new("s");
         terminals.opened(session.clone(), "t", Path::new("/w"), "1".into());
         let terminal = terminals.get_mut(session, "t".to_owned()).unwrap();
-        assert_eq!(terminal.news("one\ntw"), "one\ntw");
-        assert_eq!(terminal.news("one\ntwo\n"), "two\n");
-        assert_eq!(terminal.news("one\ntwo\n"), "");
+        assert_eq!(terminal.new_output("one\ntw"), "one\ntw");
+        assert_eq!(terminal.new_output("one\ntwo\n"), "two\n");
+        assert_eq!(terminal.new_output("one\ntwo\n"), "");
         let long = "x".repeat(1000);
-        assert_eq!(terminal.news(&format!("one\ntwo\n{long}\n")), format!("{long}\n"));
+        assert_eq!(terminal.new_output(&format!("one\ntwo\n{long}\n")), format!("{long}\n"));
         // The beginning was cut off.
-        assert_eq!(terminal.news(&format!("{}\nnew\n", "x".repeat(500))), "new\n");
-        assert_eq!(terminal.news("something else"), "something else");
+        assert_eq!(terminal.new_output(&format!("{}\nnew\n", "x".repeat(500))), "new\n");
+        assert_eq!(terminal.new_output("something else"), "something else");
     }
 }

@@ -1,7 +1,7 @@
-//! How prompt turns end: with the answer to their prompt; in version 2 with the state that follows,
-//! since the answer says only that the prompt was taken in.
+//! Ends prompt turns: in version 1 with the response to the prompt; in version 2 with the state
+//! that follows, since the response only says that the prompt was accepted.
 
-use super::pending::OfClient;
+use super::pending::ClientRequest;
 use super::{Acp, failure};
 use crate::extract::json::Members;
 use crate::model::{Activity, ActivityKind, SessionId};
@@ -18,13 +18,13 @@ impl Acp {
         let kind = match (failure, stop_reason) {
             (None, Some(stop_reason)) => {
                 let meta = result.and_then(|result| result.get("_meta"));
-                let said = self.sessions.get(session).map(|session| &session.said);
-                let reason = said.and_then(|said| failure::of_answer(&stop_reason, meta, said));
+                let head = self.sessions.get(session).map(|session| &session.message);
+                let reason = head.and_then(|head| failure::of_answer(&stop_reason, meta, head));
                 let reason = reason.map(Into::into);
                 ActivityKind::TurnEnded { stop_reason: stop_reason.into(), reason }
             }
             (None, None) if result.is_some_and(|result| result.text("messageId").is_some()) => {
-                match self.sessions.remember(session).taken_in() {
+                match self.sessions.remember(session).accept_prompt() {
                     Some(ended) => ended,
                     None => return,
                 }
@@ -35,8 +35,8 @@ impl Acp {
         self.end_turn(session, kind, activities);
     }
 
-    /// Takes in what a session of version 2 is at.
-    pub(super) fn state(
+    /// Observes the state of a session of version 2.
+    pub(super) fn state_update(
         &mut self,
         session: &SessionId,
         update: &Members<'_>,
@@ -44,13 +44,13 @@ impl Acp {
     ) {
         let Some(known) = self.sessions.get_mut(session) else { return };
         match update.text("state").as_deref() {
-            Some("running") => known.works(),
+            Some("running") => known.set_running(),
             Some("idle") => {
                 let error = update.get("error").filter(|error| *error != "null");
                 let stop_reason = update.text("stopReason").unwrap_or("end_turn".into());
                 let reason = error.map(|error| failure::of_error(error).into());
                 let ended = ActivityKind::TurnEnded { stop_reason: stop_reason.into(), reason };
-                for _ in 0..known.idles(&ended) {
+                for _ in 0..known.set_idle(&ended) {
                     self.end_turn(session, ended.clone(), activities);
                 }
             }
@@ -59,8 +59,13 @@ impl Acp {
     }
 
     /// Ends the turns of a session that is closed.
-    pub(super) fn stopped(&mut self, session: &SessionId, activities: &mut Vec<Activity>) {
-        let turns = self.sessions.get_mut(session).map_or(0, |session| session.idles(&cancelled()));
+    pub(super) fn end_session_turns(
+        &mut self,
+        session: &SessionId,
+        activities: &mut Vec<Activity>,
+    ) {
+        let known = self.sessions.get_mut(session);
+        let turns = known.map_or(0, |session| session.set_idle(&cancelled()));
         for _ in 0..turns {
             self.end_turn(session, cancelled(), activities);
         }
@@ -72,7 +77,7 @@ impl Acp {
         kind: ActivityKind,
         activities: &mut Vec<Activity>,
     ) {
-        self.turn_over(session);
+        self.release_turn(session);
         if matches!(&kind, ActivityKind::TurnEnded { stop_reason, .. } if &**stop_reason == "end_turn")
         {
             self.perform_implicit(session, activities);
@@ -80,26 +85,26 @@ impl Acp {
         activities.push(Activity { session: session.clone(), kind });
     }
 
-    /// Ends all turns, since nobody will say that they did.
+    /// Ends all turns of an agent that is gone.
     pub(super) fn abandon(&mut self, reason: &str, activities: &mut Vec<Activity>) {
-        let running: Vec<_> = self.of_client.take_all().collect();
+        let running: Vec<_> = self.client_requests.take_all().collect();
         self.give_up(running, reason, activities);
-        for session in self.sessions.at_work() {
-            self.give_up([OfClient::Prompt(session)], reason, activities);
+        for session in self.sessions.take_accepted() {
+            self.give_up([ClientRequest::Prompt(session)], reason, activities);
         }
     }
 
-    /// Lets go of what the turn waited for.
-    fn turn_over(&mut self, session: &SessionId) {
+    /// Releases the requests and terminals of an ended turn.
+    fn release_turn(&mut self, session: &SessionId) {
         if let Some(known) = self.sessions.get_mut(session) {
             known.turn_ended();
         }
-        // What named no session was waited for by this one as well as any.
-        self.asked.retain(|asked| asked.session.as_ref().is_some_and(|of| of != session));
-        self.terminals.turn_over(session);
+        // Requests that name no session may be of this one.
+        self.unanswered.retain(|request| request.session.as_ref().is_some_and(|of| of != session));
+        self.terminals.turn_ended(session);
     }
 
-    /// Takes calls whose agent never says how they fare for done, at the good end of their turn.
+    /// At the successful end of a turn, completes the calls that never got a status.
     fn perform_implicit(&mut self, id: &SessionId, activities: &mut Vec<Activity>) {
         let Some(session) = self.sessions.get_mut(id).filter(|session| !session.replays()) else {
             return;
@@ -113,28 +118,28 @@ impl Acp {
         }
     }
 
-    /// Ends the turn of a prompt that nothing can answer any more.
+    /// Ends requests that will get no response; for a prompt, its turn.
     pub(super) fn give_up(
         &mut self,
-        request: impl IntoIterator<Item = OfClient>,
+        request: impl IntoIterator<Item = ClientRequest>,
         reason: &str,
         activities: &mut Vec<Activity>,
     ) {
         for request in request {
             match request {
-                OfClient::Prompt(session) => {
-                    self.turn_over(&session);
+                ClientRequest::Prompt(session) => {
+                    self.release_turn(&session);
                     activities.push(Activity { session, kind: failed(reason) });
                 }
-                OfClient::Load(session) => {
+                ClientRequest::Load(session) => {
                     if let Some(known) = self.sessions.get_mut(&session) {
                         known.load_ended();
                     }
                 }
-                OfClient::New { .. }
-                | OfClient::Resume(_)
-                | OfClient::Choose(..)
-                | OfClient::Close(_) => {}
+                ClientRequest::New { .. }
+                | ClientRequest::Resume(_)
+                | ClientRequest::Choose(..)
+                | ClientRequest::Close(_) => {}
             }
         }
     }

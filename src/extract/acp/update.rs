@@ -1,7 +1,7 @@
-//! The fields of a tool call as one message carries them: `tool_call`, `tool_call_update`, or the
-//! `toolCall` of a permission request.
+//! The fields of a tool call in one message: `tool_call`, `tool_call_update`, or the `toolCall` of
+//! a permission request.
 //!
-//! Each field is decoded by itself with the protocol's types, so that an odd one hides no other.
+//! Each field is decoded by itself, so that a malformed one does not hide the others.
 
 use std::borrow::Cow;
 
@@ -28,27 +28,27 @@ pub(crate) struct CallFields<'a> {
     pub(crate) status: Option<ToolCallStatus>,
     pub(crate) title: Option<Cow<'a, str>>,
     pub(crate) locations: Vec<Location>,
-    /// What the diffs in its content write.
+    /// Paths that the diffs in its content write.
     pub(crate) diffs: Vec<String>,
-    /// What diffs of one file change.
+    /// The changes of diffs of one file.
     pub(crate) edits: Vec<Edit<'a>>,
-    /// What they copy from.
+    /// Sources of copies in its diffs.
     pub(crate) copied: Vec<String>,
-    /// Texts of its content, as the JSON they came as: they are long, and rarely looked at.
+    /// Texts of its content as raw JSON: they are long and rarely read.
     pub(crate) texts: Vec<&'a str>,
     pub(crate) input: Option<&'a str>,
-    /// A path is there but cannot be read for certain.
+    /// A path has no certain reading.
     pub(crate) unreadable: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Location {
     pub(crate) path: String,
-    /// The line of the file that it points to.
+    /// The line that it points to.
     pub(crate) line: Option<u32>,
 }
 
-/// A change of a file, its texts as the JSON they came as.
+/// A change of a file, with its texts as raw JSON.
 #[derive(Debug)]
 pub(crate) struct Edit<'a> {
     pub(crate) path: String,
@@ -57,7 +57,7 @@ pub(crate) struct Edit<'a> {
 }
 
 impl<'a> CallFields<'a> {
-    /// A message that says nothing of its call.
+    /// A message without fields.
     pub(crate) fn none(id: String, origin: Origin) -> Self {
         Self {
             id,
@@ -75,7 +75,7 @@ impl<'a> CallFields<'a> {
         }
     }
 
-    /// Returns None without an id: nothing could ever refer to it.
+    /// Returns None without an id.
     pub(crate) fn of(members: &Members<'a>, origin: Origin) -> Option<Self> {
         let mut fields = Self {
             kind: members.get("kind").and_then(kind),
@@ -84,7 +84,7 @@ impl<'a> CallFields<'a> {
             input: members.get("rawInput").filter(|raw| !matches!(*raw, "null" | "{}")),
             ..Self::none(id(members)?, origin)
         };
-        // One by itself need not be an array.
+        // A single item may stand without an array.
         let each = |raw| elements(raw).unwrap_or_else(|| vec![raw]);
         members.get("locations").into_iter().flat_map(each).for_each(|it| fields.location(it));
         members.get("content").into_iter().flat_map(each).for_each(|it| fields.content(it));
@@ -114,7 +114,7 @@ impl<'a> CallFields<'a> {
                     self.edits.push(Edit { path: path.clone(), old, new });
                     self.diffs.push(path);
                 }
-                // As version 2 has them: many files in one diff.
+                // Version 2: many files in one diff.
                 let changes = item.get("changes").filter(|raw| *raw != "null");
                 for change in changes.and_then(elements).unwrap_or_default() {
                     self.change(change);
@@ -129,7 +129,7 @@ impl<'a> CallFields<'a> {
         }
     }
 
-    /// Takes a change of an operation that is not known for one that writes all it names.
+    /// Adds a change; an unknown operation counts as a write of all its paths.
     fn change(&mut self, change: &str) {
         let Some(change) = Members::of(change) else {
             self.unreadable = true;
@@ -153,14 +153,14 @@ impl<'a> CallFields<'a> {
     }
 }
 
-/// Some makers count their calls.
+/// Some agents use numbers as ids.
 fn id(members: &Members<'_>) -> Option<String> {
     let raw = members.get("toolCallId")?;
     let number = || typed::<Number>(raw).map(|_| raw.to_owned());
     text(raw).map(Cow::into_owned).or_else(number)
 }
 
-/// A kind that the protocol does not know goes by its word.
+/// Maps a kind that the protocol does not know by its word.
 fn kind(raw: &str) -> Option<ToolKind> {
     let kind: ToolKind = typed(raw)?;
     let word = text(raw).filter(|_| kind == ToolKind::Other).unwrap_or_default().to_lowercase();
@@ -175,7 +175,7 @@ fn kind(raw: &str) -> Option<ToolKind> {
     })
 }
 
-/// A status that the protocol does not know goes by its word: version 2 has `cancelled`.
+/// Maps a status that the protocol does not know by its word: version 2 has `cancelled`.
 fn status(raw: &str) -> Option<ToolCallStatus> {
     let word = text(raw)?.to_lowercase();
     Some(match word.as_str() {
@@ -185,12 +185,12 @@ fn status(raw: &str) -> Option<ToolCallStatus> {
         }
         "failed" | "failure" | "error" | "cancelled" | "canceled" | "rejected" | "denied"
         | "aborted" | "skipped" | "interrupted" => ToolCallStatus::Failed,
-        // Whatever it is, it was not said to be done.
+        // Any other word does not mean done.
         _ => ToolCallStatus::InProgress,
     })
 }
 
-/// Decodes a field by the protocol's type; one that it does not know is left out.
+/// Decodes a field by the protocol's type; None if it does not match.
 pub(crate) fn typed<T: DeserializeOwned>(raw: &str) -> Option<T> {
     serde_json::from_str(raw).ok()
 }

@@ -1,4 +1,4 @@
-//! Reads an agent's count of its context.
+//! Reads the agent's `usage_update`.
 
 use agent_client_protocol_schema::v1::UsageUpdate;
 
@@ -6,7 +6,7 @@ use super::update::typed;
 use crate::extract::json::Members;
 use crate::model::{Cost, Usage};
 
-/// A usage update by the protocol's type, or whatever numbers are there under its names.
+/// A usage update by the protocol's type, or at least its numbers.
 pub(super) fn usage(raw: &str, members: &Members<'_>) -> Option<Usage> {
     let cost = |amount: f64, currency: &str| Cost { amount, currency: currency.into() };
     if let Some(usage) = typed::<UsageUpdate>(raw) {
@@ -17,7 +17,7 @@ pub(super) fn usage(raw: &str, members: &Members<'_>) -> Option<Usage> {
     Some(Usage { used: number("used")?, size: number("size").unwrap_or(0), cost: None })
 }
 
-/// A count of tokens, though it be written as a fraction.
+/// A count of tokens; some agents write it with a fraction.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked before")]
 fn tokens(raw: &str) -> Option<u64> {
     let number: f64 = typed(raw)?;

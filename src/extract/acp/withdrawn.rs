@@ -1,4 +1,4 @@
-//! Permission requests that are answered in the client's place, and what it answers all the same.
+//! Permission requests answered in the client's place, and the client's late responses to them.
 
 use bytes::Bytes;
 
@@ -10,14 +10,14 @@ use crate::model::SessionId;
 
 impl Acp {
     pub(super) fn withdraw_permissions(&mut self, session: &SessionId) -> Withdrawal {
-        let open = self.asked.take(|asked| {
-            asked.permission.is_some() && asked.session.as_ref().is_some_and(|of| of == session)
+        let open = self.unanswered.take(|request| {
+            request.permission.is_some() && request.session.as_ref().is_some_and(|of| of == session)
         });
         let (mut to_agent, mut to_client) = (Vec::new(), Vec::new());
-        for id in open.into_iter().filter_map(|asked| asked.permission) {
+        for id in open.into_iter().filter_map(|request| request.permission) {
             to_agent.extend_from_slice(&replies::cancelled_permission(&id));
             to_client.extend_from_slice(&replies::cancel_request(&id));
-            self.withdrawn.ask(&id, ());
+            self.withdrawn.insert(&id, ());
         }
         Withdrawal { to_agent: to_agent.into(), to_client: to_client.into() }
     }
@@ -32,11 +32,12 @@ impl Acp {
         kept.into()
     }
 
-    /// A client that was told need not heed it, and one that heeds it answers, too.
+    /// Whether the line is a response to a withdrawn request. A client may respond whether or not it
+    /// handles the cancellation.
     fn is_late(&mut self, line: &[u8]) -> bool {
         let Ok(line) = simdutf8::basic::from_utf8(line.trim_ascii()) else { return false };
         let Some(frame) = Frame::of(line.trim_start_matches(MARK)) else { return false };
         let id = frame.id.filter(|_| frame.method.is_none());
-        id.is_some_and(|id| self.withdrawn.answered(id).is_some())
+        id.is_some_and(|id| self.withdrawn.remove(id).is_some())
     }
 }

@@ -1,4 +1,4 @@
-//! Which lines of its files a tool call names.
+//! The lines that a tool call reads or writes in each of its files.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,15 +17,15 @@ use crate::model::{Lines, Touch, wire_path};
 #[derive(Clone, Default, Debug)]
 pub(super) struct CallLines {
     files: HashMap<Arc<str>, Lines>,
-    /// Of which more is known than was told, and as what they were told since.
-    news: HashMap<Arc<str>, Vec<Touch>>,
-    /// Changes that were looked at: makers repeat them in every update.
-    changes: HashSet<u64>,
+    /// Files with unreported lines, and the touches that reported them since.
+    unreported: HashMap<Arc<str>, Vec<Touch>>,
+    /// Hashes of the edits read so far: agents repeat them in every update.
+    edits: HashSet<u64>,
 }
 
 impl ToolCallState {
-    /// Takes over what a message says of lines, once all else is absorbed. Asks for the text of
-    /// files that it changes: most name what they change and not where.
+    /// Merges the lines in a message, after [`Self::absorb`]. Reads the files that it edits: most
+    /// edits carry texts, not line numbers.
     pub(crate) fn absorb_lines(
         &mut self,
         fields: &CallFields<'_>,
@@ -42,10 +42,10 @@ impl ToolCallState {
             self.add(file, range);
         }
         for location in &fields.locations {
-            // What a search finds is not what it looks at.
+            // The hits of a search are not what it reads.
             let is_hit = self.kind == Some(ToolKind::Search);
             let Some(line) = location.line.filter(|_| !is_hit) else { continue };
-            // A read that names no range names the line where it begins.
+            // A read without a range may point to its first line.
             let whole =
                 reads && line == 1 && range.is_none() && self.paths.contains(&location.path);
             let lines = if whole { Lines::all() } else { Lines::range(line, line) };
@@ -59,24 +59,24 @@ impl ToolCallState {
         }
     }
 
-    /// What is known of a file's lines.
+    /// The known lines of a file.
     pub(crate) fn lines_of(&self, file: &Touched) -> Lines {
         self.lines.files.get(&file.wire).cloned().unwrap_or_default()
     }
 
-    /// Whether more of them is known than was told of this touch; from now on it is told.
+    /// Marks a file's lines as reported for its touch; false if they already were.
     pub(crate) fn mark_lines_reported(&mut self, file: &Touched) -> bool {
-        let Some(told) = self.lines.news.get_mut(&file.wire) else { return false };
-        let is_new = !told.contains(&file.touch);
+        let Some(touches) = self.lines.unreported.get_mut(&file.wire) else { return false };
+        let is_new = !touches.contains(&file.touch);
         if is_new {
-            told.push(file.touch);
+            touches.push(file.touch);
         }
         is_new
     }
 
-    /// Takes all that is known for told.
+    /// Marks all known lines as reported.
     pub(crate) fn lines_reported(&mut self) {
-        self.lines.news.clear();
+        self.lines.unreported.clear();
     }
 
     fn add(&mut self, file: Option<String>, lines: &Lines) {
@@ -88,12 +88,12 @@ impl ToolCallState {
         let before = known.clone();
         known.extend(lines);
         if *known != before {
-            self.lines.news.insert(file, Vec::new());
-            self.has_news = true;
+            self.lines.unreported.insert(file, Vec::new());
+            self.is_changed = true;
         }
     }
 
-    /// The lines that an edit changes; None if it was looked at before, or names no text.
+    /// The lines that an edit changes; None if the edit was read before, or has no text.
     fn changed(&mut self, edit: &Edit<'_>, cwd: &Path, workspace: &dyn Workspace) -> Option<Lines> {
         let new = edit.new.filter(|new| new.len() <= LONGEST_TEXT)?;
         let old = edit.old.filter(|old| *old != "null");
@@ -103,7 +103,7 @@ impl ToolCallState {
         let mut hasher = DefaultHasher::new();
         (&edit.path, old, new).hash(&mut hasher);
         let is_new =
-            self.lines.changes.len() < MOST_PATHS && self.lines.changes.insert(hasher.finish());
+            self.lines.edits.len() < MOST_PATHS && self.lines.edits.insert(hasher.finish());
         if !is_new {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Where the files are that a call names, by its fields or only by its title.
+//! Resolves the paths that a call names, in its fields or only in its title.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use crate::extract::Workspace;
 use crate::extract::shell::{self, ShellCommand};
 use crate::model::fold;
 
-/// Words of a title that are looked up on disk.
+/// Words of a title to look up on disk.
 const MOST_WORDS: usize = 32;
 
 impl ToolCallState {
-    /// What is written. Some makers' diffs have the bare name of a file that is named whole beside.
+    /// The written paths. Some diffs have the bare name of a file whose whole path another field has.
     pub(super) fn written(&self) -> impl Iterator<Item = &String> {
         self.written.iter().map(|path| self.whole(path))
     }
@@ -25,7 +25,7 @@ impl ToolCallState {
         if path.contains('/') { path } else { named.find(is_it).unwrap_or(path) }
     }
 
-    /// The paths of its input, but bare names of files that are named whole beside.
+    /// The paths of its input, except bare names of files whose whole path another field has.
     pub(super) fn paths(
         &self,
         cwd: &Path,
@@ -38,7 +38,7 @@ impl ToolCallState {
             .filter(move |path| !names.contains(path.as_str()) || workspace.exists(&cwd.join(path)))
     }
 
-    /// The command line of an `execute` that has none but its title.
+    /// The command line of an `execute` call, from its title if its input has none.
     pub(super) fn title_command(
         &self,
         cwd: &Path,
@@ -52,8 +52,8 @@ impl ToolCallState {
         shell::read(&ShellCommand::Line(line), &self.folder(cwd), workspace).named
     }
 
-    /// The files in the title of a call that names none elsewhere: a title is made for people, so
-    /// only what is there.
+    /// The files in the title of a call that names none elsewhere. A title is prose: only existing
+    /// files count.
     pub(super) fn title_files(&self, cwd: &Path, workspace: &dyn Workspace) -> Vec<PathBuf> {
         let by_kind = matches!(self.kind, Some(ToolKind::Read | ToolKind::Edit | ToolKind::Delete));
         let names = [&self.locations, &self.paths, &self.written, &self.folders];
@@ -70,7 +70,7 @@ impl ToolCallState {
     }
 }
 
-/// Where a path leads that a tool call names: many tools know the user's home.
+/// Resolves a path of a tool call. Many tools expand `~`.
 pub(super) fn at(path: &Path, cwd: &Path) -> PathBuf {
     match (path.strip_prefix("~"), std::env::home_dir()) {
         (Ok(rest), Some(home)) => home.join(rest),
@@ -78,7 +78,7 @@ pub(super) fn at(path: &Path, cwd: &Path) -> PathBuf {
     }
 }
 
-/// The same of a path behind whose name some makers put the lines that are meant.
+/// Like [`at`], for paths that may end in line numbers.
 pub(super) fn place(path: &Path, cwd: &Path, workspace: &dyn Workspace) -> PathBuf {
     let whole = at(path, cwd);
     let cut = path.to_str().and_then(without_lines).map(|cut| at(Path::new(cut), cwd));
@@ -86,7 +86,7 @@ pub(super) fn place(path: &Path, cwd: &Path, workspace: &dyn Workspace) -> PathB
     cut.filter(is_meant).unwrap_or(whole)
 }
 
-/// What stands before `:12`, `:12:3`, `:12-40` or `#L12-L40`; None if none does.
+/// The path before `:12`, `:12:3`, `:12-40` or `#L12-L40`; None without such an end.
 fn without_lines(path: &str) -> Option<&str> {
     let of_lines = |c: char| c.is_ascii_digit() || matches!(c, ':' | '-' | 'L');
     let cut = path.trim_end_matches(of_lines);
@@ -97,7 +97,7 @@ fn without_lines(path: &str) -> Option<&str> {
     }
 }
 
-/// What stands between the only backticks of a title.
+/// The text between the only backticks of a title.
 fn quoted(title: &str) -> Option<&str> {
     let mut parts = title.split('`');
     let (_, quoted, _) = (parts.next()?, parts.next()?, parts.next()?);
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_behind_a_path_are_told_from_its_name() {
+    fn line_numbers_after_a_path_are_cut_off() {
         for (path, cut) in [
             ("a.rs:12", Some("a.rs")),
             ("a.rs:12:3", Some("a.rs")),

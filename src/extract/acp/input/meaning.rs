@@ -1,4 +1,4 @@
-//! What the value of a key is, by the words that the key is made of.
+//! Classifies the value of a key by the words of the key.
 
 use agent_client_protocol_schema::v1::ToolKind;
 
@@ -10,22 +10,22 @@ pub(super) enum Meaning {
     Command,
     Commands,
     Arguments,
-    /// Arguments as a whole, or what a program reads.
+    /// All arguments as one value, or a program's standard input.
     Input,
     Content,
-    /// Changes of one file, or of many by their names.
+    /// Changes of one file, or of many keyed by name.
     Changes,
     Diff,
     Query,
     Pattern,
-    /// A range, a flag: what a read has beside its path.
+    /// A range or a flag, as a read has beside its path.
     Detail,
     Other,
 }
 
-/// Goes by the last words of a key: `abs_path`, `targetFile`, `notebook_path`, `cwd`, …. `says` is
-/// whether its value has words of its own: a flag is not what it speaks of.
-pub(super) fn meaning(key: &str, says: bool, kind: Option<ToolKind>) -> Meaning {
+/// Matches mostly the last words of a key: `abs_path`, `targetFile`, `notebook_path`, `cwd`, ….
+/// `has_text` is false for values such as flags and numbers.
+pub(super) fn meaning(key: &str, has_text: bool, kind: Option<ToolKind>) -> Meaning {
     let key: String =
         key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     let begins_with = |starts: &[&str]| starts.iter().any(|start| key.starts_with(start));
@@ -45,7 +45,7 @@ pub(super) fn meaning(key: &str, says: bool, kind: Option<ToolKind>) -> Meaning 
             Meaning::Command
         }
         "commands" => Meaning::Commands,
-        "diff" | "unifieddiff" | "patch" if says => Meaning::Diff,
+        "diff" | "unifieddiff" | "patch" if has_text => Meaning::Diff,
         "query" | "queries" | "search" | "searchquery" | "searchterm" | "searchterms"
         | "needle" => Meaning::Query,
         "pattern" | "patterns" | "regex" | "regexp" | "glob" | "globs" | "include"
@@ -73,10 +73,10 @@ pub(super) fn meaning(key: &str, says: bool, kind: Option<ToolKind>) -> Meaning 
         {
             Meaning::Path
         }
-        _ if says && begins_with(&["search", "find"]) => Meaning::Query,
-        "body" | "data" if says => Meaning::Content,
-        _ if says && ends_with(&["changes", "edits"]) => Meaning::Changes,
-        _ if says
+        _ if has_text && begins_with(&["search", "find"]) => Meaning::Query,
+        "body" | "data" if has_text => Meaning::Content,
+        _ if has_text && ends_with(&["changes", "edits"]) => Meaning::Changes,
+        _ if has_text
             && (ends_with(&["content", "contents"])
                 || begins_with(&["replace", "insert", "append"])) =>
         {

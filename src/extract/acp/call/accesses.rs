@@ -1,4 +1,4 @@
-//! What a call asks permission for.
+//! The accesses that a tool call requests permission for.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use crate::extract::{Access, Target, Workspace, uri};
 use crate::model::Action;
 
 impl ToolCallState {
-    /// What the call asks for, as a zone would judge it. None if that cannot be told for certain.
+    /// The accesses for a zone to judge. None if the call has no certain reading.
     pub(crate) fn accesses(&self, cwd: &Path, workspace: &dyn Workspace) -> Option<Vec<Access>> {
         let mut accesses: Vec<Access> = Vec::new();
-        let mut ask = |path: PathBuf, target| {
+        let mut add = |path: PathBuf, target| {
             let access = Access { path, target };
             if !accesses.contains(&access) {
                 accesses.push(access);
@@ -22,7 +22,7 @@ impl ToolCallState {
         };
         let resolve = |path: &String, action| {
             let path = uri::exact_path_of(path)?;
-            // What is written comes to be under the whole name.
+            // A write creates the file under the whole name.
             let is_read = action == Action::Read;
             Some(if is_read { place(&path, cwd, workspace) } else { at(&path, cwd) })
         };
@@ -30,20 +30,20 @@ impl ToolCallState {
         let names_places = !self.locations.is_empty() || !self.paths.is_empty();
         let is_searched = reads_below && !names_places && !self.has_command;
         for folder in &self.folders {
-            ask(
+            add(
                 resolve(folder, Action::Read)?,
                 if is_searched { Target::Search } else { Target::Cwd },
             );
         }
         let is_search = self.kind == Some(ToolKind::Search) && self.shape.searches;
         if is_searched && is_search && self.folders.is_empty() && !self.searches_web() {
-            ask(cwd.to_path_buf(), Target::Search);
+            add(cwd.to_path_buf(), Target::Search);
         }
         let action = self.action();
         for path in self.locations.iter().chain(&self.paths) {
             let path = resolve(path, action)?;
             let is_folder = action == Action::Read && workspace.is_dir(&path);
-            ask(
+            add(
                 path,
                 match action {
                     _ if !is_folder => Target::File(action),
@@ -53,22 +53,21 @@ impl ToolCallState {
             );
         }
         for path in self.written() {
-            ask(resolve(path, Action::Write)?, Target::File(Action::Write));
+            add(resolve(path, Action::Write)?, Target::File(Action::Write));
         }
         for path in &self.copied {
-            ask(resolve(path, Action::Read)?, Target::File(Action::Read));
+            add(resolve(path, Action::Read)?, Target::File(Action::Read));
         }
         let title = self.title_command(cwd, workspace);
         for access in self.commands.iter().chain(&title).filter_map(judged) {
-            ask(access.path, access.target);
+            add(access.path, access.target);
         }
         let only_title = self.kind == Some(ToolKind::Execute) && !self.has_command;
         let cut = self.unreadable || only_title && self.long_title;
         (!cut).then_some(accesses)
     }
 
-    /// Whether it looks for something in the web rather than in files: it is no pattern then, and its
-    /// title says so, which is all that tells.
+    /// Whether it searches the web and not files: it has no pattern, and its title says so.
     fn searches_web(&self) -> bool {
         let title = self.title.iter().flat_map(|title| title.chars());
         let title: String =
@@ -77,8 +76,8 @@ impl ToolCallState {
         !self.shape.matches && says_so.iter().any(|words| title.contains(words))
     }
 
-    /// Whether it reads what lies below the folders that it names. A search for names is not told
-    /// from one through contents: only what searches for nothing is a mere listing.
+    /// Whether it reads below the folders that it names. Searches by name count like searches of
+    /// contents; only a call that searches for nothing is a listing.
     fn reads_below(&self) -> bool {
         match self.kind {
             Some(ToolKind::Search) => self.shape.searches || self.last_input.is_none(),

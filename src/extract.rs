@@ -1,8 +1,7 @@
 //! Reads the lines of an agent's protocol: into activities ([`Activity`]), and into requests that
 //! a zone judges ([`Gate`]). ACP is built in.
 //!
-//! An extractor turns bytes into records. It does not know zones or the tracker; only
-//! [`Workspace`] touches the disk.
+//! Does not know zones or the tracker; only [`Workspace`] touches the disk.
 
 mod acp;
 mod disk;
@@ -29,8 +28,7 @@ use crate::model::{Action, Activity, AgentId, BlockedId, SessionId, Via};
 pub use acp::Acp;
 pub use disk::DiskWorkspace;
 
-/// The extractor for ACP. Relative paths resolve against `default_cwd` until the session's folder
-/// is known.
+/// The extractor for ACP. Without a known folder, relative paths resolve against `default_cwd`.
 pub fn acp(agent_root: Arc<dyn Workspace>, default_cwd: PathBuf) -> Box<dyn Extractor> {
     Box::new(Acp::new(agent_root, default_cwd))
 }
@@ -41,8 +39,7 @@ pub trait Extractor: Send {
     /// in order; never for a line that the gate stopped.
     fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>);
 
-    /// Reads the request in a zoned agent's line. Called before `observe`, for lines of the agent
-    /// only.
+    /// Reads the request in a zoned agent's line, before `observe` gets the line.
     fn gate(&mut self, line: &[u8]) -> Gate;
 
     /// Calls `gate`, then `observe` if the line holds no gated request or `passes` accepts it.
@@ -62,8 +59,7 @@ pub trait Extractor: Send {
     /// Appends the activities of lines observed earlier, for extractors that work asynchronously.
     fn catch_up(&mut self, _activities: &mut Vec<Activity>) {}
 
-    /// Whether to report [`ActivityKind::Update`], a copy of most of what an agent writes. The
-    /// default is to report it.
+    /// Whether to report [`ActivityKind::Update`], most of an agent's traffic; the default is true.
     fn report_updates(&mut self, _wanted: bool) {}
 
     /// The line that refuses `ask` in the agent's protocol, newline included; None for a
@@ -82,8 +78,7 @@ pub trait Extractor: Send {
         Withdrawal::default()
     }
 
-    /// Removes the client's responses to withdrawn requests from whole lines: the agent must not
-    /// get two responses.
+    /// Removes responses to withdrawn requests: the agent must not get two responses.
     fn without_late(&mut self, lines: Bytes) -> Bytes {
         lines
     }

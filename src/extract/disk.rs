@@ -1,4 +1,4 @@
-//! The workspace as it lies on disk: what exists, and what its ignore files keep out of the map.
+//! The workspace on disk: file types and texts, and the ignore files that keep paths off the map.
 
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
@@ -14,7 +14,7 @@ use nix::fcntl::OFlag;
 
 use super::{Entry, Workspace};
 
-/// Folders that nobody wants on the map, whatever the ignore files say.
+/// Folders that are never on the map, whatever the ignore files say.
 const NEVER_SHOWN: [&str; 20] = [
     ".git",
     ".hg",
@@ -37,28 +37,28 @@ const NEVER_SHOWN: [&str; 20] = [
     ".cache",
     ".terraform",
 ];
-/// Ignore files of one folder, the later the stronger.
+/// Ignore files of one folder; later ones override earlier ones.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
-/// Folders whose ignore files are remembered; when full, all are forgotten and read anew.
+/// Folders with cached ignore files; when full, the cache is cleared.
 const MOST_FOLDERS: usize = 4096;
-/// Largest ignore file that is read, in bytes; what is larger is no ignore file.
+/// Bytes of the largest ignore file; larger ones are not read.
 const LARGEST: u64 = 1 << 20;
 
-/// A folder on disk, with its ignore files read when first asked for.
+/// A folder on disk, with a cache of its ignore files.
 #[derive(Debug)]
 pub struct DiskWorkspace {
     root: PathBuf,
     folders: Mutex<HashMap<PathBuf, Remembered>>,
 }
 
-/// The matcher of one folder, as its ignore files were when it was made.
+/// The matcher of one folder, with the fingerprints of its ignore files.
 #[derive(Debug)]
 struct Remembered {
     states: [Fingerprint; 2],
     matcher: Arc<Gitignore>,
 }
 
-/// When a file was last changed, and its length; None if it is not there.
+/// Modification time and length of a file; None if it does not exist.
 type Fingerprint = Option<(Option<SystemTime>, u64)>;
 
 impl DiskWorkspace {
@@ -77,7 +77,7 @@ impl DiskWorkspace {
         let mut builder = GitignoreBuilder::new(folder);
         for (name, state) in IGNORE_FILES.iter().zip(&states) {
             if state.is_some_and(|(_, length)| length <= LARGEST) {
-                // Lines that are no patterns are left out, as git does.
+                // Invalid lines are skipped, as in git.
                 builder.add(folder.join(name));
             }
         }
@@ -90,7 +90,7 @@ impl DiskWorkspace {
     }
 }
 
-/// Whether the ignore files of the folders above `path` name exactly it; the last decides.
+/// Whether the ignore files of the folders above match `path` itself; the innermost decides.
 fn is_named(matchers: &[Arc<Gitignore>], path: &Path, is_dir: bool) -> bool {
     for matcher in matchers.iter().rev() {
         match matcher.matched(path, is_dir) {
@@ -102,7 +102,7 @@ fn is_named(matchers: &[Arc<Gitignore>], path: &Path, is_dir: bool) -> bool {
     false
 }
 
-/// Reads a file without waiting for what is none, such as a pipe.
+/// Reads a regular file; never blocks on other kinds, such as pipes.
 fn read(path: &Path, longest: usize) -> std::io::Result<Option<String>> {
     let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
@@ -135,7 +135,7 @@ impl Workspace for DiskWorkspace {
         let mut at = self.root.clone();
         let mut components = inside.components().peekable();
         let mut matchers = Vec::new();
-        // What lies in an ignored folder is ignored with it.
+        // An ignored folder ignores all below it.
         while let Some(component) = components.next() {
             matchers.push(self.matcher(&at));
             at.push(component);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_folders_are_told_apart() {
+    fn files_and_folders_are_distinguished() {
         let (_folder, disk) = workspace(&[("sub/a.rs", "")]);
         let at = |path: &str| disk.root().join(path);
         assert!(disk.exists(&at("sub/a.rs")) && !disk.is_dir(&at("sub/a.rs")));

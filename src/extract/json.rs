@@ -1,21 +1,21 @@
-//! Reads JSON one level at a time: what lies below a level stays the text it came as.
+//! Reads JSON one level at a time; deeper levels stay raw text.
 //!
-//! A field that is odd (a future type, a lone surrogate, ten thousand levels deep) then costs
-//! nothing but itself. Knows no protocol.
+//! A malformed field (an unknown type, a lone surrogate, ten thousand levels) then affects only
+//! itself. Knows no protocol.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, Visitor};
 
-/// Members that most objects have at most.
+/// Initial capacity: most objects have no more members.
 const FEW: usize = 8;
 
-/// The members of an object in their order, doubled ones included.
+/// The members of an object in their order, duplicates included.
 pub(crate) struct Members<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Members<'a> {
-    /// Returns None if the text, which is to be JSON, is no object.
+    /// Returns None if the text, which must be JSON, is not an object.
     pub(crate) fn of(raw: &'a str) -> Option<Self> {
         let mut walk = Walk::into(raw, b'{')?;
         let mut members = Vec::with_capacity(FEW);
@@ -40,19 +40,18 @@ impl<'a> Members<'a> {
     }
 }
 
-/// Returns the elements of an array, None if the text, which is to be JSON, is none.
+/// Returns the elements of an array; None if the text, which must be JSON, is not an array.
 pub(crate) fn elements(raw: &str) -> Option<Vec<&str>> {
     let mut walk = Walk::into(raw, b'[')?;
     Some(std::iter::from_fn(|| walk.value()).collect())
 }
 
-/// Whether a text is JSON, which all else here takes for granted: of what is none it may make
-/// anything.
+/// Whether a text is JSON. All other functions here require that, and return anything if it is not.
 pub(crate) fn is_json(text: &str) -> bool {
     serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Returns the text of a string; None for anything else and for text that is no Unicode.
+/// Returns the text of a string; None for other values and for invalid Unicode.
 pub(crate) fn text(raw: &str) -> Option<Cow<'_, str>> {
     if let Some(plain) = plain(raw) {
         return Some(Cow::Borrowed(plain));
@@ -61,11 +60,10 @@ pub(crate) fn text(raw: &str) -> Option<Cow<'_, str>> {
     serde_json::from_str(raw).ok().map(Cow::Owned)
 }
 
-/// Returns the index behind the closing quote of the string that begins at `start`.
+/// Returns the index after the closing quote of the string at `start`.
 pub(crate) fn string_end(bytes: &[u8], start: usize) -> usize {
     let inner = bytes.get(start + 1..).unwrap_or_default();
-    // Texts have many more newlines than quotes, so that it is faster to look back from a quote
-    // than to stop at each backslash.
+    // Looking back from each quote is faster than stopping at each of the many escapes.
     let closes = |at: &usize| {
         let escapes = inner[..*at].iter().rev().take_while(|byte| **byte == b'\\').count();
         escapes.is_multiple_of(2)
@@ -74,8 +72,8 @@ pub(crate) fn string_end(bytes: &[u8], start: usize) -> usize {
     end.map_or(bytes.len(), |end| start + 1 + end + 1)
 }
 
-/// Goes from value to value of an object or array, over what lies in them. What it goes over was
-/// found to be JSON before: a line is read once for that, however deep it is looked into.
+/// Iterates over the values of an object or array without parsing them. The text is valid JSON:
+/// a line is validated once, however deep it is read.
 struct Walk<'a> {
     text: &'a str,
     at: usize,
@@ -89,7 +87,7 @@ impl<'a> Walk<'a> {
         Some(Self { text, at: 1 })
     }
 
-    /// The next value, or the name of a member; None behind the last.
+    /// The next value, or the name of a member; None after the last.
     fn value(&mut self) -> Option<&'a str> {
         let bytes = self.text.as_bytes();
         let between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b':');
@@ -108,7 +106,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns the index behind the bracket that closes the one at `start`.
+/// Returns the index after the bracket that closes the one at `start`.
 fn nested_end(bytes: &[u8], start: usize) -> usize {
     let (mut at, mut depth) = (start, 0_usize);
     while let Some(byte) = bytes.get(at) {
@@ -129,13 +127,13 @@ fn nested_end(bytes: &[u8], start: usize) -> usize {
     bytes.len()
 }
 
-/// The text of a string that has nothing escaped.
+/// The text of a string without escapes.
 fn plain(raw: &str) -> Option<&str> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     memchr::memchr2(b'"', b'\\', inner.as_bytes()).is_none().then_some(inner)
 }
 
-/// The name of a member, which is to be JSON.
+/// The name of a member from raw JSON.
 pub(crate) fn key(raw: &str) -> Option<Cow<'_, str>> {
     match plain(raw) {
         Some(plain) => Some(Cow::Borrowed(plain)),
@@ -158,7 +156,7 @@ impl<'de> Deserialize<'de> for MemberName<'de> {
             }
 
             fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
-                // Nearly all are Unicode, which is sooner told than mended.
+                // Nearly all are valid UTF-8: this check is faster than the lossy conversion.
                 let name = std::str::from_utf8(bytes);
                 Ok(MemberName(name.map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)))
             }
@@ -168,7 +166,7 @@ impl<'de> Deserialize<'de> for MemberName<'de> {
             }
         }
 
-        // As bytes, a string need not be Unicode.
+        // Bytes, unlike a string, may hold invalid Unicode.
         deserializer.deserialize_bytes(KeyVisitor)
     }
 }
@@ -205,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_are_told_apart() {
+    fn other_values_are_no_text() {
         assert!(Members::of("[1]").is_none());
         assert_eq!(elements("[1, {}]").unwrap(), ["1", "{}"]);
         assert!(elements("{}").is_none());

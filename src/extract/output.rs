@@ -1,21 +1,20 @@
-//! Finds the files that a program's output speaks of: paths with line and column, quoted paths,
-//! paths behind `error in`.
+//! Finds the files in a program's output: paths with line and column, quoted paths, paths after
+//! `error in`.
 //!
-//! Output is prose and code as much as paths, so a file counts only if it exists in the workspace.
+//! Output also holds prose and code, so only files that exist in the workspace count.
 
 use std::path::{Path, PathBuf};
 
 use super::{Entry, Workspace};
 use crate::model::fold;
 
-/// Bytes of one output that are looked at: the last ones, where errors stand.
+/// Bytes of one output to read: the last ones, where errors are.
 const MOST_BYTES: usize = 256 * 1024;
-/// Candidates of one output that are looked up on disk; what comes behind them is not seen.
+/// Candidates of one output to look up on disk; the rest is ignored.
 const MOST_LOOKUPS: usize = 512;
 const LONGEST_PATH: usize = 1024;
 
-/// Returns the files of the workspace that `text`, printed by something that ran in `cwd`,
-/// speaks of, each once.
+/// Returns the files of the workspace in `text`, the output of a program in `cwd`, each once.
 pub(crate) fn files(text: &str, cwd: &Path, workspace: &dyn Workspace) -> Vec<PathBuf> {
     let mut from = text.len().saturating_sub(MOST_BYTES);
     while !text.is_char_boundary(from) {
@@ -35,7 +34,7 @@ pub(crate) fn files(text: &str, cwd: &Path, workspace: &dyn Workspace) -> Vec<Pa
     files
 }
 
-/// The paths in text that were quoted, in the order of the text.
+/// The quoted paths in a text, in order.
 pub(crate) fn quoted(text: &str) -> Vec<&str> {
     text.lines().flat_map(quoted_in_line).filter(|path| is_pathlike(path)).collect()
 }
@@ -52,13 +51,13 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(around).filter(|word| !word.is_empty())
 }
 
-/// `PATH:LINE:COLUMN`, with or without more behind it.
+/// `PATH:LINE:COLUMN`, with or without more after it.
 fn before_line_and_column(word: &str) -> Option<&str> {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let mut parts = word.split(':');
     let path = parts.next()?;
     let (line, column) = (parts.next()?, parts.next()?);
-    // Behind the column, compilers put a colon or nothing.
+    // After the column, compilers print a colon or nothing.
     (is_number(line) && is_number(column)).then_some(path)
 }
 

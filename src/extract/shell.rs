@@ -1,9 +1,8 @@
-//! What a command line does with files, as far as its text tells: a small reading of the shell,
-//! with words unquoted, folders followed, and common programs known by a table.
+//! Finds the files that a command line reads and writes: unquotes words, follows `cd`, and knows
+//! common programs from a table.
 //!
-//! Best effort by nature, since only running a command shows what it does; but never fooled by
-//! quoting, and never slow: a general grammar was tried and took memory without bound on
-//! `a|a|a|…`. Knows the workspace through its port, and no protocol.
+//! Best effort, since only running a command shows its effects; but quoting cannot fool it, and
+//! time and memory are bounded (a general grammar was not, on `a|a|a|…`). Knows no protocol.
 
 mod arguments;
 mod lexer;
@@ -16,13 +15,11 @@ use std::path::{Path, PathBuf};
 
 use super::Workspace;
 
-/// Longest command line that is read, in bytes: twice what the kernel takes as one argument. Past
-/// it a line counts as not wholly read.
+/// Bytes of the longest command line to read as a whole: twice the kernel's limit of one argument.
 const LONGEST: usize = 1 << 18;
-/// Files that one line may name; past it, the line counts as not wholly read.
+/// Files that one line may name; over it the line is not read as a whole.
 const MOST_FILES: usize = 4096;
-/// Commands within commands (`sh -c`, substitutions) that are followed; what stands deeper
-/// makes a line count as not wholly read.
+/// Depth of nested commands (`sh -c`, substitutions); over it the line is not read as a whole.
 const MOST_DEPTH: usize = 8;
 
 /// Something to run.
@@ -34,13 +31,13 @@ pub(crate) enum ShellCommand {
     Argv(Vec<String>),
 }
 
-/// What a command does with a file that it names.
+/// The role of a file in a command.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum FileRole {
     Read,
     Write,
     Search,
-    /// It is named, and looks like a file; what is done with it is the program's secret.
+    /// It looks like a file; the program's use of it is not known.
     Argument,
 }
 
@@ -49,20 +46,19 @@ pub(crate) struct NamedFile {
     /// Absolute, neither folded nor resolved.
     pub(crate) path: PathBuf,
     pub(crate) role: FileRole,
-    /// Whether exactly this file is meant: no pattern, and no folder that the text doesn't tell.
+    /// Whether the path is certain: no pattern, and no unknown folder.
     pub(crate) plain: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Reading {
-    /// In the order of the text, substitutions behind the line they stand in.
+    /// In the order of the text, substitutions after the rest of their line.
     pub(crate) named: Vec<NamedFile>,
-    /// Whether all of the command was read; false past the bounds.
+    /// Whether the whole command was read; false over the bounds.
     pub(crate) whole: bool,
 }
 
-/// Reads a command that would run in `cwd`. Folders are not among what is named, nor are the
-/// standard devices.
+/// Reads a command that would run in `cwd`. The result has neither folders nor standard devices.
 pub(crate) fn read(command: &ShellCommand, cwd: &Path, workspace: &dyn Workspace) -> Reading {
     run::Run::new(workspace).read(command, cwd)
 }

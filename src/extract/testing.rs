@@ -1,4 +1,4 @@
-//! A workspace that tests make up, rooted at `/w` unless told otherwise.
+//! A made-up workspace for tests, rooted at `/w` by default.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! What an agent's error means for whoever waits for its work: whether time mends it, and how much of
-//! it, or a person, or nothing. Knows texts as model services and agents word them, and no protocol.
+//! Classifies an agent's error: does waiting help (and how long), the user, or nothing? Knows the
+//! error texts of model services and agents, and no protocol.
 
 mod retry;
 mod rules;
@@ -10,23 +10,23 @@ use std::fmt;
 
 use self::retry::Retry;
 
-/// Bytes of a text that are read; what a maker has to say stands at its beginning.
+/// Bytes of a text to read; the reason is at its beginning.
 const READ: usize = 16 * 1024;
 
-/// What is wrong, by the rules' account.
+/// A classified error.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Trouble {
     what: &'static str,
-    mends: Recovery,
+    recovery: Recovery,
     retry: Option<Retry>,
 }
 
-/// What mends it.
+/// What can resolve the error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Recovery {
-    /// Time.
+    /// Waiting.
     Transient,
-    /// The same prompt will fail again.
+    /// Nothing: the same prompt will fail again.
     Terminal,
     /// The user: an account, a key, a setting.
     Users,
@@ -36,13 +36,13 @@ impl Trouble {
     /// Reads an error's text, JSON or not; None if no rule knows it.
     pub(crate) fn of(text: &str) -> Option<Self> {
         let text = plain(text);
-        let (mends, what) = rules::find(&text.to_lowercase())?;
-        // Waiting does not mend the others, whatever is suggested.
-        let retry = (mends == Recovery::Transient).then(|| Retry::of(&text)).flatten();
-        Some(Self { what, mends, retry })
+        let (recovery, what) = rules::find(&text.to_lowercase())?;
+        // For the others a hint to wait is wrong.
+        let retry = (recovery == Recovery::Transient).then(|| Retry::of(&text)).flatten();
+        Some(Self { what, recovery, retry })
     }
 
-    /// Reads all that an agent said in a turn: some say their error as if it were their answer.
+    /// Reads the message of a turn: some agents send an error as their answer.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         rules::looks_like_error(&plain(text).to_lowercase()).then(|| Self::of(text)).flatten()
     }
@@ -50,12 +50,12 @@ impl Trouble {
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mends = match self.mends {
+        let recovery = match self.recovery {
             Recovery::Transient => "transient",
             Recovery::Terminal => "terminal",
             Recovery::Users => "user's to mend",
         };
-        write!(f, "{} ({mends}", self.what)?;
+        write!(f, "{} ({recovery}", self.what)?;
         if let Some(retry) = &self.retry {
             write!(f, ", {retry}")?;
         }
@@ -63,7 +63,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// The text without the escapes of JSON in JSON, and in one line.
+/// The text on one line, without the escapes of nested JSON.
 fn plain(text: &str) -> String {
     let mut plain = String::new();
     let mut escapes = false;

@@ -1,17 +1,16 @@
-//! Turns what agents and clients write for a file, a path or a `file://` URI, into a path.
+//! Converts file names from agents and clients, as paths or `file://` URIs, to paths.
 
 use std::path::PathBuf;
 
 use percent_encoding::percent_decode_str;
 
-/// Longest path that the kernel takes, in bytes; what is longer names no file.
+/// Bytes of the longest path that the kernel accepts.
 const PATH_MAX: usize = 4096;
 
-/// Returns the path that a path or a `file:` URI names, relative ones as they are. None for other
-/// URIs and for text that cannot be a path.
+/// Returns the path of a path or `file:` URI; None for other URIs and for impossible paths.
 pub(crate) fn path_of(text: &str) -> Option<PathBuf> {
     let path = match file_uri(text) {
-        // What follows names a place within the file.
+        // The rest names a position in the file.
         Some(rest) => decoded(rest.split(['?', '#']).next().unwrap_or(rest))?,
         None if is_uri(text) => return None,
         None => text.to_owned(),
@@ -19,9 +18,9 @@ pub(crate) fn path_of(text: &str) -> Option<PathBuf> {
     plausible(path)
 }
 
-/// Like [`path_of`], for where a misreading would matter: None also for a `file:` URI that
-/// readers could take for different paths (a query, a fragment, a foreign host), and a text with
-/// any other scheme is a relative path, as a reader that knows no URIs would take it.
+/// Like [`path_of`], for the gate: None also for a `file:` URI that readers could take for
+/// different paths (a query, a fragment, a foreign host). A text with another scheme is a relative
+/// path, as for a reader that knows no URIs.
 pub(crate) fn exact_path_of(text: &str) -> Option<PathBuf> {
     let path = match file_uri(text) {
         Some(rest) if rest.contains(['?', '#']) => return None,
@@ -39,8 +38,7 @@ pub(crate) fn is_uri(text: &str) -> bool {
     })
 }
 
-/// What follows the scheme and a local authority of a `file:` URI: begins with a slash, if it
-/// is well formed.
+/// The part after the scheme and a local authority of a `file:` URI.
 fn file_uri(text: &str) -> Option<&str> {
     let scheme = text.get(..5)?;
     let rest = &text[5..];

@@ -237,7 +237,7 @@ impl ToolCallState {
             }
         };
         let resolve =
-            |path: &String| Some(fold(&places::place(&uri::path_of(path)?, cwd, workspace)));
+            |path: &String| Some(fold(&places::locate(&uri::path_of(path)?, cwd, workspace)));
         for path in self.written().filter_map(resolve) {
             add(path, Touch::Write);
         }

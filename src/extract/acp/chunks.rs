@@ -90,8 +90,7 @@ impl Acp {
 }
 
 impl Chunks {
-    /// Returns the shape of a line. The gate passes such a line, and its only activity is its
-    /// update.
+    /// Returns the shape of a line. The gate passes the line; its only activity is its update.
     pub(super) fn like(&self, line: &[u8]) -> Option<&Shape> {
         self.shapes.iter().find(|shape| shape.text(line).is_some_and(is_plain))
     }
@@ -103,7 +102,7 @@ impl Chunks {
         if line.len() - text.len() > LARGEST || may_split(line) {
             return;
         }
-        let (text, update) = (place(line, text), place(line, chunk.update));
+        let (text, update) = (range_of(line, text), range_of(line, chunk.update));
         let shape = Shape {
             before: line[..=text.start].into(),
             after: line[text.end - 1..].into(),
@@ -164,7 +163,7 @@ fn has_plain_escapes(text: &[u8]) -> bool {
 }
 
 /// The range of a part within its text.
-fn place(text: &str, part: &str) -> Range<usize> {
+fn range_of(text: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr() - text.as_ptr().addr();
     start..start + part.len()
 }

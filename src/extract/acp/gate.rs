@@ -45,7 +45,7 @@ const PARAMETERS: [&str; 13] = [
 ];
 const CALL: [&str; 7] =
     ["toolCallId", "kind", "status", "title", "content", "locations", "rawInput"];
-const PLACE: [&str; 3] = ["path", "type", "changes"];
+const LOCATION: [&str; 3] = ["path", "type", "changes"];
 const CHANGE: [&str; 3] = ["operation", "path", "oldPath"];
 /// Requests of one batch that get a response; no agent sends more.
 const MOST_REPLIES: usize = 1000;
@@ -219,7 +219,7 @@ impl Acp {
             Subject::Command(command) => return self.terminal_accesses(session, &command),
             Subject::Unnamed => return Ok(Vec::new()),
         };
-        if misspells(&call, &CALL) || misspells_place(&call) {
+        if misspells(&call, &CALL) || misspells_location(&call) {
             return Err("a member of its tool call is misspelt");
         }
         let fields = CallFields::of(&call, Origin::Permission).ok_or("its tool call has no id")?;
@@ -257,12 +257,12 @@ fn permission_options(params: &Members<'_>) -> Result<Vec<PermissionOption>, Unc
     options.into_iter().map(|raw| option(raw).ok_or("an option of it has no id")).collect()
 }
 
-fn misspells_place(call: &Members<'_>) -> bool {
+fn misspells_location(call: &Members<'_>) -> bool {
     let objects = |raw| elements(raw).unwrap_or_default().into_iter().filter_map(Members::of);
     let places = ["locations", "content"].iter().filter_map(|key| call.get(key)).flat_map(objects);
     places.into_iter().any(|place| {
         let mut changes = place.get("changes").into_iter().flat_map(objects);
-        misspells(&place, &PLACE) || changes.any(|change| misspells(&change, &CHANGE))
+        misspells(&place, &LOCATION) || changes.any(|change| misspells(&change, &CHANGE))
     })
 }
 
@@ -282,8 +282,7 @@ pub(super) fn may_split(line: &str) -> bool {
     memchr::memchr3_iter(b'\r', 0xc2, 0xe2, bytes).any(is_end)
 }
 
-/// The parts of a line that some reader would take for lines of JSON. A request has at least one
-/// quote.
+/// The parts of a line that some reader takes for lines of JSON. A request has a quote.
 fn pieces(line: &str) -> impl Iterator<Item = &str> {
     line.split(ENDS)
         .map(str::trim)

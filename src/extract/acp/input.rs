@@ -37,8 +37,7 @@ pub(crate) struct Named {
     pub(crate) shape: Shape,
     /// A path has no certain reading.
     pub(crate) unreadable: bool,
-    /// Files in the headers of diffs. They count only without other paths: some agents write bare
-    /// or invented names there.
+    /// Files in diff headers. They may be bare or invented names, so any other path replaces them.
     headed: Vec<String>,
 }
 
@@ -104,8 +103,7 @@ impl Shape {
     }
 }
 
-/// Reads the input of a call of that kind. Values of an unexpected type are ignored, except where
-/// the input has no keys at all.
+/// Reads the input of a call of that kind. Values of an unexpected type are ignored.
 pub(crate) fn read(raw: &str, kind: Option<ToolKind>) -> Named {
     if let Some(inner) = text(raw).filter(|body| holds_json(body)) {
         return read(&inner, kind);

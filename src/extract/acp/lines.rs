@@ -66,15 +66,15 @@ pub(super) fn of_change(disk: Option<&str>, old: Option<&str>, new: &str) -> Lin
             _ => differing("", new, 0),
         };
     };
-    let place = disk.and_then(|disk| {
+    let before = disk.and_then(|disk| {
         let is_whole = disk == old || disk == new;
-        if is_whole { Some(0) } else { place(disk, old, new) }
+        if is_whole { Some(0) } else { lines_before(disk, old, new) }
     });
-    place.map_or_else(Lines::default, |place| differing(old, new, place))
+    before.map_or_else(Lines::default, |before| differing(old, new, before))
 }
 
 /// The number of lines before a change; None if it is not certain.
-fn place(disk: &str, old: &str, new: &str) -> Option<u32> {
+fn lines_before(disk: &str, old: &str, new: &str) -> Option<u32> {
     let once = |text: &str| {
         let mut found = memmem::find_iter(disk.as_bytes(), text.as_bytes());
         found.next().filter(|_| found.next().is_none())
@@ -83,8 +83,7 @@ fn place(disk: &str, old: &str, new: &str) -> Option<u32> {
     u32::try_from(memchr::memchr_iter(b'\n', &disk.as_bytes()[..at]).count()).ok()
 }
 
-/// The lines of `new` that are not in `old`, shifted by `before`; for removed lines the one before
-/// them.
+/// The lines of `new` that are not in `old`, shifted by `before`, or the one before a removal.
 fn differing(old: &str, new: &str, before: u32) -> Lines {
     // A missing newline at the end is no difference.
     let texts = InternedInput::new(Lined(old), Lined(new));

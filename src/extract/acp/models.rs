@@ -38,8 +38,7 @@ impl Choice {
 }
 
 impl Models {
-    /// Reads the offered models in a message that opens a session or updates its options; returns
-    /// the session's model.
+    /// Reads the models offered in a message; returns the session's model.
     fn update(&mut self, message: &Members<'_>) -> Option<Model> {
         self.by_option(message).or_else(|| self.by_models(message))
     }
@@ -52,25 +51,25 @@ impl Models {
         self.option = short(option, "id");
         self.names.clear();
         for item in items(option, "options") {
-            self.name(&item, "value");
+            self.add_name(&item, "value");
             // An item may be a group.
             for item in items(&item, "options") {
-                self.name(&item, "value");
+                self.add_name(&item, "value");
             }
         }
-        Some(self.named(short(option, "currentValue")?))
+        Some(self.with_name(short(option, "currentValue")?))
     }
 
     fn by_models(&mut self, message: &Members<'_>) -> Option<Model> {
         let models = message.get("models").and_then(Members::of)?;
         self.names.clear();
         for item in items(&models, "availableModels") {
-            self.name(&item, "modelId");
+            self.add_name(&item, "modelId");
         }
-        Some(self.named(short(&models, "currentModelId")?))
+        Some(self.with_name(short(&models, "currentModelId")?))
     }
 
-    fn name(&mut self, item: &Members<'_>, id: &str) {
+    fn add_name(&mut self, item: &Members<'_>, id: &str) {
         if let (Some(id), Some(name)) = (short(item, id), short(item, "name"))
             && self.names.len() < MOST_NAMED
         {
@@ -78,7 +77,7 @@ impl Models {
         }
     }
 
-    fn named(&self, id: String) -> Model {
+    fn with_name(&self, id: String) -> Model {
         let name = self.names.get(&id).filter(|name| !name.is_empty()).unwrap_or(&id);
         Model { name: name.as_str().into(), id: id.into() }
     }
@@ -94,7 +93,7 @@ impl Models {
                 return None;
             }
         }
-        Some(self.named(choice.value))
+        Some(self.with_name(choice.value))
     }
 }
 

@@ -1,5 +1,4 @@
-//! The JSON-RPC lines sent to an agent in its client's place. Their shapes are part of the public
-//! contract.
+//! The JSON-RPC lines sent to an agent in its client's place. Their shapes are a public contract.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -104,8 +103,7 @@ fn reason(refusal: &Refusal) -> String {
     }
 }
 
-/// Returns the line that answers a read with `content`; None for other requests and for
-/// notifications.
+/// Returns the line that answers a read with `content`; None for anything else.
 pub(crate) fn answer(ask: &Ask, content: &str) -> Option<Bytes> {
     #[derive(Serialize)]
     struct Content<'a> {

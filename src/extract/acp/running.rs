@@ -17,8 +17,7 @@ use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, wire
 
 /// Bytes of a text that describes a call, and of all that a prompt names; longer texts are cut.
 pub(super) const LONGEST_TEXT: usize = 64 * 1024;
-/// Members kept of a longer input, and the bytes kept of each: paths are short, written contents
-/// are long.
+/// Members kept of a longer input, and the bytes kept of each: paths are short.
 const MOST_MEMBERS: usize = 64;
 const LONGEST_MEMBER: usize = 4 * 1024;
 
@@ -106,8 +105,7 @@ impl Acp {
         }
     }
 
-    /// Observes a version 2 update of a terminal that the agent runs itself, like a tool call that
-    /// executes a command.
+    /// Observes a version 2 update of a terminal that the agent runs, like an `execute` call.
     pub(super) fn terminal_update(
         &mut self,
         session: &SessionId,
@@ -155,7 +153,7 @@ impl Acp {
             "resource" => of_uri(&Members::of(block.get("resource")?)?.text("uri")?),
             _ => None,
         };
-        let (mut said, mut room) = (Vec::new(), LONGEST_SAID);
+        let (mut said, mut room) = (Vec::new(), LONGEST_TEXT);
         for text in blocks.filter_map(names) {
             let text = cut(&text, room);
             room -= text.len();
@@ -205,19 +203,19 @@ pub(super) fn runs(fields: &CallFields<'_>, ended: bool, cwd: &Path) -> Option<A
     if ended {
         return Some(ActivityKind::Ran { call });
     }
-    let mut said: Vec<Arc<str>> = Vec::new();
-    said.extend(fields.title.iter().map(|title| cut(title, LONGEST_TEXT)));
+    let mut texts: Vec<Arc<str>> = Vec::new();
+    texts.extend(fields.title.iter().map(|title| cut(title, LONGEST_TEXT)));
     let locations = fields.locations.iter().map(|location| &location.path);
-    said.extend(locations.chain(&fields.diffs).map(|path| cut(path, LONGEST_MEMBER)));
+    texts.extend(locations.chain(&fields.diffs).map(|path| cut(path, LONGEST_MEMBER)));
     match fields.input {
         Some(input) if input.len() > LONGEST_TEXT => {
             let members = Members::of(input);
             let members = members.iter().flat_map(Members::iter).take(MOST_MEMBERS);
-            said.extend(members.map(|(_, value)| cut(value, LONGEST_MEMBER)));
+            texts.extend(members.map(|(_, value)| cut(value, LONGEST_MEMBER)));
         }
-        input => said.extend(input.map(Arc::from)),
+        input => texts.extend(input.map(Arc::from)),
     }
-    (!said.is_empty()).then(|| ActivityKind::Runs { call, cwd: cwd.into(), said })
+    (!texts.is_empty()).then(|| ActivityKind::Runs { call, cwd: cwd.into(), said: texts })
 }
 
 fn has_succeeded(exit: &str) -> bool {

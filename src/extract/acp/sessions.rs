@@ -10,11 +10,9 @@ use indexmap::IndexMap;
 use super::call::ToolCallState;
 use crate::model::{ActivityKind, SessionId, Usage};
 
-/// Sessions to keep. When full, one makes room: first one that only the agent named, then a closed
-/// one, then the oldest.
+/// Sessions to keep. When full, an unannounced one makes room, then a closed one, then the oldest.
 const MOST_SESSIONS: usize = 256;
-/// Calls to keep for one session. When full, the oldest is dropped, and the paths in a late update
-/// of it count as new.
+/// Calls to keep for one session; when full, the oldest is dropped.
 const MOST_CALLS: usize = 1024;
 /// Of these, the calls of past turns to keep when a new turn begins, the last ones: late updates
 /// come soon, and each call takes half a kilobyte and its paths.
@@ -202,8 +200,7 @@ impl AcpSession {
         self.work = Work::Running;
     }
 
-    /// Notes a prompt whose turn goes on after its response; returns how the turn ended, if it ended
-    /// before the response.
+    /// Notes a prompt answered before its turn ended; returns the turn's end if it came first.
     pub(crate) fn accept_prompt(&mut self) -> Option<ActivityKind> {
         if let Work::Ended(ended) = &self.work {
             return Some(ended.clone());

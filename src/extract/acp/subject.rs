@@ -15,8 +15,8 @@ pub(crate) enum Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Reads the parameters by their shape, not by the agreed version: a reader of the other version
-    /// must not find another subject.
+    /// Reads the parameters by their shape, not by the agreed version: a reader of the other
+    /// version must not find another subject.
     pub(crate) fn of(params: &Members<'a>) -> Result<Self, &'static str> {
         let get = |name| params.get(name).filter(|raw| *raw != "null");
         let subject = match (get("toolCall"), get("subject")) {

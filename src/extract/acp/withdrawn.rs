@@ -32,8 +32,7 @@ impl Acp {
         kept.into()
     }
 
-    /// Whether the line is a response to a withdrawn request. A client may respond whether or not it
-    /// handles the cancellation.
+    /// Whether the line is a response to a withdrawn request, which a client may send at any time.
     fn is_late(&mut self, line: &[u8]) -> bool {
         let Ok(line) = simdutf8::basic::from_utf8(line.trim_ascii()) else { return false };
         let Some(frame) = Frame::of(line.trim_start_matches(MARK)) else { return false };

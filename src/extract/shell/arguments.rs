@@ -3,11 +3,11 @@
 use super::FileRole;
 use super::programs::{Operands, Prefix, program};
 
-/// One argument, expanded as far as the text tells.
+/// One argument, expanded where the value is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Argument {
     pub(super) text: String,
-    /// Whether every expansion in it could be told.
+    /// Whether every expansion in it is known.
     pub(super) known: bool,
     /// Whether it is a pattern for file names.
     pub(super) pattern: bool,
@@ -38,11 +38,11 @@ impl Argument {
 pub(super) struct Use {
     pub(super) argument: Argument,
     pub(super) role: FileRole,
-    /// It is written; as a folder, files of these names in it are.
+    /// The argument is written; if it is a folder, files of these names in it are.
     pub(super) into: Option<Vec<String>>,
 }
 
-/// What a shell among the commands is to run.
+/// The script that a shell command runs.
 pub(super) enum Script<'a> {
     Text(String),
     File(&'a Argument),
@@ -58,7 +58,7 @@ pub(super) fn uses(name: &str, args: &[Argument]) -> Vec<Use> {
     let mut operands: Vec<&Argument> = Vec::new();
     let mut in_place = false;
     let mut first_given = false;
-    // Where `cp -t` and the like put it all, in the last operand's stead.
+    // The target of `cp -t` and the like, in place of the last operand.
     let mut target: Option<Argument> = None;
     let takes_target = matches!(program.operands, Operands::Into(_) | Operands::Link)
         && program.valued.contains('t');
@@ -78,7 +78,7 @@ pub(super) fn uses(name: &str, args: &[Argument]) -> Vec<Use> {
                 target = value.map(|value| arg.with_text(value)).or_else(|| rest.next().cloned());
                 continue;
             }
-            // Whatever the option means, its value may be a file.
+            // The option is unknown: its value may be a file.
             uses.extend(value.map(|value| guess(arg.with_text(value))));
         } else {
             for (at, option) in text.char_indices().skip(1) {
@@ -88,7 +88,7 @@ pub(super) fn uses(name: &str, args: &[Argument]) -> Vec<Use> {
                     first_given |= instead.contains(option);
                 }
                 if in_place && option == 'i' {
-                    // What follows is the suffix of a copy.
+                    // The rest is the suffix of a backup.
                     break;
                 }
                 if program.valued.contains(option) {
@@ -157,7 +157,7 @@ fn sort_operands(
     }
 }
 
-/// All but the last in a role, and that as what is written.
+/// Uses all operands but the last in a role, and writes the last.
 fn into(operands: &[&Argument], role: FileRole, uses: &mut Vec<Use>) {
     let Some((target, sources)) = operands.split_last() else { return };
     let names = sources.iter().filter_map(|arg| arg.text.trim_end_matches('/').rsplit('/').next());
@@ -167,13 +167,12 @@ fn into(operands: &[&Argument], role: FileRole, uses: &mut Vec<Use>) {
     uses.push(Use { argument: (*target).clone(), role: FileRole::Write, into: Some(names) });
 }
 
-/// The folder in which a link is made, with its slash.
+/// The folder of a new link, with its slash.
 fn link_folder(link: &str) -> &str {
     &link[..link.rfind('/').map_or(0, |slash| slash + 1)]
 }
 
-/// Returns the command behind a prefix like `env` or `sudo`, and a text that is to be split into
-/// one (`env -S`).
+/// Returns the command after a prefix (`env`, `sudo`), and a text to split (`env -S`).
 pub(super) fn behind_prefix<'a>(
     args: &'a [Argument],
     prefix: &Prefix,
@@ -204,7 +203,7 @@ pub(super) fn behind_prefix<'a>(
     (args.get(at + prefix.operands..).unwrap_or_default(), split)
 }
 
-/// Finds what `sh`, `bash`, … were told to run.
+/// Finds the script of `sh`, `bash`, ….
 pub(super) fn shell_script(args: &[Argument]) -> Script<'_> {
     let mut gives_text = false;
     let mut at = 0;
@@ -253,7 +252,7 @@ fn dd(args: &[Argument]) -> Vec<Use> {
     args.iter().filter_map(used).collect()
 }
 
-/// Arguments of a program that is not known: each may be a file, so may an option's value.
+/// Arguments of an unknown program: each may be a file, and so may an option's value.
 fn guesses(args: &[Argument]) -> Vec<Use> {
     let guessed = |arg: &Argument| {
         let text = arg.text.as_str();

@@ -1,9 +1,8 @@
-//! Splits shell text into words and operators as a POSIX shell (and bash, where it differs)
-//! would: quoting, escapes, expansions, here-documents, comments.
+//! Splits shell text into words and operators, as a POSIX shell (and bash, where it differs)
+//! does: quoting, escapes, expansions, here-documents, comments.
 //!
-//! Takes any text: what is left open ends with the text. Linear and without recursion, since
-//! the text may be hostile; what stands in a substitution is handed out as text of its own.
-//! Knows no program and no file.
+//! Accepts any text: open quotes end with it. Linear and without recursion, since the text may be
+//! hostile; substitutions are returned as separate texts. Knows no programs and no files.
 
 mod quoting;
 
@@ -19,7 +18,7 @@ pub(super) enum Redirect {
     Descriptor,
     /// `<<<`: the word is text, not a file.
     Text,
-    /// `<<` and `<<-`: the word is where it ends.
+    /// `<<` and `<<-`: the word ends the document.
     Document,
 }
 
@@ -28,20 +27,20 @@ pub(super) enum Token {
     Word(Word),
     /// Followed by the word that it takes.
     Redirect(Redirect),
-    /// Ends a command: `;`, `&`, `|`, a new line, and what is made of them.
+    /// Ends a command: `;`, `&`, `|`, a new line, and combinations of them.
     End,
     /// `(` and `)`.
     Open,
     Close,
 }
 
-/// What a text was split into.
+/// The parts of a text.
 #[derive(Debug, Default)]
 pub(super) struct Lexed {
     pub(super) tokens: Vec<Token>,
     /// Bodies of the here-documents, in the order of their redirections.
     pub(super) documents: Vec<String>,
-    /// Texts of command and process substitutions, wherever they stood.
+    /// Texts of all command and process substitutions.
     pub(super) substitutions: Vec<String>,
 }
 
@@ -52,7 +51,7 @@ pub(super) fn lex(text: &str) -> Lexed {
     lexer.lexed
 }
 
-/// Where a here-document ends.
+/// The end of a here-document.
 struct Delimiter {
     text: String,
     strips_tabs: bool,
@@ -67,7 +66,7 @@ struct Lexer<'a> {
     waiting: Vec<Delimiter>,
     /// Whether the last `<<` was a `<<-`.
     strips_tabs: bool,
-    /// Texts that are expanded as if in double quotes, and how deep they stood.
+    /// Texts to expand as if in double quotes, with their depth.
     inner: Vec<(&'a str, usize)>,
     depth: usize,
 }
@@ -141,7 +140,7 @@ impl<'a> Lexer<'a> {
         self.rest.chars().next()
     }
 
-    /// Takes `text` if it is what comes next.
+    /// Takes `text` if it comes next.
     fn take(&mut self, text: &str) -> bool {
         let rest = self.rest.strip_prefix(text);
         self.rest = rest.unwrap_or(self.rest);

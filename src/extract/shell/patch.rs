@@ -1,6 +1,6 @@
 //! The files that a patch names: in the format of `apply_patch`, or a unified diff.
 
-/// Returns the paths that applying the patch would write, as they stand in it.
+/// Returns the paths that applying the patch would write, as written in it.
 pub(crate) fn files(patch: &str) -> Vec<&str> {
     let mut files = Vec::new();
     let mut lines = patch.lines().peekable();

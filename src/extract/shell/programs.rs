@@ -1,7 +1,7 @@
-//! What common programs do with the files that their arguments name: a table.
+//! The table of common programs and the roles of their file arguments.
 //!
-//! Only what is plain: a program that is not here, or an option that means more than is said
-//! here, makes an argument a guess ([`FileRole::Argument`]), never a read or write.
+//! Only certain roles: for a program or an option that is not here, an argument is a guess
+//! ([`FileRole::Argument`]), never a read or write.
 
 use super::FileRole;
 
@@ -10,15 +10,14 @@ use super::FileRole;
 pub(super) enum Operands {
     /// Every operand in this role.
     All(FileRole),
-    /// The first is a pattern, a script, a mode; the others are in this role. An option out of
-    /// the text that stands beside it says it instead of the first.
+    /// The first is a pattern, script or mode, unless one of these options gives it.
     AllButFirst(FileRole, &'static str),
-    /// From all but the last into the last; the first ones in this role.
+    /// Sources in this role, then a written target.
     Into(FileRole),
-    /// As the former, read; but with an option of `in_place` the first ones are texts of links,
-    /// which lead from where the last lies.
+    /// Read sources, then a written target; with an option of `in_place` the sources are link
+    /// texts, relative to the target's folder.
     Link,
-    /// The operands are no files.
+    /// The operands are not files.
     None,
 }
 
@@ -26,13 +25,13 @@ pub(super) struct Program {
     pub(super) operands: Operands,
     /// Short options that take a value.
     pub(super) valued: &'static str,
-    /// Of those, the ones whose value is a file, and what is done with it.
+    /// Of those, the ones whose value is a file, with its role.
     pub(super) files: &'static [(char, FileRole)],
-    /// Short options, and long ones, that make the operands be written, or be texts of links.
+    /// Short and long options that make the operands written, or link texts.
     pub(super) in_place: &'static [&'static str],
 }
 
-/// Returns what is known of a program by its name, without folders.
+/// Looks up a program by its name, without folders.
 #[expect(clippy::too_many_lines, reason = "it is a table")]
 pub(super) fn program(name: &str) -> Option<Program> {
     use FileRole::{Argument, Read, Search, Write};

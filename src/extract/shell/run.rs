@@ -1,5 +1,5 @@
-//! Goes through a command as a shell would, running nothing: keeps the folder it is in and the
-//! variables that are plain, and notes the files that each simple command names.
+//! Interprets a command without running it: tracks the working directory and simple variables,
+//! and collects the files that each simple command names.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ use super::{
 use crate::extract::{Entry, Workspace};
 use crate::model::fold;
 
-/// Parentheses within parentheses whose folders are kept apart.
-const MOST_PLACES: usize = 64;
-/// Variables that are followed; past it, a new one is not known.
+/// Depth of nested subshells with their own working directory.
+const MOST_SUBSHELLS: usize = 64;
+/// Variables to track; over it a new one is unknown.
 const MOST_VARIABLES: usize = 64;
-/// Bytes that expansions may add to the text of one command line; past it, they are not known.
+/// Bytes that expansions may add to one command line; over it they are unknown.
 const MOST_EXPANSION: usize = 1 << 18;
-/// Bytes of the longest folder that `cd` is followed to; past it, the folder is not known.
+/// Bytes of the longest working directory; over it the folder is unknown.
 const LONGEST_FOLDER: usize = 4096;
 
 pub(super) struct Run<'a> {
@@ -27,26 +27,26 @@ pub(super) struct Run<'a> {
     named: Vec<NamedFile>,
     seen: HashSet<NamedFile>,
     whole: bool,
-    /// Arguments that may still be looked at, and bytes that may still be expanded.
-    looks: usize,
+    /// Remaining arguments to look up, and remaining bytes of expansions.
+    lookups: usize,
     expansion: usize,
 }
 
-/// Where a command runs.
+/// The state in which a command runs.
 #[derive(Clone)]
 struct ShellContext {
     folder: PathBuf,
-    /// Whether the text told every change of the folder.
+    /// Whether the folder is certain.
     known: bool,
     variables: HashMap<String, String>,
 }
 
-/// A simple command as it is gathered.
+/// A simple command while it is collected.
 #[derive(Default)]
 struct Simple {
     words: Vec<Word>,
     redirects: Vec<(Redirect, Word)>,
-    /// Texts on its standard input, of here-documents.
+    /// Here-documents on its standard input.
     documents: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
             named: Vec::new(),
             seen: HashSet::new(),
             whole: true,
-            looks: 4 * MOST_FILES,
+            lookups: 4 * MOST_FILES,
             expansion: MOST_EXPANSION,
         }
     }
@@ -67,24 +67,24 @@ impl<'a> Run<'a> {
         if let Some(home) = std::env::home_dir() {
             variables.insert("HOME".to_owned(), home.to_string_lossy().into_owned());
         }
-        let mut place = ShellContext { folder: cwd.to_path_buf(), known: true, variables };
+        let mut context = ShellContext { folder: cwd.to_path_buf(), known: true, variables };
         match command {
-            ShellCommand::Line(text) => self.text(text, &mut place, 0),
+            ShellCommand::Line(text) => self.text(text, &mut context, 0),
             ShellCommand::Argv(words) => {
                 let args: Vec<_> = words.iter().map(|arg| Argument::plain(arg)).collect();
-                self.command(&args, &[], &mut place, 0);
+                self.command(&args, &[], &mut context, 0);
             }
         }
         Reading { named: self.named, whole: self.whole }
     }
 
-    fn text(&mut self, text: &str, place: &mut ShellContext, depth: usize) {
+    fn text(&mut self, text: &str, context: &mut ShellContext, depth: usize) {
         if depth > MOST_DEPTH || text.len() > LONGEST {
             self.whole = false;
             return;
         }
         let lexed = lex(text);
-        let before = place.clone();
+        let before = context.clone();
         let mut outer: Vec<ShellContext> = Vec::new();
         let mut documents = lexed.documents.into_iter();
         let mut simple = Simple::default();
@@ -102,10 +102,10 @@ impl<'a> Run<'a> {
                 Token::Redirect(kind) => redirect = Some(kind),
                 Token::End | Token::Open | Token::Close => {
                     redirect = None;
-                    self.simple(std::mem::take(&mut simple), place, depth);
+                    self.simple(std::mem::take(&mut simple), context, depth);
                     match token {
-                        Token::Open if outer.len() < MOST_PLACES => outer.push(place.clone()),
-                        Token::Close => *place = outer.pop().unwrap_or_else(|| place.clone()),
+                        Token::Open if outer.len() < MOST_SUBSHELLS => outer.push(context.clone()),
+                        Token::Close => *context = outer.pop().unwrap_or_else(|| context.clone()),
                         _ => {}
                     }
                 }
@@ -116,22 +116,22 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn simple(&mut self, simple: Simple, place: &mut ShellContext, depth: usize) {
+    fn simple(&mut self, simple: Simple, context: &mut ShellContext, depth: usize) {
         let mut inputs = simple.documents;
         for (redirect, word) in simple.redirects {
-            let target = self.expand(word, place);
+            let target = self.expand(word, context);
             for argument in target {
                 match redirect {
-                    Redirect::Read => self.name(&argument, FileRole::Read, place),
-                    Redirect::Write => self.name(&argument, FileRole::Write, place),
+                    Redirect::Read => self.add_file(&argument, FileRole::Read, context),
+                    Redirect::Write => self.add_file(&argument, FileRole::Write, context),
                     Redirect::Both => {
-                        self.name(&argument, FileRole::Read, place);
-                        self.name(&argument, FileRole::Write, place);
+                        self.add_file(&argument, FileRole::Read, context);
+                        self.add_file(&argument, FileRole::Write, context);
                     }
                     Redirect::Descriptor => {
                         let number = argument.text.trim_end_matches('-');
                         if !number.bytes().all(|b| b.is_ascii_digit()) {
-                            self.name(&argument, FileRole::Write, place);
+                            self.add_file(&argument, FileRole::Write, context);
                         }
                     }
                     Redirect::Text => inputs.push(argument.text),
@@ -141,7 +141,7 @@ impl<'a> Run<'a> {
         }
         let mut args: Vec<Argument> = Vec::new();
         for word in simple.words {
-            args.extend(self.expand(word, place));
+            args.extend(self.expand(word, context));
         }
         let skipped =
             args.iter().take_while(|arg| !arg.quoted && programs::is_reserved(&arg.text)).count();
@@ -150,17 +150,17 @@ impl<'a> Run<'a> {
         if assigned == args.len() {
             for arg in &args {
                 if let Some((name, value)) = arg.assignment() {
-                    let room = place.variables.len() < MOST_VARIABLES;
-                    if arg.known && !arg.pattern && (room || place.variables.contains_key(name)) {
-                        place.variables.insert(name.to_owned(), value.to_owned());
+                    let room = context.variables.len() < MOST_VARIABLES;
+                    if arg.known && !arg.pattern && (room || context.variables.contains_key(name)) {
+                        context.variables.insert(name.to_owned(), value.to_owned());
                     } else {
-                        place.variables.remove(name);
+                        context.variables.remove(name);
                     }
                 }
             }
             return;
         }
-        self.command(&args[assigned..], &inputs, place, depth);
+        self.command(&args[assigned..], &inputs, context, depth);
     }
 
     /// Reads a program and its arguments, with texts on its standard input.
@@ -168,23 +168,23 @@ impl<'a> Run<'a> {
         &mut self,
         args: &[Argument],
         inputs: &[String],
-        place: &mut ShellContext,
+        context: &mut ShellContext,
         depth: usize,
     ) {
         let mut args = args;
-        // Each turn takes at least one word off.
+        // Each round removes at least one word.
         loop {
             let Some(first) = args.first() else { return };
             let name = first.text.rsplit('/').next().unwrap_or_default().to_owned();
             if let Some(prefix) = programs::prefix(&name) {
                 let (rest, split) = arguments::behind_prefix(&args[1..], &prefix);
                 if let Some(text) = split {
-                    self.text(&text, &mut place.clone(), depth + 1);
+                    self.text(&text, &mut context.clone(), depth + 1);
                 }
                 args = rest;
                 continue;
             }
-            return self.program(&name, &args[1..], inputs, place, depth);
+            return self.program(&name, &args[1..], inputs, context, depth);
         }
     }
 
@@ -193,41 +193,41 @@ impl<'a> Run<'a> {
         name: &str,
         args: &[Argument],
         inputs: &[String],
-        place: &mut ShellContext,
+        context: &mut ShellContext,
         depth: usize,
     ) {
         let text_of = |arg: &Argument| arg.text.clone();
         match name {
             "cd" | "pushd" | "chdir" => {
-                let length = place.folder.as_os_str().len();
+                let length = context.folder.as_os_str().len();
                 match args.iter().find(|arg| !arg.text.starts_with('-')) {
                     Some(to)
                         if to.known && !to.pattern && length + to.text.len() < LONGEST_FOLDER =>
                     {
-                        place.folder = place.folder.join(&to.text);
+                        context.folder = context.folder.join(&to.text);
                     }
-                    Some(_) => place.known = false,
-                    None => match place.variables.get("HOME") {
-                        Some(home) if name == "cd" => place.folder = home.into(),
-                        _ => place.known = false,
+                    Some(_) => context.known = false,
+                    None => match context.variables.get("HOME") {
+                        Some(home) if name == "cd" => context.folder = home.into(),
+                        _ => context.known = false,
                     },
                 }
                 return;
             }
-            "popd" => return place.known = false,
+            "popd" => return context.known = false,
             "eval" => {
                 let text: Vec<_> = args.iter().map(text_of).collect();
-                return self.text(&text.join(" "), place, depth + 1);
+                return self.text(&text.join(" "), context, depth + 1);
             }
             _ => {}
         }
         if programs::is_shell(name) {
             match arguments::shell_script(args) {
-                arguments::Script::Text(text) => self.text(&text, &mut place.clone(), depth + 1),
-                arguments::Script::File(file) => self.name(file, FileRole::Read, place),
+                arguments::Script::Text(text) => self.text(&text, &mut context.clone(), depth + 1),
+                arguments::Script::File(file) => self.add_file(file, FileRole::Read, context),
                 arguments::Script::Input => {
                     for input in inputs {
-                        self.text(input, &mut place.clone(), depth + 1);
+                        self.text(input, &mut context.clone(), depth + 1);
                     }
                 }
             }
@@ -238,7 +238,7 @@ impl<'a> Run<'a> {
             let given = args.iter().map(text_of).filter(|text| text.contains('\n'));
             for text in given.chain(inputs.iter().cloned()) {
                 for path in patch::files(&text) {
-                    self.name(&Argument::plain(path), FileRole::Write, place);
+                    self.add_file(&Argument::plain(path), FileRole::Write, context);
                 }
             }
         }
@@ -247,23 +247,23 @@ impl<'a> Run<'a> {
             if let Some(executed) = executed
                 && depth < MOST_DEPTH
             {
-                self.command(executed, &[], &mut place.clone(), depth + 1);
+                self.command(executed, &[], &mut context.clone(), depth + 1);
             }
         }
         for Use { argument, role, into } in arguments::uses(name, args) {
             match into {
-                None => self.name(&argument, role, place),
-                Some(names) => self.name_into(&argument, &names, place),
+                None => self.add_file(&argument, role, context),
+                Some(names) => self.add_target(&argument, &names, context),
             }
         }
     }
 
-    /// Expands a word as far as its text tells.
-    fn expand(&mut self, word: Word, place: &ShellContext) -> Vec<Argument> {
-        word.braces_expanded().iter().map(|word| self.argument(word, place)).collect()
+    /// Expands a word where the values are known.
+    fn expand(&mut self, word: Word, context: &ShellContext) -> Vec<Argument> {
+        word.braces_expanded().iter().map(|word| self.argument(word, context)).collect()
     }
 
-    fn argument(&mut self, word: &Word, place: &ShellContext) -> Argument {
+    fn argument(&mut self, word: &Word, context: &ShellContext) -> Argument {
         let mut argument = Argument { quoted: word.quoted, ..Argument::plain("") };
         for part in &word.parts {
             let value = match part {
@@ -280,11 +280,11 @@ impl<'a> Run<'a> {
                     argument.text.push(*c);
                     continue;
                 }
-                WordPart::Home => place.variables.get("HOME").map(String::as_str),
+                WordPart::Home => context.variables.get("HOME").map(String::as_str),
                 WordPart::Variable(name) if name == "PWD" => {
-                    place.folder.to_str().filter(|_| place.known)
+                    context.folder.to_str().filter(|_| context.known)
                 }
-                WordPart::Variable(name) => place.variables.get(name).map(String::as_str),
+                WordPart::Variable(name) => context.variables.get(name).map(String::as_str),
                 WordPart::Unknown => None,
             };
             match value.filter(|value| value.len() <= self.expansion) {
@@ -298,29 +298,30 @@ impl<'a> Run<'a> {
         argument
     }
 
-    /// Notes what lands in `target`: the file itself, or files of these names in a folder.
-    fn name_into(&mut self, target: &Argument, names: &[String], place: &ShellContext) {
-        if !target.text.ends_with('/') && !self.workspace.is_dir(&place.folder.join(&target.text)) {
-            return self.name(target, FileRole::Write, place);
+    /// Adds a written target: the file itself, or files of these names in a folder.
+    fn add_target(&mut self, target: &Argument, names: &[String], context: &ShellContext) {
+        if !target.text.ends_with('/') && !self.workspace.is_dir(&context.folder.join(&target.text))
+        {
+            return self.add_file(target, FileRole::Write, context);
         }
         for name in names {
             let mut inside = target.clone();
             inside.text = format!("{}/{name}", target.text.trim_end_matches('/'));
-            self.name(&inside, FileRole::Write, place);
+            self.add_file(&inside, FileRole::Write, context);
         }
     }
 
-    fn name(&mut self, argument: &Argument, role: FileRole, place: &ShellContext) {
+    fn add_file(&mut self, argument: &Argument, role: FileRole, context: &ShellContext) {
         let text = argument.text.as_str();
         if !argument.known || text.is_empty() || text == "-" || text.contains('\0') {
             return;
         }
-        if self.looks == 0 {
+        if self.lookups == 0 {
             self.whole = false;
             return;
         }
-        self.looks -= 1;
-        let path = place.folder.join(text);
+        self.lookups -= 1;
+        let path = context.folder.join(text);
         if is_device(&fold(&path)) {
             return;
         }
@@ -336,15 +337,14 @@ impl<'a> Run<'a> {
             self.whole = false;
             return;
         }
-        let plain = !argument.pattern && (place.known || text.starts_with('/'));
+        let plain = !argument.pattern && (context.known || text.starts_with('/'));
         let named = NamedFile { path, role, plain };
         if self.seen.insert(named.clone()) {
             self.named.push(named);
         }
     }
 
-    /// Whether an argument of a program that is not known names a file though there is none: it is
-    /// written as nothing else would be, or it stands in a folder that exists.
+    /// Whether an unknown program's argument names a new file: by its form or existing folder.
     fn looks_like_file(&self, text: &str, path: &Path) -> bool {
         if text.contains(char::is_whitespace) || crate::extract::uri::is_uri(text) {
             return false;
@@ -358,7 +358,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Devices that are no files to anyone.
+/// Devices that do not count as files.
 fn is_device(path: &Path) -> bool {
     const NAMES: [&str; 10] =
         ["null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr", "ptmx"];

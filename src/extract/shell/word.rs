@@ -1,9 +1,8 @@
-//! Words as a shell sees them before it expands them, and the expansions that can be told
-//! without running anything. Knows no operators and no programs.
+//! Shell words before expansion, and the expansion of braces. Knows no operators and no programs.
 
-/// Words that one word may become by its braces; what more it names stays unexpanded.
+/// Words that the braces of one word may expand to; the rest stays unexpanded.
 const MOST_WORDS: usize = 256;
-/// Parts of the longest word whose braces are expanded.
+/// Parts of the longest word to expand.
 const MOST_PARTS: usize = 1024;
 
 /// A part of a word.
@@ -12,11 +11,11 @@ pub(super) enum WordPart {
     Text(String),
     /// `$NAME` or `${NAME}`.
     Variable(String),
-    /// A tilde that stands for the home folder.
+    /// `~`: the home folder.
     Home,
-    /// `*`, `?` or `[` that is not quoted.
+    /// An unquoted `*`, `?` or `[`.
     Glob(char),
-    /// `{`, `,` or `}` that is not quoted.
+    /// An unquoted `{`, `,` or `}`.
     Brace(char),
     /// Any other expansion.
     Unknown,
@@ -42,7 +41,7 @@ impl Word {
         self.push_str(c.encode_utf8(&mut [0; 4]));
     }
 
-    /// The word as it was written, but for quotes: what ends a here-document.
+    /// The word as written, without quotes: the delimiter of a here-document.
     pub(super) fn source(&self) -> String {
         let mut source = String::new();
         for part in &self.parts {
@@ -60,7 +59,7 @@ impl Word {
         source
     }
 
-    /// The words that the braces make of this one, itself if there are none.
+    /// Expands the braces; returns the word itself if it has none.
     pub(super) fn braces_expanded(self) -> Vec<Self> {
         let mut done = Vec::new();
         let mut todo = vec![self];
@@ -76,7 +75,7 @@ impl Word {
         done
     }
 
-    /// The words that the first pair of braces with a comma makes.
+    /// Expands the first pair of braces with a comma.
     fn alternatives(&self) -> Option<Vec<Self>> {
         (self.parts.len() <= MOST_PARTS).then_some(())?;
         let (open, commas, close) = self.first_braces()?;

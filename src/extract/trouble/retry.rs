@@ -1,4 +1,4 @@
-//! When it is worth to try again, as an error may tell.
+//! Finds the time of the next useful attempt in an error's text.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -12,11 +12,11 @@ use crate::model::rfc3339;
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Retry {
     In(Duration),
-    /// A time in the maker's own words, or RFC 3339.
+    /// A time in the text's own words, or RFC 3339.
     At(String),
 }
 
-/// Longer waits, and later times, are no hint but a mistake.
+/// Longer waits are taken for a misreading.
 const LONGEST: f64 = 366.0 * 86_400.0;
 
 const UNIT: &str = "(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)";
@@ -58,7 +58,7 @@ static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 impl Retry {
-    /// Returns the hint that a text gives, if it gives one.
+    /// Returns the hint in a text.
     pub(super) fn of(text: &str) -> Option<Self> {
         let after = || {
             let found = AFTER.captures(text)?;
@@ -75,7 +75,7 @@ impl Retry {
         let clock = || {
             let at = CLOCK.captures_iter(text).map(|found| found[1].trim().to_owned());
             let digit = |at: &String| at.contains(|c: char| c.is_ascii_digit());
-            // A bare number is no time of a day.
+            // A bare number is not a time of day.
             let time = |at: &String| at.contains(|c: char| c == ':' || c.is_alphabetic());
             at.into_iter().find(|at| digit(at) && time(at)).map(Self::At)
         };
@@ -93,7 +93,7 @@ impl fmt::Display for Retry {
             return write!(f, "try again in {} ms", wait.as_millis());
         }
         f.write_str("try again in")?;
-        // Nobody waits for days to the second.
+        // Fractions are rounded up.
         let mut rest = if wait.subsec_nanos() > 0 { wait.as_secs() + 1 } else { wait.as_secs() };
         for (unit, length) in [("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)] {
             if rest >= length {
@@ -105,7 +105,7 @@ impl fmt::Display for Retry {
     }
 }
 
-/// So many of a unit; None if that is no number.
+/// Converts to seconds; None if `number` is not one.
 fn seconds(number: &str, unit: &str) -> Option<f64> {
     let unit = unit.to_lowercase();
     let length = match unit.as_bytes() {

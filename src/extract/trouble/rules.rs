@@ -1,4 +1,4 @@
-//! The table of what errors say. A new maker's wording is a new word in it, and a test.
+//! The table of error texts. A new wording needs a new entry and a test.
 
 use std::sync::LazyLock;
 
@@ -6,8 +6,7 @@ use regex::Regex;
 
 use super::Recovery::{self, Terminal, Transient, Users};
 
-/// The first rule of which a word stands in the text holds, so that what says more comes first.
-/// All in small letters.
+/// The first rule with a phrase in the lower-case text applies: specific rules come first.
 const RULES: &[(Recovery, &str, &[&str])] = &[
     (
         Users,
@@ -95,7 +94,7 @@ const RULES: &[(Recovery, &str, &[&str])] = &[
             "quota exceeded",
         ],
     ),
-    // OpenAI's and Gemini's words for having paid for no more; Gemini's limits a minute say more.
+    // OpenAI's and Gemini's texts without credit; Gemini's limits per minute match a rule above.
     (Users, "no credit", &["exceeded your current quota", "check your plan and billing"]),
     (
         Users,
@@ -240,7 +239,7 @@ const RULES: &[(Recovery, &str, &[&str])] = &[
     ),
 ];
 
-/// What the status of an HTTP answer says where no word does.
+/// HTTP statuses, for texts without a known phrase.
 const STATUSES: &[(&[u16], Recovery, &str)] = &[
     (&[401, 403, 407], Users, "not authenticated"),
     (&[402], Users, "no credit"),
@@ -251,7 +250,7 @@ const STATUSES: &[(&[u16], Recovery, &str)] = &[
     (&[400, 422], Terminal, "invalid request"),
 ];
 
-/// How those begin who say an error as if it were their answer.
+/// Beginnings of answers that are errors.
 const ERROR_PREFIXES: &[&str] = &[
     "api error",
     "error:",
@@ -281,7 +280,7 @@ const ERROR_PREFIXES: &[&str] = &[
     "prompt is too long",
 ];
 
-/// A number that stands for the status of an HTTP answer, by what stands before it.
+/// An HTTP status, recognised by the word before it.
 #[expect(clippy::unwrap_used, reason = "a fixed pattern, which tests compile")]
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
@@ -292,19 +291,19 @@ static STATUS: LazyLock<Regex> = LazyLock::new(|| {
 
 pub(super) fn find(text: &str) -> Option<(Recovery, &'static str)> {
     let by_word = RULES.iter().find(|(.., words)| words.iter().any(|word| text.contains(word)));
-    by_word.map(|(mends, what, _)| (*mends, *what)).or_else(|| by_status(text))
+    by_word.map(|(recovery, what, _)| (*recovery, *what)).or_else(|| by_status(text))
 }
 
-/// Whether a whole answer is an error.
+/// Whether an answer is an error.
 pub(super) fn looks_like_error(text: &str) -> bool {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    ERROR_PREFIXES.iter().any(|outcry| text.starts_with(outcry))
+    ERROR_PREFIXES.iter().any(|prefix| text.starts_with(prefix))
 }
 
 fn by_status(text: &str) -> Option<(Recovery, &'static str)> {
     STATUS.captures_iter(text).find_map(|found| {
         let status: u16 = found[1].parse().ok()?;
         let rule = STATUSES.iter().find(|(statuses, ..)| statuses.contains(&status));
-        rule.map(|(_, mends, what)| (*mends, *what))
+        rule.map(|(_, recovery, what)| (*recovery, *what))
     })
 }

@@ -7,7 +7,7 @@ fn named(text: &str) -> String {
 }
 
 #[test]
-fn errors_of_many_makers_are_told_apart() {
+fn errors_of_many_services_are_classified() {
     for (text, expected) in ERRORS {
         assert_eq!(named(text), *expected, "{text}");
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use agent_client_protocol_schema::v1::ToolKind;
 
 use super::ToolCallState;
-use super::places::{at, place};
+use super::places::{absolute, locate};
 use crate::extract::acp::named::judged;
 use crate::extract::{Access, Target, Workspace, uri};
 use crate::model::Action;
@@ -24,7 +24,7 @@ impl ToolCallState {
             let path = uri::exact_path_of(path)?;
             // A write creates the file under the whole name.
             let is_read = action == Action::Read;
-            Some(if is_read { place(&path, cwd, workspace) } else { at(&path, cwd) })
+            Some(if is_read { locate(&path, cwd, workspace) } else { absolute(&path, cwd) })
         };
         let reads_below = self.reads_below();
         let names_places = !self.locations.is_empty() || !self.paths.is_empty();

@@ -14,7 +14,7 @@ use crate::model::fold;
 const MOST_WORDS: usize = 32;
 
 impl ToolCallState {
-    /// The written paths. Some diffs have the bare name of a file whose whole path another field has.
+    /// The written paths, whole: some diffs have only the bare name of a file.
     pub(super) fn written(&self) -> impl Iterator<Item = &String> {
         self.written.iter().map(|path| self.whole(path))
     }
@@ -52,8 +52,7 @@ impl ToolCallState {
         shell::read(&ShellCommand::Line(line), &self.folder(cwd), workspace).named
     }
 
-    /// The files in the title of a call that names none elsewhere. A title is prose: only existing
-    /// files count.
+    /// The existing files in the title (prose) of a call that names none elsewhere.
     pub(super) fn title_files(&self, cwd: &Path, workspace: &dyn Workspace) -> Vec<PathBuf> {
         let by_kind = matches!(self.kind, Some(ToolKind::Read | ToolKind::Edit | ToolKind::Delete));
         let names = [&self.locations, &self.paths, &self.written, &self.folders];
@@ -64,24 +63,24 @@ impl ToolCallState {
         let around = |c: char| c.is_whitespace() || "`'\"()[]{}<>,;".contains(c);
         let words = title.split(around).map(|word| word.trim_end_matches(['.', ':']));
         let files = words.filter(|word| word.contains(['/', '.']) && !word.contains('\0'));
-        let files = files.take(MOST_WORDS).map(|word| place(Path::new(word), cwd, workspace));
+        let files = files.take(MOST_WORDS).map(|word| locate(Path::new(word), cwd, workspace));
         let is_file = |path: &PathBuf| workspace.exists(path) && !workspace.is_dir(path);
         files.map(|path| fold(&path)).filter(is_file).collect()
     }
 }
 
 /// Resolves a path of a tool call. Many tools expand `~`.
-pub(super) fn at(path: &Path, cwd: &Path) -> PathBuf {
+pub(super) fn absolute(path: &Path, cwd: &Path) -> PathBuf {
     match (path.strip_prefix("~"), std::env::home_dir()) {
         (Ok(rest), Some(home)) => home.join(rest),
         _ => cwd.join(path),
     }
 }
 
-/// Like [`at`], for paths that may end in line numbers.
-pub(super) fn place(path: &Path, cwd: &Path, workspace: &dyn Workspace) -> PathBuf {
-    let whole = at(path, cwd);
-    let cut = path.to_str().and_then(without_lines).map(|cut| at(Path::new(cut), cwd));
+/// Like [`absolute`], for paths that may end in line numbers.
+pub(super) fn locate(path: &Path, cwd: &Path, workspace: &dyn Workspace) -> PathBuf {
+    let whole = absolute(path, cwd);
+    let cut = path.to_str().and_then(without_lines).map(|cut| absolute(Path::new(cut), cwd));
     let is_meant = |cut: &PathBuf| !workspace.exists(&whole) && workspace.exists(cut);
     cut.filter(is_meant).unwrap_or(whole)
 }

@@ -67,7 +67,7 @@ fn commands_come_as_text_and_as_arguments() {
 }
 
 #[test]
-fn keys_tell_writes_and_searches() {
+fn keys_show_writes_and_searches() {
     let shape = |raw| {
         let Shape { writes, searches, more_than_reads, .. } = read(raw, None).shape;
         (writes, searches, more_than_reads)

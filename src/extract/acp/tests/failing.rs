@@ -8,8 +8,8 @@ const PROMPT: &str =
 
 /// Plays a turn; returns how it ended.
 fn turn(lines: &[&str]) -> String {
-    let told = observe(&mut acp(), &[&[PROMPT], lines].concat());
-    let ended = told.into_iter().find_map(|activity| match activity.kind {
+    let observed = observe(&mut acp(), &[&[PROMPT], lines].concat());
+    let ended = observed.into_iter().find_map(|activity| match activity.kind {
         ActivityKind::TurnEnded { stop_reason, reason } => {
             Some(format!("{stop_reason}: {}", reason.as_deref().unwrap_or_default()))
         }
@@ -73,18 +73,18 @@ fn a_refusal_and_an_answer_may_be_errors_too() {
 }
 
 #[test]
-fn what_looks_like_a_chunk_before_the_turn_is_heard_in_it() {
+fn a_chunk_known_from_before_the_turn_is_read_in_it() {
     let mut acp = acp();
     let end = r#"{"id":1,"result":{"stopReason":"end_turn"}}"#;
     let (hello, outcry) = (says("hello"), says("Claude AI usage limit reached|1760000400"));
     observe(&mut acp, &[&hello, &hello]);
-    let told = observe(&mut acp, &[PROMPT, &outcry, end]);
-    let ended = told.last().map(|activity| format!("{:?}", activity.kind));
+    let observed = observe(&mut acp, &[PROMPT, &outcry, end]);
+    let ended = observed.last().map(|activity| format!("{:?}", activity.kind));
     assert!(ended.unwrap().contains("usage limit reached"));
 }
 
 #[test]
-fn what_looks_like_a_chunk_before_tells_nothing_once_its_session_is_closed() {
+fn a_known_chunk_has_no_activities_once_its_session_is_closed() {
     let mut acp = acp();
     let close = r#">{"id":2,"method":"session/close","params":{"sessionId":"s"}}"#;
     let hello = says("hello");

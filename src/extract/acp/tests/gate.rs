@@ -261,7 +261,7 @@ fn a_permission_asks_for_what_its_call_names() {
 }
 
 #[test]
-fn a_permission_that_names_only_the_call_means_what_was_told_of_it() {
+fn a_permission_that_names_only_the_call_means_what_was_reported_of_it() {
     let mut acp = acp();
     observe(
         &mut acp,
@@ -318,7 +318,7 @@ fn a_search_asks_for_all_that_lies_below() {
         )
     };
     for (call, expected) in [
-        // What its input does not tell is not taken for less than it may be.
+        // An unclear input counts as the wider access.
         (r#""kind":"search","locations":[{"path":"/w"}]"#, expect!["7: search /w"]),
         (r#""kind":"search","rawInput":{"pattern":"auth","path":"."}"#, expect!["7: search /w/."]),
         (

@@ -1,4 +1,4 @@
-//! Which lines of files are told, by lines of the protocol and by lines of real agents.
+//! The lines of files, from lines of the protocol and lines of real agents.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -88,7 +88,7 @@ fn a_location_names_a_line_and_comes_again_with_another() {
 
 /// As claude-code-acp says it.
 #[test]
-fn a_fragment_is_told_by_where_it_stands() {
+fn the_lines_of_a_fragment_are_found_in_the_file() {
     check(
         &[
             r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"_meta":{"claudeCode":{"toolName":"mcp__acp__Read"}},"toolCallId":"toolu_000b71f1632769d","sessionUpdate":"tool_call","rawInput":{"file_path":"/workspace/ui/button.tsx"},"status":"pending","title":"Read /workspace/ui/button.tsx","kind":"read","locations":[{"path":"/workspace/ui/button.tsx","line":0}],"content":[]}}}"#,
@@ -108,7 +108,7 @@ fn a_fragment_is_told_by_where_it_stands() {
 
 /// As gemini-cli says it: all of the file, under its bare name.
 #[test]
-fn of_whole_files_what_differs_is_told() {
+fn whole_files_report_the_lines_that_differ() {
     let call = format!(
         r#"{{"sessionUpdate":"tool_call","toolCallId":"e","status":"in_progress","title":"button.tsx","kind":"edit","locations":[{{"path":"/workspace/ui/button.tsx"}}],"content":[{{"type":"diff","path":"button.tsx","oldText":{},"newText":{}}}]}}"#,
         serde_json::to_string(BUTTON).unwrap(),

@@ -5,17 +5,17 @@ use super::{acp, observe};
 use crate::extract::Extractor;
 use crate::model::{Activity, ActivityKind};
 
-/// What lines tell, in one line: `write a, read b`.
-pub(super) fn told(lines: &[&str]) -> String {
+/// The touches of lines, in one line: `write a, read b`.
+pub(super) fn observed(lines: &[&str]) -> String {
     touches(&observe(&mut acp(), lines))
 }
 
-fn touches(told: &[Activity]) -> String {
+fn touches(observed: &[Activity]) -> String {
     let touch = |activity: &Activity| match &activity.kind {
         ActivityKind::Touched { path, touch, .. } => Some(format!("{} {path}", touch.as_str())),
         _ => None,
     };
-    told.iter().filter_map(touch).collect::<Vec<_>>().join(", ")
+    observed.iter().filter_map(touch).collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn update(update: &str) -> String {
@@ -30,7 +30,7 @@ pub(super) fn call(fields: &str) -> (String, String) {
     let permission = format!(
         r#"{{"id":1,"method":"session/request_permission","params":{{"sessionId":"s","options":[],"toolCall":{{"toolCallId":"c","title":"t",{fields}}}}}}}"#
     );
-    (told(&[&begun]), asked(&acp().gate(permission.as_bytes())))
+    (observed(&[&begun]), asked(&acp().gate(permission.as_bytes())))
 }
 
 /// Fields of a call, what it tells when it is begun, and what a permission for it asks for.
@@ -189,17 +189,17 @@ const INPUTS: &[(&str, &str, &str)] = &[
 #[test]
 fn inputs_of_any_maker_name_their_files() {
     let mut wrong = Vec::new();
-    for (fields, told, asked) in INPUTS {
+    for (fields, observed, asked) in INPUTS {
         let found = call(fields);
-        if (found.0.as_str(), found.1.as_str()) != (*told, *asked) {
-            wrong.push(format!("{fields}\n   told: {}\n  asked: {}", found.0, found.1));
+        if (found.0.as_str(), found.1.as_str()) != (*observed, *asked) {
+            wrong.push(format!("{fields}\n   observed: {}\n  asked: {}", found.0, found.1));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn commands_tell_what_they_plainly_do() {
+fn commands_touch_what_they_certainly_touch() {
     let cases = [
         ("cat a b", "read a, read b"),
         ("head -n5 f", "read f"),
@@ -265,7 +265,7 @@ fn commands_tell_what_they_plainly_do() {
         let raw = serde_json::json!({ "command": command });
         let (found, _) = call(&format!(r#""kind":"execute","rawInput":{raw}"#));
         if found != expected {
-            wrong.push(format!("{command:?}\n    told: {found}\n expected: {expected}"));
+            wrong.push(format!("{command:?}\n    observed: {found}\n expected: {expected}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -330,6 +330,6 @@ fn messages_come_in_any_order_and_dress() {
         (&[&numbered], "read README.md"),
     ];
     for (lines, expected) in cases {
-        assert_eq!(told(lines), *expected, "{lines:#?}");
+        assert_eq!(observed(lines), *expected, "{lines:#?}");
     }
 }

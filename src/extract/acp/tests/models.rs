@@ -1,4 +1,4 @@
-//! The model of a session, however it is told.
+//! The model of a session, in all its forms.
 
 use expect_test::{Expect, expect};
 
@@ -24,7 +24,7 @@ const OPTIONS: &str = r#"{"id":1,"result":{"sessionId":"s","configOptions":[
     {"id":"x","category":"model","currentValue":"b","options":[{"group":"g","options":[{"value":"a","name":"A"},{"value":"b","name":"B"}]}]}]}}"#;
 
 #[test]
-fn it_is_told_when_a_session_opens() {
+fn the_model_is_reported_when_a_session_opens() {
     check(&[NEW, MODELS], &expect!["s a (Model A)"]);
     check(&[LOAD, MODELS], &expect!["s a (Model A)"]);
     check(&[RESUME, OPTIONS], &expect!["s b (B)"]);
@@ -39,7 +39,7 @@ fn it_is_told_when_a_session_opens() {
 }
 
 #[test]
-fn changes_are_told_when_they_are_granted() {
+fn a_model_change_is_reported_when_it_is_accepted() {
     let set_model =
         r#">{"id":2,"method":"session/set_model","params":{"sessionId":"s","modelId":"b"}}"#;
     let ok = r#"{"id":2,"result":{}}"#;
@@ -73,15 +73,16 @@ fn a_load_brings_back_neither_old_counts_nor_old_compactions() {
         )
     };
     let compacted = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"compaction_update","compactionId":"k","status":"completed"}}}"#;
-    let told = |answer: &str| {
-        let told = observe(&mut acp(), &[LOAD, &count(9), compacted, &count(4), answer, &count(5)]);
-        let told = told.into_iter().filter_map(|activity| match activity.kind {
+    let observed = |answer: &str| {
+        let observed =
+            observe(&mut acp(), &[LOAD, &count(9), compacted, &count(4), answer, &count(5)]);
+        let observed = observed.into_iter().filter_map(|activity| match activity.kind {
             ActivityKind::Usage(usage) => Some(usage.used.to_string()),
             ActivityKind::Compacted => Some("compacted".to_owned()),
             _ => None,
         });
-        told.collect::<Vec<_>>()
+        observed.collect::<Vec<_>>()
     };
-    assert_eq!(told(r#"{"id":1,"result":{}}"#), ["4", "5"]);
-    assert_eq!(told(r#"{"id":1,"error":{"code":1,"message":"no"}}"#), ["5"]);
+    assert_eq!(observed(r#"{"id":1,"result":{}}"#), ["4", "5"]);
+    assert_eq!(observed(r#"{"id":1,"error":{"code":1,"message":"no"}}"#), ["5"]);
 }

@@ -1,4 +1,4 @@
-//! What lines tell.
+//! The activities of single lines.
 
 use std::fmt::Write;
 
@@ -52,7 +52,7 @@ fn check_updates(updates: &[&str], expected: &Expect) {
 }
 
 #[test]
-fn what_is_cancelled_is_told() {
+fn cancellations_are_reported() {
     check(
         &[
             r#">{"method":"session/cancel","params":{"sessionId":"s"}}"#,
@@ -281,7 +281,7 @@ fn terminals_name_files_in_their_command_and_their_output() {
 }
 
 #[test]
-fn usage_and_compaction_are_told() {
+fn usage_and_compaction_are_reported() {
     check_updates(
         &[
             r#"{"sessionUpdate":"usage_update","used":1.0,"size":2e3,"cost":{"amount":1}}"#,
@@ -298,7 +298,7 @@ fn usage_and_compaction_are_told() {
 }
 
 #[test]
-fn every_update_is_told_as_it_came() {
+fn every_update_is_reported_verbatim() {
     let raw = r#"{ "sessionUpdate" : "future", "x": [1.50, "\u0061"] }"#;
     let activities = observe(&mut acp(), &[&update(raw)]);
     assert!(

@@ -222,7 +222,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_kept_back_tells_nothing(
+    fn a_stopped_line_has_no_activities(
         lines in prop::collection::vec((about_a_call(), any::<bool>()), 1..8),
     ) {
         let (mut quick, mut slow) = (acp(), acp());
@@ -234,7 +234,7 @@ proptest! {
     }
 
     #[test]
-    fn one_reading_tells_what_two_tell(
+    fn gate_and_observe_equals_gate_then_observe(
         line in prop_oneof![message().prop_map(String::into_bytes), line_bytes()],
     ) {
         let slow = take_in_slowly(&mut acp(), &line, true);
@@ -244,14 +244,14 @@ proptest! {
     #[test]
     fn any_bytes_are_taken(lines in prop::collection::vec((any::<bool>(), line_bytes()), 0..8)) {
         let mut acp = acp();
-        let mut told = Vec::new();
+        let mut observed = Vec::new();
         for (to_agent, line) in lines {
             let direction = if to_agent { Direction::ToAgent } else { Direction::ToClient };
             acp.gate(&line);
-            acp.observe(direction, &line, &mut told);
+            acp.observe(direction, &line, &mut observed);
         }
-        acp.end("gone", &mut told);
-        let count = |name: &str| told.iter().filter(|it| format!("{:?}", it.kind).starts_with(name)).count();
+        acp.end("gone", &mut observed);
+        let count = |name: &str| observed.iter().filter(|it| format!("{:?}", it.kind).starts_with(name)).count();
         prop_assert_eq!(count("TurnBegan"), count("TurnEnded"));
     }
 }

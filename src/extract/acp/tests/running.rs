@@ -1,11 +1,11 @@
-//! What lines tell of the calls and terminals that run.
+//! The activities of running calls and terminals.
 
 use std::fmt::Write;
 
 use expect_test::{Expect, expect};
 
 use super::{acp, observe};
-use crate::extract::acp::running::LONGEST_SAID;
+use crate::extract::acp::running::LONGEST_TEXT;
 use crate::model::ActivityKind;
 
 fn check(lines: &[&str], expected: &Expect) {
@@ -109,8 +109,8 @@ fn a_prompt_names_what_stands_in_it() {
     let mut names = vec!["Look at core/db.py.".to_owned(), "/w/ui/a b".to_owned()];
     names.extend(["/w/core/auth.rs".to_owned(), "x".repeat(80), String::new()]);
     let nothing = r#">{"id":5,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}"#;
-    let told = observe(&mut acp(), &[&prompt, nothing]);
-    let said: Vec<_> = told
+    let activities = observe(&mut acp(), &[&prompt, nothing]);
+    let said: Vec<_> = activities
         .iter()
         .filter_map(|it| match &it.kind {
             ActivityKind::Runs { call, said, .. } => Some((&**call, said)),
@@ -120,11 +120,11 @@ fn a_prompt_names_what_stands_in_it() {
     let [("prompt 4", said)] = said[..] else { panic!("{said:?}") };
     let begins: Vec<_> = said.iter().map(|it| it.chars().take(80).collect::<String>()).collect();
     assert_eq!(begins, names);
-    assert_eq!(said.iter().map(|text| text.len()).sum::<usize>(), LONGEST_SAID);
+    assert_eq!(said.iter().map(|text| text.len()).sum::<usize>(), LONGEST_TEXT);
 }
 
 #[test]
-fn what_a_replay_tells_runs_no_more() {
+fn replayed_calls_are_not_running() {
     let lines = [
         r#">{"id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/w"}}"#.to_owned(),
         update(r#"{"sessionUpdate":"tool_call","toolCallId":"1","title":"Read core/auth.rs"}"#),

@@ -1,6 +1,6 @@
 //! Odd but plausible shapes of tool calls, of makers that nobody has recorded.
 
-use super::makers::{call, told, update};
+use super::makers::{call, observed, update};
 use super::{acp, observe};
 use crate::model::{Activity, ActivityKind};
 
@@ -305,10 +305,10 @@ const SHAPES: &[(&str, &str, &str)] = &[
 #[test]
 fn odd_shapes_name_their_files() {
     let mut wrong = Vec::new();
-    for (fields, told, asked) in SHAPES {
+    for (fields, observed, asked) in SHAPES {
         let found = call(fields);
-        if (found.0.as_str(), found.1.as_str()) != (*told, *asked) {
-            wrong.push(format!("{fields}\n   told: {}\n  asked: {}", found.0, found.1));
+        if (found.0.as_str(), found.1.as_str()) != (*observed, *asked) {
+            wrong.push(format!("{fields}\n   observed: {}\n  asked: {}", found.0, found.1));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -317,9 +317,9 @@ fn odd_shapes_name_their_files() {
 #[test]
 fn the_users_home_is_where_it_is() {
     let home = std::env::home_dir().unwrap();
-    let (told, asked) = call(r#""kind":"read","rawInput":{"file_path":"~/x"}"#);
+    let (observed, asked) = call(r#""kind":"read","rawInput":{"file_path":"~/x"}"#);
     let file = home.join("x");
-    assert_eq!(told, format!("read {}", file.display()));
+    assert_eq!(observed, format!("read {}", file.display()));
     assert_eq!(asked, format!("1: read {}", file.display()));
 }
 
@@ -339,16 +339,16 @@ fn a_title_names_files_that_are_there_if_nothing_else_does() {
     ] {
         let fields = format!(r#""toolCallId":"c","title":"{title}","kind":"{kind}""#);
         let begun = update(&format!(r#"{{"sessionUpdate":"tool_call",{fields}}}"#));
-        assert_eq!(told(&[&begun]), expected, "{title}");
-        // It is told by its input, once it is there.
+        assert_eq!(observed(&[&begun]), expected, "{title}");
+        // It is observed by its input, once it is there.
         let input = r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","rawInput":{"file_path":"sub/x.rs"}}"#;
         let early = begun.replace(title, "t");
-        assert!(told(&[&early, &update(input)]).ends_with("sub/x.rs"), "{title}");
+        assert!(observed(&[&early, &update(input)]).ends_with("sub/x.rs"), "{title}");
     }
 }
 
 #[test]
-fn words_of_a_status_tell_how_a_call_fared() {
+fn status_words_are_mapped() {
     for (status, performed) in [
         ("\"completed\"", true),
         ("\"Success\"", true),

@@ -1,5 +1,5 @@
 //! Version 2 of the protocol, by its own types: what its permission requests ask for, and what its
-//! tool calls tell.
+//! tool calls report.
 
 use agent_client_protocol_schema::v2::{
     CommandPermissionSubject, Content, Diff, DiffChange, IdleStateUpdate, PermissionOption,
@@ -64,11 +64,11 @@ fn a_permission_asks_for_what_its_subject_names() {
 }
 
 #[test]
-fn a_subject_that_names_only_the_call_means_what_was_told_of_it() {
+fn a_subject_that_names_only_the_call_means_what_was_reported_of_it() {
     let mut acp = acp();
-    let told =
+    let line =
         update(SessionUpdate::ToolCallUpdate(call(vec![diff(vec![DiffChange::add("/o/x")])])));
-    observe(&mut acp, &[&told]);
+    observe(&mut acp, &[&line]);
     let request = permission(Some(ToolCallUpdate::new("c").into()));
     assert_eq!(asked(&acp.gate(request.to_string().as_bytes())), "1: write /o/x");
 }
@@ -193,7 +193,7 @@ fn a_call_that_was_cancelled_performed_nothing() {
 }
 
 #[test]
-fn a_terminal_of_the_agents_own_tells_what_its_command_plainly_does() {
+fn a_terminal_of_the_agent_touches_what_its_command_names() {
     let terminal = |id: &str| TerminalUpdate::new(id.to_owned());
     let exit = |code| TerminalExitStatus::new().exit_code(code);
     let all = [
@@ -236,9 +236,9 @@ fn taken_in() -> String {
 
 fn check_turns(lines: &[&str], expected: &Expect) {
     let mut acp = acp();
-    let mut told = observe(&mut acp, lines);
-    acp.end("gone", &mut told);
-    expected.assert_eq(&shown(&told));
+    let mut observed = observe(&mut acp, lines);
+    acp.end("gone", &mut observed);
+    expected.assert_eq(&shown(&observed));
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn what_is_left_open_in_one_session_is_no_others() {
         ],
     );
     assert!(acp.awaits());
-    let mut told = Vec::new();
-    acp.end("gone", &mut told);
+    let mut observed = Vec::new();
+    acp.end("gone", &mut observed);
     assert!(!acp.awaits());
 }

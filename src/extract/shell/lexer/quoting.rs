@@ -3,13 +3,13 @@
 use super::super::word::WordPart;
 use super::Lexer;
 
-/// Expansions within expansions that are looked into; what stands deeper is not plain.
+/// Depth of nested expansions to read; deeper ones are unknown.
 const MOST_DEPTH: usize = 8;
 
 impl<'a> Lexer<'a> {
     pub(super) fn escape(&mut self) {
         match self.next() {
-            // A line goes on.
+            // A line continuation.
             Some('\n') | None => {}
             Some(c) => {
                 let word = self.word();
@@ -28,7 +28,7 @@ impl<'a> Lexer<'a> {
         word.quoted = true;
     }
 
-    /// Reads on to the closing quote, or, without one to come, to the end.
+    /// Reads up to the closing quote, or to the end of the text.
     pub(super) fn double_quoted(&mut self, closes: bool) {
         while let Some(c) = self.next() {
             match c {
@@ -65,7 +65,7 @@ impl<'a> Lexer<'a> {
         self.word().parts.push(WordPart::Unknown);
     }
 
-    /// Reads what a `$` begins; `bare` if it stands outside double quotes.
+    /// Reads an expansion after its `$`; `bare` outside double quotes.
     pub(super) fn dollar(&mut self, bare: bool) {
         match self.peek() {
             Some('\'') if bare => {
@@ -153,7 +153,7 @@ impl<'a> Lexer<'a> {
         digits
     }
 
-    /// Takes what stands before the bracket that closes the one just read.
+    /// Takes the text up to the bracket that closes the one just read.
     pub(super) fn balanced(&mut self, close: char) -> &'a str {
         let start = self.rest;
         let mut open = vec![close];
@@ -190,7 +190,7 @@ impl<'a> Lexer<'a> {
         start
     }
 
-    /// Looks for substitutions in what is expanded: here-documents, defaults of parameters.
+    /// Finds substitutions in expanded texts: here-documents, defaults of parameters.
     pub(super) fn scan_inner(&mut self) {
         while let Some((text, depth)) = self.inner.pop() {
             if depth <= MOST_DEPTH {

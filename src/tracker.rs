@@ -1,9 +1,10 @@
-//! Activities → heat, context, turns and compaction → snapshots and deltas; the orchestrator's
-//! merged view. Knows nothing of where activities come from.
+//! Folds activities into heat maps (heat, context, turns, compaction) and publishes them as
+//! snapshots and deltas, with the orchestrator's merged view. Does not know where activities come
+//! from.
 //!
-//! [`TrackerHandle`] puts what it is told into an inbox; one task takes it out, feeds the pure
-//! core (`sessions`, and below it `session`, `heat`, `view`, `merge` and `overlap`) and publishes the events
-//! that the core answers with.
+//! [`TrackerHandle`] pushes inputs into an inbox; one task takes them out, applies them to the
+//! pure core (`sessions`, and below it `session`, `heat`, `view`, `merge` and `overlap`) and
+//! publishes the resulting events.
 
 mod heat;
 mod inbox;
@@ -28,7 +29,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use self::inbox::{Ask, Inbox};
+use self::inbox::{Inbox, Query};
 use self::session_input::SessionInput;
 use self::sessions::Sessions;
 use self::task::Task;
@@ -40,7 +41,7 @@ use crate::model::{
 
 pub use symbols::{Symbols, Write};
 
-/// How the map lives; see `[tracker]` of the configuration.
+/// The `[tracker]` section of the configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub context_turns: u64,
@@ -50,14 +51,14 @@ pub struct Settings {
     pub idle_tick: Duration,
 }
 
-/// Whose session shows the merged view.
+/// The session that shows the merged view.
 #[derive(Clone, Debug)]
 pub enum OrchestratorView {
-    /// A designated agent's; session `""` until it is open.
+    /// A session of the designated agent; `""` until one is open.
     Agent(AgentId),
-    /// One of its own: agent `orchestrator`, session `team-NAME`.
+    /// A separate one: agent `orchestrator`, session `team-NAME`.
     External(SessionKey),
-    /// `observe`: nobody's. The key is what the empty snapshot names while no session is known.
+    /// No view, in `observe`. The key names the empty snapshot while no session is known.
     None(SessionKey),
 }
 
@@ -67,20 +68,20 @@ pub struct SessionReport {
     pub key: SessionKey,
     /// `Orchestrator` for the one that shows the merged view.
     pub mode: SessionMode,
-    /// Its client opened it; the agent alone may speak of any session.
+    /// Its client opened it. An agent can name sessions that no client opened.
     pub is_open: bool,
     pub model: Option<Model>,
-    /// Its own, in the orchestrator's session too.
+    /// Its own usage, not the team's, also for the orchestrator's session.
     pub usage: Option<Usage>,
     pub is_running: bool,
 }
 
-/// Speaks to the tracker's task.
+/// Sends inputs and queries to the tracker's task; cheap to clone.
 #[derive(Clone)]
 pub struct TrackerHandle {
     inbox: Arc<Inbox>,
     roster: watch::Receiver<()>,
-    /// Whether anybody wants `session/update`s.
+    /// Subscribers of `session/update`.
     demand: Demand,
     clock: Clock,
 }
@@ -88,17 +89,17 @@ pub struct TrackerHandle {
 /// Every live session at one moment.
 #[derive(Clone, Default, Debug)]
 pub struct Snapshots {
-    /// Number of the first event on the bus that these don't contain.
+    /// Number of the first event on the bus that is not included.
     pub as_of: u64,
     /// In order of appearance, the default target first (an empty one if there is none); without a
-    /// view, what belongs to no session (`""`) comes last. Those who ask at the same time share them.
+    /// view, session `""` comes last. Concurrent queries share them.
     pub sessions: Vec<Arc<Rendered<Snapshot>>>,
 }
 
 type Clock = Arc<dyn Fn() -> TimestampMs + Send + Sync>;
 
 impl TrackerHandle {
-    /// Starts the tracker; the task ends when `cancel` does, after a last round of deltas.
+    /// Starts the tracker; the task ends after `cancel`, with a last round of deltas.
     pub fn spawn(
         settings: Settings,
         view: OrchestratorView,
@@ -122,18 +123,17 @@ impl TrackerHandle {
         (Self { inbox, roster, demand, clock }, task.run(cancel))
     }
 
-    /// Hands in what a line told. Never waits, and costs bounded memory. Updates are left out
-    /// while nobody wants them.
+    /// Records one activity. Never waits, bounded memory. Drops updates without a subscriber.
     pub fn record(&self, agent: &AgentId, activity: Activity) {
         self.record_all(agent, std::iter::once(activity));
     }
 
-    /// The same for what lines told that came together.
+    /// Records several activities, and wakes the task once.
     pub fn record_all(&self, agent: &AgentId, activities: impl Iterator<Item = Activity>) {
         let wants_updates = self.wants_updates();
-        let left_out = |kind: &_| matches!(kind, ActivityKind::Update(_)) && !wants_updates;
+        let is_unwanted = |kind: &_| matches!(kind, ActivityKind::Update(_)) && !wants_updates;
         let input =
-            activities.filter(|activity| !left_out(&activity.kind)).filter_map(|activity| {
+            activities.filter(|activity| !is_unwanted(&activity.kind)).filter_map(|activity| {
                 let input = SessionInput::from_activity(activity.kind)?;
                 Some((SessionKey::new(agent.clone(), activity.session), input))
             });
@@ -143,7 +143,7 @@ impl TrackerHandle {
         }
     }
 
-    /// Whether anybody wants updates as they came; those that are told meanwhile are dropped.
+    /// Whether there is a subscriber of `session/update`; without one, updates are dropped.
     pub fn wants_updates(&self) -> bool {
         self.demand.is_there()
     }
@@ -153,47 +153,46 @@ impl TrackerHandle {
         self.inbox.push_input(key.clone(), SessionInput::blocked(path), (self.clock)());
     }
 
-    /// From now on what is touched is told by its symbols too, as `symbols` knows them.
+    /// Adds symbols to nodes and overlaps from now on.
     pub fn join(&self, symbols: Arc<dyn Symbols>) {
         self.inbox.join(symbols);
     }
 
-    /// Tells that the disk shows a file written, nobody knows by whom. Never waits, and costs
-    /// bounded memory.
+    /// Records a write seen on the disk, by an unknown author. Never waits, bounded memory.
     pub fn disk_wrote(&self, path: Arc<str>) {
         self.inbox.disk_wrote(path, (self.clock)());
     }
 
-    /// Names the session in which the designated orchestrator works from now on. Until the first
-    /// call that is the first session which its agent opens. Another agent's session, or one where
-    /// no agent is designated, changes nothing.
+    /// Moves the view to another session of the designated orchestrator; before the first call it
+    /// is in the first session that the agent opens. Ignored for sessions of other agents, and if
+    /// no agent is designated.
     pub fn set_orchestrator_session(&self, key: SessionKey) {
         self.inbox.orchestrate(key);
     }
 
-    /// Ends every session of an agent that left the team: each takes back what it shows.
+    /// Closes every session of an agent that left the team, and removes their nodes.
     pub fn forget(&self, agent: AgentId) {
         self.inbox.forget(agent);
     }
 
     /// Waits until everything recorded so far is published.
     pub async fn settled(&self) {
-        self.ask(Ask::Settled).await;
+        self.query(Query::Settled).await;
     }
 
-    /// What they contain was published before.
+    /// Every session's map. All that it contains is published already.
     pub async fn snapshots(&self) -> Snapshots {
-        self.ask(Ask::Snapshots).await.unwrap_or_default()
+        self.query(Query::Snapshots).await.unwrap_or_default()
     }
 
     /// The last usage of each session that reported one, in the order of [`Self::snapshots`].
     pub async fn usages(&self) -> Vec<UsageReport> {
-        self.ask(Ask::Usages).await.unwrap_or_default()
+        self.query(Query::Usages).await.unwrap_or_default()
     }
 
     /// Every session in order of appearance; None if the tracker has ended.
     pub async fn sessions(&self) -> Option<Vec<SessionReport>> {
-        self.ask(Ask::Sessions).await
+        self.query(Query::Sessions).await
     }
 
     /// Changes whenever a session was opened or closed, or has another mode or model.
@@ -202,9 +201,9 @@ impl TrackerHandle {
     }
 
     /// None if the task has ended.
-    async fn ask<T>(&self, ask: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Option<T> {
+    async fn query<T>(&self, query: impl FnOnce(oneshot::Sender<T>) -> Query) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        self.inbox.ask(ask(reply));
+        self.inbox.query(query(reply));
         answer.await.ok()
     }
 }

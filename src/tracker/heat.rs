@@ -1,5 +1,5 @@
-//! The files that one session has touched, their heat, and which of them are in its context.
-//! Knows nothing of sessions, usage or the wire; turns and times are passed in.
+//! The files that one session touched, their heat, and which of them are in its context. Does not
+//! know sessions, usage or the wire; turns and times are passed in.
 
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
@@ -11,14 +11,13 @@ use super::session_input::{Weight, WriteSource};
 use super::symbols::joined;
 use crate::model::{FileNode, Lines, Origin, TimestampMs, Touch};
 
-/// Below this heat a node is gone.
+/// A node below this heat is removed.
 const COLD: f64 = 0.01;
 
-/// A claim and a sight of a file's writing that are no farther apart are of the same write, in
-/// milliseconds.
+/// A claimed and a seen write of a file within these milliseconds are the same write.
 pub(super) const SAME_WRITE_MS: TimestampMs = 5_000;
 
-/// What changed since the last changes were taken; each path at most once.
+/// The changes since the last flush; each path at most once.
 #[derive(Default, PartialEq, Debug)]
 pub(super) struct Changes {
     pub(super) updates: Vec<FileNode>,
@@ -31,19 +30,18 @@ impl Changes {
     }
 }
 
-/// The nodes of one session. Those in context and those that cool down live apart, so that a tick
-/// visits only what changes by itself.
+/// The nodes of one session, in context and cooling ones apart: a tick visits only the latter.
 #[derive(Default, Debug)]
 pub(super) struct HeatMap {
     context: HashMap<Arc<str>, HeatNode>,
-    /// The paths in context by the turn of their last access: the oldest leave first.
+    /// The paths in context by the turn of their last access.
     by_turn: BTreeMap<u64, IndexSet<Arc<str>>>,
     cooling: IndexMap<Arc<str>, HeatNode>,
-    /// Paths that changed since the last flush; they are shown as they are before they cool.
+    /// Paths that changed since the last flush; they are published once before they cool.
     fresh: IndexSet<Arc<str>>,
 }
 
-/// A node, and what of it is shown only by what follows from it.
+/// A node with its unpublished state.
 #[derive(Clone, PartialEq, Debug)]
 struct HeatNode {
     node: FileNode,
@@ -51,46 +49,46 @@ struct HeatNode {
     writes: Option<Box<Writes>>,
 }
 
-/// How a file was written.
+/// The writes of a file.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Writes {
     claimed_at: Option<TimestampMs>,
     seen_at: Option<TimestampMs>,
-    /// Symbols that the session's agent edited, in order; none if it is not known which; None if it
-    /// edited nothing of what is in its context.
+    /// Symbols edited by the session's agent, in order; empty if they are not known; None if it
+    /// edited nothing in its context.
     edited: Option<Arc<[Arc<str>]>>,
     /// The lines of the last edit, if they are known.
     lines: Lines,
 }
 
-/// What a touch does to a node.
+/// The effect of a touch on a node.
 #[derive(Clone, Debug)]
 pub(super) struct Effect {
     pub(super) touch: Touch,
     pub(super) weight: Weight,
     /// In order.
     pub(super) symbols: Vec<Arc<str>>,
-    /// As of [`Writes`].
+    /// See [`Writes::edited`].
     pub(super) edited: Option<Vec<Arc<str>>>,
-    /// Those that are edited, if they are known.
+    /// The edited lines, if they are known.
     pub(super) lines: Lines,
     pub(super) written: WriteSource,
 }
 
 impl Effect {
-    /// One that says nothing of symbols and writes.
+    /// Without symbols and writes.
     pub(super) fn new(touch: Touch, weight: Weight) -> Self {
         let (lines, written) = (Lines::default(), WriteSource::default());
         Self { touch, weight, symbols: Vec::new(), edited: None, lines, written }
     }
 }
 
-/// What of a file is in context.
+/// A session's hold on a file in its context.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold<'a> {
     /// None if they are not known.
     pub(super) symbols: Option<&'a [Arc<str>]>,
-    /// None if nothing was edited; empty if it is not known what.
+    /// None if nothing was edited; empty if the symbols are not known.
     pub(super) edited: Option<&'a [Arc<str>]>,
     pub(super) timestamp_ms: TimestampMs,
 }
@@ -100,20 +98,19 @@ impl HeatMap {
         self.context.contains_key(path) || self.cooling.contains_key(path)
     }
 
-    /// Whether a tick or a flush has something to do here.
+    /// Whether a tick or a flush may change something.
     pub(super) fn is_active(&self) -> bool {
         !self.fresh.is_empty() || !self.cooling.is_empty()
     }
 
-    /// Heats `path`. An access puts it into the context in `turn`; a mere mark leaves it where it
-    /// is, and its turn too if that is the context; a glimpse leaves a file in context alone.
+    /// Heats `path`. [`Weight`] says how the touch affects the context; an access sets `turn`.
     pub(super) fn touch(&mut self, path: &Arc<str>, effect: &Effect, turn: u64, at: TimestampMs) {
         let held = self.get(path);
         let known = held.map(|held| &held.node);
         let was_in_context = known.is_some_and(|node| node.in_context);
         let accessed = effect.weight == Weight::Accessed;
         if was_in_context && effect.weight == Weight::Glimpsed {
-            // A write may have been merged with it.
+            // A write may be merged into it.
             return self.wrote(path, effect.written, at);
         }
         let in_context = accessed || was_in_context;
@@ -142,14 +139,13 @@ impl HeatMap {
             origin: writes.as_ref().and_then(|writes| writes.origin()),
         };
         let new = HeatNode { node, writes };
-        // The same again within one instant is no change.
+        // A repeated touch within one millisecond is no change.
         if held != Some(&new) {
             self.put(new);
         }
     }
 
-    /// Takes note of who tells of a write, without touching the file; nothing comes of one that is
-    /// not on the map.
+    /// Records the source of a write, without a touch; ignored for a file that is not on the map.
     pub(super) fn wrote(&mut self, path: &Arc<str>, written: WriteSource, at: TimestampMs) {
         let place = self.context.get_mut(path).or_else(|| self.cooling.get_mut(path));
         let Some(held) = place.filter(|_| written != WriteSource::default()) else { return };
@@ -161,23 +157,23 @@ impl HeatMap {
         }
     }
 
-    /// Whether the last that was told or seen of a file's writing is of a write at `at`.
+    /// Whether the last claimed or seen write of a file is the one at `at`.
     pub(super) fn knows_write(&self, path: &str, at: TimestampMs) -> bool {
         let writes = self.get(path).and_then(|held| held.writes.as_ref());
         writes.is_some_and(|writes| {
-            let of_it = |told: &TimestampMs| told.abs_diff(at) <= SAME_WRITE_MS;
-            writes.claimed_at.iter().chain(&writes.seen_at).any(of_it)
+            let is_same = |time: &TimestampMs| time.abs_diff(at) <= SAME_WRITE_MS;
+            writes.claimed_at.iter().chain(&writes.seen_at).any(is_same)
         })
     }
 
-    /// The lines that were edited in the write that the disk shows at `at`, if they are known.
+    /// The lines edited in the write that the disk showed at `at`, if they are known.
     pub(super) fn edited_lines(&self, path: &str, at: TimestampMs) -> Option<&Lines> {
         let writes = self.context.get(path)?.writes.as_ref()?;
-        let of_it = writes.claimed_at.is_some_and(|told| told.abs_diff(at) <= SAME_WRITE_MS);
-        Some(&writes.lines).filter(|lines| of_it && lines.are_known())
+        let is_same = writes.claimed_at.is_some_and(|time| time.abs_diff(at) <= SAME_WRITE_MS);
+        Some(&writes.lines).filter(|lines| is_same && lines.are_known())
     }
 
-    /// Adds symbols to what was edited of a file in context.
+    /// Adds edited symbols to a file in context.
     pub(super) fn add_symbols(&mut self, path: &Arc<str>, symbols: &[Arc<str>]) {
         let Some(HeatNode { node, writes: Some(writes) }) = self.context.get_mut(path) else {
             return;
@@ -193,7 +189,7 @@ impl HeatMap {
         }
     }
 
-    /// What of the file is in context; None if it is not.
+    /// The hold on a file; None if it is not in context.
     pub(super) fn hold(&self, path: &str) -> Option<Hold<'_>> {
         let HeatNode { node, writes } = self.context.get(path)?;
         Some(Hold {
@@ -203,7 +199,7 @@ impl HeatMap {
         })
     }
 
-    /// Removes one that is not in context.
+    /// Removes a file that is not in context.
     pub(super) fn remove(&mut self, path: &Arc<str>) -> Changes {
         let known = self.cooling.swap_remove(path).is_some();
         self.fresh.swap_remove(path);
@@ -211,7 +207,7 @@ impl HeatMap {
         Changes { updates: Vec::new(), removed }
     }
 
-    /// Lets go what was not accessed in the last `context_turns` turns before the end of `turn`.
+    /// Ends `turn`: files not accessed for `context_turns` turns leave the context.
     pub(super) fn end_turn(&mut self, turn: u64, context_turns: u64) {
         while let Some(oldest) = self.by_turn.first_entry()
             && turn.saturating_sub(*oldest.key()) > context_turns
@@ -222,16 +218,16 @@ impl HeatMap {
         }
     }
 
-    /// Lets everything go out of the context.
+    /// Removes every file from the context.
     pub(super) fn compact(&mut self) {
         for path in mem::take(&mut self.by_turn).into_values().flatten() {
             self.leave_context(&path);
         }
-        // Gives the room back, which iteration would go on paying for.
+        // A new map frees the capacity, which iteration pays for.
         self.context = HashMap::new();
     }
 
-    /// Cools by one tick what was shown outside the context before, and returns what changed.
+    /// Cools the published nodes outside the context by one tick, and returns the changes.
     pub(super) fn tick(&mut self, decay_rate: f64) -> Changes {
         let mut changes = Changes::default();
         let fresh = &self.fresh;
@@ -257,9 +253,9 @@ impl HeatMap {
         changes
     }
 
-    /// Returns what changed, with no tick passing.
+    /// Returns the changes, without a tick.
     pub(super) fn flush(&mut self) -> Changes {
-        // Taken, not drained: clearing a set costs what it once held.
+        // Taken, not drained: clearing a set costs its capacity.
         let fresh = mem::take(&mut self.fresh);
         let nodes = fresh.iter().filter_map(|path| Some(self.get(path)?.node.clone()));
         Changes { updates: nodes.collect(), removed: Vec::new() }
@@ -272,7 +268,7 @@ impl HeatMap {
         Changes { updates: Vec::new(), removed }
     }
 
-    /// Takes every node for changed: whoever was shown them is gone.
+    /// Marks every node as changed, to publish it again.
     pub(super) fn show_again(&mut self) {
         let paths = self.by_turn.values().flatten().chain(self.cooling.keys());
         self.fresh = paths.cloned().collect();
@@ -341,7 +337,7 @@ impl Writes {
         }
     }
 
-    /// What is known more closely takes the place of the whole file.
+    /// Known symbols replace an edit of unknown symbols.
     fn edit(&mut self, edited: &[Arc<str>]) {
         self.edited = match self.edited.take() {
             Some(known) => joined(Some(&known), edited),

@@ -1,5 +1,5 @@
-//! What was told and not yet taken in. Whoever tells never waits: what comes twice is merged, and
-//! past its bound an agent's news are left out. Knows nothing of what the map does with them.
+//! The tracker's inbox. Senders never wait: repeated inputs are merged, and inputs over an agent's
+//! bound are dropped. Does not interpret them.
 
 use std::collections::HashMap;
 use std::mem;
@@ -13,19 +13,18 @@ use super::session_input::{SessionInput, Weight};
 use super::{SessionReport, Snapshots, Symbols};
 use crate::model::{AgentId, SessionKey, TimestampMs, UsageReport};
 
-/// Waiting news of one agent, in bytes; of its `session/update`s as many again. Past it touches,
-/// usages and compactions (and updates) are left out, counted and logged. What a client's own
-/// requests cause (sessions opened and closed, turns begun and ended) is always taken.
+/// Bytes of one agent's waiting inputs, and of its waiting `session/update`s. Over it, touches,
+/// usages, compactions and updates are dropped, counted and logged. Inputs caused by the client's
+/// requests (sessions opened and closed, turns begun and ended) are always accepted.
 const AGENT_BYTES: usize = 16 << 20;
 
-/// What a message takes beside its text, in bytes.
+/// Bytes of a message without its text.
 const MESSAGE_BYTES: usize = 256;
 
-/// A path or a session's id that is longer, in bytes, is left out like what has no room.
+/// Bytes of the longest path and session id; inputs with longer ones are dropped.
 const TEXT_BYTES: usize = 4_096;
 
-/// Files that the disk told of and that wait. Past it they are left out: a watcher that tells of so
-/// many sees no agent's work.
+/// Waiting writes seen on the disk. Over it they are dropped: so many are not an agent's work.
 const MOST_ON_DISK: usize = 100_000;
 
 #[derive(Default)]
@@ -41,16 +40,16 @@ pub(super) enum Message {
     Orchestrate(SessionKey),
     /// The agent left the team.
     Forget(AgentId),
-    /// Who knows the symbols of files.
+    /// The source of the symbols of files.
     Join(Arc<dyn Symbols>),
-    /// The disk shows that a file was written, nobody knows by whom.
+    /// A write seen on the disk, whose author is not known.
     DiskWrote(Arc<str>, TimestampMs),
-    Ask(Ask),
+    Query(Query),
 }
 
-/// Answered when all messages before are taken in and published.
+/// Answered after all earlier messages are applied and published.
 #[derive(Debug)]
-pub(super) enum Ask {
+pub(super) enum Query {
     Settled(oneshot::Sender<()>),
     Snapshots(oneshot::Sender<Snapshots>),
     Usages(oneshot::Sender<Vec<UsageReport>>),
@@ -59,7 +58,7 @@ pub(super) enum Ask {
 
 #[derive(Default)]
 struct Waiting {
-    /// Nobody takes anything out any more.
+    /// The task has ended.
     is_closed: bool,
     messages: Vec<Message>,
     on_disk: IndexMap<Arc<str>, TimestampMs>,
@@ -67,8 +66,7 @@ struct Waiting {
     agents: HashMap<AgentId, Load>,
 }
 
-/// Places of a session's messages that later ones can be merged into: those since its last event
-/// whose order matters.
+/// Indexes of a session's messages since its last ordered input, to merge later ones into.
 #[derive(Default)]
 struct Mergeable {
     touched: HashMap<Arc<str>, usize>,
@@ -79,7 +77,7 @@ struct Mergeable {
 struct Load {
     bytes: usize,
     update_bytes: usize,
-    left_out: u64,
+    dropped: u64,
 }
 
 impl Inbox {
@@ -87,7 +85,7 @@ impl Inbox {
         self.push_inputs(std::iter::once((key, input)), at);
     }
 
-    /// Tells what came together, and wakes whoever takes it out once.
+    /// Adds several inputs, and wakes the task once.
     pub(super) fn push_inputs(
         &self,
         all: impl IntoIterator<Item = (SessionKey, SessionInput)>,
@@ -95,7 +93,7 @@ impl Inbox {
     ) {
         let mut waiting = self.lock();
         if !waiting.is_closed {
-            all.into_iter().for_each(|(key, input)| waiting.tell(key, input, at));
+            all.into_iter().for_each(|(key, input)| waiting.push_input(key, input, at));
             drop(waiting);
             self.filled.notify_one();
         }
@@ -123,9 +121,9 @@ impl Inbox {
         }
     }
 
-    /// After [`Self::close`] the asker's channel closes with no answer.
-    pub(super) fn ask(&self, ask: Ask) {
-        self.push(Message::Ask(ask));
+    /// After [`Self::close`] the reply channel closes without an answer.
+    pub(super) fn query(&self, query: Query) {
+        self.push(Message::Query(query));
     }
 
     /// Waits until there may be messages.
@@ -133,17 +131,17 @@ impl Inbox {
         self.filled.notified().await;
     }
 
-    /// Takes all messages out, in order; what the disk told comes first, since with what agents
-    /// tell of it order does not matter.
+    /// Takes all messages out, in order; writes seen on the disk come first, since their order
+    /// against agents' claims does not matter.
     pub(super) fn take(&self) -> Vec<Message> {
         let mut waiting = self.lock();
         let taken = mem::take(&mut *waiting);
         waiting.is_closed = taken.is_closed;
         drop(waiting);
         for (agent, load) in taken.agents {
-            if load.left_out > 0 {
-                let left_out = load.left_out;
-                warn!(%agent, left_out, "news left out: too many at a time, or too long");
+            if load.dropped > 0 {
+                let dropped = load.dropped;
+                warn!(%agent, dropped, "activities dropped: too many at a time, or too long");
             }
         }
         let on_disk = taken.on_disk.into_iter();
@@ -151,7 +149,7 @@ impl Inbox {
         on_disk.chain(taken.messages).collect()
     }
 
-    /// Takes no more messages and forgets those that wait.
+    /// Rejects further messages and drops the waiting ones.
     pub(super) fn close(&self) {
         *self.lock() = Waiting { is_closed: true, ..Waiting::default() };
     }
@@ -166,19 +164,19 @@ impl Inbox {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // Whatever panicked left at worst one message out.
+        // A panic can have lost at most one message.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Waiting {
-    fn tell(&mut self, key: SessionKey, input: SessionInput, at: TimestampMs) {
+    fn push_input(&mut self, key: SessionKey, input: SessionInput, at: TimestampMs) {
         if self.merge(&key, &input, at) {
             return;
         }
         let load = self.agents.entry(key.agent.clone()).or_default();
         if is_too_long(&key, &input) || !load.take_room(&key, &input) {
-            load.left_out += 1;
+            load.dropped += 1;
             return;
         }
         let place = self.messages.len();
@@ -187,7 +185,7 @@ impl Waiting {
             SessionInput::Touched { path, .. } => {
                 mergeable.touched.insert(Arc::clone(path), place);
             }
-            // It may tell of a compaction, so that it matters what was touched before.
+            // It may mean a compaction: touches must not move across it.
             SessionInput::Usage { .. } => {
                 *mergeable = Mergeable { usage: Some(place), ..Mergeable::default() };
             }
@@ -201,7 +199,7 @@ impl Waiting {
         self.messages.push(Message::Input(key, input, at));
     }
 
-    /// Adds `told` to a message that waits; false if there is none for it.
+    /// Merges `input` into a waiting message; false if none fits.
     fn merge(&mut self, key: &SessionKey, input: &SessionInput, at: TimestampMs) -> bool {
         let Some(mergeable) = self.sessions.get(key) else { return false };
         let place = match input {
@@ -215,11 +213,11 @@ impl Waiting {
         let Some(Message::Input(_, earlier, earlier_at)) = waiting else { return false };
         match (earlier, input) {
             (
-                SessionInput::Touched { written: by_then, .. },
+                SessionInput::Touched { written: known_written, .. },
                 SessionInput::Wrote { written, .. },
             ) => {
-                *by_then = by_then.and(*written);
-                // No touch of its own, whose time would count.
+                *known_written = known_written.and(*written);
+                // A write is no touch: the time stays.
                 return true;
             }
             (
@@ -228,14 +226,14 @@ impl Waiting {
                     weight: weightiest,
                     lines: known,
                     edited: known_edited,
-                    written: by_then,
+                    written: known_written,
                     ..
                 },
                 SessionInput::Touched { touch, weight, lines, edited, written, .. },
             ) => match (*weightiest, *weight) {
-                // It is in context by then, and told already.
+                // The access already includes it.
                 (Weight::Accessed, Weight::Glimpsed) => return true,
-                // What comes of it depends on whether it is in context.
+                // The effect of a glimpse depends on the context.
                 (Weight::Marked, Weight::Glimpsed) => return false,
                 _ => {
                     *last = *touch;
@@ -244,10 +242,10 @@ impl Waiting {
                     if let Some(edited) = edited {
                         known_edited.get_or_insert_default().extend(edited);
                     }
-                    *by_then = by_then.and(*written);
+                    *known_written = known_written.and(*written);
                 }
             },
-            // Fewer tokens may be a compaction, which would be lost.
+            // Fewer tokens may mean a compaction, which a merge would lose.
             (SessionInput::Usage { usage: last, .. }, SessionInput::Usage { usage, .. })
                 if usage.used >= last.used =>
             {
@@ -261,8 +259,8 @@ impl Waiting {
 }
 
 impl Load {
-    /// Takes room for `told`; false if there is none. One message may exceed the bound, so that an
-    /// update longer than it is not left out for that alone.
+    /// Reserves room for `input`; false if there is none. One message may exceed the bound, so that
+    /// a single long update still fits.
     fn take_room(&mut self, key: &SessionKey, input: &SessionInput) -> bool {
         let (bytes, text) = match input {
             SessionInput::Opened

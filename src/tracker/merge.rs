@@ -1,5 +1,5 @@
-//! Many maps in one: greatest heat, any context, the latest action, all symbols. Fed with the changes of each
-//! map; knows neither whose they are nor who looks at the result.
+//! Merges many maps into one: greatest heat, any context, the latest action, all symbols. Applies
+//! the changes of each map; does not know sessions or the wire.
 
 use std::collections::HashMap;
 use std::mem;
@@ -11,7 +11,7 @@ use super::heat::Changes;
 use super::symbols::joined;
 use crate::model::{FileNode, TimestampMs, Touch};
 
-/// Names one of the merged maps; of equal actions that of the smallest number counts.
+/// Identifies one of the merged maps; the smallest number wins between simultaneous actions.
 pub(super) type Holder = u64;
 
 #[derive(Default, Debug)]
@@ -22,14 +22,14 @@ pub(super) struct Merge {
 
 #[derive(Debug)]
 struct MergedFile {
-    /// As of the last flush; None if it was not shown yet.
+    /// As of the last flush; None if it was not published yet.
     shown: Option<FileNode>,
-    /// Each map's own, by holder.
+    /// The node of each map, by holder.
     held: Vec<(Holder, FileNode)>,
 }
 
 impl Merge {
-    /// Takes over what changed in the map of `holder`.
+    /// Applies the changes of one map.
     pub(super) fn apply(&mut self, holder: Holder, changes: &Changes) {
         for node in &changes.updates {
             self.fresh.insert(Arc::clone(&node.path));
@@ -51,7 +51,7 @@ impl Merge {
         }
     }
 
-    /// Returns what changed in the whole.
+    /// Returns the changes of the merged map.
     pub(super) fn flush(&mut self) -> Changes {
         let mut changes = Changes::default();
         for path in mem::take(&mut self.fresh) {
@@ -76,7 +76,7 @@ impl Merge {
         changes
     }
 
-    /// Takes back all that was shown, and takes every node for changed.
+    /// Removes all published nodes, and marks every node as changed.
     pub(super) fn withdraw(&mut self) -> Changes {
         let mut paths: Vec<_> = self.entries.keys().cloned().collect();
         paths.sort_unstable();

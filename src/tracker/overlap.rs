@@ -1,5 +1,5 @@
-//! Where two agents are at the same symbol: one edited what the other edited too, or has in its
-//! context. Knows who has which file in context, and what of that was told; the maps are others'.
+//! Finds overlaps: one agent edited a symbol that another one edited or has in its context. Knows
+//! which sessions have a file in context, and which overlaps were published; owns no map.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::heat::{Changes, Hold};
 use crate::model::OverlapKind;
 
-/// Names a session.
+/// Identifies a session.
 type Number = u64;
 
 /// An overlap of two sessions at one symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FoundOverlap {
     pub(super) kind: OverlapKind,
-    /// Whether of the two the first edited it.
+    /// Whether the first of the two edited it.
     pub(super) by_first: bool,
 }
 
@@ -23,18 +23,17 @@ pub(super) struct Overlaps {
     files: HashMap<Arc<str>, File>,
 }
 
-/// A file that is in somebody's context.
+/// A file in the context of at least one session.
 #[derive(Default, Debug)]
 struct File {
     holders: Vec<Number>,
-    /// What stands between two of them, by symbol.
+    /// The overlaps of each pair of holders, by symbol.
     published: HashMap<(Number, Number), BTreeMap<Arc<str>, FoundOverlap>>,
 }
 
 impl Overlaps {
-    /// Takes over what changed in the map of `number`, and returns the files of which it now has
-    /// others beside it.
-    pub(super) fn take(&mut self, number: Number, changes: &Changes) -> Vec<Arc<str>> {
+    /// Applies a session's changes; returns the changed files that other sessions hold, too.
+    pub(super) fn apply(&mut self, number: Number, changes: &Changes) -> Vec<Arc<str>> {
         let mut shared = Vec::new();
         for node in &changes.updates {
             if !node.in_context {
@@ -60,27 +59,26 @@ impl Overlaps {
         self.files.get(path).map_or(&[], |file| &file.holders)
     }
 
-    /// Takes note of all that there is between two sessions at a file, and returns what of it is
-    /// news.
-    pub(super) fn note(
+    /// Records the overlaps of two sessions in a file, and returns the new ones.
+    pub(super) fn record(
         &mut self,
         path: &str,
         between: (Number, Number),
         found: BTreeMap<Arc<str>, FoundOverlap>,
     ) -> Vec<(Arc<str>, FoundOverlap)> {
         let Some(file) = self.files.get_mut(path) else { return Vec::new() };
-        let told = file.published.get(&between);
-        let is_news = |(symbol, found): &(&Arc<str>, &FoundOverlap)| {
-            told.is_none_or(|told| told.get(*symbol) != Some(*found))
+        let published = file.published.get(&between);
+        let is_new = |(symbol, found): &(&Arc<str>, &FoundOverlap)| {
+            published.is_none_or(|published| published.get(*symbol) != Some(*found))
         };
-        let news = found.iter().filter(is_news).map(|(symbol, found)| (Arc::clone(symbol), *found));
-        let news = news.collect();
+        let new = found.iter().filter(is_new).map(|(symbol, found)| (Arc::clone(symbol), *found));
+        let new = new.collect();
         if found.is_empty() {
             file.published.remove(&between);
         } else {
             file.published.insert(between, found);
         }
-        news
+        new
     }
 
     fn leave(&mut self, number: Number, path: &Arc<str>) {
@@ -93,8 +91,7 @@ impl Overlaps {
     }
 }
 
-/// All that there is between two sessions that have the file at `path` in context. What is not
-/// known in symbols is taken for the whole file.
+/// The overlaps of two sessions at a file. Unknown symbols count as the whole file.
 pub(super) fn between(
     path: &Arc<str>,
     first: Hold<'_>,
@@ -107,7 +104,7 @@ pub(super) fn between(
             let kind = match other.edited {
                 None => OverlapKind::Context,
                 Some([]) => OverlapKind::Edit,
-                // Told by the symbols that the other edited.
+                // The symbols that the other edited name it.
                 Some(_) => continue,
             };
             all.entry(Arc::clone(path)).or_insert(FoundOverlap { kind, by_first });
@@ -135,7 +132,7 @@ mod tests {
         names.split_whitespace().map(Arc::from).collect()
     }
 
-    /// `-` for what is not known or was not done, `*` for an edit of who knows what.
+    /// `-` for unknown symbols or no edit, `*` for an edit of unknown symbols.
     fn check(first: (&str, &str), second: (&str, &str), expected: &str) {
         let known = |names: &str| (names != "-").then(|| symbols(names.trim_matches('*')));
         let (of_first, of_second) = (known(first.0), known(second.0));

@@ -133,9 +133,9 @@ proptest! {
         }
     }
 
-    /// However the news are batched, merging them in the inbox changes nothing.
+    /// However the inputs are batched, merging them in the inbox changes nothing.
     #[test]
-    fn merged_news_come_to_the_same(
+    fn merged_inputs_have_the_same_effect(
         view in view(),
         steps in steps(),
         takes in vec(any::<bool>(), 120),

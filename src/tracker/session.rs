@@ -1,5 +1,4 @@
-//! One session: its map, the count of its turns, its last usage and the number of its last delta.
-//! Knows no other session.
+//! One session: its map, turn counter, usage and delta number. Does not know other sessions.
 
 use std::sync::{Arc, Weak};
 
@@ -14,25 +13,24 @@ pub(super) struct TrackedSession {
     /// Number of the last delta.
     pub(super) seq: u64,
     pub(super) map: HeatMap,
-    /// Accesses to further paths that found no room.
+    /// Accesses dropped because the map was full.
     pub(super) omitted: u64,
     pub(super) usage: Option<Usage>,
     pub(super) turns: Turns,
-    /// Its client opened it; the agent alone may speak of any session.
+    /// Its client opened it. An agent can name sessions that no client opened.
     pub(super) is_open: bool,
     pub(super) model: Option<Model>,
-    /// When anything was last told of it, on the count of everything told.
+    /// Sequence number of its last input.
     pub(super) last_input: u64,
     shown: LastShown,
 }
 
-/// The last snapshot that was given out, for as long as anybody holds it: whoever asks for the
-/// same again shares it.
+/// A cache of the last snapshot, for as long as a client holds it.
 #[derive(Default, Debug)]
 pub(super) struct LastShown(Weak<Rendered<Snapshot>>);
 
 impl LastShown {
-    /// Returns it if it has all deltas up to `seq`, else what `take` gives.
+    /// Returns the cached snapshot if it has all deltas up to `seq`, else a new one from `take`.
     pub(super) fn at(
         &mut self,
         seq: u64,
@@ -91,8 +89,8 @@ impl TrackedSession {
         Some(UsageReport { key: self.key.clone(), mode: SessionMode::SingleAgent, usage })
     }
 
-    /// Takes note of the agent's count of its context and returns whether it says anything new.
-    /// See [`super::told::SessionInput::Usage`] for `first_used`.
+    /// Records a usage and returns whether it changed. See [`super::session_input::SessionInput`]
+    /// for `first_used`.
     pub(super) fn report(&mut self, first_used: u64, usage: Usage, settings: &Settings) -> bool {
         if let Some(previous) = &self.usage
             && is_compaction(previous.used, first_used, settings.compaction_threshold)
@@ -115,8 +113,7 @@ pub(super) fn delta(key: &SessionKey, mode: SessionMode, seq: u64, changes: Chan
     Delta { key: key.clone(), mode, seq, updates: changes.updates, removed: changes.removed }
 }
 
-/// Counts turns from 0. Prompts that overlap end in the order they began, and what happens while
-/// several run belongs to the oldest.
+/// Counts turns from 0. Of overlapping prompts, the oldest is current and ends first.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Turns {
     ended: u64,
@@ -137,12 +134,12 @@ impl Turns {
         self.running += 1;
     }
 
-    /// Counts on with the running turns of another.
+    /// Adds the running turns of another counter.
     pub(super) fn adopt(&mut self, other: Self) {
         self.running += other.running;
     }
 
-    /// Returns the number of the turn that ended; None if none ran.
+    /// Ends the oldest turn and returns its number; None if none ran.
     pub(super) fn end(&mut self) -> Option<u64> {
         self.running = self.running.checked_sub(1)?;
         self.ended += 1;
@@ -174,8 +171,8 @@ mod tests {
             (0, 0, 0.5, false),
             (0, 10, 0.0, false),
         ] {
-            let told = is_compaction(previous, used, threshold);
-            assert_eq!(told, expected, "{previous} → {used} at {threshold}");
+            let found = is_compaction(previous, used, threshold);
+            assert_eq!(found, expected, "{previous} → {used} at {threshold}");
         }
     }
 

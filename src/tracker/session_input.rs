@@ -1,4 +1,4 @@
-//! What the inbox holds of an activity: what the map needs to know, and no more.
+//! The tracker's inputs: the part of an activity that the map needs.
 
 use std::sync::Arc;
 
@@ -13,23 +13,22 @@ pub(super) enum SessionInput {
         path: Arc<str>,
         /// The last one.
         touch: Touch,
-        /// The weightiest of them.
+        /// The greatest of them.
         weight: Weight,
-        /// Of all of them, as far as they are known.
+        /// The known lines of all of them.
         lines: Lines,
-        /// Those of its lines that its agent says it wrote; None if it says nothing like that.
+        /// The lines that the agent claims to have written; None without such a claim.
         edited: Option<Lines>,
         written: WriteSource,
     },
-    /// More is known of a write that a touch told of.
+    /// Another source for a write that a touch recorded.
     Wrote {
         path: Arc<str>,
         written: WriteSource,
     },
-    /// One report, or several of which each but the first counts no fewer tokens than the one
-    /// before.
+    /// One usage, or several merged ones with growing counts.
     Usage {
-        /// `used` of the first: only that one can tell of a compaction.
+        /// `used` of the first: only that one can mean a compaction.
         first_used: u64,
         /// The last one.
         usage: Usage,
@@ -44,7 +43,7 @@ pub(super) enum SessionInput {
     Update(Arc<str>),
 }
 
-/// Who tells of a write.
+/// The sources of a write.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct WriteSource {
     /// The agent.
@@ -59,20 +58,19 @@ impl WriteSource {
     }
 }
 
-/// What a touch does beside heating its path.
+/// The effect of a touch on the context.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Weight {
-    /// Nothing, and a file in context stays all as it is: the kernel saw it read, as it sees many
-    /// files that no agent does.
+    /// A read seen by the kernel, maybe irrelevant: ignored for a file in context.
     Glimpsed,
-    /// Leaves the context as it is: a blocked try, or a write that the kernel saw.
+    /// A blocked access, or a write seen by the kernel: leaves the context as it is.
     Marked,
-    /// Puts it into the context.
+    /// Puts the file into the context.
     Accessed,
 }
 
 impl SessionInput {
-    /// None for what the map has no use for.
+    /// None for activities that the map does not use.
     pub(super) fn from_activity(kind: ActivityKind) -> Option<Self> {
         Some(match kind {
             ActivityKind::Opened => Self::Opened,
@@ -80,14 +78,14 @@ impl SessionInput {
             ActivityKind::Touched { path, touch, source, lines } => {
                 Self::touched(path, touch, source, lines)
             }
-            // By now it is written: a call may wait for long between its first word and that.
+            // The write itself can come long after the call's first message.
             ActivityKind::Performed { path, action: Action::Write } => {
                 Self::Wrote { path, written: WriteSource { claimed: true, seen: false } }
             }
             ActivityKind::Written { path } => {
                 Self::Wrote { path, written: WriteSource { claimed: true, seen: true } }
             }
-            // A read follows a `Touched`; the others are the relay's to act on.
+            // A `Touched` recorded the read; the relay handles the others.
             ActivityKind::Performed { action: Action::Read, .. }
             | ActivityKind::Runs { .. }
             | ActivityKind::Ran { .. }

@@ -1,5 +1,5 @@
-//! All sessions of the team and the orchestrator's view of them: what is told goes in, the events
-//! that follow come out. Pure: ticks and times are passed in.
+//! The tracker's core: all sessions of the team and the orchestrator's view. Inputs go in, events
+//! come out. Pure: ticks and times are passed in.
 
 mod moves;
 mod overlaps;
@@ -24,27 +24,25 @@ use crate::model::{
     AgentId, Event, SessionKey, SessionMode, Snapshot, TimestampMs, TurnEnd, Usage, UsageReport,
 };
 
-/// What one agent may make the tracker remember, so that none takes the others' room.
+/// Bounds of the tracker's state, most of them for each agent.
 #[derive(Clone, Copy, Debug)]
 struct AgentQuota {
-    /// Past it, the agent's session that was longest without news, and best without a running
-    /// turn, is closed.
+    /// Sessions of an agent. Over it the stalest is closed, those without a running turn first.
     sessions: usize,
-    /// In all sessions of the agent together; what only the kernel tells of may take half. Past it
-    /// new paths are left out, counted, and warned of: what leaves the context makes room within
-    /// seconds.
+    /// Nodes in all sessions of an agent; nodes that only the kernel saw may take half. Over it new
+    /// paths are dropped, counted and logged; cooling makes room within seconds.
     nodes: usize,
-    /// Bytes of the paths of these, which all go to each client that joins.
+    /// Bytes of the paths of these nodes, which all go to each client that joins.
     path_bytes: usize,
-    /// Closed sessions of all agents whose prompts still run. Past it the oldest's `turn` lines
-    /// are given up, with a warning.
+    /// Closed sessions of all agents whose prompts still run. Over it the `turn` lines of the
+    /// oldest are dropped, with a warning.
     closing: usize,
 }
 
 const LIMITS: AgentQuota =
     AgentQuota { sessions: 1_000, nodes: 20_000, path_bytes: 4 << 20, closing: 10_000 };
 
-/// A session's place in the order of appearance.
+/// A session's number in the order of appearance.
 type Number = u64;
 
 #[derive(Debug)]
@@ -55,36 +53,36 @@ pub(super) struct Sessions {
     live: BTreeMap<Number, TrackedSession>,
     numbers: HashMap<SessionKey, Number>,
     next_number: Number,
-    /// The sessions that a tick has to visit.
+    /// Sessions that the next tick visits.
     active: BTreeSet<Number>,
-    /// Sessions that were closed while prompts ran: the end of each still gets its `turn` line.
+    /// Sessions closed while prompts ran: the end of each prompt still gets its `turn` line.
     closing: IndexMap<SessionKey, Turns>,
-    agents: HashMap<AgentId, Load>,
+    agents: HashMap<AgentId, AgentLoad>,
     view: Option<View>,
     on_disk: OnDisk,
     overlaps: Overlaps,
     symbols: Option<Arc<dyn Symbols>>,
-    /// Names the empty snapshot where there is no session and no view.
+    /// The key of the empty snapshot, without a session and a view.
     default_key: Option<SessionKey>,
-    /// Whether a usage changed since the view summed them up.
+    /// Whether a usage changed since the view's last sum.
     usage_changed: bool,
     /// Whether any node changed since the last tick.
-    stirred: bool,
+    nodes_changed: bool,
     /// Whether a session was opened or closed, or has another mode or model.
     roster_changed: bool,
     input_count: u64,
     events: Vec<Event>,
 }
 
-/// What an agent takes of its [`AgentQuota`].
+/// An agent's share of its [`AgentQuota`].
 #[derive(Default, Debug)]
-struct Load {
+struct AgentLoad {
     sessions: usize,
     nodes: usize,
     path_bytes: usize,
-    /// Whether the log knows that nodes are left out.
+    /// Whether it was logged that nodes are dropped.
     is_full: bool,
-    /// Whether the log knows that sessions are closed to make room.
+    /// Whether it was logged that sessions are closed to make room.
     is_crowded: bool,
 }
 
@@ -111,17 +109,17 @@ impl Sessions {
             symbols: None,
             default_key,
             usage_changed: false,
-            stirred: false,
+            nodes_changed: false,
             roster_changed: false,
             input_count: 0,
             events: announcement.into_iter().collect(),
         }
     }
 
-    /// Takes in what was told of a session at `at`.
+    /// Applies an input of a session.
     pub(super) fn input(&mut self, key: &SessionKey, input: SessionInput, at: TimestampMs) {
         if let SessionInput::Update(update) = input {
-            // It is only passed on: what is on the map must not depend on who listens.
+            // It is only passed on: the map must not depend on subscribers.
             let (key, mode) = (key.clone(), self.mode(key));
             return self.events.push(Event::SessionUpdate { key, mode, update });
         }
@@ -156,20 +154,20 @@ impl Sessions {
         }
     }
 
-    /// Lets one tick pass and returns whether any node changed since the one before.
+    /// Passes one tick and returns whether any node changed since the last one.
     pub(super) fn tick(&mut self) -> bool {
         self.round(Some(self.settings.decay_rate));
-        mem::take(&mut self.stirred)
+        mem::take(&mut self.nodes_changed)
     }
 
-    /// Brings out all that changed, with no tick passing.
+    /// Emits all changes, without a tick.
     pub(super) fn flush(&mut self) {
         self.round(None);
         self.sum_usage();
     }
 
-    /// Every session, the default target first (an empty one if there is none). Contains what the
-    /// events say that were taken, if [`Self::flush`] came before.
+    /// Every session, the default target first (an empty one if there is none). Consistent with the
+    /// taken events if [`Self::flush`] came before.
     pub(super) fn snapshots(&mut self) -> Vec<Arc<Rendered<Snapshot>>> {
         let mut all: Vec<_> = self.view.iter_mut().map(View::shared_snapshot).collect();
         for session in self.live.values_mut() {
@@ -178,7 +176,7 @@ impl Sessions {
             }
         }
         if self.view.is_none() {
-            // What belongs to no session is nobody's first choice.
+            // Session `""` comes last.
             all.sort_by_key(|snapshot| snapshot.key.session.as_str().is_empty());
         }
         if let (true, Some(key)) = (all.is_empty(), &self.default_key) {
@@ -193,7 +191,7 @@ impl Sessions {
         view.chain(self.on_the_wire().filter_map(TrackedSession::usage_report)).collect()
     }
 
-    /// Every session as it is, in order of appearance.
+    /// Every session, in order of appearance.
     pub(super) fn reports(&self) -> Vec<SessionReport> {
         let report = |session: &TrackedSession| SessionReport {
             key: session.key.clone(),
@@ -210,13 +208,12 @@ impl Sessions {
         self.live.values().map(report).collect()
     }
 
-    /// Whether a session was opened or closed, or has another mode or model, since this was asked
-    /// last.
+    /// Whether a session was opened or closed, or has another mode or model, since the last call.
     pub(super) fn take_roster_changed(&mut self) -> bool {
         mem::take(&mut self.roster_changed)
     }
 
-    /// What is to be published, in order.
+    /// The events to publish, in order.
     pub(super) fn take_events(&mut self) -> Vec<Event> {
         self.sum_usage();
         mem::take(&mut self.events)
@@ -248,7 +245,7 @@ impl Sessions {
         self.events.push(Event::Turn(TurnEnd { key, mode, turn, stop_reason, reason }));
     }
 
-    /// The mode in which the wire shows a session.
+    /// The session's mode on the wire.
     fn mode(&self, key: &SessionKey) -> SessionMode {
         match &self.view {
             Some(view) if view.key() == key => SessionMode::Orchestrator,
@@ -256,7 +253,7 @@ impl Sessions {
         }
     }
 
-    /// Sessions first, then what they come to in the view.
+    /// Flushes the sessions, then the view; with a decay rate, a tick passes.
     fn round(&mut self, decay_rate: Option<f64>) {
         let active: Vec<_> = self.active.iter().copied().collect();
         for number in active {
@@ -284,20 +281,20 @@ impl Sessions {
         self.events.extend(delta.map(Event::Delta));
     }
 
-    /// Hands a session's changes to the view and, if it is on the wire itself, to the world.
+    /// Applies a session's changes to the view and, if the session shows its own map, emits them.
     fn deliver(&mut self, number: Number, changes: Changes) {
         let Some(session) = self.live.get_mut(&number) else { return };
         if changes.is_empty() {
             return;
         }
-        self.stirred = true;
+        self.nodes_changed = true;
         if let Some(load) = self.agents.get_mut(&session.key.agent) {
             load.give_back(&changes.removed);
         }
         if let Some(view) = &mut self.view {
             view.merge.apply(number, &changes);
         }
-        let shared = self.overlaps.take(number, &changes);
+        let shared = self.overlaps.apply(number, &changes);
         if !is_shown_by(self.view.as_ref(), session) {
             self.events.push(Event::Delta(session.delta(changes)));
         }
@@ -321,8 +318,8 @@ impl Sessions {
     }
 }
 
-impl Load {
-    /// Takes room for a node of `key`, in one of `shares` parts of the limits; false if there is
+impl AgentLoad {
+    /// Reserves room for a node of `key` in one of `shares` parts of the limits; false if there is
     /// none.
     fn take_node(
         &mut self,
@@ -339,7 +336,7 @@ impl Load {
         }
         if !mem::replace(&mut self.is_full, true) {
             let (agent, nodes, path_bytes) = (&key.agent, self.nodes, self.path_bytes);
-            warn!(%agent, nodes, path_bytes, "the agent's map is full: new paths are left out");
+            warn!(%agent, nodes, path_bytes, "the agent's map is full: new paths are dropped");
         }
         false
     }
@@ -355,7 +352,7 @@ fn never_began(key: &SessionKey) {
     warn!(agent = %key.agent, session = %key.session, "the end of a turn that never began");
 }
 
-/// Whether the wire shows the team's map in the session's place.
+/// Whether the session shows the view in place of its own map.
 fn is_shown_by(view: Option<&View>, session: &TrackedSession) -> bool {
     view.is_some_and(|view| *view.key() == session.key)
 }

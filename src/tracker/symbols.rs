@@ -1,41 +1,38 @@
-//! What the tracker asks of whoever knows the symbols of files, and what it tells them. Knows no
-//! graph.
+//! The tracker's port to the code graph: queries symbols, reports writes.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::model::{Lines, SessionKey, TimestampMs};
 
-/// Symbols of a file that one node shows, and callers that one overlap does. Past it what is newest
-/// is kept.
+/// Symbols of one node, and callers of one overlap. Over it the newest are kept.
 pub(super) const MOST: usize = 256;
 
-/// Knows the symbols of files by their ids (`path::Class::method`). All is answered from memory and
-/// at once: the tracker's task asks.
+/// Looks up symbols by their ids (`path::Class::method`). The tracker's task calls it, so every
+/// answer must come from memory and at once.
 pub trait Symbols: fmt::Debug + Send + Sync {
-    /// The innermost symbols that `lines` of a file touch; none if it has none that are known. For
-    /// several ranges these are the symbols of each.
+    /// The innermost symbols that `lines` of a file touch, for each range; empty if none is known.
     fn covered(&self, path: &str, lines: &Lines) -> Vec<Arc<str>>;
 
     /// The symbols that call `symbol`.
     fn callers(&self, symbol: &str) -> Vec<Arc<str>>;
 
-    /// Hears of a write. Never waits.
+    /// Records a write. Never waits.
     fn wrote(&self, write: &Write<'_>);
 }
 
-/// A write that an agent told of, or that the kernel saw a program of it do.
+/// A write claimed by an agent, or seen by the kernel in one of its programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
     /// Relative to the workspace; absolute if outside.
     pub path: &'a str,
-    /// Lines of the file as it was, or is: it may not be written yet.
+    /// Lines of the file, before or after the write: it may not be done yet.
     pub lines: &'a Lines,
     pub by: &'a SessionKey,
     pub timestamp_ms: TimestampMs,
 }
 
-/// What `lines` of a file cover, in order and each once.
+/// The symbols that `lines` of a file cover, sorted, each once.
 pub(super) fn covered(
     symbols: Option<&Arc<dyn Symbols>>,
     path: &str,
@@ -49,8 +46,8 @@ pub(super) fn covered(
     covered
 }
 
-/// What an edit of `lines` edits: nothing in particular where it is known to be of none of the file's
-/// symbols, and the file (none of them) where it is not known what it is of.
+/// The symbols that an edit of `lines` changes. None if the edit is outside the file's symbols;
+/// empty if the lines or the file's symbols are not known.
 pub(super) fn edited_by(
     symbols: Option<&Arc<dyn Symbols>>,
     path: &str,
@@ -62,7 +59,7 @@ pub(super) fn edited_by(
     (!beside).then_some(edited)
 }
 
-/// `known` and what came to it, in order; None if there is nothing.
+/// `known` and `new` merged and sorted; None if both are empty.
 pub(super) fn joined(known: Option<&Arc<[Arc<str>]>>, new: &[Arc<str>]) -> Option<Arc<[Arc<str>]>> {
     let Some(known) = known else { return (!new.is_empty()).then(|| new.into()) };
     if new.iter().all(|symbol| known.binary_search(symbol).is_ok()) {

@@ -1,5 +1,5 @@
-//! The task that owns the map: takes the inbox out at once, ticks, publishes. Knows the clock and
-//! the bus; what anything means is the core's.
+//! The task that owns the map: applies the inbox to the core, ticks, publishes events. Knows the
+//! clock and the bus; the core interprets the inputs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::inbox::{Ask, Inbox, Message};
+use super::inbox::{Inbox, Message, Query};
 use super::sessions::Sessions;
 use super::{Settings, Snapshots};
 use crate::bus::Bus;
 
-/// After so many ticks without a change the task ticks more slowly.
+/// Ticks without a change before the task changes to the idle tick.
 const QUIET_TICKS: u32 = 20;
 
 pub(super) struct Task {
     sessions: Sessions,
     inbox: Arc<Inbox>,
     bus: Bus,
-    /// Changes when a session is opened or closed, or gets another model or mode.
+    /// Notified when a session is opened or closed, or gets another model or mode.
     roster: watch::Sender<()>,
-    tick: Duration,
-    idle_tick: Duration,
+    tick_period: Duration,
+    idle_period: Duration,
     /// Ticks without a change.
     quiet: u32,
     next_tick: Instant,
@@ -37,43 +37,43 @@ impl Task {
         bus: Bus,
         roster: watch::Sender<()>,
     ) -> Self {
-        let Settings { tick, idle_tick, .. } = settings;
-        let next_tick = Instant::now() + tick;
-        Self { sessions, inbox, bus, roster, tick, idle_tick, quiet: 0, next_tick }
+        let Settings { tick: tick_period, idle_tick: idle_period, .. } = settings;
+        let next_tick = Instant::now() + tick_period;
+        Self { sessions, inbox, bus, roster, tick_period, idle_period, quiet: 0, next_tick }
     }
 
     pub(super) async fn run(mut self, cancel: CancellationToken) {
         self.publish();
         loop {
-            // By the bias, who tells without pause cannot hold the tick up.
+            // Biased: a full inbox must not delay the tick.
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => break,
-                () = sleep_until(self.next_tick) => self.pass_tick(),
-                () = self.inbox.filled() => self.take_in(),
+                () = sleep_until(self.next_tick) => self.tick(),
+                () = self.inbox.filled() => self.drain_inbox(),
             }
         }
-        self.take_in();
+        self.drain_inbox();
         self.sessions.flush();
         self.publish();
     }
 
-    fn pass_tick(&mut self) {
-        self.take_in();
+    fn tick(&mut self) {
+        self.drain_inbox();
         self.quiet = if self.sessions.tick() { 0 } else { self.quiet.saturating_add(1) };
         self.publish();
-        let period = if self.quiet < QUIET_TICKS { self.tick } else { self.idle_tick };
+        let period = if self.quiet < QUIET_TICKS { self.tick_period } else { self.idle_period };
         let now = Instant::now();
         let next_tick = self.next_tick + period;
-        // A tick that came late is not made up for.
+        // A late tick is not made up for.
         self.next_tick = if next_tick > now { next_tick } else { now + period };
     }
 
-    fn take_in(&mut self) {
+    fn drain_inbox(&mut self) {
         for message in self.inbox.take() {
             match message {
-                Message::Input(key, told, at) => {
-                    self.sessions.input(&key, told, at);
+                Message::Input(key, input, at) => {
+                    self.sessions.input(&key, input, at);
                     self.wake();
                 }
                 Message::Orchestrate(key) => self.sessions.orchestrate(key),
@@ -83,31 +83,31 @@ impl Task {
                     self.sessions.disk_wrote(&path, at);
                     self.wake();
                 }
-                Message::Ask(ask) => self.answer(ask),
+                Message::Query(query) => self.answer(query),
             }
         }
         self.publish();
     }
 
-    /// Lets the next tick come no later than if there had always been something to do.
+    /// Returns to the normal tick, at the latest one period from now.
     fn wake(&mut self) {
         self.quiet = 0;
-        self.next_tick = self.next_tick.min(Instant::now() + self.tick);
+        self.next_tick = self.next_tick.min(Instant::now() + self.tick_period);
     }
 
-    /// What an answer contains is published first, so that whoever gets it has missed nothing.
-    fn answer(&mut self, ask: Ask) {
+    /// Publishes all changes before the answer: a client that gets it has missed no event.
+    fn answer(&mut self, query: Query) {
         self.sessions.flush();
         self.publish();
-        // Who asked may have gone.
-        let _ = match ask {
-            Ask::Settled(reply) => reply.send(()).is_ok(),
-            Ask::Snapshots(reply) => {
+        // The receiver may be gone.
+        let _ = match query {
+            Query::Settled(reply) => reply.send(()).is_ok(),
+            Query::Snapshots(reply) => {
                 let (as_of, sessions) = (self.bus.position(), self.sessions.snapshots());
                 reply.send(Snapshots { as_of, sessions }).is_ok()
             }
-            Ask::Usages(reply) => reply.send(self.sessions.usages()).is_ok(),
-            Ask::Sessions(reply) => reply.send(self.sessions.reports()).is_ok(),
+            Query::Usages(reply) => reply.send(self.sessions.usages()).is_ok(),
+            Query::Sessions(reply) => reply.send(self.sessions.reports()).is_ok(),
         };
     }
 

@@ -43,8 +43,8 @@ pub(super) fn touch(verb: &str) -> Option<Touch> {
 }
 
 /// `VERB [ARGUMENT]`: `opened`, `read PATH[:FIRST-LAST]` (or any other touch), `seen read PATH`,
-/// `performed PATH`, `written PATH`, `usage USED/SIZE[ AMOUNT CURRENCY]`, `compacted`, `began`, `ended`,
-/// `update JSON`, `closed`.
+/// `performed PATH`, `written PATH`, `usage USED/SIZE[ AMOUNT CURRENCY]`, `compacted`, `began`,
+/// `ended`, `update JSON`, `closed`.
 pub(super) fn activity(line: &str) -> ActivityKind {
     let (verb, argument) = line.split_once(' ').unwrap_or((line, ""));
     match verb {
@@ -208,9 +208,9 @@ impl Client {
                 assert!(!named.is_empty(), "a delta says something");
                 for node in &delta.updates {
                     let known = session.nodes.insert(node.path.to_string(), node.clone());
-                    // Who tells of a write may change there and back before anybody is shown.
-                    let is_news = known.as_ref() != Some(node) || node.origin.is_some();
-                    assert!(is_news, "an update is news");
+                    // The origin of a write may change and change back between two flushes.
+                    let is_change = known.as_ref() != Some(node) || node.origin.is_some();
+                    assert!(is_change, "an update changes something");
                 }
                 for path in &delta.removed {
                     session.nodes.remove(&**path).expect("known before");
@@ -223,7 +223,7 @@ impl Client {
         }
     }
 
-    /// A snapshot in the stream never tells a client anything about nodes that the deltas before
+    /// A snapshot in the stream never holds anything about nodes that the deltas before
     /// and after do not.
     fn take(&mut self, snapshot: &Snapshot) {
         let Snapshot { mode, seq, .. } = *snapshot;

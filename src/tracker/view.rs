@@ -1,5 +1,5 @@
-//! The orchestrator's merged view: a session on the wire whose nodes and tokens are those of the
-//! whole team. Knows not how sessions come and go; it is fed with their changes.
+//! The orchestrator's merged view: a session on the wire with the nodes and tokens of the whole
+//! team. Applies the sessions' changes; does not know when sessions open or close.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::model::{
 pub(super) struct View {
     /// The session that shows it.
     key: SessionKey,
-    /// Whose sessions may show it; None if it has one of its own.
+    /// The agent whose sessions may show it; None if it has its own session.
     designated: Option<AgentId>,
     /// Number of the last delta of `key`.
     seq: u64,
     pub(super) merge: Merge,
-    /// Accesses to further paths that found no room in a session.
+    /// Accesses dropped because an agent's maps were full.
     pub(super) omitted: u64,
     usage: Option<Usage>,
     shown: LastShown,
@@ -54,12 +54,12 @@ impl View {
         self.seq
     }
 
-    /// Where the view goes when `key`, which shows it, ends; None if it stays.
+    /// The session to move to when the current one ends; None if the view stays.
     pub(super) fn fallback(&self) -> Option<SessionKey> {
         self.designated.as_ref().map(unopened)
     }
 
-    /// Whether it may go over to `key`.
+    /// Whether the view may move to `key`.
     pub(super) fn may_move_to(&self, key: &SessionKey) -> bool {
         self.designated.as_ref() == Some(&key.agent) && self.key != *key
     }
@@ -69,21 +69,20 @@ impl View {
         self.may_move_to(key) && self.key == unopened(&key.agent)
     }
 
-    /// Goes over to another session, of which `seq` numbers the last delta. What was shown is to
-    /// be withdrawn before.
+    /// Moves to another session with its last delta number. Call [`Self::withdraw`] first.
     pub(super) fn move_to(&mut self, key: SessionKey, seq: u64) {
         self.key = key;
         self.seq = seq;
         self.shown = LastShown::default();
     }
 
-    /// Returns what the sessions' changes come to.
+    /// Returns the delta of the sessions' changes.
     pub(super) fn flush(&mut self) -> Option<Delta> {
         let changes = self.merge.flush();
         self.delta(changes)
     }
 
-    /// Takes back all that was shown.
+    /// Removes all published nodes.
     pub(super) fn withdraw(&mut self) -> Option<Delta> {
         let changes = self.merge.withdraw();
         self.delta(changes)
@@ -111,13 +110,12 @@ impl View {
         Some(UsageReport { key: self.key.clone(), mode: SessionMode::Orchestrator, usage })
     }
 
-    /// Sums what the sessions last reported; Some if that is news.
+    /// Sums the sessions' usages; None if the sum did not change.
     pub(super) fn sum<'a>(
         &mut self,
         usages: impl Iterator<Item = &'a Usage>,
     ) -> Option<UsageReport> {
-        // When the last session that reported is gone, its tokens are too: nobody should go on
-        // seeing them.
+        // After the last session with a usage closed, publish a sum of zero.
         let gone = || self.usage.as_ref().map(|_| Usage { used: 0, size: 0, cost: None });
         let total = total(usages).or_else(gone);
         if total == self.usage {
@@ -136,12 +134,12 @@ impl View {
     }
 }
 
-/// The session that stands for one that `agent` has yet to open.
+/// The placeholder for the session that `agent` has not opened yet.
 fn unopened(agent: &AgentId) -> SessionKey {
     SessionKey::new(agent.clone(), SessionId::new(""))
 }
 
-/// None if there are none. Money of several currencies has no sum.
+/// None without usages. Costs in several currencies have no sum.
 fn total<'a>(usages: impl Iterator<Item = &'a Usage>) -> Option<Usage> {
     let mut total = None;
     let mut currencies_differ = false;

@@ -213,7 +213,7 @@ fn what_only_the_kernel_saw_is_hot_and_never_in_context() {
 }
 
 #[test]
-fn what_the_kernel_saw_of_a_file_in_context_is_no_news_unless_it_was_written() {
+fn a_read_seen_by_the_kernel_does_not_change_a_file_in_context() {
     check(
         "write a, read b, tick, end, seen read a, tick, seen write b, tick, end, end, tick",
         &expect![[r#"

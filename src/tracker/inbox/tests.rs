@@ -25,14 +25,14 @@ fn waiting(lines: &[&str]) -> Vec<String> {
         }
         Message::Input(_, other, at) => format!("{other:?} @{at}"),
         Message::DiskWrote(path, at) => format!("{path} on disk @{at}"),
-        Message::Orchestrate(_) | Message::Forget(_) | Message::Join(_) | Message::Ask(_) => {
+        Message::Orchestrate(_) | Message::Forget(_) | Message::Join(_) | Message::Query(_) => {
             unreachable!("nobody did")
         }
     };
     inbox.take().into_iter().map(text).collect()
 }
 
-fn tell_paths(inbox: &Inbox, name: &str, count: u32) {
+fn push_paths(inbox: &Inbox, name: &str, count: u32) {
     for number in 0..count {
         inbox.push_input(key(name), input(&format!("read src/{number}.rs")), 0);
     }
@@ -60,7 +60,7 @@ fn touches_of_a_path_are_one_until_order_matters() {
 }
 
 #[test]
-fn what_a_protocol_told_is_not_told_again_by_the_kernel() {
+fn an_access_is_not_repeated_by_the_kernels_report() {
     assert_eq!(
         waiting(&["a/s write x", "a/s seen read x", "a/s seen write x", "a/s seen read x"]),
         ["x accessed, last write @3"],
@@ -73,7 +73,7 @@ fn what_a_protocol_told_is_not_told_again_by_the_kernel() {
 }
 
 #[test]
-fn a_usage_supersedes_the_one_before_unless_it_may_tell_of_a_compaction() {
+fn a_usage_replaces_the_one_before_unless_it_may_mean_a_compaction() {
     assert_eq!(
         waiting(&[
             "a/s usage 5/9",
@@ -90,23 +90,23 @@ fn a_usage_supersedes_the_one_before_unless_it_may_tell_of_a_compaction() {
 fn a_million_records_cost_what_their_paths_cost() {
     let inbox = Inbox::default();
     for _ in 0..1_000 {
-        tell_paths(&inbox, "a/s", 1_000);
+        push_paths(&inbox, "a/s", 1_000);
     }
     assert_eq!(inbox.take().len(), 1_000);
     assert_eq!(inbox.take().len(), 0);
 }
 
 #[test]
-fn an_agent_that_floods_loses_its_own_news_only() {
+fn an_agent_that_floods_loses_only_its_own_inputs() {
     let inbox = Inbox::default();
-    tell_paths(&inbox, "a/s", 200_000);
+    push_paths(&inbox, "a/s", 200_000);
     let long = format!("update {}", "x".repeat(AGENT_BYTES / 2));
     for _ in 0..4 {
         inbox.push_input(key("a/s"), input(&long), 0);
     }
     inbox.push_input(key("a/s"), input("compacted"), 0);
     inbox.push_input(key("a/s"), input("ended"), 0);
-    tell_paths(&inbox, "b/s", 100);
+    push_paths(&inbox, "b/s", 100);
 
     let messages = inbox.take();
     let count = |agent: &str, is_of: fn(&SessionInput) -> bool| {
@@ -123,7 +123,7 @@ fn an_agent_that_floods_loses_its_own_news_only() {
     assert_eq!(count("a", |input| matches!(input, SessionInput::TurnEnded { .. })), 1);
     assert_eq!(count("b", |input| matches!(input, SessionInput::Touched { .. })), 100);
 
-    tell_paths(&inbox, "a/s", 10);
+    push_paths(&inbox, "a/s", 10);
     assert_eq!(inbox.take().len(), 10, "what is taken out makes room");
 }
 
@@ -138,10 +138,10 @@ fn no_text_is_endless() {
 fn a_closed_inbox_takes_nothing_and_leaves_nobody_waiting() {
     let inbox = Inbox::default();
     let (reply, mut before) = oneshot::channel();
-    inbox.ask(Ask::Settled(reply));
+    inbox.query(Query::Settled(reply));
     inbox.close();
     let (reply, mut after) = oneshot::channel();
-    inbox.ask(Ask::Settled(reply));
+    inbox.query(Query::Settled(reply));
     inbox.push_input(key("a/s"), input("opened"), 0);
     assert!(inbox.take().is_empty());
     before.try_recv().unwrap_err();

@@ -171,15 +171,15 @@ impl Plain {
     }
 
     pub(super) fn disk_wrote(&mut self, path: &str, at: TimestampMs) {
-        let mut is_told = false;
+        let mut is_claimed = false;
         for session in &mut self.sessions {
-            let told = session.writes.get(path).copied().unwrap_or_default();
-            if told.into_iter().flatten().any(|told| at - told <= 5_000) {
-                is_told = true;
+            let times = session.writes.get(path).copied().unwrap_or_default();
+            if times.into_iter().flatten().any(|time| at - time <= 5_000) {
+                is_claimed = true;
                 session.wrote(path, false, true, at);
             }
         }
-        if !is_told {
+        if !is_claimed {
             self.unclaimed.insert(path.to_owned(), at);
             if self.view.is_some() {
                 self.disk.touch(path, Touch::Write, Source::Kernel, &Lines::default(), at);
@@ -240,8 +240,8 @@ impl PlainSession {
 
     fn wrote(&mut self, path: &str, claimed: bool, seen: bool, at: TimestampMs) {
         let times = self.writes.entry(path.to_owned()).or_default();
-        for (time, is_told) in times.iter_mut().zip([claimed, seen]) {
-            if is_told {
+        for (time, is_set) in times.iter_mut().zip([claimed, seen]) {
+            if is_set {
                 *time = Some(at);
             }
         }

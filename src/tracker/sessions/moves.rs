@@ -1,4 +1,4 @@
-//! How sessions come and go, and how the view goes from one to another.
+//! Opens and closes sessions, and moves the view from one session to another.
 
 use tracing::warn;
 
@@ -10,7 +10,7 @@ use crate::tracker::session_input::SessionInput;
 use crate::tracker::view::View;
 
 impl Sessions {
-    /// Lets the designated orchestrator's session `key` show the view.
+    /// Moves the view to the designated orchestrator's session `key`.
     pub(in crate::tracker) fn orchestrate(&mut self, key: SessionKey) {
         if self.view.as_ref().is_some_and(|view| view.may_move_to(&key)) {
             self.move_view(key);
@@ -26,7 +26,7 @@ impl Sessions {
         }
     }
 
-    /// Returns the session's number; a new one if `told` is reason enough to begin it.
+    /// Returns the session's number; opens it if `input` can begin a session.
     pub(super) fn number(&mut self, key: &SessionKey, input: &SessionInput) -> Option<Number> {
         if let Some(number) = self.numbers.get(key) {
             return Some(*number);
@@ -53,8 +53,7 @@ impl Sessions {
         }
     }
 
-    /// Sees to what is told of a session that was closed while prompts ran. Returns what is left
-    /// to be seen to.
+    /// Applies an input of a session closed while prompts ran; returns any other input.
     pub(super) fn input_while_closing(
         &mut self,
         key: &SessionKey,
@@ -76,7 +75,7 @@ impl Sessions {
             input if is_open_again => return Some(input),
             SessionInput::Opened => return Some(SessionInput::Opened),
             SessionInput::TurnBegan => turns.begin(),
-            // The last words of a prompt that winds down begin no new session.
+            // Late inputs of a prompt do not open the session again.
             SessionInput::Closed
             | SessionInput::Touched { .. }
             | SessionInput::Wrote { .. }
@@ -88,7 +87,7 @@ impl Sessions {
         None
     }
 
-    /// Takes back what the session shows, then forgets it.
+    /// Removes the session's nodes from the wire, then the session.
     pub(super) fn close(&mut self, number: Number) {
         self.flush_session(number, None);
         let Some(session) = self.live.get_mut(&number) else { return };
@@ -141,7 +140,7 @@ impl Sessions {
             && !std::mem::replace(&mut load.is_crowded, true)
         {
             let limit = self.limits.sessions;
-            warn!(%agent, limit, "too many sessions: the stalest makes room for each new one");
+            warn!(%agent, limit, "too many sessions: each new one closes the stalest");
         }
         if let Some(number) = self.numbers.get(&key) {
             self.close(*number);
@@ -156,7 +155,7 @@ impl Sessions {
             && let Some((key, _)) = self.closing.shift_remove_index(0)
         {
             let SessionKey { agent, session } = key;
-            warn!(%agent, %session, "too many closed sessions with prompts: its turns end untold");
+            warn!(%agent, %session, "too many closed sessions with prompts: its `turn` lines are dropped");
         }
         match self.closing.get_mut(&session.key) {
             Some(turns) => turns.adopt(session.turns),
@@ -166,9 +165,9 @@ impl Sessions {
         }
     }
 
-    /// What a session shows ends with a delta that removes all, in the mode it had; what it shows
-    /// from then on begins with an empty snapshot in its new mode and one delta. So the count of
-    /// deltas goes on, and a client is right whether it follows snapshots, deltas or one mode.
+    /// Changes the map of two sessions: each ends with a delta that removes all nodes, in its old
+    /// mode, and goes on with an empty snapshot in its new mode and one delta. The numbers of
+    /// deltas stay consecutive, so clients can follow snapshots, deltas or one mode.
     fn move_view(&mut self, key: SessionKey) {
         self.flush();
         self.roster_changed = true;
@@ -196,8 +195,7 @@ impl Sessions {
         }
     }
 
-    /// Lets a session show its own map, which the view did not let it. `seq` numbers its last
-    /// delta.
+    /// Shows a session's own map after the view left it. `seq` numbers its last delta.
     fn show_again(&mut self, number: Number, seq: u64) {
         let Some(session) = self.live.get_mut(&number) else { return };
         session.seq = seq;

@@ -1,4 +1,4 @@
-//! Tells of overlaps: between sessions of different agents, as they come up.
+//! Publishes new overlaps between sessions of different agents.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use crate::tracker::overlap::{FoundOverlap, between};
 use crate::tracker::symbols::MOST;
 
 impl Sessions {
-    /// Compares what `number` has of a file in context with what the other agents have of it.
+    /// Compares a session's hold on a file with those of other agents' sessions.
     pub(super) fn publish_overlaps(&mut self, number: Number, path: &Arc<str>) {
         let Some(session) = self.live.get(&number) else { return };
         let Some(hold) = session.map.hold(path) else { return };
         let others: Vec<_> = self.overlaps.holders(path).to_vec();
         let mut all = Vec::new();
         for other in others {
-            // An agent knows what its own sessions do.
+            // Sessions of one agent do not overlap.
             let Some(with) = self.live.get(&other).filter(|it| it.key.agent != session.key.agent)
             else {
                 continue;
             };
             let Some(its_hold) = with.map.hold(path) else { continue };
-            // The order of the two is always the same, whoever moves.
+            // The order of the two does not depend on which one changed.
             let is_first = number < other;
             let (first, second) = if is_first { (hold, its_hold) } else { (its_hold, hold) };
             let (numbers, keys) = if is_first {
@@ -32,7 +32,7 @@ impl Sessions {
             let found = between(path, first, second);
             let timestamp_ms = first.timestamp_ms.max(second.timestamp_ms);
             for (symbol, FoundOverlap { kind, by_first }) in
-                self.overlaps.note(path, numbers, found)
+                self.overlaps.record(path, numbers, found)
             {
                 let [first, second] = keys.map(SessionKey::clone);
                 let is_ordered = match kind {
@@ -51,7 +51,7 @@ impl Sessions {
         }
     }
 
-    /// The callers of a symbol that somebody has in context, and who.
+    /// The callers of a symbol that sessions have in context, with these sessions.
     fn callers_in_context(&self, symbol: &str) -> Vec<(Arc<str>, SessionKey)> {
         let Some(symbols) = &self.symbols else { return Vec::new() };
         let mut known = Vec::new();

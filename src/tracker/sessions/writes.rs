@@ -1,4 +1,5 @@
-//! What touches say of symbols and writes, and what the disk shows written of itself.
+//! Applies touches with their symbols and writes, and matches writes seen on the disk with agents'
+//! claims.
 
 use std::sync::Arc;
 
@@ -11,18 +12,17 @@ use crate::tracker::heat::{Effect, HeatMap, SAME_WRITE_MS};
 use crate::tracker::session_input::{SessionInput, Weight, WriteSource};
 use crate::tracker::symbols::{Symbols, Write, covered, edited_by};
 
-/// Files that the disk shows written and no agent told of; past it more are left out, with a
-/// warning.
+/// Writes seen on the disk that no agent claimed; over it more are dropped, with a warning.
 const MOST_UNCLAIMED: usize = 10_000;
 
-/// Whose the nodes of the disk are in the merged view: no session's, and behind them all.
+/// The holder of the disk's nodes in the merged view, after all sessions.
 const DISK: Number = Number::MAX;
 
-/// What was written, nobody knows by whom.
+/// Writes whose author is not known.
 #[derive(Default, Debug)]
 pub(super) struct OnDisk {
     map: HeatMap,
-    /// When, the oldest first: an agent may yet tell of it.
+    /// Their times, the oldest first: an agent may still claim them.
     unclaimed: IndexMap<Arc<str>, TimestampMs>,
     is_full: bool,
 }
@@ -32,7 +32,7 @@ impl Sessions {
         self.symbols = Some(symbols);
     }
 
-    /// Takes in a touch, or more of a write.
+    /// Applies a touch, or another source of a write.
     pub(super) fn touch(&mut self, number: Number, input: SessionInput, at: TimestampMs) {
         let (path, written) = match &input {
             SessionInput::Touched { path, written, .. } | SessionInput::Wrote { path, written } => {
@@ -85,14 +85,14 @@ impl Sessions {
         }
     }
 
-    /// Takes in that the disk shows a file written: by whoever told of it just before, else for all
-    /// that is known by nobody of the team. By now its symbols are those of what was written.
+    /// Applies a write seen on the disk: to the sessions that claimed it just before, else as a
+    /// write from outside the team. The graph now knows the symbols of the written text.
     pub(in crate::tracker) fn disk_wrote(&mut self, path: &Arc<str>, at: TimestampMs) {
         let seen = WriteSource { seen: true, ..WriteSource::default() };
-        let mut is_told = false;
+        let mut is_claimed = false;
         for (number, session) in &mut self.live {
             if session.map.knows_write(path, at) {
-                is_told = true;
+                is_claimed = true;
                 session.map.wrote(path, seen, at);
                 if let Some(lines) = session.map.edited_lines(path, at) {
                     let symbols = covered(self.symbols.as_ref(), path, lines);
@@ -101,13 +101,13 @@ impl Sessions {
                 self.active.insert(*number);
             }
         }
-        if !is_told && self.on_disk.note(path, at) && self.view.is_some() {
+        if !is_claimed && self.on_disk.add_unclaimed(path, at) && self.view.is_some() {
             let effect = Effect { written: seen, ..Effect::new(Touch::Write, Weight::Marked) };
             self.on_disk.map.touch(path, &effect, 0, at);
         }
     }
 
-    /// With a decay rate, a tick passes.
+    /// Flushes the disk's nodes into the view; with a decay rate, a tick passes.
     pub(super) fn flush_disk(&mut self, decay_rate: Option<f64>) {
         let map = &mut self.on_disk.map;
         if !map.is_active() {
@@ -119,11 +119,11 @@ impl Sessions {
         };
         if let (Some(view), false) = (&mut self.view, changes.is_empty()) {
             view.merge.apply(DISK, &changes);
-            self.stirred = true;
+            self.nodes_changed = true;
         }
     }
 
-    /// Lets an agent have what the disk showed of a write that it tells of; returns when that was.
+    /// Assigns an unclaimed write to the agent that now claims it; returns when the disk showed it.
     fn claim(
         &mut self,
         path: &Arc<str>,
@@ -134,7 +134,7 @@ impl Sessions {
             return None;
         }
         let shown_at = self.on_disk.unclaimed.shift_remove(path);
-        // Also one of long ago: by now there is a later write.
+        // Even an old one: the claim is of a later write.
         let changes = self.on_disk.map.remove(path);
         if let Some(view) = &mut self.view {
             view.merge.apply(DISK, &changes);
@@ -144,8 +144,8 @@ impl Sessions {
 }
 
 impl OnDisk {
-    /// False if there is no room for it.
-    fn note(&mut self, path: &Arc<str>, at: TimestampMs) -> bool {
+    /// False if there is no room.
+    fn add_unclaimed(&mut self, path: &Arc<str>, at: TimestampMs) -> bool {
         while let Some((_, oldest)) = self.unclaimed.first()
             && at.saturating_sub(*oldest) > SAME_WRITE_MS
         {
@@ -156,7 +156,7 @@ impl OnDisk {
         if has_room {
             self.unclaimed.insert(Arc::clone(path), at);
         } else if !self.is_full {
-            warn!("more files are written by others than the map takes");
+            warn!("too many files are written from outside the team: new ones are dropped");
         }
         self.is_full = !has_room;
         has_room

@@ -85,7 +85,7 @@ async fn deltas_come_with_the_tick_and_all_else_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn news_wake_an_idle_tracker_within_a_tick() {
+async fn inputs_wake_an_idle_tracker_within_a_tick() {
     let mut stage = Stage::new(nobody());
     // Twenty ticks pass; the next would come at 2,500.
     advance(Duration::from_millis(1)).await;
@@ -98,7 +98,7 @@ async fn news_wake_an_idle_tracker_within_a_tick() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tracker_without_news_ticks_slowly_after_twenty_ticks() {
+async fn a_tracker_without_changes_ticks_slowly_after_twenty_ticks() {
     let inbox = Arc::<Inbox>::default();
     let sessions = Sessions::new(SETTINGS, nobody());
     let bus = Bus::new(Backlog::of(10));
@@ -107,7 +107,7 @@ async fn a_tracker_without_news_ticks_slowly_after_twenty_ticks() {
     let mut pass = |task: &mut Task, count: usize| {
         for _ in 0..count {
             let due = task.next_tick;
-            task.pass_tick();
+            task.tick();
             periods.push((task.next_tick - due).as_millis());
         }
         std::mem::take(&mut periods)
@@ -115,7 +115,7 @@ async fn a_tracker_without_news_ticks_slowly_after_twenty_ticks() {
     assert_eq!(pass(&mut task, 19), [100; 19]);
     assert_eq!(pass(&mut task, 2), [500; 2]);
     inbox.push_input(key("a/s"), input("blocked x"), 0);
-    task.take_in();
+    task.drain_inbox();
     assert_eq!(task.next_tick - Instant::now(), SETTINGS.tick);
     // Shown once, cooled to the seventh half, gone: then twenty ticks of silence.
     assert_eq!(pass(&mut task, 8 + 19), [100; 27]);
@@ -128,12 +128,12 @@ async fn a_tick_that_comes_late_is_not_made_up_for() {
     let bus = Bus::new(Backlog::of(10));
     let mut task = Task::new(SETTINGS, sessions, Arc::default(), bus, roster());
     advance(Duration::from_millis(1_030)).await;
-    task.pass_tick();
+    task.tick();
     assert_eq!(task.next_tick - Instant::now(), SETTINGS.tick);
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_until_all_is_settled_finds_all_published() {
+async fn settled_returns_after_everything_is_published() {
     let mut stage = Stage::new(nobody());
     stage.record("a/s", "began");
     stage.record("a/s", "read x");
@@ -178,7 +178,7 @@ async fn what_an_answer_contains_was_published_before() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn those_who_ask_for_the_same_snapshots_share_them() {
+async fn concurrent_queries_share_the_same_snapshots() {
     let stage = Stage::new(OrchestratorView::External(key("orchestrator/team-t")));
     stage.record("a/s", "read x");
     let (one, other) = tokio::join!(stage.handle.snapshots(), stage.handle.snapshots());
@@ -194,7 +194,7 @@ async fn those_who_ask_for_the_same_snapshots_share_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn updates_are_told_while_somebody_wants_them_and_change_nothing() {
+async fn updates_are_published_only_to_subscribers_and_change_nothing() {
     let mut stage = Stage::new(nobody());
     stage.record("a/s", "update 1");
     stage.events.want(Topic::SessionUpdate);

@@ -14,9 +14,9 @@ fn check(knows_symbols: bool, script: &str, expected: &Expect) {
     if knows_symbols {
         sessions.join(Arc::new(Functions::default()));
     }
-    let told = play(&mut sessions, script);
+    let events = play(&mut sessions, script);
     let (mut shown, mut within) = (String::new(), false);
-    for line in told.lines() {
+    for line in events.lines() {
         within = line.starts_with("  overlap") || within && line.starts_with("    ");
         if within {
             shown += line.strip_prefix("  ").unwrap_or(line);
@@ -27,7 +27,7 @@ fn check(knows_symbols: bool, script: &str, expected: &Expect) {
 }
 
 #[test]
-fn an_edit_of_what_another_has_in_context_or_edited_is_told_once() {
+fn an_overlap_is_published_once() {
     check(
         true,
         "a/s read x:2-4
@@ -66,7 +66,7 @@ fn other_symbols_and_an_agents_own_sessions_do_not_overlap() {
 }
 
 #[test]
-fn callers_in_somebodys_context_are_told() {
+fn callers_in_a_sessions_context_are_listed() {
     check(
         true,
         "c/u read x:1-2
@@ -97,7 +97,7 @@ fn without_symbols_it_is_the_file() {
 }
 
 #[test]
-fn an_edit_that_is_known_better_later_is_told_by_its_symbol() {
+fn an_overlap_names_the_symbol_once_it_is_known() {
     check(
         true,
         "a/s read x

@@ -120,7 +120,7 @@ fn a_write_is_claimed_until_something_shows_it() {
 }
 
 #[test]
-fn what_no_agent_tells_of_is_in_the_merged_view_alone() {
+fn a_write_that_no_agent_claims_is_only_in_the_merged_view() {
     check(
         external(),
         "a/s read x

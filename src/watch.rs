@@ -1,8 +1,8 @@
-//! Keeps the code graph of the workspace up to date with its disk, and tells of it.
+//! Keeps the code graph of the workspace up to date with the disk, and publishes its changes.
 //!
-//! A thread of its own owns the graph, off the way of every line: it hears of changed files, lets
-//! them settle, has them read anew, and publishes what that changed. Knows nothing of agents, but
-//! for what they say they wrote.
+//! A separate thread owns the graph, away from the relay: it collects changed files until they
+//! settle, reads them again, and publishes the difference. Of agents it knows only the writes they
+//! claim.
 
 mod disk;
 mod inbox;
@@ -17,28 +17,28 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::inbox::{Inbox, Write};
-use self::keeper::Keeper;
+use self::keeper::KeeperThread;
 use crate::bus::{Bus, Rendered};
 use crate::graph::{Graph, Settings};
 use crate::model::{GraphSnapshot, Lines, TimestampMs};
 
 pub use self::keeper::OnWritten;
 
-/// What there is of the graph.
+/// The graph, or why there is none.
 #[derive(Clone, Debug)]
 pub enum GraphState {
-    /// Nobody keeps one.
+    /// No graph is kept.
     Off,
-    /// It is still made, and tells of itself on the bus; or it is gone already.
+    /// It is being built and will be published on the bus; or its thread has ended.
     Coming,
     There {
-        /// Number of the first event on the bus that the graph doesn't contain.
+        /// Number of the first event on the bus that is not included.
         as_of: u64,
         graph: Arc<Rendered<GraphSnapshot>>,
     },
 }
 
-/// Asks whoever keeps the graph; cheap to clone.
+/// Queries the graph's thread; cheap to clone.
 #[derive(Clone)]
 pub struct GraphHandle {
     shared: Arc<GraphShared>,
@@ -46,31 +46,31 @@ pub struct GraphHandle {
     is_there: watch::Receiver<bool>,
 }
 
-/// What the thread shares with those who ask.
+/// State shared between the thread and the handles.
 struct GraphShared {
     inbox: Inbox,
-    /// Held for as long as it takes to put in what was read, or to write out what there is.
+    /// Locked only to apply changes or to take a copy.
     graph: Mutex<Graph>,
 }
 
 impl GraphHandle {
-    /// Starts to keep the graph of the folder `root`; the future ends soon after `cancel`.
-    /// `tell_written` is told of each file that the disk shows written.
+    /// Starts the thread for the folder `root`; the future ends soon after `cancel`. `on_written`
+    /// is called for each file written on disk.
     pub fn spawn(
         root: PathBuf,
         settings: Settings,
         bus: Bus,
-        tell_written: OnWritten,
+        on_written: OnWritten,
         cancel: CancellationToken,
     ) -> std::io::Result<(Self, impl Future<Output = ()> + Send + 'static)> {
         let shared = Arc::new(GraphShared::of(&root));
         let (there, is_there) = watch::channel(false);
-        let keeper = Keeper {
+        let keeper = KeeperThread {
             root: root.clone(),
             settings,
             shared: Arc::clone(&shared),
             bus,
-            on_written: tell_written,
+            on_written,
             is_there: there,
         };
         let thread = std::thread::Builder::new().name("graph".to_owned());
@@ -88,12 +88,12 @@ impl GraphHandle {
         Ok((handle, keeping))
     }
 
-    /// Waits until the graph was made for the first time; false if it never will be.
+    /// Waits until the graph was built for the first time; false if the thread ends before.
     pub async fn is_made(&self) -> bool {
         self.is_there.clone().wait_for(|there| *there).await.is_ok()
     }
 
-    /// Returns the graph; with `wait` as soon as it is there.
+    /// Returns the graph; with `wait`, waits until it is built.
     pub async fn state(&self, wait: bool) -> GraphState {
         let mut is_there = self.is_there.clone();
         if !wait && !*is_there.borrow() {
@@ -103,7 +103,7 @@ impl GraphHandle {
         if is_there.wait_for(|there| *there).await.is_err() {
             return GraphState::Coming;
         }
-        self.shared.inbox.ask(reply);
+        self.shared.inbox.query(reply);
         answer.await.unwrap_or(GraphState::Coming)
     }
 
@@ -113,12 +113,12 @@ impl GraphHandle {
         nodes.into_iter().skip(1).map(|(id, _)| id).collect()
     }
 
-    /// Returns the ids of those that call a symbol.
+    /// Returns the ids of a symbol's callers.
     pub fn callers(&self, symbol: &str) -> Vec<Arc<str>> {
         self.shared.graph().callers(symbol)
     }
 
-    /// Marks what an agent wrote, once the file is looked at. Never waits.
+    /// Records a write claimed by an agent, to mark its symbols. Never waits.
     pub fn wrote(&self, path: &str, lines: &Lines, timestamp_ms: TimestampMs) {
         let write = Write { lines: lines.clone(), timestamp_ms };
         self.shared.inbox.wrote(path, write);

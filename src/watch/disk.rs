@@ -1,5 +1,5 @@
-//! What the system tells of changes on the disk. Each folder is watched by itself, so that what is
-//! ignored, such as what builds leave behind, costs nothing.
+//! Receives the system's file change events. Each folder is watched by itself, so that ignored
+//! folders, such as build output, cost nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use notify::{Config, ErrorKind, EventKind, RecommendedWatcher, RecursiveMode, Wa
 
 pub(super) struct Disk {
     watcher: RecommendedWatcher,
-    /// Some folders are not watched, which was told.
+    /// Some folders are not watched, which was logged.
     is_partial: bool,
 }
 
@@ -16,30 +16,30 @@ pub(super) struct Disk {
 #[derive(Debug)]
 pub(super) enum DiskChange {
     Paths(Vec<PathBuf>),
-    /// So much that the system lost count.
+    /// The system dropped events.
     Unknown,
 }
 
 impl Disk {
-    /// `tell` is called on a thread of the watcher's.
-    pub(super) fn new(tell: impl Fn(DiskChange) + Send + 'static) -> notify::Result<Self> {
-        let hear = move |event: notify::Result<notify::Event>| match event {
-            Ok(event) if event.need_rescan() => tell(DiskChange::Unknown),
-            Ok(event) if changes(event.kind) => tell(DiskChange::Paths(event.paths)),
+    /// `on_change` is called on the watcher's thread.
+    pub(super) fn new(on_change: impl Fn(DiskChange) + Send + 'static) -> notify::Result<Self> {
+        let on_event = move |event: notify::Result<notify::Event>| match event {
+            Ok(event) if event.need_rescan() => on_change(DiskChange::Unknown),
+            Ok(event) if is_change(event.kind) => on_change(DiskChange::Paths(event.paths)),
             Ok(_) => {}
-            Err(_) => tell(DiskChange::Unknown),
+            Err(_) => on_change(DiskChange::Unknown),
         };
-        let watcher = RecommendedWatcher::new(hear, Config::default().with_follow_symlinks(false))?;
+        let config = Config::default().with_follow_symlinks(false);
+        let watcher = RecommendedWatcher::new(on_event, config)?;
         Ok(Self { watcher, is_partial: false })
     }
 
-    /// Watches folders, also such as are watched already: one that was removed and made again is
-    /// another.
+    /// Watches folders, known ones too: a folder may have been removed and created again.
     pub(super) fn watch<'a>(&mut self, folders: impl Iterator<Item = &'a Path>) {
         let mut paths = self.watcher.paths_mut();
         for folder in folders {
             let Err(error) = paths.add(folder, RecursiveMode::NonRecursive) else { continue };
-            // One that is gone by now was told of as it went.
+            // The removal of a folder is an event of its parent.
             if matches!(error.kind, ErrorKind::MaxFilesWatch) && !self.is_partial {
                 self.is_partial = true;
                 tracing::warn!(
@@ -53,7 +53,7 @@ impl Disk {
     }
 }
 
-fn changes(kind: EventKind) -> bool {
+fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
         EventKind::Modify(ModifyKind::Metadata(_)) => false,

@@ -1,4 +1,4 @@
-//! The thread that owns the graph: looks at what changed, and tells of it.
+//! The thread that owns the graph: reads changed files and publishes the graph's changes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -15,19 +15,19 @@ use crate::bus::{Bus, Demand, Rendered};
 use crate::graph::{self, Change, Files, Listing, Only, Recent};
 use crate::model::{Event, GraphSnapshot, TimestampMs, Topic};
 
-/// Files that say which others are looked at.
+/// Files whose change can add or remove other files.
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
-/// How long what an agent said it wrote may take to show on the disk.
+/// The time between an agent's claim of a write and its appearance on the disk.
 const CLAIM: Duration = Duration::from_secs(5);
 
-/// How long nothing happens before memory is freed that only makes the next answer faster.
+/// Time without a task after which memory is freed that only makes the next answer faster.
 const REST: Duration = Duration::from_secs(30);
 
-/// Is told of each file that the disk shows written.
+/// Called for each file written on disk.
 pub type OnWritten = Box<dyn Fn(Arc<str>) + Send>;
 
-pub(super) struct Keeper {
+pub(super) struct KeeperThread {
     pub(super) root: PathBuf,
     pub(super) settings: graph::Settings,
     pub(super) shared: Arc<GraphShared>,
@@ -36,86 +36,90 @@ pub(super) struct Keeper {
     pub(super) is_there: watch::Sender<bool>,
 }
 
-impl Keeper {
+impl KeeperThread {
     pub(super) fn run(self) {
-        let mut kept = Kept::new(self);
-        if let Err(error) = kept.begin() {
+        let mut keeper = Keeper::new(self);
+        if let Err(error) = keeper.begin() {
             return tracing::warn!(%error, "there is no code graph");
         }
-        kept.keep();
+        keeper.run();
     }
 }
 
-struct Kept {
-    keeper: Keeper,
+struct Keeper {
+    thread: KeeperThread,
     disk: Option<Disk>,
     demand: Demand,
     seq: u64,
-    /// What agents told of lately: the disk may show it only later.
+    /// Writes recently claimed by agents: the disk may show them later.
     claims: HashMap<Arc<str>, (Write, Instant)>,
-    /// When agents of the team last wrote what, by id.
+    /// Times of the agents' last writes, by node id.
     written: HashMap<Arc<str>, TimestampMs>,
-    /// What was last shown, until something changes or [`REST`].
+    /// The last snapshot, until something changes or [`REST`].
     shown: Option<Arc<Rendered<GraphSnapshot>>>,
     /// None until files change, and after [`REST`].
     recent: Option<Recent>,
 }
 
-impl Kept {
-    fn new(keeper: Keeper) -> Self {
-        let told = Arc::clone(&keeper.shared);
-        let disk = Disk::new(move |change| told.inbox.changed(change));
+impl Keeper {
+    fn new(thread: KeeperThread) -> Self {
+        let shared = Arc::clone(&thread.shared);
+        let disk = Disk::new(move |change| shared.inbox.changed(change));
         let disk = disk.inspect_err(|error| tracing::warn!(%error, "the code graph is not live"));
         Self {
             disk: disk.ok(),
-            demand: keeper.bus.demand(Topic::Graph),
+            demand: thread.bus.demand(Topic::Graph),
             seq: 0,
             claims: HashMap::new(),
             written: HashMap::new(),
             shown: None,
             recent: None,
-            keeper,
+            thread,
         }
     }
 
     fn begin(&mut self) -> std::io::Result<()> {
-        self.look(&Changed::Everything, &BTreeSet::new())?;
-        self.keeper.is_there.send_replace(true);
+        self.read_changes(&Changed::Everything, &BTreeSet::new())?;
+        self.thread.is_there.send_replace(true);
         if self.demand.is_there() {
-            self.keeper.bus.publish(Event::Graph(self.snapshot()));
+            self.thread.bus.publish(Event::Graph(self.snapshot()));
         }
         Ok(())
     }
 
-    fn keep(&mut self) {
-        let shared = Arc::clone(&self.keeper.shared);
-        let lock = self.keeper.root.join(".git/index.lock");
+    fn run(&mut self) {
+        let shared = Arc::clone(&self.thread.shared);
+        let lock = self.thread.root.join(".git/index.lock");
         loop {
             let rest = (self.recent.is_some() || self.shown.is_some()).then_some(REST);
             match shared.inbox.next(|| lock.exists(), rest) {
                 GraphTask::Answer(reply) => {
-                    // Who asked may have gone.
+                    // The receiver may be gone.
                     let _ = reply.send(self.state());
                 }
-                GraphTask::Look(changed, writes) => self.follow(&changed, writes),
+                GraphTask::Read(changed, writes) => self.update(&changed, writes),
                 GraphTask::Rest => (self.recent, self.shown) = (None, None),
                 GraphTask::Stop => return,
             }
         }
     }
 
-    fn follow(&mut self, changed: &Changed, writes: Writes) {
-        let claimed = writes.keys().map(|path| self.keeper.root.join(&**path)).collect();
+    fn update(&mut self, changed: &Changed, writes: Writes) {
+        let claimed = writes.keys().map(|path| self.thread.root.join(&**path)).collect();
         self.claim(writes);
-        match self.look(changed, &claimed) {
-            Ok(change) => self.take(change),
-            // It may come again, and is looked at then.
+        match self.read_changes(changed, &claimed) {
+            Ok(change) => self.publish(change),
+            // The next change tries again.
             Err(error) => tracing::warn!(%error, "cannot look at the workspace"),
         }
     }
 
-    /// Looks at the disk, also at what only agents told of, and brings the graph up to date with it.
-    fn look(&mut self, changed: &Changed, claimed: &BTreeSet<PathBuf>) -> std::io::Result<Change> {
+    /// Reads the changed files, and those that only agents claimed, and updates the graph.
+    fn read_changes(
+        &mut self,
+        changed: &Changed,
+        claimed: &BTreeSet<PathBuf>,
+    ) -> std::io::Result<Change> {
         let only = match changed {
             Changed::Paths(paths) => Some(paths | claimed),
             Changed::Everything => None,
@@ -124,32 +128,32 @@ impl Kept {
         let only = only.map(Arc::new);
         let listing = self.list(only.as_ref())?;
         let mut files = self.gone(&listing, only.as_ref());
-        let shared = &self.keeper.shared;
-        let settings = &self.keeper.settings;
+        let shared = &self.thread.shared;
+        let settings = &self.thread.settings;
         let go_on = || !shared.inbox.is_closed();
         files.extend(match &only {
             Some(_) => {
                 let recent = self.recent.get_or_insert_default();
                 graph::reread(&listing.files, recent, settings.tokens, go_on)
             }
-            // What is kept for the next start is of the whole workspace.
-            None => graph::read(&self.keeper.root, &listing.files, settings, &|_, _| go_on()).0,
+            // The cache for the next start needs the whole workspace.
+            None => graph::read(&self.thread.root, &listing.files, settings, &|_, _| go_on()).0,
         });
         if shared.inbox.is_closed() {
             return Ok(Change::default());
         }
         let change = shared.graph().update(files, settings.jobs);
-        // Whoever asks for symbols of what was written finds those that it has now.
+        // Only now do queries return the symbols of the written text.
         if let (Changed::Paths(paths), Some(_)) = (changed, &only) {
             let written = listing.files.iter().filter(|file| paths.contains(&file.path));
-            written.for_each(|file| (self.keeper.on_written)(Arc::clone(&file.id)));
+            written.for_each(|file| (self.thread.on_written)(Arc::clone(&file.id)));
         }
         Ok(change)
     }
 
-    /// Lists folders and files after the folders are watched, so that nothing comes in unseen.
+    /// Lists folders and files, after watching the folders, so that no change is missed.
     fn list(&mut self, only: Option<&Only>) -> std::io::Result<Listing> {
-        let list = || graph::list(&self.keeper.root, self.keeper.settings.jobs, only);
+        let list = || graph::list(&self.thread.root, self.thread.settings.jobs, only);
         let listing = list()?;
         match &mut self.disk {
             Some(disk) if !listing.folders.is_empty() => {
@@ -160,42 +164,42 @@ impl Kept {
         }
     }
 
-    /// The files that the graph has, and the disk has no longer where it was looked at.
+    /// The files of the graph that are no longer on disk.
     fn gone(&self, listing: &Listing, only: Option<&Only>) -> Files {
         let there: BTreeSet<_> = listing.files.iter().map(|file| &file.id).collect();
-        let graph = self.keeper.shared.graph();
+        let graph = self.thread.shared.graph();
         let gone = |id: &&Arc<str>| !there.contains(id);
         let Some(only) = only else {
             return graph.paths().filter(gone).map(|id| (Arc::clone(id), None)).collect();
         };
         let mut files = Files::new();
         for path in only.iter() {
-            let below = path.strip_prefix(&self.keeper.root).ok().and_then(Path::to_str);
+            let below = path.strip_prefix(&self.thread.root).ok().and_then(Path::to_str);
             let known = below.into_iter().flat_map(|path| graph.files_at(path));
             files.extend(known.filter(gone).map(|id| (Arc::clone(id), None)));
         }
         files
     }
 
-    /// Notes what agents told of, also if the disk cannot be looked at right now.
+    /// Records agents' claims, even if the disk cannot be read now.
     fn claim(&mut self, writes: Writes) {
         let now = Instant::now();
         self.claims.retain(|_, (_, since)| now - *since < CLAIM);
         self.claims.extend(writes.into_iter().map(|(path, write)| (path, (write, now))));
     }
 
-    /// Marks what agents wrote, and tells what all that changed.
-    fn take(&mut self, mut change: Change) {
+    /// Marks the symbols that agents wrote, and publishes the change.
+    fn publish(&mut self, mut change: Change) {
         for id in &change.removed {
             self.written.remove(id);
         }
         {
-            let graph = self.keeper.shared.graph();
+            let graph = self.thread.shared.graph();
             for (path, (write, _)) in &self.claims {
                 for (id, node) in graph.nodes_at(path, write.lines.ranges()) {
                     let before = self.written.insert(Arc::clone(&id), write.timestamp_ms);
-                    let is_news = before != Some(write.timestamp_ms);
-                    if is_news && !change.added.contains_key(&id) {
+                    let is_new = before != Some(write.timestamp_ms);
+                    if is_new && !change.added.contains_key(&id) {
                         change.changed.insert(id, node);
                     }
                 }
@@ -208,7 +212,7 @@ impl Kept {
         self.shown = None;
         if self.demand.is_there() {
             let delta = shown::delta(self.seq, change, &self.written);
-            self.keeper.bus.publish(Event::GraphDelta(delta));
+            self.thread.bus.publish(Event::GraphDelta(delta));
         }
     }
 
@@ -217,11 +221,11 @@ impl Kept {
             Some(shown) => Arc::clone(shown),
             None => Arc::clone(self.shown.insert(Arc::new(Rendered::new(self.snapshot())))),
         };
-        GraphState::There { as_of: self.keeper.bus.position(), graph }
+        GraphState::There { as_of: self.thread.bus.position(), graph }
     }
 
     fn snapshot(&self) -> GraphSnapshot {
-        shown::snapshot(self.seq, self.keeper.shared.graph().snapshot(), &self.written)
+        shown::snapshot(self.seq, self.thread.shared.graph().snapshot(), &self.written)
     }
 }
 

@@ -1,26 +1,25 @@
-//! Changes of the disk on their way to be looked at: they come in bursts, and one look at the end
-//! of a burst is enough. Pure; time is given.
+//! Collects disk changes until a burst of them is over. Pure: times are passed in.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How long nothing has to change before it is looked at.
+/// The pause that ends a burst.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// How long changes without a pause wait.
+/// The longest burst.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// How long they wait while git is at work: a checkout is one change.
+/// The longest burst while git is busy: a checkout is one change.
 const LONGEST_OF_GIT: Duration = Duration::from_secs(10);
 
-/// Paths past which everything is looked at: it costs no more, and they are bounded.
+/// Paths of a burst; over it everything is read again, which costs no more.
 const MOST: usize = 10_000;
 
-/// What the disk told of.
+/// What to read again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Changed {
-    /// At these paths, and below those that are folders.
+    /// These paths; for folders all that is below.
     Paths(BTreeSet<PathBuf>),
     Everything,
 }
@@ -46,20 +45,20 @@ impl PendingChanges {
         }
     }
 
-    /// There is something to look at that the disk did not tell of.
+    /// Starts or extends a burst without a path.
     pub(super) fn wake(&mut self, now: Instant) {
         self.burst(now);
     }
 
-    /// Something changed, and it is not known what.
+    /// Adds a change of unknown paths.
     pub(super) fn add_everything(&mut self, now: Instant) {
         self.burst(now).changed = Changed::Everything;
     }
 
-    /// When there is something to look at; None while nothing changed.
-    pub(super) fn due(&self, git_works: bool) -> Option<Instant> {
+    /// The end of the burst; None without changes.
+    pub(super) fn due(&self, git_is_busy: bool) -> Option<Instant> {
         let burst = self.0.as_ref()?;
-        if git_works {
+        if git_is_busy {
             return Some(burst.first + LONGEST_OF_GIT);
         }
         Some((burst.last + QUIET).min(burst.first + LONGEST))
@@ -105,7 +104,7 @@ mod tests {
             pending.add("a".into(), start + Duration::from_millis(ms));
         }
         assert_eq!(pending.due(false), Some(start + LONGEST));
-        assert_eq!(pending.due(true), Some(start + LONGEST_OF_GIT), "git is let finish");
+        assert_eq!(pending.due(true), Some(start + LONGEST_OF_GIT), "git can finish");
     }
 
     #[test]

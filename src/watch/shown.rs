@@ -1,4 +1,4 @@
-//! The graph and its changes as they are told, with what agents wrote marked.
+//! Converts the graph and its changes to their published form, with agents' writes marked.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::model::{
     TimestampMs,
 };
 
-/// When agents of the team last wrote what, by id.
+/// Times of the agents' last writes, by node id.
 type WriteTimes = HashMap<Arc<str>, TimestampMs>;
 
 pub(super) fn snapshot(seq: u64, graph: Snapshot, written: &WriteTimes) -> GraphSnapshot {

@@ -7,44 +7,44 @@ use crate::model::Lines;
 use crate::watch::inbox::Inbox;
 
 /// Keeps the graph of a folder with `a.py`.
-fn kept(root: &Path, tell_written: impl Fn(Arc<str>) + Send + 'static) -> Kept {
+fn keeper(root: &Path, on_written: impl Fn(Arc<str>) + Send + 'static) -> Keeper {
     fs::create_dir(root).unwrap();
     fs::write(root.join("a.py"), "def open():\n    pass\n").unwrap();
-    let mut kept = Kept::new(Keeper {
+    let mut keeper = Keeper::new(KeeperThread {
         root: root.to_owned(),
         settings: graph::Settings { jobs: 1, tokens: false, cache: None },
         shared: Arc::new(GraphShared::of(root)),
         bus: Bus::new(Backlog::of(8)),
-        on_written: Box::new(tell_written),
+        on_written: Box::new(on_written),
         is_there: watch::channel(false).0,
     });
-    kept.begin().unwrap();
-    kept
+    keeper.begin().unwrap();
+    keeper
 }
 
 #[test]
-fn what_only_an_agent_told_of_is_looked_at_and_not_told_to_be_written() {
+fn a_write_that_only_an_agent_claims_is_read_but_not_reported_as_written() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("shop");
-    let (telling, told) = std::sync::mpsc::channel();
-    let mut kept = kept(&root, move |path| telling.send(path).unwrap());
+    let (sender, written_paths) = std::sync::mpsc::channel();
+    let mut keeper = keeper(&root, move |path| sender.send(path).unwrap());
     let write = Write { lines: Lines::range(1, 2), timestamp_ms: 7 };
     let writes = || Writes::from([("a.py".into(), write.clone())]);
     fs::write(root.join("a.py"), "def shut():\n    pass\n").unwrap();
-    kept.follow(&Changed::Paths(BTreeSet::new()), writes());
-    assert!(kept.snapshot().nodes.iter().any(|(id, _)| &**id == "a.py::shut"));
-    assert_eq!(told.try_iter().count(), 0);
-    kept.follow(&Changed::Paths(BTreeSet::from([root.join("a.py")])), writes());
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), ["a.py".into()]);
+    keeper.update(&Changed::Paths(BTreeSet::new()), writes());
+    assert!(keeper.snapshot().nodes.iter().any(|(id, _)| &**id == "a.py::shut"));
+    assert_eq!(written_paths.try_iter().count(), 0);
+    keeper.update(&Changed::Paths(BTreeSet::from([root.join("a.py")])), writes());
+    assert_eq!(written_paths.try_iter().collect::<Vec<_>>(), ["a.py".into()]);
 }
 
 #[test]
-fn what_an_agent_wrote_is_marked_once_the_disk_can_be_looked_at() {
+fn a_claimed_write_is_marked_once_the_disk_is_readable() {
     let folder = tempfile::tempdir().unwrap();
     let [root, away] = ["shop", "away"].map(|name| folder.path().join(name));
-    let mut kept = kept(&root, |_| {});
-    let written = |kept: &Kept| -> Vec<_> {
-        let nodes = kept.snapshot().nodes;
+    let mut keeper = keeper(&root, |_| {});
+    let written = |keeper: &Keeper| -> Vec<_> {
+        let nodes = keeper.snapshot().nodes;
         nodes
             .iter()
             .filter(|(_, node)| node.last_write.is_some())
@@ -55,11 +55,11 @@ fn what_an_agent_wrote_is_marked_once_the_disk_can_be_looked_at() {
     let write = Write { lines: Lines::range(1, 2), timestamp_ms: 7 };
 
     fs::rename(&root, &away).unwrap();
-    kept.follow(&changed, Writes::from([("a.py".into(), write)]));
-    assert!(written(&kept).is_empty());
+    keeper.update(&changed, Writes::from([("a.py".into(), write)]));
+    assert!(written(&keeper).is_empty());
     fs::rename(&away, &root).unwrap();
-    kept.follow(&changed, Writes::new());
-    assert_eq!(written(&kept), ["a.py", "a.py::open"]);
+    keeper.update(&changed, Writes::new());
+    assert_eq!(written(&keeper), ["a.py", "a.py::open"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Fan-out of what happens to everyone who watches. Knows no sockets and no disk.
+//! Fans events out to subscribers. Knows no sockets and no disk.
 //!
-//! Publishing never waits: the last events are kept in a ring that is bounded in number and in
-//! bytes, and a subscriber that fell off its end is told how many it missed.
+//! Publishing never waits: a ring, bounded in number and bytes, keeps the last events; a
+//! subscriber that falls behind gets the number of events it missed.
 
 mod rendered;
 mod ring;
@@ -20,7 +20,7 @@ use ring::Ring;
 pub use rendered::Rendered;
 pub use subscriber::{Received, Subscriber};
 
-/// An event on the bus, with the line that says it, which all share.
+/// An event on the bus with its encoded line, shared by all subscribers.
 #[derive(Debug)]
 pub struct Published {
     event: Event,
@@ -28,7 +28,7 @@ pub struct Published {
 }
 
 impl Published {
-    /// Returns what the bus's encoder made of the event.
+    /// Returns the encoded event.
     pub fn line(&self) -> &Bytes {
         &self.line
     }
@@ -42,18 +42,17 @@ impl Deref for Published {
     }
 }
 
-/// Makes the line of an event.
+/// Encodes an event as a line.
 pub type Encode = fn(&Event) -> Bytes;
 
 /// How far a subscriber may fall behind. The newest event is kept whatever its size.
 #[derive(Clone, Copy, Debug)]
 pub struct Backlog {
     pub events: usize,
-    /// What the events and their lines take, roughly.
+    /// The approximate size of the events and their lines.
     pub bytes: usize,
 }
 
-/// Only tests have no configuration to take it from.
 #[cfg(test)]
 impl Backlog {
     pub(crate) const fn of(events: usize) -> Self {
@@ -61,51 +60,51 @@ impl Backlog {
     }
 }
 
-/// The sending side; cheap to clone. Subscribers hear of its end when the last clone is gone.
+/// The sending side; cheap to clone. Subscribers get the end when the last clone is dropped.
 #[derive(Clone, Debug)]
 pub struct Bus {
     ring: SharedRing,
     encode: Encode,
-    news: watch::Sender<()>,
+    wakeup: watch::Sender<()>,
     demand: Demands,
 }
 
 impl Bus {
-    /// A bus whose events have no lines.
+    /// A bus whose events have empty lines.
     pub fn new(backlog: Backlog) -> Self {
         Self::encoding(backlog, |_| Bytes::new())
     }
 
-    /// A bus that has `encode` make the line of each event as it is published: those who write it
-    /// meet it all at once, and would wait for the first of them to make it.
+    /// A bus that encodes each event when it is published: all subscribers write it at the same
+    /// time, and would wait for the first of them to encode it.
     pub fn encoding(backlog: Backlog, encode: Encode) -> Self {
         Self {
             encode,
             ring: SharedRing(Arc::new(Mutex::new(Ring::new(backlog)))),
-            news: watch::Sender::new(()),
+            wakeup: watch::Sender::new(()),
             demand: Demands::default(),
         }
     }
 
     pub fn publish(&self, event: Event) {
         let line = (self.encode)(&event);
-        let (pushed_out, awaited) = self.ring.lock().push(Published { event, line });
-        // Mostly all who listen are at work already, and look for more before they wait.
-        if awaited {
-            self.news.send_replace(());
+        let (evicted, has_waiter) = self.ring.lock().push(Published { event, line });
+        // Busy subscribers check the ring themselves before they wait.
+        if has_waiter {
+            self.wakeup.send_replace(());
         }
         // Not under the lock: a large event takes a while to free.
-        drop(pushed_out);
+        drop(evicted);
     }
 
-    /// Number of the next event: all before it are published.
+    /// Number of the next event.
     pub fn position(&self) -> u64 {
         self.ring.lock().end()
     }
 
-    /// Subscribes to what is published from now on.
+    /// Subscribes to events published from now on.
     pub fn subscribe(&self) -> Subscriber {
-        Subscriber::new(self.ring.clone(), self.news.subscribe(), self.demand.clone())
+        Subscriber::new(self.ring.clone(), self.wakeup.subscribe(), self.demand.clone())
     }
 
     pub fn demand(&self, topic: Topic) -> Demand {
@@ -113,7 +112,7 @@ impl Bus {
     }
 }
 
-/// Tells publishers whether anybody wants a topic.
+/// Whether a topic has subscribers, for publishers.
 #[derive(Clone, Debug)]
 pub struct Demand {
     demands: Demands,
@@ -126,7 +125,7 @@ impl Demand {
     }
 }
 
-/// Subscribers of each topic.
+/// The number of subscribers of each topic.
 #[derive(Clone, Default, Debug)]
 struct Demands(Arc<[AtomicUsize; Topic::ALL.len()]>);
 
@@ -141,7 +140,7 @@ struct SharedRing(Arc<Mutex<Ring>>);
 
 impl SharedRing {
     fn lock(&self) -> MutexGuard<'_, Ring> {
-        // Whatever panicked left at worst one event out.
+        // A panic can have lost at most one event.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

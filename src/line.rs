@@ -1,15 +1,14 @@
-//! Bounded framing of ndjson: bytes in, blocks of whole lines out, nothing changed and nothing
-//! lost. Knows what no line means.
+//! Bounded framing of ndjson: bytes in, blocks of whole lines out, unchanged and uninterpreted.
 
 use bytes::{Bytes, BytesMut};
 
-/// The longest line that is relayed, its end not counted.
+/// Bytes of the longest relayed line, without its end.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
 
-/// How much is asked of a pipe at once; also what a framer keeps between lines.
+/// Bytes of one read; also the capacity that a framer keeps between lines.
 const CHUNK: usize = 64 * 1024;
 
-/// Which way a line goes.
+/// The direction of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
     ToAgent,
@@ -23,7 +22,7 @@ pub struct TooLong {
     pub limit: usize,
 }
 
-/// Cuts a stream of bytes into blocks of whole lines. What a torn read left is kept for the next.
+/// Cuts a stream of bytes into blocks of whole lines; keeps a torn line for the next read.
 #[derive(Debug)]
 pub struct Framer {
     buffer: BytesMut,
@@ -37,16 +36,16 @@ impl Framer {
         Self { buffer: BytesMut::new(), scanned: 0, limit }
     }
 
-    /// Returns where the next read goes, with room for a chunk.
+    /// Returns the buffer for the next read, with room for a chunk.
     pub fn space(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < CHUNK / 2 {
-            // A long line grows by its own length, so that it is copied a bounded number of times.
+            // Doubling bounds the number of copies of a long line.
             self.buffer.reserve(CHUNK.max(self.buffer.len()));
         }
         &mut self.buffer
     }
 
-    /// Returns all whole lines that have been read, as one block that ends in a newline.
+    /// Returns all whole lines read so far, as one block that ends in a newline.
     pub fn block(&mut self) -> Result<Option<Bytes>, TooLong> {
         let Some(last) = memchr::memrchr(b'\n', &self.buffer[self.scanned..]) else {
             self.scanned = self.buffer.len();
@@ -60,7 +59,7 @@ impl Framer {
         Ok(Some(block))
     }
 
-    /// Returns what stands after the last newline, at the end of the stream.
+    /// Returns the bytes after the last newline, at the end of the stream.
     pub fn rest(&mut self) -> Option<Bytes> {
         self.scanned = 0;
         (!self.buffer.is_empty()).then(|| self.buffer.split().freeze())

@@ -1,10 +1,11 @@
+//! A value with a cache for its encoded line. Knows no encoding.
+
 use std::ops::Deref;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-/// A value with a place where the border keeps its encoding, so that it is serialised once for
-/// all who are shown it.
+/// A value that is encoded once for all clients.
 #[derive(Debug)]
 pub struct Rendered<T> {
     value: T,
@@ -16,7 +17,7 @@ impl<T> Rendered<T> {
         Self { value, line: OnceLock::new() }
     }
 
-    /// Returns what `encode` made of the value for whoever came first.
+    /// Returns the cached line; the first call encodes it.
     pub fn line(&self, encode: impl FnOnce(&T) -> Bytes) -> &Bytes {
         self.line.get_or_init(|| encode(&self.value))
     }

@@ -1,4 +1,4 @@
-//! The last events, numbered from 0 in the order in which they were published.
+//! The last published events, numbered from 0.
 
 use std::collections::VecDeque;
 use std::mem::size_of;
@@ -11,11 +11,11 @@ use crate::model::Event;
 pub(super) struct Ring {
     backlog: Backlog,
     kept: VecDeque<BacklogEntry>,
-    /// Number of the oldest that is kept.
+    /// Number of the oldest kept event.
     start: u64,
     bytes: usize,
     /// A subscriber found nothing new since the last push, and waits.
-    awaited: bool,
+    has_waiter: bool,
 }
 
 #[derive(Debug)]
@@ -26,22 +26,22 @@ struct BacklogEntry {
 
 impl Ring {
     pub(super) fn new(backlog: Backlog) -> Self {
-        Self { backlog, kept: VecDeque::new(), start: 0, bytes: 0, awaited: false }
+        Self { backlog, kept: VecDeque::new(), start: 0, bytes: 0, has_waiter: false }
     }
 
-    /// Returns the events that had to give way, and whether a subscriber waits for this one.
+    /// Returns the evicted events, and whether a subscriber waits for this one.
     pub(super) fn push(&mut self, event: Published) -> (Vec<Arc<Published>>, bool) {
         let bytes = weight(&event);
         self.bytes += bytes;
         self.kept.push_back(BacklogEntry { event: Arc::new(event), bytes });
-        let mut pushed_out = Vec::new();
+        let mut evicted = Vec::new();
         while self.kept.len() > 1 && self.is_over() {
             let Some(oldest) = self.kept.pop_front() else { break };
             self.start += 1;
             self.bytes -= oldest.bytes;
-            pushed_out.push(oldest.event);
+            evicted.push(oldest.event);
         }
-        (pushed_out, std::mem::take(&mut self.awaited))
+        (evicted, std::mem::take(&mut self.has_waiter))
     }
 
     /// Number of the next event.
@@ -49,9 +49,9 @@ impl Ring {
         self.start + self.kept.len() as u64
     }
 
-    /// Appends the events from number `from` on, until they are worth `bytes`. If some are gone
-    /// already, it appends nothing and returns the number from which it is best to go on: the
-    /// middle, since the oldest are the next to go.
+    /// Appends the events from number `from`, up to about `bytes`. If some of them are evicted, it
+    /// appends nothing and returns the number to resume from: the middle of the ring, since the
+    /// oldest events are evicted next.
     pub(super) fn copy(
         &mut self,
         from: u64,
@@ -62,7 +62,7 @@ impl Ring {
             return Err(self.start + self.kept.len() as u64 / 2);
         };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
-        self.awaited |= skipped == self.kept.len();
+        self.has_waiter |= skipped == self.kept.len();
         let mut copied = 0;
         for kept in self.kept.iter().skip(skipped) {
             into.push_back(Arc::clone(&kept.event));
@@ -79,7 +79,7 @@ impl Ring {
     }
 }
 
-/// Bytes that an event takes: with its line, and without paths, which it shares with the map.
+/// Approximate bytes of an event with its line; paths are shared with the map and not counted.
 fn weight(event: &Published) -> usize {
     let own = match &**event {
         Event::Snapshot(snapshot) => size_of_val(&*snapshot.nodes),

@@ -1,3 +1,5 @@
+//! The receiving side of the bus: copies events from the ring, filters topics, counts losses.
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,18 +9,17 @@ use tokio::sync::watch;
 use super::{Demands, Published, SharedRing};
 use crate::model::Topic;
 
-/// What is taken out of the ring at once: worth one write, and little to hold on to for one who
-/// stalls with it.
+/// Bytes to copy from the ring at once: one write, and little for a stalled subscriber to hold.
 const TAKEN_BYTES: usize = 128 * 1024;
 
-/// The receiving side, of one who watches.
+/// The receiving side of the bus.
 #[derive(Debug)]
 pub struct Subscriber {
     ring: SharedRing,
-    news: watch::Receiver<()>,
-    /// Out of the ring, not yet handed on.
+    wakeup: watch::Receiver<()>,
+    /// Copied from the ring, not yet returned.
     pub(super) taken: VecDeque<Arc<Published>>,
-    /// Number of the next event that is handed on: the first of `taken`, if there is one.
+    /// Number of the next event to return: the first of `taken`, if there is one.
     next: u64,
     demand: Demands,
     wanted: Vec<Topic>,
@@ -28,17 +29,17 @@ pub struct Subscriber {
 pub enum Received {
     /// With its number.
     Event(u64, Arc<Published>),
-    /// So many events passed by.
+    /// The number of missed events.
     Missed(u64),
 }
 
 impl Subscriber {
-    pub(super) fn new(ring: SharedRing, news: watch::Receiver<()>, demand: Demands) -> Self {
+    pub(super) fn new(ring: SharedRing, wakeup: watch::Receiver<()>, demand: Demands) -> Self {
         let next = ring.lock().end();
-        Self { ring, news, taken: VecDeque::new(), next, demand, wanted: Vec::new() }
+        Self { ring, wakeup, taken: VecDeque::new(), next, demand, wanted: Vec::new() }
     }
 
-    /// From now on what belongs to the topic is among what is received.
+    /// Receives events of the topic from now on.
     pub fn want(&mut self, topic: Topic) {
         if !self.wants(topic) {
             self.wanted.push(topic);
@@ -50,20 +51,19 @@ impl Subscriber {
         self.wanted.contains(&topic)
     }
 
-    /// Waits for the next event; None once the bus is gone and all is received. Nothing is lost
-    /// when the future is dropped.
+    /// Waits for the next event; None after the last event of a closed bus. Cancel safe.
     pub async fn recv(&mut self) -> Option<Received> {
         loop {
             if let Some(received) = self.try_recv() {
                 return Some(received);
             }
-            if self.news.changed().await.is_err() {
+            if self.wakeup.changed().await.is_err() {
                 return self.try_recv();
             }
         }
     }
 
-    /// Returns what waits.
+    /// Returns the next waiting event.
     pub fn try_recv(&mut self) -> Option<Received> {
         loop {
             if self.taken.is_empty()
@@ -80,7 +80,7 @@ impl Subscriber {
         }
     }
 
-    /// Returns the next event where none may be missed.
+    /// Returns the next event; panics if events were missed.
     #[cfg(test)]
     pub(crate) async fn event(&mut self) -> Arc<Published> {
         match self.recv().await {
@@ -89,15 +89,15 @@ impl Subscriber {
         }
     }
 
-    /// How many events wait; of those some may be missed, or be of topics that are not wanted.
+    /// The number of waiting events, including missed ones and those of unwanted topics.
     pub fn waiting(&self) -> u64 {
         self.ring.lock().end() - self.next
     }
 
-    /// Takes what waits out of the ring; an error tells how many events are missed.
+    /// Copies waiting events from the ring; an error has the number of missed events.
     fn take(&mut self) -> Result<(), u64> {
-        // What is published from here on is news.
-        self.news.mark_unchanged();
+        // Events published from here on wake again.
+        self.wakeup.mark_unchanged();
         let taken = self.ring.lock().copy(self.next, TAKEN_BYTES, &mut self.taken);
         taken.map_err(|resumed| resumed - std::mem::replace(&mut self.next, resumed))
     }

@@ -71,7 +71,7 @@ fn everybody_gets_the_same_event_encoded_once() {
 }
 
 #[test]
-fn who_falls_off_goes_on_from_the_middle() {
+fn a_slow_subscriber_resumes_from_the_middle() {
     let bus = Bus::new(Backlog::of(4));
     let (mut quick, mut late) = (bus.subscribe(), bus.subscribe());
     for number in 0..6 {
@@ -130,7 +130,7 @@ fn nodes_weigh_what_they_are() {
 }
 
 #[test]
-fn one_who_stalls_with_what_it_took_holds_little() {
+fn a_stalled_subscriber_keeps_little_alive() {
     let bus = Bus::encoding(WIDE, encode);
     let mut late = bus.subscribe();
     late.want(Topic::SessionUpdate);
@@ -143,7 +143,7 @@ fn one_who_stalls_with_what_it_took_holds_little() {
 }
 
 #[test]
-fn updates_are_for_those_who_want_them() {
+fn updates_are_for_their_subscribers() {
     let bus = Bus::new(WIDE);
     let demand = bus.demand(Topic::SessionUpdate);
     let (mut without, mut with) = (bus.subscribe(), bus.subscribe());
@@ -160,19 +160,19 @@ fn updates_are_for_those_who_want_them() {
 }
 
 #[test]
-fn who_is_at_work_is_not_woken() {
+fn a_busy_subscriber_is_not_woken() {
     let bus = Bus::new(WIDE);
     let mut subscriber = bus.subscribe();
-    let news = bus.news.subscribe();
+    let wakeup = bus.wakeup.subscribe();
     bus.publish(agent("0"));
-    assert!(!news.has_changed().unwrap(), "nobody has looked yet");
+    assert!(!wakeup.has_changed().unwrap(), "no subscriber waits yet");
     assert_eq!(all(&mut subscriber), ["0:0"]);
     bus.publish(agent("1"));
-    assert!(news.has_changed().unwrap(), "one has found nothing");
+    assert!(wakeup.has_changed().unwrap(), "a subscriber found nothing");
 }
 
 #[tokio::test]
-async fn news_wake_who_waits_and_the_end_does_too() {
+async fn events_and_the_end_wake_a_waiting_subscriber() {
     let bus = Bus::new(WIDE);
     let mut subscriber = bus.subscribe();
     assert!(subscriber.recv().now_or_never().is_none());

@@ -1,6 +1,6 @@
-//! Plain data that every room speaks of: ids, accesses, activities, nodes of the map.
+//! Plain data shared by all rooms: ids, accesses, activities, events, nodes of the map.
 //!
-//! Nothing here knows tokio, does I/O or depends on another room.
+//! Does no I/O, and depends on neither tokio nor another room.
 
 mod access;
 mod activity;

@@ -1,9 +1,11 @@
+//! Accesses to paths: the action, the channel it came through, and blocked accesses.
+
 use std::fmt;
 use std::sync::Arc;
 
 use super::{AgentId, BlockedId, SessionKey, SessionMode, TimestampMs};
 
-/// What an access wants to do with a path; a zone judges the two apart.
+/// The action of an access; a zone has separate rules for the two.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Action {
     Read,
@@ -27,7 +29,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// Where a blocked access was met.
+/// The channel of a blocked access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Via {
     /// `fs/read_text_file` or `fs/write_text_file`.
@@ -36,7 +38,7 @@ pub enum Via {
     Terminal,
     /// `session/request_permission`.
     Permission,
-    /// A call that the kernel stopped.
+    /// A system call stopped by the kernel.
     Kernel,
     /// A tool call, seen after the fact.
     Tool,
@@ -57,7 +59,7 @@ impl Via {
     }
 }
 
-/// How far the life of a blocked access has come.
+/// The state of a blocked access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BlockedStatus {
     /// The agent got the error.
@@ -69,7 +71,7 @@ pub enum BlockedStatus {
     Answered,
     /// Its turn, session or agent ended before a decision.
     Expired,
-    /// Seen after the fact: there was nothing left to stop.
+    /// Seen after the fact, too late to stop.
     Observed,
 }
 
@@ -89,34 +91,33 @@ impl BlockedStatus {
     }
 }
 
-/// An access outside the agent's zone, as it stands now.
+/// An access outside the agent's zone, in its current state.
 #[derive(Clone, Debug)]
 pub struct BlockedAccess {
     pub id: BlockedId,
     pub key: SessionKey,
-    /// Mode of the session that tried.
+    /// Mode of the session that made the access.
     pub mode: SessionMode,
     /// Relative to the workspace; absolute if outside.
     pub path: Arc<str>,
     pub action: Action,
     pub via: Via,
     pub status: BlockedStatus,
-    /// Agents whose own zone contains the path.
+    /// Agents whose zone contains the path.
     pub owners: Vec<AgentId>,
-    /// The session it was routed to, if an orchestrator is there.
+    /// The orchestrator's session that it was routed to.
     pub orchestrator: Option<SessionKey>,
-    /// How many accesses it stands for, if nobody asked for them by name: `path` is what they have
-    /// in common.
+    /// The number of incidental accesses that it stands for; `path` is their common prefix.
     pub sweep: Option<u64>,
-    /// The pattern of `denied` that matches it: no agent's decision opens it.
+    /// The `denied` pattern that matches it: no agent can allow it.
     pub denied_by: Option<Arc<str>>,
-    /// It was denied, and the tool call that wanted it reports that it completed all the same.
+    /// It was denied, but its tool call reported completion.
     pub completed: bool,
     pub timestamp_ms: TimestampMs,
 }
 
 impl BlockedAccess {
-    /// Whether content can stand for what was asked for: only `fs/read_text_file` returns any.
+    /// Whether content can answer the access: only for `fs/read_text_file`.
     pub fn is_answerable(&self) -> bool {
         self.via == Via::Fs && self.action == Action::Read
     }

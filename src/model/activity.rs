@@ -1,9 +1,11 @@
+//! Activities of a session: the output of extraction and the input of the tracker.
+
 use std::path::Path;
 use std::sync::Arc;
 
 use super::{Action, Lines, SessionId, Touch, Usage};
 
-/// What one line told of a session: the product of extraction, the food of the tracker.
+/// One activity of a session, from one line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Activity {
     pub session: SessionId,
@@ -12,43 +14,42 @@ pub struct Activity {
 
 #[derive(Clone, PartialEq, Debug)]
 pub enum ActivityKind {
-    /// The session was opened, or loaded again: it counts on.
+    /// The session was opened, or loaded again, which keeps its state.
     Opened,
     /// The session was closed by its client or agent.
     Closed,
-    /// A file was touched. `path` is relative to the workspace, absolute if outside. Comes again
-    /// when more of its lines are known.
+    /// A file was touched; repeated when more lines are known. `path` is absolute if outside.
     Touched { path: Arc<str>, touch: Touch, source: Source, lines: Lines },
-    /// A tool call completed that, by its own account, accessed `path`. Comes once a call and
-    /// path, beside the `Touched` that came when the path was first known.
+    /// A completed tool call reported that it accessed `path`. Sent once for each call and path,
+    /// in addition to the earlier `Touched`.
     Performed { path: Arc<str>, action: Action },
-    /// The client wrote what it was asked to by the request that a `Touched` came of.
+    /// The client wrote the file of an earlier `Touched` request.
     Written { path: Arc<str> },
-    /// A tool call runs, or a terminal that was started for one, in the folder `cwd`: what it says
-    /// of what it does, as text, or as JSON where it came as that. Comes again when more is said.
+    /// A tool call or terminal runs in the folder `cwd`. `said` are the texts that describe it, as
+    /// text or raw JSON. Repeated when there is more.
     Runs { call: Arc<str>, cwd: Arc<Path>, said: Vec<Arc<str>> },
     /// The tool call or terminal ended.
     Ran { call: Arc<str> },
-    /// The agent's own count of its context.
+    /// The agent's usage of its context.
     Usage(Usage),
     /// The model that the session runs on from now on.
     Model(Model),
-    /// The agent said that it compacted its context.
+    /// The agent reported that it compacted its context.
     Compacted,
     /// A prompt was sent.
     TurnBegan,
-    /// The prompt's answer came, or its agent died. `stop_reason` as the protocol has it
-    /// (`end_turn`, `cancelled`, …), `error` with a `reason` if it ended in one.
+    /// The prompt's turn ended, or its agent exited. `stop_reason` is the protocol's (`end_turn`,
+    /// `cancelled`, …), or `error` with a `reason`.
     TurnEnded { stop_reason: Arc<str>, reason: Option<Arc<str>> },
-    /// The client asked the agent to cancel what the session does.
+    /// The client cancelled the session's turn.
     CancelRequested,
-    /// The agent no longer wants the answer to its own request `id`, the JSON that it came as.
+    /// The agent cancelled its own request `id` (raw JSON).
     RequestCancelled { id: Arc<str> },
-    /// The `update` object of a `session/update`, as it came.
+    /// The `update` object of a `session/update`, verbatim.
     Update(Arc<str>),
 }
 
-/// A language model as its agent names it.
+/// A language model, as named by its agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Model {
     pub id: Arc<str>,
@@ -56,15 +57,15 @@ pub struct Model {
     pub name: Arc<str>,
 }
 
-/// What kind of line told of a touch.
+/// The source of a touch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     Prompt,
     /// `fs/*`, and files that a `terminal/create` command line names.
     Request,
     Tool,
-    /// Read off what a terminal printed.
+    /// A terminal's output.
     Output,
-    /// An open that the kernel told of: what was done is certain, not that it is of any use.
+    /// An open seen by the kernel: it certainly happened, but may be irrelevant.
     Kernel,
 }

@@ -1,16 +1,18 @@
+//! The lifecycle state of a supervised agent.
+
 use super::{AgentId, TimestampMs};
 
 /// The lifecycle of a supervised agent, as the wire shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AgentState {
-    /// Waits for what it depends on.
+    /// Waits for its dependencies.
     Initializing,
-    /// Spawned, until its session is open.
+    /// Spawned; its session is not open yet.
     Connecting,
     Ready,
     Error,
     Stopped,
-    /// Died, and waits for its next start.
+    /// Exited, and waits for its next start.
     Restarting,
 }
 
@@ -35,13 +37,13 @@ impl AgentState {
         }
     }
 
-    /// Whether it does not run, and will not by itself.
+    /// Whether it does not run and is not restarted automatically.
     pub fn is_at_rest(self) -> bool {
         matches!(self, Self::Error | Self::Stopped)
     }
 }
 
-/// How the reason of an agent begins that is ready, and does not get on.
+/// The prefix of the reason of a stalled agent.
 pub const STALLED: &str = "stalled:";
 
 #[derive(Clone, PartialEq, Debug)]
@@ -49,7 +51,7 @@ pub struct AgentStatus {
     pub agent: AgentId,
     pub state: AgentState,
     pub pid: Option<u32>,
-    /// Why it is in this state, where that needs saying.
+    /// The reason of the state, if there is one.
     pub reason: Option<String>,
     /// Restarts since the team came up.
     pub restarts: u32,
@@ -57,7 +59,7 @@ pub struct AgentStatus {
 }
 
 impl AgentStatus {
-    /// Whether it runs, and does not get on.
+    /// Whether it runs but makes no progress.
     pub fn is_stalled(&self) -> bool {
         self.state == AgentState::Ready
             && self.reason.as_ref().is_some_and(|reason| reason.starts_with(STALLED))

@@ -1,3 +1,5 @@
+//! Events on the bus, and the topics that clients subscribe to.
+
 use std::sync::Arc;
 
 use super::{
@@ -5,10 +7,10 @@ use super::{
     SessionMode, Usage,
 };
 
-/// What the bus carries to whoever watches the team.
+/// An event on the bus.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Announces a new session, or one that took another's place.
+    /// Announces a session, or a session that shows another map now.
     Snapshot(Snapshot),
     Delta(Delta),
     Usage(UsageReport),
@@ -22,13 +24,13 @@ pub enum Event {
     Overlap(Overlap),
     Blocked(BlockedAccess),
     Agent(AgentStatus),
-    /// Announces the code graph, once it is there.
+    /// Announces the code graph when it is built.
     Graph(GraphSnapshot),
     GraphDelta(GraphDelta),
 }
 
 impl Event {
-    /// What one has to subscribe to for it; None for what everybody gets.
+    /// The topic to subscribe to; None for events that every client gets.
     pub fn topic(&self) -> Option<Topic> {
         match self {
             Self::SessionUpdate { .. } => Some(Topic::SessionUpdate),
@@ -39,7 +41,7 @@ impl Event {
     }
 }
 
-/// What is off until one subscribes to it.
+/// Events that are off until a client subscribes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topic {
     SessionUpdate,
@@ -66,7 +68,7 @@ pub struct Snapshot {
     pub mode: SessionMode,
     pub seq: u64,
     pub nodes: Vec<FileNode>,
-    /// Accesses to further paths that found no room.
+    /// Accesses dropped because the map was full.
     pub omitted: u64,
 }
 
@@ -86,7 +88,7 @@ pub struct UsageReport {
     pub usage: Usage,
 }
 
-/// A prompt turn that ended, however it ended.
+/// The end of a prompt turn, for any reason.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TurnEnd {
     pub key: SessionKey,

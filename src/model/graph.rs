@@ -1,3 +1,5 @@
+//! The code graph as published: nodes, calls, snapshots and deltas.
+
 use std::sync::Arc;
 
 use super::TimestampMs;
@@ -7,7 +9,7 @@ use super::TimestampMs;
 pub struct GraphNode {
     pub kind: GraphKind,
     pub lines: Span,
-    /// None where they are not counted.
+    /// None if tokens are not counted.
     pub tokens: Option<u32>,
     /// Of a file that was parsed.
     pub language: Option<&'static str>,
@@ -42,7 +44,7 @@ impl GraphKind {
     }
 }
 
-/// Span from 1, both ends counted. A file without any line has 1 to 1, a folder 0 to 0.
+/// Lines from 1, both ends included. An empty file has 1 to 1, a folder 0 to 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     pub start: u32,
@@ -65,12 +67,12 @@ pub struct GraphSnapshot {
     pub calls: Vec<GraphCall>,
 }
 
-/// What changed in the graph.
+/// The changes of the graph.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct GraphDelta {
     pub seq: u64,
     pub added: GraphPart,
-    /// Nodes that have the id of one from before; never calls.
+    /// Nodes whose id existed before; never calls.
     pub changed: Vec<(Arc<str>, GraphNode)>,
     pub removed: GraphRemains,
 }

@@ -1,3 +1,5 @@
+//! Ids of agents, sessions and blocked accesses.
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -26,19 +28,19 @@ macro_rules! id {
 }
 
 id! {
-    /// Names an agent of the team, as `id` in `eisen.toml` does.
+    /// The id of an agent, as in `eisen.toml`.
     AgentId
 }
 id! {
-    /// Names an ACP session as its agent did; unique only beside the agent's id.
+    /// The agent's id of an ACP session; unique only together with the agent's id.
     SessionId
 }
 id! {
-    /// Names one blocked access of a running team: `b1`, `b2`, …
+    /// The id of a blocked access of a running team: `b1`, `b2`, …
     BlockedId
 }
 
-/// A session among all those of a team.
+/// The unique key of a session in a team.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct SessionKey {
     pub agent: AgentId,

@@ -1,8 +1,9 @@
-/// Ranges that are kept apart; past it those closest to each other are taken for one.
+//! Sets of line ranges of a file.
+
+/// Ranges of one set; over it the two closest ones are merged.
 const MOST_RANGES: usize = 64;
 
-/// Lines of a file: ranges from 1, both ends within, in order and apart from each other. None at
-/// all says that it is not known which.
+/// Lines of a file: sorted, disjoint ranges from 1, ends included. Empty if they are not known.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Lines(Vec<(u32, u32)>);
 
@@ -12,7 +13,7 @@ impl Lines {
         Self::range(1, u32::MAX)
     }
 
-    /// A range that is none, or that begins before the first line, is not known.
+    /// An invalid range, or one that begins before the first line, is empty.
     pub fn range(first: u32, last: u32) -> Self {
         let mut lines = Self::default();
         lines.add(first, last);
@@ -32,7 +33,7 @@ impl Lines {
         if first == 0 || first > last {
             return;
         }
-        // Those that the new one meets, or touches end to end, become part of it.
+        // Overlapping and adjacent ranges are merged.
         let begin = self.0.partition_point(|range| range.1.saturating_add(1) < first);
         let end = self.0.partition_point(|range| range.0 <= last.saturating_add(1));
         let met = &self.0[begin..end];

@@ -1,3 +1,5 @@
+//! Nodes of the heat map, session modes and usage.
+
 use std::sync::Arc;
 
 use super::TimestampMs;
@@ -14,14 +16,13 @@ pub struct FileNode {
     /// Number of the turn of the last access, from 0 for each session.
     pub turn_accessed: u64,
     pub timestamp_ms: TimestampMs,
-    /// Ids of the symbols that were read or written, in order; None if none are known. Only in
-    /// context.
+    /// Ids of the touched symbols, in order; None if none are known. Only for nodes in context.
     pub symbols: Option<Arc<[Arc<str>]>>,
-    /// None if nobody wrote it.
+    /// None if it was not written.
     pub origin: Option<Origin>,
 }
 
-/// What a touch did with a file; `last_action` on the wire.
+/// The kind of a touch; `last_action` on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Touch {
     /// Embedded in a prompt as a resource.
@@ -56,14 +57,14 @@ impl Touch {
     }
 }
 
-/// Who tells of the last write of a file.
+/// The source of a file's last write.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Origin {
-    /// An agent; nothing has shown it yet.
+    /// An agent claimed it; it was not seen yet.
     Claimed,
-    /// The disk, or the kernel; no agent told of it.
+    /// The disk or the kernel showed it; no agent claimed it.
     Observed,
-    /// An agent, and the disk, the kernel or the client that wrote for it.
+    /// An agent claimed it, and the disk, the kernel or the client confirmed it.
     Confirmed,
 }
 
@@ -78,7 +79,7 @@ impl Origin {
         }
     }
 
-    /// What two who tell of a write come to.
+    /// Combines two sources of a write.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         if self == other { self } else { Self::Confirmed }
@@ -102,12 +103,12 @@ impl SessionMode {
     }
 }
 
-/// Tokens and money, as a session's agent last reported them.
+/// Tokens and cost, as the agent last reported them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Usage {
     /// Tokens in context.
     pub used: u64,
-    /// Tokens that the context holds at most.
+    /// Size of the context in tokens.
     pub size: u64,
     pub cost: Option<Cost>,
 }

@@ -1,17 +1,19 @@
+//! Overlaps of two agents at one symbol.
+
 use std::sync::Arc;
 
 use super::{SessionKey, TimestampMs};
 
-/// Two agents at the same symbol, as it was found.
+/// Two agents work on the same symbol.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Overlap {
     pub kind: OverlapKind,
-    /// Sessions of two agents: where one of them edits, that one first, else by their names.
+    /// Sessions of two agents: the editing one first; sorted if both edit.
     pub between: [SessionKey; 2],
-    /// The file's path where its symbols are not known.
+    /// The file's path if its symbols are not known.
     pub symbol: Arc<str>,
     pub path: Arc<str>,
-    /// Symbols that call it, and in whose context they are.
+    /// Symbols that call it, with the sessions that have them in context.
     pub callers: Vec<(Arc<str>, SessionKey)>,
     pub timestamp_ms: TimestampMs,
 }
@@ -20,7 +22,7 @@ pub struct Overlap {
 pub enum OverlapKind {
     /// Both edited it.
     Edit,
-    /// One edited what the other has in its context.
+    /// One edited a symbol in the other's context.
     Context,
 }
 

@@ -1,15 +1,17 @@
+//! Paths on the wire: relative to the workspace, folded by name, without disk access.
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Returns the path as the wire shows it: relative to the workspace with forward slashes (`.` for
-/// the workspace itself), absolute if outside. A relative `path` is taken against `cwd`, and `.`
-/// and `..` are folded by name alone. Bytes that are no UTF-8 become U+FFFD.
+/// the workspace itself), absolute if outside. A relative `path` resolves against `cwd`; `.` and
+/// `..` are folded by name. Invalid UTF-8 becomes U+FFFD.
 pub fn wire_path(workspace: &Path, cwd: &Path, path: &Path) -> String {
     wire_real(workspace, &fold(&cwd.join(path)))
 }
 
-/// [`wire_path`] of what is absolute and folded.
+/// [`wire_path`] of an absolute, folded path.
 pub fn wire_real(workspace: &Path, real: &Path) -> String {
     match within(workspace, real) {
         Some(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
@@ -18,8 +20,8 @@ pub fn wire_real(workspace: &Path, real: &Path) -> String {
     }
 }
 
-/// What of a path lies below a folder: nothing of the folder itself, None of what is elsewhere.
-/// Both are absolute and folded, which makes bytes tell, many times faster than names do.
+/// The part of a path below a folder: empty for the folder itself, None outside. Both paths are
+/// absolute and folded, so comparing bytes is enough, and many times faster than components.
 pub fn within<'a>(folder: &Path, path: &'a Path) -> Option<&'a Path> {
     let folder = folder.as_os_str().as_bytes();
     let rest = path.as_os_str().as_bytes().strip_prefix(folder)?;
@@ -27,7 +29,7 @@ pub fn within<'a>(folder: &Path, path: &'a Path) -> Option<&'a Path> {
     Some(Path::new(OsStr::from_bytes(inside)))
 }
 
-/// Folds `.` and `..` by name, as an editor would, without asking the disk.
+/// Folds `.` and `..` by name, without disk access.
 pub fn fold(path: &Path) -> PathBuf {
     if is_folded(path) {
         return path.to_path_buf();
@@ -45,12 +47,12 @@ pub fn fold(path: &Path) -> PathBuf {
     folded
 }
 
-/// Whether `..` is among the names of a path.
+/// Whether a path has a `..` component.
 pub fn goes_up(path: &Path) -> bool {
     !is_folded(path) && path.components().any(|name| name == Component::ParentDir)
 }
 
-/// Whether a path is plainly as it would be folded, which most are, and is sooner seen by its bytes.
+/// Whether a path is folded already, as most are; a fast check of its bytes.
 fn is_folded(path: &Path) -> bool {
     let Some(names) = path.as_os_str().as_bytes().strip_prefix(b"/") else { return false };
     !names.split(|byte| *byte == b'/').any(|name| matches!(name, b"" | b"." | b".."))
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_a_folder_is_told_by_whole_names() {
+    fn paths_below_a_folder_match_whole_names() {
         let within = |folder: &str, path: &str| {
             within(Path::new(folder), Path::new(path)).map(|inside| inside.display().to_string())
         };

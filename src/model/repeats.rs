@@ -1,14 +1,16 @@
+//! Rate limit for repeated log messages.
+
 use std::collections::BTreeMap;
 
-/// How often each cause came up, so that what comes again and again is logged seldom.
+/// Counts each cause, so that repeated ones are logged rarely.
 #[derive(Clone, Default, Debug)]
 pub struct Repeats(BTreeMap<&'static str, u64>);
 
-/// So many are logged one by one; then one for each tenfold.
+/// The first ones are all logged; after them one for each power of ten.
 const FIRST: u64 = 3;
 
 impl Repeats {
-    /// Counts one more of a cause. Returns how many there were if this one is to be logged.
+    /// Counts a cause; returns the count if it should be logged.
     pub fn count(&mut self, cause: &'static str) -> Option<u64> {
         let count = self.0.entry(cause).or_default();
         *count = count.saturating_add(1);

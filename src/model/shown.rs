@@ -1,8 +1,7 @@
-//! Text from agents, disks and clients, as people and models may see it.
+//! Escapes untrusted text from agents, disks and clients for people and models.
 
-/// Makes one line of a text that must not steer what shows it: control characters become blanks,
-/// and what reorders or hides text (bidirectional marks, zero-width characters) is written as
-/// `\u{202e}`.
+/// Converts untrusted text to one safe line: control characters become blanks; characters that
+/// reorder or hide text (bidirectional marks, zero-width characters) are escaped as `\u{202e}`.
 pub fn one_line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -15,7 +14,7 @@ pub fn one_line(text: &str) -> String {
     shown
 }
 
-/// Quotes a text between backticks, so that it can neither end the quotation nor the line.
+/// Quotes a text in backticks; it can end neither the quotation nor the line.
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('`');
@@ -31,8 +30,7 @@ pub fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Whether a character changes how others are read, or is not seen: bidirectional controls, line
-/// separators, zero-width and tag characters.
+/// Whether a character reorders or hides text: bidirectional, zero-width, tag characters and such.
 pub fn deceives(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'

@@ -1,3 +1,5 @@
+//! Wall-clock time.
+
 /// Milliseconds since the Unix epoch.
 pub type TimestampMs = u64;
 
@@ -7,7 +9,7 @@ pub fn now_ms() -> TimestampMs {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A time in UTC, from seconds since 1970: days to a date as in Howard Hinnant's `civil_from_days`.
+/// Formats seconds since 1970 as UTC, with Howard Hinnant's `civil_from_days`.
 pub fn rfc3339(seconds: u64) -> String {
     let (days, time) = (seconds / 86_400 + 719_468, seconds % 86_400);
     let (era, day) = (days / 146_097, days % 146_097);

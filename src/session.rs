@@ -1,9 +1,9 @@
-//! The registry: which sessions there are, over all teams and editors of a user, and what clients
-//! keep with them. Owns its file, `core_sessions.json`; knows neither tracker nor sockets.
+//! The registry of sessions over all teams and editors of a user, with the data that clients store
+//! with them. Owns the file `core_sessions.json`; does not know the tracker or sockets.
 //!
-//! [`Registry`] is the file's content as a value, and pure. [`RegistryHandle`] speaks to the
-//! tasks of this process that go to the disk, one to read and one to change. Other processes write the same file: nothing of it
-//! is held between two requests.
+//! [`Registry`] is the file's content, and pure. [`RegistryHandle`] sends requests to two tasks
+//! that access the disk, one to read and one to change. Other processes write the same file, so it
+//! is read again for each batch of requests.
 
 mod file;
 mod format;
@@ -20,18 +20,17 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::model::{SessionKey, now_ms};
-use file::{Peeked, RegistryFile};
+use file::{ActiveCache, RegistryFile};
 
 pub use registry::{Answer, Listed, Raw, Registry, RegistryRequest, Session, Upsert};
 
-/// How long a request waits for a living process that holds the lock. Clients wait 5 s for an
-/// answer.
+/// How long a request waits for the lock. Clients wait 5 s for an answer.
 pub const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Requests that wait for the disk; past that whoever asks waits.
+/// Queued requests; over it senders wait.
 const MAILBOX: usize = 64;
 
-/// Requests that are served with one reading and one writing of the file.
+/// Requests served with one read and one write of the file.
 const BATCH: usize = 64;
 
 #[derive(Clone, Debug, thiserror::Error)]
@@ -50,26 +49,26 @@ pub enum RegistryError {
     Stopping,
 }
 
-/// Speaks to the registry's tasks; cheap to clone.
+/// Sends requests to the registry's tasks; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RegistryHandle {
-    changes: mpsc::Sender<Asked>,
-    /// Of their own: nobody who holds the lock keeps a reader waiting.
-    reads: mpsc::Sender<Asked>,
+    changes: mpsc::Sender<Message>,
+    /// A separate queue: reads never wait for the lock.
+    reads: mpsc::Sender<Message>,
     file: Arc<RegistryFile>,
-    peeked: Arc<Peeked>,
+    active: Arc<ActiveCache>,
 }
 
 #[derive(Debug)]
-struct Asked {
+struct Message {
     request: RegistryRequest,
     deadline: Instant,
     reply: oneshot::Sender<Result<Answer, RegistryError>>,
 }
 
 impl RegistryHandle {
-    /// Opens the registry in `eisen_dir`; nothing is read or made before the first request. It
-    /// ends with `cancel`, after the requests that are being served.
+    /// Opens the registry in `eisen_dir`, without disk access before the first request. The future
+    /// ends after `cancel` and the running batch.
     pub fn spawn(
         eisen_dir: &Path,
         cancel: CancellationToken,
@@ -82,16 +81,16 @@ impl RegistryHandle {
         let serving = async {
             tokio::join!(reading, changing);
         };
-        (Self { changes, reads, file, peeked: Arc::default() }, serving)
+        (Self { changes, reads, file, active: Arc::default() }, serving)
     }
 
-    /// Asks for one thing; changes are on the disk when the answer comes. They are made in the
-    /// order of the futures' first polls.
+    /// Serves one request; a change is on the disk when the answer comes. Changes are applied in
+    /// the order of the futures' first polls.
     pub async fn ask(&self, request: RegistryRequest) -> Result<Answer, RegistryError> {
         self.ask_by(request, Instant::now() + PATIENCE).await
     }
 
-    /// Asks for one thing, and waits for another process that holds the lock until `deadline`.
+    /// Like [`Self::ask`], and waits for the lock until `deadline`.
     pub async fn ask_by(
         &self,
         request: RegistryRequest,
@@ -99,22 +98,22 @@ impl RegistryHandle {
     ) -> Result<Answer, RegistryError> {
         let (reply, answer) = oneshot::channel();
         let mailbox = if request.only_reads() { &self.reads } else { &self.changes };
-        let asked = Asked { request, deadline, reply };
-        mailbox.send(asked).await.map_err(|_| RegistryError::Stopping)?;
+        let message = Message { request, deadline, reply };
+        mailbox.send(message).await.map_err(|_| RegistryError::Stopping)?;
         answer.await.unwrap_or(Err(RegistryError::Stopping))
     }
 
-    /// The active session; None also if the file cannot be read. Waits for no other process, and
-    /// reads a file that did not change only once.
+    /// The active session; None also if the file cannot be read. Never waits for the lock, and
+    /// reads an unchanged file only once.
     pub async fn active(&self) -> Option<SessionKey> {
-        let (file, peeked) = (Arc::clone(&self.file), Arc::clone(&self.peeked));
-        tokio::task::spawn_blocking(move || peeked.active(&file)).await.ok().flatten()
+        let (file, cache) = (Arc::clone(&self.file), Arc::clone(&self.active));
+        tokio::task::spawn_blocking(move || cache.active(&file)).await.ok().flatten()
     }
 }
 
 async fn serve(
     file: Arc<RegistryFile>,
-    mut requests: mpsc::Receiver<Asked>,
+    mut requests: mpsc::Receiver<Message>,
     cancel: CancellationToken,
 ) {
     loop {
@@ -132,13 +131,11 @@ async fn serve(
     }
 }
 
-/// Serves requests in their order, all on one reading of the file. Nobody is answered before the
-/// changes are on the disk.
-fn serve_batch(file: &RegistryFile, batch: Vec<Asked>) {
-    // Who asked first has waited longest, maybe for the lock already.
-    let Some(deadline) = batch.iter().map(|asked| asked.deadline).min() else { return };
+/// Serves requests in order, with one read of the file; answers after the changes are on disk.
+fn serve_batch(file: &RegistryFile, batch: Vec<Message>) {
+    let Some(deadline) = batch.iter().map(|message| message.deadline).min() else { return };
     let (requests, replies): (Vec<_>, Vec<_>) =
-        batch.into_iter().map(|asked| (asked.request, asked.reply)).unzip();
+        batch.into_iter().map(|message| (message.request, message.reply)).unzip();
     let only_reads = requests.iter().all(RegistryRequest::only_reads);
     let answer = |registry: &mut Registry| -> Vec<_> {
         requests.into_iter().map(|request| registry.answer(request, now_ms())).collect()
@@ -149,7 +146,7 @@ fn serve_batch(file: &RegistryFile, batch: Vec<Asked>) {
         file.update(deadline, answer)
     };
     match served {
-        // Who asked may have gone.
+        // Receivers may be gone.
         Ok(answers) => replies.into_iter().zip(answers).for_each(|(reply, answer)| {
             let _ = reply.send(answer);
         }),

@@ -1,5 +1,5 @@
-//! The registry's file and its lock: how it is read, replaced as a whole, and kept aside when it
-//! makes no sense. Knows nothing of what is in it.
+//! The registry's file and its lock: reads it, replaces it as a whole, and moves a corrupt one
+//! aside. Does not know the format.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -15,27 +15,26 @@ use super::registry::Registry;
 use super::{RegistryError, format};
 use crate::model::{SessionKey, now_ms};
 
-/// Longest pause between two tries to get the lock, in milliseconds.
+/// Longest pause between two attempts to lock, in milliseconds.
 const PAUSE_MS: u64 = 5;
 
-/// Bytes of the largest file: a larger one is neither written nor read.
+/// Bytes of the largest file to write or read.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Age from which on a file is taken for the same as long as it looks the same. What was written
-/// just now may be replaced within the grain of its time, by a file of the same number and length.
+/// Age of a file whose identity is reliable. A younger one may be replaced within the resolution of
+/// its time by a file with the same inode and length.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// Names that are tried for a file that is kept aside: never is one overwritten.
+/// Names to try for a corrupt file: none is overwritten.
 const ASIDE: u64 = 1_000;
 
 #[derive(Debug)]
 pub(super) struct RegistryFile {
     dir: PathBuf,
     file: PathBuf,
-    /// Never renamed or removed: whoever waits for it waits for the same one.
+    /// Never renamed or removed, so that all processes lock the same file.
     lock: PathBuf,
-    /// Written by whoever holds the lock; one that was killed leaves it, and the next writes over
-    /// it.
+    /// Written under the lock; overwritten if a killed process left it.
     temporary: PathBuf,
 }
 
@@ -50,16 +49,16 @@ impl RegistryFile {
         }
     }
 
-    /// Reads the file as it is now. It is always whole, so that no lock is needed.
+    /// Reads the file. It is replaced atomically, so no lock is needed.
     pub(super) fn read(&self, deadline: Instant) -> Result<Registry, RegistryError> {
         match self.content()? {
             Ok(registry) => Ok(registry),
-            // To be kept aside, which is a change.
+            // Moving a corrupt file aside is a change.
             Err(_) => self.update(deadline, |registry| registry.clone()),
         }
     }
 
-    /// Changes the file; writes nothing if `change` does not. Waits for the lock until `deadline`.
+    /// Applies `change`, and writes the file if it changed. Waits for the lock until `deadline`.
     pub(super) fn update<T>(
         &self,
         deadline: Instant,
@@ -82,8 +81,7 @@ impl RegistryFile {
         Ok(outcome)
     }
 
-    /// Returns what is in the file, nothing if there is none; the inner error says why it makes no
-    /// sense.
+    /// Returns the content, empty without a file; the inner error says why it is corrupt.
     fn content(&self) -> Result<Result<Registry, String>, RegistryError> {
         match read_file(&self.file) {
             Ok(text) => Ok(format::parse(&text)),
@@ -116,11 +114,11 @@ impl RegistryFile {
         }
     }
 
-    /// Moves a file that makes no sense to a name of its own.
+    /// Moves a corrupt file to a new name.
     fn keep_aside(&self, why: &str) -> Result<(), RegistryError> {
         let now = now_ms();
         let named = |n| self.dir.join(format!("core_sessions.corrupt-{}.json", now + n));
-        // Nobody else makes such names while the lock is held.
+        // The lock protects these names, too.
         let aside = (0..ASIDE).map(named).find(|path| fs::symlink_metadata(path).is_err());
         let aside = aside.ok_or_else(|| io::ErrorKind::AlreadyExists.into());
         let aside = aside.map_err(failed("move", &self.file))?;
@@ -134,7 +132,7 @@ impl RegistryFile {
         Ok(())
     }
 
-    /// Replaces the file as a whole; nobody else may read it.
+    /// Replaces the file as a whole; only its owner may read it.
     fn write(&self, text: &[u8]) -> Result<(), RegistryError> {
         if text.len() > MOST_BYTES {
             let (path, bytes) = (self.file.clone(), text.len());
@@ -146,7 +144,7 @@ impl RegistryFile {
         }
         written.map_err(failed("write", &self.temporary))?;
         fs::rename(&self.temporary, &self.file).map_err(failed("replace", &self.file))?;
-        // The new name is to outlive a power failure, too.
+        // The rename must survive a power failure.
         let synced = File::open(&self.dir).and_then(|dir| dir.sync_all());
         synced.map_err(failed("write", &self.dir))
     }
@@ -160,11 +158,11 @@ impl RegistryFile {
     }
 }
 
-/// The active session as it was last read, and of which file.
+/// A cache of the active session, by the identity of the file.
 #[derive(Default, Debug)]
-pub(super) struct Peeked(Mutex<Option<(Identity, Option<SessionKey>)>>);
+pub(super) struct ActiveCache(Mutex<Option<(Identity, Option<SessionKey>)>>);
 
-/// Tells a file from the one that takes its place.
+/// Distinguishes a file from its replacement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Identity {
     device: u64,
@@ -173,7 +171,7 @@ struct Identity {
     modified: (i64, i64),
 }
 
-impl Peeked {
+impl ActiveCache {
     pub(super) fn active(&self, file: &RegistryFile) -> Option<SessionKey> {
         let metadata = fs::metadata(&file.file).ok()?;
         let identity = Identity {
@@ -182,9 +180,9 @@ impl Peeked {
             length: metadata.len(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
         };
-        // Read by one at a time: the others find it here.
-        let mut peeked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((read, active)) = &*peeked
+        // Locked while reading: concurrent callers share one read.
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((read, active)) = &*cached
             && *read == identity
         {
             return active.clone();
@@ -192,7 +190,7 @@ impl Peeked {
         let active = file.content().ok()?.ok()?.active;
         let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
         let is_settled = age.is_some_and(|age| age > SETTLED);
-        *peeked = is_settled.then(|| (identity, active.clone()));
+        *cached = is_settled.then(|| (identity, active.clone()));
         active
     }
 }

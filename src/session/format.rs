@@ -1,5 +1,4 @@
-//! The text of the registry's file ↔ [`Registry`]. Reads what any version wrote, and keeps what it
-//! doesn't know.
+//! The format of the registry's file. Reads files of any version, and keeps unknown fields.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use serde_json::value::RawValue;
 use super::registry::{FileKey, Raw, Registry, Session};
 use crate::model::{AgentId, SessionId, SessionKey, SessionMode, TimestampMs};
 
-/// Reads a file; says what is wrong with it.
+/// Parses a file; the error says why it is corrupt.
 pub(super) fn parse(text: &[u8]) -> Result<Registry, String> {
     let text = std::str::from_utf8(text).map_err(|error| error.to_string())?;
     let mut fields = Fields::of(text)?;
@@ -96,7 +95,7 @@ fn key(fields: &mut Fields<'_>) -> Result<SessionKey, String> {
     Ok(SessionKey::new(AgentId::new(name("agent_id")?), SessionId::new(name("session_id")?)))
 }
 
-/// The fields of an object that were not taken yet.
+/// The remaining fields of an object.
 struct Fields<'a>(BTreeMap<String, &'a RawValue>);
 
 impl<'a> Fields<'a> {
@@ -104,7 +103,7 @@ impl<'a> Fields<'a> {
         serde_json::from_str(text).map(Self).map_err(|error| error.to_string())
     }
 
-    /// Takes a field that is there and not null.
+    /// Takes a field that is not null.
     fn raw(&mut self, name: &str) -> Option<&'a RawValue> {
         self.0.remove(name).filter(|value| value.get() != "null")
     }
@@ -120,7 +119,7 @@ impl<'a> Fields<'a> {
         Ok(list.into_iter().map(one_line).collect())
     }
 
-    /// Takes a time, though it be written as a fraction.
+    /// Takes a time, which may be written with a fraction.
     fn time(&mut self, name: &str) -> Result<TimestampMs, String> {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let whole = |time: f64| time as TimestampMs;
@@ -136,8 +135,7 @@ fn read<'a, T: serde::Deserialize<'a>>(raw: &'a RawValue) -> Result<T, String> {
     serde_json::from_str(raw.get()).map_err(|error| error.to_string())
 }
 
-/// Takes line breaks out: what is kept goes over the wire as part of one line. Inside of strings
-/// JSON has none.
+/// Removes line breaks, since the wire sends it as part of one line. JSON strings have none.
 fn one_line(raw: &RawValue) -> Raw {
     let text = raw.get();
     if !text.contains(['\n', '\r']) {

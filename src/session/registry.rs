@@ -1,5 +1,5 @@
-//! What the registry holds, and what each request does with it. Pure: knows no file, and is told
-//! the time.
+//! The content of the registry, and the effect of each request. Pure: knows no file; times are
+//! passed in.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::RegistryError;
 use crate::model::{AgentId, SessionKey, SessionMode, TimestampMs};
 
-/// Sessions that are kept. Past it the one that was longest without a change makes room, never the
-/// active one: teams open new sessions every day, and few people close them here.
+/// Sessions to keep. Over it the one with the oldest change is removed, never the active one:
+/// teams open sessions every day and rarely close them here.
 const MOST_SESSIONS: usize = 10_000;
 
-/// Bytes that one session may have; a change that would make it larger is refused.
+/// Bytes of one session; a change that would exceed it is refused.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Any JSON as the text it came as: clients keep here what this program need not understand.
+/// Raw JSON: clients store data here that this program does not interpret.
 pub type Raw = Box<RawValue>;
 
 /// The content of the registry's file.
 #[derive(Clone, Default, Debug)]
 pub struct Registry {
     pub(super) active: Option<SessionKey>,
-    /// What this program changed last stands last.
+    /// The last changed session is the last one.
     pub(super) sessions: Vec<Session>,
     /// Fields of another version.
     pub(super) rest: BTreeMap<String, Raw>,
@@ -34,7 +34,7 @@ pub struct Registry {
 #[derive(Clone, Debug)]
 pub struct Session {
     pub key: SessionKey,
-    /// `single_agent`, `orchestrator`, or what another version wrote.
+    /// `single_agent`, `orchestrator`, or a value of another version.
     pub mode: String,
     /// `{"model_id","name"}`.
     pub model: Option<Raw>,
@@ -49,7 +49,7 @@ pub struct Session {
     pub rest: BTreeMap<String, Raw>,
 }
 
-/// What can be asked of the registry.
+/// A request to the registry.
 #[derive(Clone, Debug)]
 pub enum RegistryRequest {
     /// Every session, or one agent's.
@@ -60,7 +60,7 @@ pub enum RegistryRequest {
     Upsert(Upsert),
     Close(SessionKey),
     Activate(SessionKey),
-    /// Makes the mode `orchestrator`, also without any.
+    /// Sets the mode `orchestrator`, even for an empty list.
     SetProviders {
         key: SessionKey,
         providers: Vec<SessionKey>,
@@ -72,7 +72,7 @@ pub enum RegistryRequest {
 }
 
 impl RegistryRequest {
-    /// The session that it would change.
+    /// The session that the request changes.
     pub fn changes(&self) -> Option<&SessionKey> {
         match self {
             Self::List { .. } | Self::Get(_) => None,
@@ -85,11 +85,11 @@ impl RegistryRequest {
     }
 }
 
-/// A session as it is to be: what is None stays as it was.
+/// New values of a session; None leaves a field as it is.
 #[derive(Clone, Debug)]
 pub struct Upsert {
     pub key: SessionKey,
-    /// Unless providers make it an orchestrator's.
+    /// Overridden by `orchestrator` if there are providers.
     pub mode: SessionMode,
     pub model: Option<Raw>,
     pub summary: Option<String>,
@@ -102,9 +102,9 @@ pub struct Upsert {
 pub enum Answer {
     /// Newest first.
     List(Vec<Listed>),
-    /// The session as it stands now.
+    /// The session in its current state.
     Session(Session),
-    /// Whether there was such a session.
+    /// Whether the session existed.
     Closed(bool),
     Active,
 }
@@ -119,7 +119,7 @@ pub struct Listed {
     pub is_active: bool,
 }
 
-/// A session's key as the file has it.
+/// A session's key in the file.
 #[derive(Serialize)]
 pub(super) struct FileKey<'a> {
     agent_id: &'a str,
@@ -139,7 +139,7 @@ impl RegistryRequest {
 }
 
 impl Upsert {
-    /// Changes nothing of a session that is there but its mode.
+    /// Changes only the mode of an existing session.
     pub fn new(key: SessionKey, mode: SessionMode) -> Self {
         Self {
             key,
@@ -158,7 +158,7 @@ impl Registry {
         self.active.as_ref()
     }
 
-    /// Answers a request at `now`, with what it changes.
+    /// Applies a request at `now`, and returns its answer.
     pub fn answer(
         &mut self,
         request: RegistryRequest,
@@ -188,8 +188,8 @@ impl Registry {
     }
 
     fn list(&self, agent: Option<&AgentId>) -> Vec<Listed> {
-        let asked = |session: &&Session| agent.is_none_or(|agent| session.key.agent == *agent);
-        let mut list: Vec<_> = self.sessions.iter().rev().filter(asked).collect();
+        let matches = |session: &&Session| agent.is_none_or(|agent| session.key.agent == *agent);
+        let mut list: Vec<_> = self.sessions.iter().rev().filter(matches).collect();
         list.sort_by_key(|session| std::cmp::Reverse(session.updated_at_ms));
         let listed = |session: &Session| Listed {
             key: session.key.clone(),
@@ -223,7 +223,7 @@ impl Registry {
         self.put(session)
     }
 
-    /// Changes a session that is there, or nothing.
+    /// Changes an existing session.
     fn change(
         &mut self,
         key: &SessionKey,
@@ -236,7 +236,7 @@ impl Registry {
         self.put(session)
     }
 
-    /// Puts a session behind all others, in the place of one with the same key.
+    /// Appends a session, and removes the old one with the same key.
     fn put(&mut self, session: Session) -> Result<Answer, RegistryError> {
         let bytes = session.bytes();
         if bytes > MOST_BYTES {

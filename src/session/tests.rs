@@ -29,9 +29,9 @@ fn text(registry: &Registry) -> String {
 /// Asks at times 10, 20, …, and tells the answers and what is left.
 fn check(requests: impl IntoIterator<Item = RegistryRequest>, expected: &Expect) {
     let mut registry = Registry::default();
-    let mut told = Vec::new();
+    let mut log = Vec::new();
     for (now, request) in (10..).step_by(10).zip(requests) {
-        told.push(match registry.answer(request, now) {
+        log.push(match registry.answer(request, now) {
             Ok(Answer::Session(session)) => serde_json::to_string(&session).unwrap(),
             Ok(Answer::List(list)) => {
                 let listed = list.iter().map(|listed| {
@@ -47,8 +47,8 @@ fn check(requests: impl IntoIterator<Item = RegistryRequest>, expected: &Expect)
             Err(error) => error.to_string(),
         });
     }
-    told.push(text(&registry));
-    expected.assert_eq(&told.join("\n"));
+    log.push(text(&registry));
+    expected.assert_eq(&log.join("\n"));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn what_another_version_wrote_is_kept() {
 }
 
 #[test]
-fn what_is_no_registry_is_told() {
+fn a_corrupt_registry_is_reported() {
     let check = |written: &[u8], expected: Expect| {
         expected.assert_eq(&format::parse(written).unwrap_err());
     };

@@ -155,7 +155,7 @@ async fn what_a_killed_writer_left_is_written_over() {
 }
 
 #[tokio::test]
-async fn who_keeps_the_lock_stops_changes_and_no_reading() {
+async fn a_held_lock_stops_changes_but_not_reads() {
     let disk = Disk::new();
     create(&disk.registry, "s").await.unwrap();
     let lock = fs::File::open(disk.path("core_sessions.lock")).unwrap();

@@ -97,7 +97,9 @@ impl Extractor for Acp {
         let line = line.trim_start_matches(MARK);
         match elements(line).filter(|_| is_json(line)) {
             Some(batch) => {
-                batch.iter().for_each(|one| self.observe_message(direction, one, activities));
+                for message in batch {
+                    self.observe_message(direction, message, activities);
+                }
             }
             None => self.observe_message(direction, line, activities),
         }

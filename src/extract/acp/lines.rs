@@ -20,7 +20,7 @@ pub(super) fn of_read(params: &Members<'_>) -> Lines {
 }
 
 /// The range in the input of a read; None if it has none. Some agents count offsets from 0, some
-/// from 1: the result has the lines that both readings share.
+/// from 1: the result has the lines that both readings share, or of a single line both.
 pub(super) fn of_input(raw: &str) -> Option<Lines> {
     let members = Members::of(raw)?;
     let (mut first, mut last, mut offset, mut limit) = (None, None, None, None);

@@ -67,6 +67,6 @@ fn an_inbox_without_tasks_asks_for_rest() {
     let inbox = Inbox::default();
     assert!(matches!(inbox.next(|| false, Some(Duration::ZERO)), GraphTask::Rest));
     let (reply, _answer) = tokio::sync::oneshot::channel();
-    inbox.ask(reply);
+    inbox.query(reply);
     assert!(matches!(inbox.next(|| false, Some(Duration::ZERO)), GraphTask::Answer(_)));
 }

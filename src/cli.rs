@@ -1,4 +1,4 @@
-//! The command line: flags, help, exit codes. Knows no policy; `app` does the work.
+//! The command line: flags, help, exit codes. Contains no policy; `app` does the work.
 
 mod agents;
 mod attach;
@@ -53,17 +53,17 @@ struct Cli {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Options of every command")]
 struct Global {
-    /// TCP port: to listen on, where 0 takes a free one [default: 17320, or the configuration's];
-    /// or that of the running team that is meant
+    /// TCP port to listen on (0: any free port) [default: 17320, or the configuration's]; for
+    /// commands to a running team, the port of that team
     #[arg(long, global = true, value_name = "N")]
     port: Option<u16>,
     /// Id of the observed agent [default: the command's file name]
     #[arg(long, global = true, value_name = "ID")]
     agent_id: Option<String>,
-    /// Session id that the port shows before the observed agent has one
+    /// Session id to show on the port until the observed agent opens a session
     #[arg(long, global = true, value_name = "ID")]
     session_id: Option<String>,
-    /// Folder to work in
+    /// Working directory
     #[arg(long, global = true, value_name = "PATH")]
     cwd: Option<PathBuf>,
 }
@@ -74,12 +74,12 @@ enum Command {
     Down(down::Down),
     /// Put a transparent proxy between an editor and one agent
     ///
-    /// The editor is at standard input and output. Passes every byte on as it is, follows the agent
-    /// on the port, and, with --zone or --deny, keeps it inside its zone. Ends with the agent's own
-    /// exit code.
+    /// The editor is connected to standard input and output. Every byte is forwarded unchanged, and
+    /// the agent's activity is published on the port. With --zone or --deny, the agent is kept
+    /// inside its zone. The exit code is the agent's own.
     #[command(after_help = help::OBSERVE)]
     Observe(Observe),
-    /// Validate a configuration and show what it means; starts nothing
+    /// Validate a configuration and explain it, without starting anything
     #[command(after_help = help::CHECK)]
     Check(ConfigFile),
     Init(init::Init),
@@ -93,19 +93,19 @@ enum Command {
     Resolve(resolve::Resolve),
     /// Start agents
     ///
-    /// Each begins to start at once, or as soon as those it depends on are ready.
+    /// An agent that depends on others starts as soon as those are ready.
     Start(agents::AgentsArgs),
     /// Stop agents
     ///
-    /// Answers once they have ended. Stopped agents stay stopped until they are started.
+    /// Returns once they have ended. Stopped agents stay stopped until they are started again.
     Stop(agents::AgentsArgs),
-    /// Stop agents, and start them again
+    /// Stop agents and start them again
     Restart(agents::AgentsArgs),
     Reload(reload::Reload),
     Notify(notify::NotifyArgs),
-    /// Print the JSON Schema of all that goes over the port
+    /// Print the JSON Schema of the protocol on the port
     ///
-    /// docs/wire.md is the same for people.
+    /// docs/wire.md describes the same protocol in prose.
     #[command(after_help = help::SCHEMA)]
     Schema,
     Attach(attach::Attach),
@@ -113,7 +113,7 @@ enum Command {
     Plugin(plugin::PluginArgs),
     /// Play a script as an ACP agent: for demos, rehearsals and tests
     ScriptedAgent {
-        /// The script; see docs/scripted-agent.md
+        /// The script file; see docs/scripted-agent.md
         script: PathBuf,
     },
     Completions(packaging::Completions),
@@ -129,23 +129,23 @@ struct ConfigFile {
 
 #[derive(Args, Debug)]
 struct Observe {
-    /// What the agent may touch: a glob relative to the folder it works in (repeatable)
+    /// Files the agent may access: a glob relative to its working directory (repeatable)
     #[arg(long, value_name = "PATTERN")]
     zone: Vec<String>,
-    /// What it may not, whatever --zone says (repeatable)
+    /// Files it may not access, even if --zone allows them (repeatable)
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<String>,
-    /// What follows an access outside the zone that the agent made past its client
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
+    /// Reaction to an access outside the zone that did not go through the agent's client
+    #[arg(long, value_name = "REACTION", value_enum, default_value_t)]
     on_violation: OnViolation,
-    /// Read along by an extractor plugin, for an agent that doesn't speak ACP: its library, or its
-    /// name in the plugin folder
+    /// Extractor plugin for an agent that doesn't speak ACP: its library, or its name in the plugin
+    /// folder
     #[arg(long, value_name = "FILE")]
     plugin: Option<PathBuf>,
-    /// The plugin's configuration
+    /// Configuration of the plugin
     #[arg(long, value_name = "JSON", default_value = "{}", requires = "plugin")]
     plugin_config: String,
-    /// Keep no code graph of the folder
+    /// Don't build a code graph of the working directory
     #[arg(long)]
     no_graph: bool,
     /// The agent's command and arguments
@@ -153,9 +153,8 @@ struct Observe {
     command: Vec<OsString>,
 }
 
-/// How long what was logged and said at the end may take to be written: standard error may be a pipe
-/// that nobody reads.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long to flush standard error at exit: it may be a pipe that nobody reads.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the command line; returns the exit code.
 pub fn main() -> ExitCode {
@@ -166,7 +165,7 @@ pub fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) if failure.error().is::<output::Closed>() => 0,
         Err(failure) => {
-            let colored = format!("{}\n", Complaint(failure.error()));
+            let colored = format!("{}\n", ErrorReport(failure.error()));
             let text = if has_colors() {
                 colored
             } else {
@@ -176,8 +175,8 @@ pub fn main() -> ExitCode {
             failure.exit_code()
         }
     };
-    app::stderr().flush_within(LAST_WORDS);
-    // Not by returning: a thread that still reads standard input would keep the process alive.
+    app::stderr().flush_within(FLUSH_TIMEOUT);
+    // Returning would wait for a thread that still reads standard input.
     std::process::exit(i32::from(code))
 }
 
@@ -253,8 +252,7 @@ fn check(file: &Path) -> Result<u8, Failure> {
     output::print(output::escape_controls(&report.to_string())).map(|()| 0)
 }
 
-/// Shows on a terminal how many files were seen, once that takes longer than a second; with 0 it
-/// clears that away.
+/// Shows the number of files seen on a terminal, after the first second; 0 clears the line.
 fn progress() -> impl FnMut(u64) {
     use std::io::IsTerminal;
     let (start, terminal) = (std::time::Instant::now(), std::io::stderr().is_terminal());
@@ -277,7 +275,7 @@ fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fail
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Run(error.into()))?;
     let done = runtime.block_on(work);
-    // A read of standard input that never ends must not hold the end up.
+    // A pending read of standard input must not delay the exit.
     runtime.shutdown_background();
     done
 }
@@ -286,26 +284,25 @@ fn in_folder(folder: Option<PathBuf>, file: &Path) -> PathBuf {
     folder.map_or_else(|| file.to_owned(), |folder| folder.join(file))
 }
 
-/// What is logged unless something else is asked for. The watcher of files warns of each folder that
-/// is gone before it hears of that.
-const WARNINGS: &str = "warn,notify=error";
+/// The default log filter. `notify` warns about folders that were removed while it watched them.
+const DEFAULT_FILTER: &str = "warn,notify=error";
 
 /// Logs to standard error by `EISEN_LOG`, else `RUST_LOG`, else warnings.
 fn log_to_stderr() {
     let set = |name| std::env::var(name).ok().filter(|filter| !filter.is_empty());
     let filter =
-        set("EISEN_LOG").or_else(|| set("RUST_LOG")).unwrap_or_else(|| WARNINGS.to_owned());
-    let (filter, wrong) = match EnvFilter::try_new(&filter) {
+        set("EISEN_LOG").or_else(|| set("RUST_LOG")).unwrap_or_else(|| DEFAULT_FILTER.to_owned());
+    let (filter, invalid) = match EnvFilter::try_new(&filter) {
         Ok(filter) => (filter, None),
-        Err(error) => (EnvFilter::new(WARNINGS), Some((filter, error))),
+        Err(error) => (EnvFilter::new(DEFAULT_FILTER), Some((filter, error))),
     };
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| app::stderr().clone())
         .with_ansi(has_colors())
         .init();
-    if let Some((filter, error)) = wrong {
-        tracing::warn!(filter, %error, "no such log filter: showing warnings");
+    if let Some((filter, error)) = invalid {
+        tracing::warn!(filter, %error, "invalid log filter: showing warnings");
     }
 }
 
@@ -313,7 +310,7 @@ fn has_colors() -> bool {
     anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
 }
 
-/// An error and what led to it, each once: some say their cause themselves.
+/// An error and its causes; a cause that the error's own text already contains is left out.
 fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -326,16 +323,16 @@ fn chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// An error and what led to it, for a person; coloured, which a stream that is no terminal strips.
-struct Complaint<'a>(&'a anyhow::Error);
+/// An error with its causes, with colours that are stripped if the output is not a terminal.
+struct ErrorReport<'a>(&'a anyhow::Error);
 
-impl std::fmt::Display for Complaint<'_> {
+impl std::fmt::Display for ErrorReport<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Configuration errors say `error:` themselves, once each.
+        // Each configuration error has its own `error:` prefix.
         if let Some(errors) = self.0.downcast_ref::<config::ConfigErrors>() {
             return f.write_str(&errors.render(true));
         }
-        // It may quote an agent, or a path.
+        // The text may quote an agent or a path.
         let error = output::escape_controls(&chain(self.0));
         write!(f, "error: {error}")
     }
@@ -346,12 +343,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_told_once() {
+    fn a_cause_is_shown_once() {
         let cause = || std::io::Error::from_raw_os_error(13);
-        let words = "cannot write: Permission denied (os error 13)";
-        let told = anyhow::Error::new(cause()).context(words);
-        assert_eq!(chain(&told), words);
+        let message = "cannot write: Permission denied (os error 13)";
+        let repeated = anyhow::Error::new(cause()).context(message);
+        assert_eq!(chain(&repeated), message);
         let plain = anyhow::Error::new(cause()).context("cannot write");
-        assert_eq!(chain(&plain), words);
+        assert_eq!(chain(&plain), message);
     }
 }

@@ -1,4 +1,4 @@
-//! `start`, `stop`, `restart` and `cancel`: what is asked of agents, and what came of it.
+//! `start`, `stop`, `restart` and `cancel`: commands to agents, and their outcomes.
 
 use clap::Args;
 use serde::Deserialize;
@@ -13,45 +13,45 @@ use crate::serve::client::{ClientError, Connection, Message, Refusal};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core stop ui               stop one agent; the others go on
-  eisen-core restart ui api        restart two
-  eisen-core start --all           start every agent that does not run
+  eisen-core stop ui               stop one agent; the others keep running
+  eisen-core restart ui api        restart two agents
+  eisen-core start --all           start every agent that is not running
   eisen-core stop --all --team webshop
 
-Prints a line for each agent: how it stands now. Its coming up shows in `eisen-core ps --watch`.
+Prints the state of each agent, one line each. Follow a start with `eisen-core ps --watch`.
 
-Exit codes: 0 done, 1 refused for one of them or no such team, 2 wrong usage.")]
+Exit codes: 0 done, 1 refused for an agent or no such team, 2 wrong usage.")]
 pub(super) struct AgentsArgs {
-    /// The agents, by their ids
+    /// Ids of the agents
     #[arg(value_name = "AGENT", required_unless_present = "all")]
     agents: Vec<String>,
-    /// Every agent of the team
+    /// All agents of the team
     #[arg(long, conflicts_with = "agents")]
     all: bool,
-    /// Print for each agent its object as the port has it, a line each
+    /// Print each agent's status object as JSON, one line each
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     which: Which,
 }
 
-/// Cancel what an agent does: the running turn, and the prompts behind it
+/// Cancel an agent's running turn and its queued prompts
 ///
-/// The agent is asked to end its turn, and does so in its own time; its session stays open.
+/// The agent is asked to end its turn, which may take a while. Its session stays open.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   eisen-core cancel ui
   eisen-core cancel ui --session ui-s2
 
-Exit codes: 0 done, also if there was nothing to cancel; 1 refused or no such team, 2 wrong usage.")]
+Exit codes: 0 done, or nothing to cancel; 1 refused or no such team, 2 wrong usage.")]
 pub(super) struct Cancel {
-    /// The agent, by its id
+    /// Id of the agent
     agent: String,
-    /// Only this session [default: all of the agent's]
+    /// Only this session [default: all sessions of the agent]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Print what was cancelled as the port has it
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub(super) struct Cancel {
 }
 
 impl AgentsArgs {
-    /// `method` of the port, for each agent at once; answers in the order in which they were named.
+    /// Calls `method` for all agents at once, and prints the results in the order of the arguments.
     pub(super) async fn run(self, global: &Global, method: &str) -> Result<u8, Failure> {
         let mut team = self.which.connect(global).await?;
         let mut agents = self.agents;
@@ -68,16 +68,16 @@ impl AgentsArgs {
             let ids = all.as_array().into_iter().flatten().filter_map(|a| a["agent_id"].as_str());
             agents = ids.map(str::to_owned).collect();
         }
-        // Each once: a second order would only undo or repeat the first.
+        // A second call for the same agent would repeat or undo the first.
         let mut seen = std::collections::HashSet::new();
         agents.retain(|agent| seen.insert(agent.clone()));
-        let asked: Vec<u64> =
+        let requests: Vec<u64> =
             agents.iter().map(|agent| team.send(method, &json!({ "agent_id": agent }))).collect();
         let mut outcomes: Vec<Option<Result<Value, Refusal>>> = vec![None; agents.len()];
-        let (mut said, mut refused) = (0, false);
-        while said < agents.len() {
-            answer(&mut team, &asked, &mut outcomes).await.map_err(failed)?;
-            while let Some(outcome) = outcomes.get_mut(said).and_then(Option::take) {
+        let (mut printed, mut refused) = (0, false);
+        while printed < agents.len() {
+            receive(&mut team, &requests, &mut outcomes).await.map_err(failed)?;
+            while let Some(outcome) = outcomes.get_mut(printed).and_then(Option::take) {
                 match outcome {
                     Ok(status) if self.json => print(status)?,
                     Ok(status) => print(describe(&status))?,
@@ -86,7 +86,7 @@ impl AgentsArgs {
                         note(format!("error: {}", plain(&refusal.message)));
                     }
                 }
-                said += 1;
+                printed += 1;
             }
         }
         Ok(u8::from(refused))
@@ -114,10 +114,10 @@ impl Cancel {
         let turns = (turns > 0).then(|| format!("{} asked to end", were(turns, "turn")));
         let prompts =
             (prompts > 0).then(|| format!("{} withdrawn", were(prompts, "queued prompt")));
-        let what: Vec<_> = turns.into_iter().chain(prompts).collect();
-        let what =
-            if what.is_empty() { "there was nothing to cancel".into() } else { what.join(", ") };
-        print(format_args!("{}: {what}", self.agent))
+        let done: Vec<_> = turns.into_iter().chain(prompts).collect();
+        let done =
+            if done.is_empty() { "there was nothing to cancel".into() } else { done.join(", ") };
+        print(format_args!("{}: {done}", self.agent))
     }
 }
 
@@ -125,15 +125,15 @@ fn were(count: u64, noun: &str) -> String {
     format!("{} {}", format::counted(count, noun), if count == 1 { "was" } else { "were" })
 }
 
-/// Waits for one more answer.
-async fn answer(
+/// Receives the response to one of `requests`.
+async fn receive(
     team: &mut Connection,
-    asked: &[u64],
+    requests: &[u64],
     outcomes: &mut [Option<Result<Value, Refusal>>],
 ) -> Result<(), ClientError> {
     loop {
         if let Message::Answer { id, outcome } = team.next().await?
-            && let Some(at) = asked.iter().position(|asked| *asked == id)
+            && let Some(at) = requests.iter().position(|request| *request == id)
         {
             outcomes[at] = Some(outcome);
             return Ok(());

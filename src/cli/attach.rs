@@ -1,3 +1,5 @@
+//! `attach`: connects an editor to an agent of a running team.
+
 use clap::Args;
 
 use super::Global;
@@ -5,12 +7,12 @@ use super::team::{Which, failed};
 use crate::app::Failure;
 use crate::serve::client::attach;
 
-/// Speak ACP to an agent of a running team: for editors
+/// Connect an editor to an agent of a running team, over ACP
 ///
-/// Speaks over standard input and output: configure it as the command of an agent. Its sessions are
-/// the editor's own, beside those of the team; what the agent does in them stays inside its zone
-/// and is on the port like all else. What the editor does not serve (files, terminals), the team
-/// does.
+/// The editor is connected to standard input and output: configure this command as an agent of the
+/// editor. The editor has its own sessions, separate from those of the team. The agent stays inside
+/// its zone in them, and its activity is published on the port. If the editor does not provide file
+/// access or terminals, the team does.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -20,9 +22,9 @@ Examples:
 As an agent of Zed, in its settings.json:
   \"agent_servers\": { \"shop: ui\": { \"type\": \"custom\", \"command\": \"eisen-core\", \"args\": [\"attach\", \"ui\"] } }
 
-Exit codes: 0 the editor has left, 1 the agent or the team is gone, or is not there.")]
+Exit codes: 0 the editor disconnected, 1 the agent or the team has ended, or was not found.")]
 pub(super) struct Attach {
-    /// The agent, as the team's configuration names it
+    /// Id of the agent
     agent: String,
     #[command(flatten)]
     which: Which,

@@ -1,3 +1,5 @@
+//! `blocked`: lists and follows blocked accesses.
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -12,29 +14,29 @@ use super::{Global, format};
 use crate::app::Failure;
 use crate::serve::client::{ClientError, Connection, Message, Target};
 
-/// Past so many remembered accesses, those that the team has forgotten are forgotten here too.
+/// Accesses remembered; past that, those that the team no longer lists are forgotten.
 const REMEMBERED: usize = 20_000;
 
-/// Show the accesses that were stopped at the edge of a zone
+/// Show accesses that were blocked outside a zone
 ///
-/// All that wait for a decision and the last 10,000 others, oldest first. `eisen-core resolve`
-/// decides them.
+/// Shows all accesses that wait for a decision and the last 10,000 others, oldest first. Decide
+/// them with `eisen-core resolve`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core blocked --status pending      what waits for a decision
-  eisen-core blocked -f                    go on with each change
+  eisen-core blocked --status pending      accesses that wait for a decision
+  eisen-core blocked -f                    follow changes
   eisen-core blocked -f --json --status pending | while read -r access; do …; done
 
 Exit codes: 0 done, 1 no such team or it ended, 2 wrong usage.")]
 pub(super) struct BlockedArgs {
-    /// Go on: a line for each new one, and for each change of status
+    /// Follow: print a line for each new access and each change of status
     #[arg(short, long)]
     follow: bool,
-    /// Only those with this status; with --follow, only changes to it
+    /// Only accesses with this status; with --follow, only changes to it
     #[arg(long, value_name = "STATUS")]
     status: Option<Status>,
-    /// Print each as the port has it: an array, with --follow a line each
+    /// Print JSON: an array, or with --follow one object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -45,19 +47,19 @@ pub(super) struct BlockedArgs {
 enum Status {
     /// The agent got an error
     Denied,
-    /// Its request waits for a decision
+    /// The request waits for a decision
     Pending,
-    /// Let through
+    /// The access was allowed
     Allowed,
-    /// The orchestrator gave the content itself
+    /// The orchestrator supplied the content
     Answered,
-    /// Turn, session or agent ended before a decision
+    /// The turn, session or agent ended before a decision
     Expired,
-    /// Seen after the fact, with nothing left to stop
+    /// Detected after the access took place
     Observed,
 }
 
-/// A blocked access as the port has it.
+/// A blocked access as sent on the port.
 #[derive(Deserialize)]
 pub(super) struct Blocked {
     pub(super) id: String,
@@ -70,11 +72,11 @@ pub(super) struct Blocked {
     owners: Vec<String>,
     #[serde(default)]
     via: String,
-    /// How many accesses it stands for, if nobody asked for them by name.
+    /// The number of incidental accesses that this record stands for.
     pub(super) sweep: Option<u64>,
     /// The pattern of `denied` that matches it.
     denied_by: Option<String>,
-    /// It was denied, and the tool call that wanted it reports that it completed all the same.
+    /// It was denied, but its tool call reported that it completed.
     #[serde(default)]
     completed: bool,
     #[serde(default)]
@@ -93,7 +95,7 @@ impl BlockedArgs {
         if self.json { print(list) } else { print_table(&list) }
     }
 
-    /// The stream tells what changes, and the list what the stream may have missed.
+    /// The stream delivers changes; the list has whatever the stream missed.
     async fn follow(&self, target: &Target) -> Result<(), Failure> {
         output::end_with_reader();
         let mut seen = Seen::default();
@@ -104,7 +106,7 @@ impl BlockedArgs {
                 Err(FollowEnd::Here(failure)) => return Err(failure),
                 Err(FollowEnd::There(error)) => error,
             };
-            // Who reads us slowly makes us read slowly, and is cut off; the team may go on.
+            // The team disconnects slow readers, and our output may be slow: reconnect.
             team = Connection::open(target).await.map_err(|_| failed(error))?;
         }
     }
@@ -114,10 +116,10 @@ impl BlockedArgs {
         team: &mut Connection,
         seen: &mut Seen,
     ) -> Result<std::convert::Infallible, FollowEnd> {
-        let mut asked = team.send("list_blocked", &json!({}));
+        let mut request = team.send("list_blocked", &json!({}));
         loop {
             match team.next().await.map_err(FollowEnd::There)? {
-                Message::Answer { id, outcome } if id == asked => {
+                Message::Answer { id, outcome } if id == request => {
                     let list = outcome.map_err(|refusal| FollowEnd::There(refusal.into()))?;
                     for access in list.as_array().into_iter().flatten() {
                         self.show(access, seen).map_err(FollowEnd::Here)?;
@@ -127,7 +129,7 @@ impl BlockedArgs {
                 Message::Blocked(access) => {
                     self.show(&access, seen).map_err(FollowEnd::Here)?;
                 }
-                Message::Lagged => asked = team.send("list_blocked", &json!({})),
+                Message::Lagged => request = team.send("list_blocked", &json!({})),
                 _ => {}
             }
         }
@@ -142,19 +144,19 @@ impl BlockedArgs {
     }
 }
 
-/// Why following broke off.
+/// Why following ended: a failure on this side, or of the connection.
 enum FollowEnd {
     Here(Failure),
     There(ClientError),
 }
 
-/// How far the life of each access has come, as far as it was shown.
+/// The last state shown of each access: stage, count of a sweep, completed.
 #[derive(Default)]
 pub(super) struct Seen(HashMap<String, (u8, u64, bool)>);
 
 impl Seen {
-    /// Whether an access has come further than was known, or a sweep grown. Around a join, and
-    /// between list and stream, the same may be told twice, and older after newer.
+    /// Whether an access has advanced, or its sweep has grown, since it was shown last. List and
+    /// stream may repeat a state, or deliver an older one after a newer one.
     pub(super) fn is_news(&mut self, access: &Blocked) -> bool {
         let stage = match access.status.as_str() {
             "pending" => 1,
@@ -185,11 +187,11 @@ impl Blocked {
     }
 
     fn status(&self) -> String {
-        let completed = if self.completed { ", completed all the same" } else { "" };
+        let completed = if self.completed { ", completed anyway" } else { "" };
         format!("{}{completed}", plain(&self.status))
     }
 
-    /// Which pattern stands above all decisions of agents.
+    /// The pattern of `denied` that only a person can override.
     fn pattern(&self) -> Option<String> {
         self.denied_by.as_deref().map(|pattern| format!("denied by {}", plain(pattern)))
     }
@@ -205,7 +207,7 @@ impl Blocked {
             Some(count) => format!(" (swept {})", times(count)),
             None => String::new(),
         };
-        let pattern = self.pattern().map(|said| format!(", {said}")).unwrap_or_default();
+        let pattern = self.pattern().map(|pattern| format!(", {pattern}")).unwrap_or_default();
         format!(
             "{}: {color}{}{color:#}: {} {}{sweep} by {} (via {}{owners}{pattern})",
             plain(&self.id),
@@ -230,7 +232,7 @@ fn print_table(list: &Value) -> Result<(), Failure> {
             None => plain(&access.path),
         };
         let path = match access.pattern() {
-            Some(said) => format!("{path} ({said})"),
+            Some(pattern) => format!("{path} ({pattern})"),
             None => path,
         };
         let owners = if access.owners.is_empty() { "-".into() } else { access.owners.join(",") };
@@ -245,7 +247,7 @@ fn print_table(list: &Value) -> Result<(), Failure> {
             path.into(),
         ]);
     }
-    // A path is not cut: it is what one came for.
+    // Paths are never truncated.
     print(table.lines(None).join("\n"))
 }
 
@@ -280,13 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_twice_or_late_is_no_news() {
+    fn repeated_and_outdated_states_are_not_news() {
         let mut seen = Seen::default();
         for (id, status, is_news) in [
             ("b1", "pending", true),
             ("b1", "pending", false),
             ("b1", "allowed", true),
-            // From a list that was made before.
+            // From an older list.
             ("b1", "pending", false),
             ("b2", "denied", true),
             ("b2", "pending", false),
@@ -309,17 +311,17 @@ mod tests {
     }
 
     #[test]
-    fn a_denied_call_that_completed_is_news_and_is_called_so() {
+    fn a_denied_call_that_completed_is_news_and_is_marked() {
         let mut seen = Seen::default();
         assert!(seen.is_news(&access("b1", "denied")));
         let completed = Blocked { completed: true, ..access("b1", "denied") };
         assert!(seen.is_news(&completed) && !seen.is_news(&completed));
         let line = anstream::adapter::strip_str(&completed.describe()).to_string();
-        assert!(line.starts_with("b1: denied, completed all the same: read a b by ui"), "{line}");
+        assert!(line.starts_with("b1: denied, completed anyway: read a b by ui"), "{line}");
     }
 
     #[test]
-    fn what_the_team_has_forgotten_is_forgotten() {
+    fn accesses_that_the_team_has_forgotten_are_forgotten() {
         let mut seen = Seen::default();
         for n in 0..=REMEMBERED {
             seen.is_news(&access(&n.to_string(), "denied"));
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_who_wanted_what_and_steers_no_terminal() {
+    fn a_line_names_agent_and_path_without_control_sequences() {
         let line = anstream::adapter::strip_str(&access("b1", "denied").describe()).to_string();
         assert_eq!(line, "b1: denied: read a b by ui (via fs, owned by api, db)");
         let denied = Blocked { denied_by: Some("**/.env".into()), ..access("b1", "pending") };

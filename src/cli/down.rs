@@ -1,4 +1,4 @@
-//! `down`: stops teams.
+//! `down`: stops teams and reports how each ended.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use crate::app::{self, Downed, Failure};
 
 /// Stop a running team
 ///
-/// Asks the team to stop as Ctrl-C does, and waits until all its agents have ended. A team that
-/// takes longer than --timeout is killed. After a team that was killed, it ends and removes what
-/// that left behind.
+/// Stops the team as Ctrl-C does, and waits until all its agents have ended. A team that takes
+/// longer than --timeout is killed. Processes and temporary folders left by a killed team are
+/// cleaned up.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core down                    the team that runs
+  eisen-core down                    stop the running team
   eisen-core down --team webshop
-  eisen-core down --all              every team
-  eisen-core down --timeout 5        kill it, if it has not ended after five seconds
+  eisen-core down --all              stop every team
+  eisen-core down --timeout 5        kill it if it has not ended after five seconds
 
 Exit codes: 0 the team is down, 1 no such team, or it could not be stopped, 2 wrong usage.")]
 pub(super) struct Down {
-    /// Every team that runs
+    /// All running teams
     #[arg(long, conflicts_with = "team")]
     all: bool,
-    /// How long an orderly stop may take
+    /// Time for an orderly stop before the team is killed
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     timeout: u64,
-    /// Don't ask: kill it
+    /// Kill the team at once
     #[arg(long)]
     kill: bool,
     #[command(flatten)]
@@ -46,18 +46,18 @@ impl Down {
             team: named.filter(|_| !self.all),
             port: global.port,
             all: self.all,
-            // A year is for ever, and no clock overflows by it.
+            // At most a year, so that adding it to a clock can't overflow.
             timeout: Duration::from_secs(self.timeout.min(365 * 86_400)),
             kill: self.kill,
         };
         let downed = app::down(&eisen_dir, &order).map_err(Failure::Run)?;
-        for (team, how) in downed {
-            let how = match how {
+        for (team, outcome) in downed {
+            let outcome = match outcome {
                 Downed::Stopped => "stopped",
                 Downed::Killed => "killed",
-                Downed::Cleaned => "had been killed; what it left behind is cleaned up",
+                Downed::Cleaned => "had been killed; its leftovers are cleaned up",
             };
-            print(format_args!("{}: {how}", plain(&team)))?;
+            print(format_args!("{}: {outcome}", plain(&team)))?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Amounts as people read them.
+//! Human-readable amounts: bytes, durations, tokens, money.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ pub(super) fn bytes(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "four digits are shown")]
     let mut amount = bytes as f64 / 1024.0;
     let mut unit = 0;
-    // Not 1024.0 of the smaller one.
+    // 1023.95 would be printed as 1024.0.
     while amount >= 1023.95 && unit + 1 < UNITS.len() {
         amount /= 1024.0;
         unit += 1;
@@ -50,7 +50,7 @@ pub(super) fn tokens(count: u64) -> String {
     }
 }
 
-/// Returns e.g. `0.04 USD`; amounts below a cent keep what tells them from nothing.
+/// Returns e.g. `0.04 USD`; amounts below a cent have four decimals.
 pub(super) fn money(amount: f64, currency: &str) -> String {
     if amount != 0.0 && amount.abs() < 0.01 {
         format!("{amount:.4} {currency}")

@@ -1,4 +1,4 @@
-//! The command line's own description, and the help that is not beside its flags.
+//! The top-level help: command groups, examples, and help texts of commands without a file.
 
 use std::fmt::Write as _;
 
@@ -8,32 +8,35 @@ use clap::builder::StyledStr;
 
 use super::Cli;
 
-/// Every command, by what one is about to do.
+/// Every command, grouped by task.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run", &["init", "check", "why", "notify", "up", "down", "observe"]),
-    ("See what a running team does", &["watch", "ps", "logs", "blocked"]),
-    ("Steer it", &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart", "reload"]),
-    ("Beside", &["snapshot", "plugin", "scripted-agent", "schema", "completions", "man", "help"]),
+    ("Inspect a running team", &["watch", "ps", "logs", "blocked"]),
+    (
+        "Control a running team",
+        &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart", "reload"],
+    ),
+    ("Other", &["snapshot", "plugin", "scripted-agent", "schema", "completions", "man", "help"]),
 ];
 
 const EXAMPLES: &str = "\
 Examples:
-  eisen-core init                            a file to begin with, with the agents found here
-  eisen-core check -c eisen.toml             what the configuration says, and what it lacks
+  eisen-core init                            write a starter eisen.toml for the agents found here
+  eisen-core check -c eisen.toml             validate and explain the configuration
   eisen-core up -c eisen.toml                run the team until Ctrl-C
   eisen-core up -d                           run it in the background, until eisen-core down
-  eisen-core watch ui                        what an agent says and does, live
-  eisen-core ps --watch                      see how it does
-  eisen-core prompt ui \"Add a footer\"        ask one of its agents something
-  eisen-core resolve b3 allow                let a blocked access through
+  eisen-core watch ui                        follow an agent's messages and tool calls
+  eisen-core ps --watch                      follow the state of all agents
+  eisen-core prompt ui \"Add a footer\"        send a prompt to an agent
+  eisen-core resolve b3 allow                allow a blocked access
   eisen-core observe --zone 'src/**' -- opencode acp
 
-A running team is found by itself; of several, --team or --port says which is meant.
+A running team is found automatically; if several run, select one with --team or --port.
 
 Environment:
   EISEN_DIR   run files, logs, the registry of sessions (default: ~/.eisen)
   EISEN_LOG   log filter, such as `debug` or `eisen_core::proxy=trace` (else RUST_LOG, else `warn`)
-  EISEN_TEAM  the team that is meant where several run
+  EISEN_TEAM  the team to use if several run
 
 Exit codes: 0 done, 1 failed while running, 2 wrong usage or configuration; some commands have more.";
 
@@ -50,7 +53,7 @@ Examples:
   eisen-core check
   eisen-core check -c shop/eisen.toml
 
-Exit codes: 0 the configuration is good, 2 it is not.";
+Exit codes: 0 the configuration is valid, 2 it is not.";
 
 pub(super) const SCHEMA: &str = "\
 Examples:
@@ -69,7 +72,7 @@ pub(super) fn command() -> clap::Command {
         for name in names {
             let about = command.find_subcommand(name).and_then(clap::Command::get_about);
             let about = about.map_or_else(
-                || "Print this, or the help of one command".to_owned(),
+                || "Print this help, or the help of a command".to_owned(),
                 ToString::to_string,
             );
             let bold = Style::new().bold();
@@ -88,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_definition_holds() {
+    fn the_definition_is_valid() {
         command().debug_assert();
     }
 
@@ -105,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_teaches_by_example() {
+    fn every_command_has_examples() {
         let plain = ["scripted-agent", "schema"];
         for command in command().get_subcommands().filter(|c| !plain.contains(&c.get_name())) {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -113,11 +116,12 @@ mod tests {
         }
     }
 
-    /// `docs/commands.md` is what `--help` says; `UPDATE_EXPECT=1` writes it anew.
+    /// `docs/commands.md` is the output of `--help`; `UPDATE_EXPECT=1` rewrites it.
     #[test]
     fn the_document_is_the_help() {
         let mut document =
-            "# Commands\n\nWhat `eisen-core help` and `eisen-core help COMMAND` say.\n".to_owned();
+            "# Commands\n\nThe output of `eisen-core help` and `eisen-core help COMMAND`.\n"
+                .to_owned();
         let mut root = command().term_width(100);
         root.build();
         let _ = write!(
@@ -144,7 +148,7 @@ mod tests {
             .replacen("eisen-core-", "", 1)
             .replace("resolve-", "resolve ");
         let help = command.render_long_help().to_string();
-        // What every command takes is said once.
+        // The common options are printed once.
         let own = help.split("Options of every command:").next().unwrap_or_default();
         let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let own = if own.contains(&after) { own.to_owned() } else { format!("{own}{after}") };

@@ -12,30 +12,30 @@ use crate::config::{Starter, known_agents};
 
 /// Write a commented starter eisen.toml, with the agents found on PATH
 ///
-/// Each of them gets a zone, made of the folders beside the file, where there are enough, and what the
-/// workspace's builds need besides. Read it, change it, and let `check` say what it means.
+/// Each agent gets a zone: folders next to the file, if there are enough of them, and the files that
+/// the workspace's builds need. Read it, adjust it, and run `check` to see what it means.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core init                        writes ./eisen.toml, unless there is one
+  eisen-core init                        write ./eisen.toml, unless it exists
   eisen-core init --agents ui,api        an agent for the folder ui, and one for api
   eisen-core init --agents ui=web,api=server/api
-  eisen-core init --force                in the place of the one there is
-  eisen-core init --stdout | less        only shows it
+  eisen-core init --force                replace an existing file
+  eisen-core init --stdout | less        only show it
   eisen-core init -c shop/eisen.toml     for the folder shop
 
-Exit codes: 0 written, 1 could not be written, 2 there is one already.")]
+Exit codes: 0 written, 1 could not be written, 2 the file exists already.")]
 pub(super) struct Init {
-    /// The file to write; `-` prints it
+    /// The file to write; `-` prints it instead
     #[arg(short, long, value_name = "FILE", default_value = "eisen.toml")]
     config: PathBuf,
-    /// Agents by the names of their folders, or NAME=FOLDER; they share the programs that are found
+    /// Agents by the names of their folders, or NAME=FOLDER; they share the agent programs found
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     agents: Vec<String>,
-    /// Replace the file if there is one
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
-    /// Print it, and write nothing
+    /// Print the file instead of writing it
     #[arg(long, conflicts_with = "force")]
     stdout: bool,
 }
@@ -74,14 +74,14 @@ impl Init {
         }
         for known in &starter.without_adapter {
             note(format_args!(
-                "{} is here, but not its ACP adapter, {}: {}",
+                "{} is installed, but not its ACP adapter, {}: {}",
                 known.title, known.programs, known.install
             ));
         }
         if starter.agents.is_empty() {
             report_no_agents();
         } else if !print_only {
-            print("next: `eisen-core check` says what it means, `eisen-core up` runs it")?;
+            print("next: `eisen-core check` explains it, `eisen-core up` runs it")?;
         }
         Ok(())
     }
@@ -91,7 +91,7 @@ impl Init {
         if self.force {
             options.write(true).create(true).truncate(true);
         } else {
-            // Whoever makes one at the same time keeps it.
+            // Fails if another process creates the file at the same time.
             options.write(true).create_new(true);
         }
         match options.open(file) {
@@ -101,8 +101,7 @@ impl Init {
                 .map_err(Failure::Run),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                 Err(Failure::Usage(anyhow!(
-                    "there is {} already; --force replaces it, --stdout only shows what would be \
-                     written",
+                    "{} exists already; --force replaces it, --stdout prints the new file instead",
                     file.display()
                 )))
             }
@@ -114,12 +113,12 @@ impl Init {
 }
 
 fn report_no_agents() {
-    note("no agent was found on PATH; these are looked for:");
+    note("no agent was found on PATH; eisen-core looks for these:");
     for known in known_agents() {
         note(format_args!("  {:<20} {:<36} {}", known.title, known.programs, known.install));
     }
     note(
-        "any other that speaks ACP will do, by its `command`; `eisen-core scripted-agent` is one \
-         that needs no account",
+        "any other agent that speaks ACP can be configured by its `command`; `eisen-core \
+         scripted-agent` is one that needs no account",
     );
 }

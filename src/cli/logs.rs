@@ -1,3 +1,5 @@
+//! `logs`: shows and follows the agents' standard error, from their log files.
+
 mod tail;
 
 use std::collections::BTreeSet;
@@ -20,7 +22,7 @@ use super::team::Which;
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Environment, Target};
 
-/// Told apart on a terminal.
+/// Colours of agents on a terminal.
 const COLORS: [AnsiColor; 6] = [
     AnsiColor::Cyan,
     AnsiColor::Yellow,
@@ -30,35 +32,35 @@ const COLORS: [AnsiColor; 6] = [
     AnsiColor::Red,
 ];
 
-/// Show what agents wrote to their standard error
+/// Show the standard error of agents
 ///
-/// It is kept in `$EISEN_DIR/logs/TEAM/AGENT.log` over restarts, and can be read when the team does
-/// not run any more. Before each line stand when it was read, in UTC, and the run, by the id of its
-/// process (as `ps` and the console show it); lines of several agents have the agent's id, too.
+/// It is kept in `$EISEN_DIR/logs/TEAM/AGENT.log` across restarts, and stays readable after the team
+/// has ended. Each line starts with the time it was read, in UTC, and the process id of the run (as
+/// `ps` and the console show it). If several agents are shown, it starts with the agent's id.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  eisen-core logs ui               all that is kept of one agent
+  eisen-core logs ui               the whole log of one agent
   eisen-core logs -f               follow every agent
   eisen-core logs -n 20 ui api
-  eisen-core logs --team webshop   also of a team that has ended
+  eisen-core logs --team webshop   works after the team has ended, too
   eisen-core logs --json ui | jq -r 'select(.run == 4711) | .line'
 
 Exit codes: 0 done, 1 no such log, 2 wrong usage.")]
 pub(super) struct Logs {
-    /// The agents, by their ids [default: all that have a log]
+    /// Ids of the agents [default: all agents with a log]
     #[arg(value_name = "AGENT")]
     agents: Vec<String>,
-    /// Go on with what they write from now on
+    /// Follow the logs as they grow
     #[arg(short, long)]
     follow: bool,
-    /// Begin with the last N lines of each [default: all]
+    /// Start with the last N lines of each agent [default: all]
     #[arg(short = 'n', long, value_name = "N")]
     lines: Option<usize>,
-    /// Print the lines as the agents wrote them, without time and run
+    /// Print the lines unchanged, without time and run
     #[arg(long, conflicts_with = "json")]
     raw: bool,
-    /// Print an object for each line: `agent`, `time`, `run` and `line`
+    /// Print each line as a JSON object: `agent`, `time`, `run` and `line`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -69,38 +71,38 @@ impl Logs {
     pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
         let folder = self.folder(global, &eisen_dir.join("logs")).map_err(Failure::Run)?;
-        // Watched before it is read, so that nothing falls in between.
+        // Watch before reading, so that no change is missed.
         let watch =
             self.follow.then(|| FolderWatch::of(&folder)).transpose().map_err(Failure::Run)?;
         let named = !self.agents.is_empty();
         let agents = self.agents(&folder).map_err(Failure::Run)?;
-        let how = LogFormat { raw: self.raw, json: self.json };
-        let mut shown = Shown::new(&agents, named, how);
+        let format = LogFormat { raw: self.raw, json: self.json };
+        let mut output = LogWriter::new(&agents, named, format);
         let mut tails: Vec<_> = agents.iter().map(|agent| Tail::new(&folder, agent)).collect();
         for tail in &mut tails {
             for line in tail.begin(self.lines).map_err(|error| unreadable(tail, error))? {
-                shown.line(tail.agent(), &line)?;
+                output.line(tail.agent(), &line)?;
             }
         }
         let Some(watch) = watch else { return Ok(()) };
         output::end_with_reader();
         loop {
-            watch.changed();
+            watch.wait();
             if !named {
                 for agent in logged(&folder) {
                     if tails.iter().all(|tail| tail.agent() != agent) {
-                        shown.add(&agent);
+                        output.add(&agent);
                         tails.push(Tail::new(&folder, &agent));
                     }
                 }
             }
             for tail in &mut tails {
                 for line in tail.advance().map_err(|error| unreadable(tail, error))? {
-                    shown.line(tail.agent(), &line)?;
+                    output.line(tail.agent(), &line)?;
                 }
             }
             if !folder.is_dir() {
-                let gone = anyhow::anyhow!("the folder {} is gone", folder.display());
+                let gone = anyhow::anyhow!("the folder {} was removed", folder.display());
                 return Err(Failure::Run(gone));
             }
         }
@@ -121,10 +123,7 @@ impl Logs {
             Ok(target) => {
                 let folder = logs.join(target.team());
                 if !folder.is_dir() {
-                    note(format_args!(
-                        "no agent of the team `{}` has written to its standard error yet",
-                        target.team()
-                    ));
+                    note(format_args!("no agent of the team `{}` has a log yet", target.team()));
                     if self.follow {
                         let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
                         made.with_context(|| format!("cannot make {}", folder.display()))?;
@@ -140,12 +139,12 @@ impl Logs {
             1 => Ok(logs.join(teams.first().map_or("", String::as_str))),
             _ => {
                 let teams = teams.into_iter().collect::<Vec<_>>().join(", ");
-                bail!("no team is running, and several have logs: say which with --team: {teams}")
+                bail!("no team is running, and several have logs: select one with --team: {teams}")
             }
         }
     }
 
-    /// Those whose logs are shown.
+    /// The agents whose logs are shown.
     fn agents(&self, folder: &Path) -> anyhow::Result<Vec<String>> {
         let all = logged(folder);
         if self.agents.is_empty() {
@@ -158,17 +157,14 @@ impl Logs {
             if !self.follow || agent.contains('/') {
                 bail!("the agent `{agent}` has no log in {}{}", folder.display(), also(&all));
             }
-            note(format_args!(
-                "waiting for the log of `{agent}`, which has none yet{}",
-                also(&all)
-            ));
+            note(format_args!("waiting for `{agent}`, which has no log yet{}", also(&all)));
         }
         let mut seen = BTreeSet::new();
         Ok(self.agents.iter().filter(|agent| seen.insert(*agent)).cloned().collect())
     }
 }
 
-/// Tells when something in a folder changed.
+/// Watches a folder for changes.
 struct FolderWatch {
     _watcher: notify::RecommendedWatcher,
     changes: mpsc::Receiver<()>,
@@ -176,12 +172,12 @@ struct FolderWatch {
 
 impl FolderWatch {
     fn of(folder: &Path) -> anyhow::Result<Self> {
-        let (tell, changes) = mpsc::channel();
+        let (changed, changes) = mpsc::channel();
         let mut watcher =
             notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-                // Reading is no change: our own would wake us for ever.
+                // Our own reads are reported, too; reacting to them would loop forever.
                 if event.map_or(true, |event| !event.kind.is_access()) {
-                    let _ = tell.send(());
+                    let _ = changed.send(());
                 }
             })?;
         watcher
@@ -190,9 +186,9 @@ impl FolderWatch {
         Ok(Self { _watcher: watcher, changes })
     }
 
-    fn changed(&self) {
+    fn wait(&self) {
         let _ = self.changes.recv();
-        // What came together is read together.
+        // Drain: one read covers all changes so far.
         while self.changes.try_recv().is_ok() {}
     }
 }
@@ -204,7 +200,7 @@ struct LogFormat {
     json: bool,
 }
 
-/// A line of a log: `[2026-01-31T12:00:00Z 4711] text`. Those of earlier versions have no stamp.
+/// A line of a log: `[2026-01-31T12:00:00Z 4711] text`. Earlier versions wrote no stamp.
 struct Line<'a> {
     stamp: Option<(&'a str, &'a str)>,
     text: &'a [u8],
@@ -216,35 +212,35 @@ impl<'a> Line<'a> {
             let end = memchr::memchr(b']', line.get(..LONGEST_STAMP).unwrap_or(line))?;
             let stamp = str::from_utf8(line.get(1..end)?).ok()?;
             let (time, run) = stamp.split_once(' ')?;
-            let is_one = line[0] == b'[' && time.len() == TIME && time.ends_with('Z');
-            let is_one = is_one && !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_digit());
+            let valid = line[0] == b'[' && time.len() == TIME && time.ends_with('Z');
+            let valid = valid && !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_digit());
             let text = line[end + 1..].strip_prefix(b" ")?;
-            is_one.then_some(Self { stamp: Some((time, run)), text })
+            valid.then_some(Self { stamp: Some((time, run)), text })
         };
         stamped().unwrap_or(Self { stamp: None, text: line })
     }
 }
 
-/// Bytes of a time: `2026-01-31T12:00:00Z`.
+/// Length of a time: `2026-01-31T12:00:00Z`.
 const TIME: usize = 20;
-/// Bytes within which a stamp ends.
+/// Maximum length of a stamp.
 const LONGEST_STAMP: usize = 40;
 
-/// Standard output, with the agent's id before each line if there are several.
-struct Shown {
-    how: LogFormat,
+/// Writes log lines to standard output, with the agent's id in front if there are several.
+struct LogWriter {
+    format: LogFormat,
     terminal: bool,
     prefixed: bool,
     width: usize,
     agents: Vec<String>,
 }
 
-impl Shown {
-    fn new(agents: &[String], named: bool, how: LogFormat) -> Self {
+impl LogWriter {
+    fn new(agents: &[String], named: bool, format: LogFormat) -> Self {
         let width = agents.iter().map(String::len).max().unwrap_or(0);
         let prefixed = agents.len() > 1 || !named;
         let terminal = io::stdout().is_terminal();
-        Self { how, terminal, prefixed, width, agents: agents.to_vec() }
+        Self { format, terminal, prefixed, width, agents: agents.to_vec() }
     }
 
     fn add(&mut self, agent: &str) {
@@ -259,18 +255,18 @@ impl Shown {
     fn write(&self, agent: &str, line: &[u8]) -> io::Result<()> {
         let Line { stamp, text } = Line::of(line);
         let mut out = anstream::stdout().lock();
-        if self.how.json {
+        if self.format.json {
             let (time, run) = stamp.unzip();
             let run = run.and_then(|run| run.parse::<u64>().ok());
             let line = String::from_utf8_lossy(text);
             let object = json!({ "agent": agent, "time": time, "run": run, "line": line });
             return writeln!(out, "{object}");
         }
-        let prefix = self.prefix(agent, stamp.filter(|_| !self.how.raw));
+        let prefix = self.prefix(agent, stamp.filter(|_| !self.format.raw));
         if self.terminal {
             let at = self.agents.iter().position(|other| other == agent).unwrap_or(0);
             let color: Style = COLORS[at % COLORS.len()].on_default();
-            // What agents write must not steer the terminal.
+            // An agent's output must not control the terminal.
             let text = escape_controls(&String::from_utf8_lossy(text));
             return writeln!(out, "{color}{prefix}{color:#}{text}");
         }
@@ -281,7 +277,7 @@ impl Shown {
         out.write_all(b"\n")
     }
 
-    /// What stands before a line, with a space behind it.
+    /// The agent and the stamp before a line.
     fn prefix(&self, agent: &str, stamp: Option<(&str, &str)>) -> String {
         let width = self.width;
         let agent = self.prefixed.then(|| format!("{agent:width$}"));

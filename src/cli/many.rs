@@ -13,26 +13,26 @@ use crate::app::Failure;
 use crate::config;
 use crate::serve::client::{ClientError, Connection};
 
-/// The refusal of a decision that somebody was faster with, or that came with another.
+/// The error code for an access that is decided already.
 const SETTLED: u16 = 409;
 
-/// Which of the accesses that wait for a decision.
+/// Selects accesses that wait for a decision.
 #[derive(Args, Debug)]
 pub(super) struct Many {
-    /// All that wait for a decision
+    /// All accesses that wait for a decision
     #[arg(long)]
     all: bool,
-    /// Those that wait for a decision, and whose path matches: `*` stays within a folder, `**` goes
-    /// any depth
+    /// Accesses that wait for a decision and whose path matches: `*` matches within a folder, `**`
+    /// at any depth
     #[arg(long = "match", value_name = "GLOB", value_parser = glob, conflicts_with = "all")]
     pattern: Option<GlobMatcher>,
-    /// Of these only those of this agent
+    /// Only accesses of this agent
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
 }
 
 impl Many {
-    /// Decides each by `params`, and prints what was decided.
+    /// Decides each access by `params`, and prints the decided ones.
     pub(super) async fn decide(
         &self,
         mut team: Connection,
@@ -43,11 +43,11 @@ impl Many {
         let waiting = team.call("list_blocked", &pending).await.map_err(failed)?;
         let mut chosen = HashSet::new();
         let mut refused = false;
-        for access in waiting.as_array().into_iter().flatten().filter(|it| self.is_meant(it)) {
+        for access in waiting.as_array().into_iter().flatten().filter(|it| self.selects(it)) {
             let mut params = params.clone();
             params["id"] = access["id"].clone();
             match team.call("resolve_blocked", &params).await {
-                // A settled one was decided along with one that is alike, or by another.
+                // It was decided together with an equal access, or by somebody else.
                 Ok(_) | Err(ClientError::Refused { code: SETTLED, .. }) => {}
                 Err(ClientError::Refused { message, .. }) => {
                     refused = true;
@@ -65,7 +65,7 @@ impl Many {
         if json {
             print(json!(decided))?;
         } else if decided.is_empty() && !refused {
-            note("nothing that is meant waits for a decision");
+            note("no matching access waits for a decision");
         } else {
             for access in decided {
                 print(Blocked::read(access)?.describe())?;
@@ -74,7 +74,7 @@ impl Many {
         Ok(u8::from(refused))
     }
 
-    fn is_meant(&self, access: &Value) -> bool {
+    fn selects(&self, access: &Value) -> bool {
         let path = access["path"].as_str().unwrap_or_default();
         self.pattern.as_ref().is_none_or(|glob| glob.is_match(path))
             && self.agent.as_ref().is_none_or(|agent| access["agent_id"] == **agent)

@@ -1,4 +1,4 @@
-//! `notify test`: tries whether notices arrive.
+//! `notify test`: sends a test notice by each configured `[[notify]]`.
 
 use std::path::PathBuf;
 
@@ -9,29 +9,29 @@ use super::Global;
 use super::output::print;
 use crate::app::{self, Failure};
 
-/// Try the notices of a configuration
+/// Test the notices of a configuration
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   eisen-core notify test
 
-Notices are configured by `[[notify]]`, and sent while a team is up.")]
+Notices are configured by `[[notify]]`, and sent while a team is running.")]
 pub(super) struct NotifyArgs {
     #[command(subcommand)]
-    what: What,
+    command: NotifyCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
-    /// Send a notice by each `[[notify]]` of a configuration, and say what came of it
+enum NotifyCommand {
+    /// Send a test notice by each `[[notify]]` of a configuration, and report the results
     ///
-    /// No team needs to run. An address that fails is tried again for half a minute.
+    /// No team needs to be running. A failing address is retried for half a minute.
     #[command(after_help = "\
 Examples:
   eisen-core notify test
   eisen-core notify test -c config/night.toml
 
-Exit codes: 0 all were sent, 1 one was not, 2 wrong usage or configuration, or no `[[notify]]`.")]
+Exit codes: 0 all were sent, 1 one failed, 2 wrong usage or configuration, or no `[[notify]]`.")]
     Test {
         /// The team's configuration
         #[arg(short, long, value_name = "FILE", default_value = "eisen.toml")]
@@ -41,16 +41,16 @@ Exit codes: 0 all were sent, 1 one was not, 2 wrong usage or configuration, or n
 
 impl NotifyArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
-        let What::Test { config } = self.what;
+        let NotifyCommand::Test { config } = self.command;
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
         let file = super::in_folder(global.cwd.clone(), &config);
         let mut failed = 0;
-        for (what, sent) in app::try_notices(&file, &eisen_dir).await? {
+        for (channel, sent) in app::try_notices(&file, &eisen_dir).await? {
             match sent {
-                Ok(()) => print(format_args!("sent: {what}"))?,
+                Ok(()) => print(format_args!("sent: {channel}"))?,
                 Err(why) => {
                     failed += 1;
-                    print(format_args!("failed: {what}\n  {why}"))?;
+                    print(format_args!("failed: {channel}\n  {why}"))?;
                 }
             }
         }

@@ -1,3 +1,5 @@
+//! Standard output and standard error of commands: lines, colours, and text made safe for terminals.
+
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd as _;
@@ -10,28 +12,27 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::app::Failure;
 use crate::model::{deceives, one_line};
 
-/// Whoever read our standard output has seen enough: the end, and no failure.
+/// The reader closed our standard output: the command ends without an error.
 #[derive(Debug, thiserror::Error)]
 #[error("standard output was closed")]
 pub(super) struct Closed;
 
-/// Prints a line; its colours only where they are wanted. What else would steer a terminal or
-/// reorder the line stands in it as JSON writes it: names of files are in the JSON that goes here.
+/// Prints a line, with colours if standard output takes them. Characters that steer a terminal or
+/// reorder the line are escaped as in JSON.
 pub(super) fn print(line: impl Display) -> Result<(), Failure> {
     let line = escaped(line.to_string());
     let mut stdout = anstream::stdout().lock();
     writeln!(stdout, "{line}").and_then(|()| stdout.flush()).map_err(failure)
 }
 
-/// Prints bytes as they are.
+/// Writes bytes unchanged.
 pub(super) fn write(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(failure)
 }
 
-/// Says something beside the output, on standard error.
+/// Prints a line to standard error; errors are ignored.
 pub(super) fn note(line: impl Display) {
-    // Without a standard error there is nobody to tell.
     let _ = writeln!(anstream::stderr().lock(), "{line}");
 }
 
@@ -42,10 +43,10 @@ pub(super) fn failure(error: io::Error) -> Failure {
     })
 }
 
-/// Has the program end, as done, once nobody reads standard output any more: for what goes on until
-/// then. A team that is quiet gives it nothing to write, so no write would fail.
+/// Ends the program with success once the reader of standard output is gone. A quiet team gives it
+/// nothing to write, so no write would fail.
 pub(super) fn end_with_reader() {
-    const LOOK_EVERY: Duration = Duration::from_millis(250);
+    const POLL_INTERVAL: Duration = Duration::from_millis(250);
     let gone = PollFlags::POLLERR | PollFlags::POLLHUP | PollFlags::POLLNVAL;
     std::thread::spawn(move || {
         loop {
@@ -55,17 +56,17 @@ pub(super) fn end_with_reader() {
             if is_polled && polled[0].revents().is_some_and(|events| events.intersects(gone)) {
                 std::process::exit(0);
             }
-            std::thread::sleep(LOOK_EVERY);
+            std::thread::sleep(POLL_INTERVAL);
         }
     });
 }
 
-/// Whether a person looks at standard output.
+/// Whether standard output is a terminal.
 pub(super) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Makes one line of what an agent or a path says, which must not steer the terminal.
+/// Turns untrusted text into one line without control characters.
 pub(super) fn plain(text: &str) -> String {
     one_line(text)
 }
@@ -87,13 +88,13 @@ fn escaped(line: String) -> String {
     shown
 }
 
-/// Takes out of what an agent says what would steer a terminal; lines and tabs stay.
+/// Removes control sequences from untrusted text; newlines and tabs stay.
 pub(super) fn escape_controls(text: &str) -> String {
-    let steers = |c: char| c.is_control() && c != '\n' && c != '\t' || deceives(c) && !joins(c);
-    strip_str(text).to_string().replace(steers, "")
+    let is_control = |c: char| c.is_control() && c != '\n' && c != '\t' || deceives(c) && !joins(c);
+    strip_str(text).to_string().replace(is_control, "")
 }
 
-/// Joiners are a part of emoji and of several scripts, and reorder nothing.
+/// Joiners belong to emoji and several scripts, and reorder nothing.
 fn joins(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
@@ -113,11 +114,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_a_terminal_is_taken_out() {
+    fn control_sequences_are_removed() {
         for (text, left) in [
             ("a\tb\nc", "a\tb\nc"),
             ("a\u{1b}[31mb\u{1b}]0;title\u{7}c", "abc"),
-            // A sequence that is cut into two pieces shows, and does nothing.
+            // A sequence that is split in two is shown as text.
             ("a\u{1b}", "a"),
             ("[2Jb", "[2Jb"),
             ("a\rb\u{8}c\u{7f}d\0e", "abcde"),

@@ -1,5 +1,4 @@
-//! What packagers install beside the program: completions and man pages, made from the command
-//! line's own definition.
+//! Shell completions and man pages, generated from the command line's definition.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -23,7 +22,7 @@ pub(super) struct Completions {
     shell: Shell,
 }
 
-/// Print a man page, or write those of every command to a folder
+/// Print a man page, or write all man pages to a folder
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -31,9 +30,9 @@ Examples:
   eisen-core man prompt | man -l -
   eisen-core man --out /usr/local/share/man/man1")]
 pub(super) struct Man {
-    /// The command whose page is printed [default: the page of the whole program]
+    /// Command to print the page of [default: the page of the whole program]
     command: Option<String>,
-    /// Write the pages of all commands to this folder, which is made if need be
+    /// Write the pages of all commands to this folder, created if needed
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     out: Option<PathBuf>,
 }
@@ -43,10 +42,10 @@ impl Completions {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut super::command(), "eisen-core", &mut script);
         if self.shell == Shell::Bash {
-            // Its cases are spelled otherwise than what it looks up, for a program with a hyphen in
-            // its name: https://github.com/clap-rs/clap/issues/6421
-            let mended = String::from_utf8_lossy(&script);
-            script = mended.replace("eisen__subcmd__core", "eisen__core").into_bytes();
+            // Fixes the completion of programs with a hyphen in their name:
+            // https://github.com/clap-rs/clap/issues/6421
+            let generated = String::from_utf8_lossy(&script);
+            script = generated.replace("eisen__subcmd__core", "eisen__core").into_bytes();
         }
         write(&script)
     }
@@ -74,14 +73,14 @@ impl Man {
         let Some((_, page)) = pages.iter().find(|(name, _)| *name == wanted) else {
             let names: Vec<_> =
                 pages.iter().filter_map(|(name, _)| name.strip_prefix("eisen-core-")).collect();
-            let message = format!("there is no page `{wanted}`; there are {}", names.join(", "));
+            let message = format!("there is no page `{wanted}`; available: {}", names.join(", "));
             return Err(Failure::Usage(anyhow::anyhow!(message)));
         };
         write(page)
     }
 }
 
-/// Every command's page by its name.
+/// The pages of all commands, by name.
 fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut root = super::command().disable_help_subcommand(true);
     root.build();

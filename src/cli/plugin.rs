@@ -1,3 +1,5 @@
+//! `plugin`: checks, lists and approves extractor plugins.
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -11,54 +13,54 @@ const EXAMPLES: &str = "\
 Examples:
   eisen-core plugin check target/release/libclaude_stream_json.so
   eisen-core plugin list
-  eisen-core plugin trust plugins/libwords.so     lets it run with isolation = \"in-process\"
+  eisen-core plugin trust plugins/libwords.so     allow isolation = \"in-process\" for it
   eisen-core plugin trust --remove plugins/libwords.so
 
-Plugins run in a process of their own, which may read libraries and do nothing else, also when they
-are checked and listed.
+A plugin runs in a process of its own, which can only read libraries. This holds for check and list,
+too.
 
 Exit codes: 0 done, 1 a plugin can't be used or fails its self-test, 2 wrong usage or
 configuration.";
 
-/// Check and list extractor plugins, by which agents that don't speak ACP join a team
+/// Check, list and approve extractor plugins, which let agents without ACP join a team
 ///
-/// docs/plugins.md tells how one is written.
+/// docs/plugins.md explains how to write one.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct PluginArgs {
     #[command(subcommand)]
-    what: What,
+    command: PluginCommand,
 }
 
 #[derive(Subcommand, Debug)]
-enum What {
-    /// Load a plugin, run its self-test, make an instance of it, and print what came of that
+enum PluginCommand {
+    /// Load a plugin, run its self-test, create an instance, and print the results
     Check {
         /// The shared library
         file: PathBuf,
     },
     /// List the plugins of a configuration and of the plugin folder
     ///
-    /// The folder is `plugins` in `$EISEN_DIR`; its libraries need no `[[plugins]]`.
+    /// The plugin folder is `$EISEN_DIR/plugins`; its libraries need no `[[plugins]]`.
     List {
-        /// The team's configuration [default: eisen.toml, if it is there]
+        /// The team's configuration [default: eisen.toml, if it exists]
         #[arg(short, long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
-    /// Approve a library, as it is now, to run unconfined
+    /// Approve a library in its current version to run unconfined
     ///
-    /// With `isolation = "in-process"`, or where the system can't confine it, a plugin may do all that
-    /// you may. What is approved is the hash of its content, in `$EISEN_DIR`: a file that changes has to
-    /// be approved again.
+    /// With `isolation = "in-process"`, or where the system can't confine it, a plugin has all your
+    /// permissions. The approval stores the hash of the library in `$EISEN_DIR`: a changed file has
+    /// to be approved again.
     #[command(after_help = TRUST)]
     Trust {
         /// The shared library
         #[arg(required_unless_present_any = ["list", "remove"], conflicts_with_all = ["list", "remove"])]
         file: Option<PathBuf>,
-        /// Show what is approved, and whether it is still the same
+        /// List approved libraries, and mark changed ones
         #[arg(long, conflicts_with = "remove")]
         list: bool,
-        /// Take an approval back: by the library, or by 8 or more digits of its hash
+        /// Revoke an approval, by the library or by at least 8 digits of its hash
         #[arg(long, value_name = "FILE|HASH")]
         remove: Option<PathBuf>,
     },
@@ -70,16 +72,18 @@ Examples:
   eisen-core plugin trust --list
   eisen-core plugin trust --remove plugins/libwords.so
 
-Exit codes: 0 done, 1 it can't be approved, or nothing of that name is.";
+Exit codes: 0 done, 1 it can't be approved, or --remove found no such approval.";
 
 impl PluginArgs {
     pub(super) fn run(self, folder: Option<PathBuf>) -> Result<u8, Failure> {
-        match self.what {
-            What::Check { file } => check(&super::in_folder(folder, &file)),
-            What::List { config } => list(folder, config.as_deref()),
-            What::Trust { file: Some(file), .. } => trust(&super::in_folder(folder, &file)),
-            What::Trust { remove: Some(named), .. } => untrust(folder, &named),
-            What::Trust { .. } => trusted(),
+        match self.command {
+            PluginCommand::Check { file } => check(&super::in_folder(folder, &file)),
+            PluginCommand::List { config } => list(folder, config.as_deref()),
+            PluginCommand::Trust { file: Some(file), .. } => {
+                trust(&super::in_folder(folder, &file))
+            }
+            PluginCommand::Trust { remove: Some(named), .. } => untrust(folder, &named),
+            PluginCommand::Trust { .. } => list_trusted(),
         }
     }
 }
@@ -92,12 +96,12 @@ fn check(file: &Path) -> Result<u8, Failure> {
     let Checked { description, is_tested, instance } = app::check_plugin(file).map_err(failed)?;
     let tests = if is_tested { "passed" } else { "it has none" };
     let instance = match instance {
-        Ok(()) => "made without `config`".to_owned(),
-        Err(why) => format!("not made without `config`: {}", output::plain(&why)),
+        Ok(()) => "created without `config`".to_owned(),
+        Err(why) => format!("failed without `config`: {}", output::plain(&why)),
     };
     output::print(format_args!(
-        "{}\n  reads      {}\n  interface  {}\n  holds zones by its protocol  {}\n  \
-         can be prompted              {}\n  self-test  {tests}\n  instance   {instance}",
+        "{}\n  reads      {}\n  interface  {}\n  enforces zones   {}\n  accepts prompts  {}\n  \
+         self-test  {tests}\n  instance   {instance}",
         output::plain(&named(&description)),
         output::plain(&description.protocols.join(", ")),
         plugin::INTERFACE,
@@ -109,8 +113,8 @@ fn check(file: &Path) -> Result<u8, Failure> {
 
 fn list(folder: Option<PathBuf>, config: Option<&Path>) -> Result<u8, Failure> {
     let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-    let usual = Path::new("eisen.toml");
-    let file = super::in_folder(folder, config.unwrap_or(usual));
+    let default = Path::new("eisen.toml");
+    let file = super::in_folder(folder, config.unwrap_or(default));
     let mut found: Vec<PathBuf> = Vec::new();
     if config.is_some() || file.exists() {
         let layered = app::read(&file, &eisen_dir)?;
@@ -129,12 +133,12 @@ fn list(folder: Option<PathBuf>, config: Option<&Path>) -> Result<u8, Failure> {
     }
     let mut code = 0;
     for path in found {
-        let told = app::describe_plugin(&path).map(|description| named(&description));
-        let told = told.unwrap_or_else(|why| {
+        let described = app::describe_plugin(&path).map(|description| named(&description));
+        let described = described.unwrap_or_else(|why| {
             code = 1;
             format!("can't be used: {why}")
         });
-        output::print(format_args!("{}  {}", path.display(), output::plain(&told)))?;
+        output::print(format_args!("{}  {}", path.display(), output::plain(&described)))?;
     }
     Ok(code)
 }
@@ -143,7 +147,7 @@ fn trust(library: &Path) -> Result<u8, Failure> {
     let approval = approvals()?.add(library).map_err(refused)?;
     let library = output::plain(&library.display().to_string());
     output::print(format_args!(
-        "{library} may run unconfined as it is now\n  blake3  {approval}\n  take it back by \
+        "{library} may run unconfined in its current version\n  blake3  {approval}\n  revoke: \
          `eisen-core plugin trust --remove {library}`"
     ))
     .map(|()| 0)
@@ -158,24 +162,24 @@ fn untrust(folder: Option<PathBuf>, named: &Path) -> Result<u8, Failure> {
     if removed.is_empty() {
         let named = named.display();
         return Err(Failure::Run(anyhow::anyhow!(
-            "{named} is not approved; `eisen-core plugin trust --list` shows what is"
+            "{named} is not approved; `eisen-core plugin trust --list` lists approved libraries"
         )));
     }
     for approved in removed {
         let file = output::plain(&approved.file.display().to_string());
-        output::print(format_args!("{file} is not approved any more"))?;
+        output::print(format_args!("{file} is no longer approved"))?;
     }
     Ok(0)
 }
 
-fn trusted() -> Result<u8, Failure> {
+fn list_trusted() -> Result<u8, Failure> {
     let approvals = approvals()?;
     if approvals.list().is_empty() {
         output::print("no library is approved to run unconfined")?;
     }
     for approved in approvals.list() {
         let is_same = approvals.find(&approved.file).is_some();
-        let changed = if is_same { "" } else { "  (changed or gone since: not approved as it is)" };
+        let changed = if is_same { "" } else { "  (changed or removed since: no longer approved)" };
         let file = output::plain(&approved.file.display().to_string());
         output::print(format_args!("{}  {file}{changed}", output::plain(&approved.blake3)))?;
     }

@@ -1,3 +1,5 @@
+//! `prompt`: sends a prompt, prints the answer as it arrives, and exits by the stop reason.
+
 mod blocks;
 
 use std::io::{self, Read as _, Write as _};
@@ -18,15 +20,15 @@ use super::team::{Which, failed};
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Connection, Message, Refusal};
 
-/// Of a shell, for what SIGINT ended.
+/// The exit code that shells use for SIGINT.
 const INTERRUPTED: u8 = 130;
 
-/// Prompt an agent, and print its answer as it comes
+/// Send a prompt to an agent and print its answer as it arrives
 ///
-/// Waits for an agent that is about to be ready, and behind the prompts that are queued in the
-/// session. Accesses that are blocked during its turn are named on standard error. Ctrl-C withdraws
-/// a prompt that still waits, and cancels one whose turn runs: the end of the turn is awaited, and a
-/// second Ctrl-C leaves at once. The team goes on in any case.
+/// Waits until a starting agent is ready, and for the prompts queued before this one in the session.
+/// Accesses that are blocked during the turn are shown on standard error. Ctrl-C withdraws a queued
+/// prompt, or cancels the running turn and waits for its end; a second Ctrl-C exits at once. The
+/// team keeps running.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -34,17 +36,17 @@ Examples:
   git diff | eisen-core prompt reviewer -
   eisen-core prompt ui --json \"Is it done?\" | jq -r .text
 
-Exit codes: 0 the turn ended well (end_turn), 1 it failed, or could not be asked for, 2 wrong usage,
+Exit codes: 0 the turn ended (end_turn), 1 it failed or could not be started, 2 wrong usage,
 3 max_tokens, 4 max_turn_requests, 5 refusal, 6 another stop reason, 130 cancelled or withdrawn.")]
 pub(super) struct PromptArgs {
-    /// The agent, by its id
+    /// Id of the agent
     agent: String,
-    /// What to say; `-` reads standard input
+    /// The prompt; `-` reads it from standard input
     text: String,
-    /// The session [default: the first one that the agent opened]
+    /// Id of the session [default: the first session that the agent opened]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Print the result once it is there, as the port has it: `session_id`, `stop_reason`, `text`
+    /// Print only the result, as JSON: `session_id`, `stop_reason`, `text`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -63,17 +65,17 @@ impl PromptArgs {
         let params = json!({
             "agent_id": self.agent, "session_id": session, "text": text, "stream": true,
         });
-        let asked = team.send("prompt", &params);
+        let request = team.send("prompt", &params);
         let interrupts = signal(SignalKind::interrupt());
         let interrupts = interrupts.map_err(|error| Failure::Run(error.into()))?;
         let printer = (!self.json).then(Printer::start);
         let turn = SentPrompt {
             agent: self.agent,
-            asked,
+            request,
             blocks: Blocks::default(),
             printed: 0,
-            swept: None,
-            cancelling: None,
+            sweep_hint: None,
+            cancel_request: None,
             interrupts,
             printer,
         };
@@ -81,7 +83,7 @@ impl PromptArgs {
     }
 }
 
-/// Waits while an agent is on its way to be ready: right after `up -d`, or while it restarts.
+/// Waits while an agent starts or restarts.
 async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientError> {
     let mut waits = false;
     loop {
@@ -101,25 +103,25 @@ async fn await_start(team: &mut Connection, agent: &str) -> Result<(), ClientErr
     }
 }
 
-/// A prompt that was sent, until its result.
+/// A prompt that waits for its result.
 struct SentPrompt {
     agent: String,
-    /// The request's id.
-    asked: u64,
+    /// Id of the request.
+    request: u64,
     blocks: Blocks,
-    /// Bytes of the answer that were handed to the printer.
+    /// Bytes of the answer that were sent to the printer.
     printed: usize,
-    /// What the turn's last sweep says, and how to mend it.
-    swept: Option<String>,
-    /// The request that cancels the turn.
-    cancelling: Option<u64>,
+    /// The turn's last sweep, with a hint how to allow it.
+    sweep_hint: Option<String>,
+    /// Id of the request that cancels the turn.
+    cancel_request: Option<u64>,
     interrupts: Signal,
     /// None if only the result is printed.
     printer: Option<Printer>,
 }
 
 impl SentPrompt {
-    /// Follows the turn to its end, or until a Ctrl-C leaves it; returns the exit code.
+    /// Follows the turn until it ends or Ctrl-C exits; returns the exit code.
     async fn follow(mut self, team: &mut Connection) -> Result<u8, Failure> {
         let ended = loop {
             tokio::select! {
@@ -136,11 +138,11 @@ impl SentPrompt {
             }
         };
         if let Some(printer) = &self.printer {
-            // The pieces before are the beginning of the text.
+            // The first `printed` bytes were printed already.
             let text = ended.as_ref().ok().and_then(|result| result["text"].as_str());
-            printer.log(text.and_then(|text| text.get(self.printed..)).unwrap_or_default());
+            printer.write(text.and_then(|text| text.get(self.printed..)).unwrap_or_default());
             printer.close();
-            // Also before an error is told: it comes behind what the agent said.
+            // An error is printed after the answer.
             tokio::select! {
                 printed = Printer::ended(&mut self.printer) => printed?,
                 _ = self.interrupts.recv() => return Ok(INTERRUPTED),
@@ -148,8 +150,8 @@ impl SentPrompt {
         } else if let Ok(result) = &ended {
             print(result)?;
         }
-        if let Some(swept) = self.swept {
-            note(swept);
+        if let Some(hint) = self.sweep_hint {
+            note(hint);
         }
         let result = ended.map_err(failed)?;
         if let Some(reason) = result["reason"].as_str() {
@@ -159,10 +161,10 @@ impl SentPrompt {
         Ok(exit_code(&result))
     }
 
-    /// Takes a line of the port in; returns what came of the prompt if it says that.
+    /// Handles a message of the port; returns the result of the prompt if this is it.
     fn on_message(&mut self, message: Message) -> Option<Result<Value, Refusal>> {
         match message {
-            Message::Answer { id, outcome } if id == self.asked => {
+            Message::Answer { id, outcome } if id == self.request => {
                 let session =
                     outcome.as_ref().ok().and_then(|result| result["session_id"].as_str());
                 if let Some(session) = session {
@@ -170,10 +172,10 @@ impl SentPrompt {
                 }
                 return Some(outcome);
             }
-            Message::Answer { id, outcome: Err(refusal) } if self.cancelling == Some(id) => {
+            Message::Answer { id, outcome: Err(refusal) } if self.cancel_request == Some(id) => {
                 note(format_args!("cannot cancel the turn: {}", plain(&refusal.message)));
             }
-            Message::Progress { id, session, text } if id == self.asked => {
+            Message::Progress { id, session, text } if id == self.request => {
                 self.began(&session);
                 self.print(&text);
             }
@@ -181,7 +183,7 @@ impl SentPrompt {
                 let access = Blocked::deserialize(access).ok();
                 let access = access.filter(|access| access.agent_id == self.agent);
                 if let Some(access) = access.and_then(|access| self.blocks.blocked(access)) {
-                    self.name(&access);
+                    self.show_blocked(&access);
                 }
             }
             Message::Turn { agent, session } if agent == self.agent => self.blocks.ended(&session),
@@ -192,24 +194,24 @@ impl SentPrompt {
 
     fn began(&mut self, session: &str) {
         for access in self.blocks.began(session) {
-            self.name(&access);
+            self.show_blocked(&access);
         }
     }
 
     fn print(&mut self, text: &str) {
         if let Some(printer) = &self.printer {
-            printer.log(text);
+            printer.write(text);
             self.printed += text.len();
         }
     }
 
-    /// Names an access that was blocked in this very turn. What the agent did not mean nobody can
-    /// decide, but a command may fail by it: that is said once, when the turn has ended.
-    fn name(&mut self, access: &Blocked) {
+    /// Prints an access that was blocked in this turn. Incidental accesses (sweeps) can't be decided,
+    /// but may have made a command fail: the last one is printed once the turn has ended.
+    fn show_blocked(&mut self, access: &Blocked) {
         if access.sweep.is_some() {
             let (program, agent) = (app::own_command(), plain(&self.agent));
-            self.swept = Some(format!(
-                "{}; if a command failed by that: {program} why {agent} {}",
+            self.sweep_hint = Some(format!(
+                "{}; if this made a command fail: {program} why {agent} {}",
                 access.describe(),
                 plain(&access.path)
             ));
@@ -218,25 +220,25 @@ impl SentPrompt {
         }
     }
 
-    /// Acts on Ctrl-C; returns the exit code if that is the end.
+    /// Handles Ctrl-C; returns the exit code if the command exits at once.
     fn interrupt(&mut self, team: &mut Connection) -> Option<u8> {
-        if self.cancelling.is_some() {
+        if self.cancel_request.is_some() {
             return Some(INTERRUPTED);
         }
         let Some(session) = self.blocks.session() else {
-            // The end of the connection withdraws what is queued.
-            note("the prompt was withdrawn before its turn");
+            // Closing the connection withdraws a queued prompt.
+            note("the prompt was withdrawn before its turn began");
             return Some(INTERRUPTED);
         };
-        note("the turn is asked to end; Ctrl-C again leaves at once");
+        note("cancelling the turn; Ctrl-C again exits at once");
         let params = json!({ "agent_id": self.agent, "session_id": session, "queued": false });
-        self.cancelling = Some(team.send("cancel", &params));
+        self.cancel_request = Some(team.send("cancel", &params));
         None
     }
 }
 
-/// Writes the answer to standard output, in a thread of its own: who reads that slowly must not
-/// keep us from reading the port, or from Ctrl-C. What waits here is at most the answer.
+/// Writes the answer to standard output, in a thread of its own: a slow reader must not block the
+/// port or Ctrl-C. The queue holds at most the answer.
 struct Printer {
     pieces: mpsc::Sender<Option<String>>,
     task: JoinHandle<io::Result<()>>,
@@ -248,9 +250,9 @@ impl Printer {
         Self { pieces, task: tokio::task::spawn_blocking(move || print_all(&waiting)) }
     }
 
-    fn log(&self, text: &str) {
+    fn write(&self, text: &str) {
         if !text.is_empty() {
-            // Its end is heard of elsewhere.
+            // `ended` reports a printer that has failed.
             let _ = self.pieces.send(Some(text.to_owned()));
         }
     }
@@ -259,7 +261,7 @@ impl Printer {
         let _ = self.pieces.send(None);
     }
 
-    /// Waits until all is printed, or can't be; forever if there is nothing to print.
+    /// Waits until everything is printed, or printing fails; forever without a printer.
     async fn ended(printer: &mut Option<Self>) -> Result<(), Failure> {
         match printer {
             Some(printer) => match (&mut printer.task).await {

@@ -1,3 +1,5 @@
+//! `ps`: a table of the agents, their state and resource usage.
+
 use std::time::Duration;
 
 use clap::Args;
@@ -12,20 +14,20 @@ use super::{Global, format};
 use crate::app::Failure;
 use crate::serve::client::Message;
 
-/// On a terminal, `--watch` looks again after this time: memory and CPU announce no change.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How often `--watch` redraws a terminal: changes of memory and CPU are not published.
+const REFRESH: Duration = Duration::from_secs(1);
 
-/// Changes that come together are shown together.
-const GATHER: Duration = Duration::from_millis(100);
+/// Changes within this time are shown together.
+const DEBOUNCE: Duration = Duration::from_millis(100);
 
-/// Show the agents of a running team, and what they use
+/// Show the agents of a running team and their resource usage
 ///
-/// ZONE is what really holds an agent inside its zone: `kernel` holds every process of it (`kernel*`
-/// where the kernel lacks a part, which --json and `check` name), `protocol` judges what it asks its
-/// client for, and nothing that its own process does. SESSIONS counts the open ones, and TOKENS is
-/// what they hold of what they can hold. MEMORY and CPU are of all processes of the agent and its
-/// terminals, PEAK is the most memory that its run was seen to use (its last run, if it does not
-/// run), COST of all its sessions, those of earlier runs too.
+/// ZONE shows how the agent's zone is enforced: `kernel` covers every process of the agent
+/// (`kernel*`: this kernel lacks a feature, named by --json and `check`), `protocol` covers only
+/// requests to its client, not accesses of its own processes. SESSIONS counts open sessions, and
+/// TOKENS shows how much of their context windows is used. MEMORY and CPU include all processes of
+/// the agent and its terminals. PEAK is the highest memory usage of the current run, or of the last
+/// one. COST is the cost of all sessions, including those of earlier runs.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -35,10 +37,10 @@ Examples:
 
 Exit codes: 0 done, 1 no such team or it ended, 2 wrong usage.")]
 pub(super) struct Ps {
-    /// Print the array that `list_agents` of the port answers, on one line
+    /// Print the result of `list_agents` as JSON, on one line
     #[arg(long)]
     json: bool,
-    /// Go on: on a terminal drawn anew each second, elsewhere printed at each change
+    /// Keep watching: redraw a terminal each second; otherwise print at each change
     #[arg(short, long)]
     watch: bool,
     #[command(flatten)]
@@ -55,22 +57,22 @@ impl Ps {
         output::end_with_reader();
         let terminal = is_terminal() && !self.json;
         let mut shown = None;
-        let mut asked = Some(team.send("list_agents", &json!({})));
+        let mut request = Some(team.send("list_agents", &json!({})));
         let (mut changed, mut last) = (false, Instant::now());
         if terminal {
             write(b"\x1b[H\x1b[2J")?;
         }
         loop {
-            let next = last + if changed { GATHER } else { LOOK_AGAIN };
+            let next = last + if changed { DEBOUNCE } else { REFRESH };
             tokio::select! {
                 message = team.next() => match message.map_err(failed)? {
-                    Message::Answer { id, outcome } if asked == Some(id) => {
-                        asked = None;
+                    Message::Answer { id, outcome } if request == Some(id) => {
+                        request = None;
                         let agents = outcome.map_err(|refusal| failed(refusal.into()))?;
                         if terminal {
                             redraw(&lines(&agents)?)?;
-                        } else if shown.as_ref() != Some(&without_use(&agents)) {
-                            shown = Some(without_use(&agents));
+                        } else if shown.as_ref() != Some(&without_usage(&agents)) {
+                            shown = Some(without_usage(&agents));
                             self.print(&agents)?;
                         }
                     }
@@ -80,15 +82,15 @@ impl Ps {
                     | Message::Lagged => changed = true,
                     _ => {}
                 },
-                () = sleep_until(next), if asked.is_none() && (terminal || changed) => {
-                    asked = Some(team.send("list_agents", &json!({})));
+                () = sleep_until(next), if request.is_none() && (terminal || changed) => {
+                    request = Some(team.send("list_agents", &json!({})));
                     (changed, last) = (false, Instant::now());
                 }
             }
         }
     }
 
-    /// One table of several, or one array.
+    /// Prints one array, or one of several tables.
     fn print(&self, agents: &Value) -> Result<(), Failure> {
         if self.json {
             return print(agents);
@@ -97,7 +99,7 @@ impl Ps {
     }
 }
 
-/// An agent as `list_agents` has it; what another version leaves out is not known.
+/// An agent of `list_agents`. Fields that another version may lack are optional.
 #[derive(Deserialize)]
 struct AgentRow {
     agent_id: String,
@@ -180,20 +182,20 @@ impl AgentRow {
         ]
     }
 
-    /// The tier, with a mark where it has a gap.
+    /// The tier; `*` marks a kernel that lacks a feature.
     fn zone(&self) -> Option<String> {
         let zone = plain(self.zone.as_deref()?);
         let mark = if zone == "kernel" && !self.zone_missing.is_empty() { "*" } else { "" };
         Some(format!("{zone}{mark}"))
     }
 
-    /// Of the open sessions that told.
+    /// The tokens of the open sessions that report them.
     fn tokens(&self) -> Option<String> {
         let open = self.sessions.iter().filter(|session| session.open);
-        let told = open.filter_map(|session| Some((session.used?, session.size?)));
+        let reported = open.filter_map(|session| Some((session.used?, session.size?)));
         let (used, size) =
-            told.reduce(|a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1)))?;
-        // Nobody knows how many fit, or not even how many there are.
+            reported.reduce(|a, b| (a.0.saturating_add(b.0), a.1.saturating_add(b.1)))?;
+        // A size of 0 is unknown.
         match (used, size) {
             (0, 0) => None,
             (_, 0) => Some(format::tokens(used)),
@@ -201,7 +203,7 @@ impl AgentRow {
         }
     }
 
-    /// Of all sessions that told, by currency.
+    /// The cost of the sessions that report it, by currency.
     fn cost(&self) -> Option<String> {
         let mut sums = std::collections::BTreeMap::<_, f64>::new();
         for cost in self.sessions.iter().filter_map(|session| session.cost.as_ref()) {
@@ -213,8 +215,8 @@ impl AgentRow {
     }
 }
 
-/// The same without what changes all the time.
-fn without_use(agents: &Value) -> Value {
+/// `agents` without the measured values, which change all the time.
+fn without_usage(agents: &Value) -> Value {
     let mut agents = agents.clone();
     for agent in agents.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
         agent.shift_remove("memory_bytes");
@@ -225,7 +227,7 @@ fn without_use(agents: &Value) -> Value {
     agents
 }
 
-/// Draws the table over the one before, as far as the terminal is high.
+/// Draws the table over the previous one, up to the terminal's height.
 fn redraw(lines: &[String]) -> Result<(), Failure> {
     let height = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| height.0.into());
     let colors = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;

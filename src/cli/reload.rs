@@ -1,3 +1,5 @@
+//! `reload`: applies a changed configuration to a running team, and prints the changes.
+
 use std::fmt::Write as _;
 
 use clap::Args;
@@ -10,21 +12,21 @@ use super::team::{Which, failed};
 use crate::app::Failure;
 use crate::serve::client::ClientError;
 
-/// Take in what changed in the configuration
+/// Apply changes of the configuration to a running team
 ///
-/// Agents that did not change are left alone, and none is restarted: what waits for a restart is
-/// told, and `restart` applies it. A configuration with a mistake changes nothing.
+/// Unchanged agents are left alone, and no agent is restarted: changes that need a restart are
+/// listed, and `restart` applies them. An invalid configuration changes nothing.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   eisen-core reload
   eisen-core reload --json | jq .needs_restart
 
-Exit codes: 0 taken in, 1 refused or no such team, 2 wrong usage.")]
+Exit codes: 0 applied, 1 refused or no such team, 2 wrong usage.")]
 pub(super) struct Reload {
     #[command(flatten)]
     which: Which,
-    /// Print the answer as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -49,7 +51,7 @@ struct AppliedChange {
 impl Reload {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let mut team = self.which.connect(global).await?;
-        let answer = team.call("reload", &json!({})).await.map_err(unchanged)?;
+        let answer = team.call("reload", &json!({})).await.map_err(refused)?;
         if self.json {
             return print(answer);
         }
@@ -59,8 +61,8 @@ impl Reload {
     }
 }
 
-/// What is wrong with a configuration is told as `check` tells it.
-fn unchanged(error: ClientError) -> Failure {
+/// Errors of the configuration are shown as `check` shows them.
+fn refused(error: ClientError) -> Failure {
     match error {
         ClientError::Refused { code: 400, message } => {
             Failure::Run(anyhow::anyhow!("nothing was changed:\n{message}"))
@@ -91,8 +93,8 @@ impl std::fmt::Display for ReloadAnswer {
 
 impl AppliedChange {
     fn sentence(&self) -> String {
-        let who = self.agent_id.as_ref().map(|id| format!("agent {id}: "));
-        let mut text = who.unwrap_or_default();
+        let agent = self.agent_id.as_ref().map(|id| format!("agent {id}: "));
+        let mut text = agent.unwrap_or_default();
         // Writing to a string cannot fail.
         let _ = match self.kind.as_str() {
             "changed" => write!(text, "{}", self.key),
@@ -100,7 +102,7 @@ impl AppliedChange {
         };
         let _ = match (self.restart.as_deref(), &self.agent_id) {
             (Some("agent"), Some(id)) => write!(text, " (eisen-core restart {id})"),
-            (Some(_), _) => write!(text, " (stop the team, and bring it up again)"),
+            (Some(_), _) => write!(text, " (stop the team and start it again)"),
             (None, _) => Ok(()),
         };
         text

@@ -1,3 +1,5 @@
+//! `resolve`: decides blocked accesses.
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -14,34 +16,34 @@ use crate::app::Failure;
 
 /// Decide a blocked access
 ///
-/// The orchestrator agent finds its team by itself; elsewhere it is the one that runs, or the one
-/// named by --team. Undecided ones of the same agent, path and action are settled with it.
+/// The decision also applies to pending accesses of the same agent to the same path with the same
+/// action.
 #[derive(Args, Debug)]
 #[command(
     subcommand_value_name = "allow|deny|answer",
     after_help = "\
 Examples:
-  eisen-core blocked --status pending              what waits for a decision
-  eisen-core resolve b1 allow                      this once
-  eisen-core resolve b1 allow --scope session      this path, until the session ends
+  eisen-core blocked --status pending              accesses that wait for a decision
+  eisen-core resolve b1 allow                      for this tool call
+  eisen-core resolve b1 allow --scope session      for this path, until the session ends
   eisen-core resolve b1 answer \"total() includes the discount\"
   eisen-core resolve b2 deny --message \"ask api\"
-  eisen-core resolve --all deny                    all that waits for a decision
+  eisen-core resolve --all deny                    everything that waits for a decision
   eisen-core resolve --match 'src/api/**' --agent ui allow
 
-A path that a pattern of `denied` matches is opened by no agent. A person opens it by --even-denied.
+No agent can allow a path that matches a pattern of `denied`. A person can, with --even-denied.
 
 Exit codes: 0 decided, 1 refused or no such team, 2 wrong usage."
 )]
 pub(super) struct Resolve {
-    /// The blocked access, as `blocked` lines and briefings name it: b3
+    /// Id of the blocked access, for example b3
     #[arg(required_unless_present_any = ["all", "pattern"], conflicts_with_all = ["all", "pattern", "agent"])]
     id: Option<String>,
     #[command(flatten)]
     many: Many,
     #[command(subcommand)]
     decision: Decision,
-    /// Print the access as the port has it; of several an array
+    /// Print the access as JSON; several as an array
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
@@ -50,25 +52,25 @@ pub(super) struct Resolve {
 
 #[derive(Subcommand, Debug)]
 enum Decision {
-    /// Let it through; one that was denied already may be tried again
+    /// Allow the access; if it was denied already, the agent may retry it
     Allow {
-        /// How long it holds: for this tool call, or for the path until the session ends
+        /// Validity: this tool call, or this path until the session ends
         #[arg(long, default_value = "once")]
         scope: Scope,
-        /// Seconds after which it no longer holds
+        /// Seconds until the permission expires
         #[arg(long, value_name = "S", value_parser = seconds)]
         ttl: Option<f64>,
-        /// Also what a pattern of `denied` matches; a person may, and no agent
+        /// Even if a pattern of `denied` matches; only a person can use this
         #[arg(long)]
         even_denied: bool,
     },
-    /// Refuse it
+    /// Deny the access
     Deny {
-        /// What the agent is told beside the refusal
+        /// Message to the agent
         #[arg(long, value_name = "TEXT")]
         message: Option<String>,
     },
-    /// Give the content of a read yourself
+    /// Answer a read with content of your own
     Answer {
         /// The content; `-` reads standard input
         #[arg(required_unless_present = "file")]
@@ -76,7 +78,7 @@ enum Decision {
         /// A file with the content
         #[arg(long, value_name = "PATH", conflicts_with = "text")]
         file: Option<PathBuf>,
-        /// Also what a pattern of `denied` matches; a person may, and no agent
+        /// Even if a pattern of `denied` matches; only a person can use this
         #[arg(long)]
         even_denied: bool,
     },
@@ -89,7 +91,6 @@ enum Scope {
 }
 
 impl Resolve {
-    /// A file is looked for in the folder to work in.
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
         let folder = global.cwd.clone().unwrap_or_default();
         let mut params = self.decision.params(&folder).map_err(Failure::Usage)?;
@@ -103,7 +104,7 @@ impl Resolve {
 }
 
 impl Decision {
-    /// The params of `resolve_blocked` beside the id.
+    /// The params of `resolve_blocked`, without the id.
     fn params(self, folder: &Path) -> anyhow::Result<Value> {
         Ok(match self {
             Self::Allow { scope, ttl, even_denied } => {
@@ -129,11 +130,11 @@ fn with_even_denied(mut params: Value, even_denied: bool) -> Value {
     params
 }
 
-/// More than no time at all, and an end: what is neither would be a grant without an end.
+/// Parses a positive, finite number of seconds.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if seconds > 0.0 && f64::is_finite(seconds) => Ok(seconds),
-        _ => Err("seconds are a number above 0".to_owned()),
+        _ => Err("expected a number of seconds above 0".to_owned()),
     }
 }
 
@@ -161,7 +162,7 @@ mod tests {
     use crate::cli::{Cli, Command};
 
     #[test]
-    fn a_decision_is_sent_as_it_was_meant() {
+    fn a_decision_becomes_params() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("content"), "of a file\n").unwrap();
         for (args, params) in [

@@ -1,4 +1,4 @@
-//! `snapshot`: the code graph of a folder, once.
+//! `snapshot`: prints the code graph of a folder.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
@@ -14,13 +14,13 @@ use super::output::{failure, note};
 use crate::app::{self, Failure};
 use crate::graph::{self, Kind, Rule, Settings, Snapshot, Work};
 
-/// How long nothing is said of how far it is.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Delay before the progress bar is shown.
+const PROGRESS_DELAY: Duration = Duration::from_secs(1);
 
-/// Print the code graph of a folder: its files, their types and functions, and who calls whom
+/// Print the code graph of a folder: files, types, functions, and calls between them
 ///
-/// Ignored and hidden files are left out, and links are not followed. docs/graph.md tells what the
-/// parts of the output mean, and which languages are known.
+/// Ignored and hidden files are left out, and links are not followed. docs/graph.md explains the
+/// output and lists the supported languages.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -29,39 +29,39 @@ Examples:
   eisen-core snapshot --format ndjson | grep '\"kind\":\"class\"'
   eisen-core snapshot --format dot | dot -Tsvg > graph.svg
 
-What files say is kept in $XDG_CACHE_HOME/eisen-core (else ~/.cache/eisen-core) for the next time; it
-can be deleted at any time.
+Parsed files are cached in $XDG_CACHE_HOME/eisen-core (else ~/.cache/eisen-core). The cache can be
+deleted at any time.
 
 Exit codes: 0 printed, 1 could not be printed, 2 the folder cannot be read.")]
 pub(super) struct SnapshotArgs {
-    /// The folder [default: the one to work in]
+    /// The folder [default: the working directory]
     #[arg(long, value_name = "PATH")]
     root: Option<PathBuf>,
-    /// How it is written
+    /// Output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     format: Format,
-    /// Also tell, on standard error, what there is and what it took
+    /// Also print counts and the time taken, on standard error
     #[arg(long)]
     stats: bool,
-    /// How many files are parsed at a time [default: as many as there are processors]
+    /// Number of files parsed in parallel [default: the number of processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
-    /// Leave out how many tokens files and symbols have, which takes most of the time
+    /// Don't count tokens, which takes most of the time
     #[arg(long)]
     no_tokens: bool,
-    /// Read and parse every file, and keep nothing for the next time
+    /// Neither read nor write the cache
     #[arg(long)]
     no_cache: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, Default, Debug)]
 enum Format {
-    /// One object: `seq`, `nodes` by their ids, `calls`
+    /// One JSON object: `seq`, `nodes` by id, `calls`
     #[default]
     Json,
-    /// A line for each node and each call
+    /// One JSON line for each node and each call
     Ndjson,
-    /// The calls, for graphviz
+    /// The calls as a Graphviz graph
     Dot,
 }
 
@@ -85,7 +85,7 @@ impl SnapshotArgs {
         if self.stats {
             report(&graph, &snapshot, &work, start.elapsed());
         }
-        // The process ends, and with it all that is not taken apart piece by piece before.
+        // The process ends now: freeing the graph would only take time.
         std::mem::forget((graph, snapshot));
         Ok(())
     }
@@ -141,7 +141,7 @@ struct Line<'a> {
     node: &'a graph::Node,
 }
 
-/// A name as graphviz reads it.
+/// A Graphviz string.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
 }
@@ -170,8 +170,9 @@ fn report(graph: &graph::Graph, snapshot: &Snapshot, work: &Work, took: Duration
 }
 
 fn counts(counted: impl IntoIterator<Item = (&'static str, usize)>) -> String {
-    let told: Vec<_> = counted.into_iter().map(|(name, count)| format!("{count} {name}")).collect();
-    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+    let parts: Vec<_> =
+        counted.into_iter().map(|(name, count)| format!("{count} {name}")).collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
 }
 
 fn rule_name(rule: Rule) -> &'static str {
@@ -180,7 +181,7 @@ fn rule_name(rule: Rule) -> &'static str {
         Rule::File => "by file",
         Rule::Import => "by import",
         Rule::Folder => "by folder",
-        Rule::Workspace => "by being the only one",
+        Rule::Workspace => "by unique name",
     }
 }
 
@@ -194,11 +195,10 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// How far it is, at a terminal, once it takes longer than a second.
+/// A progress bar on a terminal, shown after [`PROGRESS_DELAY`].
 struct Bar {
     drawn: ProgressBar,
     start: Instant,
-    /// Whether it is seen.
     shown: OnceLock<()>,
     terminal: bool,
 }
@@ -214,7 +214,7 @@ impl Bar {
     }
 
     fn show(&self, done: usize, of: usize) {
-        if !self.terminal || self.start.elapsed() < PATIENCE {
+        if !self.terminal || self.start.elapsed() < PROGRESS_DELAY {
             return;
         }
         self.shown.get_or_init(|| {

@@ -1,14 +1,14 @@
-//! Tables for people: columns as wide as what they hold, cut at the width of the terminal.
+//! A table for terminals: aligned columns, cut at the terminal's width.
 
 use std::fmt::Write as _;
 
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Between two columns.
+/// Space between two columns.
 const GAP: &str = "  ";
 
-/// A table for people: a heading, and columns as wide as what they hold.
+/// A heading and rows; each column is as wide as its widest cell.
 pub(super) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
@@ -16,7 +16,7 @@ pub(super) struct Table {
 
 struct Column {
     title: &'static str,
-    /// Numbers stand with their ends below each other.
+    /// Aligned to the right.
     right: bool,
 }
 
@@ -39,7 +39,7 @@ impl Cell {
 }
 
 impl Table {
-    /// Columns by title; a `>` before it aligns them to the right.
+    /// Creates columns by title; a leading `>` aligns a column to the right.
     pub(super) fn new(titles: &[&'static str]) -> Self {
         let column = |title: &&'static str| Column {
             title: title.strip_prefix('>').unwrap_or(title),
@@ -52,7 +52,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// Lays it out, a line a row; past `width` columns lines are cut.
+    /// Formats the table, one line per row; lines are cut at `width` columns.
     pub(super) fn lines(&self, width: Option<usize>) -> Vec<String> {
         let heading = self.columns.iter().map(|c| Cell::styled(c.title, Style::new().bold()));
         let heading: Vec<_> = heading.collect();
@@ -74,7 +74,7 @@ impl Table {
             let text = cut(&cell.text, room);
             let length = text.width();
             room -= length;
-            // What follows the last word of a line is not seen.
+            // No padding after the last word of a line.
             let is_last = row[at + 1..].iter().all(|cell| cell.text.is_empty());
             let padding = (widths[at] - length).min(room);
             let (before, after) = match column.right {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_as_wide_as_what_they_hold() {
+    fn columns_are_as_wide_as_their_cells() {
         check(
             None,
             &expect![[r#"

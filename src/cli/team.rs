@@ -1,13 +1,15 @@
+//! `--team`: selects the running team of a command, and connects to it.
+
 use clap::Args;
 
 use super::Global;
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Connection, Environment, Target};
 
-/// Which of the running teams is meant.
+/// Selects one of the running teams.
 #[derive(Args, Clone, Debug)]
 pub(super) struct Which {
-    /// The team, if several run [default: that of `EISEN_TEAM`, or the one that runs]
+    /// The team, if several run [default: `EISEN_TEAM`, or the only running team]
     #[arg(long, global = true, value_name = "NAME")]
     pub(super) team: Option<String>,
 }

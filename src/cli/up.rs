@@ -1,4 +1,4 @@
-//! `up`: runs a team, here or detached.
+//! `up`: runs a team, in the foreground or detached.
 
 use std::path::PathBuf;
 
@@ -10,9 +10,9 @@ use crate::app::{self, Failure, UpOptions};
 
 /// Run the team of a configuration until SIGINT or SIGTERM
 ///
-/// With --detach it runs on in the background, also when the terminal is closed: the command
-/// returns once the team listens, or with its error and exit code. What would be on the screen goes
-/// to `$EISEN_DIR/logs/TEAM.console`, and `eisen-core down` stops the team.
+/// With --detach the team runs in the background and survives the terminal. The command returns once
+/// the team listens on its port, or fails with the team's error and exit code. The team's output is
+/// written to `$EISEN_DIR/logs/TEAM.console`. `eisen-core down` stops the team.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -20,17 +20,17 @@ Examples:
   eisen-core up -c shop/eisen.toml --port 0
   eisen-core up -d                     in the background; then: eisen-core watch, eisen-core down
 
-Says on standard error which port it listens on. A second Ctrl-C kills what still runs.
+Prints the port on standard error. A second Ctrl-C kills all agents that still run.
 
-Exit codes: 0 stopped (with -d: it listens), 1 failed while running (the port is taken, the team
-runs already), 2 wrong usage or configuration.")]
+Exit codes: 0 stopped (with -d: started), 1 failed while running (such as: the port is taken, the
+team runs already), 2 wrong usage or configuration.")]
 pub(super) struct Up {
     #[command(flatten)]
     file: ConfigFile,
-    /// Run in the background, and return once the team listens
+    /// Run in the background; return once the team listens on its port
     #[arg(short, long)]
     detach: bool,
-    /// The file that standard output is, of a team that is detached
+    /// The console file of a detached team, which standard output is redirected to
     #[arg(long, value_name = "FILE", hide = true, conflicts_with = "detach")]
     console: Option<PathBuf>,
 }
@@ -43,8 +43,8 @@ impl Up {
             return app::up(options).await;
         }
         let team = app::up_detached(options).await?;
-        if !team.said.is_empty() {
-            note(escape_controls(&team.said));
+        if !team.warnings.is_empty() {
+            note(escape_controls(&team.warnings));
         }
         let (info, program) = (&team.info, app::own_command());
         let console = plain(&team.console.display().to_string());

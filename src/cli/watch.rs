@@ -1,4 +1,4 @@
-//! `watch`: what agents say and do, live.
+//! `watch`: follows messages, tool calls, plans and blocked accesses of agents.
 
 mod fold;
 mod page;
@@ -22,18 +22,18 @@ use super::team::{Which, failed};
 use crate::app::{self, Failure};
 use crate::serve::client::{ClientError, Connection, Target};
 
-/// On a terminal, what was begun is shown unfinished after this time.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often unfinished lines and calls are checked, on a terminal.
+const TICK: Duration = Duration::from_millis(500);
 
-/// What is printed of the port with --json.
+/// Types of messages that --json prints.
 const SHOWN_TYPES: [&str; 4] = ["session_update", "blocked", "agent", "turn"];
 
-/// Show what agents say and do, live
+/// Follow the messages and tool calls of agents
 ///
-/// Messages come as whole lines, thoughts folded to their first line, tool calls one line each with
-/// how they ended, and plans by what changed in them. Accesses that wait for a decision come with
-/// the command that decides. What permissions an agent asked for inside its zone is not shown. Ends
-/// with the team, or by Ctrl-C.
+/// Shows messages line by line, the first line of each thought, one line for each tool call with its
+/// result, and changed entries of plans. Accesses that wait for a decision are shown with the command
+/// that decides them. Permission requests inside the zone are not shown. Ends with the team, or by
+/// Ctrl-C.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -44,13 +44,13 @@ Examples:
 
 Exit codes: 0 the team has ended, or Ctrl-C; 1 no such team or agent, 2 wrong usage.")]
 pub(super) struct Watch {
-    /// The agents, by their ids [default: all]
+    /// Ids of the agents [default: all]
     #[arg(value_name = "AGENT")]
     agents: Vec<String>,
-    /// Show thoughts whole
+    /// Show whole thoughts
     #[arg(long, conflicts_with = "json")]
     thoughts: bool,
-    /// Print lines as the port has them: `session_update`, `blocked`, `agent` and `turn`
+    /// Print JSON lines of the port: `session_update`, `blocked`, `agent` and `turn`
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -62,7 +62,7 @@ impl Watch {
         let target = self.which.find(global)?;
         let mut interrupts =
             signal(SignalKind::interrupt()).map_err(|error| Failure::Run(error.into()))?;
-        // Not among what is waited for below: a terminal that is paused holds that up.
+        // A task of its own: a paused terminal blocks the loop below.
         tokio::spawn(async move {
             interrupts.recv().await;
             std::process::exit(0);
@@ -82,18 +82,18 @@ impl Watch {
         loop {
             let ended = watched.follow(&mut team).await?;
             watched.flush()?;
-            // Who reads us slowly makes us read slowly, and is cut off; the team may go on.
+            // The team disconnects slow readers, and our output may be slow: reconnect.
             match reconnect(&target, &ended).await {
                 Some(again) => team = again,
                 None => break,
             }
-            note("… cut off from the team for reading too slowly: some lines are missing");
+            note("… disconnected for reading too slowly, reconnected: some lines are missing");
         }
         note(format_args!("the team `{}` has ended", plain(target.team())));
         Ok(())
     }
 
-    /// The agents that are meant.
+    /// The ids of the selected agents.
     async fn agents(&self, team: &mut Connection) -> Result<Vec<String>, Failure> {
         let all = team.call("list_agents", &json!({})).await.map_err(failed)?;
         let ids = all.as_array().into_iter().flatten().filter_map(|a| a["agent_id"].as_str());
@@ -114,10 +114,10 @@ async fn reconnect(target: &Target, ended: &ClientError) -> Option<Connection> {
     }
 }
 
-/// What is shown, over all connections.
+/// The state of the output, kept across connections.
 struct Watched {
     agents: BTreeSet<String>,
-    /// Agents that join later are shown, too.
+    /// Whether agents that join later are shown, too.
     all: bool,
     json: bool,
     fold: Fold,
@@ -126,14 +126,14 @@ struct Watched {
     program: String,
 }
 
-/// A line of the port, as far as all have the same.
+/// The common part of all lines of the port.
 #[derive(Deserialize)]
 struct Head {
     agent_id: Option<String>,
 }
 
 impl Watched {
-    /// Shows what comes until the connection ends; returns how it did.
+    /// Prints lines until the connection ends; returns why it ended.
     async fn follow(&mut self, team: &mut Connection) -> Result<ClientError, Failure> {
         team.subscribe(&["session_update"]);
         if !self.json {
@@ -149,7 +149,7 @@ impl Watched {
                 }
             }
         }
-        let mut ticks = interval(LOOK_EVERY);
+        let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let is_shown_live = is_terminal() && !self.json;
         loop {
@@ -159,8 +159,8 @@ impl Watched {
                     Err(error) => return Ok(error),
                 },
                 _ = ticks.tick(), if is_shown_live => {
-                    for (who, line) in self.fold.overdue(Instant::now()) {
-                        self.page.print(&who, &line)?;
+                    for (label, line) in self.fold.overdue(Instant::now()) {
+                        self.page.print(&label, &line)?;
                     }
                 }
             }
@@ -180,7 +180,7 @@ impl Watched {
         if kind == "lagged" && !self.json {
             return self.page.print("", &Line::note("… some lines are missing".to_owned()));
         }
-        // Most that comes is of no use here, and may be long.
+        // Most lines are not shown, and may be long: skip them before parsing.
         if !SHOWN_TYPES.contains(&kind) {
             return Ok(());
         }
@@ -241,6 +241,6 @@ impl Watched {
     }
 
     fn print_all(&mut self, lines: &[(String, Line)]) -> Result<(), Failure> {
-        lines.iter().try_for_each(|(who, line)| self.page.print(who, line))
+        lines.iter().try_for_each(|(label, line)| self.page.print(label, line))
     }
 }

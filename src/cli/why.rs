@@ -1,4 +1,4 @@
-//! `why`: explains what a configuration says of a path.
+//! `why`: explains whether a configuration allows an agent to access a path.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,10 @@ use super::output::{plain, print};
 use crate::app::{self, Failure};
 use crate::model::{Action, AgentId};
 
-/// Explain whether an agent may touch a path: by which pattern, who owns it, and what would allow it
+/// Explain whether an agent may access a path
 ///
-/// Goes by the configuration; no team needs to run.
+/// Shows the pattern that decides, the owner of the path, and a change that would allow the access.
+/// Reads only the configuration; no team needs to be running.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -19,21 +20,21 @@ Examples:
   eisen-core why ui package.json --action write
   eisen-core why ui src/api/cart.rs --json
 
-What was granted while a team runs (`resolve … --scope session`) does not count here.
+Permissions granted to a running team (`resolve … --scope session`) are not considered.
 
 Exit codes: 0 explained, allowed or not; 2 wrong usage or configuration.")]
 pub(super) struct WhyArgs {
     /// Id of the agent
     agent: String,
-    /// Relative to the workspace, or absolute; it need not exist
+    /// Path, relative to the workspace or absolute; it need not exist
     path: PathBuf,
-    /// Only this one [default: both]
+    /// Only this action [default: both]
     #[arg(long, value_name = "ACTION", value_enum)]
     action: Option<Access>,
     /// The team's configuration
     #[arg(short, long, value_name = "FILE", default_value = "eisen.toml")]
     config: PathBuf,
-    /// Print a line of JSON for each action
+    /// Print one line of JSON for each action
     #[arg(long)]
     json: bool,
 }
@@ -59,7 +60,10 @@ impl WhyArgs {
             let why = config.why(&agent, &self.path, *action).ok_or_else(|| {
                 let ids: Vec<&str> = config.agents.iter().map(|agent| agent.id.as_str()).collect();
                 let ids = ids.join(", ");
-                Failure::Usage(anyhow!("there is no agent {}; there is {ids}", plain(&self.agent)))
+                Failure::Usage(anyhow!(
+                    "there is no agent {}; there are: {ids}",
+                    plain(&self.agent)
+                ))
             })?;
             if self.json {
                 print(why.json())?;

@@ -151,7 +151,7 @@ fn a_denied_call_that_completes_all_the_same_is_named() {
     assert_eq!((&named["status"], &named["via"]), (&json!("denied"), &json!("fs")));
     assert_eq!(port.blocked("observed")["path"], "src/api/cart.rs");
     let listed = stage.run(&["blocked"]);
-    assert!(listed.stdout.contains("denied, completed all the same"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("denied, completed anyway"), "{}", listed.stdout);
     let ended = team.stop();
     assert!(ended.stderr.contains("a tool call that was denied reports that it completed"));
 }

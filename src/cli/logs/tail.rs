@@ -1,29 +1,31 @@
+//! The log of one agent, read across rotations.
+
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A line that is longer, in bytes, is taken for several.
+/// Maximum bytes of a line; longer lines are split.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// Read at once; what is printed meanwhile is let go.
+/// Bytes per read.
 const CHUNK: u64 = 1 << 20;
 
-/// The log of one agent, read on and on over rotations: a file that gets too large becomes `.1`, in
-/// place of the one before.
+/// Follows the log of one agent. The log is rotated: a full file is renamed to `.1`, replacing the
+/// previous one.
 pub(super) struct Tail {
     agent: String,
     path: PathBuf,
-    /// None while there is none.
+    /// None while the file does not exist.
     file: Option<Open>,
-    /// The beginning of a line whose end was not read yet.
+    /// The beginning of an incomplete line.
     begun: Vec<u8>,
 }
 
 struct Open {
     file: File,
     id: FileId,
-    /// Bytes that were read.
+    /// Bytes read so far.
     at: u64,
 }
 
@@ -47,8 +49,8 @@ impl Tail {
         &self.path
     }
 
-    /// Reads what is there, the rotated file first; only the last lines if a number is given. A
-    /// last line without an end is taken for whole.
+    /// Reads the log, the rotated file first; only the `last` lines if given. An incomplete last
+    /// line counts as a line.
     pub(super) fn begin(&mut self, last: Option<usize>) -> io::Result<Vec<Vec<u8>>> {
         self.file = Open::at(&self.path)?;
         let mut lines = self.rotated()?;
@@ -60,13 +62,13 @@ impl Tail {
         Ok(lines.split_off(first))
     }
 
-    /// Reads what was added since, in whole lines.
+    /// Reads the complete lines that were added since.
     pub(super) fn advance(&mut self) -> io::Result<Vec<Vec<u8>>> {
         let mut lines = self.read()?;
         while let Some(next) = Open::at(&self.path)? {
             match &mut self.file {
                 Some(file) if file.id == next.id => {
-                    // Somebody emptied it.
+                    // The file was truncated.
                     if next.file.metadata()?.len() < file.at {
                         *file = next;
                         lines.extend(self.read()?);
@@ -75,7 +77,7 @@ impl Tail {
                 }
                 _ => {}
             }
-            // What was still written to the old one, and to one that came and went in between.
+            // The rest of the old file, and of one that was rotated in the meantime.
             lines.extend(self.read()?);
             lines.extend(self.rotated()?);
             self.file = Some(next);
@@ -84,7 +86,7 @@ impl Tail {
         Ok(lines)
     }
 
-    /// Reads the rotated file, unless it is the one that was read already.
+    /// Reads the rotated file, unless it was read before its rotation.
     fn rotated(&mut self) -> io::Result<Vec<Vec<u8>>> {
         let mut path = self.path.clone().into_os_string();
         path.push(".1");
@@ -117,7 +119,7 @@ impl Open {
     }
 }
 
-/// Reads to the end; keeps in `begun` what is no whole line.
+/// Reads to the end; keeps an incomplete last line in `begun`.
 fn read(open: &mut Open, begun: &mut Vec<u8>) -> io::Result<Vec<Vec<u8>>> {
     let mut lines = Vec::new();
     loop {
@@ -204,7 +206,7 @@ mod tests {
         assert_eq!(text(tail.advance()), "3");
         log.append("4\n");
         assert_eq!(text(tail.advance()), "4");
-        // Twice between two looks.
+        // Two rotations between two reads.
         log.append("5\n");
         log.rotate();
         log.append("6\n");

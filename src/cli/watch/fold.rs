@@ -1,4 +1,4 @@
-//! From the pieces in which agents speak to lines that people read. Knows no port and no terminal.
+//! Folds the chunks of session updates into lines to print. Knows no port and no terminal.
 
 mod call;
 
@@ -10,17 +10,17 @@ use tokio::time::Instant;
 
 use self::call::Calls;
 
-/// A message that goes on in the same line after this time is shown as far as it is there, and a
-/// tool call that runs for so long is shown as it begins.
+/// An incomplete line is shown after this time without more text, and a running tool call after
+/// this time.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Bytes of one line; a longer one is shown in parts.
+/// Maximum bytes of a line; longer lines are split.
 const LONGEST_LINE: usize = 8 * 1024;
-/// Sessions that are remembered; when full, the oldest is forgotten.
+/// Maximum sessions followed; past that, the oldest is dropped.
 const MOST_SESSIONS: usize = 1000;
-/// Entries of a plan that are looked at.
+/// Maximum entries of a plan; the others are ignored.
 const MOST_ENTRIES: usize = 100;
 
-/// A line for people; it may have to be wrapped, and is not made safe for a terminal yet.
+/// A line to print, not wrapped and not yet safe for a terminal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Line {
     pub(super) kind: LineKind,
@@ -31,12 +31,12 @@ pub(super) struct Line {
 pub(super) enum LineKind {
     Message,
     Thought,
-    /// What the agent was asked, as far as it repeats that.
+    /// The prompt, if the agent echoes it.
     Prompt,
     Call,
     FailedCall,
     Plan,
-    /// Of an agent or a blocked access: the word decides the colour.
+    /// The state of an agent or a blocked access; it selects the colour.
     State(String),
     Turn,
     Note,
@@ -44,24 +44,26 @@ pub(super) enum LineKind {
 
 #[derive(Debug, Default)]
 pub(super) struct Fold {
-    /// Thoughts are shown whole.
+    /// Whether thoughts are shown in full.
     thoughts: bool,
-    talks: IndexMap<(String, String), Talk>,
+    /// By agent and session.
+    sessions: IndexMap<(String, String), SessionFold>,
 }
 
-/// What one session is saying.
+/// The unfinished output of one session.
 #[derive(Debug, Default)]
-struct Talk {
+struct SessionFold {
     speech: Option<Speech>,
-    /// The line that has not ended.
+    /// The incomplete line.
     text: String,
-    /// An empty line was not shown: one behind the last is none.
+    /// An empty line to print before the next line, if there is one.
     gap: bool,
-    /// Something of this speech was shown.
+    /// A line of this speech was shown.
     begun: bool,
-    /// The first line of a folded thought, and how many follow.
+    /// The first line of a folded thought, and the number of lines after it.
     folded: Option<(String, usize)>,
-    spoke: Option<Instant>,
+    /// The time of the last chunk.
+    updated: Option<Instant>,
     calls: Calls,
     plan: Vec<(String, String)>,
 }
@@ -81,10 +83,10 @@ impl Line {
 
 impl Fold {
     pub(super) fn new(thoughts: bool) -> Self {
-        Self { thoughts, talks: IndexMap::new() }
+        Self { thoughts, sessions: IndexMap::new() }
     }
 
-    /// Takes in ACP's `update`; returns what is to be shown now, and of whom.
+    /// Adds an ACP `update`; returns the lines to print now, each with its label.
     pub(super) fn update(
         &mut self,
         agent: &str,
@@ -94,45 +96,45 @@ impl Fold {
     ) -> Vec<(String, Line)> {
         let (thoughts, mut lines) = (self.thoughts, Vec::new());
         let mut out = self.make_room();
-        let who = self.who(agent, session);
-        let talk = self.talks.entry((agent.to_owned(), session.to_owned())).or_default();
+        let label = self.label(agent, session);
+        let fold = self.sessions.entry((agent.to_owned(), session.to_owned())).or_default();
         let speech = match update["sessionUpdate"].as_str() {
             Some("agent_message_chunk") => Some(Speech::Message),
             Some("agent_thought_chunk") => Some(Speech::Thought),
             Some("user_message_chunk") => Some(Speech::Prompt),
             Some("tool_call" | "tool_call_update") => {
-                talk.flush(&mut lines);
-                talk.calls.update(update, now, &mut lines);
+                fold.flush(&mut lines);
+                fold.calls.update(update, now, &mut lines);
                 None
             }
             Some("plan") => {
-                talk.flush(&mut lines);
-                talk.plan(update, &mut lines);
+                fold.flush(&mut lines);
+                fold.plan(update, &mut lines);
                 None
             }
             _ => None,
         };
         if let Some(speech) = speech {
-            talk.append_speech(speech, &words(&update["content"]), thoughts, &mut lines);
-            talk.spoke = Some(now);
+            fold.append_speech(speech, &block_text(&update["content"]), thoughts, &mut lines);
+            fold.updated = Some(now);
         }
-        out.extend(lines.into_iter().map(|line| (who.clone(), line)));
+        out.extend(lines.into_iter().map(|line| (label.clone(), line)));
         out
     }
 
-    /// Ends a turn, with the port's `turn` line.
+    /// Ends a turn, by the port's `turn` line.
     pub(super) fn turn(&mut self, agent: &str, session: &str, turn: &Value) -> Vec<(String, Line)> {
-        let who = self.who(agent, session);
+        let label = self.label(agent, session);
         let mut lines = Vec::new();
-        if let Some(talk) = self.talks.get_mut(&(agent.to_owned(), session.to_owned())) {
-            talk.end(&mut lines);
+        if let Some(fold) = self.sessions.get_mut(&(agent.to_owned(), session.to_owned())) {
+            fold.end(&mut lines);
         }
         let number = turn["turn"].as_u64().unwrap_or_default();
         let reason = turn["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
         let stop = turn["stop_reason"].as_str().unwrap_or("?");
         let text = format!("turn {number} ended: {stop}{reason}");
         lines.push(Line { kind: LineKind::Turn, text });
-        lines.into_iter().map(|line| (who.clone(), line)).collect()
+        lines.into_iter().map(|line| (label.clone(), line)).collect()
     }
 
     /// A line that comes from elsewhere: what the session was saying stands before it.
@@ -142,49 +144,49 @@ impl Fold {
         session: &str,
         line: Line,
     ) -> Vec<(String, Line)> {
-        let who = self.who(agent, session);
+        let label = self.label(agent, session);
         let mut lines = Vec::new();
-        if let Some(talk) = self.talks.get_mut(&(agent.to_owned(), session.to_owned())) {
-            talk.flush(&mut lines);
+        if let Some(fold) = self.sessions.get_mut(&(agent.to_owned(), session.to_owned())) {
+            fold.flush(&mut lines);
         }
         lines.push(line);
-        lines.into_iter().map(|line| (who.clone(), line)).collect()
+        lines.into_iter().map(|line| (label.clone(), line)).collect()
     }
 
-    /// What was begun some time ago and has not ended.
+    /// The unfinished lines and calls that are older than [`PAUSE`].
     pub(super) fn overdue(&mut self, now: Instant) -> Vec<(String, Line)> {
         let mut out = Vec::new();
-        for at in 0..self.talks.len() {
+        for at in 0..self.sessions.len() {
             let mut lines = Vec::new();
-            let Some((key, talk)) = self.talks.get_index_mut(at) else { break };
-            if talk.spoke.is_some_and(|spoke| now.duration_since(spoke) >= PAUSE) {
-                talk.spoke = None;
-                talk.flush(&mut lines);
+            let Some((key, fold)) = self.sessions.get_index_mut(at) else { break };
+            if fold.updated.is_some_and(|updated| now.duration_since(updated) >= PAUSE) {
+                fold.updated = None;
+                fold.flush(&mut lines);
             }
-            talk.calls.announce(now, PAUSE, &mut lines);
+            fold.calls.announce(now, PAUSE, &mut lines);
             let (agent, session) = key.clone();
             if !lines.is_empty() {
-                let who = self.who(&agent, &session);
-                out.extend(lines.into_iter().map(|line| (who.clone(), line)));
+                let label = self.label(&agent, &session);
+                out.extend(lines.into_iter().map(|line| (label.clone(), line)));
             }
         }
         out
     }
 
-    /// All that was begun: nothing follows.
+    /// All unfinished lines and calls, at the end of the connection.
     pub(super) fn flush(&mut self) -> Vec<(String, Line)> {
         let mut out = Vec::new();
-        for ((agent, _), mut talk) in std::mem::take(&mut self.talks) {
+        for ((agent, _), mut fold) in std::mem::take(&mut self.sessions) {
             let mut lines = Vec::new();
-            talk.end(&mut lines);
+            fold.end(&mut lines);
             out.extend(lines.into_iter().map(|line| (agent.clone(), line)));
         }
         out
     }
 
-    /// The agent; in another session than its first, with that.
-    fn who(&self, agent: &str, session: &str) -> String {
-        let first = self.talks.keys().find(|(of, _)| of == agent);
+    /// The agent's id, followed by the session id if it is not the agent's first session.
+    fn label(&self, agent: &str, session: &str) -> String {
+        let first = self.sessions.keys().find(|(of, _)| of == agent);
         match first {
             Some((_, first)) if first != session && !session.is_empty() => {
                 format!("{agent} {session}")
@@ -195,19 +197,19 @@ impl Fold {
 
     fn make_room(&mut self) -> Vec<(String, Line)> {
         let mut lines = Vec::new();
-        if self.talks.len() < MOST_SESSIONS {
+        if self.sessions.len() < MOST_SESSIONS {
             return lines;
         }
-        if let Some(((agent, _), mut talk)) = self.talks.shift_remove_index(0) {
-            let mut said = Vec::new();
-            talk.end(&mut said);
-            lines.extend(said.into_iter().map(|line| (agent.clone(), line)));
+        if let Some(((agent, _), mut fold)) = self.sessions.shift_remove_index(0) {
+            let mut rest = Vec::new();
+            fold.end(&mut rest);
+            lines.extend(rest.into_iter().map(|line| (agent.clone(), line)));
         }
         lines
     }
 }
 
-impl Talk {
+impl SessionFold {
     fn append_speech(&mut self, speech: Speech, text: &str, thoughts: bool, lines: &mut Vec<Line>) {
         if self.speech != Some(speech) {
             self.flush(lines);
@@ -254,7 +256,7 @@ impl Talk {
         }
     }
 
-    /// Shows what was said, as if it had ended.
+    /// Ends the current speech.
     fn flush(&mut self, lines: &mut Vec<Line>) {
         let folds = self.folded.is_some();
         if !self.text.is_empty() {
@@ -268,16 +270,16 @@ impl Talk {
             };
             lines.push(Line { kind: LineKind::Thought, text });
         }
-        (self.speech, self.gap, self.begun, self.spoke) = (None, false, false, None);
+        (self.speech, self.gap, self.begun, self.updated) = (None, false, false, None);
     }
 
-    /// Shows all that was begun.
+    /// Ends the speech and all calls.
     fn end(&mut self, lines: &mut Vec<Line>) {
         self.flush(lines);
         self.calls.end(lines);
     }
 
-    /// Shows the entries of a plan that changed.
+    /// Adds the changed entries of a plan.
     fn plan(&mut self, update: &Value, lines: &mut Vec<Line>) {
         let entries = update["entries"].as_array().into_iter().flatten().take(MOST_ENTRIES);
         let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
@@ -295,8 +297,8 @@ impl Talk {
     }
 }
 
-/// The text of a content block; of another, what it is.
-fn words(content: &Value) -> String {
+/// The text of a content block, or its type in brackets.
+fn block_text(content: &Value) -> String {
     match (content["text"].as_str(), content["type"].as_str()) {
         (Some(text), _) => text.to_owned(),
         (None, Some(kind)) => format!("[{kind}]\n"),

@@ -1,4 +1,4 @@
-//! Prints lines of agents: with the agent before each, coloured and wrapped on a terminal.
+//! Prints lines of agents, prefixed with the agent; coloured and wrapped on a terminal.
 
 use std::io::{self, Write as _};
 
@@ -10,16 +10,16 @@ use super::fold::{Line, LineKind};
 use crate::app::Failure;
 use crate::cli::output::{self, is_terminal, plain, style};
 
-/// Told apart on a terminal.
+/// Colours of agents on a terminal.
 const COLORS: [AnsiColor; 5] =
     [AnsiColor::Cyan, AnsiColor::Green, AnsiColor::Magenta, AnsiColor::Blue, AnsiColor::Yellow];
-/// Columns that a line has at least, however narrow the terminal is.
+/// Minimum columns for a line's text on a narrow terminal.
 const NARROWEST: usize = 16;
 
 pub(super) struct Page {
     terminal: bool,
     agents: Vec<String>,
-    /// Of the agents' names.
+    /// Columns of the longest agent id.
     width: usize,
 }
 
@@ -29,20 +29,20 @@ impl Page {
         Self { terminal: is_terminal(), agents: agents.to_vec(), width }
     }
 
-    pub(super) fn print(&mut self, who: &str, line: &Line) -> Result<(), Failure> {
-        self.write(who, line).map_err(output::failure)
+    pub(super) fn print(&mut self, label: &str, line: &Line) -> Result<(), Failure> {
+        self.write(label, line).map_err(output::failure)
     }
 
-    fn write(&mut self, who: &str, line: &Line) -> io::Result<()> {
+    fn write(&mut self, label: &str, line: &Line) -> io::Result<()> {
         let columns = self.terminal.then(terminal_size::terminal_size).flatten();
         let columns = columns.map(|(width, _)| usize::from(width.0));
-        let color = self.color(who);
-        let who = plain(who);
-        // A name takes a third of a narrow terminal at most.
-        let room = columns.map_or(self.width.max(who.width()), |columns| {
-            self.width.max(who.width()).min(columns / 3)
+        let color = self.color(label);
+        let label = plain(label);
+        // The label takes at most a third of the terminal.
+        let room = columns.map_or(self.width.max(label.width()), |columns| {
+            self.width.max(label.width()).min(columns / 3)
         });
-        let name = fit(&who, room);
+        let name = fit(&label, room);
         let text = plain(&strip_str(&line.text).to_string());
         let pieces = match columns {
             Some(columns) => wrap(&text, columns.saturating_sub(room + 3).max(NARROWEST)),
@@ -62,8 +62,8 @@ impl Page {
         out.flush()
     }
 
-    fn color(&mut self, who: &str) -> Style {
-        let agent = who.split(' ').next().unwrap_or_default();
+    fn color(&mut self, label: &str) -> Style {
+        let agent = label.split(' ').next().unwrap_or_default();
         let at = self.agents.iter().position(|known| known == agent).unwrap_or_else(|| {
             self.agents.push(agent.to_owned());
             self.agents.len() - 1
@@ -85,7 +85,7 @@ fn style_of(kind: &LineKind) -> Style {
     }
 }
 
-/// Cuts a text to columns, and says so.
+/// Truncates a text to `columns`, marked with `…`.
 fn fit(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -100,11 +100,11 @@ fn fit(text: &str, columns: usize) -> String {
     fits + "…"
 }
 
-/// Breaks a text into lines of so many columns: at blanks, and in words that are longer.
+/// Wraps a text at `columns`: at blanks, and inside longer words.
 fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut line, mut width) = (String::new(), 0);
-    // Where the line may be broken: behind its last blank.
+    // The position after the last blank of the line.
     let mut blank = None;
     for c in text.chars() {
         let wide = c.width().unwrap_or(0);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_cut_to_its_place() {
+    fn a_long_name_is_truncated() {
         assert_eq!((fit("ui", 5), fit("orchestrator", 5)), ("ui".into(), "orch…".into()));
         assert_eq!(fit("日本", 3), "日…");
     }

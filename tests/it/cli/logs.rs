@@ -93,7 +93,7 @@ fn a_team_that_has_written_nothing_yet_is_waited_for() {
     let stage = Stage::new();
     let team = stage
         .team("", vec![agent("ui").with("autostart = false").start("{ stderr = \"at last\" }")]);
-    let nothing = "no agent of the team `shop` has written to its standard error yet\n";
+    let nothing = "no agent of the team `shop` has a log yet\n";
     assert_ended(&stage.run(&["logs"]), 0, "", nothing);
     let (following, lines) = Running::read(&stage, &["logs", "-f"]);
     assert_eq!(following.stderr.next().unwrap(), nothing.trim_end());

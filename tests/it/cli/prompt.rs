@@ -81,7 +81,7 @@ fn ctrl_c_cancels_the_running_turn_and_not_the_team() {
     ui.say("s1", "stopping\n");
     assert_eq!(lines.next().unwrap(), "stopping");
     ui.send(&json!({"jsonrpc": "2.0", "id": turn, "result": {"stopReason": "cancelled"}}));
-    let note = "the turn is asked to end; Ctrl-C again leaves at once";
+    let note = "cancelling the turn; Ctrl-C again exits at once";
     assert_eq!(prompt.end(), (Some(130), note.to_owned()));
     // What others asked for is theirs to withdraw.
     let (turn, text) = ui.prompted();
@@ -140,7 +140,10 @@ fn ctrl_c_withdraws_a_prompt_that_still_waits() {
     port.begin("ui", "third");
     await_queued(&mut port, 2);
     prompt.interrupt();
-    assert_eq!(prompt.end(), (Some(130), "the prompt was withdrawn before its turn".to_owned()));
+    assert_eq!(
+        prompt.end(),
+        (Some(130), "the prompt was withdrawn before its turn began".to_owned())
+    );
     await_queued(&mut port, 1);
     ui.end_turn(&turn);
     assert_eq!(ui.prompted().1, "third");

@@ -24,8 +24,8 @@ fn a_plugin_is_checked_and_listed() {
         (
             0,
             "plain 1.0.0\n  reads      plain words\n  interface  1\n  \
-             holds zones by its protocol  yes\n  can be prompted              yes\n  \
-             self-test  it has none\n  instance   made without `config`\n",
+             enforces zones   yes\n  accepts prompts  yes\n  \
+             self-test  it has none\n  instance   created without `config`\n",
             ""
         )
     );
@@ -93,7 +93,7 @@ fn a_plugin_that_makes_no_instance_without_configuration_passes() {
     let stage = Stage::new();
     let library = compile(&stage, HOSTILE, "libpicky.so", &["-DCREATE=1"]);
     let checked = stage.run(&["plugin", "check", &library.display().to_string()]);
-    let told = "\n  instance   not made without `config`: it does not like that\n";
+    let told = "\n  instance   failed without `config`: it does not like that\n";
     assert!(checked.code == 0 && checked.stdout.ends_with(told), "{}", checked.stdout);
 }
 

@@ -1,4 +1,4 @@
-//! Tool calls: a line each, once they have ended.
+//! Tool calls of a session: one line each, once the call has ended.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use super::{Line, LineKind};
 use crate::cli::format;
 
-/// Calls of a session that are remembered; when full, the oldest is shown as it stands.
+/// Maximum open calls of a session; past that, the oldest is shown unfinished.
 const MOST_CALLS: usize = 200;
-/// Bytes of a title, and of why a call failed.
+/// Maximum bytes of a title, and of the reason of a failure.
 const LONGEST_TITLE: usize = 400;
 
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ struct OpenCall {
 }
 
 impl Calls {
-    /// Takes in a `tool_call`, or an update of one.
+    /// Adds a `tool_call` or a `tool_call_update`.
     pub(super) fn update(&mut self, update: &Value, now: Instant, lines: &mut Vec<Line>) {
         let id = match &update["toolCallId"] {
             Value::String(id) => id.clone(),
@@ -63,7 +63,7 @@ impl Calls {
         self.0.shift_remove(&id);
     }
 
-    /// Shows the calls that began some time ago.
+    /// Shows calls that run longer than `after`.
     pub(super) fn announce(&mut self, now: Instant, after: Duration, lines: &mut Vec<Line>) {
         for call in self.0.values_mut().filter(|call| !call.announced) {
             if now.duration_since(call.began) >= after {
@@ -74,7 +74,7 @@ impl Calls {
         }
     }
 
-    /// Shows the calls whose end was not told.
+    /// Shows the calls whose end was not reported.
     pub(super) fn end(&mut self, lines: &mut Vec<Line>) {
         let calls = std::mem::take(&mut self.0);
         lines.extend(calls.into_values().map(|call| Line {
@@ -93,7 +93,7 @@ fn failure(status: &str, update: &Value) -> String {
     }
 }
 
-/// The first line that is not empty; marked if there are more.
+/// The first line that is not empty, with `…` if more text follows.
 fn first_line(text: &str) -> String {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Wiring: which room is connected to which, from start to finish. No policy of its own.
+//! Wiring: creates the actors of `up` and `observe`, connects them, and shuts them down. Contains no
+//! policy.
 
 mod changes;
 mod console;
@@ -43,7 +44,7 @@ pub use outlet::{Outlet, stderr};
 pub use plugins::{check_plugin, describe_plugin};
 pub use up::{UpOptions, up};
 
-/// Why a command ended without having done its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// Wrong usage or configuration; nothing was started. Exit code 2.
@@ -89,20 +90,21 @@ fn backlog(port: config::Port) -> Backlog {
 /// Descriptors that clients leave to the agents, their terminals and files.
 const OWN_DESCRIPTORS: u64 = 256;
 
-/// To be called before anything is started: it makes room for as many clients as are allowed.
+/// Raises the limit of open files, and bounds the number of clients by it. Call it before any process
+/// is started.
 fn limits(port: config::Port) -> serve::Limits {
-    let places = match crate::process::raise_descriptor_limit() {
+    let available = match crate::process::raise_descriptor_limit() {
         Ok(limit) => usize::try_from(limit.saturating_sub(OWN_DESCRIPTORS)).unwrap_or(usize::MAX),
         Err(error) => {
-            tracing::info!(%error, "cannot raise the limit of open files");
+            tracing::info!(%error, "cannot raise the open file limit");
             usize::MAX
         }
     };
-    let max_connections = port.max_connections.min(places.max(1));
+    let max_connections = port.max_connections.min(available.max(1));
     if max_connections < port.max_connections {
         tracing::warn!(
             max_connections,
-            "the port serves fewer clients than configured: the system's limit of open files is low"
+            "the port serves fewer clients than configured: the system's open file limit is too low"
         );
     }
     serve::Limits {
@@ -112,28 +114,28 @@ fn limits(port: config::Port) -> serve::Limits {
     }
 }
 
-/// Says on standard error which port was bound, in one write: clients parse exactly this line.
+/// Prints the bound port to standard error, in one write: clients parse exactly this line.
 fn announce_port(port: u16) {
     use std::io::Write;
     let _ = outlet::stderr().clone().write_all(format!("eisen-core tcp port: {port}\n").as_bytes());
 }
 
-/// How long the kernel may take to end what was killed.
-const LAST_KILLS: std::time::Duration = std::time::Duration::from_secs(10);
+/// How long killed processes may take to end.
+const DRAIN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Waits until nothing is left of what was started.
+/// Waits until all started processes have ended.
 async fn drained(launcher: &crate::process::Launcher) {
-    if tokio::time::timeout(LAST_KILLS, launcher.drained()).await.is_err() {
-        tracing::error!("processes that were killed have not ended yet");
+    if tokio::time::timeout(DRAIN_TIMEOUT, launcher.drained()).await.is_err() {
+        tracing::error!("killed processes have not ended yet");
     }
 }
 
-/// Requests to stop: SIGINT, SIGTERM and SIGHUP. Those that come before anyone waits for them are
-/// kept, so that none ends the program half-way into its start.
+/// SIGINT, SIGTERM and SIGHUP. Signals that arrive before the first call of `next` are kept, so that
+/// none ends the program during its start.
 struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
-    /// None if it is ignored, as under `nohup`.
+    /// None if SIGHUP is ignored, as under `nohup`.
     hangup: Option<Signal>,
 }
 
@@ -146,7 +148,7 @@ impl StopSignals {
         })
     }
 
-    /// Ends with the next one.
+    /// Waits for the next signal.
     async fn next(&mut self) {
         let hangup = async {
             match &mut self.hangup {
@@ -162,7 +164,7 @@ impl StopSignals {
     }
 }
 
-/// Whether whoever started us wants SIGHUP ignored. Told by /proc; elsewhere it is not known.
+/// Whether SIGHUP is ignored, by `/proc`; false on systems without it.
 fn ignores_hangup() -> bool {
     const HANGUP: u64 = 1;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

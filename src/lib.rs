@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! agent process ─▶ line ─▶ proxy ─────────────────────────▶ client (editor · built-in client host)
-//!                           │ asks zone: Permit | Denied ─▶ routing (the life of a blocked access) ─▶ orchestrator
+//!                           │ asks zone: Permit | Denied ─▶ routing (owns blocked accesses) ─▶ orchestrator
 //!                           └ copy of the line ─▶ extract ─▶ activity ─▶ tracker ─▶ bus ─▶ serve (tcp)
 //! ```
 //!
-//! Data goes one way, left to right, through bounded channels. Only answers and verdicts come back,
-//! each on its own reply channel. The modules stand in the order in which a line meets them;
-//! `docs/architecture.md` says what each owns and must not know.
+//! Data flows one way, left to right, through bounded channels. Only answers and verdicts flow back,
+//! each on its own reply channel. The modules are listed in the order in which a line passes them;
+//! `docs/architecture.md` describes what each owns and must not know.
 
 pub mod model;
 

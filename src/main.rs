@@ -1,18 +1,21 @@
+//! The program: installs the allocator, and dispatches to the warden, the plugin host or the command
+//! line.
+
 use std::process::ExitCode;
 
 use tikv_jemallocator::Jemalloc;
 
-/// Also for the parsers, which are C: they allocate for each leaf of a tree.
+/// Also used by the parsers, which are C and allocate for each leaf of a tree.
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
-    // Before all else: a warden is to be small, and single-threaded.
+    // First: a warden must stay small and single-threaded.
     if std::env::args_os().nth(1).is_some_and(|command| command == "warden") {
         eisen_core::process::warden_main();
     }
     eisen_core::plugin::serve_if_asked();
-    // What was freed goes back to the system also while nothing is allocated; without it all goes on.
+    // Returns freed memory to the system while nothing is allocated. Optional: errors are ignored.
     let _ = tikv_jemalloc_ctl::background_thread::write(true);
     eisen_core::cli::main()
 }

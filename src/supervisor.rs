@@ -1,5 +1,5 @@
-//! The set of agents: who is there, in which order they come up, and their orderly end. Knows
-//! neither what lines say nor sockets.
+//! The set of agents of a team: adding, removing, starting in the order of their dependencies, and
+//! stopping. Knows nothing of the protocol or of sockets.
 
 #[cfg(test)]
 mod tests;
@@ -16,16 +16,16 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{AgentHandle, AgentSettings, Capacity, Surroundings};
 use crate::model::{AgentId, AgentStatus, Order};
 
-/// An agent of the team before it runs.
+/// An agent of the team, before its actor is spawned.
 #[derive(Debug)]
 pub struct Member {
     pub settings: AgentSettings,
-    /// Ready before this one starts; no cycles.
+    /// Agents that must be ready before this one starts; without cycles.
     pub depends_on: Vec<AgentId>,
     pub autostart: bool,
 }
 
-/// The team's agents as they are at any time; cheap to clone.
+/// A live view of the team's agents; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Roster {
     agents: watch::Receiver<Agents>,
@@ -33,7 +33,8 @@ pub struct Roster {
 
 type Agents = Arc<IndexMap<AgentId, AgentHandle>>;
 
-/// Owns the tasks of all agents, and alone changes who is there. Dropping it kills every agent.
+/// Owns the tasks of all agents, and is the only one to add or remove agents. Dropping it kills every
+/// agent.
 pub struct Supervisor {
     agents: watch::Sender<Agents>,
     tasks: JoinSet<()>,
@@ -50,15 +51,14 @@ impl Supervisor {
         Roster { agents: self.agents.subscribe() }
     }
 
-    /// How much may run at a time, from now on.
+    /// Changes how many agents may run at a time.
     pub fn set_capacity(&self, capacity: Capacity) {
         self.team.admission.set(capacity);
     }
 
-    /// Makes these the team, in this order. Who is there already goes on by its settings, before
-    /// anything takes time; then the others leave, all at the same time, and are there until
-    /// nothing is left of them; then who is new starts, if it starts by itself. Returns how those
-    /// who left stood last.
+    /// Makes `members` the team, in this order: first updates the settings of existing agents, then
+    /// removes the other agents and waits for their end, then starts new agents with `autostart`.
+    /// Returns the last status of each removed agent.
     pub async fn assemble(&mut self, members: Vec<Member>) -> Vec<AgentStatus> {
         let before = Agents::clone(&self.agents.borrow());
         let mut agents = IndexMap::new();
@@ -77,7 +77,7 @@ impl Supervisor {
             });
             agents.insert(id, handle);
         }
-        // Now that all have an actor, each finds whom it waits for.
+        // All actors are spawned: resolve their dependencies.
         let changes = members.into_iter().filter_map(|member| {
             let depends_on = watched(&agents, &member.depends_on);
             Some(agents.get(&member.settings.id)?.change(member.settings, depends_on))
@@ -86,17 +86,16 @@ impl Supervisor {
         let leaving = before.iter().filter(|(id, _)| !agents.contains_key(*id));
         let left = join_all(leaving.map(|(_, handle)| handle.leave())).await;
         for handle in starting {
-            // An actor that has just begun takes it.
             let _ = handle.order(Order::Start).await;
         }
-        // To nobody is an agent that is about to start `stopped`.
+        // After the starts: no reader sees a starting agent as `stopped`.
         self.agents.send_replace(Arc::new(agents));
         while self.tasks.try_join_next().is_some() {}
         left
     }
 
-    /// Stops all agents in an orderly way, at the same time; names those that are late after
-    /// `deadline` and kills them. Each has its own, shorter, grace before that.
+    /// Stops all agents at the same time. After `deadline`, logs and kills the remaining ones; each
+    /// agent has its own, shorter, grace period.
     pub async fn stop(&mut self, deadline: Duration) {
         let mut stopping = JoinSet::new();
         for handle in self.roster().handles() {
@@ -120,12 +119,12 @@ impl Roster {
         self.agents.borrow().get(id).cloned()
     }
 
-    /// Every agent, in the configuration's order.
+    /// The handles of all agents, in the configuration's order.
     pub fn handles(&self) -> Vec<AgentHandle> {
         self.agents.borrow().values().cloned().collect()
     }
 
-    /// Every agent as it stands, in the configuration's order.
+    /// The current status of all agents, in the configuration's order.
     pub fn statuses(&self) -> Vec<AgentStatus> {
         self.agents.borrow().values().map(AgentHandle::status).collect()
     }

@@ -1,3 +1,5 @@
+//! Changes of a running team: reload, added and removed agents. Applies one change after the other.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,10 +20,10 @@ use crate::routing::RoutingHandle;
 use crate::serve::{self, Refused, Reloaded};
 use crate::supervisor::Supervisor;
 
-/// Changes that wait for their turn; past that whoever asks for one waits.
+/// Capacity of the queue of changes; past that, senders wait.
 pub(super) const WAITING: usize = 16;
 
-/// A change of the team that was asked for over the port.
+/// A change of the team requested over the port.
 pub(super) enum TeamCommand {
     Reload(Reply<Reloaded>),
     Add(AgentTable, Reply<AgentStatus>),
@@ -30,7 +32,7 @@ pub(super) enum TeamCommand {
 
 type Reply<T> = oneshot::Sender<Result<T, Refused>>;
 
-/// Owns what may change of a team while it is up, and makes its changes one after the other.
+/// Owns the configuration of a running team, and applies its changes one after the other.
 pub(super) struct Changes {
     pub(super) supervisor: Supervisor,
     pub(super) routing: RoutingHandle,
@@ -38,14 +40,14 @@ pub(super) struct Changes {
     notices: watch::Sender<Vec<Channel>>,
     pub(super) conditions: Arc<Conditions>,
     pub(super) file: PathBuf,
-    /// What the team works by.
+    /// The configuration in effect.
     current: Config,
-    /// What that was made of.
+    /// The file that `current` was compiled from.
     source: Source,
     overlay: Overlay,
-    /// Ids of the agents of the file.
+    /// Ids of the agents in the file.
     in_file: Vec<AgentId>,
-    /// Every configuration that an agent was started with and runs by, and the current one.
+    /// The current configuration, and each one that a running agent was started with.
     editions: BTreeMap<u64, Config>,
 }
 
@@ -72,16 +74,16 @@ impl Changes {
         }
     }
 
-    /// What the team works by.
+    /// The configuration in effect.
     pub(super) fn config(&self) -> &Config {
         &self.current
     }
 
-    /// Makes the changes that are asked for, until nobody can ask any more.
-    pub(super) async fn run(&mut self, mut asked: mpsc::Receiver<TeamCommand>) {
-        // Whoever asked may be gone; what was done is done.
-        while let Some(asked) = asked.recv().await {
-            match asked {
+    /// Applies changes until all senders are dropped.
+    pub(super) async fn run(&mut self, mut commands: mpsc::Receiver<TeamCommand>) {
+        // A reply fails if its client has disconnected; the change stays applied.
+        while let Some(command) = commands.recv().await {
+            match command {
                 TeamCommand::Reload(reply) => drop(reply.send(self.reload().await)),
                 TeamCommand::Add(table, reply) => drop(reply.send(self.add(table).await)),
                 TeamCommand::Remove(agent, reply) => drop(reply.send(self.remove(agent).await)),
@@ -97,7 +99,7 @@ impl Changes {
             self.compile(source, self.overlay.clone()).await.map_err(|error| match error {
                 LayerError::File(errors) => wrong(&errors),
                 LayerError::Unfit(mistakes) => wrong(&format!(
-                    "the configuration does not go with what was added and removed over the port \
+                    "the configuration conflicts with agents added or removed over the port \
                      ({}: {}):\n{}",
                     self.kept().display(),
                     self.overlay.notes().join("; "),
@@ -126,7 +128,7 @@ impl Changes {
         let id = table.get("id").and_then(serde_json::Value::as_str).unwrap_or_default();
         let id = AgentId::new(id);
         if self.current.agent(&id).is_some() {
-            return Err(conflict(format!("there is an agent `{id}` already")));
+            return Err(conflict(format!("agent `{id}` exists already")));
         }
         let mut overlay = self.overlay.clone();
         overlay.add(table);
@@ -154,7 +156,7 @@ impl Changes {
         if !others.is_empty() {
             let others: Vec<_> = others.iter().map(|other| format!("`{}`", other.id)).collect();
             let others = others.join(", ");
-            return Err(conflict(format!("agent `{id}` is what others depend on: {others}")));
+            return Err(conflict(format!("other agents depend on agent `{id}`: {others}")));
         }
         let mut overlay = self.overlay.clone();
         overlay.remove(&id, self.in_file.contains(&id));
@@ -165,8 +167,8 @@ impl Changes {
         last.into_iter().find(|status| status.agent == id).ok_or_else(|| unknown(&id))
     }
 
-    /// Lets the team work by another configuration; `layered` is what it was made of. Returns how
-    /// those stood last who left.
+    /// Applies a new configuration, compiled from `layered`. Returns the last status of each removed
+    /// agent.
     async fn adopt(
         &mut self,
         mut config: Config,
@@ -187,7 +189,7 @@ impl Changes {
 
         let is_new = |agent: &&Agent| self.current.agent(&agent.id).is_none();
         warn_of_tier(&self.conditions.kernel, config.agents.iter().filter(is_new));
-        // From here on it is what was asked for, also if the team stops in between.
+        // The change is accepted: it stays applied even if the team stops before it is complete.
         self.current = config.clone();
         self.editions.insert(edition, config);
         (self.source, self.overlay) = (layered.source, layered.overlay);
@@ -218,7 +220,7 @@ impl Changes {
         }
     }
 
-    /// Forgets what nobody runs by any more.
+    /// Drops configurations that no agent runs by any more.
     fn forget_finished(&mut self, current: u64) {
         let roster = self.supervisor.roster();
         let used: Vec<_> =
@@ -235,7 +237,7 @@ fn ids(config: &Config) -> Vec<AgentId> {
     config.agents.iter().map(|agent| agent.id.clone()).collect()
 }
 
-/// Reads and writes files where that holds up no agent.
+/// Runs file access on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Refused> {

@@ -1,4 +1,4 @@
-//! What `up` shows on standard output: a line for each event, and what to type next.
+//! The console of `up` on standard output: one line per event, and hints about the next command.
 
 mod file;
 mod next;
@@ -28,32 +28,31 @@ use crate::model::{
 
 pub(super) use file::ConsoleFile;
 
-/// How long a line that ends a turn waits for the last line of the turn's message, which comes
-/// another way.
+/// How long the line for a turn's end waits for the turn's last message line, which arrives on
+/// another channel.
 const ANSWER_WAIT: Duration = Duration::from_millis(50);
 
-/// How long after a turn its last counts of what was denied in passing may take.
+/// How long a hint waits after a turn's end for the final counts of its sweeps.
 const HINT_WAIT: Duration = Duration::from_millis(300);
 
-/// Sessions whose answer is remembered until their turn ends; past that all are forgotten.
+/// Maximum sessions whose answer is remembered until their turn ends; past that, all are cleared.
 const MOST_SESSIONS: usize = 1000;
 
-/// Answers that wait for the console; past that they are dropped.
-pub(super) const WAITING_ANSWERS: usize = 256;
+/// Capacity of the queue of answers; past that, answers are dropped.
+pub(super) const ANSWERS_CAPACITY: usize = 256;
 
-/// What the console reads, beside the bus.
+/// Inputs of the console in addition to the bus.
 pub(super) struct Inputs {
     pub(super) port: SocketAddr,
     pub(super) answers: mpsc::Receiver<TurnAnswer>,
-    /// What the team came up with.
+    /// The configuration at the team's start.
     pub(super) config: Config,
-    /// The file that standard output is; None: it is not one of ours.
+    /// The console file of a detached team, which standard output is redirected to.
     pub(super) file: Option<ConsoleFile>,
 }
 
-/// Shows on standard output what happens in the team, a line an event: coloured on a terminal,
-/// plain elsewhere. Ends when standard output does, or the bus. Blocks: a terminal that is paused
-/// holds up nothing but this.
+/// Prints one line per event to standard output, coloured on a terminal. Ends when standard output or
+/// the bus is closed. Blocks: a paused terminal stops only this thread.
 pub(super) fn show(mut events: Subscriber, inputs: Inputs) {
     let Inputs { port, answers, config, file } = inputs;
     let next = Next::new(&config, file.is_some());
@@ -62,7 +61,7 @@ pub(super) fn show(mut events: Subscriber, inputs: Inputs) {
         shown: HashMap::new(),
         answers,
         answered: HashSet::new(),
-        explained: false,
+        usage_shown: false,
         sweeps: Sweeps::new(config),
         hints: Vec::new(),
         hints_at: Instant::now(),
@@ -103,21 +102,21 @@ pub(super) fn show(mut events: Subscriber, inputs: Inputs) {
 
 struct Console {
     start: Instant,
-    /// The latest touch that was shown, of each session.
+    /// The time of the latest touch shown, by session.
     shown: HashMap<SessionKey, TimestampMs>,
     answers: mpsc::Receiver<TurnAnswer>,
-    /// Sessions whose answer was shown before the end of its turn.
+    /// Sessions whose answer was shown before their turn ended.
     answered: HashSet<SessionKey>,
-    /// The team's next sum counts nothing but what an agent's line showed.
-    explained: bool,
+    /// The last usage line was an agent's: the team's next sum repeats it.
+    usage_shown: bool,
     sweeps: Sweeps,
-    /// Sessions whose turn has ended, with something denied in passing.
+    /// Sessions whose ended turn has a sweep to explain.
     hints: Vec<SessionKey>,
-    /// When those are shown.
+    /// When the hints are shown.
     hints_at: Instant,
     next: Next,
     file: Option<ConsoleFile>,
-    /// How a user calls this program.
+    /// The command a user types for this program.
     program: String,
 }
 
@@ -140,8 +139,8 @@ impl Console {
         }
     }
 
-    /// Shows the answers that come until that of the session has; gives up after a moment, since
-    /// sessions of attached editors have none.
+    /// Shows answers until that of the session has arrived, or [`ANSWER_WAIT`] has passed: sessions
+    /// of attached editors have none.
     async fn await_answer(&mut self, key: &SessionKey) -> std::io::Result<()> {
         while !self.answered.remove(key) {
             let Ok(Some(answer)) = timeout(ANSWER_WAIT, self.answers.recv()).await else { break };
@@ -175,8 +174,8 @@ impl Console {
             color.on_default(),
             &format!("{}{pid}{reason}", status.state.as_str()),
         )?;
-        let said = self.next.agent(&status.agent, status.state);
-        self.print_next_step(said)
+        let next = self.next.agent(&status.agent, status.state);
+        self.print_next_step(next)
     }
 
     fn print_next_step(&mut self, agent: Option<crate::model::AgentId>) -> std::io::Result<()> {
@@ -206,7 +205,7 @@ impl Console {
         };
         let pattern = access.denied_by.as_ref().map(|by| format!(" (denied by {by})"));
         let pattern = pattern.unwrap_or_default();
-        let completed = if access.completed { ", completed all the same" } else { "" };
+        let completed = if access.completed { ", completed anyway" } else { "" };
         let text = format!(
             "{} {}: {} {}{sweep}{pattern}{to}{completed}",
             access.status.as_str(),
@@ -218,7 +217,7 @@ impl Console {
     }
 
     fn delta(&mut self, delta: &Delta) -> std::io::Result<()> {
-        // The orchestrator's map repeats what the others' show.
+        // The orchestrator's map repeats those of the other agents.
         if delta.mode == SessionMode::Orchestrator {
             return Ok(());
         }
@@ -229,7 +228,7 @@ impl Console {
                 continue;
             }
             latest = latest.max(node.timestamp_ms);
-            // What only the kernel saw read: a build reads thousands of files.
+            // Reads seen only by the kernel: a build reads thousands of files.
             if node.last_action == Touch::Read && !node.in_context {
                 continue;
             }
@@ -257,8 +256,8 @@ impl Console {
             self.hints.push(turn.key.clone());
             self.hints_at = Instant::now() + HINT_WAIT;
         }
-        let said = self.next.turn(&turn.key.agent);
-        self.print_next_step(said)
+        let next = self.next.turn(&turn.key.agent);
+        self.print_next_step(next)
     }
 
     fn show_hints(&mut self) -> std::io::Result<()> {
@@ -271,34 +270,33 @@ impl Console {
     }
 
     fn usage(&mut self, report: &UsageReport) -> std::io::Result<()> {
-        // The orchestrator's session counts for all: its sum is shown where nobody's own line
-        // shows what is new in it.
+        // The orchestrator's session reports the team's sum: skip it after an agent's own line.
         let is_sum = report.mode == SessionMode::Orchestrator;
-        if is_sum && std::mem::take(&mut self.explained) {
+        if is_sum && std::mem::take(&mut self.usage_shown) {
             return Ok(());
         }
-        self.explained = !is_sum;
+        self.usage_shown = !is_sum;
         let usage = &report.usage;
         let cost = usage.cost.as_ref().map(|c| format!(", {:.2} {}", c.amount, c.currency));
-        // Not every agent tells how many fit.
+        // A size of 0 is unknown.
         let of = if usage.size > 0 { format!(" of {}", usage.size) } else { String::new() };
         let text = format!("{}{of} tokens{}", usage.used, cost.unwrap_or_default());
-        let who = match report.mode {
+        let label = match report.mode {
             SessionMode::Orchestrator => "team",
             SessionMode::SingleAgent => report.key.agent.as_str(),
         };
-        self.line(who, AnsiColor::BrightBlack.on_default(), &text)
+        self.line(label, AnsiColor::BrightBlack.on_default(), &text)
     }
 
-    fn line(&self, who: impl Display, style: Style, text: &str) -> std::io::Result<()> {
+    fn line(&self, label: impl Display, style: Style, text: &str) -> std::io::Result<()> {
         if let Some(file) = &self.file {
-            file.keep_short();
+            file.rotate_if_large();
         }
         let seconds = self.start.elapsed().as_secs_f64();
-        // What agents say of themselves must not steer the terminal.
+        // Text from agents must not control the terminal.
         let text = one_line(text);
         let mut out = anstream::stdout().lock();
-        writeln!(out, "{seconds:7.1}s  {:<12}  {style}{text}{style:#}", who.to_string())
+        writeln!(out, "{seconds:7.1}s  {:<12}  {style}{text}{style:#}", label.to_string())
     }
 }
 

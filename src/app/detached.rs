@@ -15,23 +15,23 @@ use super::{Failure, StopSignals, UpOptions, environment};
 use crate::serve::client::{ClientError, Connection};
 use crate::serve::{RunInfo, live_teams};
 
-/// How often is looked whether the team serves its port, or has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// How often the team is polled until it serves its port or has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Bytes of what a team that failed wrote that are shown.
+/// Maximum bytes shown of the output of a team that failed.
 const SHOWN: usize = 64 * 1024;
 
 /// A detached team that serves its port.
 pub struct Detached {
     pub info: RunInfo,
-    /// Where its console is written to.
+    /// The path of its console file.
     pub console: PathBuf,
-    /// What it wrote on standard error until then, such as warnings.
-    pub said: String,
+    /// Its output on standard error during the start.
+    pub warnings: String,
 }
 
-/// Starts a team in a process of its own, without a terminal, and returns once it serves its port.
-/// What it said is in the error if it fails, and the failure is of the same kind.
+/// Starts a team in a process of its own, without a terminal, and returns once it serves its port. If
+/// it fails, its output and exit code become the error.
 pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
     environment::depth().map_err(|error| Failure::Usage(error.into()))?;
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;
@@ -43,12 +43,12 @@ pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
     let pid = child.id();
     let ended = tokio::select! {
         info = serving(&eisen_dir, pid) => {
-            let said = written(&console, before);
-            let is_ours = |line: &&str| line.starts_with("eisen-core tcp port: ");
+            let output = output_after(&console, before);
+            let is_port = |line: &&str| line.starts_with("eisen-core tcp port: ");
             let is_event = |line: &&str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
-            let said = said.lines().filter(|line| !is_ours(line) && !is_event(line));
-            let said = said.collect::<Vec<_>>().join("\n");
-            return Ok(Detached { info, console, said });
+            let warnings = output.lines().filter(|line| !is_port(line) && !is_event(line));
+            let warnings = warnings.collect::<Vec<_>>().join("\n");
+            return Ok(Detached { info, console, warnings });
         }
         ended = ended(&mut child) => ended,
         () = stop.next() => {
@@ -57,12 +57,12 @@ pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
         }
     };
     let ended = ended.map_err(|error| Failure::Run(error.into()))?;
-    let said = written(&console, before);
-    let said = said.lines().filter(|line| !line.starts_with("eisen-core tcp port: "));
-    let said = said.collect::<Vec<_>>().join("\n");
-    let error = match said.strip_prefix("error: ").unwrap_or(&said).trim() {
-        "" => anyhow!("the team `{team}` did not come up ({ended})"),
-        said => anyhow!("{said}"),
+    let output = output_after(&console, before);
+    let output = output.lines().filter(|line| !line.starts_with("eisen-core tcp port: "));
+    let output = output.collect::<Vec<_>>().join("\n");
+    let error = match output.strip_prefix("error: ").unwrap_or(&output).trim() {
+        "" => anyhow!("the team `{team}` did not start ({ended})"),
+        output => anyhow!("{output}"),
     };
     Err(if ended.code() == Some(2) { Failure::Usage(error) } else { Failure::Run(error) })
 }
@@ -79,21 +79,21 @@ fn start(options: &UpOptions, console: &Path) -> anyhow::Result<Child> {
     Ok(command.spawn()?)
 }
 
-/// Waits until the team of a process answers on its port.
+/// Waits until the team of a process responds on its port.
 async fn serving(eisen_dir: &Path, pid: u32) -> RunInfo {
     loop {
         let teams = live_teams(eisen_dir).unwrap_or_default();
         if let Some(info) = teams.into_iter().find(|info| info.pid == pid)
-            && answers(info.clone()).await.is_ok()
+            && ping(info.clone()).await.is_ok()
         {
             return info;
         }
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-/// A team that can still fail to start answers nothing.
-async fn answers(info: RunInfo) -> Result<(), ClientError> {
+/// Calls the team once. A team that can still fail to start does not respond.
+async fn ping(info: RunInfo) -> Result<(), ClientError> {
     let mut team = Connection::open(&info.into()).await?;
     team.call("list_agents", &json!({})).await.map(drop)
 }
@@ -103,12 +103,12 @@ async fn ended(child: &mut Child) -> std::io::Result<ExitStatus> {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-/// What stands in the file behind the first bytes, at most the last [`SHOWN`] of it.
-fn written(file: &Path, before: u64) -> String {
+/// The file's content after the first `before` bytes, at most the last [`SHOWN`] bytes of it.
+fn output_after(file: &Path, before: u64) -> String {
     let all = std::fs::read(file).unwrap_or_default();
     let from = usize::try_from(before).unwrap_or(usize::MAX).min(all.len());
     let from = from.max(all.len().saturating_sub(SHOWN));

@@ -1,3 +1,5 @@
+//! Details of agents for `list_agents`: merges status, sessions, zone tier and resource usage.
+
 use crate::agent::AgentHandle;
 use crate::client_host::{AgentInfo, SessionLoad};
 use crate::model::{AgentId, AgentStatus};
@@ -5,7 +7,7 @@ use crate::process::{self, Family};
 use crate::serve::{AgentDetails, SessionDetails, Tier};
 use crate::tracker::{SessionReport, TrackerHandle};
 
-/// Puts together what each room knows of the agents of `up`.
+/// Details of the agents of `up`.
 pub(super) async fn of_supervised(
     agents: Vec<AgentHandle>,
     tracker: &TrackerHandle,
@@ -18,16 +20,16 @@ pub(super) async fn of_supervised(
     for ((agent, status), family) in agents.iter().zip(statuses).zip(families) {
         let (info, loads) = agent.announced().await.unzip();
         let sessions = sessions(&status.agent, &reports, &loads.unwrap_or_default());
-        let held = agent.held();
-        let tier = if held.by_kernel { Tier::Kernel } else { Tier::Protocol };
+        let enforcement = agent.held();
+        let tier = if enforcement.by_kernel { Tier::Kernel } else { Tier::Protocol };
         let mut details = details(status, info, tier, sessions, family.as_ref());
-        details.zone_missing = held.lacks.to_vec();
+        details.zone_missing = enforcement.lacks.to_vec();
         all.push(details);
     }
     all
 }
 
-/// The one agent of `observe`, whose client is its editor.
+/// Details of the agent of `observe`.
 pub(super) async fn of_observed(
     status: AgentStatus,
     zone: Tier,
@@ -51,7 +53,7 @@ fn details(
     family: Option<&Family>,
 ) -> AgentDetails {
     let (name, version) = info.map(|info| (info.name, info.version)).unzip();
-    // What cannot be measured is not nothing.
+    // Usage that can't be measured is None, not zero.
     let usage = family.filter(|_| status.pid.is_some()).map(Family::usage);
     let usage = usage.filter(|usage| usage.processes > 0);
     let peak = family.map(Family::peak).filter(|peak| peak.processes > 0);
@@ -69,14 +71,14 @@ fn details(
     }
 }
 
-/// The agent's sessions in the order in which they appeared; those that only the client host
-/// knows, of which nothing was told yet, come last.
+/// The agent's sessions in order of appearance. Sessions without activity, known only to the client
+/// host, come last.
 fn sessions(
     agent: &AgentId,
     reports: &[SessionReport],
     loads: &[SessionLoad],
 ) -> Vec<SessionDetails> {
-    // What the kernel told of outside of turns is no session.
+    // Accesses outside of turns have an empty session id.
     let is_own = |report: &&SessionReport| {
         report.key.agent == *agent && !report.key.session.as_str().is_empty()
     };
@@ -108,6 +110,6 @@ fn sessions(
 
 async fn look_at(families: impl IntoIterator<Item = &Family>) {
     let families: Vec<_> = families.into_iter().cloned().collect();
-    // A look at every process of the machine may take some milliseconds.
+    // Reading every process of the machine may take some milliseconds.
     let _ = tokio::task::spawn_blocking(move || process::look_at(&families)).await;
 }

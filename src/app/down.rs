@@ -1,4 +1,4 @@
-//! `down`: stops teams that run, and cleans up after one that was killed.
+//! `down`: stops running teams, and cleans up after teams that were killed.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -13,21 +13,21 @@ use crate::process;
 use crate::serve::client::{ClientError, is_observed};
 use crate::serve::{RunInfo, live_teams, stale_runs};
 
-/// How often is looked whether a team has ended.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long a team that was asked a second time, or killed, may take to end.
-const LAST_WAIT: Duration = Duration::from_secs(5);
+/// How often a stopping team is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a team may take to end after a second SIGTERM, or after SIGKILL.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Which teams are to end, and how.
+/// Which teams to stop, and how.
 pub struct Down {
-    /// None: the one that runs.
+    /// None: the only running team.
     pub team: Option<String>,
-    /// Only one that listens there.
+    /// Only a team that listens on this port.
     pub port: Option<u16>,
     pub all: bool,
-    /// How long an orderly stop may take; then the team is killed.
+    /// Time for an orderly stop before the team is killed.
     pub timeout: Duration,
-    /// Kill it at once.
+    /// Kill at once.
     pub kill: bool,
 }
 
@@ -36,11 +36,11 @@ pub struct Down {
 pub enum Downed {
     Stopped,
     Killed,
-    /// It had been killed before, and its remains were cleaned up.
+    /// It had been killed before; its leftovers were cleaned up.
     Cleaned,
 }
 
-/// Ends teams; returns how each ended. Blocks until they have.
+/// Stops teams; returns how each ended. Blocks until they have.
 pub fn down(eisen_dir: &Path, order: &Down) -> anyhow::Result<Vec<(String, Downed)>> {
     let mut running = live_teams(eisen_dir).map_err(ClientError::RunFiles)?;
     running.retain(|info| !is_observed(info) && order.port.is_none_or(|port| port == info.port));
@@ -60,7 +60,7 @@ pub fn down(eisen_dir: &Path, order: &Down) -> anyhow::Result<Vec<(String, Downe
     if chosen.is_empty() || order.all {
         let cleaned = clean(eisen_dir, order)?;
         if chosen.is_empty() && cleaned.is_empty() {
-            return Err(nothing(order, running).into());
+            return Err(no_such_team(order, running).into());
         }
         if chosen.is_empty() {
             return Ok(cleaned);
@@ -70,37 +70,37 @@ pub fn down(eisen_dir: &Path, order: &Down) -> anyhow::Result<Vec<(String, Downe
     for info in &chosen {
         send(info, signal)?;
     }
-    let deadline = Instant::now() + if order.kill { LAST_WAIT } else { order.timeout };
+    let deadline = Instant::now() + if order.kill { KILL_TIMEOUT } else { order.timeout };
     let mut downed = Vec::new();
     for info in chosen {
-        let how = finish(eisen_dir, &info, deadline)?;
-        downed.push((info.team, how));
+        let outcome = finish(eisen_dir, &info, deadline)?;
+        downed.push((info.team, outcome));
     }
     Ok(downed)
 }
 
-/// Waits for the end of a team that was asked to stop, and kills it if that takes too long.
+/// Waits until a signalled team has ended, and kills it past the deadline.
 fn finish(eisen_dir: &Path, info: &RunInfo, deadline: Instant) -> anyhow::Result<Downed> {
     if has_ended(eisen_dir, info, deadline) {
         return Ok(clean_after(eisen_dir, info));
     }
-    // Asked a second time, a team kills what still runs.
+    // At a second SIGTERM, a team kills its agents.
     for signal in [Signal::SIGTERM, Signal::SIGKILL] {
         send(info, signal)?;
-        if has_ended(eisen_dir, info, Instant::now() + LAST_WAIT) {
+        if has_ended(eisen_dir, info, Instant::now() + KILL_TIMEOUT) {
             clean_after(eisen_dir, info);
             return Ok(Downed::Killed);
         }
     }
-    bail!("the team `{}` (pid {}) does not end, not even by SIGKILL", info.team, info.pid)
+    bail!("the team `{}` (pid {}) has not ended after SIGKILL", info.team, info.pid)
 }
 
-/// Cleans up after a team that has ended; one that was killed has left its run file.
+/// Cleans up after a team that has ended. A killed team has left its run file.
 fn clean_after(eisen_dir: &Path, info: &RunInfo) -> Downed {
     let stale = stale_runs(eisen_dir).unwrap_or_default();
     let is_killed =
         stale.iter().any(|run| (run.info.pid, &run.info.team) == (info.pid, &info.team));
-    // It is locked as long as this is there.
+    // Releases the lock on the run file.
     drop(stale);
     if !is_killed {
         return Downed::Stopped;
@@ -109,16 +109,16 @@ fn clean_after(eisen_dir: &Path, info: &RunInfo) -> Downed {
     Downed::Killed
 }
 
-/// Cleans up after teams that were killed; returns those that are meant.
+/// Cleans up after teams that were killed; returns those selected by `order`.
 fn clean(eisen_dir: &Path, order: &Down) -> anyhow::Result<Vec<(String, Downed)>> {
     let stale = stale_runs(eisen_dir).context("cannot read the run files")?;
-    let is_meant = |info: &RunInfo| {
+    let is_selected = |info: &RunInfo| {
         order.team.as_ref().is_none_or(|team| info.team == *team)
             && order.port.is_none_or(|port| info.port == port)
     };
-    let meant = stale.iter().filter(|run| is_meant(&run.info));
-    let cleaned: Vec<_> = meant.map(|run| (run.info.team.clone(), Downed::Cleaned)).collect();
-    // They are locked as long as these are there.
+    let selected = stale.iter().filter(|run| is_selected(&run.info));
+    let cleaned: Vec<_> = selected.map(|run| (run.info.team.clone(), Downed::Cleaned)).collect();
+    // Releases the locks on the run files.
     drop(stale);
     if !cleaned.is_empty() {
         leftovers::clean(eisen_dir);
@@ -126,7 +126,7 @@ fn clean(eisen_dir: &Path, order: &Down) -> anyhow::Result<Vec<(String, Downed)>
     Ok(cleaned)
 }
 
-fn nothing(order: &Down, running: Vec<RunInfo>) -> ClientError {
+fn no_such_team(order: &Down, running: Vec<RunInfo>) -> ClientError {
     match (&order.team, order.port) {
         (Some(team), _) => ClientError::NotRunning {
             wanted: team.clone(),
@@ -139,30 +139,30 @@ fn nothing(order: &Down, running: Vec<RunInfo>) -> ClientError {
 
 fn send(info: &RunInfo, signal: Signal) -> anyhow::Result<()> {
     match kill(Pid::from_raw(info.pid.cast_signed()), signal) {
-        // It ended by itself meanwhile.
+        // ESRCH: it has ended in the meantime.
         Ok(()) | Err(Errno::ESRCH) => Ok(()),
         Err(errno) => Err(errno)
             .with_context(|| format!("cannot stop the team `{}` (pid {})", info.team, info.pid)),
     }
 }
 
-/// Waits until a team has ended: nobody holds its run file, and its process is gone.
+/// Waits until a team has ended: its run file is unlocked, and its process is gone.
 fn has_ended(eisen_dir: &Path, info: &RunInfo, deadline: Instant) -> bool {
     loop {
         let teams = live_teams(eisen_dir).unwrap_or_default();
         let is_listed = teams.iter().any(|team| (team.pid, &team.team) == (info.pid, &info.team));
-        if !is_listed && !is_there(info) {
+        if !is_listed && !is_running(info) {
             return true;
         }
         if Instant::now() >= deadline {
             return false;
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Whether the very process that runs a team is there.
-fn is_there(info: &RunInfo) -> bool {
+/// Whether the process of a team still runs; its start time excludes a reused pid.
+fn is_running(info: &RunInfo) -> bool {
     let started = info.remains.started;
     started != 0 && process::start_of(info.pid) == Some(started)
 }

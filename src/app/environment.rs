@@ -1,3 +1,5 @@
+//! Environment variables: `EISEN_DIR`, the nesting depth, and the variables that agents get.
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -7,19 +9,19 @@ use std::path::{Path, PathBuf};
 use crate::model::AgentId;
 use crate::serve::{self, Tokens};
 
-/// Programs that start programs that start … `eisen-core`: from here on it refuses.
+/// Maximum nesting of `eisen-core` in agents of `eisen-core`.
 const MAX_DEPTH: u32 = 5;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DepthError {
     #[error(
-        "eisen-core was started by an agent of eisen-core, {0} deep (EISEN_DEPTH); at {MAX_DEPTH} \
-         it refuses, since a team that starts itself would never end"
+        "eisen-core runs inside an agent of eisen-core, nested {0} levels deep (EISEN_DEPTH); the \
+         limit is {MAX_DEPTH}, to stop teams that start themselves"
     )]
     TooDeep(u32),
 }
 
-/// Returns how deep this process runs below other teams: 0 for the first.
+/// Returns how many teams this process is nested in.
 pub(super) fn depth() -> Result<u32, DepthError> {
     let depth = std::env::var("EISEN_DEPTH").ok().and_then(|depth| depth.parse().ok()).unwrap_or(0);
     if depth >= MAX_DEPTH { Err(DepthError::TooDeep(depth)) } else { Ok(depth) }
@@ -41,13 +43,14 @@ pub fn eisen_dir() -> anyhow::Result<PathBuf> {
     };
     anyhow::ensure!(
         is_folder || dir.metadata().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied),
-        "EISEN_DIR, {}, is no folder: set EISEN_DIR to one of yours, or leave it out for ~/.eisen",
+        "EISEN_DIR, {}, is not a folder: set EISEN_DIR to a folder of yours, or unset it to use \
+         ~/.eisen",
         dir.display()
     );
     Ok(dir)
 }
 
-/// Sees to it that a run can keep its files in `$EISEN_DIR`.
+/// Creates `$EISEN_DIR`, and checks that it is writable.
 pub(super) fn prepare(eisen_dir: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(eisen_dir);
@@ -63,7 +66,7 @@ pub(super) fn prepare(eisen_dir: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// What agents and their terminals find in their environment.
+/// The environment variables of agents and their terminals.
 pub(super) struct TeamEnvironment {
     team: String,
     address: SocketAddr,
@@ -87,7 +90,7 @@ impl TeamEnvironment {
         ])
     }
 
-    /// The orchestrator's also has `eisen-core` on `path`, else on our own PATH.
+    /// Like `of`, with the folder of `eisen-core` first on `path`, else on our own PATH.
     pub(super) fn of_orchestrator(
         &self,
         agent: &AgentId,
@@ -102,7 +105,7 @@ impl TeamEnvironment {
     }
 }
 
-/// Where this program is; else its name, which PATH may have.
+/// The path of this program, else its name.
 pub(super) fn program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("eisen-core"))
 }
@@ -113,7 +116,7 @@ fn with_this_program(path: &OsStr) -> Option<String> {
     std::env::join_paths(folders).ok()?.into_string().ok()
 }
 
-/// Returns how a user calls this program: by its name where PATH leads to it, else by its path.
+/// Returns the command a user types for this program: its name if it is on PATH, else its path.
 pub fn own_command() -> String {
     const NAME: &str = "eisen-core";
     let Ok(program) = std::env::current_exe() else { return NAME.to_owned() };
@@ -133,7 +136,7 @@ pub fn own_command() -> String {
     if shown.chars().all(is_word) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
 }
 
-/// The user's folder for what can be made again.
+/// The user's cache folder of the code graph.
 pub fn cache_folder() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;

@@ -1,5 +1,5 @@
-//! The code graph beside the team: what is touched is told by its symbols, and what is on the disk
-//! by who wrote it.
+//! Connects the code graph with the tracker: touches are resolved to symbols, and writes on the disk
+//! are reported to the tracker.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::model::Lines;
 use crate::tracker::{Symbols, TrackerHandle, Write};
 use crate::watch::GraphHandle;
 
-/// Keeps the graph of a workspace from now on. None: it cannot be, which was told.
+/// Starts the graph of a workspace. None: it failed to start, which was logged.
 pub(super) fn keep(
     workspace: PathBuf,
     bus: Bus,
@@ -22,17 +22,17 @@ pub(super) fn keep(
     cancel: CancellationToken,
     rooms: &mut JoinSet<()>,
 ) -> Option<GraphHandle> {
-    let told = tracker.clone();
-    let tell_written = Box::new(move |path| told.disk_wrote(path));
-    // Agents have work for the other threads.
+    let writes = tracker.clone();
+    let on_write = Box::new(move |path| writes.disk_wrote(path));
+    // One thread: the agents need the others.
     let settings = Settings { jobs: 1, tokens: true, cache: environment::cache_folder() };
-    match GraphHandle::spawn(workspace, settings, bus, tell_written, cancel) {
+    match GraphHandle::spawn(workspace, settings, bus, on_write, cancel) {
         Ok((graph, keeping)) => {
             rooms.spawn(keeping);
-            tracker.join(Arc::new(Joined(graph.clone())));
+            tracker.join(Arc::new(GraphSymbols(graph.clone())));
             #[cfg(target_os = "linux")]
             {
-                // Parsers and tables are needed all at once for the whole, and seldom from then on.
+                // Parsers and tables are rarely used after the first scan: free their pages.
                 let made = graph.clone();
                 rooms.spawn(async move {
                     if made.is_made().await {
@@ -43,17 +43,17 @@ pub(super) fn keep(
             Some(graph)
         }
         Err(error) => {
-            tracing::warn!(%error, "there is no code graph");
+            tracing::warn!(%error, "cannot build the code graph");
             None
         }
     }
 }
 
-/// The graph, as the tracker asks for it.
+/// The symbol queries of the tracker, answered by the graph.
 #[derive(Debug)]
-struct Joined(GraphHandle);
+struct GraphSymbols(GraphHandle);
 
-impl Symbols for Joined {
+impl Symbols for GraphSymbols {
     fn covered(&self, path: &str, lines: &Lines) -> Vec<Arc<str>> {
         self.0.covered(path, lines)
     }

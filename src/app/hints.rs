@@ -1,11 +1,12 @@
-//! What works, and probably not as it was meant: by the configuration, by git, and by who else runs.
+//! Hints about a valid configuration that is probably not intended: from the configuration, git, and
+//! other running teams.
 
 use std::path::Path;
 
 use crate::config::{Config, check};
 use crate::serve;
 
-/// What to look at again, a sentence each.
+/// The hints, one sentence each.
 pub fn hints(config: &Config, eisen_dir: &Path) -> Vec<String> {
     let mut hints = check::hints(config, eisen_dir);
     hints.extend(check::remembered(config));
@@ -29,8 +30,8 @@ fn neighbours(config: &Config, eisen_dir: &Path) -> Vec<String> {
         .filter(|team| team.remains.workspace.as_deref().is_some_and(same))
         .map(|team| {
             format!(
-                "the team `{}` (pid {}) works on the same files: neither knows what the other's agents \
-                 may write; `scratch = true` works on a copy",
+                "the team `{}` (pid {}) works on the same files: their agents may overwrite each \
+                 other's changes; `scratch = true` works on a copy",
                 team.team, team.pid
             )
         })

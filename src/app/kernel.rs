@@ -1,11 +1,12 @@
-//! What the running kernel can hold a zone with, in the words of the rooms that tell it.
+//! Probes how far the running kernel can enforce zones, and warns about agents that get less than
+//! full enforcement.
 
 use super::trial;
 use crate::config::check::Kernel;
 use crate::config::{Agent, Enforce};
 use crate::process::Launcher;
 
-/// Tries what this machine's kernel has, from outside of any runtime.
+/// Probes this machine's kernel. Must not be called from within an async runtime.
 pub fn kernel() -> Kernel {
     let trial = || -> std::io::Result<Kernel> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -15,7 +16,7 @@ pub fn kernel() -> Kernel {
     trial().unwrap_or_else(|error| Kernel { holds: false, missing: vec![error.to_string()] })
 }
 
-/// Says which agents get less than the kernel's whole tier without having asked for less.
+/// Warns about agents with `enforce = "auto"` that the kernel does not fully confine.
 pub(super) fn warn_of_tier<'a>(kernel: &Kernel, agents: impl Iterator<Item = &'a Agent>) {
     let auto = agents.filter(|agent| agent.zone.enforce == Enforce::Auto);
     let agents: Vec<_> = auto.map(|agent| agent.id.as_str()).collect();
@@ -27,14 +28,15 @@ pub(super) fn warn_of_tier<'a>(kernel: &Kernel, agents: impl Iterator<Item = &'a
         tracing::warn!(
             agents,
             missing,
-            "the kernel holds these zones only in part; `enforce = \"kernel\"` refuses to start so"
+            "the kernel enforces these zones only in part; `enforce = \"kernel\"` would refuse to \
+             start"
         );
     } else {
         tracing::warn!(
             agents,
             missing,
-            "zones bind on the protocol only: the kernel cannot hold them, and an agent with a \
-             shell can get past them; `enforce = \"protocol\"` says that this is meant"
+            "these zones are enforced by the protocol only: this kernel cannot confine the agents, \
+             and an agent with a shell can get past them; `enforce = \"protocol\"` accepts this"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What killed runs left behind: processes that nobody guarded any more, and temporary folders.
+//! Cleans up after killed runs: their remaining processes and temporary folders.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -6,19 +6,18 @@ use std::path::{Path, PathBuf};
 use crate::process;
 use crate::serve::{self, Ledger, Remains, StaleRun};
 
-/// How the names of our temporary folders begin: no other is ever removed.
+/// The prefix of our temporary folders; no other folder is ever removed.
 pub(super) const PREFIX: &str = "eisen-";
 
-/// Cleans up after every run of this `$EISEN_DIR` that was killed. Blocks, for seconds if the
-/// kernel takes that long.
+/// Cleans up after every killed run of this `$EISEN_DIR`. Blocks, possibly for seconds.
 pub(super) fn clean(eisen_dir: &Path) {
     match serve::stale_runs(eisen_dir) {
         Ok(runs) => runs.into_iter().for_each(clean_after),
-        Err(error) => tracing::warn!(%error, "cannot look for what killed runs left behind"),
+        Err(error) => tracing::warn!(%error, "cannot look for leftovers of killed runs"),
     }
 }
 
-/// Writes down what will be left of this run if it is killed.
+/// Records what has to be cleaned up if this run is killed.
 pub(super) fn announce(ledger: &Ledger, group: Option<PathBuf>) -> anyhow::Result<()> {
     ledger.note(|remains| {
         remains.started = process::start_of(std::process::id()).unwrap_or_default();
@@ -34,8 +33,8 @@ fn clean_after(run: StaleRun) {
     let Remains { started, boot, mark, group, folders, workspace: _ } = &run.info.remains;
     let same_boot = process::boot().is_some_and(|now| now == *boot);
     if same_boot && process::start_of(pid) == Some(*started) {
-        // Its lock was taken from it by hand.
-        tracing::warn!(team, pid, "this run has lost its lock, but is there: it is left alone");
+        // Its lock was removed by hand.
+        tracing::warn!(team, pid, "this run lost its lock but is still running: left alone");
         return;
     }
     let ended =
@@ -47,13 +46,13 @@ fn clean_after(run: StaleRun) {
             pid,
             processes = ended,
             folders = removed,
-            "this run was killed; what it left behind was ended and removed"
+            "cleaned up after a run that was killed"
         );
     }
     run.forget();
 }
 
-/// Removes one of our temporary folders; answers whether it was there.
+/// Removes one of our temporary folders; returns whether it existed.
 fn remove(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
     let is_ours = folder
@@ -64,7 +63,7 @@ fn remove(folder: &Path) -> bool {
     }
     process::remove_folder(folder)
         .inspect_err(|error| {
-            tracing::warn!(folder = %folder.display(), %error, "cannot remove what a run left");
+            tracing::warn!(folder = %folder.display(), %error, "cannot remove a leftover folder");
         })
         .is_ok()
 }

@@ -1,4 +1,4 @@
-//! How limits are held, and what it comes to in words.
+//! Chooses how resource limits are enforced: by a cgroup, or by polling.
 
 use crate::agent::Capacity;
 use crate::config::Config;
@@ -6,19 +6,19 @@ use crate::process::{Groups, Holding, Launcher, marker};
 
 use super::members;
 
-/// Says how the limits of agents would be held if a team came up now.
+/// Describes how the limits of agents would be enforced if a team started now.
 pub fn how_limits_are_held() -> &'static str {
     match Holding::probe() {
         Holding::Cgroup => "by the kernel (cgroup)",
         Holding::Scope => {
-            "by the kernel (cgroup) if systemd gives a scope, else by looking 4 times a second"
+            "by the kernel (cgroup) if systemd grants a scope, else by polling 4 times a second"
         }
-        Holding::Polling => "by looking 4 times a second: there is no cgroup to be had",
+        Holding::Polling => "by polling 4 times a second: no cgroup is available",
     }
 }
 
-/// A launcher for this program that lets the kernel hold the limits of agents, if there are any
-/// and it can. May wait for systemd.
+/// A launcher for this program; if an agent has limits and a cgroup is available, the kernel enforces
+/// them. May wait for systemd.
 pub(super) fn launcher(config: &Config) -> std::io::Result<Launcher> {
     let launcher = Launcher::this_program()?;
     if !config.agents.iter().any(|agent| members::limits(agent).is_any()) {
@@ -26,11 +26,11 @@ pub(super) fn launcher(config: &Config) -> std::io::Result<Launcher> {
     }
     match Groups::find(&format!("eisen-{}", marker())) {
         Ok(groups) => {
-            tracing::info!(folder = %groups.folder().display(), "limits are held by the kernel");
+            tracing::info!(folder = %groups.folder().display(), "limits are enforced by the kernel");
             Ok(launcher.holding_limits_in(groups))
         }
         Err(why) => {
-            tracing::info!(%why, "limits are held by looking at the processes 4 times a second");
+            tracing::info!(%why, "limits are enforced by polling 4 times a second");
             Ok(launcher)
         }
     }

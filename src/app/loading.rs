@@ -1,17 +1,17 @@
-//! The configuration of a team: its file, with what was added and removed over the port.
+//! Loads a team's configuration: its file, and the agents added and removed over the port.
 
 use std::path::Path;
 
 use super::Failure;
 use crate::config::{LayerError, Layered, TryOut};
 
-/// Reads a configuration with what its team keeps of what was added and removed over the port, and
-/// tries its plugins.
+/// Loads a configuration together with the agents added and removed over the port, and tests its
+/// plugins.
 pub fn load(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
     layered(file, eisen_dir, super::plugins::try_out(eisen_dir))
 }
 
-/// Reads a configuration as [`load`] does, but tries no plugin.
+/// Like [`load`], without testing plugins.
 pub fn read(file: &Path, eisen_dir: &Path) -> Result<Layered, Failure> {
     layered(file, eisen_dir, Box::new(|_| Ok(true)))
 }

@@ -1,3 +1,5 @@
+//! Turns the configuration into team members: settings, zones, bounds and environment of each agent.
+
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -19,26 +21,26 @@ use crate::routing;
 use crate::supervisor::Member;
 use crate::zone::{Bounds, Zone};
 
-/// Variables that name the folder for temporary files: tmux has one of its own, for its socket.
+/// Variables that name the folder for temporary files; tmux has its own, for its socket.
 const TEMPORARY: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "TMUX_TMPDIR"];
 
-/// What all agents have in common for as long as the team is up, whatever its configuration.
+/// Settings that all agents share, and that no reload changes.
 pub(super) struct Conditions {
     pub(super) environment: TeamEnvironment,
     pub(super) eisen_dir: PathBuf,
-    /// The temporary copy of the workspace, if the team works on one.
+    /// The temporary copy of the workspace, with `scratch = true`.
     pub(super) scratch: Option<PathBuf>,
-    /// Where agents have their private temporary folders.
+    /// The parent of the agents' private temporary folders.
     pub(super) private: PathBuf,
-    /// What the kernel was seen to enforce.
+    /// The result of the kernel's probe.
     pub(super) kernel: Kernel,
-    /// Where the end of each answer goes: to the console.
+    /// Sends the last line of each answer to the console.
     pub(super) answers: mpsc::Sender<TurnAnswer>,
 }
 
 impl Conditions {
-    /// Returns the members of a team that works by an edition of the configuration, in its order,
-    /// and what routing needs to know of them. Reads the disk.
+    /// Returns the members of a team in the configuration's order, and the rules for routing. Reads
+    /// the disk.
     pub(super) fn members(
         &self,
         config: &Config,
@@ -132,7 +134,8 @@ impl Conditions {
         Ok(Member { settings, depends_on, autostart })
     }
 
-    /// What the kernel is to hold an agent to; None if it is not to, or cannot.
+    /// The bounds that the kernel enforces for an agent; None if it is not configured, or the kernel
+    /// can't.
     fn bounds(
         &self,
         agent: &config::Agent,
@@ -144,26 +147,25 @@ impl Conditions {
             Enforce::Auto if !kernel.holds => return Ok(None),
             Enforce::Kernel if !(kernel.holds && kernel.missing.is_empty()) => {
                 let lacks = match &kernel.missing[..] {
-                    [] => "this system has no such kernel".to_owned(),
+                    [] => "this system has no kernel support".to_owned(),
                     missing => format!("this kernel lacks {}", missing.join(", ")),
                 };
                 anyhow::bail!(
-                    "agent `{}` does not start: its zone is for the kernel to hold (`enforce = \
-                     \"kernel\"`), and {lacks}; write \"auto\" to have as much as there is, or \
-                     \"protocol\"",
+                    "agent `{}` does not start: it requires a zone enforced by the kernel (`enforce \
+                     = \"kernel\"`), and {lacks}; use \"auto\" for as much as this kernel supports, \
+                     or \"protocol\"",
                     agent.id
                 );
             }
             Enforce::Auto | Enforce::Kernel => {}
         }
-        // It must be there for its real path to be found.
+        // It must exist before its real path can be resolved.
         let private = self.private.join(agent.id.as_str());
-        // For its owner alone, whatever is usual here.
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&private)
-            .with_context(|| format!("cannot make {}", private.display()))?;
+            .with_context(|| format!("cannot create {}", private.display()))?;
         let bounds = Bounds::new(zone.clone(), agent.reach(&private, Some(&self.private)));
         let bounds = bounds.with_context(|| format!("the zone of agent `{}`", agent.id))?;
         Ok(Some(Arc::new(bounds)))
@@ -176,7 +178,7 @@ impl Conditions {
         is_orchestrator: bool,
     ) -> BTreeMap<String, String> {
         let path = own.get("PATH").cloned();
-        // What the team says of itself is not an agent's to change.
+        // An agent's `env` can't override the team's variables.
         let mut environment = own;
         environment.extend(if is_orchestrator {
             self.environment.of_orchestrator(&agent.id, path.as_ref())
@@ -187,23 +189,23 @@ impl Conditions {
     }
 }
 
-/// Loads the plugin that an agent's lines are read by, if it is to run in this very process.
+/// Loads an agent's plugin if it runs in this process, else prepares it for a child process.
 fn plugin(
     agent: &config::Agent,
     plugin: &config::Plugin,
     eisen_dir: &Path,
 ) -> anyhow::Result<Plugin> {
     let config::Plugin { name, path, isolation, config, gates: _ } = plugin.clone();
-    let which = || format!("plugin {name}, {}", path.display());
+    let context = || format!("plugin {name}, {}", path.display());
     let approval = plugins::approval(&path, eisen_dir).map_err(anyhow::Error::msg);
-    let approval = approval.with_context(which)?;
+    let approval = approval.with_context(context)?;
     let place = match (isolation, approval) {
         (Isolation::InProcess, Some(approval)) => {
-            let library = Library::load_approved(&path, approval).with_context(which)?;
+            let library = Library::load_approved(&path, approval).with_context(context)?;
             Hosting::InProcess(Box::new(library))
         }
         (Isolation::InProcess, None) => {
-            return Err(anyhow::Error::msg(plugins::unapproved(&path)).context(which()));
+            return Err(anyhow::Error::msg(plugins::unapproved(&path)).context(context()));
         }
         (Isolation::Process, approval) => Hosting::Child(path, approval),
     };
@@ -228,7 +230,7 @@ fn owners(config: &Config, zones: &[Arc<Zone>]) -> Vec<(AgentId, Arc<Zone>)> {
     owning.map(|(agent, zone)| (agent.id.clone(), zone.clone())).collect()
 }
 
-/// What the agent and its terminals may use.
+/// The resource limits of an agent with its terminals.
 pub(super) fn limits(agent: &config::Agent) -> Limits {
     Limits { memory_mb: agent.memory_mb, processes: agent.processes }
 }

@@ -1,4 +1,4 @@
-//! How the team's notices are sent: `[[notify]]`, as `alert` has it.
+//! Connects `[[notify]]` of the configuration with the room `alert`.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::model::BlockedStatus;
 use crate::process::Launcher;
 use crate::supervisor::Roster;
 
-/// Starts to notify; what is sent into the result changes how.
+/// Starts the notifications; the returned sender replaces their channels.
 pub(super) fn start(
     config: &Config,
     surroundings: &Surroundings,
@@ -52,16 +52,15 @@ fn channel(notify: &Notify) -> Channel {
     Channel { way, after: notify.after, causes: notify.events.iter().map(cause).collect() }
 }
 
-/// Sends a notice by each `[[notify]]` of a configuration; returns what each is, and what kept it
-/// from arriving.
+/// Sends a test notice by each `[[notify]]` of a configuration; returns the description and the
+/// result of each.
 pub async fn try_notices(
     file: &Path,
     eisen_dir: &Path,
 ) -> Result<Vec<(String, Result<(), String>)>, Failure> {
     let config = super::read(file, eisen_dir)?.config;
     if config.notify.is_empty() {
-        let why = "this configuration has no `[[notify]]`; docs/configuration.md tells how to \
-                   write one";
+        let why = "this configuration has no `[[notify]]`; docs/configuration.md describes it";
         return Err(Failure::Usage(anyhow::anyhow!(why)));
     }
     let launcher = Launcher::this_program().map_err(|error| Failure::Run(error.into()))?;

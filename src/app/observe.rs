@@ -1,4 +1,4 @@
-//! `observe`: one agent between an editor and the port, without a team.
+//! `observe`: runs one agent between an editor and the port. Owns the order of start and stop.
 
 mod plugged;
 mod relaying;
@@ -17,7 +17,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
 pub use self::plugged::ObservePlugin;
-use self::plugged::{Overhearing, Plugged, extractor};
+use self::plugged::{Plugged, PluginTask, extractor};
 use self::relaying::relay;
 use self::status::ObservedStatus;
 use super::environment::{self, TeamEnvironment};
@@ -34,14 +34,14 @@ use crate::serve::{self, RunFile, Server, Tier, Tokens};
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::zone::{GitAccess, Zone, ZoneSpec};
 
-/// The port of `up` and `observe` unless another is asked for.
+/// The default port of `up` and `observe`.
 const DEFAULT_PORT: u16 = 17320;
 
 /// How long an agent may take to end after its input was closed, and again after SIGTERM.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// How long clients on the port may take to receive what waits for them at the end.
-const LAST_LINES: Duration = Duration::from_secs(1);
+/// How long clients of the port may take to receive their queued lines at the end.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
 pub struct ObserveOptions {
@@ -50,14 +50,14 @@ pub struct ObserveOptions {
     pub port: Option<u16>,
     /// None: the command's file name.
     pub agent_id: Option<String>,
-    /// What the port shows before the agent has a session of its own.
+    /// The session id shown on the port until the agent opens a session.
     pub session_id: Option<String>,
-    /// None: where we were started. Also the workspace.
+    /// The working directory and workspace; None: that of this process.
     pub cwd: Option<PathBuf>,
     pub zone: Vec<String>,
     pub deny: Vec<String>,
     pub on_violation: OnViolation,
-    /// Whether the code graph is kept.
+    /// Whether to build the code graph.
     pub graph: bool,
     /// None: the agent speaks ACP.
     pub plugin: Option<ObservePlugin>,
@@ -77,21 +77,19 @@ pub async fn observe(options: ObserveOptions) -> Result<u8, Failure> {
     let plugin = options.plugin.as_ref().map(|plugin| Plugged::find(plugin, &eisen_dir));
     let plugin = plugin.transpose().map_err(Failure::Usage)?;
     if zone.is_some() && plugin.as_ref().is_some_and(|plugin| !plugin.gates) {
-        tracing::warn!(
-            "the plugin can't hold a zone: what the agent does outside of it is only reported"
-        );
+        tracing::warn!("the plugin can't enforce a zone: accesses outside of it are only reported");
     }
     environment::prepare(&eisen_dir).map_err(Failure::Usage)?;
     let listener = bind(options.port, &eisen_dir).await.map_err(Failure::Run)?;
     let on_violation = options.on_violation;
     let rules =
         zone.map(|zone| Rules { zone, bounds: None, orchestrator_permits: false, on_violation });
-    let setting = Setting { agent, workspace, rules, plugin, listener, depth };
-    run(options, setting, &eisen_dir).await.map_err(Failure::Run)
+    let checked = CheckedOptions { agent, workspace, rules, plugin, listener, depth };
+    run(options, checked, &eisen_dir).await.map_err(Failure::Run)
 }
 
-/// What the options came to.
-struct Setting {
+/// The options after validation.
+struct CheckedOptions {
     agent: AgentId,
     workspace: PathBuf,
     rules: Option<Rules>,
@@ -100,15 +98,20 @@ struct Setting {
     depth: u32,
 }
 
-async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> anyhow::Result<u8> {
-    let Setting { agent, workspace, rules, plugin, listener, depth } = setting;
+async fn run(
+    options: ObserveOptions,
+    checked: CheckedOptions,
+    eisen_dir: &Path,
+) -> anyhow::Result<u8> {
+    let CheckedOptions { agent, workspace, rules, plugin, listener, depth } = checked;
     let mut signals = StopSignals::listen()?;
     let address = listener.local_addr()?;
     let name = format!("observe-{}", std::process::id());
     let tokens = Tokens::generate(None)?;
     let run_file = run_file(eisen_dir, &name, address, &tokens)?;
     announce_port(address.port());
-    crate::process::become_subreaper().context("cannot adopt what the agent leaves behind")?;
+    crate::process::become_subreaper()
+        .context("cannot become the subreaper of the agent's processes")?;
 
     let port_limits = config::Port::default();
     let bus = Bus::encoding(backlog(port_limits), serve::encode);
@@ -129,9 +132,9 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
     let (process, stdio) = launcher.within(&family).spawn(&command).await?;
     let status = ObservedStatus::new(&agent, process.pid(), bus.clone());
     let vitals = Vitals::new();
-    let (plugin_concern, concern) = watch::channel(None);
+    let (plugin_problem, problem) = watch::channel(None);
     let (own, ended) = (vitals.clone(), cancel.clone());
-    wiring.tasks.spawn(status.clone().log_concerns(own, family.clone(), concern, ended));
+    wiring.tasks.spawn(status.clone().log_problems(own, family.clone(), problem, ended));
     if options.graph {
         wiring.keep_graph(workspace.clone());
     }
@@ -147,13 +150,13 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
     wiring.tasks.spawn(server.run(cancel));
 
     wiring.tasks.spawn(forward_stderr(stdio.stderr));
-    let (extractor, overhearing) = extractor(
+    let (extractor, plugin_task) = extractor(
         plugin,
         &launcher,
         workspace,
         options.session_id,
         rules.is_some(),
-        plugin_concern,
+        plugin_problem,
     )?;
     let proxy = Proxy {
         agent,
@@ -163,38 +166,39 @@ async fn run(options: ObserveOptions, setting: Setting, eisen_dir: &Path) -> any
         running: None,
         vitals,
     };
-    let (tell_end, ended) = oneshot::channel();
+    let (exited, ended) = oneshot::channel();
     let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)
-        .context("cannot pass on between the editor and the agent")?;
-    let mut overhearing = Box::pin(Overhearing::serve(overhearing, &relay));
+        .context("cannot relay between the editor and the agent")?;
+    let mut plugin_task = Box::pin(PluginTask::serve(plugin_task, &relay));
 
-    let End { exit, asked, failed } = end(process, &mut signals, &relay, &mut overhearing).await;
-    let _ = tell_end.send(exit.to_string());
-    passed_on(relayed, asked, &mut signals).await;
-    // With what the plugin runs in.
-    drop(overhearing);
+    let End { exit, signalled, failed } =
+        end(process, &mut signals, &relay, &mut plugin_task).await;
+    let _ = exited.send(exit.to_string());
+    flushed(relayed, signalled, &mut signals).await;
+    // Ends the plugin's process.
+    drop(plugin_task);
     drained(&launcher).await;
     let code = exit_code(exit).max(u8::from(failed.is_some()));
     status.ended(exit, failed);
     tracker.settled().await;
-    wiring.end(std::future::ready(()), LAST_LINES).await;
+    wiring.end(std::future::ready(()), FLUSH_TIMEOUT).await;
     drop((run_file, sweeper));
     Ok(code)
 }
 
-/// Waits until the editor has what the agent said. One that does not read is waited for, until
-/// somebody wants us to stop.
-async fn passed_on(
+/// Waits until the editor received all output of the agent: for a slow editor until a signal
+/// arrives.
+async fn flushed(
     relayed: oneshot::Receiver<Result<(), ProxyError>>,
-    asked: bool,
+    signalled: bool,
     signals: &mut StopSignals,
 ) {
-    let patience = if asked { LAST_LINES } else { Duration::MAX };
+    let flush_timeout = if signalled { FLUSH_TIMEOUT } else { Duration::MAX };
     tokio::select! {
         relayed = relayed => if let Ok(Err(error)) = relayed {
             tracing::error!(%error, "the relay broke off");
         },
-        () = tokio::time::sleep(patience) => {}
+        () = tokio::time::sleep(flush_timeout) => {}
         () = signals.next() => {}
     }
 }
@@ -202,31 +206,31 @@ async fn passed_on(
 /// How an agent ended.
 struct End {
     exit: Exit,
-    /// Somebody wanted us to stop.
-    asked: bool,
-    /// Why the agent had to.
+    /// A signal stopped it.
+    signalled: bool,
+    /// The failure of its plugin that stopped it.
     failed: Option<String>,
 }
 
-/// Waits for the end of the agent, or ends it.
+/// Waits until the agent ends, or stops it after a signal, a plugin failure or the editor's end.
 async fn end(
     process: Process,
     signals: &mut StopSignals,
     relay: &RelayHandle,
-    overhearing: &mut (impl Future<Output = String> + Unpin),
+    plugin_task: &mut (impl Future<Output = String> + Unpin),
 ) -> End {
-    let (mut asked, mut failed) = (false, None);
+    let (mut signalled, mut failed) = (false, None);
     tokio::select! {
         exit = process.exit() => {
             process.kill().await;
-            return End { exit, asked, failed };
+            return End { exit, signalled, failed };
         }
-        () = signals.next() => asked = true,
-        why = overhearing => failed = Some(why),
+        () = signals.next() => signalled = true,
+        why = plugin_task => failed = Some(why),
         () = relay.closed() => {}
     }
     relay.close_agent().await;
-    End { exit: stop(process).await, asked, failed }
+    End { exit: stop(process).await, signalled, failed }
 }
 
 fn command(words: Vec<OsString>, cwd: PathBuf, env: BTreeMap<String, String>) -> Command {
@@ -234,7 +238,7 @@ fn command(words: Vec<OsString>, cwd: PathBuf, env: BTreeMap<String, String>) ->
     Command { program: words.next().unwrap_or_default(), args: words.collect(), cwd, env }
 }
 
-/// Cleans up after runs that were killed, and announces this one.
+/// Cleans up after killed runs, and creates the run file of this one.
 fn run_file(
     eisen_dir: &Path,
     name: &str,
@@ -261,7 +265,7 @@ fn gatekeeping(rules: Rules, routing: RoutingHandle) -> Gatekeeping {
     Gatekeeping { rules: watch::channel(rules).1, routing, permits: None }
 }
 
-/// What is blocked is denied, with nobody to ask.
+/// Routing without an orchestrator: every blocked access is denied.
 fn unrouted() -> routing::Settings {
     routing::Settings {
         orchestrator: Orchestrator::Nobody,

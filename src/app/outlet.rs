@@ -1,17 +1,16 @@
-//! Standard error, which may be a pipe that nobody reads or a terminal that is paused: whoever logs
-//! never waits for it.
+//! Standard error without blocking: it may be a pipe that nobody reads, or a paused terminal.
 //!
-//! A thread writes what is queued. What comes while the queue is full is dropped and counted, and
-//! the count is written once there is room again.
+//! A thread writes queued records. Records that find the queue full are dropped and counted; the
+//! count is written once there is room again.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Bytes that wait to be written, beside as many that are being written.
+/// Maximum bytes in the queue; as many again may be in the thread.
 const MOST_WAITING: usize = 1 << 20;
 
-/// Cheap to clone; each call of [`Write::write`] takes a whole record, or drops it.
+/// Cheap to clone. Each call of [`Write::write`] queues a whole record, or drops it.
 #[derive(Clone)]
 pub struct Outlet(Arc<OutletShared>);
 
@@ -23,9 +22,9 @@ struct OutletShared {
 #[derive(Default)]
 struct Queue {
     waiting: Vec<u8>,
-    /// Records that were dropped since the last that was not.
+    /// Records dropped since the last one that was queued.
     dropped: u64,
-    /// The thread has taken bytes that it has not written yet.
+    /// The thread is writing bytes it has taken.
     is_writing: bool,
 }
 
@@ -36,11 +35,11 @@ pub fn stderr() -> &'static Outlet {
 }
 
 impl Outlet {
-    /// Begins the thread that writes to a stream, until this process ends.
+    /// Starts the thread that writes to a stream until the process ends.
     fn to(stream: impl Write + Send + 'static) -> Self {
         let shared = Arc::new(OutletShared { queue: Mutex::default(), changed: Condvar::new() });
         let outlet = Self(Arc::clone(&shared));
-        // Without a thread nothing is logged, and everything else goes on.
+        // Without the thread nothing is logged; the program still works.
         let _ =
             std::thread::Builder::new().name("stderr".to_owned()).spawn(move || shared.run(stream));
         outlet
@@ -56,10 +55,10 @@ impl Outlet {
         self.0.changed.notify_all();
     }
 
-    /// Waits until all is written, but no longer than this.
-    pub fn flush_within(&self, patience: Duration) {
+    /// Waits until everything is written, at most for `timeout`.
+    pub fn flush_within(&self, timeout: Duration) {
         let is_busy = |queue: &mut Queue| queue.is_writing || queue.has_work();
-        let _ = self.0.changed.wait_timeout_while(self.0.lock(), patience, is_busy);
+        let _ = self.0.changed.wait_timeout_while(self.0.lock(), timeout, is_busy);
     }
 }
 
@@ -68,7 +67,7 @@ impl Queue {
         !self.waiting.is_empty() || self.dropped > 0
     }
 
-    /// What is to be written next. What was dropped came after what waits.
+    /// Takes the bytes to write next: the queue, then the count of records dropped after it.
     fn take(&mut self) -> Vec<u8> {
         let mut next = std::mem::take(&mut self.waiting);
         let dropped = std::mem::take(&mut self.dropped);
@@ -92,13 +91,13 @@ impl OutletShared {
             queue.is_writing = true;
             let next = queue.take();
             drop(queue);
-            // A stream that is closed takes nothing; that is nobody's error here.
+            // Errors of a closed stream are ignored.
             let _ = stream.write_all(&next).and_then(|()| stream.flush());
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        // Bytes are whole records whatever panicked beside them.
+        // The queue holds whole records at any time, so a poisoned lock is fine.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -122,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_writes_never_waits_and_what_was_dropped_is_counted() {
+    fn a_writer_never_waits_and_dropped_records_are_counted() {
         let (mut reader, stream) = pipe().unwrap();
         let mut outlet = Outlet::to(stream);
         let record = format!("{}\n", "x".repeat(1023));
@@ -151,7 +150,7 @@ mod tests {
             }
         }
         assert!(dropped > 0 && written >= MOST_WAITING / record.len(), "{written} {dropped}");
-        // Afterwards all goes on.
+        // Later records are written again.
         outlet.write_all(b"more\n").unwrap();
         let mut more = [0; 5];
         reader.read_exact(&mut more).unwrap();

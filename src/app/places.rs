@@ -1,4 +1,5 @@
-//! Folders that have to be there when agents start: the kernel's path rules are made of what is there.
+//! Creates folders that have to exist before agents start: the kernel's path rules need existing
+//! paths.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -6,7 +7,7 @@ use std::path::Path;
 
 use crate::config::{Agent, Config, Confine};
 
-/// Makes the folders in which builds put what they make. One that can't be made is warned of.
+/// Creates the output folders of builds; logs a warning for each failure.
 pub(super) fn make_for_builds(config: &Config) {
     let workspace = &config.team.workspace;
     for folder in &config.zones.build {
@@ -14,14 +15,14 @@ pub(super) fn make_for_builds(config: &Config) {
             tracing::warn!(
                 folder,
                 %error,
-                "cannot make a folder of `[zones] build`: what is built in it may not run"
+                "cannot create a folder of `[zones] build`: programs built in it may not run"
             );
         }
     }
 }
 
-/// Makes what an agent's profile says it writes in the home folder, so that `confine = "strict"` can
-/// grant it: an agent that is new here could not make it itself.
+/// Creates the writable folders of an agent's profile, so that `confine = "strict"` can grant them:
+/// the confined agent could not create them itself.
 pub(super) fn make_for_profile(agent: &Agent) {
     if agent.zone.confine != Confine::Strict {
         return;
@@ -29,12 +30,12 @@ pub(super) fn make_for_profile(agent: &Agent) {
     for place in agent.confined.writable.iter().filter(|place| is_folder(place)) {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(place);
         if let Err(error) = made {
-            tracing::info!(agent = %agent.id, place = %place.display(), %error, "cannot be made");
+            tracing::info!(agent = %agent.id, place = %place.display(), %error, "cannot create a folder of the profile");
         }
     }
 }
 
-/// Whether a place that is not there is meant to be a folder: `.claude.json` is a file.
+/// Whether a missing path should become a folder: paths with an extension (`.claude.json`) are files.
 fn is_folder(place: &Path) -> bool {
     place.symlink_metadata().is_err() && place.extension().is_none()
 }
@@ -51,7 +52,7 @@ fn make_inside(workspace: &Path, folder: &Path) -> io::Result<()> {
         }
         place = place.canonicalize()?;
         if !place.is_dir() || !place.starts_with(&top) {
-            return Err(io::Error::other("it is no folder of the workspace"));
+            return Err(io::Error::other("it is not a folder of the workspace"));
         }
     }
     Ok(())

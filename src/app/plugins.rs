@@ -1,5 +1,5 @@
-//! Tries plugins, those of a configuration before anything is started: each in a confined child,
-//! whatever its `isolation` is, so that what it does wrong is a sentence.
+//! Tests plugins before anything is started: each in a confined child process, whatever its
+//! `isolation`, so that a crash becomes an error message.
 
 use std::cell::RefCell;
 use std::io;
@@ -9,7 +9,7 @@ use crate::config::{Isolation, Plugin, TryOut};
 use crate::plugin::{self, Approval, Approvals, Checked, Description};
 use crate::process::Launcher;
 
-/// Tries each plugin once, however often it is asked for.
+/// Returns a function that tests plugins, and remembers the results.
 pub(super) fn try_out(eisen_dir: &Path) -> Box<TryOut> {
     let eisen_dir = eisen_dir.to_owned();
     let known: RefCell<Vec<(Plugin, Result<bool, String>)>> = RefCell::default();
@@ -24,19 +24,19 @@ pub(super) fn try_out(eisen_dir: &Path) -> Box<TryOut> {
     })
 }
 
-/// Loads a library in a child, and returns what it says of itself, or why it can't be used.
+/// Loads a library in a child process; returns its description, or why it can't be used.
 pub fn describe_plugin(library: &Path) -> Result<Description, String> {
     let approval = approval_of(library)?;
     trial(async |launcher| plugin::describe(launcher, library, approval).await)
 }
 
-/// Runs its self-test too, and has it make an instance.
+/// Like [`describe_plugin`], and runs the self-test and creates an instance.
 pub fn check_plugin(library: &Path) -> Result<Checked, String> {
     let approval = approval_of(library)?;
     trial(async |launcher| plugin::check(launcher, library, approval).await)
 }
 
-/// Returns whether it can hold a zone.
+/// Tests a plugin; returns whether it can enforce a zone.
 pub(super) fn tried(plugin: &Plugin, eisen_dir: &Path) -> Result<bool, String> {
     let Plugin { name, path, config, isolation, .. } = plugin;
     let approval = approval(path, eisen_dir)?;
@@ -48,17 +48,17 @@ pub(super) fn tried(plugin: &Plugin, eisen_dir: &Path) -> Result<bool, String> {
     }
 }
 
-/// What the user approved of a library.
+/// The user's approval of a library.
 pub(super) fn approval(library: &Path, eisen_dir: &Path) -> Result<Option<Approval>, String> {
     let approvals = Approvals::load(eisen_dir).map_err(|error| error.to_string())?;
     Ok(approvals.find(library))
 }
 
-/// Why a library does not run in this process.
+/// The error for a library that is not approved to run in this process.
 pub(super) fn unapproved(library: &Path) -> String {
     format!(
-        "it is not approved to run in-process, unconfined: `eisen-core plugin trust {}` approves it as \
-         it is now; with isolation = \"process\" it needs no approval",
+        "it is not approved to run in-process, unconfined: `eisen-core plugin trust {}` approves its \
+         current version; with isolation = \"process\" it needs no approval",
         library.display()
     )
 }
@@ -73,11 +73,11 @@ fn trial<T: Send>(of: impl AsyncFnOnce(Launcher) -> Result<T, String> + Send) ->
         let launcher = Launcher::this_program()?;
         Ok(runtime.block_on(of(launcher)))
     };
-    // Whoever tries it may be in a runtime already.
+    // A thread of its own: the caller may be in an async runtime.
     let outcome = std::thread::scope(|scope| scope.spawn(trial).join());
     match outcome {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(error)) => Err(format!("it can't be tried: {error}")),
-        Err(_) => Err("it can't be tried".to_owned()),
+        Ok(Err(error)) => Err(format!("it can't be tested: {error}")),
+        Err(_) => Err("it can't be tested".to_owned()),
     }
 }

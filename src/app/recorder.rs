@@ -1,5 +1,5 @@
-//! Keeps the sessions of the team's agents in the registry: opened, of which mode and model, and
-//! closed. The end of the team removes none.
+//! Records the sessions of the team's agents in the registry: opened, mode, model, closed. Sessions
+//! stay in the registry when the team ends.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::serve;
 use crate::session::{RegistryHandle, RegistryRequest, Upsert};
 use crate::tracker::{SessionReport, TrackerHandle};
 
-/// Those who wait for the recorder to catch up; past that they wait for that, too.
+/// Capacity of the queue of requests to catch up; past that, senders wait.
 const WAITING: usize = 64;
 
 /// Starts recording; ends with `cancel`.
@@ -29,13 +29,12 @@ pub(super) fn start(
     let (asking, asked) = mpsc::channel(WAITING);
     let recorder = Recorder { tracker, registry, recorded: HashMap::new(), is_failing: false };
     (asking, async move {
-        // What is asked for at the end is not worth waiting for.
         cancel.run_until_cancelled(recorder.run(asked)).await;
     })
 }
 
-/// Between two writings that nobody asked for: an agent that changes its model without pause does
-/// not keep the disk busy.
+/// Minimum time between two writes without a request: an agent that keeps changing its model must not
+/// keep the disk busy.
 const REST: Duration = Duration::from_millis(100);
 
 /// Until what the registry did not take is told again.
@@ -44,9 +43,9 @@ const RETRY: Duration = Duration::from_secs(5);
 struct Recorder {
     tracker: TrackerHandle,
     registry: RegistryHandle,
-    /// What the registry was last told.
+    /// The sessions as the registry has them.
     recorded: HashMap<SessionKey, Recorded>,
-    /// Whether the registry did not take the last news, and the log knows.
+    /// The last write failed, and the failure was logged.
     is_failing: bool,
 }
 
@@ -54,7 +53,7 @@ struct Recorder {
 struct Recorded {
     mode: SessionMode,
     model: Option<Model>,
-    /// Of the orchestrator: the other agents' sessions.
+    /// For the orchestrator: the other agents' sessions.
     providers: Vec<SessionKey>,
 }
 
@@ -78,9 +77,9 @@ impl Recorder {
         }
     }
 
-    /// Tells the registry what is new.
+    /// Sends the changes since the last call to the registry.
     async fn catch_up(&mut self) {
-        // A tracker that has ended knows no sessions; they are there all the same.
+        // None: the tracker has ended; the sessions stay recorded.
         let Some(mut open) = self.tracker.sessions().await else { return };
         open.retain(|session| session.is_open);
         let now: HashMap<_, _> =
@@ -92,18 +91,18 @@ impl Recorder {
             .collect();
         let gone = self.recorded.keys().filter(|key| !now.contains_key(key));
         news.extend(gone.map(|key| (key.clone(), RegistryRequest::Close(key.clone()))));
-        // All at once, so that they are written together.
-        let telling = news.into_iter().map(|(key, request)| {
-            let telling = self.registry.ask(request);
-            async { (key, telling.await) }
+        // All at once, so that the registry writes them together.
+        let requests = news.into_iter().map(|(key, request)| {
+            let answer = self.registry.ask(request);
+            async { (key, answer.await) }
         });
-        for (key, answer) in join_all(telling).await {
+        for (key, answer) in join_all(requests).await {
             match (answer, now.get(&key)) {
                 (Ok(_), Some(session)) => drop(self.recorded.insert(key, session.clone())),
                 (Ok(_), None) => drop(self.recorded.remove(&key)),
                 (Err(error), _) if !self.is_failing => {
                     self.is_failing = true;
-                    tracing::warn!(%error, "the team's sessions cannot be recorded");
+                    tracing::warn!(%error, "cannot record the team's sessions");
                     return;
                 }
                 (Err(_), _) => return,
@@ -112,7 +111,7 @@ impl Recorder {
         self.is_failing = false;
     }
 
-    /// What clients keep with a session is left alone.
+    /// Leaves the fields that clients set unchanged.
     fn upsert(&self, key: &SessionKey, session: &Recorded) -> RegistryRequest {
         let was_orchestrator =
             self.recorded.get(key).is_some_and(|before| before.mode == SessionMode::Orchestrator);

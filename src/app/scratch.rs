@@ -1,3 +1,6 @@
+//! Temporary folders of a run: the copy of the workspace, and the agents' private folders. Each is
+//! recorded in the ledger, so that the next start removes it if this run is killed.
+
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -8,12 +11,11 @@ use tempfile::TempDir;
 use super::leftovers;
 use crate::serve::Ledger;
 
-/// Copies a workspace to a temporary folder that goes with the value, or with the next start if
-/// this run is killed. Symbolic links are copied as
-/// they are; ignored files are left behind, and so is what is neither file, folder nor link.
+/// Copies a workspace to a temporary folder, which is removed on drop. Copies files, folders and
+/// symbolic links, without ignored files.
 pub(super) fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir> {
     let scratch =
-        noted(ledger).context("cannot make a temporary folder for the copy of the workspace")?;
+        create(ledger).context("cannot create a temporary folder for the copy of the workspace")?;
     for entry in ignore::WalkBuilder::new(workspace).hidden(false).require_git(false).build() {
         let entry = entry.with_context(|| format!("cannot read {}", workspace.display()))?;
         let from = entry.path();
@@ -26,15 +28,14 @@ pub(super) fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir>
     Ok(scratch)
 }
 
-/// Makes the folder that holds the private temporary folders of agents, for its owner alone. It
-/// goes with the value, or with the next start if this run is killed.
+/// Creates the parent of the agents' private temporary folders, which is removed on drop.
 pub(super) fn private(ledger: &Ledger) -> anyhow::Result<TempDir> {
-    noted(ledger).context("cannot make a folder for the temporary files of agents")
+    create(ledger).context("cannot create a folder for the temporary files of agents")
 }
 
-/// Makes a temporary folder for its owner alone, which is noted before: a run may be killed at any
+/// Creates a temporary folder for its owner alone, and records it first: the run may be killed at any
 /// moment.
-fn noted(ledger: &Ledger) -> anyhow::Result<TempDir> {
+fn create(ledger: &Ledger) -> anyhow::Result<TempDir> {
     let name = format!("{}{:016x}", leftovers::PREFIX, fastrand::u64(..));
     let folder = std::path::absolute(std::env::temp_dir())?;
     ledger.add_folder(&folder.join(&name))?;

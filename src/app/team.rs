@@ -1,3 +1,5 @@
+//! The port's interface to a team: of supervised agents (`up`), or of one observed agent.
+
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
 
@@ -12,7 +14,7 @@ use crate::serve::{AgentDetails, BoxFuture, Prompt, Refused, Reloaded, Team, Tie
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 
-/// The agents of `up`, as the port asks for them.
+/// The agents of `up`.
 pub(super) struct Supervised {
     pub(super) roster: Roster,
     pub(super) tracker: TrackerHandle,
@@ -29,14 +31,14 @@ impl Supervised {
         })
     }
 
-    /// Asks for a change of the team, which is made also if nobody waits for it any more.
+    /// Requests a change of the team. It is applied even if the returned future is dropped.
     async fn change<T>(
         &self,
-        asked: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> TeamCommand,
+        command: impl FnOnce(oneshot::Sender<Result<T, Refused>>) -> TeamCommand,
     ) -> Result<T, Refused> {
         let (reply, answer) = oneshot::channel();
         let stopping = || Refused { code: 409, message: "the team is stopping".to_owned() };
-        self.changes.send(asked(reply)).await.map_err(|_| stopping())?;
+        self.changes.send(command(reply)).await.map_err(|_| stopping())?;
         answer.await.unwrap_or_else(|_| Err(stopping()))
     }
 }
@@ -109,13 +111,13 @@ fn refused(error: &AgentError) -> Refused {
         AgentError::NotReady { .. }
         | AgentError::Host(HostError::Withdrawn | HostError::Attached(_) | HostError::Editors(_))
         | AgentError::Stopping => 409,
-        // Nothing the client could have done better: the agent failed.
+        // The agent failed.
         AgentError::Host(_) => 500,
     };
     Refused { code, message: error.to_string() }
 }
 
-/// The one agent of `observe`: its editor is its client, and nobody else's prompts reach it.
+/// The agent of `observe`: only its editor can prompt it.
 pub(super) struct Observed {
     pub(super) status: tokio::sync::watch::Receiver<AgentStatus>,
     pub(super) zone: Tier,
@@ -128,7 +130,7 @@ impl Observed {
         Box::pin(std::future::ready(Err(Refused {
             code: 409,
             message: "this agent belongs to the editor that started `eisen-core observe`; only \
-                      agents of `eisen-core up` can be steered over the port"
+                      agents of `eisen-core up` can be controlled over the port"
                 .to_owned(),
         })))
     }
@@ -139,7 +141,7 @@ impl Team for Observed {
         vec![self.status.borrow().clone()]
     }
 
-    /// Its sessions are the editor's.
+    /// The editor keeps its sessions.
     fn keeps(&self, _: &AgentId) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! Tries what the kernel enforces: one small command is confined, and looks from inside.
+//! Probes kernel enforcement: starts a small confined command that tests its confinement from inside.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,11 +13,10 @@ use crate::model::Action;
 use crate::process::{Launcher, canary};
 use crate::zone::{Bounds, Confine, GitAccess, Grant, Reach, Rule, Zone, ZoneSpec};
 
-/// A trial that takes longer has failed: nobody answers at the doorbell.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the command may run. It hangs if nothing answers at the doorbell.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Returns what the kernel enforces, as seen from inside. What that takes is made in the folder
-/// `within`, and removed.
+/// Probes the kernel's enforcement. Uses a temporary folder in `within`.
 pub(super) async fn of_kernel(launcher: &Launcher, within: &Path) -> Kernel {
     let support = Support::of_this_kernel();
     let holds = if support.lacking().is_empty() { run(launcher, within).await } else { Ok(()) };
@@ -26,7 +25,7 @@ pub(super) async fn of_kernel(launcher: &Launcher, within: &Path) -> Kernel {
             holds: support.lacking().is_empty(),
             missing: support.missing().into_iter().map(str::to_owned).collect(),
         },
-        Err(why) => Kernel { holds: false, missing: vec![format!("what a trial needs: {why:#}")] },
+        Err(why) => Kernel { holds: false, missing: vec![format!("a successful test: {why:#}")] },
     }
 }
 
@@ -58,33 +57,33 @@ async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
     };
     let bounds = Arc::new(Bounds::new(Arc::new(zone), reach)?);
     let mut rules = bounds.rules();
-    // It may lie where no agent is granted anything.
+    // The command itself may lie outside of all granted paths.
     rules.push(Rule { path: std::env::current_exe()?, grant: Grant::Read });
-    let confinement = Confinement::behind(&rules, &place.join("eisen"), Arc::new(Nobody(bounds)))?;
+    let confinement = Confinement::behind(&rules, &place.join("eisen"), Arc::new(DenyAll(bounds)))?;
     let outside = confinement.canary().to_owned();
     let inside = place.join("workspace/inside/canary");
     let command = canary(launcher.program(), &place.join("workspace"), &outside, &inside);
 
     let (process, mut stdio) = launcher.confined(Arc::new(confinement)).spawn(&command).await?;
-    let mut said = String::new();
-    let ended = tokio::time::timeout(PATIENCE, async {
-        let _ = stdio.stderr.read_to_string(&mut said).await;
+    let mut message = String::new();
+    let ended = tokio::time::timeout(TIMEOUT, async {
+        let _ = stdio.stderr.read_to_string(&mut message).await;
         process.wait().await
     });
     let ended = ended.await;
     process.kill().await;
     match ended {
         Ok(exit) if exit.success() => Ok(()),
-        Ok(_) if !said.trim().is_empty() => anyhow::bail!("{}", said.trim().to_owned()),
-        Ok(exit) => anyhow::bail!("it {exit}"),
-        Err(_) => anyhow::bail!("its calls were not answered"),
+        Ok(_) if !message.trim().is_empty() => anyhow::bail!("{}", message.trim().to_owned()),
+        Ok(exit) => anyhow::bail!("the confined command {exit}"),
+        Err(_) => anyhow::bail!("the confined command timed out"),
     }
 }
 
-/// Stands at the doorbell of the trial: what is outside is refused.
-struct Nobody(Arc<Bounds>);
+/// The doorkeeper of the probe: refuses everything outside the bounds.
+struct DenyAll(Arc<Bounds>);
 
-impl Doorkeeper for Nobody {
+impl Doorkeeper for DenyAll {
     fn bounds(&self) -> Arc<Bounds> {
         Arc::clone(&self.0)
     }

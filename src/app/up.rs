@@ -1,4 +1,4 @@
-//! `up`: runs a team until it is asked to stop.
+//! `up`: runs a team from its configuration until a signal stops it. Owns the order of start and stop.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -33,27 +33,27 @@ use crate::serve::{self, Ledger, RunFile, Server, Tokens};
 use crate::supervisor::Supervisor;
 use crate::tracker::OrchestratorView;
 
-/// What is added to both graces of an orderly stop before agents are called late.
+/// Time added to both grace periods of an orderly stop before agents are killed.
 const STOP_MARGIN: Duration = Duration::from_secs(3);
 
-/// How long clients on the port may take to receive what waits for them at the end.
-const LAST_LINES: Duration = Duration::from_secs(2);
+/// How long clients of the port may take to receive their queued lines at the end.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug)]
 pub struct UpOptions {
     pub config: PathBuf,
-    /// In place of the configuration's.
+    /// Overrides the configuration's port.
     pub port: Option<u16>,
-    /// The team is detached from its terminal, and this file is its standard output.
+    /// The console file of a detached team, which standard output is redirected to.
     pub console: Option<PathBuf>,
 }
 
-/// Runs a team until it is asked to stop.
+/// Runs a team until a signal stops it.
 pub async fn up(options: UpOptions) -> Result<(), Failure> {
     let usage = |error: anyhow::Error| Failure::Usage(error);
     let depth = environment::depth().map_err(|error| usage(error.into()))?;
     if options.console.is_some() {
-        // No terminal ends what has none.
+        // Survive the terminal.
         nix::unistd::setsid().map_err(|errno| Failure::Run(errno.into()))?;
     }
     let eisen_dir = environment::eisen_dir().map_err(usage)?;
@@ -93,7 +93,7 @@ async fn run(
 
     let bus = Bus::encoding(backlog(config.port), serve::encode);
     let events = bus.subscribe();
-    let (answered, console) = show(options.console, address, &config, events);
+    let (answer_sender, console) = show(options.console, address, &config, events);
 
     let (view, orchestrator) = orchestrator(&config);
     let mut wiring = Wiring::start(bus, config.tracker, view, &eisen_dir);
@@ -111,7 +111,7 @@ async fn run(
         scratch: scratch.as_ref().map(|scratch| scratch.path().to_owned()),
         private: private.path().to_owned(),
         kernel,
-        answers: answered,
+        answers: answer_sender,
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules, program: environment::program() };
@@ -130,7 +130,7 @@ async fn run(
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
     let notices = cancel.child_token();
     let channels = notifying::start(&config, &surroundings, supervisor.roster(), &notices);
-    let (changes, asked) = mpsc::channel(WAITING);
+    let (changes, commands) = mpsc::channel(WAITING);
     let server = Server::new(
         listener,
         wiring.bus.clone(),
@@ -143,32 +143,32 @@ async fn run(
 
     let mut changes =
         Changes::new(supervisor, routing, channels, conditions, options.config, layered);
-    // Before clients are heard: to none of them is an agent that is about to start `stopped`.
+    // Before the port serves clients: no client sees a starting agent as `stopped`.
     changes.supervisor.assemble(members).await;
     wiring.tasks.spawn(server.run(cancel));
-    until_stopped(changes, asked, &mut stop).await;
+    until_stopped(changes, commands, &mut stop).await;
     notices.cancel();
     drained(&surroundings.launcher).await;
     drop(surroundings);
-    wiring.end(async { drop(console.await) }, LAST_LINES).await;
+    wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
     drop((run_file, scratch, private, sweeper));
     Ok(())
 }
 
-/// Shows the team on standard output; what agents answer is sent into the result.
+/// Shows the team on standard output; the agents' answers are sent into the returned channel.
 fn show(
     file: Option<PathBuf>,
     port: SocketAddr,
     config: &Config,
     events: Subscriber,
 ) -> (mpsc::Sender<TurnAnswer>, JoinHandle<()>) {
-    let (answered, answers) = mpsc::channel(console::WAITING_ANSWERS);
+    let (answer_sender, answers) = mpsc::channel(console::ANSWERS_CAPACITY);
     let file = file.map(console::ConsoleFile::new);
     let inputs = console::Inputs { port, answers, config: config.clone(), file };
-    (answered, tokio::task::spawn_blocking(move || console::show(events, inputs)))
+    (answer_sender, tokio::task::spawn_blocking(move || console::show(events, inputs)))
 }
 
-/// Writes down what the run works on and would leave behind, and says what may not be meant.
+/// Records the run's workspace and leftovers in the ledger, and logs hints about the configuration.
 fn announce(
     config: &Config,
     eisen_dir: &Path,
@@ -185,25 +185,25 @@ fn announce(
     Ok(ledger)
 }
 
-/// Makes the changes that are asked for until the team is to stop, and stops it.
+/// Applies requested changes until a signal arrives, then stops the team.
 async fn until_stopped(
     mut changes: Changes,
-    asked: mpsc::Receiver<TeamCommand>,
+    commands: mpsc::Receiver<TeamCommand>,
     stop: &mut StopSignals,
 ) {
     tokio::select! {
         () = stop.next() => {}
-        () = changes.run(asked) => stop.next().await,
+        () = changes.run(commands) => stop.next().await,
     }
     let deadline = changes.config().team.stop_grace * 2 + STOP_MARGIN;
     tokio::select! {
         () = changes.supervisor.stop(deadline) => {}
-        // Asked a second time: what still runs dies with the supervisor's tasks.
+        // At a second signal, dropping the supervisor kills the remaining agents.
         () = stop.next() => {}
     }
 }
 
-/// Returns who orchestrates, as the tracker and as routing need to know it.
+/// Returns the orchestrator, for the tracker and for routing.
 fn orchestrator(config: &Config) -> (OrchestratorView, Orchestrator) {
     if let Some(agent) = config.orchestrator.agent.clone() {
         return (OrchestratorView::Agent(agent.clone()), Orchestrator::Agent(agent));
@@ -213,8 +213,7 @@ fn orchestrator(config: &Config) -> (OrchestratorView, Orchestrator) {
     (OrchestratorView::External(key.clone()), Orchestrator::External(key))
 }
 
-/// Says what the team keeps of what was added and removed over the port, and forgets what the file
-/// sees to by now.
+/// Logs the agents added and removed over the port, and drops those that the file has taken over.
 fn log_overlay(layered: &Layered, eisen_dir: &Path) -> anyhow::Result<()> {
     let kept = Overlay::path(eisen_dir, &layered.config.team.name);
     let file = kept.display();

@@ -134,7 +134,7 @@ fn a_team_on_the_same_files_and_an_eisen_dir_that_is_none_are_named() {
         for place in ["file", "file/below"] {
             let mut refused = stage.eisen_core(command);
             let refused = crate::harness::run(refused.env("EISEN_DIR", stage.path(place)));
-            assert!(refused.code == 2 && refused.stderr.contains("is no folder"), "{refused:?}");
+            assert!(refused.code == 2 && refused.stderr.contains("is not a folder"), "{refused:?}");
         }
     }
 }

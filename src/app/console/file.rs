@@ -1,14 +1,14 @@
-//! The file that the console of a detached team is written to. Knows no line.
+//! The console file of a detached team, and its rotation. Knows nothing of the lines in it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a console's file past which it becomes `FILE.1`, in place of the one before.
+/// Bytes past which the file is renamed to `FILE.1`, replacing the previous one.
 const LARGEST: u64 = 8 << 20;
 
-/// Standard output and standard error of this process.
+/// The file that standard output and standard error of this process are redirected to.
 pub(in crate::app) struct ConsoleFile {
     path: PathBuf,
 }
@@ -18,12 +18,12 @@ impl ConsoleFile {
         Self { path }
     }
 
-    /// Where the console of a detached team is kept.
+    /// The path of the console file of a team.
     pub(in crate::app) fn path(eisen_dir: &Path, team: &str) -> PathBuf {
         eisen_dir.join("logs").join(format!("{team}.console"))
     }
 
-    /// Opens the file for a process that is to write to it, behind what is there.
+    /// Opens the file for appending, and creates it if needed.
     pub(in crate::app) fn open(path: &Path) -> io::Result<File> {
         if let Some(folder) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -31,15 +31,14 @@ impl ConsoleFile {
         OpenOptions::new().create(true).append(true).mode(0o600).open(path)
     }
 
-    /// Begins a new file if this one is large. Best effort: a console that can't be kept short is
-    /// still a console.
-    pub(super) fn keep_short(&self) {
+    /// Rotates a file that is too large. Errors are ignored: the console goes on in the old file.
+    pub(super) fn rotate_if_large(&self) {
         if fs::metadata(&self.path).is_ok_and(|file| file.len() > LARGEST) {
-            let _ = self.begin_anew();
+            let _ = self.rotate();
         }
     }
 
-    fn begin_anew(&self) -> io::Result<()> {
+    fn rotate(&self) -> io::Result<()> {
         let mut old = self.path.clone().into_os_string();
         old.push(".1");
         fs::rename(&self.path, old)?;

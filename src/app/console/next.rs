@@ -1,19 +1,19 @@
-//! What a user may type once the agents have done what they were configured to. Pure.
+//! The hint which command to type next, shown once all agents have settled. Pure.
 
 use std::collections::HashMap;
 
 use crate::config::Config;
 use crate::model::{AgentId, AgentState};
 
-/// Waits until each agent that starts by itself is ready, or has ended the turn of its configured
-/// prompt, or can't come to either.
+/// Waits until each autostarted agent is ready, has ended the turn of its configured prompt, or has
+/// failed.
 pub(in crate::app) struct Next {
-    /// Those that are waited for, and whether for a turn.
+    /// Agents that have not settled, and whether a turn is expected of them.
     waiting: HashMap<AgentId, bool>,
-    /// Whom an example may prompt, the best first, and whether that agent was ready.
+    /// Agents for the example prompt, the best first, and whether each was ready.
     examples: Vec<(AgentId, bool)>,
     detached: bool,
-    said: bool,
+    shown: bool,
 }
 
 impl Next {
@@ -21,12 +21,12 @@ impl Next {
         let agents = || config.agents.iter().filter(|agent| agent.autostart);
         let waiting = agents().map(|agent| (agent.id.clone(), agent.prompt.is_some())).collect();
         let mut examples: Vec<_> = agents().map(|agent| (agent.id.clone(), false)).collect();
-        // Who decides is rarely whom one wants to prompt.
+        // The orchestrator is the last choice for a prompt.
         examples.sort_by_key(|(id, _)| config.orchestrator.agent.as_ref() == Some(id));
-        Self { waiting, examples, detached, said: false }
+        Self { waiting, examples, detached, shown: false }
     }
 
-    /// Takes in a state; returns whom the hint is to name if it is due.
+    /// Adds a state; returns the agent to name in the hint, if it is due.
     pub(super) fn agent(&mut self, agent: &AgentId, state: AgentState) -> Option<AgentId> {
         let settled = match state {
             AgentState::Ready => {
@@ -42,7 +42,7 @@ impl Next {
         self.due()
     }
 
-    /// Takes in the end of a turn, which may come before the word that its agent is ready.
+    /// Adds the end of a turn, which may arrive before its agent's state `ready`.
     pub(super) fn turn(&mut self, agent: &AgentId) -> Option<AgentId> {
         self.waiting.remove(agent);
         self.due()
@@ -55,14 +55,13 @@ impl Next {
         )
     }
 
-    /// Whom the hint names, once: when nobody is waited for, and one is ready.
+    /// The agent to name in the hint, once: when all have settled and one is ready.
     fn due(&mut self) -> Option<AgentId> {
-        // Without one that is ready there is nobody to prompt.
         let ready = self.examples.iter().position(|(_, ready)| *ready)?;
-        if self.said || !self.waiting.is_empty() {
+        if self.shown || !self.waiting.is_empty() {
             return None;
         }
-        self.said = true;
+        self.shown = true;
         Some(self.examples[ready].0.clone())
     }
 }

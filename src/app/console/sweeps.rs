@@ -1,4 +1,4 @@
-//! What was denied in passing in the turns that run, and the pattern that would mend it.
+//! Sweeps (incidental accesses that were denied) of running turns, and hints how to allow them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,8 +6,7 @@ use std::path::Path;
 use crate::config::Config;
 use crate::model::{BlockedAccess, SessionKey};
 
-/// Sessions whose sweeps are remembered until their turn ends; past that all are forgotten, and
-/// only hints are lost.
+/// Maximum sessions whose sweeps are remembered until their turn ends; past that, all are cleared.
 const MOST_SESSIONS: usize = 1000;
 
 pub(super) struct Sweeps {
@@ -16,13 +15,13 @@ pub(super) struct Sweeps {
 }
 
 impl Sweeps {
-    /// Patterns are of the configuration that the team came up with.
+    /// `config` is the configuration at the team's start.
     pub(super) fn new(config: Config) -> Self {
         Self { config, latest: HashMap::new() }
     }
 
     pub(super) fn add(&mut self, access: &BlockedAccess) {
-        // Outside of turns, nothing waits for a hint.
+        // A session that is empty has no turn.
         if access.sweep.is_none() || access.key.session.as_str().is_empty() {
             return;
         }
@@ -36,7 +35,7 @@ impl Sweeps {
         self.latest.contains_key(key)
     }
 
-    /// Ends a session's turn; returns what to say of its sweep.
+    /// Ends a session's turn; returns the hint about its sweep.
     pub(super) fn hint(&mut self, key: &SessionKey, program: &str) -> Option<String> {
         let access = self.latest.remove(key)?;
         let (agent, path, action) = (&key.agent, &access.path, access.action);
@@ -46,14 +45,14 @@ impl Sweeps {
         };
         let mend = |path: &Path| self.config.why(agent, path, action).and_then(|why| why.mend);
         let path_itself = Path::new(&**path);
-        // What several accesses have in common is a folder, and its pattern that of what it holds.
+        // The common path of several accesses is a folder: suggest the pattern of its content.
         let below = || mend(&path_itself.join("x")).filter(|mend| mend.value.ends_with("/**"));
-        // All of the workspace, or of the disk, is no pattern to recommend.
+        // Don't suggest to allow the whole workspace or disk.
         let is_all = matches!(&**path, "." | "/");
         let mend = if is_all { None } else { mend(path_itself).or_else(below) };
         let mend = mend.map(|mend| format!("{mend}; ")).unwrap_or_default();
         Some(format!(
-            "{were} denied in passing ({}: {action} {path}); if a command failed by that: \
+            "{were} denied in passing ({}: {action} {path}); if this made a command fail: \
              {mend}{program} why {agent} {path}",
             access.id,
         ))

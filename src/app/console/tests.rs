@@ -89,7 +89,7 @@ fn what_was_denied_in_passing_is_hinted_at_once_with_its_pattern() {
     sweeps.add(&sweep("node_modules", Some(3)));
     assert_eq!(
         sweeps.hint(&key, "eisen-core").unwrap(),
-        "3 accesses were denied in passing (b3: read node_modules); if a command failed by that: \
+        "3 accesses were denied in passing (b3: read node_modules); if this made a command fail: \
          add \"node_modules/**\" to `readable` of [zones]; eisen-core why ui node_modules"
     );
     assert_eq!(sweeps.hint(&key, "eisen-core"), None);

@@ -1,4 +1,4 @@
-//! The plugin that reads along with an observed agent that doesn't speak ACP.
+//! The extractor plugin of an observed agent that doesn't speak ACP.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::plugin::{AgentInfo, ExtractorHost, Hosting, News, Source};
 use crate::process::Launcher;
 use crate::proxy::RelayHandle;
 
-/// Which plugin, and how it is configured.
+/// The plugin options of `observe`.
 #[derive(Clone, Debug)]
 pub struct ObservePlugin {
     /// Its library, or its name in the folder of plugins.
@@ -23,42 +23,43 @@ pub struct ObservePlugin {
     pub config: String,
 }
 
-/// A plugin that was tried, and can be used.
+/// A plugin that passed its test.
 pub(super) struct Plugged {
     source: Source,
-    /// Whether it can hold a zone by what its agent asks for.
+    /// Whether it can enforce a zone.
     pub(super) gates: bool,
 }
 
-/// What stands behind the relay's extractor, if that is a plugin's.
-pub(super) struct Overhearing {
+/// The task that runs the plugin behind the relay's extractor.
+pub(super) struct PluginTask {
     news: News,
-    /// Ends with why the plugin was given up.
+    /// Ends with an error if the plugin was given up.
     task: AbortOnDropHandle<Result<(), String>>,
     has_zone: bool,
-    concern: watch::Sender<Option<String>>,
+    problem: watch::Sender<Option<String>>,
 }
 
-/// Reads along with an agent by its plugin, or as ACP. `concern` hears what is wrong with the plugin.
+/// Creates the agent's extractor, by its plugin or for ACP. `problem` receives problems of the
+/// plugin.
 pub(super) fn extractor(
     plugin: Option<Plugged>,
     launcher: &Launcher,
     workspace: PathBuf,
     session: Option<String>,
     has_zone: bool,
-    concern: watch::Sender<Option<String>>,
-) -> anyhow::Result<(Box<dyn Extractor>, Option<Overhearing>)> {
+    problem: watch::Sender<Option<String>>,
+) -> anyhow::Result<(Box<dyn Extractor>, Option<PluginTask>)> {
     let on_disk = Arc::new(DiskWorkspace::new(workspace.clone()));
     let acp = Acp::new(on_disk, workspace.clone());
     let Some(Plugged { source, gates }) = plugin else { return Ok((Box::new(acp), None)) };
     let reader = source.instance(launcher.clone()).map_err(anyhow::Error::msg)?;
-    // The agent's lines wait for a plugin that can hold its zone.
+    // The agent's lines wait for a plugin that enforces its zone.
     let gated = has_zone && gates;
     let subject = AgentInfo { name: source.name, cwd: workspace, session, gated };
-    let (overhearer, extractor, news) =
-        ExtractorHost::new(subject, reader, Box::new(acp.with_reasons()), concern.clone());
-    let task = AbortOnDropHandle::new(tokio::spawn(overhearer.run()));
-    Ok((Box::new(extractor), Some(Overhearing { news, task, has_zone, concern })))
+    let (host, extractor, news) =
+        ExtractorHost::new(subject, reader, Box::new(acp.with_reasons()), problem.clone());
+    let task = AbortOnDropHandle::new(tokio::spawn(host.run()));
+    Ok((Box::new(extractor), Some(PluginTask { news, task, has_zone, problem })))
 }
 
 impl Plugged {
@@ -82,9 +83,9 @@ impl Plugged {
     }
 }
 
-impl Overhearing {
-    /// Passes on what the plugin finds out. Returns why the agent has to end: it has a zone, and nobody
-    /// sees any more what it does.
+impl PluginTask {
+    /// Forwards the plugin's results to the relay. Returns the plugin's failure if the agent has to
+    /// stop for it, because it has a zone.
     pub(super) async fn serve(this: Option<Self>, relay: &RelayHandle) -> String {
         let Some(mut this) = this else { return std::future::pending().await };
         let outcome = loop {
@@ -101,15 +102,15 @@ impl Overhearing {
         };
         relay.catch_up().await;
         if this.has_zone {
-            tracing::error!(why, "stops the agent: nobody sees any more what it does");
+            tracing::error!(why, "stopping the agent: its activity is no longer observed");
             return why;
         }
-        this.concern.send_replace(Some(format!("what it does is not seen any more: {why}")));
+        this.problem.send_replace(Some(format!("its activity is no longer observed: {why}")));
         std::future::pending().await
     }
 }
 
-/// A name is that of one in the folder of plugins first.
+/// The library of `--plugin`: a path, or a name, looked up in the plugin folder first.
 fn library(file: &Path, eisen_dir: &Path) -> anyhow::Result<PathBuf> {
     if file.components().nth(1).is_some() {
         return Ok(file.to_owned());

@@ -1,3 +1,5 @@
+//! The status of an observed agent, published on the bus and for `list_agents`.
+
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -9,7 +11,7 @@ use crate::model::{AgentId, AgentState, AgentStatus, Event, now_ms};
 use crate::process::{Exit, Family};
 use crate::proxy::Vitals;
 
-/// What the port shows of the agent.
+/// The agent's status; each change is published.
 #[derive(Clone)]
 pub(super) struct ObservedStatus(watch::Sender<AgentStatus>, Bus);
 
@@ -31,39 +33,39 @@ impl ObservedStatus {
         self.0.subscribe()
     }
 
-    /// Shows what is wrong with the agent while it runs.
-    pub(super) async fn log_concerns(
+    /// Logs and publishes stalls of the agent and problems of its plugin.
+    pub(super) async fn log_problems(
         self,
         vitals: Arc<Vitals>,
         family: Family,
         mut plugin: watch::Receiver<Option<String>>,
         cancel: CancellationToken,
     ) {
-        let (tell, mut concern) = watch::channel(None);
+        let (stalled, mut stall) = watch::channel(None);
         let cpu_ms = move || family.usage().cpu_ms;
-        let watching = watch_over(vitals, STALL_AFTER, cpu_ms, tell);
-        let telling = async {
+        let watching = watch_over(vitals, STALL_AFTER, cpu_ms, stalled);
+        let publishing = async {
             loop {
                 tokio::select! {
-                    Ok(()) = concern.changed() => {}
+                    Ok(()) = stall.changed() => {}
                     Ok(()) = plugin.changed() => {}
                     else => return,
                 }
-                let own: Option<String> = concern.borrow_and_update().clone();
-                let reason = plugin.borrow_and_update().clone().or(own);
+                let stall: Option<String> = stall.borrow_and_update().clone();
+                let reason = plugin.borrow_and_update().clone().or(stall);
                 if let Some(reason) = &reason {
-                    tracing::warn!(reason, "agent in trouble");
+                    tracing::warn!(reason, "the agent has a problem");
                 }
-                self.show(reason);
+                self.set_reason(reason);
             }
         };
         tokio::select! {
             () = cancel.cancelled() => {}
-            ((), ()) = async { tokio::join!(watching, telling) } => {}
+            ((), ()) = async { tokio::join!(watching, publishing) } => {}
         }
     }
 
-    fn show(&self, reason: Option<String>) {
+    fn set_reason(&self, reason: Option<String>) {
         let runs = self.0.send_if_modified(|status| {
             if status.pid.is_some() {
                 status.reason = reason;
@@ -76,7 +78,7 @@ impl ObservedStatus {
         }
     }
 
-    /// `failed` says why it was stopped for a failure that is not its own.
+    /// `failed` is a failure of the plugin, for which the agent was stopped.
     pub(super) fn ended(&self, exit: Exit, failed: Option<String>) {
         let is_good = exit.success() && failed.is_none();
         self.0.send_modify(|status| {

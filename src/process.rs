@@ -1,33 +1,33 @@
-//! Child processes: spawn, process group, pipes, exit, and that nothing outlives its owner.
-//! Knows neither JSON nor sessions. Its unsafe code is all in `process/sys.rs`.
+//! Child processes: spawn, process groups, pipes, exit, resource limits, and cleanup of everything a
+//! command has started. Knows neither JSON nor sessions. Unsafe code is in `process/sys.rs` and
+//! `process/resident.rs`.
 //!
-//! Each agent and each terminal has a *warden*: this very program, started as `eisen-core warden`
-//! in a session of its own, with one thread. It starts the real command, adopts (as a subreaper)
-//! and reaps whatever comes of it, reports its end, and kills all of it when its socket to the
-//! supervisor closes.
-//! - The socket closes however the supervisor dies: one mechanism serves stop, crash and SIGKILL.
-//!   Whose a process is stays known, whatever group or session it fled to.
+//! Each agent and each terminal has a *warden*: this program, started as `eisen-core warden` in a
+//! session of its own, with one thread. It starts the command, adopts its orphans as a subreaper,
+//! reaps them, reports the command's exit, and kills all of them when its socket to the supervisor
+//! closes.
+//! - The socket closes however the supervisor dies: one mechanism serves stop, crash and SIGKILL. The
+//!   warden finds its processes in whatever group or session they are.
 //! - Code between fork and exec made a spawn from a parent with 512 MB touched take 25 ms, against
-//!   0.2 ms by `posix_spawn`. The supervisor does only the latter; the small warden forks.
+//!   0.2 ms by `posix_spawn`. The supervisor only uses the latter; the small warden forks.
 //! - The parent-death signal follows the thread that forked; a warden has only one.
 //!
-//! A killed warden's command gets the parent-death signal, and the rest comes to the supervisor
-//! ([`become_subreaper`]), which ends it. A warden that was stopped is killed in its turn,
-//! or woken by the supervisor's death.
+//! If a warden is killed, its command gets the parent-death signal, and the supervisor adopts and
+//! kills the rest ([`become_subreaper`]). A warden that is stopped (SIGSTOP) is killed by the
+//! supervisor, or woken by the supervisor's death.
 //!
-//! A [`Sweeper`] stands behind the wardens: every process of a run carries its mark in the
-//! environment ([`marker`]), and once the supervisor is gone the sweeper ends what still does. So
-//! nothing is left either if a warden was killed, or is kept stopped, in that same moment. If the
-//! sweeper was killed with both, the next start ends what carries the mark ([`end_run`]).
+//! A [`Sweeper`] backs up the wardens: all processes of a run carry its mark in their environment
+//! ([`marker`]). Once the supervisor is gone, the sweeper kills the processes that still carry it,
+//! such as those of a warden that was killed at the same moment. If the sweeper was killed, too, the
+//! next start does the same ([`end_run`]).
 //!
-//! Not covered: a daemon that was started with an empty environment, once its warden and the
-//! supervisor were killed in the same moment; processes of other users; and one that forks into new
-//! sessions faster than it is found, where there is no cgroup. A PID namespace would close that, but
-//! commands would no more see the machine's processes. Other unixes have no subreaper: there only
-//! the process group is ended.
+//! Not covered: a daemon with an empty environment whose warden and supervisor were killed at the
+//! same moment; processes of other users; and, without a cgroup, a process that forks into new
+//! sessions faster than it is found. A PID namespace would cover these, but would hide the machine's
+//! processes from commands. Other unixes have no subreaper: there, only the process group is killed.
 //!
 //! An agent and its terminals are a [`Family`], which is measured and limited as a whole: by the
-//! kernel where there are [`Groups`], else by looking at it (`census`).
+//! kernel with [`Groups`], else by polling (`limit_monitor`).
 
 mod canary;
 mod cgroup;
@@ -35,7 +35,7 @@ mod descriptors;
 mod error;
 mod family;
 mod folder;
-mod household;
+mod family_state;
 mod launcher;
 mod limit_monitor;
 mod limits;
@@ -82,32 +82,31 @@ pub use resident::give_back_program;
 pub use sweeper::Sweeper;
 pub use warden::warden_main;
 
-/// Has the calling thread take the processor from nobody when it is woken: it waits until a free
-/// one is there, or who runs has had its turn. For threads that read what others write bit by bit:
-/// they come when there is more, and don't break in at each bit.
+/// Makes the scheduler not preempt other threads when the calling thread wakes (`SCHED_BATCH`). For
+/// threads that read small writes: they wake later, and read more at once.
 pub fn run_in_batches() {
     sys::run_in_batches();
 }
 
-/// What to run. The environment is the supervisor's own plus `env`.
+/// A command to start. Its environment is the supervisor's plus `env`.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// Looked up on PATH (that of `env`, if it has one) if it has no slash.
+    /// Looked up on PATH (of `env`, if set there) unless it contains a slash.
     pub program: OsString,
     pub args: Vec<OsString>,
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
 }
 
-/// A running child with everything it started. Dropping it kills them all.
+/// A running child with everything it started. Dropping it kills all of them.
 #[derive(Debug)]
 pub struct Process {
     pid: u32,
-    /// One byte a signal; its end is the warden's order to kill.
+    /// Sends one byte per signal; closing it makes the warden kill everything.
     control: OwnedWriteHalf,
-    /// Its sender goes when all has ended.
+    /// The child's exit; closed once all its descendants have ended.
     exit: watch::Receiver<Option<Exit>>,
-    /// Dropped with this, it starts the time that the warden has to end everything.
+    /// Dropping it starts the timeout for the warden to kill everything.
     ownership: oneshot::Sender<Infallible>,
 }
 
@@ -126,7 +125,7 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// How far an orderly stop had to go.
+/// The step of an orderly stop at which the process ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stopped {
     OnEof(Exit),
@@ -140,8 +139,8 @@ impl Process {
         self.pid
     }
 
-    /// Waits for the child itself to end; what it started may live on until `kill` or drop. May
-    /// be called again and dropped at any time: it answers the same.
+    /// Waits for the child's exit; its descendants may live on until `kill` or drop. Cancel-safe; may
+    /// be called again.
     pub async fn wait(&self) -> Exit {
         self.exit().await
     }
@@ -151,16 +150,15 @@ impl Process {
         let mut exit = self.exit.clone();
         async move {
             let ended = exit.wait_for(Option::is_some).await.ok().and_then(|exit| *exit);
-            // The sender leaves without an exit only when the runtime is being torn down, and
-            // the child is being killed with it.
+            // Without an exit, the sender is dropped only with the runtime, which kills the child.
             ended.unwrap_or(Exit::KILLED)
         }
     }
 
-    /// Sends a signal to the child's process group. Once the child has ended nothing happens.
+    /// Sends a signal to the child's process group; ignored once the child has ended.
     pub async fn signal(&self, signal: Signal) {
         let byte = [wire::signal_byte(signal)];
-        // An error says that the warden has ended, and so has whatever could be signalled.
+        // An error means that the warden has ended, with all its processes.
         while self.control.writable().await.is_ok() {
             match self.control.try_write(&byte) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -169,8 +167,8 @@ impl Process {
         }
     }
 
-    /// Kills the child and everything it started, also what left its process group, and waits
-    /// until all of it is gone; some seconds at most, for what hangs in the kernel.
+    /// Kills the child and all its descendants, in any process group, and waits for their end; for
+    /// some seconds at most, if one hangs in the kernel.
     pub async fn kill(self) -> Exit {
         let Self { control, ownership, mut exit, .. } = self;
         drop((control, ownership));
@@ -178,9 +176,8 @@ impl Process {
         exit.borrow().unwrap_or(Exit::KILLED)
     }
 
-    /// The orderly end, to be called after stdin was closed: waits `for_eof`, sends SIGTERM to the
-    /// group, waits `for_term`, kills. What the child leaves behind is killed in any case. Says how
-    /// far it had to go.
+    /// Stops the child after its stdin was closed: waits `for_eof`, sends SIGTERM to the group, waits
+    /// `for_term`, then kills. Remaining descendants are killed in any case.
     pub async fn stop(self, for_eof: Duration, for_term: Duration) -> Stopped {
         let stopped = if let Ok(exit) = timeout(for_eof, self.wait()).await {
             Stopped::OnEof(exit)

@@ -1,12 +1,12 @@
-//! Groups of the kernel's (cgroup v2), in which it holds the limits of families by itself. Where
-//! none can be had, families are looked at ([`super::census`]), which also goes on beside it.
+//! Cgroups (v2) in which the kernel enforces the limits of families. Families are polled in any case
+//! (`limit_monitor`); without a cgroup, polling alone enforces the limits.
 //!
-//! Groups are only made for families with limits: moving a process to another group waits for an
-//! RCU grace period, 15 ms now and then, which would make every start slow.
+//! Only families with limits get a cgroup: moving a process waits for an RCU grace period, up to
+//! 15 ms, which would slow down every start.
 //!
-//! By the kernel's documentation (`admin-guide/cgroup-v2`): a group whose `cgroup.subtree_control`
-//! names a controller may hold no processes itself, unless it is the root. So the supervisor first
-//! moves itself into a group below its own, which it only does where it is alone.
+//! A cgroup whose `cgroup.subtree_control` names a controller must not contain processes, unless it is
+//! the root (`admin-guide/cgroup-v2`). So the supervisor first moves itself into a child of its own
+//! cgroup, if it is the only process there.
 
 use std::fs;
 use std::io;
@@ -20,43 +20,43 @@ use nix::unistd::{AccessFlags, access, geteuid, getpid};
 
 use super::limits::Limits;
 
-/// What is needed to hold limits.
+/// The controllers needed for limits.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
-/// The kernel counts threads where limits count processes, so that it only keeps a fork bomb from
-/// growing until it has been seen.
+/// The kernel counts threads, and limits count processes: this factor only stops a fork bomb until it
+/// is polled.
 const THREADS_A_PROCESS: u64 = 32;
 
 /// How long systemd may take to move this process.
-const SCOPE_PATIENCE: Duration = Duration::from_secs(2);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const SCOPE_TIMEOUT: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How limits are held on this machine.
+/// How limits are enforced on this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Holding {
-    /// By the kernel, in a group of its own for each agent.
+    /// By the kernel, in a cgroup for each agent.
     Cgroup,
-    /// By the kernel, if systemd gives this program a scope of its own.
+    /// By the kernel, if systemd grants this program a scope.
     Scope,
-    /// By looking at the processes again and again.
+    /// By polling the processes.
     Polling,
 }
 
-/// Where the groups of one run of this program are made. Dropping it removes it.
+/// The parent cgroup of one run of this program. Dropping it removes it.
 #[derive(Debug)]
 pub struct Groups {
     run: PathBuf,
     made: AtomicU64,
 }
 
-/// The group of one family. Dropping it ends what is in it.
+/// The cgroup of one family. Dropping it kills its processes.
 #[derive(Debug)]
 pub(super) struct Group {
     folder: PathBuf,
 }
 
 impl Holding {
-    /// How limits would be held if a team came up now. Changes nothing.
+    /// How limits would be enforced if a team started now. Changes nothing.
     pub fn probe() -> Self {
         let fits = |own: &PathBuf| {
             access(own, AccessFlags::W_OK).is_ok()
@@ -72,8 +72,8 @@ impl Holding {
 }
 
 impl Groups {
-    /// Makes a place for groups below this process's own, or in a scope of its own that systemd is
-    /// asked for. `name` is its name there. Blocks for some seconds at most.
+    /// Creates the cgroup `name` below this process's own, or in a scope requested from systemd.
+    /// Blocks for some seconds at most.
     pub fn find(name: &str) -> io::Result<Self> {
         let own = own_group().ok_or_else(|| unsupported("there is no cgroup v2"))?;
         let pid = std::process::id();
@@ -106,7 +106,7 @@ impl Groups {
         Ok(groups)
     }
 
-    /// The folder that stands for all groups of this run: writing to its `cgroup.kill` ends all.
+    /// The folder of the run's cgroup: writing to its `cgroup.kill` kills all processes.
     pub fn folder(&self) -> &Path {
         &self.run
     }
@@ -126,10 +126,10 @@ impl Groups {
         Ok(group)
     }
 
-    /// Removes groups in which nothing is left.
+    /// Removes empty cgroups.
     fn sweep(&self) {
         for entry in fs::read_dir(&self.run).into_iter().flatten().flatten() {
-            // Its files are no folders, and a group that is in use can't be removed.
+            // This fails for files, and for cgroups in use.
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -143,19 +143,19 @@ impl Drop for Groups {
 }
 
 impl Group {
-    /// Moves a process here, with all that it will start.
+    /// Moves a process here; its future children start here, too.
     pub(super) fn enter(&self, pid: i32) -> io::Result<()> {
         write(&self.folder, "cgroup.procs", &pid.to_string())
     }
 
-    /// Whether the kernel ended a process here for want of memory.
+    /// Whether the kernel killed a process here at the memory limit.
     pub(super) fn was_out_of_memory(&self) -> bool {
         let events = fs::read_to_string(self.folder.join("memory.events")).unwrap_or_default();
         let kills = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
         kills.and_then(|kills| kills.trim().parse::<u64>().ok()).is_some_and(|kills| kills > 0)
     }
 
-    /// Ends all that is here: no fork outruns it.
+    /// Kills all processes here; no fork can escape it.
     pub(super) fn end(&self) {
         end_group(&self.folder);
     }
@@ -164,12 +164,12 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.end();
-        // What is still dying keeps it until the next sweep.
+        // This fails while processes are dying; a later sweep removes it.
         let _ = fs::remove_dir(&self.folder);
     }
 }
 
-/// Ends all that is in a group and in those below it, if it is there.
+/// Kills all processes of a cgroup and of those below it, if it exists.
 pub(super) fn end_group(folder: &Path) {
     let file = folder.join("cgroup.kill");
     if file.exists() {
@@ -177,25 +177,25 @@ pub(super) fn end_group(folder: &Path) {
     }
 }
 
-/// The folder of this process's group.
+/// The folder of this process's cgroup.
 fn own_group() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     folder_of(&groups, &mounts)
 }
 
-/// A group's line is `0::PATH`; that of a mount has its root in the hierarchy and its place as
-/// fourth and fifth field, and behind a lone dash the file system's type.
+/// The cgroup's line is `0::PATH`. A mount's line has its root in the hierarchy and its mount point as
+/// fourth and fifth field, and the file system's type after a lone dash.
 fn folder_of(groups: &str, mounts: &str) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     mounts.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;
         let mut fields = mount.split(' ').skip(3);
-        let (root, place) = (fields.next()?, fields.next()?);
+        let (root, mount_point) = (fields.next()?, fields.next()?);
         if !kind.starts_with("cgroup2 ") || path.starts_with("/..") {
             return None;
         }
-        Some(Path::new(place).join(Path::new(path).strip_prefix(root).ok()?))
+        Some(Path::new(mount_point).join(Path::new(path).strip_prefix(root).ok()?))
     })
 }
 
@@ -204,7 +204,8 @@ fn names_all(folder: &Path, file: &str) -> bool {
     CONTROLLERS.iter().all(|wanted| named.split_whitespace().any(|name| name == *wanted))
 }
 
-/// Whether this process is the only one in a group. (The root may hold processes beside groups.)
+/// Whether this process is the only one in a cgroup, or the cgroup is the root, which may contain
+/// processes.
 fn is_alone(folder: &Path) -> bool {
     let is_root = !folder.join("cgroup.type").exists();
     let pids = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
@@ -228,7 +229,7 @@ fn write(folder: &Path, file: &str, text: &str) -> io::Result<()> {
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))
 }
 
-/// The option by which `busctl` reaches the systemd that may give this process a scope.
+/// The option of `busctl` for the systemd manager that can grant this process a scope.
 fn manager() -> Option<&'static str> {
     if geteuid().is_root() {
         return Path::new("/run/systemd/system").exists().then_some("--system");
@@ -238,7 +239,7 @@ fn manager() -> Option<&'static str> {
     (is_own && runtime.join("systemd/private").exists()).then_some("--user")
 }
 
-/// Has this process moved to a scope of its own in which it may make groups; returns its folder.
+/// Moves this process to a delegated systemd scope; returns its folder.
 fn scope(manager: &str, name: &str, pid: u32, before: &Path) -> io::Result<PathBuf> {
     let (unit, pid) = (format!("{name}.scope"), pid.to_string());
     let mut call = Command::new("busctl");
@@ -248,17 +249,17 @@ fn scope(manager: &str, name: &str, pid: u32, before: &Path) -> io::Result<PathB
     call.args(["2", "PIDs", "au", "1", &pid, "Delegate", "b", "true", "0"]);
     call.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if !call.status()?.success() {
-        return Err(unsupported("systemd gave no scope"));
+        return Err(unsupported("systemd granted no scope"));
     }
     let begun = std::time::Instant::now();
-    while begun.elapsed() < SCOPE_PATIENCE {
-        // The call ends before the move is done.
+    while begun.elapsed() < SCOPE_TIMEOUT {
+        // The call returns before the process is moved.
         if let Some(own) = own_group().filter(|own| own != before) {
             return Ok(own);
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
-    Err(unsupported("systemd did not make the scope in time"))
+    Err(unsupported("systemd did not create the scope in time"))
 }
 
 fn unsupported(why: &str) -> io::Error {

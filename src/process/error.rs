@@ -1,4 +1,4 @@
-//! Why a command was not started: what a warden reports, and what people read.
+//! Errors of a spawn: what a warden reports, worded so that a user can fix the cause.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,7 +10,7 @@ use nix::libc;
 use super::Command;
 use crate::confine::SetupStep;
 
-/// Why a command was not started, in words that say what to mend.
+/// Why a command was not started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     #[error("cannot start `{program}`: not found on PATH; install it or give its full path")]
@@ -18,16 +18,16 @@ pub enum SpawnError {
     #[error("cannot start `{program}`: there is no such file")]
     NoSuchFile { program: String },
     #[error(
-        "cannot start `{program}`: `{}` is there, but not the interpreter that it names \
-         (its `#!` line, or the loader it was linked for)", .file.display()
+        "cannot start `{program}`: `{}` exists, but its interpreter does not (its `#!` line, or \
+         the loader it was linked for)", .file.display()
     )]
     NoInterpreter { program: String, file: PathBuf },
-    #[error("cannot start `{program}`: not permitted; it must be a file that may be executed")]
+    #[error("cannot start `{program}`: not permitted; it must be an executable file")]
     NotExecutable { program: String },
-    /// It may be executed, but not in there.
+    /// It is executable, but the confinement forbids it.
     #[error(
-        "cannot start `{program}`: `{}` lies outside of what this agent may execute; add it to \
-         what its profile or its zone may read, or set `confine = \"workspace\"`", .file.display()
+        "cannot start `{program}`: `{}` is outside the paths this agent may execute; add it to the \
+         readable paths of its profile or zone, or set `confine = \"workspace\"`", .file.display()
     )]
     OutsideWall { program: String, file: PathBuf },
     #[error(
@@ -35,18 +35,18 @@ pub enum SpawnError {
          allows"
     )]
     TooLong { program: String },
-    #[error("cannot start `{program}`: {what} contains a character that no command can be given")]
+    #[error("cannot start `{program}`: {what} contains a character not allowed in commands")]
     Unsendable { program: String, what: String },
     #[error("cannot start `{program}` in `{}`: {}", .cwd.display(), plain(source))]
     Cwd { program: String, cwd: PathBuf, source: io::Error },
     #[error("cannot start `{program}`: {}", plain(source))]
     Program { program: String, source: io::Error },
-    /// The fault is not the command's: no descriptors, no memory, a warden that was killed.
+    /// Not the command's fault: no descriptors, no memory, a warden that was killed.
     #[error("cannot start `{program}`: its warden failed: {}", plain(source))]
     Warden { program: String, source: io::Error },
     #[error(
-        "cannot start `{program}`: {}; `eisen-core check` tries what this kernel can enforce, and \
-         `enforce = \"protocol\"` does without", unconfined(*step, source)
+        "cannot start `{program}`: {}; `eisen-core check` tests what this kernel can enforce, and \
+         `enforce = \"protocol\"` needs no kernel support", unconfined(*step, source)
     )]
     Unconfined { program: String, step: SetupStep, source: io::Error },
 }
@@ -108,33 +108,35 @@ impl SpawnError {
     }
 }
 
-/// What went wrong on the way into confinement.
+/// The reason why a step of the confinement failed.
 fn unconfined(step: SetupStep, source: &io::Error) -> String {
     let errno = source.raw_os_error().unwrap_or_default();
     let source = plain(source);
     match (step, errno) {
         (SetupStep::Bait, _) => {
-            format!("the file by which its wall is to be tried cannot be opened: {source}")
+            format!("the file for testing its wall cannot be opened: {source}")
         }
-        (SetupStep::Rights, _) => format!("it cannot give up its rights: {source}"),
+        (SetupStep::Rights, _) => format!("it cannot drop its privileges: {source}"),
         (SetupStep::Wall, libc::E2BIG) => {
-            "too many walls stand around this program already".to_owned()
+            "this program is inside too many walls (Landlock domains) already".to_owned()
         }
-        (SetupStep::Wall, _) => format!("the kernel does not put up its wall: {source}"),
+        (SetupStep::Wall, _) => format!("the kernel refuses its wall (Landlock): {source}"),
         (SetupStep::Canary, 0) => {
-            "behind its wall it could still open a file outside: this kernel does not enforce what \
-             it promised to"
+            "inside its wall it could still open a file outside: this kernel does not enforce the \
+             Landlock rules it accepted"
                 .to_owned()
         }
         (SetupStep::Canary, _) => {
-            format!("behind its wall it was not turned away from a file outside, but: {source}")
+            format!("inside its wall, a file outside gave an unexpected error: {source}")
         }
         (SetupStep::Doorbell, libc::EBUSY) => {
-            "this program runs behind somebody else's doorbell (seccomp user notification), and \
-             the kernel takes only one"
+            "another program's doorbell (seccomp user notification) is installed already, and the \
+             kernel allows only one"
                 .to_owned()
         }
-        (SetupStep::Doorbell, _) => format!("the kernel does not take its doorbell: {source}"),
+        (SetupStep::Doorbell, _) => {
+            format!("the kernel refuses its doorbell (seccomp user notification): {source}")
+        }
     }
 }
 
@@ -146,7 +148,7 @@ fn has_slash(program: &OsStr) -> bool {
     program.as_encoded_bytes().contains(&b'/')
 }
 
-/// The file that the system meant when it said that something is not there.
+/// The executable file of a command: an ENOENT then refers to its interpreter.
 fn find(command: &Command) -> Option<PathBuf> {
     let executable = |file: &PathBuf| {
         file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
@@ -163,7 +165,7 @@ fn find(command: &Command) -> Option<PathBuf> {
         .find(executable)
 }
 
-/// An error of the system's without its number, which tells nobody anything.
+/// The text of a system error, without its number.
 fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {

@@ -1,28 +1,27 @@
-//! Processes that count as one: an agent and its terminals, each under a warden of its own. What
-//! they use is measured, and limited, together.
+//! The processes of an agent and its terminals, each under a warden of its own, measured and limited
+//! as a whole.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use super::cgroup::Group;
-use super::household::FamilyInner;
+use super::family_state::FamilyInner;
 use super::limit_monitor;
 use super::limits::{Limits, Peak, Usage};
 use super::tree::ProcessTable;
 
-/// Cheap to clone. Its group of the kernel's goes with the last clone.
+/// Cheap to clone. Dropping the last clone removes its cgroup.
 #[derive(Clone)]
 pub struct Family(Arc<FamilyInner>);
 
-/// A warden's place in a family, which it has until this is dropped.
+/// A warden's membership in a family, until it is dropped.
 pub(super) struct Member {
     family: Family,
     warden: i32,
 }
 
 impl Family {
-    /// A family of nobody yet; [`Launcher::within`](super::Launcher::within) lets processes begin
-    /// in it.
+    /// An empty family; [`Launcher::within`](super::Launcher::within) starts processes in it.
     pub fn new(limits: Limits) -> Self {
         Self::of(limits, None)
     }
@@ -33,29 +32,28 @@ impl Family {
         family
     }
 
-    /// What it used when it was looked at last.
+    /// The last measured usage.
     pub fn usage(&self) -> Usage {
         self.0.state().usage
     }
 
-    /// The most that it was seen to use.
+    /// The highest measured usage.
     pub fn peak(&self) -> Peak {
         self.0.state().peak
     }
 
-    /// The limit that it broke, for which it is ended.
+    /// The limit it exceeded, for which it is killed.
     pub fn exceeded_limit(&self) -> Option<String> {
-        // The kernel may have ended it before anybody looked.
-        self.0.state().offence.clone().or_else(|| self.0.out_of_memory())
+        // The kernel may have killed it before the next poll.
+        self.0.state().exceeded.clone().or_else(|| self.0.out_of_memory())
     }
 
-    /// Takes in a warden that has not begun its work yet, so that all that comes of it belongs to
-    /// the family.
+    /// Adds a warden before it starts its command, so that all its processes belong to the family.
     pub(super) fn enter(&self, warden: i32) -> Member {
         if let Some(group) = &self.0.group
             && let Err(error) = group.enter(warden)
         {
-            tracing::warn!(%error, "a process could not enter its cgroup: its limits are held by looking");
+            tracing::warn!(%error, "a process could not enter its cgroup: its limits are enforced by polling");
         }
         self.0.state().wardens.insert(warden, 0);
         Member { family: self.clone(), warden }
@@ -64,12 +62,12 @@ impl Family {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        let household = &self.family.0;
-        let mut state = household.state();
+        let family = &self.family.0;
+        let mut state = family.state();
         let cpu_ms = state.wardens.remove(&self.warden).unwrap_or_default();
         state.past_cpu_ms += cpu_ms;
         if state.wardens.is_empty()
-            && let Some(group) = &household.group
+            && let Some(group) = &family.group
         {
             group.end();
         }
@@ -82,10 +80,10 @@ impl fmt::Debug for Family {
     }
 }
 
-/// Looks at these families now. Reads every process of the machine, and blocks meanwhile.
+/// Measures these families now. Reads every process of the machine, and blocks.
 pub fn look_at(families: &[Family]) {
     let processes = ProcessTable::take();
     for family in families {
-        family.0.look(&processes);
+        family.0.poll(&processes);
     }
 }

@@ -1,4 +1,4 @@
-//! Folders that a run leaves behind.
+//! Removes folders, including read-only ones.
 
 use std::fs;
 use std::io;
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 
-/// Removes a folder with all in it, also what its owner closed: Go's module cache may not be
-/// written. Links are not followed.
+/// Removes a folder with its content, including folders without write permission (such as Go's module
+/// cache). Links are not followed.
 pub fn remove_folder(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            open_up(folder)?;
+            make_writable(folder)?;
             fs::remove_dir_all(folder)
         }
         removed => removed,
     }
 }
 
-/// Lets every folder below, and this one, be looked through and written by its owner.
-fn open_up(folder: &Path) -> io::Result<()> {
+/// Gives the owner all permissions on a folder and the folders below it.
+fn make_writable(folder: &Path) -> io::Result<()> {
     let mut folders: Vec<PathBuf> = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let mode = fs::symlink_metadata(&folder)?.permissions().mode() | Mode::S_IRWXU.bits();
@@ -45,10 +45,10 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn what_its_owner_closed_is_removed_too() {
+    fn folders_without_permissions_are_removed_too() {
         use nix::unistd::{Uid, setfsuid};
 
-        // The superuser may do that anyhow: this thread is somebody else meanwhile.
+        // Permissions don't bind the superuser: run the thread as another user.
         let user = nix::unistd::geteuid();
         if user.is_root() {
             setfsuid(Uid::from_raw(65534));

@@ -1,4 +1,4 @@
-//! The supervisor's side of a spawn.
+//! The supervisor's side of a spawn: starts wardens, and follows them until their processes are gone.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -32,26 +32,26 @@ use crate::confine::{Confinement, Doorbell, SetupStep};
 
 /// Size of the pipe that an agent's output comes through.
 const WIDE_PIPE: i32 = 1024 * 1024;
-/// Past this many children pipes keep their usual size: the kernel counts a user's pipes, and
-/// gives one who has too much in them only tiny new ones, in every program.
+/// Past this many children, pipes keep their default size: the kernel limits the total size of a
+/// user's pipes, and then gives all the user's programs tiny ones.
 const WIDE_PIPES: usize = 24;
 
-/// How long a warden has to end everything. One that takes longer was stopped, or waits for a
-/// process that hangs in the kernel; it is killed, and this process does its work.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a warden may take to kill everything. After that it was stopped, or waits for a process
+/// that hangs in the kernel: it is killed, and this process does its work.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long a start may take: a program can lie on a disk that hangs.
-const START_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a start may take: a program can be on a disk that hangs.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Starts commands, each under a warden. Clones share what [`Launcher::drained`] waits for.
 #[derive(Clone, Debug)]
 pub struct Launcher {
     program: PathBuf,
-    /// What watches wardens, and what sees processes out.
+    /// Follow wardens, and stop processes.
     tasks: TaskTracker,
-    /// Where the kernel holds the limits of families.
+    /// The cgroups that enforce limits of families.
     groups: Option<Arc<Groups>>,
-    /// Whose processes are started.
+    /// The family of started processes.
     family: Option<Family>,
     confinement: Option<Arc<Confinement>>,
     /// Names of the variables that commands inherit; None: all.
@@ -59,8 +59,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// `program` is to run [`warden_main`](super::warden_main) when its first argument is
-    /// `warden`.
+    /// `program` must call [`warden_main`](super::warden_main) when its first argument is `warden`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self {
             program: program.into(),
@@ -72,7 +71,7 @@ impl Launcher {
         }
     }
 
-    /// The program that runs, also when its file has been replaced since.
+    /// A launcher for the running program, even if its file was replaced.
     pub fn this_program() -> io::Result<Self> {
         if cfg!(target_os = "linux") {
             return Ok(Self::new("/proc/self/exe"));
@@ -80,32 +79,32 @@ impl Launcher {
         Ok(Self::new(std::env::current_exe()?))
     }
 
-    /// The same, but the kernel holds the limits of families from now on.
+    /// The same launcher, with limits of families enforced by the kernel.
     #[must_use]
     pub fn holding_limits_in(self, groups: Groups) -> Self {
         Self { groups: Some(Arc::new(groups)), ..self }
     }
 
-    /// The kernel's group of all processes of families with limits.
+    /// The folder of the cgroup of all families with limits.
     pub fn group(&self) -> Option<PathBuf> {
         self.groups.as_ref().map(|groups| groups.folder().to_owned())
     }
 
-    /// Makes a family, whose limits the kernel holds where it can.
+    /// Creates a family, with a cgroup if it has limits and cgroups are available.
     pub fn family(&self, limits: Limits) -> Family {
         let group = self.groups.as_ref().filter(|_| limits.is_any());
         let group = group.and_then(|groups| {
             let group = groups.group(limits);
             group
                 .inspect_err(|error| {
-                    tracing::warn!(%error, "no cgroup for an agent: its limits are held by looking");
+                    tracing::warn!(%error, "no cgroup for an agent: its limits are enforced by polling");
                 })
                 .ok()
         });
         Family::of(limits, group)
     }
 
-    /// The same, but what it starts belongs to a family.
+    /// A launcher whose processes belong to `family`.
     #[must_use]
     pub fn within(&self, family: &Family) -> Self {
         Self { family: Some(family.clone()), ..self.clone() }
@@ -116,7 +115,7 @@ impl Launcher {
         &self.program
     }
 
-    /// One whose commands are confined, with all that they start.
+    /// A launcher whose commands are confined, with all their descendants.
     #[must_use]
     pub fn confined(&self, confinement: Arc<Confinement>) -> Self {
         Self { confinement: Some(confinement), ..self.clone() }
@@ -149,8 +148,7 @@ impl Launcher {
         Ok((process, stdio))
     }
 
-    /// Starts `command` without standard input, with both outputs in one pipe, as a terminal
-    /// shows them.
+    /// Starts `command` without standard input, and with both outputs in one pipe, as for a terminal.
     pub async fn spawn_merged(
         &self,
         command: &Command,
@@ -158,28 +156,28 @@ impl Launcher {
         let pipes = || -> io::Result<_> {
             let nothing = File::open("/dev/null")?;
             let (from_child, output) = io::pipe()?;
-            let again = output.try_clone()?;
+            let errors = output.try_clone()?;
             let receiver = pipe::Receiver::from_owned_fd(from_child.into())?;
-            Ok(([nothing.into(), output.into(), again.into()], receiver))
+            Ok(([nothing.into(), output.into(), errors.into()], receiver))
         };
         let (ends, output) = pipes().map_err(|error| SpawnError::warden(command, error))?;
         let (process, _) = self.start(command, ends).await?;
         Ok((process, output))
     }
 
-    /// Runs what is to be done yet as a process goes.
+    /// Runs the remaining work for a process; [`Launcher::drained`] waits for it.
     pub fn run_to_end(&self, work: impl Future<Output = ()> + Send + 'static, runtime: &Handle) {
         self.tasks.spawn_on(work, runtime);
     }
 
-    /// Waits until every process that was started is gone with all it started, and is seen out.
-    /// Those that still have an owner are waited for, not ended.
+    /// Waits until all started processes and their descendants have ended, and their remaining work
+    /// is done. Doesn't stop processes that still have an owner.
     pub async fn drained(&self) {
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    /// The process, and how many run now.
+    /// Starts a process; also returns the number of running wardens.
     async fn start(
         &self,
         command: &Command,
@@ -205,27 +203,27 @@ impl Launcher {
         let (ended, exit) = watch::channel(None);
         let (ownership, owner) = oneshot::channel();
         let started = Some(started);
-        // The task ends soon after `control` and `ownership` are dropped: now, if this future
-        // is, or with the process.
-        let watch = WardenHandle { warden, pid, confinement, reports, started, ended, member };
-        self.tasks.spawn(watch.run(owner));
-        // If the warden is gone, the missing report says so.
+        // The task ends soon after `control` and `ownership` are dropped, with this future or with
+        // the process.
+        let handle = WardenHandle { warden, pid, confinement, reports, started, ended, member };
+        self.tasks.spawn(handle.run(owner));
+        // If the warden is gone, `start` ends without a report.
         let _ = control.write_all(&spec[LENGTH..]).await;
-        let Ok(start) = timeout(START_PATIENCE, start).await else {
-            return Err(failed(io::Error::other("the command did not begin in time")));
+        let Ok(start) = timeout(START_TIMEOUT, start).await else {
+            return Err(failed(io::Error::other("the command did not start in time")));
         };
         match start {
             Ok(Ok(pid)) => Ok((Process { pid, control, exit, ownership }, running)),
             Ok(Err(refusal)) => {
                 Err(SpawnError::refused(command, refusal, self.confinement.is_some()))
             }
-            Err(_) => Err(failed(io::Error::other("it ended before its command began"))),
+            Err(_) => Err(failed(io::Error::other("it ended before its command started"))),
         }
     }
 
     fn start_warden(&self, control: StdUnixStream) -> io::Result<(Child, i32, usize)> {
         let mut command = TokioCommand::new(&self.program);
-        // Standard output is the editor's under `observe`; a panic should be seen.
+        // Standard output belongs to the editor of `observe`; standard error shows panics.
         command.arg0("eisen-core").arg("warden");
         command.args(descriptors::of_children().map(|limit| limit.to_string()));
         if let Some(names) = self.inherits {
@@ -244,7 +242,7 @@ impl Launcher {
     }
 }
 
-/// What the supervisor keeps of one warden.
+/// The supervisor's state of one warden.
 struct WardenHandle {
     warden: Child,
     pid: i32,
@@ -252,17 +250,17 @@ struct WardenHandle {
     reports: OwnedReadHalf,
     started: Option<oneshot::Sender<Result<u32, Refusal>>>,
     ended: watch::Sender<Option<Exit>>,
-    /// Its place in its family.
+    /// Its membership in its family.
     member: Option<Member>,
 }
 
 impl WardenHandle {
-    /// Passes on what the warden reports, reaps it, and does its work if it did not live, or
-    /// does not go on, to do it. `owner` ends with the process's owner.
+    /// Forwards the warden's reports and reaps it. If the warden was killed, or is overdue after
+    /// `owner` has ended, kills its processes.
     async fn run(mut self, owner: oneshot::Receiver<Infallible>) {
         let overdue = async {
             let _ = owner.await;
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(KILL_TIMEOUT).await;
         };
         let orderly = tokio::select! {
             orderly = self.follow() => orderly,
@@ -273,7 +271,7 @@ impl WardenHandle {
         };
         orphans::leave(self.pid);
         if !orderly {
-            tracing::warn!(warden = self.pid, "a warden was killed; ending what it guarded");
+            tracing::warn!(warden = self.pid, "a warden was killed; killing its processes");
             orphans::end().await;
         }
         drop(self.member.take());
@@ -282,14 +280,14 @@ impl WardenHandle {
         }
     }
 
-    /// Answers whether the warden did all its work. It is reaped then: only when a warden has
-    /// been reaped have its orphans come to this process.
+    /// Follows the warden to its end and reaps it; returns whether it did all its work. Its orphans
+    /// come to this process only once it was reaped.
     async fn follow(&mut self) -> bool {
         while let Ok((frame, descriptors)) = receive(&self.reports).await {
             match Report::decode(frame) {
                 Some(Report::Started(pid)) => {
-                    let attended = self.attend(descriptors);
-                    self.report(attended.map(|()| pid.cast_unsigned()));
+                    let served = self.serve_doorbell(descriptors);
+                    self.report(served.map(|()| pid.cast_unsigned()));
                 }
                 Some(Report::Refused(refusal)) => self.report(Err(refusal)),
                 Some(Report::Ended(exit)) => drop(self.ended.send_replace(Some(exit))),
@@ -299,23 +297,23 @@ impl WardenHandle {
         self.warden.wait().await.is_ok_and(|status| status.success())
     }
 
-    /// Has the doorbell of a confined command attended; its calls wait for that.
-    fn attend(&self, listener: Vec<OwnedFd>) -> Result<(), Refusal> {
+    /// Starts to serve the doorbell of a confined command, whose calls wait for it.
+    fn serve_doorbell(&self, listener: Vec<OwnedFd>) -> Result<(), Refusal> {
         let Some(confinement) = &self.confinement else { return Ok(()) };
         let failed = |errno| Refusal::Confinement(SetupStep::Doorbell, errno);
-        // It never starts without one.
+        // A confined command never starts without a listener.
         let listener = listener.into_iter().next().ok_or(failed(libc::EBADF))?;
         Doorbell::attend(listener, Arc::clone(confinement))
             .map_err(|error| failed(error.raw_os_error().unwrap_or(libc::EIO)))
     }
 
     fn report(&mut self, start: Result<u32, Refusal>) {
-        // Whoever waited for it may have gone.
+        // The receiver may have been dropped.
         let _ = self.started.take().map(|started| started.send(start));
     }
 }
 
-/// Receives one report, with the descriptors that came with it.
+/// Receives one report with its descriptors.
 async fn receive(reports: &OwnedReadHalf) -> io::Result<([u8; REPORT], Vec<OwnedFd>)> {
     let socket = reports.as_ref();
     let (mut frame, mut received, mut descriptors) = ([0; REPORT], 0, Vec::new());
@@ -332,8 +330,7 @@ async fn receive(reports: &OwnedReadHalf) -> io::Result<([u8; REPORT], Vec<Owned
     Ok((frame, descriptors))
 }
 
-/// Lets a pipe hold so many bytes, if it holds less. Best effort: one of the usual size does as well,
-/// only slower.
+/// Grows a pipe to at least `bytes`. Errors are ignored: a small pipe is only slower.
 pub fn widen(pipe: impl AsFd, bytes: i32) {
     #[cfg(target_os = "linux")]
     if fcntl(&pipe, FcntlArg::F_GETPIPE_SZ).is_ok_and(|size| size < bytes) {
@@ -350,11 +347,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_sees_a_process_out_is_waited_for() {
+    async fn drained_waits_for_remaining_work() {
         let launcher = Launcher::new("none");
         let (done, is_done) = oneshot::channel::<()>();
-        let sees_out = async { is_done.await.unwrap() };
-        launcher.run_to_end(sees_out, &Handle::current());
+        let work = async { is_done.await.unwrap() };
+        launcher.run_to_end(work, &Handle::current());
         let mut drained = std::pin::pin!(launcher.drained());
         assert!(futures_util::poll!(&mut drained).is_pending());
         done.send(()).unwrap();

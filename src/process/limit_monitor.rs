@@ -1,30 +1,31 @@
-//! Looks at all families again and again, from a thread of its own: a look at every process of the
-//! machine takes some milliseconds, and a limit is to hold however busy the rest is.
+//! Polls the resource usage of all families, from a thread of its own: reading every process of the
+//! machine takes some milliseconds, and limits must hold however busy the runtime is.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use super::household::{FamilyInner, PollRate};
+use super::family_state::{FamilyInner, PollRate};
 use super::tree::ProcessTable;
 
 #[derive(Default)]
 struct LimitMonitor {
     families: Vec<Weak<FamilyInner>>,
-    /// Whether the thread is there, which ends when there is no family any more.
+    /// Whether the thread runs; it ends when there are no families.
     runs: bool,
 }
 
-static CENSUS: Mutex<LimitMonitor> = Mutex::new(LimitMonitor { families: Vec::new(), runs: false });
+static MONITOR: Mutex<LimitMonitor> =
+    Mutex::new(LimitMonitor { families: Vec::new(), runs: false });
 
-/// Has a family looked at for as long as it is there.
+/// Polls a family until it is dropped.
 pub(super) fn enter(family: &Arc<FamilyInner>) {
-    let mut census = CENSUS.lock().unwrap_or_else(PoisonError::into_inner);
-    census.families.push(Arc::downgrade(family));
-    if !census.runs {
-        let thread = std::thread::Builder::new().name("census".to_owned()).spawn(run);
-        census.runs = thread.is_ok();
+    let mut monitor = MONITOR.lock().unwrap_or_else(PoisonError::into_inner);
+    monitor.families.push(Arc::downgrade(family));
+    if !monitor.runs {
+        let thread = std::thread::Builder::new().name("limits".to_owned()).spawn(run);
+        monitor.runs = thread.is_ok();
         if let Err(error) = thread {
-            tracing::error!(%error, "no limit is held by looking: there is no thread for it");
+            tracing::error!(%error, "cannot start the thread that enforces limits by polling");
         }
     }
 }
@@ -32,22 +33,22 @@ pub(super) fn enter(family: &Arc<FamilyInner>) {
 fn run() {
     while let Some(families) = families() {
         let processes = ProcessTable::take();
-        let mood = families.iter().map(|family| family.look(&processes)).min();
+        let rate = families.iter().map(|family| family.poll(&processes)).min();
         drop(families);
-        std::thread::sleep(until_next(mood.unwrap_or(PollRate::Calm)));
+        std::thread::sleep(interval(rate.unwrap_or(PollRate::Calm)));
     }
 }
 
-/// Those that are there; None, and the end of the thread, if there is none.
+/// The families that exist. None if there are none: the thread ends.
 fn families() -> Option<Vec<Arc<FamilyInner>>> {
-    let mut census = CENSUS.lock().unwrap_or_else(PoisonError::into_inner);
-    census.families.retain(|family| family.strong_count() > 0);
-    census.runs = !census.families.is_empty();
-    census.runs.then(|| census.families.iter().filter_map(Weak::upgrade).collect())
+    let mut monitor = MONITOR.lock().unwrap_or_else(PoisonError::into_inner);
+    monitor.families.retain(|family| family.strong_count() > 0);
+    monitor.runs = !monitor.families.is_empty();
+    monitor.runs.then(|| monitor.families.iter().filter_map(Weak::upgrade).collect())
 }
 
-fn until_next(mood: PollRate) -> Duration {
-    Duration::from_millis(match mood {
+fn interval(rate: PollRate) -> Duration {
+    Duration::from_millis(match rate {
         PollRate::Dying => 10,
         PollRate::Growing => 50,
         PollRate::Limited => 250,

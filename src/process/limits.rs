@@ -1,8 +1,8 @@
-//! What a family of processes may use, and what it uses.
+//! Resource limits and usage of a family of processes.
 
 const MB: u64 = 1024 * 1024;
 
-/// What a family may use; None: as much as there is.
+/// The limits of a family; None: unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Limits {
     /// In units of 1024 × 1024 bytes.
@@ -10,18 +10,18 @@ pub struct Limits {
     pub processes: Option<u64>,
 }
 
-/// What a family uses, of all its processes together, without its wardens.
+/// The usage of all processes of a family, without its wardens.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Usage {
-    /// Resident. What several of them share is counted for each, but divided among them as soon as
-    /// that decides about a limit.
+    /// Resident memory. Shared pages count for each process, unless that would exceed a limit: then
+    /// they are divided among the processes.
     pub memory_bytes: u64,
-    /// Of those that ended, too.
+    /// Including processes that have ended.
     pub cpu_ms: u64,
     pub processes: u64,
 }
 
-/// The most that a family was seen to use at one time.
+/// The highest measured usage of a family.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Peak {
     pub memory_bytes: u64,
@@ -37,7 +37,7 @@ impl Limits {
         self.memory_mb.map(|mb| mb.saturating_mul(MB))
     }
 
-    /// Says which limit this is too much for, if any.
+    /// The message about the limit that `usage` exceeds, if any.
     pub(super) fn exceeded_by(self, usage: Usage) -> Option<String> {
         if let (Some(most), Some(mb)) = (self.memory_bytes(), self.memory_mb)
             && usage.memory_bytes > most
@@ -52,7 +52,7 @@ impl Limits {
         Some(format!("ran {ran} processes, more than processes = {most} allows: killed"))
     }
 
-    /// Says that the kernel let it have no more memory.
+    /// The message for a process that the kernel killed at the memory limit.
     pub(super) fn out_of_memory(self) -> String {
         let allowed = self.memory_mb.unwrap_or_default();
         format!("used more memory than memory_mb = {allowed} allows: killed")
@@ -67,7 +67,7 @@ impl Limits {
 }
 
 impl Peak {
-    pub(super) fn take_in(&mut self, usage: Usage) {
+    pub(super) fn update(&mut self, usage: Usage) {
         self.memory_bytes = self.memory_bytes.max(usage.memory_bytes);
         self.processes = self.processes.max(usage.processes);
     }
@@ -78,18 +78,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_much_is_told_in_the_words_of_the_configuration() {
+    fn an_exceeded_limit_is_named_by_its_configuration_key() {
         let limits = Limits { memory_mb: Some(100), processes: Some(3) };
-        let told = |mb: u64, extra: u64, processes: u64| {
+        let message = |mb: u64, extra: u64, processes: u64| {
             let usage = Usage { memory_bytes: mb * MB + extra, cpu_ms: 0, processes };
             limits.exceeded_by(usage).unwrap_or_default()
         };
-        assert_eq!(told(100, 0, 3), "");
+        assert_eq!(message(100, 0, 3), "");
         assert_eq!(
-            told(100, 1, 3),
+            message(100, 1, 3),
             "used 101 MB of memory, more than memory_mb = 100 allows: killed"
         );
-        assert_eq!(told(0, 0, 4), "ran 4 processes, more than processes = 3 allows: killed");
+        assert_eq!(message(0, 0, 4), "ran 4 processes, more than processes = 3 allows: killed");
         let none = Limits::default();
         let much = Usage { memory_bytes: u64::MAX, cpu_ms: 0, processes: u64::MAX };
         assert_eq!((none.exceeded_by(much), none.is_near(much)), (None, false));

@@ -1,7 +1,8 @@
-//! An agent's standard error: to its log file, to the debug log, and its last lines kept.
+//! Reads an agent's standard error: writes it to the log file and the debug log, and keeps its last
+//! lines.
 //!
-//! Before each line of the file stands when it was read and by which process the run was:
-//! `[2026-01-31T12:00:00Z 4711] text`. Files of earlier versions have lines without.
+//! Each line of the file starts with the time it was read and the process id of the run:
+//! `[2026-01-31T12:00:00Z 4711] text`. Earlier versions wrote lines without this stamp.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,22 +17,21 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::model::{AgentId, now_ms, rfc3339};
 
-/// A longer line is taken for several.
+/// Maximum bytes of a line; longer lines are split.
 const LONGEST_LINE: usize = 64 * 1024;
-/// A file that would grow past this becomes `NAME.1`, in place of the one before it.
+/// A file that would grow past this is renamed to `NAME.1`, replacing the previous one.
 const LARGEST_FILE: u64 = 10 * 1024 * 1024;
-/// How many lines are kept for the reason of an error, and characters of all together, so that
-/// it can be read where it is shown; older ones are let go. All of them are in the file.
+/// Lines kept for the reason of an error, and their total characters; the file has all lines.
 const KEPT_LINES: usize = 20;
 const KEPT_CHARACTERS: usize = 1_000;
 /// A kept line is cut to this many characters.
 const KEPT_WIDTH: usize = 500;
-/// How much is still read after the agent's end, from descendants that go on writing.
-const LAST_WORDS: usize = 1024 * 1024;
+/// Bytes still read after the agent's end, if descendants keep writing.
+const LAST_BYTES: usize = 1024 * 1024;
 
-/// Lines of a run that are logged because they ask for a login.
+/// Maximum lines of a run that are logged because they ask for a login.
 const NOTICES: usize = 3;
-/// The words by which agents do.
+/// Phrases by which agents ask for a login.
 const LOGIN: [&str; 12] = [
     "please log in",
     "please login",
@@ -56,8 +56,8 @@ pub struct StderrLog {
 }
 
 impl StderrLog {
-    /// Appends to the file at `path`, which is made with its folders, for its owner alone. A file
-    /// that can't be written is warned of once; the reading goes on.
+    /// Appends to the file at `path`, which is created with its folders, for its owner alone. If it
+    /// can't be written, one warning is logged and the reading goes on.
     pub fn spawn(stderr: pipe::Receiver, path: PathBuf, agent: AgentId, pid: u32) -> Self {
         let agent_ended = CancellationToken::new();
         let pump = Pump {
@@ -73,9 +73,8 @@ impl StderrLog {
         Self { agent_ended, pump: AbortOnDropHandle::new(pump) }
     }
 
-    /// To be called once the agent has ended: takes what is still in the pipe, without waiting
-    /// for descendants that hold it open, and returns the last lines that say something, without
-    /// colours, frames and other controls.
+    /// Call it once the agent has ended: reads the rest of the pipe, without waiting for descendants
+    /// that hold it open, and returns the last lines without colours, frames and controls.
     pub async fn tail(self) -> Vec<String> {
         self.agent_ended.cancel();
         self.pump.await.map(Vec::from).unwrap_or_default()
@@ -84,12 +83,12 @@ impl StderrLog {
 
 struct Pump {
     agent: AgentId,
-    /// Lines that were logged because they ask for a login.
+    /// Lines logged because they ask for a login.
     noticed: usize,
     pid: u32,
-    /// The file ends in the beginning of a line, which was too long to be kept until its end.
+    /// The file ends inside a line, which was too long for `waiting`.
     within_line: bool,
-    /// The beginning of a line whose end has not come; shorter than [`LONGEST_LINE`].
+    /// An incomplete line; shorter than [`LONGEST_LINE`].
     waiting: BytesMut,
     kept: VecDeque<String>,
     file: LogFile,
@@ -113,7 +112,7 @@ impl Pump {
                 },
             }
         }
-        let mut left = LAST_WORDS;
+        let mut left = LAST_BYTES;
         while left > 0
             && let Some(read) = self.read_now(&stderr)
         {
@@ -127,8 +126,8 @@ impl Pump {
         self.kept
     }
 
-    /// Reads what is in the pipe already; `None` if that is nothing. Past the runtime, which knows
-    /// only what its last look at the pipe has shown.
+    /// Reads what is in the pipe already; None if it is empty. Bypasses the runtime, whose readiness
+    /// may be outdated.
     fn read_now(&mut self, stderr: &pipe::Receiver) -> Option<usize> {
         let length = self.waiting.len();
         self.waiting.resize(LONGEST_LINE, 0);
@@ -137,7 +136,7 @@ impl Pump {
         Some(read).filter(|&read| read > 0)
     }
 
-    /// Takes the whole lines out of what is waiting.
+    /// Takes the complete lines out of `waiting`.
     async fn take_lines(&mut self) {
         let end = match memchr::memrchr(b'\n', &self.waiting) {
             Some(newline) => newline + 1,
@@ -155,7 +154,7 @@ impl Pump {
         self.file.append(&stamped).await;
     }
 
-    /// Puts before each line that begins when it was read, and in which run.
+    /// Adds the stamp to each line that begins.
     fn stamped(&mut self, lines: &[u8]) -> Vec<u8> {
         let stamp = format!("[{} {}] ", rfc3339(now_ms() / 1000), self.pid).into_bytes();
         let mut stamped = Vec::with_capacity(lines.len() + stamp.len());
@@ -168,18 +167,18 @@ impl Pump {
         stamped
     }
 
-    /// Says at once what its user has to mend: the file is looked at late, if at all.
+    /// Logs a line that asks for a login at once: users rarely look into the file.
     fn notice(&mut self, line: &str) {
         let lower = line.to_lowercase();
         if self.noticed < NOTICES && LOGIN.iter().any(|words| lower.contains(words)) {
             self.noticed += 1;
-            let said: String = line.chars().take(KEPT_WIDTH).collect();
-            tracing::warn!(agent = %self.agent, said, "an agent asks for a login");
+            let line: String = line.chars().take(KEPT_WIDTH).collect();
+            tracing::warn!(agent = %self.agent, line, "an agent asks for a login");
         }
     }
 
     fn keep(&mut self, line: String) {
-        // Where in the program it was is of use to nobody but who wrote it.
+        // Stack frames are of no use to the user.
         let is_frame = line.starts_with("at ");
         if line.is_empty() || is_frame {
             return;
@@ -192,16 +191,16 @@ impl Pump {
     }
 }
 
-/// A line as it can be shown anywhere: no escape sequences or controls, no drawn frames, no more space
-/// than is needed, of bounded length.
+/// A line that is safe to show: without control sequences, drawn frames and repeated blanks, and of
+/// bounded length.
 fn readable(line: &[u8]) -> String {
-    // A character takes at most four bytes, and colours a few more.
+    // A character takes at most four bytes; leave room for control sequences.
     let line = &line[..line.len().min(KEPT_WIDTH * 8)];
     let text = anstream::adapter::strip_str(&String::from_utf8_lossy(line)).to_string();
     let is_drawn = |char: &char| ('\u{2500}'..='\u{259f}').contains(char);
-    let is_said = |char: &char| (*char == '\t' || !char.is_control()) && !is_drawn(char);
-    let said: String = text.chars().filter(is_said).collect();
-    let words: Vec<_> = said.split_whitespace().collect();
+    let is_text = |char: &char| (*char == '\t' || !char.is_control()) && !is_drawn(char);
+    let text: String = text.chars().filter(is_text).collect();
+    let words: Vec<_> = text.split_whitespace().collect();
     words.join(" ").chars().take(KEPT_WIDTH).collect()
 }
 
@@ -214,7 +213,7 @@ struct LogFile {
 impl LogFile {
     async fn append(&mut self, lines: &[u8]) {
         if let Err(error) = self.try_append(lines).await {
-            // The next lines try anew: a disk may have room again.
+            // The next lines retry: the disk may have space again.
             self.open = None;
             if !std::mem::replace(&mut self.warned, true) {
                 let path = self.path.display();
@@ -229,13 +228,13 @@ impl LogFile {
             None => open(&self.path).await?,
         };
         if length > 0 && length + lines.len() as u64 > LARGEST_FILE {
-            let mut aside = self.path.clone().into_os_string();
-            aside.push(".1");
-            rename(&self.path, aside).await?;
+            let mut rotated = self.path.clone().into_os_string();
+            rotated.push(".1");
+            rename(&self.path, rotated).await?;
             (file, length) = open(&self.path).await?;
         }
         file.write_all(lines).await?;
-        // Without it an error would be that of the next lines.
+        // Without a flush, an error would surface with the next lines.
         file.flush().await?;
         self.open = Some((file, length + lines.len() as u64));
         Ok(())

@@ -1,5 +1,5 @@
-//! The mark of a run: what its processes carry in their environment, by which they are known when
-//! both the supervisor and a warden were killed before they could end them.
+//! The mark of a run: an environment variable of all its processes. It identifies them when both the
+//! supervisor and a warden were killed before they could kill them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,15 +15,14 @@ use super::tree::{self, ProcessTable};
 /// The environment variable that carries the mark.
 pub(super) const VARIABLE: &str = "EISEN_RUN";
 
-/// How long what was killed may take to be gone, and how often is looked.
-const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// How long killed processes may take to end, and how often they are polled.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Where `/proc` says since when the machine is up.
+/// A random id of the current boot.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-/// The mark of this run. Never another's, neither after the pid was given anew nor on a machine
-/// that has just come up.
+/// The mark of this run. Unique, even if the pid is reused or the machine was rebooted.
 pub fn marker() -> &'static str {
     static MARK: OnceLock<String> = OnceLock::new();
     MARK.get_or_init(|| {
@@ -32,19 +31,19 @@ pub fn marker() -> &'static str {
     })
 }
 
-/// When a process started, in clock ticks since the machine came up; None if there is none of this
-/// number, or a zombie. Together with the number it names one process.
+/// The start time of a process, in clock ticks since boot; None if it does not exist, or is a zombie.
+/// Pid and start time together identify a process.
 pub fn start_of(pid: u32) -> Option<u64> {
     let process = tree::process(i32::try_from(pid).ok()?)?;
     (!process.is_dead).then_some(process.started)
 }
 
-/// For how long a process has been there, to a hundredth of a second; None where that is not known.
+/// The age of a process, to a hundredth of a second; None if unknown.
 pub fn age_of(pid: u32) -> Option<Duration> {
     up()?.checked_sub(tree::since_boot(start_of(pid)?))
 }
 
-/// For how long the machine is up.
+/// The time since boot.
 fn up() -> Option<Duration> {
     #[cfg(target_os = "linux")]
     let up = nix::time::ClockId::CLOCK_BOOTTIME.now().ok().map(Duration::from);
@@ -53,36 +52,36 @@ fn up() -> Option<Duration> {
     up
 }
 
-/// Names the time since the machine came up: pids and starts mean nothing beyond it.
+/// The id of the current boot: pids and start times are only valid within it.
 pub fn boot() -> Option<String> {
     Some(std::fs::read_to_string(BOOT).ok()?.trim().to_owned())
 }
 
-/// Ends what is left of a run whose supervisor is gone: what carries its mark, and all that came of
-/// that; what is in its `group`, too. Returns how many were found. Blocks.
+/// Kills the processes left by a run whose supervisor is gone: those that carry its mark, their
+/// descendants, and those in its cgroup `group`. Returns how many were found. Blocks.
 ///
-/// Wardens are only woken: they know of what this can't find, such as a command's child that
-/// started with an empty environment and was orphaned. One that does not end is killed at last.
+/// Wardens are first only woken: they find processes that this can't, such as orphans with an empty
+/// environment. A warden that does not end is killed, too.
 ///
-/// Never touched are this process, those that it comes from, and processes of other users.
+/// Never kills this process, its ancestors and descendants, or processes of other users.
 pub fn end_run(mark: &str, group: Option<&Path>) -> usize {
     let (begun, mut ended) = (Instant::now(), BTreeSet::new());
     loop {
         let found = of_run(mark);
-        if found.is_empty() || begun.elapsed() > PATIENCE * 2 {
+        if found.is_empty() || begun.elapsed() > KILL_TIMEOUT * 2 {
             return ended.len();
         }
-        let overdue = begun.elapsed() > PATIENCE;
+        let overdue = begun.elapsed() > KILL_TIMEOUT;
         if let Some(group) = group.filter(|_| overdue || !found.iter().any(|pid| is_warden(*pid))) {
             cgroup::end_group(group);
         }
         for pid in found {
             let signal = if is_warden(pid) && !overdue { Signal::SIGCONT } else { Signal::SIGKILL };
-            // What is gone already is an error that does not matter.
+            // Fails if the process has ended already.
             let _ = kill(Pid::from_raw(pid), signal);
             ended.insert(pid);
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -100,7 +99,7 @@ fn of_run(mark: &str) -> BTreeSet<i32> {
     found.filter(|pid| !spared.contains(pid)).collect()
 }
 
-/// Whether a process says that it is a warden; whoever says so wrongly only lives a little longer.
+/// Whether a process claims to be a warden. A false claim only delays its end.
 fn is_warden(pid: i32) -> bool {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     line.starts_with(b"eisen-core\0warden\0")

@@ -1,5 +1,5 @@
-//! What processes have in memory together, as `/proc` tells it. What several of them share, and what
-//! they keep in files that lie in memory alone, is there once however many can reach it.
+//! The memory of several processes together, by `/proc`: shared pages and files in memory (tmpfs,
+//! memfd) count once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,24 +7,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Descriptors of a family that are looked at: to have many open costs a process nothing, and to look
-/// at them must not keep the limits of others from being held.
+/// Maximum descriptors of a family that are read: opening many is cheap, and reading them must not
+/// delay the polling of other families.
 const MOST_OPEN: usize = 4096;
 
-/// Of one process, with its part of what it shares with others.
+/// The proportional memory (PSS) of one process.
 struct Share {
     own: u64,
-    /// Mapped from files that lie in memory.
+    /// Mapped from files in memory.
     in_files: u64,
 }
 
-/// Of one process, with its part of what it shares with others; None where that cannot be read.
+/// The proportional memory (PSS) of one process; None if it can't be read.
 pub(super) fn of_one(pid: i32) -> Option<u64> {
     share(pid).map(|share| share.own + share.in_files)
 }
 
-/// The size of all files without a name that these processes have open and that lie in memory alone
-/// (`memfd_create`, or removed from `/dev/shm`): who only writes to one has nothing of it mapped.
+/// The total size of nameless files in memory (`memfd_create`, or removed from `/dev/shm`) that these
+/// processes have open. A process that only writes to such a file has not mapped it.
 pub(super) fn of_nameless_files(pids: impl Iterator<Item = i32>) -> u64 {
     let mut sizes = BTreeMap::new();
     let open = pids.flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd"))).flatten().flatten();
@@ -39,8 +39,8 @@ pub(super) fn of_nameless_files(pids: impl Iterator<Item = i32>) -> u64 {
     sizes.values().sum()
 }
 
-/// What these processes take together, exactly; each comes with what is resident of it, for where
-/// no more can be read. `nameless` is [`of_nameless_files`].
+/// The exact memory of these processes together. Each comes with its resident size, used if nothing
+/// better can be read. `nameless` is [`of_nameless_files`].
 pub(super) fn of_all(pids: &[(i32, u64)], nameless: u64) -> u64 {
     let (mut own, mut in_files) = (0, 0);
     for (pid, resident) in pids {
@@ -48,11 +48,11 @@ pub(super) fn of_all(pids: &[(i32, u64)], nameless: u64) -> u64 {
         own += share.own;
         in_files += share.in_files;
     }
-    // What of those files is mapped is in both.
+    // Mapped parts of nameless files are in both.
     own + in_files.max(nameless)
 }
 
-/// What the system calls a block, whatever those of a disk are.
+/// The unit of `st_blocks`.
 const BLOCK: u64 = 512;
 
 fn is_nameless(target: &Path) -> bool {
@@ -70,7 +70,7 @@ fn parse(rollup: &str) -> Option<Share> {
         let kilobytes: u64 = value.trim().strip_suffix("kB")?.trim().parse().ok()?;
         Some(kilobytes * 1024)
     };
-    // Kernels before 5.9 don't tell them apart.
+    // Missing before Linux 5.9.
     let in_files = bytes("Pss_Shmem").unwrap_or_default();
     Some(Share { own: bytes("Pss")?.saturating_sub(in_files), in_files })
 }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_in_memory_are_told_from_the_rest() {
+    fn files_in_memory_are_counted_apart() {
         let rollup = "5f-7f ---p 00000000 00:00 0 [rollup]\nRss:   300 kB\nPss:   250 kB\n\
                       Pss_Dirty:  9 kB\nPss_Anon:  140 kB\nPss_File:  60 kB\nPss_Shmem:  50 kB\n";
         let share = parse(rollup).unwrap();

@@ -1,4 +1,4 @@
-//! Whom the kernel ends first when memory runs out.
+//! The OOM score of commands: when memory runs out, the kernel kills them before the supervisor.
 
 use std::ffi::CStr;
 use std::io::Write as _;
@@ -7,26 +7,25 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::unistd::write;
 
-/// What is added to a command's score, in thousandths of the memory there is: enough for a small
-/// command to go before a large supervisor.
+/// Added to a command's score, in thousandths of all memory: enough for a small command to be killed
+/// before a large supervisor.
 const MORE: i32 = 300;
 const MOST: i32 = 1000;
 
-/// Of whoever opens it.
+/// The score of the process that opens it.
 const FILE: &CStr = c"/proc/self/oom_score_adj";
 
-/// The score that a command of this process gets; None where there are no scores. The warden keeps
-/// its own.
+/// The score for commands of this process; None on systems without scores.
 pub(super) fn score_of_command() -> Option<[u8; 4]> {
     let own: i32 = std::fs::read_to_string(FILE.to_str().ok()?).ok()?.trim().parse().ok()?;
     let mut score = *b"    ";
-    // It only rises: to go below one's own takes a privilege.
+    // Only a privileged process can lower its score.
     write!(&mut score[..], "{}", own.saturating_add(MORE).clamp(0, MOST)).ok()?;
     Some(score)
 }
 
-/// Gives this process a score. Allocates nothing, so that it may be called between fork and exec;
-/// best effort, since nothing but the order of ends depends on it.
+/// Sets the score of this process. Allocates nothing, so it can be called between fork and exec.
+/// Errors are ignored: only the order of OOM kills depends on it.
 pub(super) fn set(score: &[u8]) {
     if let Ok(file) = open(FILE, OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty()) {
         let _ = write(&file, score);

@@ -1,4 +1,4 @@
-//! What a killed warden leaves behind comes to this process, and ends here.
+//! Adopts and kills the processes of wardens that were killed.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 
 use super::{sys, tree};
 
-/// How often is looked again for orphans that were killed and are not gone yet.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
-/// Past this, what hangs in the kernel is left to itself.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How often killed orphans are polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// How long killed orphans may take to end; after that, they hang in the kernel.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The wardens that run: children of this process that are not orphans.
+/// The running wardens: children of this process that are not orphans.
 static WARDENS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// Makes orphans of killed wardens come to this process, which ends them. To be called once, at
-/// the start of a program that spawns. Such a program starts every child either through this
-/// room or within its own session: children in other sessions are taken for orphans. (So is, for
-/// the first process of a container, whatever is orphaned in it.)
+/// Makes this process adopt the orphans of killed wardens, in order to kill them. Call it once, at
+/// the program's start. The program must start every other child in its own session: children in
+/// other sessions are killed as orphans. (As the first process of a container, so is every orphan.)
 pub fn become_subreaper() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_child_subreaper(true)?;
     Ok(())
 }
 
-/// Starts a warden by `spawn` and enters it, as one step, lest it be taken for an orphan.
+/// Starts a warden by `spawn` and registers it under one lock, so that it is never taken for an
+/// orphan. Also returns the number of running wardens.
 pub(super) fn enter<T>(spawn: impl FnOnce() -> io::Result<(T, i32)>) -> io::Result<(T, usize)> {
     let mut wardens = wardens();
     let (child, pid) = spawn()?;
@@ -33,25 +33,25 @@ pub(super) fn enter<T>(spawn: impl FnOnce() -> io::Result<(T, i32)>) -> io::Resu
     Ok((child, wardens.len()))
 }
 
-/// Strikes a warden out, after it was reaped.
+/// Removes a warden that was reaped.
 pub(super) fn leave(pid: i32) {
     wardens().remove(&pid);
 }
 
-/// Kills and reaps all orphans; ends when none is left.
+/// Kills and reaps all orphans.
 pub(super) async fn end() {
     let begun = Instant::now();
     while !end_once() {
-        if begun.elapsed() > PATIENCE {
-            tracing::warn!("orphans were killed, but the kernel has not ended all of them yet");
+        if begun.elapsed() > KILL_TIMEOUT {
+            tracing::warn!("some killed orphans have not ended yet");
             return;
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Answers whether there were none. The lock is held for the whole look, so that the wardens
-/// stand still meanwhile.
+/// Kills and reaps orphans once; returns whether there were none. Holds the lock meanwhile, so that
+/// no warden is added or removed.
 fn end_once() -> bool {
     let wardens = wardens();
     let own_session = nix::unistd::getsid(None).map_or(0, nix::unistd::Pid::as_raw);
@@ -65,6 +65,6 @@ fn end_once() -> bool {
 }
 
 fn wardens() -> MutexGuard<'static, BTreeSet<i32>> {
-    // A set of numbers is whole whatever panicked beside it.
+    // The set is valid at any time, so a poisoned lock is fine.
     WARDENS.lock().unwrap_or_else(PoisonError::into_inner)
 }

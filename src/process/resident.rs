@@ -1,5 +1,4 @@
-//! Pages of the program itself that are in memory and not needed any more: parsers and tables of
-//! which a start needs all once.
+//! Frees resident pages of the program itself, such as parsers and tables used only at the start.
 
 #![allow(unsafe_code)]
 
@@ -8,9 +7,8 @@ use std::ptr::with_exposed_provenance_mut;
 
 use nix::libc;
 
-/// Lets the kernel take back what is in memory of the program's code and constants. What is needed
-/// again comes from the file again, which mostly is in the page cache. Does nothing where the system
-/// doesn't say what is mapped.
+/// Lets the kernel drop the pages of the program's code and constants. Pages that are needed again
+/// are read from the file, usually from the page cache. Does nothing without `/proc/self/smaps`.
 pub fn give_back_program() {
     let Ok(program) = std::fs::read_link("/proc/self/exe") else { return };
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
@@ -22,8 +20,8 @@ pub fn give_back_program() {
     }
 }
 
-/// Where a file is mapped for reading alone, and how long, as far as no page of that was changed.
-/// (What a loader has relocated is not writable either, but changed.)
+/// The read-only mappings of a file without changed pages, as start and length. (Relocated sections
+/// are read-only, too, but changed.)
 fn unchanged(maps: &str, file: &Path) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = None;
@@ -41,8 +39,8 @@ fn unchanged(maps: &str, file: &Path) -> Vec<(usize, usize)> {
     found
 }
 
-/// The first line of a mapping, `start-end rights offset device inode path`, the first two in
-/// hexadecimal: its start, its length, and what stands behind. None: it is another line.
+/// Parses the first line of a mapping, `start-end rights offset device inode path` with start and end
+/// in hexadecimal: returns start, length and the rest. None for other lines.
 fn mapping(line: &str) -> Option<(usize, usize, &str)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;
@@ -56,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_not_changed_is_given_back() {
+    fn only_unchanged_mappings_are_given_back() {
         let of = |rights, path, changed| {
             format!(
                 "1000-3000 {rights} 00000000 fd:00 7     {path}\nSize: 8 kB\nRss: 8 kB\n\

@@ -1,6 +1,6 @@
-//! The sweeper of a run: this very program, started as `eisen-core warden sweep MARK`, which stands
-//! behind the wardens. When the supervisor is gone, it ends what still carries the run's mark: what
-//! a warden left that was killed or stopped in the same moment.
+//! The sweeper of a run: this program, started as `eisen-core warden sweep MARK`. When the supervisor
+//! is gone, it kills the processes that still carry the run's mark, such as those of a warden that was
+//! killed or stopped at the same moment.
 
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
@@ -12,14 +12,14 @@ use tokio::process::{Child, Command};
 
 use super::{Launcher, mark, orphans, sys};
 
-/// Behind `warden` it asks for a sweeper.
+/// The second argument of a sweeper, after `warden`.
 const SWEEP: &str = "sweep";
 
-/// Guards this run until it is dropped, at the end of the program.
+/// The running sweeper; drop it at the end of the program.
 #[derive(Debug)]
 pub struct Sweeper {
     _process: Child,
-    /// Its end tells the sweeper that this process is gone.
+    /// The sweeper acts when this pipe closes.
     _alive: io::PipeWriter,
 }
 
@@ -39,7 +39,7 @@ impl Sweeper {
     }
 }
 
-/// Runs as a sweeper if this process was started as one; answers whether it was.
+/// Runs as a sweeper if this process was started as one; returns whether it was.
 pub(super) fn run_if_asked() -> io::Result<bool> {
     let mut args = std::env::args().skip(2);
     if args.next().as_deref() != Some(SWEEP) {
@@ -47,7 +47,7 @@ pub(super) fn run_if_asked() -> io::Result<bool> {
     }
     let run = args.next().ok_or(io::ErrorKind::InvalidInput)?;
     sys::close_inherited()?;
-    // No terminal's signals arrive in a session of its own, and it ends when its work is done.
+    // A session of its own receives no signals of a terminal.
     setsid()?;
     #[cfg(target_os = "linux")]
     {
@@ -57,7 +57,7 @@ pub(super) fn run_if_asked() -> io::Result<bool> {
     for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
         sys::set_handler(signal, SigHandler::SigIgn)?;
     }
-    // Nobody writes: this is the end of the supervisor.
+    // Nothing is ever written: the read returns when the supervisor has ended.
     let _ = io::stdin().read(&mut [0])?;
     mark::end_run(&run, None);
     Ok(true)

@@ -1,4 +1,4 @@
-//! The calls that need `unsafe`, each in a safe wrapper.
+//! Safe wrappers of the system calls that need `unsafe`.
 
 #![allow(unsafe_code)]
 
@@ -18,8 +18,8 @@ use crate::confine::Entrance;
 /// The child's standard input, output and error.
 pub(super) type ChildEnds = [OwnedFd; 3];
 
-/// Closes what this process inherited beside its standard descriptors. Only for a process that
-/// has just begun: any other would lose what it opened.
+/// Closes all inherited descriptors except the standard ones. Only for a process that has just
+/// started, before it opens any.
 pub(super) fn close_inherited() -> io::Result<()> {
     let mut inherited: Vec<RawFd> = Vec::new();
     for entry in std::fs::read_dir("/dev/fd")? {
@@ -33,7 +33,7 @@ pub(super) fn close_inherited() -> io::Result<()> {
     Ok(())
 }
 
-/// Sends `head` together with descriptors, which the receiver gets copies of.
+/// Sends `head` together with descriptors, which the receiver gets duplicates of.
 pub(super) fn send_with(
     socket: impl AsFd,
     head: &[u8],
@@ -46,7 +46,7 @@ pub(super) fn send_with(
     Ok(())
 }
 
-/// Receives bytes, and the descriptors that [`send_with`] sent with them. Answers how many bytes.
+/// Receives bytes and the descriptors that [`send_with`] sent with them; returns the byte count.
 pub(super) fn receive_with(
     socket: impl AsFd,
     head: &mut [u8],
@@ -62,14 +62,14 @@ pub(super) fn receive_with(
             received.extend(fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
         }
     }
-    // A clone has the close-on-exec flag, which not every system can set on receipt.
+    // A clone has the close-on-exec flag, which some systems can't set on receipt.
     if CLOSE_ON_EXEC.is_empty() {
         received = received.iter().map(OwnedFd::try_clone).collect::<io::Result<_>>()?;
     }
     Ok((message.bytes, received))
 }
 
-/// What comes with a command that is to be confined.
+/// Three standard descriptors, and the ruleset of a confined command.
 const DESCRIPTORS_MAX: usize = 4;
 
 #[cfg(target_os = "linux")]
@@ -77,19 +77,18 @@ const CLOSE_ON_EXEC: MsgFlags = MsgFlags::MSG_CMSG_CLOEXEC;
 #[cfg(not(target_os = "linux"))]
 const CLOSE_ON_EXEC: MsgFlags = MsgFlags::empty();
 
-/// Makes the child confine itself, as the last before it becomes its program, and tell of it over
-/// `socket`.
+/// Makes the child confine itself, as the last step before exec, and report it over `socket`.
 pub(super) fn confine_child(
     command: &mut std::process::Command,
     entrance: Entrance,
     socket: UnixStream,
 ) {
-    // SAFETY: the closure does nothing but enter, which is made for a child between fork and exec.
+    // SAFETY: the closure only calls `enter`, which is safe between fork and exec.
     unsafe { command.pre_exec(move || Ok(entrance.enter(socket.as_fd())?)) };
 }
 
-/// Makes the child die with this thread, and start with every signal at its default and with a
-/// limit of its own to its descriptors, if one is given.
+/// Makes the child die with this thread, and start with default signal handlers, an OOM score and the
+/// given limit of descriptors.
 pub(super) fn guard_child(command: &mut std::process::Command, limit: Option<u64>) {
     let warden = nix::unistd::getpid();
     let oom_score = oom::score_of_command();
@@ -107,7 +106,7 @@ pub(super) fn guard_child(command: &mut std::process::Command, limit: Option<u64
         }
         #[cfg(target_os = "linux")]
         nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
-        // A warden that died before the line above sends no signal any more.
+        // A warden that died before the line above sends no signal.
         if nix::unistd::getppid() != warden {
             return Err(Errno::ESRCH.into());
         }
@@ -117,18 +116,18 @@ pub(super) fn guard_child(command: &mut std::process::Command, limit: Option<u64
     unsafe { command.pre_exec(between_fork_and_exec) };
 }
 
-/// Has the calling thread take the processor from nobody when it is woken.
+/// Makes the calling thread not preempt others when it wakes.
 pub(super) fn run_in_batches() {
     #[cfg(target_os = "linux")]
     {
         let no_priority = libc::sched_param { sched_priority: 0 };
-        // SAFETY: the parameter is valid for reading for the length of the call. It may fail, where
-        // a sandbox forbids it: all goes on as before then.
+        // SAFETY: the parameter is valid for reading for the length of the call. A sandbox may forbid
+        // the call; the error is ignored.
         unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const no_priority) };
     }
 }
 
-/// Whether two processes run in the same memory. Where the kernel does not say: no.
+/// Whether two processes share their memory; false if unknown.
 #[cfg(target_os = "linux")]
 pub(super) fn share_memory(one: i32, other: i32) -> bool {
     const KCMP_VM: libc::c_long = 1;
@@ -136,15 +135,15 @@ pub(super) fn share_memory(one: i32, other: i32) -> bool {
     unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_VM, 0, 0) == 0 }
 }
 
-/// Has a signal ignored, or at its default.
+/// Ignores a signal, or resets it to its default.
 pub(super) fn set_handler(signal: Signal, handler: SigHandler) -> io::Result<()> {
     // SAFETY: no code of this process runs as a handler; callers pass no function.
     unsafe { nix::sys::signal::signal(signal, handler) }?;
     Ok(())
 }
 
-/// Reaps one child that has ended: `pid`, or with -1 any. `None` while none has; ECHILD when
-/// there are no children at all. nix's own wrapper loses a child that a realtime signal ended.
+/// Reaps one child that has ended: `pid`, or any for -1. None if no child has ended; ECHILD without
+/// children. (nix's wrapper loses a child killed by a realtime signal.)
 pub(super) fn reap(pid: i32) -> Result<Option<(i32, Exit)>, Errno> {
     loop {
         let mut status = 0;

@@ -1,4 +1,4 @@
-//! The descendants of this process, as `/proc` shows them.
+//! The process table, read from `/proc`: finds, measures and kills descendants of a process.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -15,23 +15,23 @@ pub(super) struct ProcessEntry {
     parent: i32,
     group: i32,
     pub(super) session: i32,
-    /// In clock ticks: of the process, and of those of its children that it reaped.
+    /// CPU time in clock ticks: of the process, and of the children it reaped.
     cpu: [u64; 2],
     resident_pages: u64,
-    /// Where its code and its stack begin, which `exec` puts elsewhere; zeros where that is hidden.
+    /// The start addresses of code and stack, which `exec` changes; zeros if hidden.
     layout: [u64; 2],
-    /// In clock ticks since the machine came up.
+    /// In clock ticks since boot.
     pub(super) started: u64,
-    /// It has ended, and was not reaped yet.
+    /// A zombie: it has ended and was not reaped.
     pub(super) is_dead: bool,
 }
 
-/// Sends SIGKILL to this process's children but those that `spare` names, and to all their
-/// descendants. Answers with the children among them, which are to be reaped.
+/// Sends SIGKILL to this process's children, except those that `spare` selects, and to all their
+/// descendants. Returns the killed children, for reaping.
 ///
-/// Groups are killed whole: against a group's signal no fork can win. That never reaches beyond
-/// the descendants, since a group lies within one session and each command's session began with
-/// its warden. What is started between the look and the kill is left for the next look.
+/// Process groups are killed as a whole, since no fork escapes a group's signal. This never hits
+/// other processes: a group lies within one session, and each command's session began with its
+/// warden. Processes started meanwhile are left for the next call.
 pub(super) fn kill_descendants(spare: impl Fn(&ProcessEntry) -> bool) -> Vec<i32> {
     let mut of_parent: HashMap<i32, Vec<ProcessEntry>> = HashMap::new();
     for entry in processes() {
@@ -46,7 +46,7 @@ pub(super) fn kill_descendants(spare: impl Fn(&ProcessEntry) -> bool) -> Vec<i32
     let mut queue = children;
     while let Some(entry) = queue.pop() {
         if entry.group != own_group && groups.insert(entry.group) {
-            // What is gone already is an error that does not matter, here and below.
+            // Here and below: fails if the process has ended already.
             let _ = killpg(Pid::from_raw(entry.group), Signal::SIGKILL);
         }
         let _ = kill(Pid::from_raw(entry.pid), Signal::SIGKILL);
@@ -55,13 +55,13 @@ pub(super) fn kill_descendants(spare: impl Fn(&ProcessEntry) -> bool) -> Vec<i32
     pids
 }
 
-/// All processes at one time.
+/// A snapshot of all processes.
 pub(super) struct ProcessTable {
     all: HashMap<i32, ProcessEntry>,
     children: HashMap<i32, Vec<i32>>,
 }
 
-/// What all below a process use.
+/// The total usage of a process's descendants.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sum {
     pub(super) memory_bytes: u64,
@@ -79,9 +79,8 @@ impl ProcessTable {
         Self { all, children }
     }
 
-    /// Adds up what came of a child of this process, without itself; `pids` gets who that is and
-    /// what is resident of each. A warden adopts what its command leaves behind, and reaps what
-    /// ends.
+    /// Measures the descendants of `warden`, a child of this process; adds their pids and resident
+    /// bytes to `pids`.
     pub(super) fn below(&self, warden: i32, pids: &mut Vec<(i32, u64)>) -> Sum {
         let mut sum = Sum::default();
         let Some(warden) = self.child(warden) else { return sum };
@@ -94,7 +93,7 @@ impl ProcessTable {
             sum.processes += 1;
             let is_fork = |[child, parent]: &[i32; 2]| [child, parent].contains(&&entry.pid);
             let resident = match forks.iter().find(|fork| is_fork(fork)) {
-                // Between vfork and exec it runs in its parent's memory, which is there once.
+                // Between vfork and exec it shares its parent's memory, which counts once.
                 Some([child, parent])
                     if *child == entry.pid && sys::share_memory(*child, *parent) =>
                 {
@@ -111,20 +110,19 @@ impl ProcessTable {
         sum
     }
 
-    /// A process and its parent, of which it is a copy: all that is resident of the one may be
-    /// resident of the other, too. None once it has become another program.
+    /// A forked process and its parent, which may share all resident pages. None after exec.
     fn fork_of(&self, entry: &ProcessEntry) -> Option<[i32; 2]> {
         let parent = self.all.get(&entry.parent)?;
         let is_copy = entry.layout != [0, 0] && entry.layout == parent.layout;
         is_copy.then_some([entry.pid, parent.pid])
     }
 
-    /// Sends SIGKILL to all that came of a child of this process, but not to itself.
+    /// Sends SIGKILL to the descendants of `warden`, a child of this process.
     pub(super) fn kill_below(&self, warden: i32) {
         let Some(warden) = self.child(warden) else { return };
         let mut groups = BTreeSet::new();
         for entry in self.descendants(warden.pid) {
-            // One may have joined its warden's group.
+            // It may have joined the warden's group, which must survive.
             if entry.group != warden.group && groups.insert(entry.group) {
                 let _ = killpg(Pid::from_raw(entry.group), Signal::SIGKILL);
             }
@@ -132,7 +130,7 @@ impl ProcessTable {
         }
     }
 
-    /// All that came of a process as far as it is there, zombies left out.
+    /// The descendants of a process, without zombies.
     pub(super) fn descendants(&self, pid: i32) -> Vec<ProcessEntry> {
         let (mut found, mut queue) = (Vec::new(), vec![pid]);
         while let Some(parent) = queue.pop() {
@@ -152,24 +150,24 @@ impl ProcessTable {
         self.all.get(&pid).map(|entry| entry.parent)
     }
 
-    /// A child of this process: another may have its number by now.
+    /// The process `pid` if it is a child of this process: pids are reused.
     fn child(&self, pid: i32) -> Option<&ProcessEntry> {
         self.all.get(&pid).filter(|entry| entry.parent == getpid().as_raw())
     }
 }
 
-/// A time since the machine came up, of clock ticks.
+/// Converts clock ticks since boot to a duration.
 pub(super) fn since_boot(ticks: u64) -> Duration {
     Duration::from_millis(ticks.saturating_mul(1000) / units().0)
 }
 
-/// Clock ticks a second, and bytes a page.
+/// Clock ticks per second, and bytes per page.
 fn units() -> (u64, u64) {
     let constant = |name| u64::try_from(sysconf(name).ok()??).ok().filter(|unit| *unit > 0);
     (constant(SysconfVar::CLK_TCK).unwrap_or(100), constant(SysconfVar::PAGE_SIZE).unwrap_or(4096))
 }
 
-/// One process; None if there is none of this number.
+/// Reads one process; None if it does not exist.
 pub(super) fn process(pid: i32) -> Option<ProcessEntry> {
     parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
@@ -177,16 +175,15 @@ pub(super) fn process(pid: i32) -> Option<ProcessEntry> {
 fn processes() -> impl Iterator<Item = ProcessEntry> {
     std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|folder| {
         let pid = folder.file_name().to_str()?.parse().ok()?;
-        // A process that ended meanwhile has no file any more.
+        // Fails if the process has ended in the meantime.
         let stat = std::fs::read(folder.path().join("stat")).ok()?;
         parse(pid, &stat)
     })
 }
 
-/// `stat` is: pid, name in brackets (which may hold brackets and spaces, and any bytes), state,
-/// parent, group, session, and more; counted from the state on, the four times are the 12th to
-/// 15th, the start the 20th, the resident pages the 22nd, the starts of code and stack the 24th and
-/// 26th.
+/// `stat` is: pid, name in parentheses (with any bytes in it), state, parent, group, session, and
+/// more. Counted from the state, fields 12 to 15 are the four times, 20 is the start time, 22 the
+/// resident pages, 24 and 26 the start addresses of code and stack.
 fn parse(pid: i32, stat: &[u8]) -> Option<ProcessEntry> {
     let name_end = memchr::memrchr(b')', stat)?;
     let fields: Vec<_> =
@@ -211,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_pass_for_numbers() {
+    fn a_name_is_not_parsed_as_fields() {
         let stat =
             b"7 (a) S 1 1 1 (\xff) R 3 4 5 0 -1 4194560 1 0 0 0 20 3 7 1 20 0 1 0 99 4096 12 9 64 65 66 0";
         let entry = ProcessEntry {

@@ -1,5 +1,5 @@
-//! Without `/proc` the descendants cannot be found; only the command's group is ended, and nothing
-//! is measured.
+//! The process table on systems without `/proc`: empty. Only the command's process group is killed,
+//! and nothing is measured.
 
 pub(super) struct Entry {
     pub(super) pid: i32,

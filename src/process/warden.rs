@@ -1,5 +1,5 @@
-//! The warden's own program: starts one command, reaps whatever comes of it, and ends all of it
-//! when the supervisor says so or is gone.
+//! The warden's program: starts one command, reaps its descendants, and kills all of them when the
+//! socket to the supervisor closes.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +14,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, setsid};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::signal::unix::{Signal as Arrivals, SignalKind, signal};
+use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 
 use super::error::Refusal;
 use super::sys::{self, ChildEnds};
@@ -22,23 +22,23 @@ use super::wire::{self, LENGTH, Report};
 use super::{Command, Exit, canary, sweeper, tree};
 use crate::confine::{self, Entrance, SetupStep};
 
-/// While all is being killed, `/proc` is looked through again at least this often: a look at
-/// processes that fork meanwhile may miss some.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How often the descendants are killed again: a scan of `/proc` may miss processes that fork
+/// meanwhile.
+const KILL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs as a warden and never returns. `main` calls it, before anything else, when the first
-/// argument is `warden`; standard input is then the socket to the supervisor, and the second
-/// argument, if any, how many descriptors the command may have open.
+/// Runs as a warden and never returns. `main` calls it, before anything else, when the first argument
+/// is `warden`. Standard input is then the socket to the supervisor, and the second argument, if any,
+/// the command's limit of open descriptors.
 pub fn warden_main() -> ! {
-    if let Some(tried) = canary::run_if_asked() {
-        std::process::exit(tried);
+    if let Some(code) = canary::run_if_asked() {
+        std::process::exit(code);
     }
     let code = match run() {
         Ok(()) => 0,
-        // The supervisor died, or gave up this start.
+        // The supervisor died, or cancelled this start.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => 0,
         Err(error) => {
-            eprintln!("eisen-core warden: {error} (eisen-core starts this by itself)");
+            eprintln!("eisen-core warden: {error} (this command is internal to eisen-core)");
             2
         }
     };
@@ -50,13 +50,13 @@ fn run() -> io::Result<()> {
         return Ok(());
     }
     sys::close_inherited()?;
-    // A session of its own, so that no terminal's signals arrive. It fails only for one who
-    // leads a group, which no child of a supervisor does.
+    // A session of its own receives no signals of a terminal. This fails only for a group leader,
+    // which no child of a supervisor is.
     setsid()?;
     #[cfg(target_os = "linux")]
     {
         nix::sys::prctl::set_name(c"eisen-warden")?;
-        // A command can stop its warden; the supervisor's death then wakes it to its work.
+        // A command can stop (SIGSTOP) its warden; the supervisor's death then wakes it.
         nix::sys::prctl::set_pdeathsig(Signal::SIGCONT)?;
     }
 
@@ -80,11 +80,11 @@ fn run() -> io::Result<()> {
             Err(refusal) => return send(&mut control, Report::Refused(refusal)).await,
         };
         let report = Report::Started(warden.child);
-        // A supervisor that is gone already is found out next.
+        // If the supervisor is gone, `guard` returns at once.
         let _ = match listener {
             None => send(&mut control, report).await,
-            // Nothing else waits in the socket, so this cannot block. The copy here is closed at
-            // once: with the last one of the supervisor's every call that waits fails.
+            // The socket is empty, so this can't block. Our copy is closed at once: when the
+            // supervisor closes the last one, every pending call fails.
             Some(listener) => sys::send_with(&control, &report.encode(), &[listener.as_fd()]),
         };
         warden.guard(&mut control).await;
@@ -93,11 +93,11 @@ fn run() -> io::Result<()> {
     })
 }
 
-/// What the supervisor ordered.
+/// The supervisor's order to start a command.
 struct SpawnOrder {
     command: Command,
     ends: ChildEnds,
-    /// The ruleset and the canary's file, if it is to be confined.
+    /// The ruleset and the canary file of a confined command.
     wall: Option<(OwnedFd, PathBuf)>,
 }
 
@@ -106,7 +106,7 @@ impl SpawnOrder {
         let (command, canary) = wire::decode(spec)?;
         let mut descriptors = descriptors.into_iter();
         let ends = [descriptors.next()?, descriptors.next()?, descriptors.next()?];
-        // One without the other is a wall lost on its way.
+        // Reject one without the other: the command would run unconfined.
         let wall = match (descriptors.next(), canary) {
             (None, None) => None,
             (Some(ruleset), Some(canary)) => Some((ruleset, canary)),
@@ -118,13 +118,14 @@ impl SpawnOrder {
 
 struct Warden {
     child: i32,
-    /// Whether `child` has been reaped, and its number may be another's.
+    /// Whether `child` was reaped, so that its pid may be reused.
     reaped: bool,
-    deaths: Arrivals,
+    /// SIGCHLD.
+    deaths: SignalStream,
 }
 
 impl Warden {
-    /// Starts the command; with one that is confined comes the listener of its doorbell.
+    /// Starts the command; returns the listener of the doorbell if it is confined.
     fn start(order: SpawnOrder) -> Result<(Self, Option<OwnedFd>), Refusal> {
         let SpawnOrder { command, ends: [stdin, stdout, stderr], wall } = order;
         let deaths = guard_self().map_err(|error| Refusal::Guard(number(&error)))?;
@@ -135,28 +136,27 @@ impl Warden {
         child.args(command.args).envs(command.env).process_group(0);
         child.stdin(stdin).stdout(stdout).stderr(stderr);
         sys::guard_child(&mut child, descriptor_limit());
-        let mut told = None;
+        let mut doorbell = None;
         if let Some(entrance) = entrance {
             let (ours, childs) =
                 StdUnixStream::pair().map_err(|error| Refusal::Guard(number(&error)))?;
             sys::confine_child(&mut child, entrance, childs);
-            told = Some(ours);
+            doorbell = Some(ours);
         }
         let spawned = child.spawn();
-        // With it go its ends of the pipes, which are left to the child, and of the socket, so
-        // that what follows does not wait for what nobody sends.
+        // Closes the child's ends of the pipes and of the socket, so that reads end with the child.
         drop(child);
-        // The folder is the child's business from here on.
+        // Don't keep the child's folder in use.
         let _ = std::env::set_current_dir("/");
-        let listener = match told.map(|socket| confine::receive(socket.as_fd())).transpose() {
-            Ok(told) => told.flatten().transpose().map_err(confinement)?,
+        let listener = match doorbell.map(|socket| confine::receive(socket.as_fd())).transpose() {
+            Ok(listener) => listener.flatten().transpose().map_err(confinement)?,
             Err(error) => return Err(Refusal::Confinement(SetupStep::Doorbell, number(&error))),
         };
         let child = spawned.map_err(|error| Refusal::Program(number(&error)))?;
         Ok((Self { child: child.id().cast_signed(), reaped: false, deaths }, listener))
     }
 
-    /// Reaps and forwards signals until the supervisor says or is gone.
+    /// Reaps, and forwards signals, until the supervisor closes the socket.
     async fn guard(&mut self, control: &mut UnixStream) {
         let mut signals = [0; 16];
         loop {
@@ -175,24 +175,24 @@ impl Warden {
     fn forward(&self, signal: u8) {
         if let (false, Ok(signal)) = (self.reaped, Signal::try_from(i32::from(signal))) {
             let child = Pid::from_raw(self.child);
-            // A child may have moved to another group, and left its own empty.
+            // If its group is empty, the child has moved to another group.
             let _ = killpg(child, signal).or_else(|_| kill(child, signal));
         }
     }
 
-    /// Ends everything. A process that no signal ends keeps this warden from ending.
+    /// Kills all descendants, and waits for their end.
     async fn end_all(&mut self, control: &mut UnixStream) {
         while self.reap(control).await {
             self.forward(wire::signal_byte(Signal::SIGKILL));
             tree::kill_descendants(|_| false);
             tokio::select! {
                 _ = self.deaths.recv() => {}
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = tokio::time::sleep(KILL_INTERVAL) => {}
             }
         }
     }
 
-    /// Reaps all that has ended, and reports the child's end. Answers whether anything lives on.
+    /// Reaps ended children, and reports the command's exit. Returns whether a child is alive.
     async fn reap(&mut self, control: &mut UnixStream) -> bool {
         loop {
             match sys::reap(-1) {
@@ -206,7 +206,7 @@ impl Warden {
     async fn reaped(&mut self, pid: i32, exit: Exit, control: &mut UnixStream) {
         if pid == self.child && !self.reaped {
             self.reaped = true;
-            // A supervisor that is gone needs no report.
+            // Fails if the supervisor is gone.
             let _ = send(control, Report::Ended(exit)).await;
         }
     }
@@ -216,9 +216,9 @@ fn descriptor_limit() -> Option<u64> {
     std::env::args().nth(2)?.parse().ok()
 }
 
-/// Makes orphans come to this process, and the signals that end a program not end this one: it
-/// ends when its work is done. They are caught, not ignored, so that the child has them back.
-fn guard_self() -> io::Result<Arrivals> {
+/// Becomes a subreaper, and catches the signals that would end this process. They are caught, not
+/// ignored, so that exec resets them for the child.
+fn guard_self() -> io::Result<SignalStream> {
     #[cfg(target_os = "linux")]
     nix::sys::prctl::set_child_subreaper(true)?;
     for kind in [

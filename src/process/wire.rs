@@ -1,9 +1,9 @@
-//! What supervisor and warden say to each other. Both are the same build, so there is no version.
+//! The protocol between supervisor and warden. Both are the same build, so it has no version.
 //!
-//! The supervisor sends the command once (its length together with three descriptors, a fourth if
-//! it is to be confined, then strings that end in NUL each), afterwards one byte for each signal.
-//! The warden answers in frames of five bytes; with the start of a confined command comes the
-//! listener of its doorbell.
+//! The supervisor sends the command once: its length together with three descriptors (four for a
+//! confined command), then strings that end in NUL. After that it sends one byte for each signal. The
+//! warden reports in frames of five bytes. The listener of the doorbell is sent with the start report
+//! of a confined command.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,7 +20,7 @@ pub(super) const LENGTH: usize = 4;
 /// Bytes of a report.
 pub(super) const REPORT: usize = 5;
 
-/// What the warden tells.
+/// A report of the warden.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Report {
     Started(i32),
@@ -35,7 +35,7 @@ impl Report {
             Self::Refused(Refusal::Guard(errno)) => (b'G', errno),
             Self::Refused(Refusal::Folder(errno)) => (b'F', errno),
             Self::Refused(Refusal::Program(errno)) => (b'P', errno),
-            // In small letters.
+            // Steps have lowercase codes.
             Self::Refused(Refusal::Confinement(step, errno)) => (step.code(), errno),
             Self::Ended(Exit::Code(code)) => (b'C', code),
             Self::Ended(Exit::Signal(number)) => (b'K', number),
@@ -58,13 +58,13 @@ impl Report {
     }
 }
 
-/// How a signal is sent to the warden.
+/// The byte for a signal.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 31")]
 pub(super) fn signal_byte(signal: Signal) -> u8 {
     signal as i32 as u8
 }
 
-/// The strings of a command behind their common length. `canary` is for one that is confined.
+/// Encodes a command: the length, then its strings. `canary` is set for a confined command.
 pub(super) fn encode(command: &Command, canary: Option<&Path>) -> Result<Vec<u8>, SpawnError> {
     let mut out = vec![0; LENGTH];
     let mut put = |text: &OsStr, what: &dyn Fn() -> String| {
@@ -75,7 +75,7 @@ pub(super) fn encode(command: &Command, canary: Option<&Path>) -> Result<Vec<u8>
         out.push(0);
         Ok(())
     };
-    put(canary.unwrap_or(Path::new("")).as_os_str(), &|| "the path of its canary".into())?;
+    put(canary.unwrap_or(Path::new("")).as_os_str(), &|| "the path of its canary file".into())?;
     put(command.cwd.as_os_str(), &|| "its working directory".into())?;
     put(&command.program, &|| "its name".into())?;
     put(OsStr::new(&command.args.len().to_string()), &String::new)?;
@@ -90,7 +90,7 @@ pub(super) fn encode(command: &Command, canary: Option<&Path>) -> Result<Vec<u8>
         put(OsStr::new(key), &|| "the name of an environment variable".into())?;
         put(OsStr::new(value), &|| format!("the environment variable `{key}`"))?;
     }
-    // More than four gigabytes are more than any system takes as arguments.
+    // No system takes more than four gigabytes of arguments.
     let Ok(length) = u32::try_from(out.len() - LENGTH) else {
         return Err(SpawnError::too_long(command));
     };
@@ -98,7 +98,7 @@ pub(super) fn encode(command: &Command, canary: Option<&Path>) -> Result<Vec<u8>
     Ok(out)
 }
 
-/// The command in `body`, the strings behind the length, and the canary of a confined one.
+/// Decodes `body`, the strings after the length: the command, and the canary of a confined one.
 pub(super) fn decode(body: &[u8]) -> Option<(Command, Option<PathBuf>)> {
     let mut strings = body.strip_suffix(&[0])?.split(|&byte| byte == 0);
     let mut next = || strings.next().map(<[u8]>::to_vec);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_command_can_hold_is_named() {
+    fn an_invalid_string_is_named() {
         let command = |arg: &str, key: &str| Command {
             program: "agent".into(),
             args: vec!["acp".into(), arg.into()],
@@ -184,14 +184,14 @@ mod tests {
             "a\0b",
             "A",
             expect_test::expect![
-                "cannot start `agent`: argument 2 contains a character that no command can be given"
+                "cannot start `agent`: argument 2 contains a character not allowed in commands"
             ],
         );
         check(
             "a",
             "A=B",
             expect_test::expect![
-                "cannot start `agent`: the name `A=B` of an environment variable contains a character that no command can be given"
+                "cannot start `agent`: the name `A=B` of an environment variable contains a character not allowed in commands"
             ],
         );
     }

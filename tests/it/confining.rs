@@ -131,7 +131,7 @@ fn behind_a_doorbell_there_is_no_second() {
     let program = "export EISEN_DIR=$TMPDIR/eisen EISEN_DEPTH=; cd src/ui;";
     let said = port.prompt("ui", &format!("run {program} {EISEN_CORE} check -c auto.toml"));
     assert!(said.contains("protocol: this kernel lacks"), "{said}");
-    assert!(said.contains("somebody else's doorbell"), "{said}");
+    assert!(said.contains("another program's doorbell"), "{said}");
     let said = port.prompt("ui", &format!("run {program} {EISEN_CORE} up -c kernel.toml; echo $?"));
     assert!(said.contains("agent `a` does not start") && said.contains("\n1"), "{said}");
 }

@@ -207,12 +207,12 @@ async fn a_failed_start_says_what_to_mend() {
     .await;
     check(
         command(&file("plain", "text", "644"), &[]),
-        expect!["cannot start `DIR/plain`: not permitted; it must be a file that may be executed"],
+        expect!["cannot start `DIR/plain`: not permitted; it must be an executable file"],
     )
     .await;
     check(
         command(&file("script", "#!/no/such/node\n", "755"), &[]),
-        expect!["cannot start `DIR/script`: `DIR/script` is there, but not the interpreter that it names (its `#!` line, or the loader it was linked for)"],
+        expect!["cannot start `DIR/script`: `DIR/script` exists, but its interpreter does not (its `#!` line, or the loader it was linked for)"],
     )
     .await;
     check(

@@ -135,7 +135,7 @@ async fn a_start_that_the_wall_does_not_hold_is_none() {
     let launcher = launcher().confined(place.behind(&[whole("/")]));
     let touched = place.path("ws/other/touched");
     let command = command("touch", &[touched.to_str().unwrap()]);
-    expect![[r#"cannot start `touch`: behind its wall it could still open a file outside: this kernel does not enforce what it promised to; `eisen-core check` tries what this kernel can enforce, and `enforce = "protocol"` does without"#]]
+    expect![[r#"cannot start `touch`: inside its wall it could still open a file outside: this kernel does not enforce the Landlock rules it accepted; `eisen-core check` tests what this kernel can enforce, and `enforce = "protocol"` needs no kernel support"#]]
         .assert_eq(&launcher.spawn(&command).await.unwrap_err().to_string());
     assert!(!touched.exists());
 }
@@ -146,7 +146,7 @@ async fn a_wall_that_cannot_be_tried_is_none() {
     let confinement = place.confinement();
     std::fs::remove_file(confinement.canary()).unwrap();
     let launcher = launcher().confined(confinement);
-    expect![[r#"cannot start `true`: the file by which its wall is to be tried cannot be opened: No such file or directory; `eisen-core check` tries what this kernel can enforce, and `enforce = "protocol"` does without"#]]
+    expect![[r#"cannot start `true`: the file for testing its wall cannot be opened: No such file or directory; `eisen-core check` tests what this kernel can enforce, and `enforce = "protocol"` needs no kernel support"#]]
         .assert_eq(&launcher.spawn(&command("true", &[])).await.unwrap_err().to_string());
 }
 
@@ -155,7 +155,7 @@ async fn a_program_outside_of_the_wall_is_named() {
     let place = Place::new();
     let launcher = launcher().confined(place.behind(&[whole("/usr/lib"), whole("/proc")]));
     let error = launcher.spawn(&command("/bin/true", &[])).await.unwrap_err().to_string();
-    expect![[r#"cannot start `/bin/true`: `/bin/true` lies outside of what this agent may execute; add it to what its profile or its zone may read, or set `confine = "workspace"`"#]]
+    expect![[r#"cannot start `/bin/true`: `/bin/true` is outside the paths this agent may execute; add it to the readable paths of its profile or zone, or set `confine = "workspace"`"#]]
         .assert_eq(&error);
     let error = place.launcher().spawn(&command("no-such-program", &[])).await.unwrap_err();
     expect!["cannot start `no-such-program`: not found on PATH; install it or give its full path"]

@@ -1,5 +1,5 @@
-//! What the clones of a family share: the wardens whose processes count as one, what they were
-//! seen to use, and the limit that ends them.
+//! The state shared by the clones of a family: its wardens, their measured usage, and the limit that
+//! was exceeded.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,40 +9,40 @@ use super::limits::{Limits, Peak, Usage};
 use super::memory;
 use super::tree::ProcessTable;
 
-/// What clones of a [`Family`](super::Family) share.
+/// The state shared by clones of a [`Family`](super::Family).
 pub(super) struct FamilyInner {
     pub(super) limits: Limits,
-    /// Where the kernel holds the limits.
+    /// The cgroup that enforces the limits; None: they are enforced by polling.
     pub(super) group: Option<Group>,
     pub(super) state: Mutex<FamilyState>,
 }
 
 #[derive(Default)]
 pub(super) struct FamilyState {
-    /// The CPU time that was seen below each warden, by its pid.
+    /// CPU milliseconds measured below each warden, by the warden's pid.
     pub(super) wardens: BTreeMap<i32, u64>,
-    /// Of wardens that are gone.
+    /// CPU milliseconds of wardens that have ended.
     pub(super) past_cpu_ms: u64,
     pub(super) usage: Usage,
     pub(super) peak: Peak,
-    /// The limit that it broke, which is its end.
-    pub(super) offence: Option<String>,
+    /// The limit it exceeded, for which it is killed.
+    pub(super) exceeded: Option<String>,
 }
 
-/// How soon a family wants to be looked at again.
+/// How soon a family is polled again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum PollRate {
-    /// It is being ended.
+    /// It is being killed.
     Dying,
-    /// It comes near a limit.
+    /// It grows and is near a limit.
     Growing,
     Limited,
     Calm,
 }
 
 impl FamilyInner {
-    /// Measures the family, and ends it if that is too much.
-    pub(super) fn look(&self, processes: &ProcessTable) -> PollRate {
+    /// Measures the family, and kills it if it exceeds a limit.
+    pub(super) fn poll(&self, processes: &ProcessTable) -> PollRate {
         let mut state = self.state();
         let before = state.usage;
         let mut usage = Usage::default();
@@ -56,23 +56,23 @@ impl FamilyInner {
         }
         usage.cpu_ms += state.past_cpu_ms;
         if let Some(most) = self.limits.memory_bytes() {
-            // A cgroup counts them itself.
-            let looked_at = pids.iter().map(|(pid, _)| *pid).filter(|_| self.group.is_none());
-            let nameless = memory::of_nameless_files(looked_at);
+            // A cgroup counts these files itself.
+            let polled = pids.iter().map(|(pid, _)| *pid).filter(|_| self.group.is_none());
+            let nameless = memory::of_nameless_files(polled);
             usage.memory_bytes += nameless;
             if usage.memory_bytes > most {
                 usage.memory_bytes = memory::of_all(&pids, nameless);
             }
         }
         state.usage = usage;
-        state.peak.take_in(usage);
-        if state.offence.is_none() {
-            state.offence = self.limits.exceeded_by(usage).or_else(|| self.out_of_memory());
-            if let Some(offence) = &state.offence {
-                tracing::warn!(offence, "a limit was broken");
+        state.peak.update(usage);
+        if state.exceeded.is_none() {
+            state.exceeded = self.limits.exceeded_by(usage).or_else(|| self.out_of_memory());
+            if let Some(exceeded) = &state.exceeded {
+                tracing::warn!(exceeded, "a limit was exceeded");
             }
         }
-        if state.offence.is_some() {
+        if state.exceeded.is_some() {
             for warden in state.wardens.keys() {
                 processes.kill_below(*warden);
             }
@@ -91,7 +91,7 @@ impl FamilyInner {
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, FamilyState> {
-        // Numbers are whole whatever panicked beside them.
+        // The state is valid at any time, so a poisoned lock is fine.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

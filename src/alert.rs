@@ -1,6 +1,5 @@
-//! Notices for people who look away: an access that waits for a decision, an agent that stalls, an
-//! agent that failed. Follows the bus, and never holds it up: each way of telling has a queue and a
-//! task of its own.
+//! Notifications for users: an access waits for a decision, an agent stalls or fails. Follows the bus
+//! and never blocks it: each channel has a queue and a task of its own.
 
 mod deliver;
 mod follow;
@@ -23,25 +22,25 @@ use follow::Follow;
 
 pub use deliver::deliver;
 
-/// Notices that wait for one channel; past that they are only counted.
-const WAITING: usize = 64;
+/// Capacity of a channel's queue; past that, notices are only counted.
+const QUEUE_CAPACITY: usize = 64;
 
-/// How somebody is notified, and of what.
+/// A configured channel: how to notify, and about which causes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Channel {
     pub way: Way,
-    /// How long a cause lasts before it is worth a notice.
+    /// How long a cause lasts before a notice is sent.
     pub after: Duration,
     pub causes: Vec<Cause>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// Program and arguments; never empty.
+    /// Runs a program with arguments; never empty.
     Command(Vec<String>),
-    /// An address that takes a POST.
+    /// Sends a POST request to a URL.
     Webhook(String),
-    /// `notify-send`.
+    /// Runs `notify-send`.
     Desktop,
 }
 
@@ -51,7 +50,7 @@ pub enum Cause {
     Pending,
     Stall,
     Error,
-    /// Nothing is the matter: somebody tries whether notices arrive.
+    /// A test notice.
     Test,
 }
 
@@ -66,24 +65,24 @@ impl Cause {
     }
 }
 
-/// What is sent, as JSON or in variables.
+/// A notice, sent as JSON or in environment variables.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Notice {
     pub team: String,
     pub event: Cause,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub agent_id: String,
-    /// All of it in a sentence.
+    /// A summary in one sentence.
     pub message: String,
     pub timestamp_ms: TimestampMs,
-    /// Of the blocked access.
+    /// Id of the blocked access.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// Notices before this one that found no place in the queue.
+    /// Earlier notices that found the queue full.
     #[serde(skip_serializing_if = "is_zero")]
     pub missed: u64,
 }
@@ -94,7 +93,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Notice {
-    /// One that says nothing but that notices arrive.
+    /// A test notice.
     pub fn test(team: &str) -> Self {
         Self {
             team: team.to_owned(),
@@ -110,11 +109,11 @@ impl Notice {
     }
 }
 
-/// What stands right now: accesses that are pending, and every agent.
+/// Returns the current state: pending accesses, and the status of every agent.
 pub type Now =
     Box<dyn Fn() -> BoxFuture<'static, (Vec<BlockedAccess>, Vec<AgentStatus>)> + Send + Sync>;
 
-/// Notifies until `cancel`; what is on its way then is not waited for.
+/// Sends notices until `cancel`, which drops queued ones.
 pub async fn run(
     team: String,
     mut events: Subscriber,
@@ -141,7 +140,7 @@ pub async fn run(
                 Some(Received::Event(_, event)) => follow.event(&event, Instant::now()),
                 Some(Received::Missed(_)) => {
                     let (pending, agents) = now().await;
-                    follow.anew(&pending, &agents, Instant::now());
+                    follow.resync(&pending, &agents, Instant::now());
                 }
                 None => return,
             },
@@ -153,7 +152,7 @@ pub async fn run(
     }
 }
 
-/// One queue for each channel, and the tasks that empty them, which end with it.
+/// A queue and a delivery task for each channel. Dropping it aborts the tasks.
 struct Queues {
     queues: Vec<(mpsc::Sender<Notice>, u64)>,
     _tasks: JoinSet<()>,
@@ -161,15 +160,18 @@ struct Queues {
 
 impl Queues {
     fn open(follow: &mut Follow, channels: &[Channel], launcher: &Launcher) -> Self {
-        follow.change(channels);
+        follow.set_channels(channels);
         let mut tasks = JoinSet::new();
         let queue = |channel: &Channel| {
-            let (queue, mut waiting) = mpsc::channel(WAITING);
+            let (queue, mut waiting) = mpsc::channel(QUEUE_CAPACITY);
             let (way, launcher) = (channel.way.clone(), launcher.clone());
             tasks.spawn(async move {
                 while let Some(notice) = waiting.recv().await {
                     if let Err(why) = deliver(&way, &notice, &launcher).await {
-                        tracing::warn!(event = notice.event.as_str(), "a notice failed: {why}");
+                        tracing::warn!(
+                            event = notice.event.as_str(),
+                            "cannot deliver a notice: {why}"
+                        );
                     }
                 }
             });

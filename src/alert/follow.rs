@@ -1,4 +1,5 @@
-//! What is the matter, since when, and who knows. Pure: time is handed in.
+//! Open issues (pending accesses, stalled and failed agents), their start, and the channels notified
+//! of each. Pure: the caller passes the time.
 
 use std::collections::HashMap;
 
@@ -10,10 +11,10 @@ use crate::model::{
     one_line, quoted,
 };
 
-/// Causes that are followed at a time; of more nobody is notified until some are gone.
+/// Maximum open issues; further ones are ignored until some are resolved.
 const MOST: usize = 1_000;
 
-/// Bytes of an agent's reason that are repeated.
+/// Maximum bytes of an agent's reason in a notice.
 const LONGEST_REASON: usize = 500;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -22,34 +23,34 @@ enum NoticeSubject {
     Agent(AgentId),
 }
 
-struct Matter {
+struct Issue {
     notice: Notice,
     since: Instant,
-    /// The channels that were notified.
+    /// Whether each channel was notified.
     notified: Vec<bool>,
 }
 
 pub(super) struct Follow {
     team: String,
     channels: Vec<Channel>,
-    matters: HashMap<NoticeSubject, Matter>,
+    issues: HashMap<NoticeSubject, Issue>,
     /// When the next notice is due.
     next: Option<Instant>,
 }
 
 impl Follow {
     pub(super) fn new(team: String) -> Self {
-        Self { team, channels: Vec::new(), matters: HashMap::new(), next: None }
+        Self { team, channels: Vec::new(), issues: HashMap::new(), next: None }
     }
 
-    /// Goes on with other channels; one that was there before knows what it knew.
-    pub(super) fn change(&mut self, channels: &[Channel]) {
-        for matter in self.matters.values_mut() {
-            let told = |channel: &Channel| {
+    /// Replaces the channels; an unchanged channel is not notified again.
+    pub(super) fn set_channels(&mut self, channels: &[Channel]) {
+        for issue in self.issues.values_mut() {
+            let was_notified = |channel: &Channel| {
                 let before = self.channels.iter().position(|old| old == channel);
-                before.is_some_and(|before| matter.notified[before])
+                before.is_some_and(|before| issue.notified[before])
             };
-            matter.notified = channels.iter().map(told).collect();
+            issue.notified = channels.iter().map(was_notified).collect();
         }
         self.channels = channels.to_vec();
         self.schedule();
@@ -64,9 +65,14 @@ impl Follow {
         self.schedule();
     }
 
-    /// Takes in how things stand, after events were missed.
-    pub(super) fn anew(&mut self, pending: &[BlockedAccess], agents: &[AgentStatus], now: Instant) {
-        self.matters.retain(|subject, _| match subject {
+    /// Applies the current state, after events were missed.
+    pub(super) fn resync(
+        &mut self,
+        pending: &[BlockedAccess],
+        agents: &[AgentStatus],
+        now: Instant,
+    ) {
+        self.issues.retain(|subject, _| match subject {
             NoticeSubject::Access(id) => pending.iter().any(|access| access.id == *id),
             NoticeSubject::Agent(id) => agents.iter().any(|status| status.agent == *id),
         });
@@ -84,17 +90,17 @@ impl Follow {
         self.next
     }
 
-    /// Takes the notices that are due, each with the number of its channel.
+    /// Returns the notices that are due, each with the index of its channel.
     pub(super) fn due(&mut self, now: Instant) -> Vec<(usize, Notice)> {
         if self.next.is_none_or(|next| next > now) {
             return Vec::new();
         }
         let mut due = Vec::new();
-        for matter in self.matters.values_mut() {
+        for issue in self.issues.values_mut() {
             for (at, channel) in self.channels.iter().enumerate() {
-                if matter.awaits(at, channel) && matter.since + channel.after <= now {
-                    matter.notified[at] = true;
-                    due.push((at, matter.notice.clone()));
+                if issue.awaits(at, channel) && issue.since + channel.after <= now {
+                    issue.notified[at] = true;
+                    due.push((at, issue.notice.clone()));
                 }
             }
         }
@@ -106,7 +112,7 @@ impl Follow {
     fn access(&mut self, access: &BlockedAccess, now: Instant) {
         let subject = NoticeSubject::Access(access.id.clone());
         if access.status != BlockedStatus::Pending {
-            self.matters.remove(&subject);
+            self.issues.remove(&subject);
             return;
         }
         let (id, agent, path) = (&access.id, &access.key.agent, &access.path);
@@ -134,17 +140,17 @@ impl Follow {
                 (Cause::Error, format!("{agent} has a problem: {reason}"))
             }
             _ => {
-                self.matters.remove(&subject);
+                self.issues.remove(&subject);
                 return;
             }
         };
         let notice = self.notice(cause, agent, message);
-        // The same again, as with each restart of the wire, is no news.
-        let is_known = self.matters.get(&subject).is_some_and(|known| {
+        // A repeated status must not restart the delay.
+        let is_known = self.issues.get(&subject).is_some_and(|known| {
             known.notice.event == cause && known.notice.message == notice.message
         });
         if !is_known {
-            self.matters.remove(&subject);
+            self.issues.remove(&subject);
             self.add(subject, notice, now);
         }
     }
@@ -160,24 +166,24 @@ impl Follow {
     }
 
     fn add(&mut self, subject: NoticeSubject, notice: Notice, since: Instant) {
-        if self.matters.len() < MOST {
-            let told = vec![false; self.channels.len()];
-            self.matters.entry(subject).or_insert(Matter { notice, since, notified: told });
+        if self.issues.len() < MOST {
+            let notified = vec![false; self.channels.len()];
+            self.issues.entry(subject).or_insert(Issue { notice, since, notified });
         }
     }
 
     fn schedule(&mut self) {
-        let due = |matter: &Matter| {
+        let due = |issue: &Issue| {
             let waiting = self.channels.iter().enumerate();
-            let waiting = waiting.filter(|(at, channel)| matter.awaits(*at, channel));
-            waiting.map(|(_, channel)| matter.since + channel.after).min()
+            let waiting = waiting.filter(|(at, channel)| issue.awaits(*at, channel));
+            waiting.map(|(_, channel)| issue.since + channel.after).min()
         };
-        self.next = self.matters.values().filter_map(due).min();
+        self.next = self.issues.values().filter_map(due).min();
     }
 }
 
-impl Matter {
-    /// Whether a channel is to be notified, and was not.
+impl Issue {
+    /// Whether a channel still has to be notified.
     fn awaits(&self, at: usize, channel: &Channel) -> bool {
         !self.notified[at] && channel.causes.contains(&self.notice.event)
     }

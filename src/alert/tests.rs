@@ -39,10 +39,10 @@ fn due(follow: &mut Follow, start: Instant, seconds: u64) -> Vec<(usize, String)
 }
 
 #[test]
-fn only_what_is_still_pending_is_worth_a_notice_and_once() {
+fn a_pending_access_is_notified_once() {
     let start = Instant::now();
     let mut follow = Follow::new("shop".to_owned());
-    follow.change(&[channel(&[Cause::Pending]), channel(&[Cause::Error])]);
+    follow.set_channels(&[channel(&[Cause::Pending]), channel(&[Cause::Error])]);
     follow.event(&access("b1", BlockedStatus::Pending), start);
     follow.event(&access("b2", BlockedStatus::Pending), start);
     follow.event(&access("b3", BlockedStatus::Denied), start);
@@ -51,17 +51,20 @@ fn only_what_is_still_pending_is_worth_a_notice_and_once() {
     follow.event(&access("b2", BlockedStatus::Allowed), start);
     // Its line may come again.
     follow.event(&access("b1", BlockedStatus::Pending), start + AFTER);
-    let told = due(&mut follow, start, 10);
-    assert_eq!(told, [(0, "ui wants to read `src/x`, and waits for a decision (b1)".to_owned())]);
+    let notices = due(&mut follow, start, 10);
+    assert_eq!(
+        notices,
+        [(0, "ui wants to read `src/x`, and waits for a decision (b1)".to_owned())]
+    );
     assert_eq!(due(&mut follow, start, 100), []);
     assert_eq!(follow.next(), None);
 }
 
 #[test]
-fn a_stall_and_an_error_are_told_apart_and_one_that_is_over_is_forgotten() {
+fn stalls_and_errors_are_distinguished_and_resolved_ones_forgotten() {
     let start = Instant::now();
     let mut follow = Follow::new("shop".to_owned());
-    follow.change(&[channel(&[Cause::Stall]), channel(&[Cause::Error])]);
+    follow.set_channels(&[channel(&[Cause::Stall]), channel(&[Cause::Error])]);
     let stalled = format!("{STALLED} nothing goes on");
     for (state, reason) in [
         (AgentState::Ready, Some(stalled.as_str())),
@@ -84,21 +87,21 @@ fn a_stall_and_an_error_are_told_apart_and_one_that_is_over_is_forgotten() {
 }
 
 #[test]
-fn another_channel_learns_what_is_the_matter_and_an_old_one_does_not_again() {
+fn a_new_channel_is_notified_of_open_issues_and_an_old_one_is_not() {
     let start = Instant::now();
     let mut follow = Follow::new("shop".to_owned());
     let (first, second) = (channel(&[Cause::Pending]), channel(&[Cause::Pending, Cause::Error]));
-    follow.change(std::slice::from_ref(&first));
+    follow.set_channels(std::slice::from_ref(&first));
     follow.event(&access("b1", BlockedStatus::Pending), start);
     assert_eq!(due(&mut follow, start, 10).len(), 1);
-    follow.change(&[second, first]);
+    follow.set_channels(&[second, first]);
     assert_eq!(due(&mut follow, start, 11)[0].0, 0);
     assert_eq!(due(&mut follow, start, 100), []);
     // After events were missed only what still stands counts.
     follow.event(&access("b2", BlockedStatus::Pending), start);
-    follow.anew(&[blocked("b3", BlockedStatus::Pending)], &[], start);
-    let told: Vec<_> = follow.due(start + AFTER).into_iter().filter_map(|it| it.1.id).collect();
-    assert_eq!(told, ["b3", "b3"]);
+    follow.resync(&[blocked("b3", BlockedStatus::Pending)], &[], start);
+    let notices: Vec<_> = follow.due(start + AFTER).into_iter().filter_map(|it| it.1.id).collect();
+    assert_eq!(notices, ["b3", "b3"]);
 }
 
 fn blocked(id: &str, status: BlockedStatus) -> crate::model::BlockedAccess {

@@ -1,8 +1,7 @@
-//! A real agent of the Agent Client Protocol that plays a script: for demos, rehearsals and tests.
+//! An agent of the Agent Client Protocol that plays a script: for demos, rehearsals and tests.
 //!
-//! It owns the script's format (`docs/scripted-agent.md`) and the agent's side of the protocol. It
-//! does what the script says whether or not that is wise, and knows nothing of teams, zones or
-//! supervisors: to them it is an agent like any other.
+//! Owns the script's format (`docs/scripted-agent.md`) and the agent's side of the protocol. Knows
+//! nothing of teams, zones or supervisors, which treat it like any other agent.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,16 +25,16 @@ mod wire;
 pub use parse::Invalid;
 pub use script::Script;
 
-/// How long the agent still tries to hand over what it said once its input has ended: a client
-/// that reads no more must not keep it.
-const PARTING: Duration = Duration::from_secs(2);
+/// How long the agent still writes its output after its input has ended: the client may have stopped
+/// reading.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How a play ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlayEnd {
     /// The input ended, or the script says `exit`.
     Exit(u8),
-    /// The script says `crash`: the process is to die by a signal.
+    /// The script says `crash`: the process kills itself by a signal.
     Crash,
 }
 
@@ -54,7 +53,7 @@ pub enum ScriptError {
 }
 
 impl ScriptError {
-    /// What the program exits with: 2 where the script is wrong, 1 where playing it failed.
+    /// The exit code: 2 for an invalid script, 1 if playing it failed.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Read { .. } | Self::Invalid { .. } => 2,
@@ -63,8 +62,8 @@ impl ScriptError {
     }
 }
 
-/// Plays a script on stdin and stdout until stdin ends; returns the exit code. It brings its own
-/// runtime, so it must not be called from within another.
+/// Plays a script on stdin and stdout until stdin ends; returns the exit code. Creates a runtime, so
+/// it must not be called from within another.
 pub fn run(script: &Path) -> Result<u8, ScriptError> {
     let script = Script::load(script)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -72,12 +71,12 @@ pub fn run(script: &Path) -> Result<u8, ScriptError> {
         .build()
         .map_err(ScriptError::Start)?;
     let ended = runtime.block_on(play(script, tokio::io::stdin(), tokio::io::stdout()));
-    // Reading stdin blocks a thread until the client writes again; it is not waited for.
+    // Don't wait for the thread that is blocked reading stdin.
     runtime.shutdown_background();
     match ended? {
         PlayEnd::Exit(code) => Ok(code),
         PlayEnd::Crash => {
-            // It only returns where the signal could not be sent.
+            // Returns only if the signal could not be sent.
             let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGKILL);
             Ok(137)
         }
@@ -95,17 +94,17 @@ where
     let mut agent = agent::ScriptedAgent::new(script, writer, stay.clone());
     let reading = tokio::spawn(wire::read_lines(reader, line));
     let abort = reading.abort_handle();
-    let parting = async {
+    let flush_timeout = async {
         // Reading can't panic, and is aborted only below.
         let _ = reading.await;
-        tokio::time::sleep(PARTING).await;
+        tokio::time::sleep(FLUSH_TIMEOUT).await;
         if stay.is_cancelled() {
             std::future::pending::<()>().await;
         }
     };
     let ended = tokio::select! {
         ended = agent.serve(lines) => ended,
-        () = parting => Ok(PlayEnd::Exit(0)),
+        () = flush_timeout => Ok(PlayEnd::Exit(0)),
     };
     abort.abort();
     ended

@@ -1,5 +1,5 @@
-//! The steps that do something beyond saying it: each is a tool call that begins, asks the client
-//! or the disk, and ends completed or failed.
+//! The steps that are tool calls: each starts a call, sends a request to the client or accesses the
+//! disk, and ends the call as completed or failed.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -31,7 +31,7 @@ impl ScriptedTurn {
             Act::DiskRead { path } => self.disk_read(path).await,
             Act::DiskWrite { path, content } => self.disk_write(path, content).await,
             Act::SpawnChild { command, detach } => self.spawn_child(command, *detach),
-            // The turn itself plays every other step.
+            // `ScriptedTurn::step` plays every other step.
             _ => Ok(None),
         }
     }
@@ -41,7 +41,7 @@ impl ScriptedTurn {
         let call =
             self.begin_call(&format!("Read {shown}"), "read", &[location(&path, line)]).await;
         let read = self.read_text(&path, line, limit).await;
-        self.end_call(call, status(&read), read.as_deref().map_or(json!({}), text_brought)).await;
+        self.end_call(call, status(&read), read.as_deref().map_or(json!({}), text_fields)).await;
         read.map(Some)
     }
 
@@ -50,14 +50,14 @@ impl ScriptedTurn {
         let call =
             self.begin_call(&format!("Write {shown}"), "edit", &[location(&path, None)]).await;
         let written = self.change(&path, change).await;
-        let brought = written.as_ref().map_or(json!({}), |(old, new)| {
+        let fields = written.as_ref().map_or(json!({}), |(old, new)| {
             json!({"content": [{"type": "diff", "path": path, "oldText": old, "newText": new}]})
         });
-        self.end_call(call, status(&written), brought).await;
+        self.end_call(call, status(&written), fields).await;
         written.map(|_| None)
     }
 
-    /// Writes a file through the client; returns its text before, where it was read, and now.
+    /// Writes a file through the client; returns its old text, if it was read, and its new text.
     async fn change(
         &self,
         path: &Path,
@@ -97,7 +97,7 @@ impl ScriptedTurn {
         content.ok_or_else(|| "the client's answer has no `content`".to_owned())
     }
 
-    /// Searches the disk itself, as agents do: the protocol has no search.
+    /// Searches the disk directly, as agents do: the protocol has no search.
     async fn search(&mut self, text: &str, within: &str) -> StepDone {
         let text = self.vars.expand(text);
         let (shown, within) = self.path(within);
@@ -111,13 +111,13 @@ impl ScriptedTurn {
         };
         let lines =
             found.as_ref().map(|hits| hits.iter().map(shown).collect::<Vec<_>>().join("\n"));
-        let brought = found.as_ref().map_or(json!({}), |hits| {
+        let fields = found.as_ref().map_or(json!({}), |hits| {
             let locations = hits.iter().map(|hit| location(&hit.path, Some(hit.line)));
-            let mut brought = text_brought(lines.as_deref().unwrap_or_default());
-            brought["locations"] = locations.collect();
-            brought
+            let mut fields = text_fields(lines.as_deref().unwrap_or_default());
+            fields["locations"] = locations.collect();
+            fields
         });
-        self.end_call(call, status(&found), brought).await;
+        self.end_call(call, status(&found), fields).await;
         lines.map(Some).map_err(Clone::clone)
     }
 
@@ -155,13 +155,13 @@ impl ScriptedTurn {
                 }
             }
         });
-        // The terminal stays in view, also when its command failed.
-        let brought = run.map_or(json!({}), |run| run.brought);
-        self.end_call(call, status(&ended), brought).await;
+        // The call shows the terminal even if its command failed.
+        let fields = run.map_or(json!({}), |run| run.fields);
+        self.end_call(call, status(&ended), fields).await;
         ended.map(Some)
     }
 
-    /// Runs a command in a terminal of the client's.
+    /// Runs a command in a terminal of the client.
     async fn terminal(&mut self, call: &str, params: Value) -> Result<Ran, String> {
         let terminal = self.request("terminal/create", params).await?["terminalId"].take();
         self.open_terminal = Some(terminal.clone());
@@ -175,8 +175,8 @@ impl ScriptedTurn {
         self.open_terminal = None;
         self.request("terminal/release", id).await?;
         let (exit, output) = (exit?, output?["output"].as_str().unwrap_or_default().to_owned());
-        let brought = json!({"content": content, "rawOutput": exit});
-        Ok(Ran { output, exit, brought })
+        let fields = json!({"content": content, "rawOutput": exit});
+        Ok(Ran { output, exit, fields })
     }
 
     async fn ask(
@@ -223,7 +223,7 @@ impl ScriptedTurn {
         let call =
             self.begin_call(&format!("Read {shown}"), "read", &[location(&path, None)]).await;
         let read = tokio::fs::read_to_string(&path).await.map_err(|error| error.to_string());
-        self.end_call(call, status(&read), read.as_deref().map_or(json!({}), text_brought)).await;
+        self.end_call(call, status(&read), read.as_deref().map_or(json!({}), text_fields)).await;
         read.map(Some)
     }
 
@@ -245,7 +245,7 @@ impl ScriptedTurn {
         written.map(|()| None)
     }
 
-    /// Starts a child that is left to itself, even after the agent's end.
+    /// Starts a child that may outlive the agent.
     fn spawn_child(&self, command: &str, detach: bool) -> StepDone {
         let mut child = tokio::process::Command::new("sh");
         child.arg("-c").arg(self.vars.expand(command));
@@ -257,7 +257,7 @@ impl ScriptedTurn {
         Ok(child.id().map(|pid| pid.to_string()))
     }
 
-    /// A path as the script names it, and as the client gets it.
+    /// A path as written in the script, and absolute.
     fn path(&self, path: &str) -> (String, PathBuf) {
         let path = self.vars.expand(path);
         let absolute = self.stage.cwd.join(&path);
@@ -275,18 +275,18 @@ impl ScriptedTurn {
         id
     }
 
-    /// Reports the end of a call: completed with what it brought, or failed and why.
-    pub(super) async fn end_call(&mut self, id: String, status: Result<(), &str>, brought: Value) {
+    /// Ends a call: completed with additional `fields`, or failed with an error.
+    pub(super) async fn end_call(&mut self, id: String, status: Result<(), &str>, fields: Value) {
         let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id});
-        if let (Value::Object(update), Value::Object(brought)) = (&mut update, brought) {
-            update.extend(brought);
+        if let (Value::Object(update), Value::Object(fields)) = (&mut update, fields) {
+            update.extend(fields);
         }
         match status {
             Ok(()) => update["status"] = json!("completed"),
             Err(why) => {
                 update["status"] = json!("failed");
                 if update["content"].is_null() {
-                    update["content"] = text_brought(why)["content"].take();
+                    update["content"] = text_fields(why)["content"].take();
                 }
             }
         }
@@ -303,15 +303,15 @@ fn location(path: &Path, line: Option<u64>) -> Value {
     line.map_or_else(|| json!({"path": path}), |line| json!({"path": path, "line": line}))
 }
 
-fn text_brought(text: &str) -> Value {
+fn text_fields(text: &str) -> Value {
     json!({"content": [{"type": "content", "content": {"type": "text", "text": text}}]})
 }
 
-/// A command that ended.
+/// A command that has ended.
 struct Ran {
     output: String,
-    /// As the client said it.
+    /// The client's result of `terminal/wait_for_exit`.
     exit: Value,
-    /// What its tool call shows of it.
-    brought: Value,
+    /// The fields of the tool call's last update.
+    fields: Value,
 }

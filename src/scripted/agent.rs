@@ -1,5 +1,5 @@
-//! The agent itself: one task that owns the sessions, the requests that wait for the client's
-//! answer, and the output. Turns run beside it and speak to it through its mailbox.
+//! The agent's task: owns the sessions, the pending requests to the client, and the output. Turns run
+//! in tasks of their own, and send it messages.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;
@@ -18,13 +18,13 @@ use super::script::Script;
 use super::wire::{self, Incoming, RpcError};
 use super::{PlayEnd, ScriptError};
 
-/// What turns may say before one of it is written; when it is full, they wait.
+/// Capacity of the mailbox; past that, turns wait.
 const MAILBOX: usize = 64;
 
-/// What a turn asks of the agent. Since all of it goes one way, the end of a turn is written
-/// behind everything the turn said.
+/// A message from a turn to the agent. All of them share one queue, so that the end of a turn is
+/// written after all its lines.
 pub(super) enum Msg {
-    /// A line as it stands.
+    /// A line to write unchanged.
     Line(Vec<u8>),
     Request {
         method: String,
@@ -37,7 +37,7 @@ pub(super) enum Msg {
     Hang,
 }
 
-/// A turn that came to its end, and what is owed for it.
+/// The end of a turn, with the response to its request.
 pub(super) struct TurnOver {
     pub(super) session: Arc<str>,
     pub(super) number: u64,
@@ -49,17 +49,17 @@ pub(super) struct ScriptedSession {
     pub(super) cwd: PathBuf,
     pub(super) mode: Option<String>,
     pub(super) model: Option<String>,
-    /// How many prompts each rule matched.
+    /// The number of prompts that each rule has matched.
     pub(super) matched: Vec<u64>,
-    /// Tool calls made so far: their ids go on counting from turn to turn.
+    /// The number of tool calls so far, which makes their ids unique in the session.
     pub(super) calls: Arc<AtomicU64>,
     pub(super) turn: Option<RunningTurn>,
 }
 
 pub(super) struct RunningTurn {
-    /// Tells it from every other turn of the agent.
+    /// Unique among all turns of the agent.
     pub(super) number: u64,
-    /// The request's.
+    /// Id of the request.
     pub(super) id: Box<RawValue>,
     pub(super) cancel: CancellationToken,
 }
@@ -67,7 +67,7 @@ pub(super) struct RunningTurn {
 pub(super) struct ScriptedAgent<W> {
     pub(super) script: Arc<Script>,
     writer: W,
-    /// Cancelled once the end of the input is to be ignored.
+    /// Cancelled by `ignore_eof`: the end of the input is ignored.
     pub(super) stay: CancellationToken,
     pub(super) sessions: BTreeMap<Arc<str>, ScriptedSession>,
     pub(super) sessions_opened: u64,
@@ -106,7 +106,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
     ) -> Result<PlayEnd, ScriptError> {
         let mut open = true;
         loop {
-            // The client goes first: a turn that floods it can still be cancelled.
+            // Input first, so that a flooding turn can be cancelled.
             let ended = tokio::select! {
                 biased;
                 line = lines.recv(), if open => match line {
@@ -114,7 +114,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
                     Some(None) => return Err(ScriptError::LongLine),
                     None => {
                         open = false;
-                        self.part().await?
+                        self.on_eof().await?
                     }
                 },
                 Some(msg) = self.mail.recv() => self.on_turn_message(msg).await?,
@@ -126,8 +126,8 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         }
     }
 
-    /// The input ended: what turns have said already is still written.
-    async fn part(&mut self) -> Result<Option<PlayEnd>, ScriptError> {
+    /// Handles the end of the input: writes the messages that turns have sent already.
+    async fn on_eof(&mut self) -> Result<Option<PlayEnd>, ScriptError> {
         while let Ok(msg) = self.mail.try_recv() {
             if let Some(ended) = self.on_turn_message(msg).await? {
                 return Ok(Some(ended));
@@ -147,7 +147,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
             }
             Msg::TurnOver(over) => {
                 if let Some(session) = self.sessions.get_mut(&over.session) {
-                    // The session may have been closed and loaded again meanwhile.
+                    // The session may have been closed and loaded again in the meantime.
                     session.turn.take_if(|turn| turn.number == over.number);
                 }
                 return self.write(&wire::response(Some(&over.id), &over.answer)).await;
@@ -183,7 +183,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
             Incoming { method: None, id, result, error, .. } => {
                 let id = id.and_then(|id| id.get().parse().ok());
                 if let Some(answer) = id.and_then(|id: u64| self.waiting.remove(&id)) {
-                    // A turn that was cancelled waits no more.
+                    // Fails if the turn was cancelled.
                     let _ = answer.send(error.map_or(Ok(result.unwrap_or_default()), Err));
                 }
                 Ok(None)
@@ -191,7 +191,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         }
     }
 
-    /// Writes a line. A client that has left is the end of the play, not an error.
+    /// Writes a line. A disconnected client ends the play, without an error.
     async fn write(&mut self, line: &[u8]) -> Result<Option<PlayEnd>, ScriptError> {
         let written = match self.writer.write_all(line).await {
             Ok(()) => self.writer.flush().await,

@@ -1,5 +1,4 @@
-//! Reads the tables of a script key by key, so that every error has its line, and no key goes
-//! unread.
+//! Typed access to the tables of a script: errors have their line, and unknown keys are rejected.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,7 +6,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with a script, and where; lines and columns count from 1.
+/// An error in a script, with its position; lines and columns count from 1.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{line}:{column}: {message}")]
 pub struct Invalid {
@@ -63,7 +62,7 @@ impl<'a> Fields<'a> {
         self.keys.contains_key(key)
     }
 
-    /// The first key that is none of `known`, as an error that names the nearest one.
+    /// Rejects the first unknown key, with a suggestion.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), Invalid> {
         let unknown = self.keys.iter().find(|(key, _)| !known.contains(key));
         let Some((key, span)) = unknown else { return Ok(()) };
@@ -77,7 +76,7 @@ impl<'a> Fields<'a> {
         Err(Invalid::new(self.text, span.start, message))
     }
 
-    /// An error at `key`, or at the table where it has none.
+    /// An error at `key`, or at the table if it lacks the key.
     pub(super) fn error(&self, key: &str, message: impl Into<String>) -> Invalid {
         let at = self.keys.get(key).map_or(self.at, |span| span.start);
         Invalid::new(self.text, at, message)

@@ -1,4 +1,4 @@
-//! What the agent answers to each method of the protocol.
+//! The protocol's methods, as the scripted agent serves them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use super::turn::{Play, ScriptPart, ScriptedTurn, Stage, TurnEnd};
 use super::wire::RpcError;
 use crate::model::code;
 
-/// An answer that can be given at once; None where a turn owes it.
+/// A response that is sent at once; None: a turn sends it at its end.
 type ImmediateAnswer = Result<Option<Value>, RpcError>;
 
 impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
     pub(super) fn notification(&mut self, method: &str, params: &Value) {
         let cancelled = self.sessions.iter().find_map(|(name, session)| {
             let running = session.turn.as_ref()?;
-            let meant = match method {
+            let matches = match method {
                 "session/cancel" => params["sessionId"] == **name,
                 "$/cancel_request" => {
                     serde_json::from_str::<Value>(running.id.get()).ok()? == params["requestId"]
                 }
                 _ => false,
             };
-            meant.then_some(&running.cancel)
+            matches.then_some(&running.cancel)
         });
         if let Some(cancel) = cancelled {
             cancel.cancel();
@@ -96,7 +96,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         Ok(answer)
     }
 
-    /// Any id is taken: it may be from a process that is no more.
+    /// Accepts any id: it may be from an earlier process.
     fn load_session(&mut self, id: &RawValue, params: &Value) -> ImmediateAnswer {
         let cwd = self.cwd_for_session(params)?;
         let Some(session) = params["sessionId"].as_str().map(Arc::<str>::from) else {
@@ -118,7 +118,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         cwd.ok_or_else(|| RpcError::invalid_params("`cwd` must be an absolute path"))
     }
 
-    /// Opens a session and returns what is said of it.
+    /// Opens a session; returns the response without its id.
     fn open(&mut self, id: Arc<str>, cwd: PathBuf) -> Value {
         let agent = &self.script.agent;
         let session = ScriptedSession {
@@ -190,7 +190,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
                 *matched += 1;
                 play.part = ScriptPart::Rule(index);
                 play.captures = captures;
-                play.heeds_cancel = !rule.ignore_cancel;
+                play.cancellable = !rule.ignore_cancel;
                 break;
             }
         }
@@ -224,8 +224,8 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         })
     }
 
-    /// Plays a part of the script beside the agent. `answer` is what its request gets if the part
-    /// does not fail; None: the turn's stop reason.
+    /// Plays a part of the script in a task of its own. `answer` is the response if the part does not
+    /// fail; None: the turn's stop reason.
     fn begin(&mut self, name: &Arc<str>, play: Play, id: &RawValue, answer: Option<Value>) {
         self.turns_begun += 1;
         let number = self.turns_begun;
@@ -253,13 +253,13 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
                 (TurnEnd::Stopped(reason), None) => Ok(json!({"stopReason": reason})),
                 (TurnEnd::Stopped(_), Some(answer)) => Ok(answer),
             };
-            // A mailbox that is gone means that the agent has ended.
+            // Fails if the agent has ended.
             let _ = mailbox.send(Msg::TurnOver(TurnOver { session, number, id, answer })).await;
         });
     }
 }
 
-/// What a prompt says, as one text: its text blocks, embedded resources and the names of links.
+/// The text of a prompt: its text blocks, embedded resources and link URIs.
 fn prompt_text(blocks: &[Value]) -> String {
     let texts = blocks.iter().filter_map(|block| {
         let text = match block["type"].as_str()? {

@@ -1,4 +1,5 @@
-//! TOML → [`Script`]. The first error ends it, with its line, its key and the nearest valid one.
+//! Parses TOML into a [`Script`]. Stops at the first error, which has its line and a suggestion for
+//! an unknown key.
 
 use std::path::{Path, PathBuf};
 
@@ -16,18 +17,18 @@ pub use super::fields::Invalid;
 /// A kind of step.
 pub(super) struct StepKind {
     pub(super) name: &'static str,
-    /// Keys beside its own.
+    /// Additional keys.
     pub(super) keys: &'static [&'static str],
     pub(super) needs: Needs,
 }
 
-/// What a kind of step needs around it.
+/// What a kind of step requires.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
     Nothing,
-    /// A session: it can't stand in `start`.
+    /// A session: not allowed in `start`.
     Session,
-    /// A session, and it can fail: it takes the keys of [`REACTIONS`] too.
+    /// A session; the step can fail, and takes the keys of [`REACTIONS`].
     Client,
 }
 
@@ -35,7 +36,7 @@ const fn kind(name: &'static str, keys: &'static [&'static str], needs: Needs) -
     StepKind { name, keys, needs }
 }
 
-/// Every kind of step; `docs/scripted-agent.md` is held to this table.
+/// Every kind of step; a test compares `docs/scripted-agent.md` with this table.
 pub(super) const KINDS: &[StepKind] = &[
     kind("say", &[], Needs::Session),
     kind("think", &[], Needs::Session),
@@ -66,7 +67,7 @@ pub(super) const KINDS: &[StepKind] = &[
     kind("ignore_term", &[], Needs::Nothing),
 ];
 
-/// What a step that can fail takes beside the keys of its kind.
+/// Additional keys of a step that can fail.
 pub(super) const REACTIONS: &[&str] = &["on_ok", "on_error", "required"];
 
 /// Keys of `[agent]`.
@@ -76,7 +77,7 @@ pub(super) const AGENT: &[&str] =
 /// Keys of `[[on]]`.
 pub(super) const ON: &[&str] = &["prompt", "regex", "times", "ignore_cancel", "steps"];
 
-/// What a permission may be asked for, and the options it offers unless the script says otherwise.
+/// The kinds of permission options; by default, a permission request offers all of them.
 pub(super) const OPTION_KINDS: &[&str] =
     &["allow_once", "allow_always", "reject_once", "reject_always"];
 
@@ -159,7 +160,7 @@ impl Parser<'_> {
         items.iter().map(|item| self.step(item, session)).collect()
     }
 
-    /// The steps under `key`, which must be there.
+    /// The steps under the required `key`.
     fn list(&self, fields: &Fields<'_>, key: &str, session: bool) -> Result<Vec<Step>, Invalid> {
         self.steps(fields.items(key)?.ok_or_else(|| fields.missing(key))?, session)
     }
@@ -306,7 +307,7 @@ fn ask(fields: &Fields<'_>) -> Result<Act, Invalid> {
     let options = options.unwrap_or_else(|| OPTION_KINDS.iter().map(ToString::to_string).collect());
     if let Some(unknown) = options.iter().find(|option| !OPTION_KINDS.contains(&option.as_str())) {
         let known = OPTION_KINDS.join("`, `");
-        let message = format!("no permission option is `{unknown}`; there are `{known}`");
+        let message = format!("`{unknown}` is not a permission option; there are `{known}`");
         return Err(fields.error("options", message));
     }
     Ok(Act::Ask {
@@ -332,5 +333,5 @@ fn switch(fields: &Fields<'_>, key: &str, act: Act) -> Result<Act, Invalid> {
 }
 
 fn bad_regex(fields: &Fields<'_>, key: &str, why: &str) -> Invalid {
-    fields.error(key, format!("`{key}` is no regular expression: {why}"))
+    fields.error(key, format!("`{key}` is not a regular expression: {why}"))
 }

@@ -1,4 +1,4 @@
-//! Prompt patterns, and the variables that stand in braces in a script's strings.
+//! Prompt patterns, and variables in braces in a script's strings.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 pub(super) struct Pattern(Regex);
 
 impl Pattern {
-    /// With `*` or `?`, a glob over the whole text, in which `*` also spans lines; without, a
+    /// With `*` or `?`, a glob for the whole text, whose `*` also matches newlines; otherwise a
     /// substring.
     pub(super) fn glob(glob: &str) -> Result<Self, String> {
         if !glob.contains(['*', '?']) {
@@ -29,14 +29,14 @@ impl Pattern {
 
     pub(super) fn regex(pattern: &str) -> Result<Self, String> {
         Regex::new(pattern).map(Self).map_err(|error| {
-            // The crate draws the pattern over several lines; the last one says what is wrong.
+            // The crate prints the pattern first; the error is on the last line.
             let text = error.to_string();
             let last = text.lines().last().unwrap_or_default();
             last.trim_start_matches("error: ").to_owned()
         })
     }
 
-    /// The named groups of the first match; None without a match.
+    /// The named groups of the first match.
     pub(super) fn first(&self, text: &str) -> Option<Captures> {
         self.0.captures(text).map(|captures| self.named(&captures))
     }
@@ -69,8 +69,8 @@ impl Vars {
         self.0.extend(captures);
     }
 
-    /// Replaces each `{name}` that is known. Others stay as they are, for source code is full of
-    /// braces; what is put in is not read again.
+    /// Replaces each known `{name}`. Others are left unchanged, since source code is full of braces.
+    /// Replacements are not expanded again.
     pub(super) fn expand(&self, template: &str) -> String {
         let mut expanded = String::with_capacity(template.len());
         let mut rest = template;
@@ -92,7 +92,7 @@ impl Vars {
         expanded
     }
 
-    /// Expands the strings inside a JSON value; keys stay as they are.
+    /// Expands the strings inside a JSON value, except keys.
     pub(super) fn expand_json(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.expand(text)),

@@ -1,32 +1,32 @@
-//! What a script says, as plain data: who the agent claims to be, and what it does for which
-//! prompt. Knows neither TOML nor the protocol.
+//! A script as plain data: the agent's properties, and the steps for each prompt. Knows neither TOML
+//! nor the protocol.
 
 use serde_json::Value;
 
 use super::pattern::{Captures, Pattern};
 
-/// A whole script, checked.
+/// A valid script.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub(super) agent: Persona,
-    /// In the file's order: the first that matches a prompt is played.
+    /// In the file's order: the first that matches a prompt is used.
     pub(super) rules: Vec<Rule>,
 }
 
-/// The agent as it presents itself.
+/// The properties of the agent.
 #[derive(Clone, Debug)]
 pub(super) struct Persona {
     pub(super) name: String,
     pub(super) version: String,
-    /// If there are any, a session needs `authenticate` first.
+    /// If not empty, a session needs `authenticate` first.
     pub(super) auth_methods: Vec<String>,
-    /// The first is the one a session begins in.
+    /// The first is the initial mode of a session.
     pub(super) modes: Vec<String>,
-    /// Offered as the configuration option `model`; the first is the one a session begins with.
+    /// Offered as the configuration option `model`; the first is the initial model of a session.
     pub(super) models: Vec<String>,
     /// Played before `initialize` is answered.
     pub(super) start: Vec<Step>,
-    /// Played before `session/load` is answered; None: the agent doesn't offer it.
+    /// Played before `session/load` is answered; None: not supported.
     pub(super) load: Option<Vec<Step>>,
 }
 
@@ -34,9 +34,9 @@ pub(super) struct Persona {
 pub(super) struct Rule {
     /// None matches every prompt.
     pub(super) pattern: Option<Pattern>,
-    /// How many prompts of one session it may match.
+    /// Maximum prompts of a session that it matches.
     pub(super) times: Option<u64>,
-    /// The turn goes on after `session/cancel`.
+    /// The turn ignores `session/cancel`.
     pub(super) ignore_cancel: bool,
     pub(super) steps: Vec<Step>,
 }
@@ -59,7 +59,7 @@ pub(super) struct Step {
     pub(super) on_error: Vec<Step>,
 }
 
-/// Paths are taken against the session's `cwd`, and sent unfolded.
+/// Paths are relative to the session's `cwd`, and sent without normalization.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Say(String),
@@ -150,7 +150,7 @@ pub(super) enum FileEdit {
 
 #[derive(Clone, Debug)]
 pub(super) enum CommandLine {
-    /// Sent as `command` alone: the client's shell reads it.
+    /// Sent as `command` alone, for the client's shell.
     Shell(String),
     /// Sent as `command` and `args`; never empty.
     Argv(Vec<String>),

@@ -1,8 +1,8 @@
-//! The search of a scripted agent: a plain text in the files of a folder. Blocks.
+//! The search of a scripted agent: finds a plain text in the files of a folder. Blocks.
 
 use std::path::{Path, PathBuf};
 
-/// Those beyond are left out.
+/// Further hits are left out.
 const MAX_HITS: usize = 100;
 
 /// Larger files are not searched.
@@ -10,21 +10,20 @@ const MAX_SEARCHED: u64 = 1 << 20;
 
 pub(super) struct Hit {
     pub(super) path: PathBuf,
-    /// From 1.
+    /// Counts from 1.
     pub(super) line: u64,
-    /// The line without the blanks around it.
+    /// The trimmed line.
     pub(super) text: String,
 }
 
-/// Lines that contain `text`, in a file or below a folder, by path; ignore files are heeded.
+/// Lines that contain `text`, in a file or below a folder, sorted by path. Respects ignore files.
 pub(super) fn hits(text: &str, within: &Path) -> Result<Vec<Hit>, String> {
     std::fs::metadata(within).map_err(|error| error.to_string())?;
     let mut hits = Vec::new();
-    // What can't be read below the folder is passed over, as a search tool does.
+    // Unreadable files are skipped, as search tools do.
     for entry in ignore::WalkBuilder::new(within).sort_by_file_path(Path::cmp).build().flatten() {
         let searched =
             entry.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_SEARCHED);
-        // What is no text has no lines to find anything in.
         let Some(content) = searched.then(|| std::fs::read_to_string(entry.path()).ok()).flatten()
         else {
             continue;

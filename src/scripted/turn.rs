@@ -20,11 +20,11 @@ use super::wire;
 pub(super) enum TurnEnd {
     /// With a stop reason.
     Stopped(String),
-    /// With an error for whoever asked.
+    /// With an error response.
     Failed(String),
 }
 
-/// Which steps of the script are played.
+/// A part of the script.
 #[derive(Clone, Copy)]
 pub(super) enum ScriptPart {
     Start,
@@ -34,26 +34,26 @@ pub(super) enum ScriptPart {
     Default,
 }
 
-/// What is played, and what for.
+/// The part to play, and its prompt.
 pub(super) struct Play {
     pub(super) part: ScriptPart,
     pub(super) prompt: String,
     pub(super) captures: Captures,
     /// `session/cancel` ends it.
-    pub(super) heeds_cancel: bool,
+    pub(super) cancellable: bool,
 }
 
 impl Play {
     pub(super) fn of(part: ScriptPart) -> Self {
-        Self { part, prompt: String::new(), captures: Captures::new(), heeds_cancel: true }
+        Self { part, prompt: String::new(), captures: Captures::new(), cancellable: true }
     }
 }
 
-/// Where a turn is played: its session, and its ways to the agent.
+/// The context of a turn: its session, and its channels to the agent.
 pub(super) struct Stage {
     pub(super) session: Arc<str>,
     pub(super) cwd: PathBuf,
-    /// Tool calls of the session so far.
+    /// The number of tool calls of the session so far.
     pub(super) calls: Arc<AtomicU64>,
     pub(super) mailbox: mpsc::Sender<Msg>,
     pub(super) cancel: CancellationToken,
@@ -63,13 +63,13 @@ pub(super) struct Stage {
 pub(super) struct ScriptedTurn {
     pub(super) stage: Stage,
     pub(super) vars: Vars,
-    /// Tool calls that the client was told of and that have not ended.
+    /// Ids of tool calls that were sent to the client and have not ended.
     pub(super) open_calls: Vec<String>,
-    /// A terminal that was not released yet.
+    /// A terminal that has to be released.
     pub(super) open_terminal: Option<Value>,
 }
 
-/// What a step did: the new `{last}`, if it has one, or why it failed.
+/// The result of a step: the new value of `{last}`, if any, or the error.
 pub(super) type StepDone = Result<Option<String>, String>;
 
 impl ScriptedTurn {
@@ -99,7 +99,7 @@ impl ScriptedTurn {
         let cancel = self.stage.cancel.clone();
         let played = tokio::select! {
             biased;
-            () = cancel.cancelled(), if play.heeds_cancel => None,
+            () = cancel.cancelled(), if play.cancellable => None,
             played = self.steps(steps) => Some(played),
         };
         match played {
@@ -112,7 +112,7 @@ impl ScriptedTurn {
         }
     }
 
-    /// Plays steps in order; an error is the turn's early end. Boxed, since steps hold steps.
+    /// Plays steps in order; an error ends the turn early. Boxed, because steps contain steps.
     fn steps<'a>(
         &'a mut self,
         steps: &'a [Step],
@@ -185,7 +185,7 @@ impl ScriptedTurn {
             Act::IgnoreEof => self.stage.stay.cancel(),
             Act::IgnoreTerm => {
                 let terminate = tokio::signal::unix::SignalKind::terminate();
-                // The signal's default stays off once it was listened for, here to nobody.
+                // tokio's handler stays installed after the stream is dropped.
                 let listening = tokio::signal::unix::signal(terminate);
                 return Ok(listening.map(|_| None).map_err(|error| error.to_string()));
             }
@@ -229,7 +229,7 @@ impl ScriptedTurn {
         }
     }
 
-    /// A cancelled turn leaves nothing open at the client, and waits for no answer.
+    /// Closes the terminal and the calls of a cancelled turn, without waiting for responses.
     async fn release_terminal(&mut self) {
         if let Some(terminal) = self.open_terminal.take() {
             let params = json!({"sessionId": &*self.stage.session, "terminalId": terminal});
@@ -243,11 +243,11 @@ impl ScriptedTurn {
     }
 
     async fn send(&self, msg: Msg) {
-        // A mailbox that is gone means that the agent has ended, and this turn with it.
+        // Fails if the agent has ended, and this turn with it.
         let _ = self.stage.mailbox.send(msg).await;
     }
 
-    /// Tells the agent something after which no step follows.
+    /// Sends the agent a last message, after which no step is played.
     async fn end(&self, msg: Msg) {
         self.send(msg).await;
         std::future::pending::<()>().await;

@@ -1,4 +1,4 @@
-//! ndjson JSON-RPC as the agent's side needs it: bounded lines in, messages out. Knows no method.
+//! JSON-RPC over ndjson, on the agent's side: bounded lines in, messages out. Knows no methods.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,13 +10,13 @@ pub(super) use crate::line::MAX_LINE;
 use crate::line::content;
 use crate::model::code;
 
-/// Lines read and not yet looked at. When they are this many, reading waits.
+/// Capacity of the queue of lines read; past that, reading waits.
 pub(super) const LINES_AHEAD: usize = 16;
 
-/// A JSON-RPC message as it came; what it is follows from what it has.
+/// A JSON-RPC request, notification or response, by its fields.
 #[derive(Deserialize)]
 pub(super) struct Incoming {
-    /// Raw, so that it goes back as the JSON it came as.
+    /// Raw, so that it is sent back unchanged.
     pub(super) id: Option<Box<RawValue>>,
     pub(super) method: Option<String>,
     #[serde(default)]
@@ -42,7 +42,7 @@ impl RpcError {
     }
 }
 
-/// Reads lines to the end of the input; None stands for one that is too long.
+/// Reads lines to the end of the input; sends None for a line that is too long.
 pub(super) async fn read_lines<R>(reader: R, lines: mpsc::Sender<Option<Vec<u8>>>)
 where
     R: AsyncRead + Unpin,
@@ -50,13 +50,12 @@ where
     let mut reader = BufReader::new(reader);
     loop {
         let mut line = Vec::new();
-        // Room for the line's end, which does not count.
+        // Room for the line ending, which does not count.
         let limit = MAX_LINE as u64 + 2;
         match (&mut reader).take(limit).read_until(b'\n', &mut line).await {
-            // A failing read is an end like any other: there is nobody left to tell.
             Ok(0) | Err(_) => return,
             Ok(_) if content(&line).len() > MAX_LINE => {
-                // The receiver ends the program at this; if it is gone, it has ended already.
+                // Fails if the receiver has ended.
                 let _ = lines.send(None).await;
                 return;
             }
@@ -104,7 +103,7 @@ pub(super) fn notification(method: &str, params: &Value) -> Vec<u8> {
 }
 
 fn line(message: &impl Serialize) -> Vec<u8> {
-    // Maps with string keys, strings and finite numbers always serialise.
+    // Maps with string keys, strings and finite numbers always serialize.
     let mut line = serde_json::to_vec(message).unwrap_or_default();
     line.push(b'\n');
     line

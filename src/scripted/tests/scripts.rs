@@ -67,7 +67,7 @@ fn a_wrong_script_says_where_and_what() {
         1:1: `on` is a list, not a table
         1:1: `[[on]]` needs `steps`
         3:1: `prompt` and `regex` exclude each other
-        2:1: `regex` is no regular expression: unclosed group
+        2:1: `regex` is not a regular expression: unclosed group
         2:1: `times` is a number from 0 to 18446744073709551615
         4:3: a step is a table, not a number
         4:3: an empty step
@@ -84,14 +84,14 @@ fn a_wrong_script_says_where_and_what() {
         4:18: `replace` is ["old", "new"]
         4:5: `run` is a command line, or a list: program and arguments
         4:11: `run` is a list, not a number
-        4:19: no permission option is `yes`; there are `allow_once`, `allow_always`, `reject_once`, `reject_always`
+        4:19: `yes` is not a permission option; there are `allow_once`, `allow_always`, `reject_once`, `reject_always`
         4:13: `usage` needs `size`
         4:35: `cost` is a finite decimal number
         4:13: `usage` needs `cost`
         4:5: `update` is not JSON: EOF while parsing an object at line 1 column 1
         4:5: `wait` knows only "cancel"
         4:15: `wait_ms` is a whole number, not a fraction
-        4:5: `for_each` is no regular expression: unclosed character class
+        4:5: `for_each` is not a regular expression: unclosed character class
         4:3: a `for_each` step needs `steps`
         4:5: `exit` is a number from 0 to 255
         4:5: `hang` can only be true

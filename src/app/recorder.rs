@@ -37,7 +37,7 @@ pub(super) fn start(
 /// keep the disk busy.
 const REST: Duration = Duration::from_millis(100);
 
-/// Until what the registry did not take is told again.
+/// Delay before a failed write is retried.
 const RETRY: Duration = Duration::from_secs(5);
 
 struct Recorder {

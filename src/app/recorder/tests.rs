@@ -45,14 +45,14 @@ impl Team {
         Self { tracker, registry, recorder, end_of_tracker, dir }
     }
 
-    fn tell(&self, agent: &str, session: &str, kind: ActivityKind) {
+    fn send(&self, agent: &str, session: &str, kind: ActivityKind) {
         let activity = Activity { session: SessionId::new(session), kind };
         self.tracker.record(&AgentId::new(agent), activity);
     }
 
     fn runs(&self, agent: &str, session: &str, model: &str) {
         let model = Model { id: model.into(), name: model.to_uppercase().into() };
-        self.tell(agent, session, ActivityKind::Model(model));
+        self.send(agent, session, ActivityKind::Model(model));
     }
 
     async fn caught_up(&self) {
@@ -94,17 +94,17 @@ fn key(agent: &str, session: &str) -> SessionKey {
 #[tokio::test]
 async fn sessions_come_with_mode_model_and_providers_and_go_when_they_are_closed() {
     let team = Team::new();
-    team.tell("ui", "s", ActivityKind::Opened);
+    team.send("ui", "s", ActivityKind::Opened);
     team.runs("ui", "s", "m");
     // Nobody opened it: an agent may speak of any session.
-    team.tell("ui", "ghost", ActivityKind::Update(Arc::from("{}")));
+    team.send("ui", "ghost", ActivityKind::Update(Arc::from("{}")));
     team.check(expect![[r#"
         {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"m","name":"M"},"summary":null,"providers":[]}
     "#]])
     .await;
-    team.tell("lead", "l", ActivityKind::Opened);
+    team.send("lead", "l", ActivityKind::Opened);
     team.runs("ui", "s", "n");
-    team.tell("ui", "t", ActivityKind::Opened);
+    team.send("ui", "t", ActivityKind::Opened);
     team.check(expect![[r#"
         {"agent_id":"lead","session_id":"l","mode":"orchestrator","model":null,"summary":null,"providers":[{"agent_id":"ui","session_id":"s"},{"agent_id":"ui","session_id":"t"}]}
         {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"n","name":"N"},"summary":null,"providers":[]}
@@ -112,8 +112,8 @@ async fn sessions_come_with_mode_model_and_providers_and_go_when_they_are_closed
     "#]])
     .await;
     // The orchestrator works elsewhere from now on.
-    team.tell("ui", "t", ActivityKind::Closed);
-    team.tell("lead", "k", ActivityKind::Opened);
+    team.send("ui", "t", ActivityKind::Closed);
+    team.send("lead", "k", ActivityKind::Opened);
     team.tracker.set_orchestrator_session(key("lead", "k"));
     team.check(expect![[r#"
         {"agent_id":"lead","session_id":"k","mode":"orchestrator","model":null,"summary":null,"providers":[{"agent_id":"ui","session_id":"s"}]}
@@ -126,7 +126,7 @@ async fn sessions_come_with_mode_model_and_providers_and_go_when_they_are_closed
 #[tokio::test]
 async fn what_clients_keep_is_left_alone() {
     let team = Team::new();
-    team.tell("ui", "s", ActivityKind::Opened);
+    team.send("ui", "s", ActivityKind::Opened);
     team.caught_up().await;
     let summary = Some("mine".to_owned());
     let kept = Upsert { summary, ..Upsert::new(key("ui", "s"), SessionMode::SingleAgent) };
@@ -147,7 +147,7 @@ async fn what_could_not_be_written_is_written_later() {
     // No file can be made there.
     let in_the_way = team.dir.path().join("core_sessions.tmp");
     std::fs::create_dir(&in_the_way).unwrap();
-    team.tell("ui", "s", ActivityKind::Opened);
+    team.send("ui", "s", ActivityKind::Opened);
     team.check(expect![""]).await;
     std::fs::remove_dir(&in_the_way).unwrap();
     // Nothing more happens, and nobody asks for it.
@@ -167,7 +167,7 @@ async fn what_could_not_be_written_is_written_later() {
 #[tokio::test]
 async fn the_end_of_the_tracker_removes_nothing() {
     let team = Team::new();
-    team.tell("ui", "s", ActivityKind::Opened);
+    team.send("ui", "s", ActivityKind::Opened);
     team.caught_up().await;
     team.end_of_tracker.cancel();
     let mut roster = team.tracker.roster();

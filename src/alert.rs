@@ -1,5 +1,5 @@
-//! Notifications for users: an access waits for a decision, an agent stalls or fails. Follows the bus
-//! and never blocks it: each channel has a queue and a task of its own.
+//! Notifications for users: an access waits for a decision, an agent stalls or fails. Follows the
+//! bus and never blocks it: each channel has a queue and a task of its own.
 
 mod deliver;
 mod follow;
@@ -99,7 +99,7 @@ impl Notice {
             team: team.to_owned(),
             event: Cause::Test,
             agent_id: String::new(),
-            message: format!("this is how the team `{team}` notifies you"),
+            message: format!("this is a test notice of the team `{team}`"),
             timestamp_ms: crate::model::now_ms(),
             id: None,
             path: None,

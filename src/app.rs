@@ -1,5 +1,5 @@
-//! Wiring: creates the actors of `up` and `observe`, connects them, and shuts them down. Contains no
-//! policy.
+//! Wiring: creates the actors of `up` and `observe`, connects them, and shuts them down. Contains
+//! no policy.
 
 mod changes;
 mod console;
@@ -90,8 +90,8 @@ fn backlog(port: config::Port) -> Backlog {
 /// Descriptors that clients leave to the agents, their terminals and files.
 const OWN_DESCRIPTORS: u64 = 256;
 
-/// Raises the limit of open files, and bounds the number of clients by it. Call it before any process
-/// is started.
+/// Raises the limit of open files, and bounds the number of clients by it. Call it before any
+/// process is started.
 fn limits(port: config::Port) -> serve::Limits {
     let available = match crate::process::raise_descriptor_limit() {
         Ok(limit) => usize::try_from(limit.saturating_sub(OWN_DESCRIPTORS)).unwrap_or(usize::MAX),
@@ -130,8 +130,8 @@ async fn drained(launcher: &crate::process::Launcher) {
     }
 }
 
-/// SIGINT, SIGTERM and SIGHUP. Signals that arrive before the first call of `next` are kept, so that
-/// none ends the program during its start.
+/// SIGINT, SIGTERM and SIGHUP. Signals that arrive before the first call of `next` are kept, so
+/// that none ends the program during its start.
 struct StopSignals {
     interrupt: Signal,
     terminate: Signal,

@@ -1,5 +1,5 @@
-//! The program: installs the allocator, and dispatches to the warden, the plugin host or the command
-//! line.
+//! The program: installs the allocator, and dispatches to the warden, the plugin host or the
+//! command line.
 
 use std::process::ExitCode;
 

@@ -1,13 +1,13 @@
-//! Child processes: spawn, process groups, pipes, exit, resource limits, and cleanup of everything a
-//! command has started. Knows neither JSON nor sessions. Unsafe code is in `process/sys.rs` and
+//! Child processes: spawn, process groups, pipes, exit, resource limits, and cleanup of everything
+//! a command has started. Knows neither JSON nor sessions. Unsafe code is in `process/sys.rs` and
 //! `process/resident.rs`.
 //!
 //! Each agent and each terminal has a *warden*: this program, started as `eisen-core warden` in a
 //! session of its own, with one thread. It starts the command, adopts its orphans as a subreaper,
 //! reaps them, reports the command's exit, and kills all of them when its socket to the supervisor
 //! closes.
-//! - The socket closes however the supervisor dies: one mechanism serves stop, crash and SIGKILL. The
-//!   warden finds its processes in whatever group or session they are.
+//! - The socket closes however the supervisor dies: one mechanism serves stop, crash and SIGKILL.
+//!   The warden finds its processes in whatever group or session they are.
 //! - Code between fork and exec made a spawn from a parent with 512 MB touched take 25 ms, against
 //!   0.2 ms by `posix_spawn`. The supervisor only uses the latter; the small warden forks.
 //! - The parent-death signal follows the thread that forked; a warden has only one.
@@ -18,13 +18,14 @@
 //!
 //! A [`Sweeper`] backs up the wardens: all processes of a run carry its mark in their environment
 //! ([`marker`]). Once the supervisor is gone, the sweeper kills the processes that still carry it,
-//! such as those of a warden that was killed at the same moment. If the sweeper was killed, too, the
-//! next start does the same ([`end_run`]).
+//! such as those of a warden that was killed at the same moment. If the sweeper was killed, too,
+//! the next start does the same ([`end_run`]).
 //!
 //! Not covered: a daemon with an empty environment whose warden and supervisor were killed at the
 //! same moment; processes of other users; and, without a cgroup, a process that forks into new
-//! sessions faster than it is found. A PID namespace would cover these, but would hide the machine's
-//! processes from commands. Other unixes have no subreaper: there, only the process group is killed.
+//! sessions faster than it is found. A PID namespace would cover these, but would hide the
+//! machine's processes from commands. Other unixes have no subreaper: there, only the process group
+//! is killed.
 //!
 //! An agent and its terminals are a [`Family`], which is measured and limited as a whole: by the
 //! kernel with [`Groups`], else by polling (`limit_monitor`).
@@ -139,8 +140,8 @@ impl Process {
         self.pid
     }
 
-    /// Waits for the child's exit; its descendants may live on until `kill` or drop. Cancel-safe; may
-    /// be called again.
+    /// Waits for the child's exit; its descendants may live on until `kill` or drop. Cancel-safe;
+    /// may be called again.
     pub async fn wait(&self) -> Exit {
         self.exit().await
     }
@@ -176,8 +177,8 @@ impl Process {
         exit.borrow().unwrap_or(Exit::KILLED)
     }
 
-    /// Stops the child after its stdin was closed: waits `for_eof`, sends SIGTERM to the group, waits
-    /// `for_term`, then kills. Remaining descendants are killed in any case.
+    /// Stops the child after its stdin was closed: waits `for_eof`, sends SIGTERM to the group,
+    /// waits `for_term`, then kills. Remaining descendants are killed in any case.
     pub async fn stop(self, for_eof: Duration, for_term: Duration) -> Stopped {
         let stopped = if let Ok(exit) = timeout(for_eof, self.wait()).await {
             Stopped::OnEof(exit)

@@ -25,8 +25,8 @@ mod wire;
 pub use parse::Invalid;
 pub use script::Script;
 
-/// How long the agent still writes its output after its input has ended: the client may have stopped
-/// reading.
+/// How long the agent still writes its output after its input has ended: the client may have
+/// stopped reading.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How a play ended.
@@ -62,8 +62,8 @@ impl ScriptError {
     }
 }
 
-/// Plays a script on stdin and stdout until stdin ends; returns the exit code. Creates a runtime, so
-/// it must not be called from within another.
+/// Plays a script on stdin and stdout until stdin ends; returns the exit code. Creates a runtime,
+/// so it must not be called from within another.
 pub fn run(script: &Path) -> Result<u8, ScriptError> {
     let script = Script::load(script)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

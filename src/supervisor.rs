@@ -33,8 +33,8 @@ pub struct Roster {
 
 type Agents = Arc<IndexMap<AgentId, AgentHandle>>;
 
-/// Owns the tasks of all agents, and is the only one to add or remove agents. Dropping it kills every
-/// agent.
+/// Owns the tasks of all agents, and is the only one to add or remove agents. Dropping it kills
+/// every agent.
 pub struct Supervisor {
     agents: watch::Sender<Agents>,
     tasks: JoinSet<()>,

@@ -1,5 +1,5 @@
-//! Open issues (pending accesses, stalled and failed agents), their start, and the channels notified
-//! of each. Pure: the caller passes the time.
+//! Open issues (pending accesses, stalled and failed agents), their start, and the channels
+//! notified of each. Pure: the caller passes the time.
 
 use std::collections::HashMap;
 

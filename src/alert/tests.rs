@@ -1,3 +1,5 @@
+//! Tests of following issues, without delivery.
+
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;

@@ -167,8 +167,8 @@ impl Changes {
         last.into_iter().find(|status| status.agent == id).ok_or_else(|| unknown(&id))
     }
 
-    /// Applies a new configuration, compiled from `layered`. Returns the last status of each removed
-    /// agent.
+    /// Applies a new configuration, compiled from `layered`. Returns the last status of each
+    /// removed agent.
     async fn adopt(
         &mut self,
         mut config: Config,
@@ -220,7 +220,7 @@ impl Changes {
         }
     }
 
-    /// Drops configurations that no agent runs by any more.
+    /// Drops configurations that no agent runs by.
     fn forget_finished(&mut self, current: u64) {
         let roster = self.supervisor.roster();
         let used: Vec<_> =

@@ -51,8 +51,8 @@ pub(super) struct Inputs {
     pub(super) file: Option<ConsoleFile>,
 }
 
-/// Prints one line per event to standard output, coloured on a terminal. Ends when standard output or
-/// the bus is closed. Blocks: a paused terminal stops only this thread.
+/// Prints one line per event to standard output, coloured on a terminal. Ends when standard output
+/// or the bus is closed. Blocks: a paused terminal stops only this thread.
 pub(super) fn show(mut events: Subscriber, inputs: Inputs) {
     let Inputs { port, answers, config, file } = inputs;
     let next = Next::new(&config, file.is_some());

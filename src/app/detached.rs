@@ -30,8 +30,8 @@ pub struct Detached {
     pub warnings: String,
 }
 
-/// Starts a team in a process of its own, without a terminal, and returns once it serves its port. If
-/// it fails, its output and exit code become the error.
+/// Starts a team in a process of its own, without a terminal, and returns once it serves its port.
+/// If it fails, its output and exit code become the error.
 pub async fn up_detached(options: UpOptions) -> Result<Detached, Failure> {
     environment::depth().map_err(|error| Failure::Usage(error.into()))?;
     let eisen_dir = environment::eisen_dir().map_err(Failure::Usage)?;

@@ -1,5 +1,5 @@
-//! Connects the code graph with the tracker: touches are resolved to symbols, and writes on the disk
-//! are reported to the tracker.
+//! Connects the code graph with the tracker: touches are resolved to symbols, and writes on the
+//! disk are reported to the tracker.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -17,8 +17,8 @@ pub fn how_limits_are_held() -> &'static str {
     }
 }
 
-/// A launcher for this program; if an agent has limits and a cgroup is available, the kernel enforces
-/// them. May wait for systemd.
+/// A launcher for this program; if an agent has limits and a cgroup is available, the kernel
+/// enforces them. May wait for systemd.
 pub(super) fn launcher(config: &Config) -> std::io::Result<Launcher> {
     let launcher = Launcher::this_program()?;
     if !config.agents.iter().any(|agent| members::limits(agent).is_any()) {

@@ -1,4 +1,5 @@
-//! Turns the configuration into team members: settings, zones, bounds and environment of each agent.
+//! Turns the configuration into team members: settings, zones, bounds and environment of each
+//! agent.
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::fs::DirBuilderExt;
@@ -134,8 +135,8 @@ impl Conditions {
         Ok(Member { settings, depends_on, autostart })
     }
 
-    /// The bounds that the kernel enforces for an agent; None if it is not configured, or the kernel
-    /// can't.
+    /// The bounds that the kernel enforces for an agent; None if it is not configured, or the
+    /// kernel can't.
     fn bounds(
         &self,
         agent: &config::Agent,

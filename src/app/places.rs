@@ -35,7 +35,8 @@ pub(super) fn make_for_profile(agent: &Agent) {
     }
 }
 
-/// Whether a missing path should become a folder: paths with an extension (`.claude.json`) are files.
+/// Whether a missing path should become a folder: paths with an extension (`.claude.json`) are
+/// files.
 fn is_folder(place: &Path) -> bool {
     place.symlink_metadata().is_err() && place.extension().is_none()
 }

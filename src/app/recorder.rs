@@ -26,15 +26,15 @@ pub(super) fn start(
     registry: RegistryHandle,
     cancel: CancellationToken,
 ) -> (serve::Recorder, impl Future<Output = ()>) {
-    let (asking, asked) = mpsc::channel(WAITING);
+    let (sender, requests) = mpsc::channel(WAITING);
     let recorder = Recorder { tracker, registry, recorded: HashMap::new(), is_failing: false };
-    (asking, async move {
-        cancel.run_until_cancelled(recorder.run(asked)).await;
+    (sender, async move {
+        cancel.run_until_cancelled(recorder.run(requests)).await;
     })
 }
 
-/// Minimum time between two writes without a request: an agent that keeps changing its model must not
-/// keep the disk busy.
+/// Minimum time between two writes without a request: an agent that keeps changing its model must
+/// not keep the disk busy.
 const REST: Duration = Duration::from_millis(100);
 
 /// Delay before a failed write is retried.
@@ -58,13 +58,13 @@ struct Recorded {
 }
 
 impl Recorder {
-    async fn run(mut self, mut asked: mpsc::Receiver<oneshot::Sender<()>>) {
+    async fn run(mut self, mut requests: mpsc::Receiver<oneshot::Sender<()>>) {
         let mut roster = self.tracker.roster();
         let mut rested = Instant::now();
         loop {
             let mut waiting = Vec::new();
             tokio::select! {
-                taken = asked.recv_many(&mut waiting, WAITING) => if taken == 0 { return },
+                taken = requests.recv_many(&mut waiting, WAITING) => if taken == 0 { return },
                 changed = changed(&mut roster, rested) => if changed.is_err() { return },
                 () = sleep(RETRY), if self.is_failing => {}
             }

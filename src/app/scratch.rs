@@ -33,8 +33,8 @@ pub(super) fn private(ledger: &Ledger) -> anyhow::Result<TempDir> {
     create(ledger).context("cannot create a folder for the temporary files of agents")
 }
 
-/// Creates a temporary folder for its owner alone, and records it first: the run may be killed at any
-/// moment.
+/// Creates a temporary folder for its owner alone, and records it first: the run may be killed at
+/// any moment.
 fn create(ledger: &Ledger) -> anyhow::Result<TempDir> {
     let name = format!("{}{:016x}", leftovers::PREFIX, fastrand::u64(..));
     let folder = std::path::absolute(std::env::temp_dir())?;

@@ -1,4 +1,5 @@
-//! Probes kernel enforcement: starts a small confined command that tests its confinement from inside.
+//! Probes kernel enforcement: starts a small confined command that tests its confinement from
+//! inside.
 
 use std::path::Path;
 use std::sync::Arc;

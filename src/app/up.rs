@@ -1,4 +1,5 @@
-//! `up`: runs a team from its configuration until a signal stops it. Owns the order of start and stop.
+//! `up`: runs a team from its configuration until a signal stops it. Owns the order of start and
+//! stop.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -87,7 +88,7 @@ async fn run(
     let scratch = config.team.scratch.then(|| scratch::copy(original, &ledger)).transpose()?;
     let workspace = scratch.as_ref().map_or(original.as_path(), TempDir::path).to_owned();
     let private = scratch::private(&ledger)?;
-    crate::process::become_subreaper().context("cannot adopt what agents leave behind")?;
+    crate::process::become_subreaper().context("cannot become the subreaper of the agents")?;
     let ungranted = eisen_dir.join("run");
     let kernel = trial::of_kernel(&launcher, private.path()).await;
 

@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn bytes_take_the_unit_that_fits() {
-        for (amount, said) in [
+        for (amount, text) in [
             (0, "0 B"),
             (1023, "1023 B"),
             (1024, "1.0 KiB"),
@@ -79,13 +79,13 @@ mod tests {
             (5 << 30, "5.0 GiB"),
             (u64::MAX, "16777216.0 TiB"),
         ] {
-            assert_eq!(bytes(amount), said);
+            assert_eq!(bytes(amount), text);
         }
     }
 
     #[test]
     fn durations_have_two_units_at_most() {
-        for (millis, said) in [
+        for (millis, text) in [
             (0, "0.0s"),
             (449, "0.4s"),
             (9_999, "9.9s"),
@@ -96,13 +96,13 @@ mod tests {
             (7_830_000, "2h10m"),
             (273_600_000, "3d04h"),
         ] {
-            assert_eq!(duration(Duration::from_millis(millis)), said);
+            assert_eq!(duration(Duration::from_millis(millis)), text);
         }
     }
 
     #[test]
     fn tokens_and_money_are_short() {
-        for (count, said) in [
+        for (count, text) in [
             (0, "0"),
             (999, "999"),
             (1000, "1.0k"),
@@ -111,15 +111,15 @@ mod tests {
             (999_950, "1.0M"),
             (1_500_000, "1.5M"),
         ] {
-            assert_eq!(tokens(count), said);
+            assert_eq!(tokens(count), text);
         }
-        for (amount, said) in [
+        for (amount, text) in [
             (0.0, "0.00 USD"),
             (0.0042, "0.0042 USD"),
             (0.042, "0.04 USD"),
             (1234.5, "1234.50 USD"),
         ] {
-            assert_eq!(money(amount, "USD"), said);
+            assert_eq!(money(amount, "USD"), text);
         }
         assert_eq!((counted(0, "turn"), counted(1, "turn")), ("0 turns".into(), "1 turn".into()));
     }

@@ -12,8 +12,8 @@ use crate::config::{Starter, known_agents};
 
 /// Write a commented starter eisen.toml, with the agents found on PATH
 ///
-/// Each agent gets a zone: folders next to the file, if there are enough of them, and the files that
-/// the workspace's builds need. Read it, adjust it, and run `check` to see what it means.
+/// Each agent gets a zone: folders next to the file, if there are enough of them, and the files
+/// that the workspace's builds need. Read it, adjust it, and run `check` to see what it means.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -34,9 +34,10 @@ const COLORS: [AnsiColor; 6] = [
 
 /// Show the standard error of agents
 ///
-/// It is kept in `$EISEN_DIR/logs/TEAM/AGENT.log` across restarts, and stays readable after the team
-/// has ended. Each line starts with the time it was read, in UTC, and the process id of the run (as
-/// `ps` and the console show it). If several agents are shown, it starts with the agent's id.
+/// It is kept in `$EISEN_DIR/logs/TEAM/AGENT.log` across restarts, and stays readable after the
+/// team has ended. Each line starts with the time it was read, in UTC, and the process id of the
+/// run (as `ps` and the console show it). If several agents are shown, it starts with the agent's
+/// id.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,5 @@
-//! Standard output and standard error of commands: lines, colours, and text made safe for terminals.
+//! Standard output and standard error of commands: lines, colours, and text made safe for
+//! terminals.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};

@@ -25,10 +25,10 @@ const INTERRUPTED: u8 = 130;
 
 /// Send a prompt to an agent and print its answer as it arrives
 ///
-/// Waits until a starting agent is ready, and for the prompts queued before this one in the session.
-/// Accesses that are blocked during the turn are shown on standard error. Ctrl-C withdraws a queued
-/// prompt, or cancels the running turn and waits for its end; a second Ctrl-C exits at once. The
-/// team keeps running.
+/// Waits until a starting agent is ready, and for the prompts queued before this one in the
+/// session. Accesses that are blocked during the turn are shown on standard error. Ctrl-C withdraws
+/// a queued prompt, or cancels the running turn and waits for its end; a second Ctrl-C exits at
+/// once. The team keeps running.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -10,9 +10,9 @@ use crate::app::{self, Failure, UpOptions};
 
 /// Run the team of a configuration until SIGINT or SIGTERM
 ///
-/// With --detach the team runs in the background and survives the terminal. The command returns once
-/// the team listens on its port, or fails with the team's error and exit code. The team's output is
-/// written to `$EISEN_DIR/logs/TEAM.console`. `eisen-core down` stops the team.
+/// With --detach the team runs in the background and survives the terminal. The command returns
+/// once the team listens on its port, or fails with the team's error and exit code. The team's
+/// output is written to `$EISEN_DIR/logs/TEAM.console`. `eisen-core down` stops the team.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

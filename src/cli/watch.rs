@@ -30,10 +30,10 @@ const SHOWN_TYPES: [&str; 4] = ["session_update", "blocked", "agent", "turn"];
 
 /// Follow the messages and tool calls of agents
 ///
-/// Shows messages line by line, the first line of each thought, one line for each tool call with its
-/// result, and changed entries of plans. Accesses that wait for a decision are shown with the command
-/// that decides them. Permission requests inside the zone are not shown. Ends with the team, or by
-/// Ctrl-C.
+/// Shows messages line by line, the first line of each thought, one line for each tool call with
+/// its result, and changed entries of plans. Accesses that wait for a decision are shown with the
+/// command that decides them. Permission requests inside the zone are not shown. Ends with the
+/// team, or by Ctrl-C.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -9,8 +9,8 @@ use super::Command;
 
 const CANARY: &str = "canary";
 
-/// A command that succeeds if it can't open `outside` for writing, and can create `inside`. Otherwise
-/// it prints the reason to standard error.
+/// A command that succeeds if it can't open `outside` for writing, and can create `inside`.
+/// Otherwise it prints the reason to standard error.
 pub fn canary(program: &Path, cwd: &Path, outside: &Path, inside: &Path) -> Command {
     let [outside, inside] = [outside, inside].map(|path| path.as_os_str().to_owned());
     Command {

@@ -1,12 +1,12 @@
-//! Cgroups (v2) in which the kernel enforces the limits of families. Families are polled in any case
-//! (`limit_monitor`); without a cgroup, polling alone enforces the limits.
+//! Cgroups (v2) in which the kernel enforces the limits of families. Families are polled in any
+//! case (`limit_monitor`); without a cgroup, polling alone enforces the limits.
 //!
 //! Only families with limits get a cgroup: moving a process waits for an RCU grace period, up to
 //! 15 ms, which would slow down every start.
 //!
-//! A cgroup whose `cgroup.subtree_control` names a controller must not contain processes, unless it is
-//! the root (`admin-guide/cgroup-v2`). So the supervisor first moves itself into a child of its own
-//! cgroup, if it is the only process there.
+//! A cgroup whose `cgroup.subtree_control` names a controller must not contain processes, unless it
+//! is the root (`admin-guide/cgroup-v2`). So the supervisor first moves itself into a child of its
+//! own cgroup, if it is the only process there.
 
 use std::fs;
 use std::io;
@@ -23,8 +23,8 @@ use super::limits::Limits;
 /// The controllers needed for limits.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
-/// The kernel counts threads, and limits count processes: this factor only stops a fork bomb until it
-/// is polled.
+/// The kernel counts threads, and limits count processes: this factor only stops a fork bomb until
+/// it is polled.
 const THREADS_A_PROCESS: u64 = 32;
 
 /// How long systemd may take to move this process.
@@ -184,8 +184,8 @@ fn own_group() -> Option<PathBuf> {
     folder_of(&groups, &mounts)
 }
 
-/// The cgroup's line is `0::PATH`. A mount's line has its root in the hierarchy and its mount point as
-/// fourth and fifth field, and the file system's type after a lone dash.
+/// The cgroup's line is `0::PATH`. A mount's line has its root in the hierarchy and its mount point
+/// as fourth and fifth field, and the file system's type after a lone dash.
 fn folder_of(groups: &str, mounts: &str) -> Option<PathBuf> {
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
     mounts.lines().find_map(|line| {

@@ -1,5 +1,5 @@
-//! The limit of open descriptors: raised for this program, which may have a thousand clients, and the
-//! original one for its children, since programs that use select(2) need it.
+//! The limit of open descriptors: raised for this program, which may have a thousand clients, and
+//! the original one for its children, since programs that use select(2) need it.
 
 use std::io;
 use std::sync::OnceLock;

@@ -35,8 +35,8 @@ pub enum SpawnError {
          allows"
     )]
     TooLong { program: String },
-    #[error("cannot start `{program}`: {what} contains a character not allowed in commands")]
-    Unsendable { program: String, what: String },
+    #[error("cannot start `{program}`: {part} contains a character not allowed in commands")]
+    Unsendable { program: String, part: String },
     #[error("cannot start `{program}` in `{}`: {}", .cwd.display(), plain(source))]
     Cwd { program: String, cwd: PathBuf, source: io::Error },
     #[error("cannot start `{program}`: {}", plain(source))]
@@ -72,8 +72,8 @@ impl SpawnError {
         Self::TooLong { program: name(command) }
     }
 
-    pub(super) fn unsendable(command: &Command, what: impl Into<String>) -> Self {
-        Self::Unsendable { program: name(command), what: what.into() }
+    pub(super) fn unsendable(command: &Command, part: impl Into<String>) -> Self {
+        Self::Unsendable { program: name(command), part: part.into() }
     }
 
     pub(super) fn refused(command: &Command, refusal: Refusal, confined: bool) -> Self {

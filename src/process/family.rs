@@ -1,5 +1,5 @@
-//! The processes of an agent and its terminals, each under a warden of its own, measured and limited
-//! as a whole.
+//! The processes of an agent and its terminals, each under a warden of its own, measured and
+//! limited as a whole.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 
-/// Removes a folder with its content, including folders without write permission (such as Go's module
-/// cache). Links are not followed.
+/// Removes a folder with its content, including folders without write permission (such as Go's
+/// module cache). Links are not followed.
 pub fn remove_folder(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

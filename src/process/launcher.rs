@@ -1,4 +1,5 @@
-//! The supervisor's side of a spawn: starts wardens, and follows them until their processes are gone.
+//! The supervisor's side of a spawn: starts wardens, and follows them until their processes are
+//! gone.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -148,7 +149,8 @@ impl Launcher {
         Ok((process, stdio))
     }
 
-    /// Starts `command` without standard input, and with both outputs in one pipe, as for a terminal.
+    /// Starts `command` without standard input, and with both outputs in one pipe, as for a
+    /// terminal.
     pub async fn spawn_merged(
         &self,
         command: &Command,

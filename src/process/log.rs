@@ -73,8 +73,9 @@ impl StderrLog {
         Self { agent_ended, pump: AbortOnDropHandle::new(pump) }
     }
 
-    /// Call it once the agent has ended: reads the rest of the pipe, without waiting for descendants
-    /// that hold it open, and returns the last lines without colours, frames and controls.
+    /// Call it once the agent has ended: reads the rest of the pipe, without waiting for
+    /// descendants that hold it open, and returns the last lines without colours, frames and
+    /// controls.
     pub async fn tail(self) -> Vec<String> {
         self.agent_ended.cancel();
         self.pump.await.map(Vec::from).unwrap_or_default()
@@ -126,8 +127,8 @@ impl Pump {
         self.kept
     }
 
-    /// Reads what is in the pipe already; None if it is empty. Bypasses the runtime, whose readiness
-    /// may be outdated.
+    /// Reads what is in the pipe already; None if it is empty. Bypasses the runtime, whose
+    /// readiness may be outdated.
     fn read_now(&mut self, stderr: &pipe::Receiver) -> Option<usize> {
         let length = self.waiting.len();
         self.waiting.resize(LONGEST_LINE, 0);

@@ -1,5 +1,5 @@
-//! The mark of a run: an environment variable of all its processes. It identifies them when both the
-//! supervisor and a warden were killed before they could kill them.
+//! The mark of a run: an environment variable of all its processes. It identifies them when both
+//! the supervisor and a warden were killed before they could kill them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,8 +31,8 @@ pub fn marker() -> &'static str {
     })
 }
 
-/// The start time of a process, in clock ticks since boot; None if it does not exist, or is a zombie.
-/// Pid and start time together identify a process.
+/// The start time of a process, in clock ticks since boot; None if it does not exist, or is a
+/// zombie. Pid and start time together identify a process.
 pub fn start_of(pid: u32) -> Option<u64> {
     let process = tree::process(i32::try_from(pid).ok()?)?;
     (!process.is_dead).then_some(process.started)

@@ -23,8 +23,8 @@ pub(super) fn of_one(pid: i32) -> Option<u64> {
     share(pid).map(|share| share.own + share.in_files)
 }
 
-/// The total size of nameless files in memory (`memfd_create`, or removed from `/dev/shm`) that these
-/// processes have open. A process that only writes to such a file has not mapped it.
+/// The total size of nameless files in memory (`memfd_create`, or removed from `/dev/shm`) that
+/// these processes have open. A process that only writes to such a file has not mapped it.
 pub(super) fn of_nameless_files(pids: impl Iterator<Item = i32>) -> u64 {
     let mut sizes = BTreeMap::new();
     let open = pids.flat_map(|pid| fs::read_dir(format!("/proc/{pid}/fd"))).flatten().flatten();

@@ -7,8 +7,8 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 use nix::unistd::write;
 
-/// Added to a command's score, in thousandths of all memory: enough for a small command to be killed
-/// before a large supervisor.
+/// Added to a command's score, in thousandths of all memory: enough for a small command to be
+/// killed before a large supervisor.
 const MORE: i32 = 300;
 const MOST: i32 = 1000;
 

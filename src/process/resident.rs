@@ -39,8 +39,8 @@ fn unchanged(maps: &str, file: &Path) -> Vec<(usize, usize)> {
     found
 }
 
-/// Parses the first line of a mapping, `start-end rights offset device inode path` with start and end
-/// in hexadecimal: returns start, length and the rest. None for other lines.
+/// Parses the first line of a mapping, `start-end rights offset device inode path` with start and
+/// end in hexadecimal: returns start, length and the rest. None for other lines.
 fn mapping(line: &str) -> Option<(usize, usize, &str)> {
     let (range, rest) = line.split_once(' ')?;
     let (start, end) = range.split_once('-')?;

@@ -1,6 +1,6 @@
-//! The sweeper of a run: this program, started as `eisen-core warden sweep MARK`. When the supervisor
-//! is gone, it kills the processes that still carry the run's mark, such as those of a warden that was
-//! killed or stopped at the same moment.
+//! The sweeper of a run: this program, started as `eisen-core warden sweep MARK`. When the
+//! supervisor is gone, it kills the processes that still carry the run's mark, such as those of a
+//! warden that was killed or stopped at the same moment.
 
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;

@@ -87,8 +87,8 @@ pub(super) fn confine_child(
     unsafe { command.pre_exec(move || Ok(entrance.enter(socket.as_fd())?)) };
 }
 
-/// Makes the child die with this thread, and start with default signal handlers, an OOM score and the
-/// given limit of descriptors.
+/// Makes the child die with this thread, and start with default signal handlers, an OOM score and
+/// the given limit of descriptors.
 pub(super) fn guard_child(command: &mut std::process::Command, limit: Option<u64>) {
     let warden = nix::unistd::getpid();
     let oom_score = oom::score_of_command();
@@ -121,8 +121,8 @@ pub(super) fn run_in_batches() {
     #[cfg(target_os = "linux")]
     {
         let no_priority = libc::sched_param { sched_priority: 0 };
-        // SAFETY: the parameter is valid for reading for the length of the call. A sandbox may forbid
-        // the call; the error is ignored.
+        // SAFETY: the parameter is valid for reading for the length of the call. A sandbox may
+        // forbid the call; the error is ignored.
         unsafe { libc::sched_setscheduler(0, libc::SCHED_BATCH, &raw const no_priority) };
     }
 }

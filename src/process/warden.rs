@@ -26,9 +26,9 @@ use crate::confine::{self, Entrance, SetupStep};
 /// meanwhile.
 const KILL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs as a warden and never returns. `main` calls it, before anything else, when the first argument
-/// is `warden`. Standard input is then the socket to the supervisor, and the second argument, if any,
-/// the command's limit of open descriptors.
+/// Runs as a warden and never returns. `main` calls it, before anything else, when the first
+/// argument is `warden`. Standard input is then the socket to the supervisor, and the second
+/// argument, if any, the command's limit of open descriptors.
 pub fn warden_main() -> ! {
     if let Some(code) = canary::run_if_asked() {
         std::process::exit(code);

@@ -1,9 +1,9 @@
 //! The protocol between supervisor and warden. Both are the same build, so it has no version.
 //!
 //! The supervisor sends the command once: its length together with three descriptors (four for a
-//! confined command), then strings that end in NUL. After that it sends one byte for each signal. The
-//! warden reports in frames of five bytes. The listener of the doorbell is sent with the start report
-//! of a confined command.
+//! confined command), then strings that end in NUL. After that it sends one byte for each signal.
+//! The warden reports in frames of five bytes. The listener of the doorbell is sent with the start
+//! report of a confined command.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -67,9 +67,9 @@ pub(super) fn signal_byte(signal: Signal) -> u8 {
 /// Encodes a command: the length, then its strings. `canary` is set for a confined command.
 pub(super) fn encode(command: &Command, canary: Option<&Path>) -> Result<Vec<u8>, SpawnError> {
     let mut out = vec![0; LENGTH];
-    let mut put = |text: &OsStr, what: &dyn Fn() -> String| {
+    let mut put = |text: &OsStr, part: &dyn Fn() -> String| {
         if text.as_bytes().contains(&0) {
-            return Err(SpawnError::unsendable(command, what()));
+            return Err(SpawnError::unsendable(command, part()));
         }
         out.extend_from_slice(text.as_bytes());
         out.push(0);
@@ -84,8 +84,8 @@ pub(super) fn encode(command: &Command, canary: Option<&Path>) -> Result<Vec<u8>
     }
     for (key, value) in &command.env {
         if key.is_empty() || key.contains('=') {
-            let what = format!("the name `{key}` of an environment variable");
-            return Err(SpawnError::unsendable(command, what));
+            let part = format!("the name `{key}` of an environment variable");
+            return Err(SpawnError::unsendable(command, part));
         }
         put(OsStr::new(key), &|| "the name of an environment variable".into())?;
         put(OsStr::new(value), &|| format!("the environment variable `{key}`"))?;

@@ -1,5 +1,5 @@
-//! The agent's task: owns the sessions, the pending requests to the client, and the output. Turns run
-//! in tasks of their own, and send it messages.
+//! The agent's task: owns the sessions, the pending requests to the client, and the output. Turns
+//! run in tasks of their own, and send it messages.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::ErrorKind;

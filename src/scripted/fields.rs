@@ -33,29 +33,29 @@ pub(super) type Item<'a> = &'a Spanned<DeValue<'a>>;
 pub(super) struct Fields<'a> {
     text: &'a str,
     at: usize,
-    what: &'a str,
+    name: &'a str,
     keys: BTreeMap<&'a str, Range<usize>>,
     values: BTreeMap<&'a str, Item<'a>>,
 }
 
 impl<'a> Fields<'a> {
-    /// `what` names the table in errors.
-    pub(super) fn new(text: &'a str, at: usize, what: &'a str, table: &'a DeTable<'a>) -> Self {
+    /// `name` is the name of the table in errors.
+    pub(super) fn new(text: &'a str, at: usize, name: &'a str, table: &'a DeTable<'a>) -> Self {
         Self {
             text,
             at,
-            what,
+            name,
             keys: table.keys().map(|key| (key.get_ref().as_ref(), key.span())).collect(),
             values: table.iter().map(|(key, value)| (key.get_ref().as_ref(), value)).collect(),
         }
     }
 
-    pub(super) fn of(text: &'a str, what: &'a str, item: Item<'a>) -> Result<Self, Invalid> {
+    pub(super) fn of(text: &'a str, name: &'a str, item: Item<'a>) -> Result<Self, Invalid> {
         let DeValue::Table(table) = item.get_ref() else {
-            let message = format!("{what} is a table, not {}", kind(item));
+            let message = format!("{name} is a table, not {}", kind(item));
             return Err(Invalid::new(text, item.span().start, message));
         };
-        Ok(Self::new(text, item.span().start, what, table))
+        Ok(Self::new(text, item.span().start, name, table))
     }
 
     pub(super) fn has(&self, key: &str) -> bool {
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
             _ if known.is_empty() => String::new(),
             _ => format!("; it takes `{}`", known.join("`, `")),
         };
-        let message = format!("{} has no key `{key}`{hint}", self.what);
+        let message = format!("{} has no key `{key}`{hint}", self.name);
         Err(Invalid::new(self.text, span.start, message))
     }
 
@@ -154,7 +154,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn missing(&self, key: &str) -> Invalid {
-        self.error("", format!("{} needs `{key}`", self.what))
+        self.error("", format!("{} needs `{key}`", self.name))
     }
 
     fn mistyped(&self, key: &str, wanted: &str, item: Item<'a>) -> Invalid {

@@ -224,8 +224,8 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         })
     }
 
-    /// Plays a part of the script in a task of its own. `answer` is the response if the part does not
-    /// fail; None: the turn's stop reason.
+    /// Plays a part of the script in a task of its own. `answer` is the response if the part does
+    /// not fail; None: the turn's stop reason.
     fn begin(&mut self, name: &Arc<str>, play: Play, id: &RawValue, answer: Option<Value>) {
         self.turns_begun += 1;
         let number = self.turns_begun;

@@ -181,8 +181,8 @@ impl Parser<'_> {
             let message = format!("`{}` needs a session, and `start` has none", kind.name);
             return Err(fields.error(kind.name, message));
         }
-        let what = format!("a `{}` step", kind.name);
-        let fields = Fields::of(self.text, &what, item)?;
+        let name = format!("a `{}` step", kind.name);
+        let fields = Fields::of(self.text, &name, item)?;
         let reactions = if kind.needs == Needs::Client { REACTIONS } else { &[] };
         fields.only(&[&[kind.name], kind.keys, reactions].concat())?;
         let reaction = |key| -> Result<Vec<Step>, Invalid> {

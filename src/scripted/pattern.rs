@@ -69,8 +69,8 @@ impl Vars {
         self.0.extend(captures);
     }
 
-    /// Replaces each known `{name}`. Others are left unchanged, since source code is full of braces.
-    /// Replacements are not expanded again.
+    /// Replaces each known `{name}`. Others are left unchanged, since source code is full of
+    /// braces. Replacements are not expanded again.
     pub(super) fn expand(&self, template: &str) -> String {
         let mut expanded = String::with_capacity(template.len());
         let mut rest = template;

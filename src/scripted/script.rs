@@ -1,5 +1,5 @@
-//! A script as plain data: the agent's properties, and the steps for each prompt. Knows neither TOML
-//! nor the protocol.
+//! A script as plain data: the agent's properties, and the steps for each prompt. Knows neither
+//! TOML nor the protocol.
 
 use serde_json::Value;
 

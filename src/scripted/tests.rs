@@ -1,7 +1,7 @@
-#![allow(clippy::unwrap_used)]
+//! A fake client over in-memory pipes. It also parses each message of the agent with the protocol's
+//! own types.
 
-//! A fake client at the other end of two pipes; every message of the agent's is also read with the
-//! protocol's own types.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 

@@ -1,3 +1,5 @@
+//! Tests of the set of agents, without starting agents.
+
 #![allow(clippy::unwrap_used)]
 
 use std::path::PathBuf;
@@ -145,7 +147,7 @@ async fn each_waits_for_those_who_are_there_and_those_who_come_with_it() {
 }
 
 #[tokio::test]
-async fn who_leaves_is_gone_and_its_name_is_free() {
+async fn a_removed_agent_is_gone_and_its_id_is_free() {
     let mut supervisor = supervisor();
     let a = || member("a", &[], false);
     supervisor.assemble(vec![a(), member("b", &["a"], true)]).await;

@@ -1,3 +1,5 @@
+//! Tests of the hints of the console.
+
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -31,7 +33,7 @@ fn id(agent: &str) -> AgentId {
 }
 
 #[test]
-fn what_to_type_next_is_said_once_all_did_what_they_were_configured_to() {
+fn the_next_command_is_shown_once_all_agents_have_settled() {
     let (_folder, config) = config();
     let mut next = Next::new(&config, false);
     for agent in ["lead", "api", "ui"] {
@@ -54,7 +56,7 @@ fn what_to_type_next_is_said_once_all_did_what_they_were_configured_to() {
     assert_eq!(next.agent(&id("api"), AgentState::Error), None);
     assert_eq!(next.agent(&id("ui"), AgentState::Ready), Some(id("ui")));
     assert_eq!(next.agent(&id("lead"), AgentState::Ready), None);
-    // One that fails is not waited for, nor is it who one prompts.
+    // A failed agent is neither awaited nor suggested.
     let mut next = Next::new(&config, true);
     assert_eq!(next.agent(&id("ui"), AgentState::Error), None);
     assert_eq!(next.agent(&id("lead"), AgentState::Ready), None);
@@ -64,7 +66,7 @@ fn what_to_type_next_is_said_once_all_did_what_they_were_configured_to() {
 }
 
 #[test]
-fn what_was_denied_in_passing_is_hinted_at_once_with_its_pattern() {
+fn a_sweep_is_explained_once_with_its_pattern() {
     let (_folder, config) = config();
     let mut sweeps = Sweeps::new(config);
     let key = SessionKey::new(id("ui"), SessionId::new("s"));

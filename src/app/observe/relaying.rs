@@ -13,8 +13,8 @@ use crate::proxy::{Proxy, ProxyError, RelayHandle, Streams};
 /// and each editor may run many of these.
 const WIDE_PIPE: i32 = 256 * 1024;
 
-/// Runs the relay in a thread of its own: clients of the port can't slow it down, and each line wakes
-/// a thread that has no other work.
+/// Runs the relay in a thread of its own: clients of the port can't slow it down, and each line
+/// wakes a thread that has no other work.
 pub(super) fn relay(
     proxy: Proxy,
     from_agent: pipe::Receiver,

@@ -1,3 +1,5 @@
+//! Tests of the recorder with a real tracker and registry.
+
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -65,7 +67,7 @@ impl Team {
         self.registry.ask(request).await.unwrap()
     }
 
-    /// What the registry has, once the recorder has caught up.
+    /// The registry, once the recorder has caught up.
     async fn check(&self, expected: Expect) {
         self.caught_up().await;
         let Answer::List(mut list) = self.ask(RegistryRequest::List { agent: None }).await else {
@@ -124,7 +126,7 @@ async fn sessions_come_with_mode_model_and_providers_and_go_when_they_are_closed
 }
 
 #[tokio::test]
-async fn what_clients_keep_is_left_alone() {
+async fn fields_of_clients_are_kept() {
     let team = Team::new();
     team.send("ui", "s", ActivityKind::Opened);
     team.caught_up().await;
@@ -142,7 +144,7 @@ async fn what_clients_keep_is_left_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_could_not_be_written_is_written_later() {
+async fn failed_writes_are_retried() {
     let team = Team::new();
     // No file can be made there.
     let in_the_way = team.dir.path().join("core_sessions.tmp");
@@ -150,7 +152,7 @@ async fn what_could_not_be_written_is_written_later() {
     team.send("ui", "s", ActivityKind::Opened);
     team.check(expect![""]).await;
     std::fs::remove_dir(&in_the_way).unwrap();
-    // Nothing more happens, and nobody asks for it.
+    // No further event, and no request.
     let recorded = async {
         loop {
             if let Answer::List(list) = team.ask(RegistryRequest::List { agent: None }).await

@@ -137,7 +137,7 @@ impl Fold {
         lines.into_iter().map(|line| (label.clone(), line)).collect()
     }
 
-    /// A line that comes from elsewhere: what the session was saying stands before it.
+    /// Adds a line from another source, after the unfinished text of the session.
     pub(super) fn between(
         &mut self,
         agent: &str,

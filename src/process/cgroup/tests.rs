@@ -1,5 +1,5 @@
-//! On folders that look like the kernel's. What the kernel does by itself when a folder is made or
-//! a file written, the tests do.
+//! Tests on plain folders that look like cgroups. The tests do what the kernel would do when a
+//! folder is created or a file is written.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,7 +41,7 @@ fn a_delegated_group_is_divided_and_the_supervisor_moves_aside() {
 }
 
 #[test]
-fn what_the_kernel_ended_for_want_of_memory_is_seen() {
+fn an_oom_kill_is_detected() {
     let own = own("memory pids\n", "");
     let groups = Groups::below(own.path(), "eisen-1", 1).unwrap();
     let group = groups.group(Limits { memory_mb: Some(64), processes: None }).unwrap();

@@ -1,10 +1,12 @@
+//! Tests of reading standard error and of the log file.
+
 #![allow(clippy::unwrap_used)]
 
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 
-/// Writes `bytes` as an agent would, and returns what was kept once it has ended.
+/// Writes `bytes` as an agent, and returns the lines kept at its end.
 async fn log(path: &Path, bytes: &[u8]) -> Vec<String> {
     let (mut agent, stderr) = pipe::pipe().unwrap();
     let log = StderrLog::spawn(stderr, path.to_owned(), AgentId::new("ui"), 7);
@@ -15,7 +17,7 @@ async fn log(path: &Path, bytes: &[u8]) -> Vec<String> {
     kept
 }
 
-/// What the file has, without the stamps of its lines.
+/// The file without stamps.
 fn plain(path: &Path) -> Vec<u8> {
     let mut plain = Vec::new();
     for line in std::fs::read(path).unwrap().split_inclusive(|&byte| byte == b'\n') {
@@ -56,7 +58,7 @@ async fn only_the_last_lines_are_kept_and_each_is_bounded() {
 }
 
 #[tokio::test]
-async fn what_a_traceback_ends_in_is_kept_without_its_frame() {
+async fn the_last_line_of_a_traceback_is_kept_without_frames() {
     let folder = tempfile::tempdir().unwrap();
     let source = format!("│ {:<70} │\n", "     722     os.mkdir(self, mode)").repeat(30);
     let traceback = format!("╭{0}╮\n{source}╰{0}╯\nNo: '/w/.x'\n", "─".repeat(70));

@@ -1,3 +1,5 @@
+//! Tests of folding session updates into lines.
+
 use serde_json::json;
 
 use super::*;
@@ -92,7 +94,7 @@ fn of_a_plan_is_shown_what_changed() {
 }
 
 #[test]
-fn what_makes_no_sense_is_left_out() {
+fn invalid_updates_are_ignored() {
     let updates = [
         json!(null),
         json!({ "sessionUpdate": 3 }),
@@ -112,7 +114,7 @@ fn a_line_without_end_is_shown_in_parts() {
 }
 
 #[test]
-fn what_goes_on_for_long_is_shown_before_its_end() {
+fn unfinished_lines_and_calls_are_shown_after_a_pause() {
     let (mut fold, now) = (Fold::new(false), Instant::now());
     assert!(fold.update("ui", "s", &says("Wait"), now).is_empty());
     let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "a", "title": "make" });

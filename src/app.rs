@@ -36,7 +36,7 @@ pub use down::{Down, Downed, down};
 pub use environment::{DepthError, cache_folder, eisen_dir, own_command};
 pub use hints::hints;
 pub use kernel::kernel;
-pub use limiting::how_limits_are_held;
+pub use limiting::limit_enforcement;
 pub use loading::{load, read};
 pub use notifying::try_notices;
 pub use observe::{ObserveOptions, ObservePlugin, observe};

@@ -243,10 +243,10 @@ fn check(file: &Path) -> Result<u8, Failure> {
     let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
     let layered = app::load(file, &eisen_dir)?;
     let mut progress = progress();
-    let held = app::how_limits_are_held();
+    let limits = app::limit_enforcement();
     let hints = app::hints(&layered.config, &eisen_dir);
     let kernel = app::kernel();
-    let mut report = config::check::check(&layered.config, &kernel, held, hints, &mut progress);
+    let mut report = config::check::check(&layered.config, &kernel, limits, hints, &mut progress);
     progress(0);
     report.add_kept(&layered);
     output::print(output::escape_controls(&report.to_string())).map(|()| 0)

@@ -68,7 +68,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 pub use canary::canary;
-pub use cgroup::{Groups, Holding};
+pub use cgroup::{Groups, LimitEnforcement};
 pub use descriptors::raise_descriptor_limit;
 pub use error::SpawnError;
 pub use family::{Family, look_at};

@@ -2,18 +2,18 @@
 
 use crate::agent::Capacity;
 use crate::config::Config;
-use crate::process::{Groups, Holding, Launcher, marker};
+use crate::process::{Groups, Launcher, LimitEnforcement, marker};
 
 use super::members;
 
 /// Describes how the limits of agents would be enforced if a team started now.
-pub fn how_limits_are_held() -> &'static str {
-    match Holding::probe() {
-        Holding::Cgroup => "by the kernel (cgroup)",
-        Holding::Scope => {
+pub fn limit_enforcement() -> &'static str {
+    match LimitEnforcement::probe() {
+        LimitEnforcement::Cgroup => "by the kernel (cgroup)",
+        LimitEnforcement::Scope => {
             "by the kernel (cgroup) if systemd grants a scope, else by polling 4 times a second"
         }
-        Holding::Polling => "by polling 4 times a second: no cgroup is available",
+        LimitEnforcement::Polling => "by polling 4 times a second: no cgroup is available",
     }
 }
 
@@ -27,7 +27,7 @@ pub(super) fn launcher(config: &Config) -> std::io::Result<Launcher> {
     match Groups::find(&format!("eisen-{}", marker())) {
         Ok(groups) => {
             tracing::info!(folder = %groups.folder().display(), "limits are enforced by the kernel");
-            Ok(launcher.holding_limits_in(groups))
+            Ok(launcher.with_groups(groups))
         }
         Err(why) => {
             tracing::info!(%why, "limits are enforced by polling 4 times a second");

@@ -33,7 +33,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// How limits are enforced on this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Holding {
+pub enum LimitEnforcement {
     /// By the kernel, in a cgroup for each agent.
     Cgroup,
     /// By the kernel, if systemd grants this program a scope.
@@ -55,7 +55,7 @@ pub(super) struct Group {
     folder: PathBuf,
 }
 
-impl Holding {
+impl LimitEnforcement {
     /// How limits would be enforced if a team started now. Changes nothing.
     pub fn probe() -> Self {
         let fits = |own: &PathBuf| {

@@ -82,7 +82,7 @@ impl Launcher {
 
     /// The same launcher, with limits of families enforced by the kernel.
     #[must_use]
-    pub fn holding_limits_in(self, groups: Groups) -> Self {
+    pub fn with_groups(self, groups: Groups) -> Self {
         Self { groups: Some(Arc::new(groups)), ..self }
     }
 

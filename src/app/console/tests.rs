@@ -96,5 +96,5 @@ fn a_sweep_is_explained_once_with_its_pattern() {
     );
     assert_eq!(sweeps.hint(&key, "eisen-core"), None);
     sweeps.add(&sweep(".", Some(9)));
-    assert!(sweeps.hint(&key, "eisen-core").unwrap().ends_with("by that: eisen-core why ui ."));
+    assert!(sweeps.hint(&key, "eisen-core").unwrap().ends_with("fail: eisen-core why ui ."));
 }

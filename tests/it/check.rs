@@ -115,7 +115,7 @@ fn why_says_who_may_do_what_and_what_would_change_it() {
     assert_eq!(told["mend"]["key"], "denied", "{told}");
     assert_eq!(told["mend"]["value"], "**/.env", "{told}");
     let nobody = stage.run(&["why", "u", "x", "-c", "eisen.toml"]);
-    assert!(nobody.code == 2 && nobody.stderr.contains("there is ui, api"), "{nobody:?}");
+    assert!(nobody.code == 2 && nobody.stderr.contains("there are: ui, api"), "{nobody:?}");
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn without_a_zone_lines_pass_once_the_plugin_is_given_up() {
         line["type"] == "agent"
             && line["reason"]
                 .as_str()
-                .is_some_and(|why| why.starts_with("what it does is not seen"))
+                .is_some_and(|why| why.starts_with("its activity is no longer observed"))
     });
     assert_eq!(shown["state"], "ready");
     let why = "its plugin hostile failed 10 times in a row: it does not like that";

@@ -52,8 +52,8 @@ pub async fn deliver(way: &Way, notice: &Notice, launcher: &Launcher) -> Result<
 }
 
 /// Runs a command with the notice in environment variables, and as JSON on its standard input.
-async fn run(argv: &[String], notice: &Notice, launcher: &Launcher) -> Result<(), String> {
-    let Some((program, args)) = argv.split_first() else { return Ok(()) };
+async fn run(words: &[String], notice: &Notice, launcher: &Launcher) -> Result<(), String> {
+    let Some((program, args)) = words.split_first() else { return Ok(()) };
     let command = Command {
         program: program.into(),
         args: args.iter().map(Into::into).collect(),

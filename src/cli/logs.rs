@@ -173,12 +173,12 @@ struct FolderWatch {
 
 impl FolderWatch {
     fn of(folder: &Path) -> anyhow::Result<Self> {
-        let (changed, changes) = mpsc::channel();
+        let (sender, changes) = mpsc::channel();
         let mut watcher =
             notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
                 // Our own reads are reported, too; reacting to them would loop forever.
                 if event.map_or(true, |event| !event.kind.is_access()) {
-                    let _ = changed.send(());
+                    let _ = sender.send(());
                 }
             })?;
         watcher

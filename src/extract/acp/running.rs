@@ -78,7 +78,14 @@ impl Acp {
             }
             AgentRequest::Read { session, path, lines } => {
                 if frame.result.is_some() {
-                    self.push_touch(&session, &path, Touch::Read, Source::Request, lines, activities);
+                    self.push_touch(
+                        &session,
+                        &path,
+                        Touch::Read,
+                        Source::Request,
+                        lines,
+                        activities,
+                    );
                 }
             }
             AgentRequest::Write { session, path } => {

@@ -1,5 +1,5 @@
-//! One agent: a pure transition function for its lifecycle, and an actor that performs the
-//! effects. Knows no other agent but the state of those it depends on.
+//! One agent: a pure transition function for its lifecycle, and an actor that performs the effects.
+//! Of other agents it knows only the status of its dependencies.
 
 mod actor;
 mod admission;
@@ -37,47 +37,47 @@ pub use lifecycle::{Policy, Restarts};
 pub use plugged::Plugin;
 pub use stalls::{STALL_AFTER, watch_over};
 
-/// Orders that wait for an agent; past that whoever orders waits.
+/// Capacity of an agent's mailbox; senders wait when it is full.
 const MAILBOX: usize = 64;
 
-/// Everything one agent is started with.
+/// The settings that an agent is started with.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct AgentSettings {
     pub id: AgentId,
-    /// Of which edition of the configuration they are: a run tells which one it was started with.
+    /// Number of the configuration's edition; each run keeps the one it was started with.
     pub edition: u64,
     pub command: Command,
-    /// Where its standard error is kept.
+    /// File that receives its standard error.
     pub log: PathBuf,
     pub zone: Arc<Zone>,
-    /// What the kernel holds it to; None if it does not.
+    /// Limits that the kernel enforces; None without the kernel tier.
     pub bounds: Option<Arc<Bounds>>,
-    /// What the kernel lacks to hold it wholly, by name, if it is meant to.
+    /// Kernel features that are missing for full enforcement, by name.
     pub kernel_lacks: Arc<[String]>,
-    /// Report what it opens, where the kernel holds it.
+    /// Report the files that the agent opens; kernel tier only.
     pub observe_files: bool,
-    /// What reads its lines; None: it speaks ACP.
+    /// Translates its protocol; None for an agent that speaks ACP.
     pub plugin: Option<Plugin>,
     pub host: HostSettings,
     /// Open a session once it is initialized.
     pub session: bool,
     /// Sent once the session is open.
     pub prompt: Option<String>,
-    /// Its permissions are the orchestrator's to give.
+    /// Permission requests go to the orchestrator.
     pub orchestrator_permits: bool,
     pub on_violation: OnViolation,
-    /// It is the one that blocked accesses are put before.
+    /// It receives the briefings on blocked accesses.
     pub is_orchestrator: bool,
     pub restarts: Restarts,
-    /// How long it may be silent in a turn, and use no CPU, before it counts as stalled; zero: for
-    /// ever.
+    /// Time without output and CPU use in a turn before the agent counts as stalled; zero disables
+    /// the check.
     pub stall_after: Duration,
-    /// Of the agent with its terminals.
+    /// Limits of the agent together with its terminals.
     pub limits: Limits,
-    /// Whether it can be expected to end when its standard input does.
+    /// The agent exits when its standard input is closed.
     pub ends_on_eof: bool,
-    /// After its standard input is closed, and again after SIGTERM.
+    /// Grace period after its standard input is closed, and again after SIGTERM.
     pub stop_grace: Duration,
 }
 
@@ -85,27 +85,26 @@ pub struct AgentSettings {
 #[derive(Clone)]
 pub struct Surroundings {
     pub launcher: Launcher,
-    /// A folder in which no agent is granted anything: walls are tried by a file there.
+    /// A folder that no zone grants; a wall is tested with a file in it.
     pub ungranted: PathBuf,
     pub bus: crate::bus::Bus,
     pub tracker: TrackerHandle,
     pub routing: RoutingHandle,
-    /// Who may run.
     pub admission: Admission,
-    /// What extraction asks of the disk.
+    /// File system access for extractors.
     pub workspace: Arc<dyn crate::extract::Workspace>,
 }
 
-/// What holds an agent to its zone.
+/// How an agent's zone is enforced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ZoneEnforcement {
-    /// The kernel does, and all that it starts.
+    /// The kernel confines the agent and its child processes.
     pub by_kernel: bool,
-    /// What the kernel lacks to do so wholly, if it is meant to.
+    /// Kernel features that are missing for full enforcement.
     pub lacks: Arc<[String]>,
 }
 
-/// Speaks to an agent's actor; cheap to clone.
+/// Handle of an agent's actor; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AgentHandle {
     id: AgentId,
@@ -120,13 +119,13 @@ pub struct AgentHandle {
 
 #[derive(Debug)]
 pub struct Prompt {
-    /// None: the agent's default one.
+    /// None: the agent's default session.
     pub session: Option<SessionId>,
     /// ACP content blocks.
     pub blocks: Vec<Value>,
     /// The orchestrator waits for the turn's end.
     pub by_orchestrator: bool,
-    /// Shows the turn as it goes.
+    /// Receives the text of the turn as it arrives.
     pub said: watch::Sender<Said>,
 }
 
@@ -145,8 +144,8 @@ fn because(reason: Option<&String>) -> String {
 }
 
 impl AgentHandle {
-    /// Starts the actor; it does nothing until [`Order::Start`]. Dropping its future kills the
-    /// agent with all that it started.
+    /// Creates the actor, which is idle until [`Order::Start`]. Dropping its future kills the agent
+    /// and all its child processes.
     pub fn spawn(
         settings: AgentSettings,
         surroundings: Surroundings,
@@ -183,28 +182,28 @@ impl AgentHandle {
         self.status.borrow().clone()
     }
 
-    /// Changes with the agent's state.
+    /// Returns a receiver of the agent's status.
     pub fn watch(&self) -> watch::Receiver<AgentStatus> {
         self.status.clone()
     }
 
-    /// The edition of the settings that its run was started with; None if it does not run.
+    /// Returns the edition of the settings of the current run; None without a run.
     pub fn edition(&self) -> Option<u64> {
         self.run.borrow().as_ref().map(|run| run.edition)
     }
 
-    /// How its run is held to its zone, or the next one if it does not run.
+    /// Returns the enforcement of the current run, or of the next one if the agent does not run.
     pub fn held(&self) -> ZoneEnforcement {
         self.held.borrow().clone()
     }
 
-    /// The processes of its run, or of the last one; None if there was none yet.
+    /// Returns the process family of the current or last run; None before the first.
     pub fn family(&self) -> Option<Family> {
         self.family.borrow().clone()
     }
 
-    /// Goes on by other settings of the same agent, and waits for others before it starts; answers
-    /// when that holds. What is only taken at a start is taken at the next.
+    /// Replaces the agent's settings and dependencies, and returns when the actor has them.
+    /// Settings that only take effect at a start wait for the next one.
     pub async fn change(
         &self,
         settings: AgentSettings,
@@ -213,12 +212,12 @@ impl AgentHandle {
         let (reply, answer) = oneshot::channel();
         let message = AgentMsg::Change { settings: Box::new(settings), depends_on, reply };
         if self.mailbox.send(message).await.is_ok() {
-            // An error says that it is gone.
+            // An error means that the actor has ended.
             let _ = answer.await;
         }
     }
 
-    /// Lets it leave the team: stops it in an orderly way and ends its sessions. Answers when its
+    /// Removes the agent from the team: stops it in order and ends its sessions. Returns when its
     /// actor has ended.
     pub async fn leave(&self) -> AgentStatus {
         let _ = self.mailbox.send(AgentMsg::Leave).await;
@@ -227,7 +226,7 @@ impl AgentHandle {
         status.borrow().clone()
     }
 
-    /// Answers with the agent as it stands: once it is stopped, or the start is under way.
+    /// Returns the agent's status once it has stopped, or once the start is under way.
     pub async fn order(&self, order: Order) -> Result<AgentStatus, AgentError> {
         let (reply, answer) = oneshot::channel();
         let message = AgentMsg::Order { order, reply };
@@ -236,21 +235,21 @@ impl AgentHandle {
         if order != Order::Stop {
             return Ok(status);
         }
-        // An order to start that came meanwhile ends the wait as well.
+        // A start that was ordered meanwhile also ends the wait.
         let ended = |now: &AgentStatus| now.state.is_at_rest() || now.restarts != status.restarts;
         let mut now = self.status.clone();
         let stopped = now.wait_for(ended).await;
         stopped.map(|status| status.clone()).map_err(|_| AgentError::Stopping)
     }
 
-    /// Answers once the turn has ended and everyone was told. Dropping the future withdraws a
-    /// prompt that still waits for its turn, and leaves a running one alone.
+    /// Returns when the turn has ended and its activities are published. Dropping the future
+    /// withdraws a queued prompt; a running turn continues.
     pub async fn prompt(&self, prompt: Prompt) -> Result<PromptOutcome, AgentError> {
         let run = self.ready()?;
         run.prompt(&self.id, &self.routing, &self.tracker, prompt).await
     }
 
-    /// Cancels the running turn, and with `queued` the prompts behind it.
+    /// Cancels the running turn and, with `queued`, the prompts in the queue.
     pub async fn cancel(
         &self,
         session: Option<SessionId>,
@@ -260,7 +259,7 @@ impl AgentHandle {
         Ok(if queued { host.cancel(session).await? } else { host.cancel_turn(session).await? })
     }
 
-    /// Who the agent said it is, and its sessions; None where it doesn't run, or has not said.
+    /// Returns the agent's own description and its sessions; None before the handshake.
     pub async fn announced(&self) -> Option<(AgentInfo, Vec<SessionLoad>)> {
         let run = self.run.borrow().clone()?;
         let info = run.host.agent_info()?.clone();
@@ -274,7 +273,8 @@ impl AgentHandle {
         Ok(session)
     }
 
-    /// Attaches an editor: the stream carries ACP, as the host's `attach` says.
+    /// Attaches an editor; see [`HostHandle::attach`](crate::client_host::HostHandle::attach) for
+    /// the stream.
     pub async fn attach(&self) -> Result<DuplexStream, AgentError> {
         Ok(self.ready()?.host.attach().await?)
     }

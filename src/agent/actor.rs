@@ -1,3 +1,5 @@
+//! The actor of one agent: performs the effects of its lifecycle, one run after the other.
+
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -31,12 +33,12 @@ pub(super) enum AgentMsg {
     Leave,
 }
 
-/// Owns one agent: its process, and what runs beside it.
+/// State of one agent: its process and the tasks of its run.
 pub(super) struct Actor {
     settings: AgentSettings,
-    /// What the settings say of it, as its run sees it.
+    /// The settings that a run follows while it is running.
     rules: watch::Sender<Rules>,
-    /// How its run is held, or would be.
+    /// Enforcement of the current run, or of the next one.
     held: watch::Sender<ZoneEnforcement>,
     team: Surroundings,
     depends_on: Vec<watch::Receiver<AgentStatus>>,
@@ -44,20 +46,19 @@ pub(super) struct Actor {
     status: watch::Sender<AgentStatus>,
     handle: watch::Sender<Option<RunHandle>>,
     run: Option<Run>,
-    /// What is wrong with an agent that is ready.
+    /// The current problem of an agent that is ready.
     concern: Option<String>,
-    /// The processes of the run, or of the last one.
     family: watch::Sender<Option<Family>>,
-    /// Ends when the agents that it depends on are ready.
+    /// Completes when the agent's dependencies are ready.
     clearance: Option<BoxFuture<'static, ()>>,
-    /// In line, and then among those that run.
+    /// The agent's position in the admission queue, then its start permit.
     place: Option<StartPermit>,
     backoff: Option<Instant>,
-    /// The configured prompt came to its end: a restart does not repeat it.
+    /// The configured prompt has completed; a restart does not repeat it.
     prompted: watch::Sender<bool>,
-    /// The session that was open last, which a restart opens again.
+    /// The last open session, which a restart restores.
     session: Option<SessionId>,
-    /// The same of an agent that speaks by a plugin, as far as the agent can go on with it.
+    /// The conversation that an agent behind a plugin can resume.
     conversation: Conversation,
 }
 
@@ -171,7 +172,6 @@ impl Actor {
             }
             Effect::Spawn => return Some(self.spawn().await),
             Effect::StopProcess => {
-                // New work is refused from here on.
                 self.handle.send_replace(None);
                 if let Some(run) = &mut self.run {
                     run.stop(&self.settings).await;
@@ -180,7 +180,8 @@ impl Actor {
             Effect::Forget => {
                 let agent = self.settings.id.clone();
                 self.team.routing.forget(agent.clone()).await;
-                // What it asked for last has been seen by then, and opens no session again.
+                // The routing task has then seen the agent's last requests, and opens no session
+                // for it again.
                 self.team.routing.settled(&agent).await;
                 self.team.tracker.forget(agent);
                 self.team.tracker.settled().await;
@@ -198,7 +199,6 @@ impl Actor {
         }
         self.lifecycle.set_restarts(settings.restarts);
         if settings.prompt != self.settings.prompt {
-            // Another prompt, whose turn has not ended.
             self.prompted = watch::Sender::new(false);
         }
         self.settings = settings;
@@ -206,7 +206,7 @@ impl Actor {
         let same = depends_on.len() == self.depends_on.len()
             && depends_on.iter().zip(&self.depends_on).all(alike);
         self.depends_on = depends_on;
-        // Who waits for the same agents keeps its place in line.
+        // An agent that waits for the same dependencies keeps its position in the queue.
         if self.is_waiting() && !same {
             self.await_clearance();
         }
@@ -243,18 +243,18 @@ impl Actor {
 
     fn await_clearance(&mut self) {
         let depends_on = self.depends_on.clone();
-        // An agent that starts again queues again.
+        // A restarted agent queues again.
         self.place = None;
         let mut clearance = async move {
             for mut other in depends_on {
-                // An agent whose actor has ended never gets ready: nor does this one.
+                // The actor of a dependency has ended, so that it never becomes ready.
                 if other.wait_for(|other| other.state == AgentState::Ready).await.is_err() {
                     std::future::pending::<()>().await;
                 }
             }
         }
         .boxed();
-        // In line from now on: agents run in the order in which they were started.
+        // Queue now: agents run in the order in which they were started.
         let why = if (&mut clearance).now_or_never().is_some() {
             self.clearance = None;
             self.enqueue()
@@ -265,7 +265,7 @@ impl Actor {
         self.publish(why);
     }
 
-    /// Returns what it waits for in line.
+    /// Enters the admission queue; returns the reason for the wait.
     fn enqueue(&mut self) -> Option<String> {
         let last = self.family.borrow().as_ref().map(|family| family.peak().memory_bytes);
         let need = self.settings.limits.memory_bytes().or(last).unwrap_or(USUAL_MEMORY);
@@ -330,14 +330,14 @@ impl Actor {
         }
     }
 
-    /// Takes in what the run told; None if that changes no state.
+    /// Handles an event of the run; returns None if the lifecycle does not change.
     async fn of_run(&mut self, event: RunEvent) -> Option<Event> {
         Some(match event {
             RunEvent::Opened(session) => {
                 self.session.clone_from(&session);
                 if let Some(run) = &mut self.run {
                     run.opened(session, &self.settings, &self.team, &self.prompted).await;
-                    // Whoever sees the agent ready finds its session.
+                    // A client that sees the agent ready must find its session.
                     run.handle.settled(&self.team.tracker).await;
                 }
                 Event::Opened

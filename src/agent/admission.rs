@@ -1,5 +1,5 @@
-//! Who may run: so many agents at once, and no more than so much memory. Agents that do not fit
-//! wait in one line, and start in the order in which they came.
+//! Admission: limits how many agents run at once and how much memory they use. Agents that do not
+//! fit wait in one queue and start in the order in which they came.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,20 +13,20 @@ use crate::process::Family;
 
 const MB: u64 = 1024 * 1024;
 
-/// What an agent is expected to need of which nothing is known yet.
+/// Assumed memory of an agent that has not run yet, in bytes.
 pub(super) const USUAL_MEMORY: u64 = 512 * MB;
 
-/// How often the memory of those that run is looked at, while it matters.
+/// Interval at which the memory of running agents is measured.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What a team may use at a time; 0: as much as there is.
+/// Limits of a team; 0 means no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Capacity {
     pub max_running: usize,
     pub max_memory_mb: u64,
 }
 
-/// Cheap to clone.
+/// The admission queue of a team; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Admission(Arc<AdmissionShared>);
 
@@ -40,10 +40,10 @@ struct AdmissionShared {
 struct AdmissionQueue {
     capacity: Capacity,
     last: u64,
-    /// Those that run, or are just starting.
+    /// Agents that run or start.
     running: BTreeMap<u64, Reservation>,
     waiting: VecDeque<Waiter>,
-    /// More memory is used than `capacity` says, and that was told.
+    /// Memory use is above `capacity`, and this was logged.
     is_over: bool,
 }
 
@@ -61,15 +61,15 @@ struct Waiter {
     turn: watch::Sender<AdmissionState>,
 }
 
-/// How it stands with one who waits.
+/// State of an agent in the queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum AdmissionState {
-    /// For the reason given.
+    /// Waits, with the reason.
     Waits(String),
     Comes,
 }
 
-/// A place in the line, and later among those that run. It is free when this is dropped.
+/// A place in the queue, then the permission to run. Dropping it frees the place.
 #[derive(Debug)]
 pub(super) struct StartPermit {
     admission: Admission,
@@ -89,7 +89,7 @@ impl Admission {
         Self(Arc::new(AdmissionShared { line: Mutex::new(line), changed: Notify::new() }))
     }
 
-    /// From now on it is so much. Who runs goes on.
+    /// Replaces the limits. Running agents continue.
     pub fn set(&self, capacity: Capacity) {
         let mut line = self.line();
         line.capacity = capacity;
@@ -97,8 +97,7 @@ impl Admission {
         self.0.changed.notify_one();
     }
 
-    /// Lets agents in as memory becomes free, and tells when the team uses too much, until
-    /// `cancel`.
+    /// Admits agents as memory becomes free, and logs when the team uses too much, until `cancel`.
     pub async fn watch(self, cancel: CancellationToken) {
         loop {
             if !self.line().is_watched() {
@@ -114,7 +113,7 @@ impl Admission {
         }
     }
 
-    /// Puts an agent into the line that is expected to need so many bytes of memory.
+    /// Adds an agent to the queue; `need` is its expected memory in bytes.
     pub(super) fn enter(&self, agent: AgentId, need: u64) -> StartPermit {
         let mut line = self.line();
         line.last += 1;
@@ -128,23 +127,22 @@ impl Admission {
     }
 
     fn line(&self) -> MutexGuard<'_, AdmissionQueue> {
-        // Every change of it is made before anything could panic.
+        // No update of the queue panics halfway.
         self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl StartPermit {
-    /// Waits until the agent may start, or is told to wait for something else; None: it may start.
-    /// May be dropped and called again.
+    /// Waits until the agent may start (None) or the reason for the wait changes. Cancel safe.
     pub(super) async fn news(&mut self) -> Option<String> {
         if *self.turn.borrow() != AdmissionState::Comes {
-            // Its sender is there for as long as this waits.
+            // The sender lives as long as this permit.
             let _ = self.turn.changed().await;
         }
         self.waits_for()
     }
 
-    /// What it waits for; None: it may start.
+    /// Returns the reason for the wait; None if the agent may start.
     pub(super) fn waits_for(&mut self) -> Option<String> {
         match &*self.turn.borrow_and_update() {
             AdmissionState::Waits(why) => Some(why.clone()),
@@ -152,7 +150,7 @@ impl StartPermit {
         }
     }
 
-    /// Says whose memory counts from now on.
+    /// Sets the process family whose memory is counted.
     pub(super) fn is_taken_by(&self, family: &Family) {
         if let Some(claim) = self.admission.line().running.get_mut(&self.number) {
             claim.family = Some(family.clone());
@@ -170,7 +168,8 @@ impl Drop for StartPermit {
 }
 
 impl AdmissionQueue {
-    /// Lets in who fits, the first of the line first, and tells the others what they wait for.
+    /// Admits agents from the front of the queue while they fit, and updates the reason of the
+    /// others.
     fn advance(&mut self) {
         while let Some(first) = self.waiting.front() {
             if self.obstacle(first).is_some() {
@@ -194,7 +193,7 @@ impl AdmissionQueue {
         }
     }
 
-    /// What keeps an agent from starting now.
+    /// Returns the reason why an agent cannot start now.
     fn obstacle(&self, waiting: &Waiter) -> Option<String> {
         let Capacity { max_running, max_memory_mb } = self.capacity;
         if max_running > 0 && self.running.len() >= max_running {
@@ -204,7 +203,7 @@ impl AdmissionQueue {
         }
         let claimed = self.running.values().map(Reservation::bytes).fold(0, u64::saturating_add);
         let fits = claimed.saturating_add(waiting.need) <= max_memory_mb.saturating_mul(MB);
-        // One alone may need what it needs, or it would wait for ever.
+        // A single agent may exceed the limit; otherwise it would never start.
         if max_memory_mb == 0 || fits || self.running.is_empty() {
             return None;
         }
@@ -234,7 +233,7 @@ impl AdmissionQueue {
             );
         }
         self.is_over = is_over;
-        // Only who is let in hears of it: numbers that go up and down all the time are no news.
+        // Changed figures alone are not published: they would change all the time.
         if self.waiting.front().is_some_and(|first| self.obstacle(first).is_none()) {
             self.advance();
         }
@@ -242,7 +241,7 @@ impl AdmissionQueue {
 }
 
 impl Reservation {
-    /// What it needs or uses, whichever is more.
+    /// Returns the expected or the used memory, whichever is larger.
     fn bytes(&self) -> u64 {
         let used = self.family.as_ref().map_or(0, |family| family.usage().memory_bytes);
         self.need.max(used)

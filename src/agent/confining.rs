@@ -1,4 +1,4 @@
-//! Confines one run of an agent: its wall and its doorkeeper, and a temporary folder of its own.
+//! Confines one run of an agent: its wall, its doorkeeper and its private temporary folder.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -16,14 +16,14 @@ use crate::process::{self, Launcher, remove_folder};
 use crate::proxy::{LiveCalls, Rules, Vitals};
 use crate::zone::{Confine, Reach};
 
-/// The private TMPDIR of a run; goes with the value, which takes its time.
+/// The private TMPDIR of a run. Dropping it removes the folder, which blocks.
 #[derive(Debug)]
 pub(super) struct Private(PathBuf);
 
-/// Returns the launcher of a run's processes, confined if the settings ask for it, with what is to
-/// be kept as long as the run lasts; else says why there can be none.
+/// Returns the launcher of a run's processes, confined if the settings require it, and the
+/// temporary folder to keep for the run; the error is the reason why the agent cannot start.
 ///
-/// The wall is compiled at each start: it holds what exists then.
+/// The wall is compiled at each start, for the files that exist then.
 pub(super) async fn confine(
     launcher: Launcher,
     settings: &AgentSettings,
@@ -60,9 +60,9 @@ pub(super) async fn confine(
     built.await.unwrap_or_else(|error| Err(format!("cannot confine it: {error}")))
 }
 
-/// Makes the folders that a strictly confined agent may write outside the workspace: on a fresh home
-/// it could not make those above them. A place whose name has an extension is taken for a file, and
-/// what cannot be made is missing for the agent too.
+/// Creates the writable folders of a strictly confined agent outside the workspace, since it could
+/// not create their parents. A path with an extension is taken for a file. A folder that cannot be
+/// created is missing for the agent too.
 fn make_writable(reach: &Reach) {
     if reach.confine != Confine::Strict {
         return;
@@ -77,7 +77,7 @@ fn make_writable(reach: &Reach) {
 
 impl Private {
     fn create(folder: &Path) -> io::Result<Self> {
-        // What a run left that was killed with its supervisor.
+        // A run that was killed with its supervisor may have left the folder.
         match remove_folder(folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

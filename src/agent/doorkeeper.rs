@@ -1,6 +1,5 @@
-//! Stands at the doorbell of one agent: what the kernel let pass becomes activity, what it stopped
-//! a blocked access. Knows what the agent does at the moment, and tells what was asked for by name
-//! from what was only swept along.
+//! The doorkeeper of one agent: reports accesses that the doorbell let through as activities,
+//! routes the others as blocked accesses, and separates intended from incidental attempts.
 
 mod grace_period;
 mod late;
@@ -31,31 +30,31 @@ use crate::routing::{Request, RoutingHandle, Settlement};
 use crate::tracker::TrackerHandle;
 use crate::zone::Bounds;
 
-/// What a doorkeeper is made of.
+/// The parts of a [`KernelAccessHandler`].
 pub struct KernelAccessConfig {
     pub agent: AgentId,
-    /// Those that the agent was started with; they hold where the rules name none any more.
+    /// The bounds at the agent's start, used where the rules have none.
     pub bounds: Arc<Bounds>,
-    /// They may change while it runs.
+    /// The rules in force; they may change during the run.
     pub rules: watch::Receiver<Rules>,
     pub routing: RoutingHandle,
     pub tracker: TrackerHandle,
-    /// The same that the agent's relay was given.
+    /// Shared with the agent's relay.
     pub running: Arc<LiveCalls>,
     pub vitals: Arc<Vitals>,
-    /// Which files are kept out of the map.
+    /// Names the files that are kept out of the map.
     pub workspace: Arc<dyn Workspace>,
-    /// Report what the agent opens.
+    /// Report the files that the agent opens.
     pub observe_files: bool,
-    /// For how long a process has been there.
+    /// Returns the age of a process.
     pub age: fn(u32) -> Option<Duration>,
-    /// The doorbell's threads know no runtime.
+    /// The doorbell's threads run outside the runtime.
     pub handle: Handle,
 }
 
-/// The doorkeeper of one run of an agent, and of all terminals of that run.
+/// The doorkeeper of one run of an agent and of its terminals.
 pub struct KernelAccessHandler {
-    desk: Arc<HandlerState>,
+    state: Arc<HandlerState>,
     passing: Option<Passing>,
     handle: Handle,
 }
@@ -68,13 +67,13 @@ struct HandlerState {
     running: Arc<LiveCalls>,
     tracker: TrackerHandle,
     workspace: Arc<dyn Workspace>,
-    patience: GracePeriods,
+    grace: GracePeriods,
     late: Late,
     vitals: Arc<Vitals>,
 }
 
 impl KernelAccessHandler {
-    pub fn new(door: KernelAccessConfig) -> Arc<Self> {
+    pub fn new(config: KernelAccessConfig) -> Arc<Self> {
         let KernelAccessConfig {
             agent,
             bounds,
@@ -85,15 +84,15 @@ impl KernelAccessHandler {
             vitals,
             workspace,
             ..
-        } = door;
-        let passing = door.observe_files.then(|| {
+        } = config;
+        let passing = config.observe_files.then(|| {
             let (tracker, workspace) = (tracker.clone(), workspace.clone());
             let (passing, task) = Passing::new(agent.clone(), tracker, running.clone(), workspace);
-            door.handle.spawn(task);
+            config.handle.spawn(task);
             passing
         });
         let news = running.news();
-        let desk = Arc::new(HandlerState {
+        let state = Arc::new(HandlerState {
             agent,
             bounds,
             rules,
@@ -102,21 +101,21 @@ impl KernelAccessHandler {
             vitals,
             tracker,
             workspace,
-            patience: GracePeriods::new(door.age),
+            grace: GracePeriods::new(config.age),
             late: Late::default(),
         });
-        door.handle.spawn(record_late_loop(Arc::downgrade(&desk), news));
-        Arc::new(Self { desk, passing, handle: door.handle })
+        config.handle.spawn(record_late_loop(Arc::downgrade(&state), news));
+        Arc::new(Self { state, passing, handle: config.handle })
     }
 }
 
 impl Doorkeeper for KernelAccessHandler {
     fn bounds(&self) -> Arc<Bounds> {
-        self.desk.bounds()
+        self.state.bounds()
     }
 
     fn withholds(&self, real: &Path, action: Action) -> bool {
-        self.desk.running.withholds(real, action)
+        self.state.running.withholds(real, action)
     }
 
     fn passed(&self, path: Arc<str>, action: Action) {
@@ -126,8 +125,8 @@ impl Doorkeeper for KernelAccessHandler {
     }
 
     fn blocked(&self, attempt: Attempt, reply: oneshot::Sender<bool>) {
-        let moment = self.desk.running.moment();
-        self.handle.spawn(Arc::clone(&self.desk).decide(attempt, moment, reply));
+        let context = self.state.running.moment();
+        self.handle.spawn(Arc::clone(&self.state).decide(attempt, context, reply));
     }
 }
 
@@ -136,16 +135,16 @@ impl HandlerState {
         self.rules.borrow().bounds.clone().unwrap_or_else(|| Arc::clone(&self.bounds))
     }
 
-    /// Says what becomes of an attempt. Dropping `reply` denies it.
+    /// Decides an attempt. Dropping `reply` denies it.
     async fn decide(
         self: Arc<Self>,
         mut attempt: Attempt,
-        moment: TurnContext,
+        context: TurnContext,
         mut reply: oneshot::Sender<bool>,
     ) {
-        let is_meant = attempt.named || self.is_named(&mut attempt, &moment, &mut reply).await;
+        let is_intended = attempt.named || self.is_named(&mut attempt, &context, &mut reply).await;
         let request = Request {
-            key: SessionKey::new(self.agent.clone(), moment.session.clone()),
+            key: SessionKey::new(self.agent.clone(), context.session.clone()),
             denied_by: self.bounds().zone().denied_by(&attempt.path),
             path: attempt.path,
             action: attempt.action,
@@ -155,21 +154,21 @@ impl HandlerState {
             grantable: attempt.grantable,
             caller: Some(attempt.pid),
         };
-        if is_meant {
-            let allowed = self.ask(request.clone(), &moment, &mut reply).await;
+        if is_intended {
+            let allowed = self.ask(request.clone(), &context, &mut reply).await;
             if allowed {
                 self.record(&request, Source::Tool);
             }
             let _ = reply.send(allowed);
             return;
         }
-        let allowed = self.routing.record_incidental(request.clone(), moment.turn).await;
+        let allowed = self.routing.record_incidental(request.clone(), context.turn).await;
         let _ = reply.send(allowed);
         if allowed {
             self.record(&request, Source::Kernel);
-        } else if moment.began.is_some() {
-            // It may have been said meanwhile.
-            if self.is_said(None, &request.path) {
+        } else if context.began.is_some() {
+            // A call may have named the path meanwhile.
+            if self.is_named_by(None, &request.path) {
                 self.routing.record_intended(request).await;
             } else {
                 self.late.note(request);
@@ -177,7 +176,7 @@ impl HandlerState {
         }
     }
 
-    /// Tells of an access that was let through; only here it is known to happen.
+    /// Records an access that was let through; no other code sees that it happens.
     fn record(&self, request: &Request, source: Source) {
         if self.workspace.is_ignored(&self.workspace.root().join(&*request.path)) {
             return;
@@ -192,75 +191,75 @@ impl HandlerState {
         self.tracker.record(&self.agent, Activity { session, kind });
     }
 
-    /// Whether a running tool call names what was tried, or does so in a moment. In place of a
-    /// temporary file it is the file that the call names beside it.
+    /// Whether a tool call names the attempted path, now or within the grace period. For a draft,
+    /// the path becomes the file that the call names.
     async fn is_named(
         &self,
         attempt: &mut Attempt,
-        moment: &TurnContext,
+        context: &TurnContext,
         reply: &mut oneshot::Sender<bool>,
     ) -> bool {
         let mut news = self.running.news();
-        if self.is_said_of(None, attempt) {
+        if self.names_attempt(None, attempt) {
             return true;
         }
-        // Without a turn there are no calls to wait for.
-        let wait = moment.began.and_then(|began| self.patience.wait(attempt.pid, began));
+        // Outside a turn there are no calls to wait for.
+        let wait = context.began.and_then(|began| self.grace.wait(attempt.pid, began));
         let Some(wait) = wait else { return false };
         let deadline = Instant::now() + wait;
         loop {
-            let said = tokio::select! {
-                said = news.recv() => said,
+            let call = tokio::select! {
+                call = news.recv() => call,
                 () = tokio::time::sleep_until(deadline) => return false,
-                () = release(moment, reply) => return false,
+                () = release(context, reply) => return false,
             };
-            let is_named = match said {
-                Ok(said) => self.is_said_of(Some(&said), attempt),
-                Err(RecvError::Lagged(_)) => self.is_said_of(None, attempt),
+            let is_named = match call {
+                Ok(call) => self.names_attempt(Some(&call), attempt),
+                Err(RecvError::Lagged(_)) => self.names_attempt(None, attempt),
                 Err(RecvError::Closed) => return false,
             };
             if is_named {
-                self.patience.reset(attempt.pid);
+                self.grace.reset(attempt.pid);
                 return true;
             }
         }
     }
 
-    fn is_said_of(&self, said: Option<&CallText>, attempt: &mut Attempt) -> bool {
+    fn names_attempt(&self, call: Option<&CallText>, attempt: &mut Attempt) -> bool {
         let bounds = self.bounds();
         let workspace = bounds.zone().workspace();
         if attempt.draft {
-            let place = NamedPath { wire: &attempt.path, workspace };
-            let of = said
-                .map_or_else(|| self.running.names_beside(place), |said| said.names_beside(place));
+            let named = NamedPath { wire: &attempt.path, workspace };
+            let of = call
+                .map_or_else(|| self.running.names_beside(named), |call| call.names_beside(named));
             if let Some(of) = of {
                 attempt.path = wire_real(workspace, &of).into();
                 return true;
             }
         }
-        self.is_said(said, &attempt.path)
+        self.is_named_by(call, &attempt.path)
     }
 
-    /// Whether a path is named by what one call says, or by all that run.
-    fn is_said(&self, said: Option<&CallText>, wire: &str) -> bool {
+    /// Whether a path is named by `call`, or by any running call if that is None.
+    fn is_named_by(&self, call: Option<&CallText>, wire: &str) -> bool {
         let bounds = self.bounds();
-        let place = NamedPath { wire, workspace: bounds.zone().workspace() };
-        said.map_or_else(|| self.running.names(place), |said| said.names(place))
+        let named = NamedPath { wire, workspace: bounds.zone().workspace() };
+        call.map_or_else(|| self.running.names(named), |call| call.names(named))
     }
 
-    /// Tells of what was taken for swept and is named now: it was denied, and the next try like it
-    /// may be granted.
-    async fn record_late(&self, said: Option<&CallText>) {
-        for request in self.late.take(|path| self.is_said(said, path)) {
+    /// Records attempts as intended that were denied as incidental and that a call names now. The
+    /// next attempt may be granted.
+    async fn record_late(&self, call: Option<&CallText>) {
+        for request in self.late.take(|path| self.is_named_by(call, path)) {
             self.routing.record_intended(request).await;
         }
     }
 
-    /// Has an access decided, for as long as anybody waits for it.
+    /// Requests a decision, and waits for as long as the caller does.
     async fn ask(
         &self,
         request: Request,
-        moment: &TurnContext,
+        context: &TurnContext,
         reply: &mut oneshot::Sender<bool>,
     ) -> bool {
         let access = format!("{} {}", request.action, one_line(&request.path));
@@ -269,8 +268,8 @@ impl HandlerState {
         tokio::pin!(settlement);
         let settled = tokio::select! {
             settled = &mut settlement => settled,
-            () = release(moment, reply) => {
-                // What is denied at once is: it only has to be taken in.
+            () = release(context, reply) => {
+                // An immediate denial only needs the routing task to have handled the request.
                 tokio::select! {
                     biased;
                     settled = &mut settlement => settled,
@@ -282,22 +281,22 @@ impl HandlerState {
     }
 }
 
-async fn record_late_loop(desk: Weak<HandlerState>, mut news: broadcast::Receiver<Arc<CallText>>) {
+async fn record_late_loop(state: Weak<HandlerState>, mut news: broadcast::Receiver<Arc<CallText>>) {
     loop {
-        let said = match news.recv().await {
-            Ok(said) => Some(said),
+        let call = match news.recv().await {
+            Ok(call) => Some(call),
             Err(RecvError::Lagged(_)) => None,
             Err(RecvError::Closed) => return,
         };
-        let Some(desk) = desk.upgrade() else { return };
-        desk.record_late(said.as_deref()).await;
+        let Some(state) = state.upgrade() else { return };
+        state.record_late(call.as_deref()).await;
     }
 }
 
-/// Waits until nobody waits for the reply any more.
-async fn release(moment: &TurnContext, reply: &mut oneshot::Sender<bool>) {
+/// Waits until the turn is over or the caller has gone.
+async fn release(context: &TurnContext, reply: &mut oneshot::Sender<bool>) {
     tokio::select! {
-        () = moment.over() => {}
+        () = context.over() => {}
         () = reply.closed() => {}
     }
 }

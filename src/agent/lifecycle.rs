@@ -1,5 +1,5 @@
-//! `(state, event) → (state, effects)`: what an agent does next, without doing it. Restarts follow
-//! OTP's supervisors: at most so many within so long, then the agent is in error.
+//! `(state, event) → (state, effects)`: the lifecycle of an agent, without side effects. Restarts
+//! follow OTP's supervisors: too many within a period put the agent into the error state.
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::model::AgentState;
 use crate::process::Exit;
 
-/// When an agent that ended is started again.
+/// When an agent that exited is started again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Policy {
     Never,
@@ -20,14 +20,14 @@ pub enum Policy {
     Always,
 }
 
-/// How often, and after which wait.
+/// The number of restarts, and the wait before each.
 #[derive(Clone, Copy, Debug)]
 pub struct Restarts {
     pub policy: Policy,
-    /// Within `within`; one more and the agent is in error.
+    /// Restarts within `within`; one more puts the agent into the error state.
     pub max: u32,
     pub within: Duration,
-    /// First and longest wait; it doubles with each restart that still counts.
+    /// First and longest wait; it doubles with each recent restart.
     pub backoff: [Duration; 2],
 }
 
@@ -36,36 +36,36 @@ pub(super) enum Event {
     Start,
     Stop,
     Restart,
-    /// What it depends on is ready, and there is a place for it.
+    /// Its dependencies are ready, and it is admitted.
     Cleared,
-    /// It could not be started, for a reason that another try would not mend.
+    /// The start failed for a reason that a retry would not remove.
     NotSpawned(String),
     Spawned,
-    /// Initialized, and its session is open.
+    /// Initialized, with its session open.
     Opened,
-    /// It runs, but is of no use: it did not answer, or refused.
+    /// The process runs, but did not answer or refused.
     Failed(String),
     Exited {
         exit: Exit,
         why: String,
     },
-    /// It exited, and what its relay met is nothing that another start would mend.
+    /// It exited after an error of its relay that a restart would not remove.
     BrokeOff(String),
     BackoffOver,
-    /// It leaves the team.
+    /// It is removed from the team.
     Leave,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Effect {
-    /// Tell everyone of the state, with a reason.
+    /// Publish the state, with a reason.
     Publish(Option<String>),
-    /// Wait for what it depends on and for a place; tell everyone what it waits for.
+    /// Wait for the dependencies and for admission, and publish the reason for the wait.
     AwaitClearance,
     Spawn,
     Backoff(Duration),
     StopProcess,
-    /// End its sessions, and forget what it was granted.
+    /// End its sessions and revoke its grants.
     Forget,
 }
 
@@ -76,12 +76,12 @@ enum Phase {
     Backoff,
     Connecting,
     Ready,
-    /// The process is being ended; then comes what `then` says.
+    /// The process is being stopped; `then` follows.
     Stopping {
         shown: AgentState,
         then: Then,
     },
-    /// It left the team.
+    /// Removed from the team.
     Gone,
 }
 
@@ -97,7 +97,7 @@ enum Then {
 pub(super) struct Lifecycle {
     phase: Phase,
     settings: Restarts,
-    /// When it was restarted, as far as that still counts.
+    /// The restarts that still count.
     recent: VecDeque<Instant>,
     restarts: u32,
 }
@@ -108,7 +108,7 @@ impl Lifecycle {
         Self { phase, settings, recent: VecDeque::new(), restarts: 0 }
     }
 
-    /// Goes on by other settings; a wait that runs keeps its length.
+    /// Replaces the restart settings; a wait under way keeps its length.
     pub(super) fn set_restarts(&mut self, settings: Restarts) {
         self.settings = settings;
     }
@@ -124,18 +124,17 @@ impl Lifecycle {
         }
     }
 
-    /// Whether it left the team: nothing brings it back.
+    /// Whether the agent was removed from the team, which is final.
     pub(super) fn is_gone(&self) -> bool {
         self.phase == Phase::Gone
     }
 
-    /// Restarts since the team came up.
+    /// Returns the number of restarts since the team started.
     pub(super) fn restarts(&self) -> u32 {
         self.restarts
     }
 
-    /// Takes in what happened; returns what is to be done. `jitter` is 0 … 1, drawn anew each
-    /// time.
+    /// Applies an event and returns the effects. `jitter` is a new random number from 0 to 1.
     pub(super) fn on(&mut self, event: Event, now: Instant, jitter: f64) -> Vec<Effect> {
         use Event as E;
         use Phase as P;
@@ -188,13 +187,13 @@ impl Lifecycle {
                     self.wait()
                 }
             },
-            // What came too late or changes nothing.
+            // Late events, and those that change nothing.
             _ => Vec::new(),
         }
     }
 
     fn exited(&mut self, exit: Exit, why: String, now: Instant, jitter: f64) -> Vec<Effect> {
-        // An agent that leaves before it was of any use has failed, whatever its status says.
+        // An agent that exits before it is ready has failed, whatever its exit status.
         let failed = !exit.success() || self.phase == Phase::Connecting;
         let again = match self.settings.policy {
             Policy::Never => false,
@@ -224,8 +223,8 @@ impl Lifecycle {
         vec![Effect::Publish(Some(why)), Effect::Backoff(wait)]
     }
 
-    /// Doubles with each recent restart, and is shortened by up to half, so that agents that died
-    /// together do not come back together.
+    /// Doubles with each recent restart. Jitter takes off up to half, so that agents that died
+    /// together do not restart together.
     fn backoff(&self, jitter: f64) -> Duration {
         let [first, longest] = self.settings.backoff;
         let doublings = u32::try_from(self.recent.len()).unwrap_or(u32::MAX).min(30);
@@ -243,7 +242,7 @@ impl Lifecycle {
             self.phase = Phase::Stopping { shown: AgentState::Restarting, then };
             return vec![Effect::Publish(None), Effect::StopProcess];
         }
-        // Said at once, since the end of the process may take its time.
+        // Published now, since the process may take time to end.
         let why = match (&then, &self.phase) {
             (Then::Error(why), Phase::Connecting) => Some(why.clone()),
             _ => None,

@@ -1,3 +1,5 @@
+//! The plugin of an agent, and its instance for one run.
+
 use tokio::sync::watch;
 
 use crate::plugin::{Conversation, Source, Translator};
@@ -7,16 +9,16 @@ use crate::process::Launcher;
 #[derive(Clone, Debug)]
 pub struct Plugin {
     pub source: Source,
-    /// What the agent is to run on.
+    /// The model that the agent is to use.
     pub model: Option<String>,
 }
 
-/// Makes an ACP agent of one run, and tells what is wrong with its plugin.
+/// The translator of one run, and the current problem of its plugin.
 pub(super) type Plugged = (Translator, watch::Receiver<Option<String>>);
 
 impl Plugin {
-    /// Makes an instance for a run, which may go on with the conversation of the one before; what it
-    /// needs of processes is started by the launcher.
+    /// Creates the plugin's instance for a run, which may resume `conversation`. The launcher
+    /// starts the plugin's processes.
     pub(super) fn plug(
         &self,
         launcher: Launcher,
@@ -25,8 +27,8 @@ impl Plugin {
         let Self { source, model } = self;
         let reader = source.instance(launcher);
         let reader = reader.map_err(|why| format!("its plugin {}: {why}", source.name))?;
-        let (telling, concern) = watch::channel(None);
+        let (sender, concern) = watch::channel(None);
         let (name, model) = (source.name.clone(), model.clone());
-        Ok((Translator::new(name, model, conversation, reader, telling), concern))
+        Ok((Translator::new(name, model, conversation, reader, sender), concern))
     }
 }

@@ -1,3 +1,5 @@
+//! Prompts and briefings of one run of an agent.
+
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -8,17 +10,17 @@ use crate::proxy::RelayHandle;
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 
-/// Speaks to what runs from an agent's spawn to its exit.
+/// Handle of a run, valid from the agent's spawn to its exit.
 #[derive(Clone, Debug)]
 pub(super) struct RunHandle {
     pub(super) host: HostHandle,
     pub(super) relay: RelayHandle,
-    /// Of the settings that it was started with.
+    /// Edition of the settings that the run was started with.
     pub(super) edition: u64,
 }
 
 impl RunHandle {
-    /// Waits until everything the agent said so far has been published.
+    /// Waits until all output of the agent so far has been published.
     pub(super) async fn settled(&self, tracker: &TrackerHandle) {
         self.relay.settled().await;
         tracker.settled().await;
@@ -36,7 +38,7 @@ impl RunHandle {
             let (marking, marked) = oneshot::channel();
             let (agent, routing) = (agent.clone(), routing.clone());
             let content = Content::later(async move {
-                // From the moment it is sent, its sender waits for this agent.
+                // From here on the prompt's sender waits for this agent.
                 let _ = marking.send(routing.orchestrate(agent.clone()).await);
                 Some(with_notes(&routing, agent, blocks).await)
             });
@@ -58,8 +60,8 @@ impl RunHandle {
         Ok(PromptOutcome { reason, ..outcome })
     }
 
-    /// Puts what waits for the orchestrator agent before it, once its session is idle; `begins`
-    /// hears of that. What it was not told stays for the next briefing.
+    /// Sends the pending accesses to the lead once its session is idle, and signals `begins` then.
+    /// Accesses that the prompt did not include stay for the next briefing.
     pub(super) async fn brief(
         &self,
         routing: &RoutingHandle,
@@ -77,7 +79,7 @@ impl RunHandle {
     }
 }
 
-/// Puts before a prompt what was said with decisions that the agent did not learn of otherwise.
+/// Adds to a prompt the notes of decisions that the agent has not received otherwise.
 async fn with_notes(routing: &RoutingHandle, agent: AgentId, mut blocks: Vec<Value>) -> Vec<Value> {
     let notes = routing.notes(agent).await;
     if !notes.is_empty() {

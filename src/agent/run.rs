@@ -1,4 +1,4 @@
-//! One run of an agent: its process, relay, host and what watches over them, wired together.
+//! One run of an agent: its process, relay, host and monitors, wired together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::confining::Private;
 use super::lifecycle::Event;
 use super::plugged::Plugged;
 use super::prompting::RunHandle;
-use super::stalls::name_held;
+use super::stalls::publish_held;
 use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
 use crate::client_host::{Content, HostError, HostHandle, Urgency};
 use crate::extract::Acp;
@@ -23,55 +23,55 @@ use crate::model::{SessionId, SessionKey};
 use crate::process::{Exit, Family, Launcher, Process, StderrLog, Stdio, Stopped};
 use crate::proxy::{Gatekeeping, LiveCalls, Permits, Proxy, Rules, Streams, Vitals};
 
-/// Bytes on their way between relay and client host, each way; past that the writer waits.
+/// Bytes buffered between relay and client host, each way; the writer waits when they are full.
 const DUPLEX: usize = 256 * 1024;
 
-/// How long an orchestrator that answered a briefing with an error is left alone.
+/// Pause after a briefing that the orchestrator answered with an error.
 const BRIEF_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// From an agent, and to it.
+/// The agent's output and input.
 type Wires = (Box<dyn AsyncRead + Unpin + Send>, Box<dyn AsyncWrite + Unpin + Send>);
 
-/// One life of the agent's process.
+/// One run of the agent's process.
 pub(super) struct Run {
-    /// The process, and later how it ended.
+    /// The process, then its exit.
     process: Ending,
     pub(super) pid: u32,
     stderr: StderrLog,
     pub(super) handle: RunHandle,
-    /// Opens the session; None once that is done.
+    /// Opens the session; None once complete.
     handshake: Option<BoxFuture<'static, Result<Option<SessionId>, HostError>>>,
-    /// Tells the relay that the process is dead, and why.
+    /// Reports the reason of the process's death to the relay.
     ended: oneshot::Sender<String>,
-    /// Relay and client host, which end one after the other once the process is dead.
+    /// The tasks of relay and client host, which end after the process.
     wires: JoinSet<()>,
-    /// Its end was ordered.
+    /// Its stop was ordered.
     ordered: bool,
-    /// Why the relay broke off, if it did.
+    /// The reason why the relay failed, if it did.
     broken: watch::Receiver<Option<String>>,
-    /// What is wrong with it, as far as that is seen from outside.
+    /// The current problem, as the stall monitor sees it.
     concern: watch::Receiver<Option<String>>,
-    /// Which decision it waits for.
+    /// The decision that the agent waits for.
     held_up: watch::Receiver<Option<String>>,
-    /// What is wrong with its plugin.
+    /// The current problem of the plugin.
     plugin_concern: watch::Receiver<Option<String>>,
-    /// Prompts and briefings under way, and who watches over it.
+    /// The tasks of prompts, briefings and monitors.
     beside: JoinSet<()>,
     private: Option<Private>,
 }
 
-/// What a run is made of.
+/// The parts of a new run.
 pub(super) struct Fresh {
     pub(super) process: Process,
     pub(super) stdio: Stdio,
-    /// Of its terminals.
+    /// Launches its terminals.
     pub(super) launcher: Launcher,
     pub(super) family: Family,
     pub(super) running: Arc<LiveCalls>,
     pub(super) vitals: Arc<Vitals>,
-    /// Kept as long as it lasts.
+    /// Kept for the duration of the run.
     pub(super) private: Option<Private>,
-    /// If it is no ACP agent by itself.
+    /// The plugin of an agent that does not speak ACP.
     pub(super) plugged: Option<Plugged>,
 }
 
@@ -80,12 +80,12 @@ enum Ending {
     Stopping(BoxFuture<'static, Exit>),
 }
 
-/// What happens in a run.
+/// An event of a run.
 pub(super) enum RunEvent {
     Opened(Option<SessionId>),
     Failed(String),
     Concern(Option<String>),
-    /// Its start waits for a decision, or no longer.
+    /// Its start waits for a decision; None when it no longer does.
     HeldUp(Option<String>),
     Exited(Exit),
 }
@@ -119,7 +119,7 @@ impl Run {
         let streams = Streams { from_agent, to_agent, from_client, to_client };
         let (ended, death) = oneshot::channel();
         let (relay_handle, relaying) = proxy.start(streams, death);
-        // The host's stream ends with this one: it learns why the relay broke off before that.
+        // The host's stream ends when `open` is dropped, after the relay's error was recorded.
         let (end, open) = tokio::io::duplex(1);
         let (host, hosting) = HostHandle::spawn(
             settings.host.clone(),
@@ -131,9 +131,9 @@ impl Run {
         );
         let (breaking, broken) = watch::channel(None);
         let mut wires = JoinSet::new();
-        let told = host.clone();
+        let dying = host.clone();
         let breaks = move |why: String| {
-            told.died(&why);
+            dying.died(&why);
             breaking.send_if_modified(|known| known.is_none() && known.replace(why).is_none());
         };
         if let Some((translator, agent, far)) = translating {
@@ -144,15 +144,15 @@ impl Run {
             relayed.unwrap_or_else(|error| breaks(error.to_string()));
             drop((streams, open));
         });
-        // What the host logs is of this agent.
+        // The host's log lines name the agent.
         wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
         host.mind(vitals.clone());
-        let (telling, concern) = watch::channel(None);
-        let (naming, held_up) = watch::channel(None);
+        let (concern_sender, concern) = watch::channel(None);
+        let (held_sender, held_up) = watch::channel(None);
         let mut beside = JoinSet::new();
         let cpu_ms = move || family.usage().cpu_ms;
-        beside.spawn(name_held(vitals.clone(), naming));
-        beside.spawn(watch_over(vitals, settings.stall_after, cpu_ms, telling));
+        beside.spawn(publish_held(vitals.clone(), held_sender));
+        beside.spawn(watch_over(vitals, settings.stall_after, cpu_ms, concern_sender));
         let handshake = handshake(host.clone(), settings.session, last).boxed();
         Self {
             pid: process.pid(),
@@ -177,7 +177,7 @@ impl Run {
         }
     }
 
-    /// Begins the orderly end of the process.
+    /// Begins to stop the process in order.
     pub(super) async fn stop(&mut self, settings: &AgentSettings) {
         self.handshake = None;
         self.ordered = true;
@@ -185,14 +185,14 @@ impl Run {
         let placeholder = Ending::Stopping(std::future::pending().boxed());
         let process = match std::mem::replace(&mut self.process, placeholder) {
             Ending::Running(process) => process,
-            // It ends already, by an earlier order or by itself.
+            // It stops already, by an earlier order or on its own.
             ending @ Ending::Stopping(_) => {
                 self.process = ending;
                 return;
             }
         };
         let (agent, grace) = (settings.id.clone(), settings.stop_grace);
-        // Waiting for what is known not to come would hold everybody up.
+        // Skip the wait for an exit that will not come.
         let ends_on_eof = settings.ends_on_eof;
         let for_eof = if ends_on_eof { grace } else { Duration::ZERO };
         self.process = Ending::Stopping(Box::pin(async move {
@@ -212,7 +212,7 @@ impl Run {
         }));
     }
 
-    /// Does what follows an open session: briefings, and the configured prompt.
+    /// Starts the work of an open session: briefings and the configured prompt.
     pub(super) async fn opened(
         &mut self,
         session: Option<SessionId>,
@@ -248,8 +248,8 @@ impl Run {
         }
     }
 
-    /// Ends what ran beside the process once it is dead; returns how it died: for an `offence`, if
-    /// it broke a limit.
+    /// Ends the tasks of the run once the process is dead, and returns how it died; `offence` names
+    /// a limit that it broke.
     pub(super) async fn finish(mut self, exit: Exit, offence: Option<String>) -> Event {
         let offence = offence.filter(|_| !self.ordered);
         let offended = offence.is_some();
@@ -262,15 +262,15 @@ impl Run {
         if !exit.success() && !self.ordered && !tail.is_empty() {
             why = format!("{why}; its last words: {}", tail.join(" | "));
         }
-        // The relay tells the host by ending, and the host every prompt that ran.
+        // The end of the relay ends the host, which ends every running prompt.
         self.handle.host.died(&why);
         let _ = self.ended.send(why.clone());
         while self.wires.join_next().await.is_some() {}
         if let Some(private) = self.private.take() {
-            // Terminals have ended as well by now.
+            // The terminals have ended by now.
             let _ = tokio::task::spawn_blocking(|| drop(private)).await;
         }
-        // Maybe over what it had said last.
+        // The agent's last output may be the cause.
         match self.broken.borrow().clone() {
             Some(why) if !offended => Event::BrokeOff(why),
             _ => Event::Exited { exit, why },
@@ -278,7 +278,7 @@ impl Run {
     }
 }
 
-/// The proxy of one run; `plugged` says that a plugin makes an ACP agent of it.
+/// Builds the proxy of one run; `plugged` means that a plugin translates for the agent.
 fn proxy(
     settings: &AgentSettings,
     team: &Surroundings,
@@ -298,21 +298,21 @@ fn proxy(
     }
 }
 
-/// Waits for what happens next in a run; for ever without one.
+/// Waits for the next event of a run; without a run it never returns.
 pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
     let Some(run) = run else { return std::future::pending().await };
     let Run { process, handshake, broken, concern, held_up, plugin_concern, .. } = run;
     let (stopping, starting) = (matches!(process, Ending::Stopping(_)), handshake.is_some());
     tokio::select! {
         biased;
-        // Before its exit, which may be what follows.
+        // Before the exit, which may be its consequence.
         why = broken_off(broken), if !stopping => RunEvent::Failed(why),
         exit = process.exit() => RunEvent::Exited(exit),
         opened = pending_or(handshake.as_mut()) => {
             *handshake = None;
             match opened {
                 Ok(session) => RunEvent::Opened(session),
-                // It is dying: its exit tells more.
+                // The agent is dying, and its exit has the better reason.
                 Err(HostError::Gone(_)) => RunEvent::Exited(process.exit().await),
                 Err(error) => RunEvent::Failed(error.to_string()),
             }
@@ -326,7 +326,7 @@ pub(super) async fn next_of_run(run: &mut Option<Run>) -> RunEvent {
 }
 
 impl Ending {
-    /// Waits until the process is dead, and all that it started.
+    /// Waits until the process and its child processes are dead.
     async fn exit(&mut self) -> Exit {
         if let Self::Running(process) = self {
             process.wait().await;
@@ -342,7 +342,7 @@ impl Ending {
     }
 }
 
-/// What is wrong, by either account.
+/// Returns the problem that either receiver has.
 fn either(
     one: &mut watch::Receiver<Option<String>>,
     other: &mut watch::Receiver<Option<String>>,
@@ -350,7 +350,7 @@ fn either(
     one.borrow_and_update().clone().or_else(|| other.borrow_and_update().clone())
 }
 
-/// Opens a session if there is to be one: the `last` again, if there was one.
+/// Opens a session if the settings ask for one; restores `last` if there is one.
 async fn handshake(
     host: HostHandle,
     session: bool,
@@ -364,8 +364,8 @@ async fn handshake(
     }
 }
 
-/// Puts blocked accesses before the orchestrator for as long as its run lasts. The next briefing is
-/// queued as soon as one has begun, so that no other prompt gets between them.
+/// Sends briefings to the orchestrator for the duration of its run. The next one is queued as soon
+/// as one has begun, so that no other prompt comes between.
 async fn send_briefings(run: RunHandle, team: Surroundings) {
     let mut waiting = team.routing.waiting();
     waiting.mark_changed();
@@ -376,7 +376,7 @@ async fn send_briefings(run: RunHandle, team: Surroundings) {
         briefings.spawn(async move {
             match run.brief(&routing, begins).await {
                 Ok(()) | Err(AgentError::Host(HostError::Gone(_))) => {}
-                // Nothing was left to decide, or it was cancelled before it was sent.
+                // No access was left to decide, or the briefing was cancelled before it was sent.
                 Err(AgentError::Host(HostError::Withdrawn)) => routing.brief_again().await,
                 Err(error) => {
                     tracing::warn!(%error, "a briefing of the orchestrator failed: it follows again");
@@ -385,7 +385,7 @@ async fn send_briefings(run: RunHandle, team: Surroundings) {
                 }
             }
         });
-        // An error says that the briefing is over already.
+        // An error means that the briefing is over.
         let _ = begun.await;
         while briefings.try_join_next().is_some() {}
     }

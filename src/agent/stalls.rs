@@ -1,5 +1,5 @@
-//! Notices an agent that is alive, in a turn, and does not get on: by what it says and by the CPU time
-//! that its processes use, since a clock alone cannot tell it from one that thinks or builds.
+//! Detects an agent that is alive and in a turn but makes no progress. Output and CPU time decide,
+//! since a clock alone does not separate a stall from a long build.
 
 #[cfg(test)]
 mod tests;
@@ -13,27 +13,26 @@ use tokio::time::{Instant, sleep};
 use crate::model::STALLED;
 use crate::proxy::Vitals;
 
-/// After which silence an agent counts as stalled unless it is said.
+/// Default time without progress after which an agent counts as stalled.
 pub const STALL_AFTER: Duration = Duration::from_mins(5);
 
-/// CPU time below this part of the time that went by, in thousandths of one core, is no progress:
-/// runtimes use so much while they wait.
+/// CPU use that is no progress, in thousandths of one core: runtimes use as much while they wait.
 const IDLE: u128 = 20;
 
-/// Over which time CPU is measured: long enough for the census to have looked, and for a runtime's
-/// housekeeping not to count.
+/// Bounds of the window in which CPU time is measured: long enough for a measurement of the process
+/// family, and for a runtime's housekeeping not to count.
 const SHORTEST_WINDOW: Duration = Duration::from_secs(2);
 const LONGEST_WINDOW: Duration = Duration::from_secs(30);
 
-/// How soon it is seen that a stalled agent gets on.
+/// Interval at which a stalled agent is checked for progress.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// Bytes of a failed turn's reason that are repeated.
+/// Bytes of a failed turn's reason that are shown.
 const LONGEST_REASON: usize = 300;
 
-/// Tells what is wrong with an agent that runs, for as long as it is: that it stalls, else why its
-/// last turn failed. `after` is how long it may be silent, zero for ever; `cpu_ms` what its processes
-/// used so far. Ends when nobody listens.
+/// Publishes the current problem of a running agent: a stall, or the reason why its last turn
+/// failed. `after` is the allowed silence, zero for no limit; `cpu_ms` returns the CPU time of its
+/// processes. Ends when all receivers are gone.
 pub async fn watch_over(
     vitals: Arc<Vitals>,
     after: Duration,
@@ -54,7 +53,7 @@ pub async fn watch_over(
             _ if is_stalled => Some(stalled(after)),
             failed => failed.map(|reason| format!("its last turn failed: {}", cut(&reason))),
         };
-        sender.send_if_modified(|told| std::mem::replace(told, wrong.clone()) != wrong);
+        sender.send_if_modified(|shown| std::mem::replace(shown, wrong.clone()) != wrong);
         let step = pace.as_ref().map(Pace::step);
         tokio::select! {
             () = sender.closed() => return,
@@ -68,11 +67,11 @@ pub async fn watch_over(
     }
 }
 
-/// What is denied at once waits no longer than this.
+/// Waits shorter than this are not published: an immediate denial takes less.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
-/// Tells which decision an agent waits for, as long as it does. Ends when nobody listens.
-pub(super) async fn name_held(vitals: Arc<Vitals>, tell: watch::Sender<Option<String>>) {
+/// Publishes the decision that an agent waits for. Ends when all receivers are gone.
+pub(super) async fn publish_held(vitals: Arc<Vitals>, sender: watch::Sender<Option<String>>) {
     let mut state = vitals.watch();
     loop {
         let held = state.borrow_and_update().held.first().cloned();
@@ -82,23 +81,23 @@ pub(super) async fn name_held(vitals: Arc<Vitals>, tell: watch::Sender<Option<St
                  --status pending`)"
             )
         });
-        let is_news = *tell.borrow() != wrong;
+        let is_news = *sender.borrow() != wrong;
         tokio::select! {
-            () = tell.closed() => return,
+            () = sender.closed() => return,
             changed = state.changed() => if changed.is_err() { return },
             () = sleep(AT_ONCE), if is_news => {
-                tell.send_replace(wrong);
+                sender.send_replace(wrong);
             }
         }
     }
 }
 
-/// How an agent gets on with what is its to do.
+/// The progress of an agent in its turn.
 struct Pace {
     after: Duration,
-    /// When it was last seen to get on.
+    /// Time of the last progress.
     since: Instant,
-    /// Where the measuring of its CPU time began, and what it had used then.
+    /// Start of the CPU measurement, and the CPU time used by then.
     mark: (Instant, u64),
     is_stalled: bool,
 }
@@ -129,7 +128,7 @@ impl Pace {
         (self.after / 10).clamp(SHORTEST_WINDOW, LONGEST_WINDOW)
     }
 
-    /// When to look next.
+    /// Returns the time until the next check.
     fn step(&self) -> Duration {
         if self.is_stalled { LOOK_AGAIN } else { self.window() }
     }

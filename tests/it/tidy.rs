@@ -84,9 +84,6 @@ const CIRCLES: &[&str] = &[];
 
 /// Files that still lack an opening `//!`; none is added.
 const WITHOUT_OPENING: &[&str] = &[
-    "agent/actor.rs",
-    "agent/plugged.rs",
-    "agent/prompting.rs",
     "app/changes.rs",
     "app/details.rs",
     "app/environment.rs",

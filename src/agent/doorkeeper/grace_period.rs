@@ -1,5 +1,5 @@
-//! How long an access that no call names waits for the line of one. That line comes beside what the
-//! call does, and may come a little after it.
+//! Grace period of an access that no call names. The line that names it arrives beside the access,
+//! and may come slightly later.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What is older than the turn is the agent itself, which does what its calls say.
+/// A process older than the turn is the agent itself, which performs its own calls.
 const OWN: Duration = Duration::from_millis(200);
-/// What began later was started for a call, mostly, whose line is known then.
+/// A younger process was mostly started for a call whose line has already arrived.
 const OTHERS: Duration = Duration::from_millis(25);
 
-/// A sweep is many accesses: so many times is waited in vain, and then once in so long. What is
-/// tried while one waits, as by calls that run side by side, waits with it.
+/// A search makes many accesses: after `MOST` misses there is one wait for each `AGAIN`. Concurrent
+/// accesses share a wait.
 const MOST: u64 = 3;
 const AGAIN: Duration = Duration::from_secs(1);
 
@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const MOST_PROCESSES: usize = 256;
 
 pub(super) struct GracePeriods {
-    /// For how long a process has been there.
+    /// Returns the age of a process.
     age: fn(u32) -> Option<Duration>,
     accounts: Mutex<Accounts>,
 }
@@ -29,21 +29,21 @@ pub(super) struct GracePeriods {
 #[derive(Default)]
 struct Accounts {
     processes: HashMap<u32, Process>,
-    /// Of all that are not the agent's own: a build starts thousands.
+    /// All processes that are younger than the turn: a build starts thousands.
     others: Account,
 }
 
 struct Process {
-    /// When the turn began that it was compared with.
+    /// Start of the turn that the process's age was compared with.
     turn: Instant,
-    /// None: it began later than that.
+    /// None: the process is younger than the turn.
     own: Option<Account>,
 }
 
 #[derive(Default)]
 struct Account {
     misses: u64,
-    /// Since when nothing of that was forgiven.
+    /// Start of the period after which one miss is dropped.
     since: Option<Instant>,
     until: Option<Instant>,
 }
@@ -53,7 +53,8 @@ impl GracePeriods {
         Self { age, accounts: Mutex::default() }
     }
 
-    /// How long an access of this process waits, in turns of which the first began at `turn`.
+    /// Returns how long an access of this process waits; `turn` is the start of the first running
+    /// turn.
     pub(super) fn wait(&self, process: u32, turn: Instant) -> Option<Duration> {
         let now = Instant::now();
         let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +67,7 @@ impl GracePeriods {
         account.begin(now, wait).then_some(wait)
     }
 
-    /// What was waited for came: the process is waited for as at first.
+    /// Restores the full grace period of a process whose access was named in time.
     pub(super) fn reset(&self, process: u32) {
         let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         *accounts.of(process).0 = Account::default();

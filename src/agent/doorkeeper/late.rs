@@ -1,4 +1,4 @@
-//! What was swept a moment ago: the line of a call may still name it.
+//! Recent incidental accesses, which the line of a late call may still name.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,47 +8,46 @@ use tokio::time::Instant;
 
 use crate::routing::Request;
 
-/// How long a line may be late, and how many accesses are kept so long; when full, the oldest is
-/// forgotten.
+/// How long accesses are kept, and how many; when full, the oldest is dropped.
 const LATEST: Duration = Duration::from_secs(2);
 const MOST: usize = 64;
 
 #[derive(Default)]
-pub(super) struct Late(Mutex<VecDeque<Swept>>);
+pub(super) struct Late(Mutex<VecDeque<Incidental>>);
 
-struct Swept {
+struct Incidental {
     at: Instant,
     request: Request,
 }
 
 impl Late {
     pub(super) fn note(&self, request: Request) {
-        let mut swept = self.lock();
-        if swept.len() >= MOST {
-            swept.pop_front();
+        let mut accesses = self.lock();
+        if accesses.len() >= MOST {
+            accesses.pop_front();
         }
-        swept.push_back(Swept { at: Instant::now(), request });
+        accesses.push_back(Incidental { at: Instant::now(), request });
     }
 
-    /// Takes what is named now.
+    /// Removes and returns the accesses that `is_named` accepts.
     pub(super) fn take(&self, is_named: impl Fn(&str) -> bool) -> Vec<Request> {
-        // Not asked under the lock: it may ask the disk.
+        // `is_named` may read the disk, so the lock is not held.
         let all = std::mem::take(&mut *self.lock());
         let (mut taken, mut left) = (Vec::new(), VecDeque::new());
-        for swept in all.into_iter().filter(|swept| swept.at.elapsed() < LATEST) {
-            if is_named(&swept.request.path) {
-                taken.push(swept.request);
+        for access in all.into_iter().filter(|access| access.at.elapsed() < LATEST) {
+            if is_named(&access.request.path) {
+                taken.push(access.request);
             } else {
-                left.push_back(swept);
+                left.push_back(access);
             }
         }
-        let mut swept = self.lock();
-        left.append(&mut swept);
-        *swept = left;
+        let mut accesses = self.lock();
+        left.append(&mut accesses);
+        *accesses = left;
         taken
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Swept>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Incidental>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
-//! What passes the doorbell, told to the tracker: once for all that is opened again and again, and
-//! not at all for what nobody wants on the map.
+//! Records the accesses that pass the doorbell: once for a file that is opened repeatedly, and
+//! never for an ignored one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,11 +13,11 @@ use crate::model::{Action, Activity, ActivityKind, AgentId, Lines, SessionId, So
 use crate::proxy::LiveCalls;
 use crate::tracker::TrackerHandle;
 
-/// The same access within this time is told once.
+/// The same access is recorded once within this time.
 const ROUND: Duration = Duration::from_millis(100);
-/// Accesses of one round that are told; a build may open more, and what is beyond is left out.
+/// Accesses recorded within one round; more, as a build may make, are dropped.
 const MOST: usize = 4096;
-/// How long it is remembered which paths the ignore files name, and how many.
+/// How long, and for how many paths, the result of the ignore files is cached.
 const REMEMBERED: Duration = Duration::from_secs(10);
 const MOST_REMEMBERED: usize = 16_384;
 
@@ -29,10 +29,10 @@ pub(super) struct Passing {
 
 struct Round {
     ends: Instant,
-    /// Of [`LiveCalls::changes`]: another turn sees all anew.
+    /// Of [`LiveCalls::changes`]: a new turn records every access again.
     changes: u64,
     seen: HashMap<Arc<str>, Seen>,
-    /// Whether the log knows that some are left out.
+    /// The log has a warning about dropped accesses.
     is_full: bool,
 }
 
@@ -48,8 +48,8 @@ struct Passed {
     action: Action,
 }
 
-/// Tells the tracker what passed, beside the doorbell's threads: whether a path is ignored is
-/// asked of the disk.
+/// Records accesses outside the doorbell's threads, since the check of the ignore files reads the
+/// disk.
 struct ReadRecorder {
     agent: AgentId,
     tracker: TrackerHandle,
@@ -59,7 +59,7 @@ struct ReadRecorder {
 }
 
 impl Passing {
-    /// The task ends with what it is for.
+    /// The task ends when the value is dropped.
     pub(super) fn new(
         agent: AgentId,
         tracker: TrackerHandle,
@@ -69,17 +69,17 @@ impl Passing {
         let (queue, mut passed) = mpsc::channel(MOST);
         let now = Instant::now();
         let round = Round { ends: now, changes: 0, seen: HashMap::new(), is_full: false };
-        let mut teller =
+        let mut recorder =
             ReadRecorder { agent, tracker, workspace, ignored: HashMap::new(), since: now };
         let task = async move {
             while let Some(passed) = passed.recv().await {
-                teller.record(passed);
+                recorder.record(passed);
             }
         };
         (Self { running, round: Mutex::new(round), queue }, task)
     }
 
-    /// Never waits: what finds no room is left out.
+    /// Never waits: an access that does not fit the queue is dropped.
     pub(super) fn passed(&self, path: Arc<str>, action: Action) {
         if is_of_git(&path) {
             return;
@@ -88,7 +88,7 @@ impl Passing {
             return;
         }
         let session = self.running.moment().session;
-        // A full queue is one of thousands: nobody misses this one.
+        // A full queue holds thousands; losing one is harmless.
         let _ = self.queue.try_send(Passed { session, path, action });
     }
 
@@ -112,7 +112,7 @@ impl Passing {
         if !has_room {
             round.seen.remove(path);
             if !std::mem::replace(&mut round.is_full, true) {
-                tracing::warn!("more files are opened at a time than can be told of");
+                tracing::warn!("more files are opened at a time than can be recorded");
             }
         }
         has_room

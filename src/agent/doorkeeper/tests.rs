@@ -216,7 +216,7 @@ async fn the_rules_bind_as_they_are_now() {
         running: bench.running.clone(),
         tracker: bench.tracker.clone(),
         workspace: Arc::new(crate::extract::DiskWorkspace::new(bench.workspace.clone())),
-        patience: GracePeriods::new(|_| None),
+        grace: GracePeriods::new(|_| None),
         late: Late::default(),
         vitals: Vitals::new(),
     };

@@ -124,7 +124,7 @@ async fn zero_is_for_ever() {
 async fn a_decision_that_is_waited_for_is_named_and_one_made_at_once_is_not() {
     let vitals = Vitals::new();
     let (tell, mut told) = watch::channel(None);
-    tokio::spawn(name_held(vitals.clone(), tell));
+    tokio::spawn(publish_held(vitals.clone(), tell));
     let long = vitals.wait_for("read tools/a.sh");
     told.changed().await.unwrap();
     let why = told.borrow_and_update().clone().unwrap();

@@ -1,8 +1,8 @@
 //! The ACP client of supervised agents: sessions, prompt queue, files, terminals, permissions.
-//! Knows neither the supervisor nor servers.
+//! Depends neither on the supervisor nor on servers.
 //!
-//! One task owns the state of one agent run (`actor`); what an agent asks for runs in tasks of
-//! its own, so that no request ever waits for one in the opposite direction.
+//! One task owns the state of one agent run (`actor`); each request of the agent runs in a task of
+//! its own, so that no request waits for one in the opposite direction.
 
 mod actor;
 mod answers;
@@ -48,123 +48,123 @@ pub use content::Content;
 pub use error::HostError;
 pub use handshake::AgentInfo;
 
-/// Messages that wait for the host's task; past that the sender waits, never the agent.
+/// Capacity of the host's mailbox; senders wait when it is full, the agent does not.
 const MAILBOX: usize = 64;
 
-/// How the host behaves towards one agent.
+/// Settings of the host of one agent.
 #[derive(Clone, Debug)]
 pub struct HostSettings {
-    /// Absolute: `cwd` of new sessions.
+    /// `cwd` of new sessions; an absolute path.
     pub cwd: PathBuf,
     pub permissions: PermissionPolicy,
-    /// Whether `terminal/*` is offered.
+    /// Offer `terminal/*`.
     pub terminals: bool,
-    /// Whether `fs/*` is offered.
+    /// Offer `fs/*`.
     pub files: bool,
     pub mcp_servers: Vec<Value>,
     pub auth_method: Option<String>,
     pub model: Option<String>,
     pub mode: Option<String>,
-    /// Environment of terminals beside the supervisor's own.
+    /// Environment of terminals, in addition to the supervisor's.
     pub env: BTreeMap<String, String>,
-    /// For each step until a session is open, `initialize` first.
+    /// Timeout of each step from `initialize` to an open session.
     pub initialize_timeout: Duration,
-    /// Where the end of each answer goes; None: nowhere.
+    /// Receives the last line of each answer, if set.
     pub answers: Option<Answers>,
 }
 
-/// How a permission request inside the zone is answered, and a question to the user.
+/// The answer to permission requests inside the zone, and to questions to the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PermissionPolicy {
     Allow,
     Deny,
-    /// The orchestrator is asked before a permission request comes here, and is not asked what
-    /// only a user can know.
+    /// The orchestrator decides permission requests before they reach the host; questions that only
+    /// a user can answer do not go to it.
     Orchestrator,
 }
 
-/// Which prompts go first.
+/// Priority of a prompt.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Urgency {
-    /// Behind the running turn, before other queued prompts.
+    /// After the running turn, before other queued prompts.
     Briefing,
     Normal,
 }
 
-/// A prompt turn that came to its end.
+/// The outcome of a completed turn.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PromptOutcome {
     pub session: SessionId,
-    /// As the protocol has it.
+    /// As in the protocol.
     pub stop_reason: String,
-    /// Why it ended so, where more is known than the agent says.
+    /// The reason of the end, where it is known beyond the agent's answer.
     pub reason: Option<Arc<str>>,
     /// The agent's message chunks, joined.
     pub text: String,
-    /// Accesses that were denied at once, for a prompt of the orchestrator's.
+    /// Accesses that were denied immediately; only for a prompt of the orchestrator.
     pub blocked: Vec<BlockedId>,
 }
 
-/// What is known of a turn while it runs: read along over a watch channel, so that a slow reader
-/// costs no more than the text itself.
+/// The state of a turn, published over a watch channel while it runs, so that a slow reader costs
+/// no more memory than the text.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Said {
-    /// Set once the prompt was sent; it waits in a queue till then.
+    /// Set when the prompt is sent; None while it is queued.
     pub session: Option<SessionId>,
     /// The agent's message chunks so far: a prefix of [`PromptOutcome::text`].
     pub text: String,
 }
 
-/// What a cancel met.
+/// The number of turns and prompts that a cancel affected.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Cancelled {
-    /// Running turns that the agent was asked to end.
+    /// Running turns that received a cancellation.
     pub turns: usize,
     /// Prompts that were withdrawn before they were sent.
     pub prompts: usize,
 }
 
-/// A session of the agent's run, and what goes on in it.
+/// A session of the agent's run, with its running turn and queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionLoad {
     pub session: SessionId,
-    /// Takes the prompts that name no session.
+    /// Receives the prompts that name no session.
     pub is_default: bool,
     pub is_running: bool,
-    /// Prompts behind that.
+    /// Prompts in the queue.
     pub queued: usize,
 }
 
-/// Speaks to the host of one agent run.
+/// Handle of the host of one agent run; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct HostHandle {
     mailbox: mpsc::Sender<HostMsg>,
     shared: Arc<Shared>,
 }
 
-/// What the host's task and its handles both read.
+/// State that the host's task shares with its handles.
 #[derive(Debug)]
 struct Shared {
     settings: HostSettings,
-    /// Those of `settings`, until others were set.
+    /// The policy in force, at first that of `settings`.
     permissions: watch::Sender<PermissionPolicy>,
     agent: OnceLock<AgentInfo>,
-    /// Tells while the agent waits for others.
+    /// Reports whether the agent waits for a decision.
     vitals: OnceLock<Arc<Vitals>>,
-    /// Why the host ended; the first reason given stays.
+    /// The reason of the host's end; the first one is kept.
     gone: OnceLock<String>,
 }
 
 impl HostHandle {
-    /// Lets the clock of the handshake stand still while the agent waits for others.
-    pub fn mind(&self, vitals: Arc<Vitals>) {
-        // One agent has one.
+    /// Sets the vitals by which the clock of the handshake stops while the agent waits for others.
+    pub fn set_vitals(&self, vitals: Arc<Vitals>) {
+        // An agent has one only.
         let _ = self.shared.vitals.set(vitals);
     }
 
-    /// Starts a host on the client's end of a proxy; `launcher` starts the agent's terminals. It
-    /// ends with `cancel`, or when `reader` does; every prompt that runs then ends with
-    /// [`HostError::Gone`], its terminals are killed.
+    /// Creates a host on the client's end of a proxy; `launcher` starts the agent's terminals. The
+    /// host ends on `cancel` or at the end of `reader`: running prompts then fail with
+    /// [`HostError::Gone`], and its terminals are killed.
     pub fn spawn<R, W>(
         settings: HostSettings,
         launcher: Launcher,
@@ -204,24 +204,24 @@ impl HostHandle {
         (Self { mailbox, shared }, host.run(cancel))
     }
 
-    /// Who the agent said it is; None before [`HostHandle::initialize`] succeeded.
+    /// Returns the agent's own description; None before [`HostHandle::initialize`] succeeded.
     pub fn agent_info(&self) -> Option<&AgentInfo> {
         self.shared.agent.get()
     }
 
-    /// Queues a prompt; answers when its turn ends. Dropping the future withdraws a queued prompt,
-    /// and leaves a running one alone.
+    /// Queues a prompt and returns when its turn ends. Dropping the future withdraws a queued
+    /// prompt; a running turn continues.
     pub async fn prompt(
         &self,
         session: Option<SessionId>,
         content: Content,
         urgency: Urgency,
     ) -> Result<PromptOutcome, HostError> {
-        self.prompt_aloud(session, content, urgency, watch::Sender::default()).await
+        self.prompt_streaming(session, content, urgency, watch::Sender::default()).await
     }
 
-    /// Like [`HostHandle::prompt`], and `said` shows the turn as it goes.
-    pub async fn prompt_aloud(
+    /// Like [`HostHandle::prompt`], and publishes the turn's state through `said`.
+    pub async fn prompt_streaming(
         &self,
         session: Option<SessionId>,
         content: Content,
@@ -231,29 +231,29 @@ impl HostHandle {
         self.ask(|reply| HostMsg::Prompt { session, content, urgency, said, reply }).await
     }
 
-    /// Cancels the running turn and what is queued, of one session or all. The turn itself ends
-    /// when the agent says so.
+    /// Cancels the running turn and the queued prompts, of one session or of all. The turn ends
+    /// when the agent answers.
     pub async fn cancel(&self, session: Option<SessionId>) -> Result<Cancelled, HostError> {
         self.ask(|reply| HostMsg::Cancel { session, queued: true, reply }).await
     }
 
-    /// Like [`HostHandle::cancel`], and leaves what is queued alone.
+    /// Like [`HostHandle::cancel`], without the queued prompts.
     pub async fn cancel_turn(&self, session: Option<SessionId>) -> Result<Cancelled, HostError> {
         self.ask(|reply| HostMsg::Cancel { session, queued: false, reply }).await
     }
 
-    /// The sessions of this run, in no order.
+    /// Returns the sessions of this run, in no order.
     pub async fn session_loads(&self) -> Result<Vec<SessionLoad>, HostError> {
         self.ask(|reply| HostMsg::Loads { reply }).await
     }
 
-    /// Answers permission requests by another policy from now on.
+    /// Replaces the policy for permission requests.
     pub fn set_permissions(&self, policy: PermissionPolicy) {
         self.shared.permissions.send_replace(policy);
     }
 
-    /// Says why the agent died, before its streams end: those who wait are told this, and not that
-    /// a stream closed.
+    /// Records the reason of the agent's death before its streams end, so that callers receive it
+    /// instead of "stream closed".
     pub fn died(&self, why: &str) {
         let _ = self.shared.gone.set(why.to_owned());
     }

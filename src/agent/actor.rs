@@ -293,9 +293,9 @@ impl Actor {
         let launcher = self.team.launcher.within(&family);
         let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
         let rules = self.rules.subscribe();
-        let (noted, minded) = (running.clone(), vitals.clone());
+        let (calls, state) = (running.clone(), vitals.clone());
         let confined =
-            confine(launcher, &self.settings, &self.team, rules.clone(), noted, minded).await;
+            confine(launcher, &self.settings, &self.team, rules.clone(), calls, state).await;
         let (launcher, private) = match confined {
             Ok(confined) => confined,
             Err(why) => return Event::NotSpawned(why),

@@ -33,7 +33,7 @@ pub(super) async fn confine(
     vitals: Arc<Vitals>,
 ) -> Result<(Launcher, Option<Private>), String> {
     let Some(bounds) = settings.bounds.clone() else { return Ok((launcher, None)) };
-    let keeper = KernelAccessHandler::new(KernelAccessConfig {
+    let doorkeeper = KernelAccessHandler::new(KernelAccessConfig {
         agent: settings.id.clone(),
         bounds: bounds.clone(),
         rules,
@@ -53,7 +53,7 @@ pub(super) async fn confine(
             format!("cannot make its temporary folder `{folder}`: {error}")
         })?;
         make_writable(bounds.reach());
-        let confinement = Confinement::build(&bounds, &outside, keeper);
+        let confinement = Confinement::build(&bounds, &outside, doorkeeper);
         let confinement = confinement.map_err(|error| format!("cannot confine it: {error}"))?;
         Ok((launcher.confined(Arc::new(confinement)), Some(private)))
     });

@@ -248,8 +248,8 @@ impl Lifecycle {
             _ => None,
         };
         self.phase = Phase::Stopping { shown: self.state(), then };
-        let said = why.map(|why| Effect::Publish(Some(why)));
-        said.into_iter().chain([Effect::StopProcess]).collect()
+        let publish = why.map(|why| Effect::Publish(Some(why)));
+        publish.into_iter().chain([Effect::StopProcess]).collect()
     }
 
     fn leave(&mut self) -> Vec<Effect> {

@@ -42,7 +42,7 @@ impl RunHandle {
                 let _ = marking.send(routing.orchestrate(agent.clone()).await);
                 Some(with_notes(&routing, agent, blocks).await)
             });
-            let outcome = self.host.prompt_aloud(session, content, Urgency::Normal, said).await;
+            let outcome = self.host.prompt_streaming(session, content, Urgency::Normal, said).await;
             let collected = match marked.await {
                 Ok(orchestrated) => orchestrated.end().await,
                 Err(_) => Vec::new(),
@@ -52,7 +52,7 @@ impl RunHandle {
             let (agent, routing) = (agent.clone(), routing.clone());
             let content =
                 Content::later(async move { Some(with_notes(&routing, agent, blocks).await) });
-            self.host.prompt_aloud(session, content, Urgency::Normal, said).await
+            self.host.prompt_streaming(session, content, Urgency::Normal, said).await
         };
         self.settled(tracker).await;
         let outcome = outcome?;

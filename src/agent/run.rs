@@ -146,7 +146,7 @@ impl Run {
         });
         // The host's log lines name the agent.
         wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
-        host.mind(vitals.clone());
+        host.set_vitals(vitals.clone());
         let (concern_sender, concern) = watch::channel(None);
         let (held_sender, held_up) = watch::channel(None);
         let mut beside = JoinSet::new();

@@ -107,9 +107,9 @@ impl Pace {
         Self { after, since: now, mark: (now, cpu_ms), is_stalled: false }
     }
 
-    fn look(&mut self, now: Instant, heard: Instant, cpu_ms: u64) {
-        if heard > self.since {
-            (self.since, self.is_stalled) = (heard, false);
+    fn look(&mut self, now: Instant, active: Instant, cpu_ms: u64) {
+        if active > self.since {
+            (self.since, self.is_stalled) = (active, false);
         }
         let measured = now.duration_since(self.mark.0);
         if measured < self.window() {

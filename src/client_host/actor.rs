@@ -1,5 +1,5 @@
-//! The task that owns a [`Host`]: it reads the agent's lines, writes ours, and never waits for
-//! anything else.
+//! The task that owns a [`Host`]: reads the agent's lines, writes to the agent, and waits for
+//! nothing else.
 
 use std::time::Duration;
 
@@ -18,9 +18,9 @@ use super::{Cancelled, HostError, SessionLoad};
 use crate::model::SessionId;
 use crate::model::code;
 
-/// How long an agent that closed its input is still listened to: long enough for what it said
-/// before, since it can be told nothing any more.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// How long the host reads from an agent that has closed its input: enough for output that is
+/// buffered, as the agent cannot receive more requests.
+const OUTPUT_GRACE: Duration = Duration::from_secs(5);
 
 impl<R, W> Host<R, W>
 where
@@ -49,14 +49,14 @@ where
                     Err(error) => return format!("its output cannot be read: {error}"),
                 },
                 Some(message) = self.mailbox.recv() => self.on_message(message),
-                Some((editor, heard)) = self.guests.next_event(), if self.out.has_room() => {
-                    self.on_editor(editor, heard);
+                Some((editor, event)) = self.guests.next_event(), if self.out.has_room() => {
+                    self.on_editor(editor, event);
                 }
                 Some(made) = self.contents.join_next_with_id() => self.on_content(made),
                 Some((id, outcome)) = self.requests.next() => self.on_done(&id, outcome),
                 wrote = self.out.write(), if self.out.has_work() => if let Err(error) = wrote {
                     tracing::debug!(%error, "the agent's input is closed");
-                    silence = Some(Instant::now() + LAST_WORDS);
+                    silence = Some(Instant::now() + OUTPUT_GRACE);
                 },
             }
         }
@@ -72,7 +72,7 @@ where
             Ok(Incoming::Notification { method, params }) => self.on_notification(&method, params),
             Ok(Incoming::Response { id, outcome }) => self.on_response(id, outcome),
             Err(why) => {
-                if let Some(count) = self.oddities.count(why.cause()) {
+                if let Some(count) = self.unusable.count(why.cause()) {
                     let start = String::from_utf8_lossy(&line[..line.len().min(120)]);
                     tracing::warn!(%why, ?start, count, "ignored a line of the agent");
                 }
@@ -107,7 +107,7 @@ where
         let pending = rpc::number(id).and_then(|id| self.pending.remove(&id));
         match pending {
             None => {
-                if let Some(count) = self.oddities.count("an answer") {
+                if let Some(count) = self.unusable.count("an answer") {
                     let id: String = id.get().chars().take(120).collect();
                     tracing::warn!(id, count, "the agent answered what was not asked");
                 }
@@ -146,7 +146,7 @@ where
             }
             HostMsg::Opened { session } => self.sessions.open(session),
             HostMsg::Attach { reply } => {
-                // Whoever asked may be gone: then the stream ends at once.
+                // If the caller is gone, the stream ends at once.
                 let _ = reply.send(self.guests.admit());
             }
             HostMsg::Prompt { session, content, urgency, said, reply } => {
@@ -214,7 +214,7 @@ where
         Ok(all)
     }
 
-    /// Tells everyone who waits, and leaves nothing behind.
+    /// Fails all waiting callers, and ends all tasks.
     async fn end(mut self, reason: String) {
         let _ = self.shared.gone.set(reason);
         let gone = self.shared.gone();
@@ -226,7 +226,8 @@ where
                 PendingAnswer::Forwarded(request) => self.guests.fail(&request, &gone.to_string()),
             }
         }
-        // Those whose message was not read yet learn it from `Shared::gone`, as their reply drops.
+        // Callers whose message was not read get the reason from `Shared::gone` when their reply is
+        // dropped.
         drop(self.mailbox);
         self.contents.shutdown().await;
         self.requests.end().await;

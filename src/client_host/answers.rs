@@ -1,20 +1,20 @@
-//! What an agent's message ended with, for whoever shows the team. Knows no turn.
+//! The last line of each answer, sent to observers of the team.
 
 use tokio::sync::mpsc;
 
 use crate::model::{AgentId, SessionId, SessionKey};
 
-/// Bytes of the last line of an answer that are passed on.
+/// Bytes of an answer's last line that are sent.
 const LONGEST_LINE: usize = 500;
 
-/// Where the end of each of an agent's answers goes.
+/// Sends the last line of each of an agent's answers.
 #[derive(Clone, Debug)]
 pub struct Answers {
     pub agent: AgentId,
     pub sender: mpsc::Sender<TurnAnswer>,
 }
 
-/// What the agent's message ended with, in a turn of the host's own sessions that ended.
+/// The last line of the agent's message in a completed turn of the host's own sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TurnAnswer {
     pub key: SessionKey,
@@ -23,8 +23,8 @@ pub struct TurnAnswer {
 }
 
 impl Answers {
-    /// Passes on what the message `text` ended with. Never waits: where the channel is full, the
-    /// answer is dropped.
+    /// Sends the last line of the message `text`. Never waits: if the channel is full, the answer
+    /// is dropped.
     pub(super) fn publish(&self, session: &SessionId, text: &str) {
         let key = SessionKey::new(self.agent.clone(), session.clone());
         let _ = self.sender.try_send(TurnAnswer { key, last_line: last_line(text) });

@@ -1,6 +1,6 @@
-//! Editors that are attached: each stands in the host's place for the sessions that it opens, and
-//! everything it says and hears passes the relay with its gate like the host's own. Ids are
-//! remapped both ways; what an editor lacks the host serves. Knows nothing of the port.
+//! Attached editors: each acts as the client of the sessions that it opens, and its traffic passes
+//! the relay with its gate like the host's own. Ids are remapped both ways; the host serves the
+//! methods that an editor lacks.
 
 mod forward;
 mod ownership;
@@ -12,10 +12,10 @@ use super::messages::HostMsg;
 use super::{HostError, HostHandle};
 
 impl HostHandle {
-    /// Attaches an editor, which speaks ACP to the agent over the stream that is returned. The end
-    /// of what it says ends its part: its running turns are cancelled and its sessions fall to the
-    /// host, and when what it asked before is answered the stream ends. With the agent the stream
-    /// ends too, after an error for each request under way.
+    /// Attaches an editor, which speaks ACP to the agent over the returned stream. When the editor
+    /// ends its output, its running turns are cancelled, the host takes over its sessions, and the
+    /// stream ends once the editor's earlier requests are answered. The stream also ends with the
+    /// agent, after an error for each open request.
     pub async fn attach(&self) -> Result<DuplexStream, HostError> {
         self.ask(|reply| HostMsg::Attach { reply }).await
     }

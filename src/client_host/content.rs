@@ -1,4 +1,4 @@
-//! The content of a prompt, which may be made only when its turn has come.
+//! The content of a prompt, which can be created as late as the start of its turn.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-/// What a prompt says, in ACP content blocks.
+/// The content of a prompt as ACP content blocks.
 pub enum Content {
     Now(Vec<Value>),
-    /// Made when the prompt's turn has come; None withdraws it.
+    /// Created when the prompt's turn begins; None withdraws the prompt.
     Later(BoxFuture<'static, Option<Vec<Value>>>),
 }
 

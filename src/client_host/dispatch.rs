@@ -1,4 +1,4 @@
-//! What each request of the agent means: which permit it needs, and whose work it is.
+//! Dispatches the agent's requests: the permit that each requires, and the code that serves it.
 
 use agent_client_protocol_schema::v1::{
     CreateElicitationResponse, CreateTerminalRequest, Error, ReadTextFileRequest, RequestId,
@@ -24,8 +24,8 @@ where
     W: AsyncWrite + Unpin + Send,
 {
     pub(super) fn on_request(&mut self, id: &RawValue, method: &str, params: Option<&RawValue>) {
-        // Taken for every request, whether it needs one or not: what stayed behind would be
-        // found by a later request of the same id.
+        // Taken even by requests that need none: a permit left here would be found by a later
+        // request with the same id.
         let permits = self.permits.take(id.get());
         if method == "initialize" && self.is_echo(id) {
             return;
@@ -41,7 +41,7 @@ where
         }
     }
 
-    /// Ends the wait for the answer to `initialize` where the agent sends the request itself back.
+    /// Fails the wait for the answer to `initialize` if the agent echoes the request.
     fn is_echo(&mut self, id: &RawValue) -> bool {
         let own = rpc::number(id).filter(|id| {
             matches!(self.pending.get(id), Some(PendingAnswer::Call { method: "initialize", .. }))
@@ -69,7 +69,7 @@ where
         }
     }
 
-    /// Answers a request or starts its task; an error is the answer.
+    /// Answers a request or starts its task; an error becomes the answer.
     fn start(
         &mut self,
         id: &RawValue,
@@ -141,7 +141,7 @@ where
         Ok(())
     }
 
-    /// A cancelled turn's requests are `cancelled`, others go by policy.
+    /// Requests of a cancelled turn are `cancelled`; the policy decides the others.
     fn permission(&self, request: &PermissionRequest) -> Value {
         let policy = *self.shared.permissions.borrow();
         let chosen = if self.sessions.is_cancelled(&request.session_id) {
@@ -152,8 +152,8 @@ where
         permissions::outcome(chosen)
     }
 
-    /// A question that belongs to a cancelled turn is cancelled, and one that an editor's request
-    /// led to is not the host's to accept.
+    /// Questions of a cancelled turn are cancelled. The host does not accept those that an editor's
+    /// request caused.
     fn elicitation(&self, question: &Question) -> Result<CreateElicitationResponse, Error> {
         let is_cancelled = |session: &String| self.sessions.is_cancelled(session);
         if question.session_id.as_ref().is_some_and(is_cancelled) {

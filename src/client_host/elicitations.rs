@@ -1,5 +1,4 @@
-//! How an agent's question to its user is answered where there is no user: never with words that
-//! nobody said. Pure.
+//! Answers to an agent's questions where no user is present: no text is invented. Pure.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +13,8 @@ use serde_json::value::RawValue;
 use super::{PermissionPolicy, rpc};
 use crate::model::code;
 
-/// A question, as far as it matters here. The protocol's own type tells of a mistake in one only
-/// that there is one.
+/// The fields of a question that are used. The protocol's own type reports that it failed to
+/// decode, but not where.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Question {
@@ -27,9 +26,9 @@ pub(super) struct Question {
     requested_schema: Option<Box<RawValue>>,
 }
 
-/// Returns what is sent to the agent; an error for a question that cannot be read. A form is sent
-/// off as the agent filled it in, if permissions are given and that is all it needs; what else is
-/// asked is declined. No address is opened.
+/// Returns the answer to a question; an error if it cannot be decoded. With `allow`, a form is
+/// submitted with the agent's own defaults if they complete it. All other questions are declined,
+/// and no URL is opened.
 pub(super) fn answer(
     policy: PermissionPolicy,
     question: &Question,
@@ -50,12 +49,12 @@ pub(super) fn answer(
     })))
 }
 
-/// The answer to what a cancelled turn asks.
+/// The answer to a question of a cancelled turn.
 pub(super) fn cancelled() -> CreateElicitationResponse {
     CreateElicitationResponse::new(ElicitationAction::Cancel)
 }
 
-/// What a user sends who changes nothing; None if a field that must be filled in is not.
+/// Returns the content of a form submitted unchanged; None if a required field is empty.
 fn untouched(schema: &ElicitationSchema) -> Option<BTreeMap<String, ElicitationContentValue>> {
     let filled = |(name, property): (&String, _)| Some((name.clone(), default(property)?));
     let content: BTreeMap<_, _> = schema.properties.iter().filter_map(filled).collect();
@@ -63,7 +62,7 @@ fn untouched(schema: &ElicitationSchema) -> Option<BTreeMap<String, ElicitationC
     required.into_iter().all(|name| content.contains_key(name)).then_some(content)
 }
 
-/// A field's default; one that the field itself would not take is none.
+/// Returns a field's default, if it is a valid value of the field.
 fn default(property: &ElicitationPropertySchema) -> Option<ElicitationContentValue> {
     use ElicitationPropertySchema as Property;
     match property {
@@ -90,7 +89,7 @@ fn default(property: &ElicitationPropertySchema) -> Option<ElicitationContentVal
     }
 }
 
-/// Patterns and formats are not looked at: the agent's own text is taken at its word.
+/// Patterns and formats are not checked: the default is the agent's own text.
 fn takes(field: &StringPropertySchema, text: &str) -> bool {
     let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
     let is_value = |values: &Vec<String>| values.iter().any(|value| value == text);

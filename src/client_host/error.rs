@@ -1,4 +1,4 @@
-//! Why a request to an agent failed.
+//! Errors of requests to an agent.
 
 use std::time::Duration;
 

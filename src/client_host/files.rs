@@ -1,4 +1,4 @@
-//! `fs/*`: reads and writes what a permit names, and nothing else.
+//! `fs/*`: reads and writes the file that a permit names, and no other.
 
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
@@ -16,31 +16,30 @@ use crate::model::Action;
 use crate::model::code;
 use crate::zone::Permit;
 
-/// Most bytes of a file that one answer carries: with JSON around it still a line of 64 MiB.
+/// Bytes of a file in one answer: with the JSON around it, still a line of 64 MiB.
 const MAX_CONTENT: usize = 60 << 20;
 
-/// What is read of one file at most, to come to the lines that are asked for: a sparse one may be
-/// larger than all disks.
+/// Bytes read of one file to reach the requested lines: a sparse file may be larger than all disks.
 const MAX_READ: u64 = 1 << 30;
 const MAX_TIME: Duration = Duration::from_secs(30);
 
-/// Answers `fs/read_text_file`. Dropping the future ends the reading.
+/// Answers `fs/read_text_file`. Dropping the future stops the read.
 pub(super) async fn read(request: ReadTextFileRequest, permit: Permit) -> FileResult {
     let dropped = CancellationToken::new();
-    let patience = Patience { bytes: MAX_READ, until: Instant::now() + MAX_TIME, dropped };
-    let _guard = patience.dropped.clone().drop_guard();
+    let budget = ReadBudget { bytes: MAX_READ, until: Instant::now() + MAX_TIME, dropped };
+    let _guard = budget.dropped.clone().drop_guard();
     blocking(move || {
-        let told = |error| explain("read", &request.path, &error);
-        let file = permit.open_read().map_err(told)?;
+        let failure = |error| explain("read", &request.path, &error);
+        let file = permit.open_read().map_err(failure)?;
         let first = request.line.unwrap_or(1).max(1);
-        let content = lines_of(BufReader::new(file), first, request.limit, MAX_CONTENT, patience);
-        let content = content.map_err(told)?;
+        let content = lines_of(BufReader::new(file), first, request.limit, MAX_CONTENT, budget);
+        let content = content.map_err(failure)?;
         rpc::encode(&ReadTextFileResponse::new(content))
     })
     .await
 }
 
-/// Answers `fs/write_text_file`. Decodes its params here, since they may be large.
+/// Answers `fs/write_text_file`. Decodes the params inside the task, since they may be large.
 pub(super) async fn write(params: Box<RawValue>, permit: Permit) -> FileResult {
     blocking(move || {
         let request: WriteTextFileRequest = rpc::decode(Some(&params))?;
@@ -52,7 +51,7 @@ pub(super) async fn write(params: Box<RawValue>, permit: Permit) -> FileResult {
     .await
 }
 
-/// The permit of a request for one file. Without one the request never passed a gate.
+/// Returns the permit of a request for one file. A request without one never passed a gate.
 pub(super) fn only(permits: Option<Vec<Permit>>, action: Action) -> Result<Permit, Error> {
     let mut permits = permits.unwrap_or_default().into_iter();
     match (permits.next(), permits.next()) {
@@ -72,16 +71,16 @@ async fn blocking(work: impl FnOnce() -> FileResult + Send + 'static) -> FileRes
     })
 }
 
-/// For how long a file is read.
-struct Patience {
+/// Limits on the read of one file.
+struct ReadBudget {
     bytes: u64,
     until: Instant,
-    /// Nobody waits for it any more.
+    /// Cancelled when the caller drops the request.
     dropped: CancellationToken,
 }
 
-impl Patience {
-    /// Takes in that so many bytes more are read.
+impl ReadBudget {
+    /// Accounts for `bytes` more; fails past a limit.
     fn spend(&mut self, bytes: usize) -> io::Result<()> {
         let too_large = |what: String| Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
         if self.dropped.is_cancelled() {
@@ -99,14 +98,14 @@ impl Patience {
     }
 }
 
-/// Reads `limit` lines from line `first` (from 1) on, endings included; a line past the end is an
-/// empty text. Keeps no more than `max` bytes, however large the file is.
+/// Reads `limit` lines from line `first` (from 1) on, with their line endings; lines past the end
+/// give an empty text. Keeps at most `max` bytes, however large the file is.
 fn lines_of(
     mut text: impl BufRead,
     first: u32,
     limit: Option<u32>,
     max: usize,
-    mut patience: Patience,
+    mut budget: ReadBudget,
 ) -> io::Result<String> {
     let mut content = Vec::new();
     let mut skip = u64::from(first) - 1;
@@ -118,7 +117,7 @@ fn lines_of(
         }
         let end = memchr::memchr(b'\n', piece).map(|newline| newline + 1);
         let length = end.unwrap_or(piece.len());
-        patience.spend(length)?;
+        budget.spend(length)?;
         if skip == 0 {
             content.extend_from_slice(&piece[..length]);
         }
@@ -139,7 +138,7 @@ fn lines_of(
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))
 }
 
-/// Says what failed on which path, as the agent named it.
+/// Describes a failed operation on the path, spelled as the agent did.
 fn explain(what: &str, path: &Path, error: &io::Error) -> Error {
     let path = path.display().to_string();
     if error.kind() == io::ErrorKind::NotFound {
@@ -161,21 +160,21 @@ mod tests {
 
     use super::*;
 
-    fn patience(bytes: u64) -> Patience {
+    fn budget(bytes: u64) -> ReadBudget {
         let until = Instant::now() + Duration::from_hours(1);
-        Patience { bytes, until, dropped: CancellationToken::new() }
+        ReadBudget { bytes, until, dropped: CancellationToken::new() }
     }
 
     #[test]
     fn a_file_without_an_end_is_read_no_further_than_there_is_patience() {
-        let told = |patience| {
+        let told = |budget| {
             let endless = BufReader::new(io::repeat(0));
-            lines_of(endless, 2, Some(1), 8, patience).unwrap_err().to_string()
+            lines_of(endless, 2, Some(1), 8, budget).unwrap_err().to_string()
         };
-        assert_eq!(told(patience(1 << 20)), "the lines lie too far into it");
-        let late = Patience { until: Instant::now(), ..patience(u64::MAX) };
+        assert_eq!(told(budget(1 << 20)), "the lines lie too far into it");
+        let late = ReadBudget { until: Instant::now(), ..budget(u64::MAX) };
         assert_eq!(told(late), "the lines were not reached within 30 s");
-        let dropped = patience(u64::MAX);
+        let dropped = budget(u64::MAX);
         dropped.dropped.cancel();
         assert_eq!(told(dropped), "nobody waits for it any more");
     }
@@ -187,7 +186,7 @@ mod tests {
             let text = BufReader::with_capacity(2, "one\r\n\nthrée\nfour".as_bytes());
             content.assert_eq(&format!(
                 "{:?}",
-                lines_of(text, first, limit, 1000, patience(100)).unwrap()
+                lines_of(text, first, limit, 1000, budget(100)).unwrap()
             ));
         };
         check(1, None, expect![[r#""one\r\n\nthrée\nfour""#]]);
@@ -204,7 +203,7 @@ mod tests {
     #[test]
     fn what_cannot_be_told_in_one_answer_is_an_error() {
         let check = |text: &[u8], first: u32, limit: Option<u32>, told: Expect| {
-            let read = lines_of(BufReader::with_capacity(3, text), first, limit, 8, patience(100));
+            let read = lines_of(BufReader::with_capacity(3, text), first, limit, 8, budget(100));
             told.assert_eq(&match read {
                 Ok(text) => text,
                 Err(error) => explain("read", Path::new("/w/a"), &error).message,

@@ -1,5 +1,5 @@
-//! The editors that are attached to one agent: their pipes, their sessions, and what each was asked.
-//! Pure state: knows neither the agent nor the port.
+//! The attached editors of one agent: their pipes, their sessions and their open requests. Pure
+//! state, without access to the agent or the port.
 
 mod asking;
 mod early;
@@ -24,51 +24,51 @@ use early::Early;
 use editor::Editor;
 use pipe::Pipe;
 
-pub(super) use pipe::Heard;
+pub(super) use pipe::PipeEvent;
 
-/// Editors that may be attached to one agent; one more is refused.
+/// Editors attached to one agent; one more is refused.
 const MAX_EDITORS: usize = 64;
 
-/// Names an editor for as long as the host runs.
+/// Identifies an editor within the host's run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct EditorId(u64);
 
-/// An editor's request that the agent has yet to answer.
+/// An editor's request that the agent has not answered.
 #[derive(Debug)]
 pub(super) struct Forwarded {
     pub(super) editor: EditorId,
-    /// The editor's, as the JSON it came as.
+    /// The editor's id, as the JSON that it sent.
     pub(super) id: Box<RawValue>,
     pub(super) kind: AnswerEffect,
 }
 
-/// What the answer to a request decides.
+/// What the answer to a request changes.
 #[derive(Debug)]
 pub(super) enum AnswerEffect {
-    /// Whose the session is that it names.
+    /// The owner of the session that it names.
     Opens,
-    /// Whether a session that was claimed for this is the editor's.
+    /// The owner of a session that the editor claimed with this request.
     Takes {
         session: SessionId,
         claim: Claimed,
     },
-    /// The end of a turn.
+    /// Ends a turn.
     Prompt(SessionId),
-    /// The end of a session.
+    /// Ends a session.
     Closes(SessionId),
     Nothing,
 }
 
-/// Whose a session was that an editor named.
+/// The previous owner of a session that an editor named.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Claimed {
     Its,
     Nobodys,
-    /// The host's, to whom an editor left it.
+    /// The host, after an editor left it.
     Left,
 }
 
-/// The editors of one agent, and which sessions are theirs.
+/// The editors of one agent, and the sessions of each.
 #[derive(Debug)]
 pub(super) struct Guests {
     permits: Arc<Permits>,
@@ -77,78 +77,78 @@ pub(super) struct Guests {
     editors: BTreeMap<EditorId, Editor>,
     owners: HashMap<SessionId, EditorId>,
     pub(super) early: Early,
-    heard: mpsc::Receiver<(EditorId, Heard)>,
-    hearing: mpsc::Sender<(EditorId, Heard)>,
-    /// Editors for which more waits than may.
-    pub(super) stuffed: Vec<EditorId>,
+    events: mpsc::Receiver<(EditorId, PipeEvent)>,
+    event_sender: mpsc::Sender<(EditorId, PipeEvent)>,
+    /// Editors whose output exceeds its limit.
+    pub(super) overfull: Vec<EditorId>,
     pipes: JoinSet<()>,
     last_id: u64,
 }
 
 impl Guests {
     pub(super) fn new(permits: Arc<Permits>) -> Self {
-        // One line at a time: an editor is read as its lines are taken.
-        let (hearing, heard) = mpsc::channel(1);
+        // One line at a time, so that an editor is read only as fast as the host takes its lines.
+        let (event_sender, events) = mpsc::channel(1);
         Self {
             permits,
             introduction: None,
             editors: BTreeMap::new(),
             owners: HashMap::new(),
             early: Early::default(),
-            heard,
-            hearing,
-            stuffed: Vec::new(),
+            events,
+            event_sender,
+            overfull: Vec::new(),
             pipes: JoinSet::new(),
             last_id: 0,
         }
     }
 
-    /// Keeps what the agent says of itself, for editors that ask.
+    /// Keeps the agent's answer to `initialize` for editors.
     pub(super) fn introduce(&mut self, introduction: Box<RawValue>) {
         self.introduction = Some(introduction);
     }
 
-    /// Takes in an editor; returns its end of the pipe.
+    /// Adds an editor and returns its end of the pipe.
     pub(super) fn admit(&mut self) -> Result<DuplexStream, HostError> {
         if self.editors.len() >= MAX_EDITORS {
-            // One that left may wait for answers that never come.
+            // An editor that left may wait for answers that never come.
             let left = self.editors.iter().find(|(_, editor)| editor.leaving).map(|(id, _)| *id);
             match left {
                 Some(id) => self.remove(id),
                 None => return Err(HostError::Editors(MAX_EDITORS)),
             }
         }
-        // Those that ended are only taken note of here.
+        // Removes the finished tasks.
         while self.pipes.try_join_next().is_some() {}
         self.last_id += 1;
         let id = EditorId(self.last_id);
-        let (pipe, stream, task) = Pipe::open(id, self.hearing.clone());
+        let (pipe, stream, task) = Pipe::open(id, self.event_sender.clone());
         self.pipes.spawn(task);
         self.editors.insert(id, Editor::new(pipe));
         Ok(stream)
     }
 
-    /// Waits for what an editor says.
-    pub(super) async fn next_event(&mut self) -> Option<(EditorId, Heard)> {
-        self.heard.recv().await
+    /// Waits for the next event of an editor.
+    pub(super) async fn next_event(&mut self) -> Option<(EditorId, PipeEvent)> {
+        self.events.recv().await
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.editors.is_empty()
     }
 
-    /// Whether a session is an editor's.
+    /// Whether an editor owns the session.
     pub(super) fn has(&self, session: &SessionId) -> bool {
         self.owners.contains_key(session)
     }
 
-    /// The sessions of all editors.
+    /// Returns the sessions of all editors.
     pub(super) fn sessions(&self) -> Vec<SessionId> {
         self.owners.keys().cloned().collect()
     }
 
-    /// Passes a cancellation on, if an editor was asked what it is about. The id is compared as
-    /// the JSON it came as.
+    /// Forwards a cancellation to the editor that received the request. The id is compared as raw
+    /// JSON.
     pub(super) fn cancel(&mut self, id: &RawValue) {
         let asked = self.editors.iter().find_map(|(editor, state)| {
             let (number, _) = state.asked.iter().find(|(_, asked)| asked.id.get() == id.get())?;
@@ -164,10 +164,11 @@ impl Guests {
         self.answer(request.editor, &request.id, Err(&rpc::failure(code::INTERNAL_ERROR, why)));
     }
 
-    /// Lets every editor go; waits until each took what waits for it, or its time is up.
+    /// Closes all pipes, and waits until each editor has read its remaining lines or its time is
+    /// up.
     pub(super) async fn end(&mut self) {
         self.editors.clear();
-        self.heard.close();
+        self.events.close();
         while self.pipes.join_next().await.is_some() {}
         for session in std::mem::take(&mut self.owners).into_keys() {
             self.permits.set_editor(&session, false);
@@ -188,7 +189,7 @@ impl Guests {
         self.permits.set_editor(session, false);
     }
 
-    /// Whether an editor is there and may still say something.
+    /// Whether an editor is attached and still sends.
     pub(super) fn listens(&self, editor: EditorId) -> bool {
         self.editors.get(&editor).is_some_and(|editor| !editor.leaving)
     }
@@ -196,9 +197,9 @@ impl Guests {
     pub(super) fn send(&mut self, editor: EditorId, line: bytes::Bytes) {
         if let Some(state) = self.editors.get(&editor)
             && !state.pipe.push(line)
-            && !self.stuffed.contains(&editor)
+            && !self.overfull.contains(&editor)
         {
-            self.stuffed.push(editor);
+            self.overfull.push(editor);
         }
     }
 
@@ -224,18 +225,18 @@ impl Guests {
 
     pub(super) fn remove(&mut self, editor: EditorId) {
         self.editors.remove(&editor);
-        self.stuffed.retain(|other| *other != editor);
+        self.overfull.retain(|other| *other != editor);
     }
 }
 
-/// The session that params name, if any.
+/// Returns the session that the params name, if any.
 pub(super) fn session_of(params: Option<&RawValue>) -> Result<Option<SessionId>, Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct About {
         session_id: Option<String>,
     }
-    // A derived reader would take an array for the fields in their order.
+    // A derived deserializer would accept an array of the fields in order.
     if !params.is_some_and(|params| params.get().starts_with('{')) {
         return Ok(None);
     }

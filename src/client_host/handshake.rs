@@ -1,5 +1,5 @@
-//! From a fresh agent to an open session: `initialize`, `authenticate`, `session/new` (or the last
-//! session again), mode and model. Runs in the caller's task, over the host's mailbox.
+//! From a new agent to an open session: `initialize`, `authenticate`, `session/new` (or the last
+//! session restored), mode and model. Runs in the caller's task, over the host's mailbox.
 
 mod choice;
 
@@ -16,21 +16,21 @@ use choice::{Choice, ChoiceRequest};
 const PROTOCOL_VERSION: u64 = 1;
 const AUTH_REQUIRED: i64 = code::AUTH_REQUIRED as i64;
 
-/// Who an agent said it is, in its answer to `initialize`.
+/// The agent's own description, from its answer to `initialize`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgentInfo {
     pub name: Option<String>,
     pub version: Option<String>,
-    /// Whether `session/load` is offered.
+    /// `session/load` is offered.
     pub load_session: bool,
-    /// Whether `session/resume` is offered.
+    /// `session/resume` is offered.
     pub resume_session: bool,
-    /// Ids of the ways to authenticate.
+    /// Ids of the authentication methods.
     pub auth_methods: Vec<String>,
 }
 
 impl HostHandle {
-    /// `initialize`, then `authenticate` if a method is configured.
+    /// Sends `initialize`, then `authenticate` if a method is configured.
     pub async fn initialize(&self) -> Result<(), HostError> {
         let settings = &self.shared.settings;
         let params = json!({
@@ -49,12 +49,12 @@ impl HostHandle {
             None => return Err(HostError::malformed("initialize", &"it has no `protocolVersion`")),
         }
         let methods = choice::auth_methods(&answer);
-        // A second `initialize` of the same run is not foreseen; the first answer stays.
+        // If a run is initialized twice, the first answer is kept.
         let _ = self.shared.agent.set(AgentInfo {
             name: text(&answer["agentInfo"]["name"]),
             version: text(&answer["agentInfo"]["version"]),
             load_session: answer["agentCapabilities"]["loadSession"] == true,
-            // An object says that it is offered, null that it is not.
+            // An object means that it is offered, null that it is not.
             resume_session: answer["agentCapabilities"]["sessionCapabilities"]["resume"]
                 .is_object(),
             auth_methods: methods.iter().map(|method| method.id.clone()).collect(),
@@ -66,8 +66,8 @@ impl HostHandle {
         Ok(())
     }
 
-    /// `session/new`, then mode and model as configured. The first session opened is the default
-    /// for prompts.
+    /// Sends `session/new`, then sets mode and model as configured. The first session is the
+    /// default for prompts.
     pub async fn new_session(&self) -> Result<SessionId, HostError> {
         let settings = &self.shared.settings;
         let params = json!({ "cwd": settings.cwd, "mcpServers": settings.mcp_servers });
@@ -81,11 +81,11 @@ impl HostHandle {
         self.opened(SessionId::new(id)).await
     }
 
-    /// Opens the session that an earlier run of the agent left, if the agent can; a new one if it
-    /// cannot, or fails to.
+    /// Restores the session of an earlier run if the agent can; otherwise, or on failure, opens a
+    /// new one.
     pub async fn restore_session(&self, last: SessionId) -> Result<SessionId, HostError> {
         let method = match self.agent_info() {
-            // It tells nothing of what was, which a load does.
+            // Preferred: a load replays the whole conversation.
             Some(AgentInfo { resume_session: true, .. }) => "session/resume",
             Some(AgentInfo { load_session: true, .. }) => "session/load",
             _ => return self.new_session().await,
@@ -106,7 +106,7 @@ impl HostHandle {
             }
         };
         match self.configure(session, &answer).await {
-            // Not every agent says again what it offers.
+            // Some agents do not repeat their options here.
             Err(error @ HostError::NotOffered { .. }) => {
                 tracing::warn!(session, %error, "the session opens as the agent kept it");
             }
@@ -115,7 +115,7 @@ impl HostHandle {
         self.opened(last).await
     }
 
-    /// Sets mode and model as configured, from what the agent's `answer` offers for the session.
+    /// Sets mode and model as configured, from the options in the agent's `answer`.
     async fn configure(&self, session: &str, answer: &Value) -> Result<(), HostError> {
         let settings = &self.shared.settings;
         if let Some(mode) = &settings.mode {
@@ -127,7 +127,7 @@ impl HostHandle {
         Ok(())
     }
 
-    /// Lets a session take prompts.
+    /// Makes a session available for prompts.
     async fn opened(&self, session: SessionId) -> Result<SessionId, HostError> {
         self.send(HostMsg::Opened { session: session.clone() }).await?;
         Ok(session)
@@ -150,8 +150,8 @@ impl HostHandle {
         self.step(method, params).await.map(drop)
     }
 
-    /// One request of the handshake, answered within the configured time: an agent that says
-    /// nothing must not stay `connecting` for ever.
+    /// Sends one request of the handshake, with the configured timeout: a silent agent must not
+    /// stay `connecting` for ever.
     async fn step(&self, method: &'static str, params: Value) -> Result<Value, HostError> {
         let after = self.shared.settings.initialize_timeout;
         let call = self.ask(|reply| HostMsg::Call { method, params, reply });
@@ -163,7 +163,7 @@ impl HostHandle {
         serde_json::from_str(answer.get()).map_err(|error| HostError::malformed(method, &error))
     }
 
-    /// Says what to configure where the agent wants to know its user first.
+    /// Adds the setting to configure to an error that demands authentication.
     fn name_auth(&self, error: HostError) -> HostError {
         match error {
             HostError::Refused { method, code: AUTH_REQUIRED, message } => {

@@ -1,4 +1,4 @@
-//! The state of one agent run, and how a request goes to the agent.
+//! The state of one agent run, and the sending of requests to the agent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::proxy::Permits;
 
 pub(super) const CLOSED_INPUT: &str = "it closed its input";
 
-/// One agent run, as its client sees it: `actor` runs it; `dispatch`, `turns` and `attach` say what
-/// each message means.
+/// The client's state of one agent run: `actor` runs it; `dispatch`, `turns` and `attach` handle
+/// the messages.
 #[derive(Debug)]
 pub(super) struct Host<R, W> {
     pub(super) shared: Arc<Shared>,
@@ -32,13 +32,13 @@ pub(super) struct Host<R, W> {
     next_id: u64,
     pub(super) pending: BTreeMap<u64, PendingAnswer>,
     pub(super) sessions: HostSessions,
-    /// Contents that are being made, each for a session whose turn it is.
+    /// Prompt contents that are being created, each for the session whose turn has begun.
     pub(super) contents: JoinSet<Option<Vec<Value>>>,
     pub(super) requests: Requests,
     pub(super) guests: Guests,
     pub(super) terminals: Terminals,
-    /// What the agent sent that cannot be used.
-    pub(super) oddities: Repeats,
+    /// Messages of the agent that could not be used.
+    pub(super) unusable: Repeats,
 }
 
 impl<R, W> Host<R, W>
@@ -70,12 +70,12 @@ where
             requests: Requests::new(),
             guests,
             terminals,
-            oddities: Repeats::default(),
+            unusable: Repeats::default(),
         }
     }
 
     pub(super) fn call(&mut self, method: &str, params: &Value, pending: PendingAnswer) {
-        // Of calls that nobody waits for any more, at most the last few are remembered.
+        // Drops calls whose caller is gone, except the latest few.
         self.pending.retain(|_, pending| match pending {
             PendingAnswer::Call { reply, .. } => !reply.is_closed(),
             PendingAnswer::Turn(_) | PendingAnswer::Forwarded(_) => true,
@@ -85,7 +85,7 @@ where
         self.out.push(rpc::request(id, method, params), None);
     }
 
-    /// The id of a request to the agent, whoever it is from.
+    /// Returns the id of the next request to the agent, of any origin.
     pub(super) fn next_id(&mut self) -> u64 {
         let id = self.next_id;
         self.next_id += 1;

@@ -1,4 +1,4 @@
-//! What the host's task waits for: messages of its handles, and answers of the agent.
+//! The messages of the host's task: from its handles, and answers of the agent.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -11,16 +11,16 @@ use crate::model::SessionId;
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, HostError>>;
 
-/// What handles ask of the host's task.
+/// A message from a handle to the host's task.
 #[derive(Debug)]
 pub(super) enum HostMsg {
-    /// A request of our own to the agent, outside of any session's queue.
+    /// A request to the agent outside any session's queue.
     Call {
         method: &'static str,
         params: Value,
         reply: Reply<Box<RawValue>>,
     },
-    /// A session is open, and takes prompts from now on.
+    /// A session is open and accepts prompts.
     Opened {
         session: SessionId,
     },
@@ -33,20 +33,20 @@ pub(super) enum HostMsg {
     },
     Cancel {
         session: Option<SessionId>,
-        /// Also the prompts that were not sent yet.
+        /// Also cancel the queued prompts.
         queued: bool,
         reply: Reply<Cancelled>,
     },
     Loads {
         reply: Reply<Vec<SessionLoad>>,
     },
-    /// An editor wants to talk to the agent.
+    /// Attach an editor.
     Attach {
         reply: Reply<DuplexStream>,
     },
 }
 
-/// What an answer of the agent is waited for by.
+/// The recipient of an answer of the agent.
 #[derive(Debug)]
 pub(super) enum PendingAnswer {
     Call {

@@ -1,12 +1,12 @@
-//! Which option of a permission request is chosen. Pure.
+//! The choice among the options of a permission request. Pure.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::PermissionPolicy;
 
-/// A permission request, as far as it matters here: an unknown kind of option must not keep the
-/// known ones from being chosen.
+/// The fields of a permission request that are used; an unknown kind of option does not invalidate
+/// the others.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PermissionRequest {
@@ -23,8 +23,8 @@ pub(super) struct Offered {
     kind: String,
 }
 
-/// Chooses among what was offered, by kind. Never `allow_always`: the agent would not ask again,
-/// and the zone would not see what it does.
+/// Chooses an option by kind. Never `allow_always`: the agent would stop asking, and the zone would
+/// no longer see its accesses.
 pub(super) fn choose(policy: PermissionPolicy, options: &[Offered]) -> Option<&str> {
     let kinds: &[&str] = match policy {
         PermissionPolicy::Allow | PermissionPolicy::Orchestrator => {
@@ -38,7 +38,7 @@ pub(super) fn choose(policy: PermissionPolicy, options: &[Offered]) -> Option<&s
         .map(|option| option.option_id.as_str())
 }
 
-/// The result of a permission request; None: `cancelled`.
+/// Returns the result of a permission request; None means `cancelled`.
 pub(super) fn outcome(chosen: Option<&str>) -> Value {
     match chosen {
         Some(option) => json!({ "outcome": { "outcome": "selected", "optionId": option } }),

@@ -1,4 +1,4 @@
-//! What the agent asked for and was not answered yet, each request in a task of its own.
+//! The agent's open requests, each in a task of its own.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use super::rpc;
 use super::terminals::Started;
 use crate::model::code;
 
-/// Requests that may be under way; one more is answered with an error at once. (Not reading on
-/// instead could keep the very `terminal/kill` unread that would end one.)
+/// Open requests; one more is answered with an error at once. (If the host stopped reading instead,
+/// the `terminal/kill` that would end one could stay unread.)
 const MAX_RUNNING: usize = 1024;
 
-/// Bytes of requests under way; past that the host reads no further line until one is done. Only
-/// writes count, which end without the agent's help.
+/// Bytes of open requests; above that the host reads no further line until one completes. Only
+/// writes count, which complete without the agent's help.
 const MAX_BYTES: usize = 256 << 20;
 
-/// Answers of any size that may be made or wait to be written; more wait for their turn.
+/// Large answers that are created or queued at once; more wait.
 const MAX_BULKY: usize = 4;
 
 #[derive(Debug)]
@@ -40,11 +40,11 @@ struct RunningRequest {
 
 pub(super) type RequestResult = Result<Completed, Error>;
 
-/// How a request's task ends well.
+/// The result of a request's task.
 #[derive(Debug)]
 pub(super) enum Completed {
     Result(Box<RawValue>),
-    /// Its place is let go when the line was written.
+    /// The permit is released when the line has been written.
     Bulky(Box<RawValue>, OwnedSemaphorePermit),
     Terminal(Started),
 }
@@ -59,7 +59,7 @@ impl Requests {
         }
     }
 
-    /// Whether a request's task may be started.
+    /// Checks whether another task may start.
     pub(super) fn admit(&self) -> Result<(), Error> {
         if self.running.len() < MAX_RUNNING {
             Ok(())
@@ -75,7 +75,7 @@ impl Requests {
         self.bytes < MAX_BYTES
     }
 
-    /// Starts a request's task. `bytes` is what it holds until it is done.
+    /// Starts a request's task, which holds `bytes` until it completes.
     pub(super) fn start<F>(&mut self, id: &RawValue, bytes: usize, task: F)
     where
         F: Future<Output = RequestResult> + Send + 'static,
@@ -99,12 +99,12 @@ impl Requests {
         });
     }
 
-    /// Waits for a task to be done; None if there is none.
+    /// Waits for the next task to complete; None if there is none.
     pub(super) async fn next(&mut self) -> Option<(Box<RawValue>, RequestResult)> {
         loop {
             let (task, outcome) = match self.tasks.join_next_with_id().await? {
                 Ok(done) => done,
-                // An aborted task is not in the table any more, so this is a panic's.
+                // An aborted task is no longer in the table, so this one panicked.
                 Err(error) => {
                     (error.id(), Err(rpc::failure(code::INTERNAL_ERROR, "Internal error")))
                 }
@@ -116,8 +116,7 @@ impl Requests {
         }
     }
 
-    /// Aborts a request that is under way; says whether there was one. The id is compared as the
-    /// JSON it came as.
+    /// Aborts an open request; returns whether there was one. The id is compared as raw JSON.
     pub(super) fn cancel(&mut self, id: &RawValue) -> bool {
         let found = self.running.iter().find(|(_, running)| running.id.get() == id.get());
         let Some(task) = found.map(|(task, _)| *task) else { return false };
@@ -128,7 +127,7 @@ impl Requests {
         true
     }
 
-    /// Aborts everything and waits until it is gone.
+    /// Aborts all tasks and waits for them.
     pub(super) async fn end(&mut self) {
         self.running.clear();
         self.tasks.shutdown().await;

@@ -1,5 +1,5 @@
-//! JSON-RPC as it goes over the pipe: what a line of the agent is, and the lines of our own.
-//! Knows what no method means.
+//! JSON-RPC on the pipe: parses the agent's lines, and builds the host's. Does not interpret
+//! methods.
 
 use agent_client_protocol_schema::v1::Error;
 use bytes::Bytes;
@@ -11,13 +11,13 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::HostError;
 use crate::model::code;
 
-/// Longest line sent: what every relay between us and the agent must take.
+/// Length of the longest line sent, which every relay on the way accepts.
 const MAX_SENT: usize = 64 << 20;
 
-/// More bytes than an answer has beside its result and id.
+/// Upper bound for the bytes of an answer beside its result and id.
 const ENVELOPE: usize = 64;
 
-/// A line of the agent.
+/// A parsed line of the agent.
 #[derive(Debug)]
 pub(super) enum Incoming<'a> {
     Request { id: &'a RawValue, method: String, params: Option<&'a RawValue> },
@@ -25,11 +25,10 @@ pub(super) enum Incoming<'a> {
     Response { id: &'a RawValue, outcome: RpcResult<'a> },
 }
 
-/// What a request was answered with, as it came: a result, None being `null`, or an error.
+/// The outcome of a request as raw JSON: a result, where None is `null`, or an error.
 pub(super) type RpcResult<'a> = Result<Option<&'a RawValue>, &'a RawValue>;
 
-/// An error that the agent answered with, whatever its shape: whoever waits for the answer must
-/// learn that it came.
+/// An error answer of the agent, whatever its shape: the caller must always receive it.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct RpcFailure {
     code: i64,
@@ -37,7 +36,7 @@ pub(super) struct RpcFailure {
 }
 
 impl RpcFailure {
-    /// What an agent hides in `data` is often the only thing that helps.
+    /// The useful detail is often only in `data`.
     pub(super) fn read(raw: &RawValue) -> Self {
         let error: Value = serde_json::from_str(raw.get()).unwrap_or_default();
         let data = &error["data"];
@@ -71,12 +70,12 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Tells a value of `null` from no value.
+/// Distinguishes a value of `null` from a missing value.
 fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Why a line is no message.
+/// Why a line is not a message.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoMessage {
     #[error("a batch, which the protocol does not have")]
@@ -88,7 +87,7 @@ pub(super) enum NoMessage {
 }
 
 impl NoMessage {
-    /// The same for all lines that are wrong in the same way.
+    /// The same for all lines with the same mistake.
     pub(super) fn cause(&self) -> &'static str {
         match self {
             Self::Batch => "a batch",
@@ -98,7 +97,7 @@ impl NoMessage {
     }
 }
 
-/// Reads a line.
+/// Parses a line.
 pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, NoMessage> {
     if line.trim_ascii_start().first() == Some(&b'[') {
         return Err(NoMessage::Batch);
@@ -112,13 +111,13 @@ pub(super) fn parse(line: &[u8]) -> Result<Incoming<'_>, NoMessage> {
     }
 }
 
-/// Returns the number that a request of ours had as its id, from what names it. `"3"` is not 3: an
-/// answer has the very id that was asked with (JSON-RPC 2.0, section 5).
+/// Returns the number of one of the host's ids. `"3"` is not 3: an answer has the same id as its
+/// request (JSON-RPC 2.0, section 5).
 pub(super) fn number(id: &RawValue) -> Option<u64> {
     id.get().parse().ok()
 }
 
-/// Decodes what a request came with.
+/// Decodes the params of a request.
 pub(super) fn decode<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, Error> {
     let text = params.map_or("null", RawValue::get);
     serde_json::from_str(text)
@@ -132,7 +131,7 @@ pub(super) struct CancelRequest {
     pub(super) request_id: Box<RawValue>,
 }
 
-/// Encodes what a request is answered with.
+/// Encodes the result of a request.
 pub(super) fn encode(result: &impl Serialize) -> Result<Box<RawValue>, Error> {
     to_raw_value(result).map_err(|error| failure(code::INTERNAL_ERROR, error.to_string()))
 }
@@ -162,8 +161,8 @@ pub(super) fn notification(method: &str, params: &impl Serialize) -> Bytes {
     line(&Notification { jsonrpc: "2.0", method, params })
 }
 
-/// Passes on what one side said to the other: a request under an id of ours, or a notification.
-/// None if the line would be too long.
+/// Builds the line that forwards a message: a request under a new id, or a notification. None if
+/// the line would be too long.
 pub(super) fn passed_on(id: Option<u64>, method: &str, params: Option<&RawValue>) -> Option<Bytes> {
     #[derive(Serialize)]
     struct PassedOn<'a> {
@@ -178,12 +177,13 @@ pub(super) fn passed_on(id: Option<u64>, method: &str, params: Option<&RawValue>
     (line.len() <= MAX_SENT).then_some(line)
 }
 
-/// Answers a request, with its id as it came. An answer too long for a line becomes an error.
+/// Builds the answer to a request, with its id as it came. An answer too long for a line becomes an
+/// error.
 pub(super) fn response(id: &RawValue, outcome: Result<&RawValue, &Error>) -> Bytes {
     response_within(MAX_SENT, id, outcome)
 }
 
-/// Answers a request with what somebody else answered, as it came.
+/// Builds the line that forwards an answer, with its outcome as it came.
 pub(super) fn passed_back(id: &RawValue, outcome: RpcResult<'_>) -> Bytes {
     response_within(MAX_SENT, id, outcome.map(|result| result.unwrap_or(RawValue::NULL)))
 }

@@ -1,5 +1,5 @@
-//! The sessions of one agent: who runs, who waits, and what the agent said. Pure state: sends
-//! nothing itself.
+//! The sessions of one agent: running turns, queued prompts and the answers' text. Pure state:
+//! sends nothing.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,18 +10,17 @@ use super::messages::Reply;
 use super::{Answers, Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
 use crate::model::SessionId;
 
-/// Prompts that may wait in one session; one more is refused.
+/// Prompts queued in one session; one more is refused.
 const MAX_QUEUED: usize = 1000;
 
-/// Bytes of an agent's answer that are kept for whoever prompted; the rest is cut, and the text
-/// says so.
+/// Bytes of an answer that are kept; the rest is cut, with a note in the text.
 const MAX_TEXT: usize = 16 << 20;
 const CUT: &str = "\n[cut: the answer was longer than 16 MiB]";
 
 #[derive(Debug, Default)]
 pub(super) struct HostSessions {
     by_id: HashMap<SessionId, HostSession>,
-    /// The first that was opened.
+    /// The first session that was opened.
     default: Option<SessionId>,
     answers: Option<Answers>,
 }
@@ -31,21 +30,21 @@ struct HostSession {
     running: Option<Turn>,
     briefings: VecDeque<QueuedPrompt>,
     queued: VecDeque<QueuedPrompt>,
-    /// An editor opened it and has left: the next editor that names it gets it.
+    /// Its editor has left: the next editor that names it becomes its owner.
     left: bool,
 }
 
-/// Whether an editor may have a session.
+/// Whether an editor may own a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Claim {
     Unknown,
-    /// It was left behind, and is not the host's any more.
+    /// It was left by an editor, and the host has released it.
     Given,
     /// It is the team's own, or in use.
     Kept,
 }
 
-/// A prompt that was not sent yet. Its reply is closed when nobody waits for it any more.
+/// A prompt that was not sent yet. Its reply is closed when the caller is gone.
 #[derive(Debug)]
 pub(super) struct QueuedPrompt {
     pub(super) content: Content,
@@ -56,13 +55,13 @@ pub(super) struct QueuedPrompt {
 #[derive(Debug)]
 struct Turn {
     reply: Reply<PromptOutcome>,
-    /// Its content is being made: nothing was sent yet.
+    /// Set while its content is being created; nothing was sent yet.
     making: Option<AbortHandle>,
-    /// Read along by whoever prompted.
+    /// Published to the prompt's sender.
     said: watch::Sender<Said>,
     cut: bool,
     cancelled: bool,
-    /// Where in what it said its last message begins, and whether another would be a new one.
+    /// Where the last message begins in the text, and whether the next chunk begins a new one.
     message: (usize, bool),
 }
 
@@ -71,13 +70,13 @@ impl HostSessions {
         Self { answers, ..Self::default() }
     }
 
-    /// Adds a session; one that is known stays as it is.
+    /// Adds a session; a known one is left unchanged.
     pub(super) fn open(&mut self, id: SessionId) {
         self.default.get_or_insert_with(|| id.clone());
         self.by_id.entry(id).or_default();
     }
 
-    /// Returns the session meant: the default if none is named.
+    /// Returns the named session, or the default.
     pub(super) fn resolve(&self, named: Option<SessionId>) -> Result<SessionId, HostError> {
         match named {
             Some(id) if self.by_id.contains_key(&id) => Ok(id),
@@ -90,16 +89,16 @@ impl HostSessions {
         self.by_id.contains_key(id)
     }
 
-    /// Takes in the session of an editor that left; if its turn still runs, as one that was
-    /// cancelled and that nobody waits for.
+    /// Takes over the session of an editor that left. A turn that still runs counts as cancelled,
+    /// and has no caller.
     pub(super) fn adopt(&mut self, id: SessionId, runs: bool) {
-        let (nobody, _) = oneshot::channel();
+        let (closed, _) = oneshot::channel();
         let running =
-            runs.then(|| Turn { cancelled: true, ..Turn::of(nobody, watch::Sender::default()) });
+            runs.then(|| Turn { cancelled: true, ..Turn::of(closed, watch::Sender::default()) });
         self.by_id.insert(id, HostSession { running, left: true, ..HostSession::default() });
     }
 
-    /// Lets go of a session for an editor, if it may have it.
+    /// Releases a session to an editor, if it may have it.
     pub(super) fn claim(&mut self, id: &SessionId) -> Claim {
         match self.by_id.get(id) {
             None => Claim::Unknown,
@@ -115,7 +114,7 @@ impl HostSessions {
         self.by_id.keys().cloned().collect()
     }
 
-    /// Queues a prompt, or tells its reply why not.
+    /// Queues a prompt, or fails its reply if the queue is full.
     pub(super) fn queue(&mut self, id: &SessionId, prompt: QueuedPrompt, urgency: Urgency) {
         let session = self.by_id.entry(id.clone()).or_default();
         if session.waiting() >= MAX_QUEUED {
@@ -134,7 +133,7 @@ impl HostSessions {
         }
     }
 
-    /// If no turn runs, makes the next prompt that somebody still waits for the running one, and
+    /// If no turn runs, begins the turn of the next prompt whose caller is still waiting, and
     /// returns its content.
     pub(super) fn begin(&mut self, id: &SessionId) -> Option<Content> {
         let session = self.by_id.get_mut(id)?;
@@ -150,15 +149,14 @@ impl HostSessions {
         }
     }
 
-    /// Notes which task makes the content of the turn that was begun.
+    /// Records the task that creates the content of the turn.
     pub(super) fn making(&mut self, id: &SessionId, task: AbortHandle) {
         if let Some(turn) = self.by_id.get_mut(id).and_then(|session| session.running.as_mut()) {
             turn.making = Some(task);
         }
     }
 
-    /// Returns the session whose turn's content a task made, and whether somebody still waits for
-    /// it.
+    /// Returns the session whose content the task created, and whether its caller is still waiting.
     pub(super) fn made(&mut self, task: Id) -> Option<(SessionId, bool)> {
         self.by_id.iter_mut().find_map(|(id, session)| {
             let turn = session.running.as_mut()?;
@@ -167,18 +165,18 @@ impl HostSessions {
         })
     }
 
-    /// Notes that the running turn's prompt is on its way to the agent.
+    /// Records that the prompt of the running turn was sent.
     pub(super) fn sent(&mut self, id: &SessionId) {
         if let Some(turn) = self.by_id.get(id).and_then(|session| session.running.as_ref()) {
             turn.said.send_modify(|said| said.session = Some(id.clone()));
         }
     }
 
-    /// Appends what the agent said to the running turn, if one runs.
+    /// Appends text of the agent to the running turn, if there is one.
     pub(super) fn append_text(&mut self, id: &str, text: &str) {
         let session = self.by_id.get_mut(&SessionId::new(id));
         let Some(turn) = session.and_then(|session| session.running.as_mut()) else { return };
-        // Before the prompt is sent, what comes belongs to the turn before.
+        // Before the prompt is sent, text belongs to the previous turn.
         if turn.cut || turn.making.is_some() {
             return;
         }
@@ -198,7 +196,7 @@ impl HostSessions {
         });
     }
 
-    /// Notes that the agent does something: what it says next is another message.
+    /// Records an action of the agent: its next text is a new message.
     pub(super) fn act(&mut self, id: &str) {
         let session = self.by_id.get_mut(&SessionId::new(id));
         if let Some(turn) = session.and_then(|session| session.running.as_mut()) {
@@ -220,7 +218,7 @@ impl HostSessions {
             text: turn.said.borrow().text.clone(),
             blocked: Vec::new(),
         });
-        // Whoever prompted may have gone; the turn ended all the same.
+        // The turn has ended, even if its caller is gone.
         let _ = turn.reply.send(outcome);
     }
 
@@ -231,7 +229,7 @@ impl HostSessions {
         }
     }
 
-    /// Withdraws what was not sent yet; says how many prompts that were.
+    /// Withdraws the prompts that were not sent yet; returns their number.
     pub(super) fn withdraw(&mut self, id: &SessionId) -> usize {
         let Some(session) = self.by_id.get_mut(id) else { return 0 };
         let mut prompts = session.asked_for();
@@ -246,7 +244,7 @@ impl HostSessions {
         prompts
     }
 
-    /// Marks the turn that runs; says whether there was one.
+    /// Marks the running turn as cancelled; returns whether there is one.
     pub(super) fn cancel(&mut self, id: &SessionId) -> bool {
         let running = self.by_id.get_mut(id).and_then(|session| session.running.as_mut());
         match running {
@@ -258,7 +256,7 @@ impl HostSessions {
         }
     }
 
-    /// Every session with what runs and waits in it.
+    /// Returns every session with its load.
     pub(super) fn loads(&self) -> Vec<SessionLoad> {
         let load = |(id, session): (&SessionId, &HostSession)| SessionLoad {
             session: id.clone(),
@@ -275,7 +273,7 @@ impl HostSessions {
         session.and_then(|session| session.running.as_ref()).is_some_and(|turn| turn.cancelled)
     }
 
-    /// Ends everything, running and queued.
+    /// Fails all prompts, running and queued.
     pub(super) fn fail(&mut self, error: &HostError) {
         for (id, mut session) in std::mem::take(&mut self.by_id) {
             if let Some(turn) = session.running.take() {
@@ -298,7 +296,7 @@ impl HostSession {
         self.briefings.len() + self.queued.len()
     }
 
-    /// Of those that wait, the ones that somebody still waits for.
+    /// Returns the number of queued prompts whose caller is still waiting.
     fn asked_for(&self) -> usize {
         let waiting = self.briefings.iter().chain(&self.queued);
         waiting.filter(|prompt| !prompt.reply.is_closed()).count()

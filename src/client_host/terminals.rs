@@ -24,11 +24,11 @@ use terminal::Terminal;
 
 pub(super) use shell::{Launch, Shell};
 
-/// Terminals that an agent may have at once; one more is refused until one is released.
+/// Terminals open at once; one more is refused until one is released.
 const MAX_TERMINALS: usize = 64;
 
-/// Output kept where the agent sets no limit, and at most. (A byte takes up to six in JSON; the
-/// answer has to fit a line.) Past that the beginning is dropped, and the answer says so.
+/// Output kept by default, and at most. (A byte takes up to six in JSON, and the answer must fit a
+/// line.) Longer output loses its beginning, and the answer says so.
 const DEFAULT_OUTPUT: u64 = 1 << 20;
 const MAX_OUTPUT: u64 = 8 << 20;
 
@@ -42,7 +42,7 @@ pub(super) struct Terminals {
     places: Arc<Semaphore>,
 }
 
-/// A process that runs, and has no terminal yet.
+/// A started process without a terminal.
 #[derive(Debug)]
 pub(super) struct Started {
     shell: Box<dyn Shell>,
@@ -63,7 +63,7 @@ impl Terminals {
         }
     }
 
-    /// Starts the process of a terminal, in the folder of the request's first permit.
+    /// Starts the process of a terminal in the folder of the request's first permit.
     pub(super) fn create(
         &self,
         request: CreateTerminalRequest,
@@ -91,9 +91,9 @@ impl Terminals {
         })
     }
 
-    /// Gives a started process its terminal; returns the terminal's id.
+    /// Creates the terminal of a started process; returns its id.
     pub(super) fn register(&mut self, started: Started) -> String {
-        // Those that ended are only taken note of here.
+        // Removes the finished tasks.
         while self.tasks.try_join_next().is_some() {}
         let Started { shell, output, tail, place } = started;
         let (terminal, task) = Terminal::new(shell, output, tail);
@@ -107,19 +107,19 @@ impl Terminals {
         id
     }
 
-    /// Returns the terminal that a request is about.
+    /// Returns the terminal that a request names.
     pub(super) fn find(&self, params: Option<&RawValue>) -> Result<&Terminal, Error> {
         let id = terminal_id(params)?;
         self.open.get(&id).ok_or_else(|| unknown(&id))
     }
 
-    /// Forgets the terminal that a request is about.
+    /// Removes the terminal that a request names.
     pub(super) fn remove(&mut self, params: Option<&RawValue>) -> Result<Terminal, Error> {
         let id = terminal_id(params)?;
         self.open.remove(&id).ok_or_else(|| unknown(&id))
     }
 
-    /// Kills what runs and waits until it is gone.
+    /// Kills all processes and waits for their end.
     pub(super) async fn end(&mut self) {
         self.open.clear();
         while self.tasks.join_next().await.is_some() {}
@@ -142,8 +142,8 @@ fn unknown(id: &str) -> Error {
     )
 }
 
-/// Without arguments the command is a shell line: agents send whole lines, and the protocol takes
-/// an empty list and none for the same.
+/// Without arguments the command is a shell line: agents send whole lines, and the protocol does
+/// not separate an empty list from a missing one.
 fn program(command: String, args: Vec<String>) -> (OsString, Vec<OsString>) {
     if args.is_empty() {
         return ("/bin/sh".into(), vec!["-c".into(), command.into()]);
@@ -151,8 +151,8 @@ fn program(command: String, args: Vec<String>) -> (OsString, Vec<OsString>) {
     (command.into(), args.into_iter().map(OsString::from).collect())
 }
 
-/// The agent's environment with the request's over it. What says which agent of which team this
-/// is stays as it is.
+/// Returns the agent's environment with the request's on top. `EISEN_` variables, which identify
+/// the agent, stay as they are.
 fn environment(
     ours: &BTreeMap<String, String>,
     wanted: Vec<EnvVariable>,

@@ -1,4 +1,4 @@
-//! The two ends of the pipe to the agent: whole lines in, whole lines out. Knows no JSON.
+//! Both ends of the pipe to the agent: whole lines in, whole lines out. Does not parse JSON.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,22 +7,22 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::OwnedSemaphorePermit;
 
-/// Longest line read; a longer one is an error that ends the host. The relay in front has the
-/// tighter bound, this one only keeps memory bounded without it.
+/// Longest line read; a longer one ends the host with an error. The relay in front has the tighter
+/// bound; this one only bounds memory.
 pub(super) const MAX_LINE: usize = 128 << 20;
 
-/// Bytes that may wait for an agent that does not read. Past that the host ends: to stop reading
-/// instead would let two full pipes wait for each other.
+/// Bytes queued for an agent that does not read. Above that the host ends: if it stopped reading
+/// instead, two full pipes could wait for each other.
 const MAX_WAITING: usize = 512 << 20;
 
-/// Bytes that may wait before no more is taken from editors: they are slowed as a pipe would.
+/// Bytes queued before the host stops reading from editors, as a full pipe would.
 const HIGH_WATER: usize = 8 << 20;
 
 /// Reads lines without their newline.
 #[derive(Debug)]
 pub(super) struct LineReader<R> {
     reader: BufReader<R>,
-    /// What has come of the next line.
+    /// The part of the next line that has been read.
     line: Vec<u8>,
     max: usize,
 }
@@ -32,8 +32,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self { reader: BufReader::new(reader), line: Vec::new(), max }
     }
 
-    /// Returns the next line; None at the end. A last line without a newline counts. Loses
-    /// nothing when the future is dropped.
+    /// Returns the next line; None at the end. A last line without a newline counts. Cancel safe.
     pub(super) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             let room = (self.max + 1).saturating_sub(self.line.len());
@@ -55,7 +54,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     }
 }
 
-/// Lines on their way to the agent. Pushing never waits.
+/// Lines queued for the agent. Pushing never waits.
 #[derive(Debug)]
 pub(super) struct Outbox<W> {
     writer: W,
@@ -70,7 +69,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         Self { writer, waiting: VecDeque::new(), bytes: 0, unflushed: false, open: true }
     }
 
-    /// Appends a line. `held` is let go when the line was written.
+    /// Appends a line; `held` is released when the line has been written.
     pub(super) fn push(&mut self, line: Bytes, held: Option<OwnedSemaphorePermit>) {
         if self.open {
             self.bytes += line.len();
@@ -78,7 +77,7 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         }
     }
 
-    /// Whether the agent can still be written to.
+    /// Whether the agent's input is still open.
     pub(super) fn is_open(&self) -> bool {
         self.open
     }
@@ -97,8 +96,8 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         self.open && (self.unflushed || !self.waiting.is_empty())
     }
 
-    /// Writes some of what waits. Loses nothing when the future is dropped. After an error
-    /// nothing is written any more: what the agent said before it went is still to be read.
+    /// Writes part of the queue. Cancel safe. After an error nothing more is written, while the
+    /// agent's remaining output can still be read.
     pub(super) async fn write(&mut self) -> io::Result<()> {
         let wrote = self.write_some().await;
         if wrote.is_err() {

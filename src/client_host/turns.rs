@@ -1,4 +1,4 @@
-//! The turns of the host's own sessions: whose prompt goes next, what it says, how it ended.
+//! The turns of the host's own sessions: the next prompt, the answer's text, the end.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,7 +16,7 @@ where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
-    /// Sends the session's next prompt, unless a turn runs.
+    /// Begins the session's next turn, unless one runs.
     pub(super) fn begin_turn(&mut self, session: &SessionId) {
         while let Some(content) = self.sessions.begin(session) {
             match content {
@@ -34,7 +34,7 @@ where
         }
     }
 
-    /// Sends the prompt whose content was made, if there is one and somebody still waits for it.
+    /// Sends the prompt whose content was created, if its caller is still waiting.
     pub(super) fn on_content(&mut self, made: Result<(Id, Option<Vec<Value>>), JoinError>) {
         let (task, blocks) = match made {
             Ok((task, blocks)) => (task, blocks),
@@ -54,7 +54,7 @@ where
         }
     }
 
-    /// Says whether the turn runs now; it has ended if not.
+    /// Returns whether the turn runs now; if not, it has ended.
     fn send_prompt(&mut self, session: &SessionId, blocks: &[Value]) -> bool {
         if !self.out.is_open() {
             self.sessions.end_turn(session, Err(closed_input()));
@@ -67,7 +67,7 @@ where
     }
 }
 
-/// The session of a `session/update` that says something or ends what was said: the text if it is
+/// Returns the session of a `session/update` that carries text or ends a message; the text if it is
 /// an `agent_message_chunk`.
 pub(super) fn message_chunk(params: &RawValue) -> Option<(String, Option<String>)> {
     #[derive(Deserialize)]
@@ -90,7 +90,7 @@ pub(super) fn message_chunk(params: &RawValue) -> Option<(String, Option<String>
     }
     let Notification { session_id, update } = serde_json::from_str(params.get()).ok()?;
     if update.session_update != "agent_message_chunk" {
-        // What comes between two messages, and not in one, as a count of tokens may.
+        // Updates that separate messages; others, such as token counts, may come within one.
         let acts = ["tool_call", "tool_call_update", "agent_thought_chunk", "plan"];
         return acts.contains(&&*update.session_update).then_some((session_id, None));
     }

@@ -1,18 +1,20 @@
-//! From an editor to the agent: requests under ids of the host's, notifications, answers.
+//! From an editor to the agent: requests under the host's ids, notifications, answers.
 
 use agent_client_protocol_schema::v1::Error;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::client_host::guests::{AnswerEffect, Claimed, EditorId, Forwarded, Heard, session_of};
+use crate::client_host::guests::{
+    AnswerEffect, Claimed, EditorId, Forwarded, PipeEvent, session_of,
+};
 use crate::client_host::host::{Host, closed_input};
 use crate::client_host::messages::PendingAnswer;
 use crate::client_host::rpc::{self, Incoming, RpcResult};
 use crate::model::SessionId;
 use crate::model::code;
 
-/// Requests of all editors that may wait for the agent; one more is answered with an error.
+/// Open requests of all editors to the agent; one more is answered with an error.
 const MAX_FORWARDED: usize = 4096;
 
 impl<R, W> Host<R, W>
@@ -20,23 +22,23 @@ where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
-    pub(in crate::client_host) fn on_editor(&mut self, editor: EditorId, heard: Heard) {
-        match heard {
-            Heard::Broken(error) => {
+    pub(in crate::client_host) fn on_editor(&mut self, editor: EditorId, event: PipeEvent) {
+        match event {
+            PipeEvent::Broken(error) => {
                 tracing::debug!(%error, "the pipe to an editor broke");
                 let why = rpc::failure(code::INVALID_REQUEST, format!("Invalid request: {error}"));
                 self.guests.answer(editor, RawValue::NULL, Err(&why));
                 self.leave(editor);
                 self.guests.remove(editor);
             }
-            // It was cut off meanwhile.
+            // The editor was cut off meanwhile.
             _ if !self.guests.listens(editor) => {}
-            Heard::Line(line) => self.on_editor_line(editor, &line),
-            Heard::End => self.leave(editor),
+            PipeEvent::Line(line) => self.on_editor_line(editor, &line),
+            PipeEvent::End => self.leave(editor),
         }
     }
 
-    /// Takes in what the agent answered to an editor's request.
+    /// Handles the agent's answer to an editor's request.
     pub(in crate::client_host) fn on_forwarded(
         &mut self,
         request: Forwarded,
@@ -59,7 +61,7 @@ where
             AnswerEffect::Takes { session, claim } if outcome.is_err() => {
                 self.untake(editor, session, claim);
             }
-            // An earlier request for it may have failed meanwhile.
+            // An earlier request for the session may have failed meanwhile.
             AnswerEffect::Takes { session, .. } => drop(self.open_for(editor, &session)),
             AnswerEffect::Prompt(session) => self.turn_ended(&session),
             AnswerEffect::Closes(session) if outcome.is_ok() => self.forget(editor, &session),
@@ -78,7 +80,7 @@ where
         self.release(editor);
     }
 
-    /// Whether the agent is opening a session for an editor, so that its id is not known yet.
+    /// Whether the agent is opening a session for an editor, whose id is not known yet.
     pub(super) fn opens(&self) -> bool {
         self.forwarded().any(|request| matches!(request.kind, AnswerEffect::Opens))
     }
@@ -124,7 +126,7 @@ where
         }
     }
 
-    /// Forwards a request; an error is its answer.
+    /// Forwards a request; an error becomes its answer.
     fn on_editor_request(
         &mut self,
         editor: EditorId,
@@ -149,7 +151,7 @@ where
         let kind = match (method, session, claim) {
             ("session/new" | "session/fork", ..) => AnswerEffect::Opens,
             ("session/load" | "session/resume", Some(session), Some(claim)) => {
-                // What it replays comes before the answer.
+                // The replay comes before the answer.
                 self.guests.own(&session, editor);
                 AnswerEffect::Takes { session, claim }
             }

@@ -1,4 +1,4 @@
-//! Which session is whose, and what becomes of an editor's when it leaves.
+//! The owner of each session, and the sessions of an editor that leaves.
 
 use agent_client_protocol_schema::v1::Error;
 use serde_json::json;
@@ -19,15 +19,15 @@ where
 {
     /// Cuts off the editors that do not read.
     pub(in crate::client_host) fn cut_off_editors(&mut self) {
-        while let Some(editor) = self.guests.stuffed.pop() {
+        while let Some(editor) = self.guests.overfull.pop() {
             tracing::warn!("an attached editor does not read: it is cut off");
             self.leave(editor);
             self.guests.remove(editor);
         }
     }
 
-    /// Lets an editor use a session: its own, one that nobody knows, or one that was left behind,
-    /// which is its own from now on.
+    /// Lets an editor use a session: its own, an unknown one, or one that another editor left,
+    /// which becomes its own.
     pub(super) fn claim(
         &mut self,
         editor: EditorId,
@@ -47,8 +47,8 @@ where
         }
     }
 
-    /// Gives the session that the agent opened to the editor, or to the host if that has left;
-    /// false if it is somebody else's already.
+    /// Assigns the session that the agent opened to the editor, or to the host if the editor has
+    /// left; false if it already has another owner.
     pub(super) fn open_for(&mut self, editor: EditorId, session: &SessionId) -> bool {
         if self.claim(editor, session).is_err() {
             return false;
@@ -62,7 +62,7 @@ where
         true
     }
 
-    /// Takes back a session that could not be loaded.
+    /// Returns a session that could not be loaded to its previous owner.
     pub(super) fn untake(&mut self, editor: EditorId, session: SessionId, claim: Claimed) {
         match claim {
             Claimed::Nobodys => self.forget(editor, &session),
@@ -74,7 +74,7 @@ where
         }
     }
 
-    /// Forgets a session that is not there any more, also one that was left to the host meanwhile.
+    /// Removes a session that has ended, also if the host owns it by now.
     pub(super) fn forget(&mut self, editor: EditorId, session: &SessionId) {
         if self.guests.owner(session).is_none_or(|owner| owner == editor) {
             self.guests.disown(session);
@@ -82,7 +82,7 @@ where
         }
     }
 
-    /// If the session is the host's by now, its next prompt may follow.
+    /// If the host owns the session by now, begins its next turn.
     pub(super) fn turn_ended(&mut self, session: &SessionId) {
         if !self.guests.has(session) && !self.prompted(session) {
             self.sessions.end_turn(session, Err(HostError::Withdrawn));
@@ -90,8 +90,8 @@ where
         }
     }
 
-    /// Ends an editor's part: it is asked nothing any more, its turns are cancelled, and its
-    /// sessions are the host's.
+    /// Detaches an editor: fails the requests to it, cancels its turns, and gives its sessions to
+    /// the host.
     pub(super) fn leave(&mut self, editor: EditorId) {
         for asked in self.guests.leave(editor) {
             let line = if asked.is_permission {
@@ -114,7 +114,7 @@ where
         self.release(editor);
     }
 
-    /// Lets an editor go that left, and has been answered everything.
+    /// Removes an editor that left once all its requests are answered.
     pub(super) fn release(&mut self, editor: EditorId) {
         if !self.guests.listens(editor) && !self.forwarded().any(|request| request.editor == editor)
         {
@@ -122,7 +122,7 @@ where
         }
     }
 
-    /// Cancels an editor's turn in its place.
+    /// Cancels an editor's turn on its behalf.
     pub(in crate::client_host) fn cancel_editors_turn(&mut self, session: &SessionId) -> bool {
         if !self.prompted(session) {
             return false;
@@ -132,8 +132,7 @@ where
         true
     }
 
-    /// Answers the permission requests of a turn that was cancelled, so that none keeps it from
-    /// ending.
+    /// Answers the permission requests of a cancelled turn, so that none keeps it from ending.
     pub(super) fn settle_permissions(&mut self, session: &SessionId) {
         for asked in self.guests.withdraw_permissions(session) {
             self.out.push(cancelled_permission(&asked.id), None);

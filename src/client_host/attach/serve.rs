@@ -1,4 +1,5 @@
-//! From the agent to an editor: what is about the editor's sessions, and what it serves itself.
+//! From the agent to an editor: messages about the editor's sessions, and requests that the editor
+//! serves.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +17,9 @@ where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send,
 {
-    /// Passes a notification on if it is about an editor's session, and says whether it is. One
-    /// that names no session (`elicitation/complete`) every editor hears: who does not know what
-    /// it is about ignores it.
+    /// Forwards a notification about an editor's session, and returns whether it is one. A
+    /// notification without a session (`elicitation/complete`) goes to every editor; those that do
+    /// not know its id ignore it.
     pub(in crate::client_host) fn send_to_editor(
         &mut self,
         method: &str,
@@ -49,8 +50,9 @@ where
         owner.is_some()
     }
 
-    /// Puts a request before the editor whose session it is about, or whose request, if it serves
-    /// that; says whether it does, or else the host is to answer. An error is the answer.
+    /// Forwards a request to the editor that owns its session, or whose request caused it. Returns
+    /// false if that editor does not serve the method: then the host answers. An error becomes the
+    /// answer.
     pub(in crate::client_host) fn ask_editor(
         &mut self,
         id: &RawValue,
@@ -73,9 +75,8 @@ where
         }
     }
 
-    /// Returns the editor whose request params name by the id that the host gave it, and the params
-    /// with the id that the editor did: before a session is open, an elicitation has nothing else
-    /// to be tied to.
+    /// Returns the editor whose request the params name by the host's id, and the params with the
+    /// editor's id. Before a session is open, this is the only reference of an elicitation.
     fn caused(&self, params: Option<&RawValue>) -> Option<(EditorId, Box<RawValue>)> {
         let mut members: BTreeMap<String, Box<RawValue>> = rpc::decode(params).ok()?;
         let named = members.get_mut("requestId")?;

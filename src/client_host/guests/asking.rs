@@ -1,4 +1,4 @@
-//! What the agent asks of an editor, and what the editor may still answer.
+//! The agent's requests to an editor, and the answers that are still due.
 
 use agent_client_protocol_schema::v1::Error;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::model::SessionId;
 use crate::model::code;
 
 impl Guests {
-    /// Answers `initialize` with what the agent said.
+    /// Answers `initialize` with the agent's own answer.
     pub(in crate::client_host) fn initialize(
         &mut self,
         editor: EditorId,
@@ -53,7 +53,7 @@ impl Guests {
         Ok(true)
     }
 
-    /// Returns what an editor answered.
+    /// Removes and returns the request that an editor answered.
     pub(in crate::client_host) fn answered(
         &mut self,
         editor: EditorId,
@@ -63,7 +63,7 @@ impl Guests {
         self.editors.get_mut(&editor)?.asked.remove(&number)
     }
 
-    /// Marks an editor as leaving; returns what it will not answer any more.
+    /// Marks an editor as leaving; returns the requests that it will not answer.
     pub(in crate::client_host) fn leave(&mut self, editor: EditorId) -> Vec<EditorRequest> {
         let Some(state) = self.editors.get_mut(&editor) else { return Vec::new() };
         state.leaving = true;
@@ -75,7 +75,7 @@ impl Guests {
         its.map(|(session, _)| session.clone()).collect()
     }
 
-    /// Takes back the permission requests of a session, and tells the editor so.
+    /// Withdraws the permission requests of a session, with a cancellation to the editor.
     pub(in crate::client_host) fn withdraw_permissions(
         &mut self,
         session: &SessionId,

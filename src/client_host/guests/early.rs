@@ -1,4 +1,4 @@
-//! What the agent says of a session before its editor knows the id.
+//! Notifications about a session that arrive before its editor knows the id.
 
 use std::collections::VecDeque;
 
@@ -6,11 +6,11 @@ use bytes::Bytes;
 
 use crate::model::SessionId;
 
-/// Bytes of notifications kept; past that the oldest are lost, and the log says so.
+/// Bytes of notifications kept; when full, the oldest are dropped with a log entry.
 const MAX_BYTES: usize = 4 << 20;
 
-/// What the agent says of sessions that nobody knows while one is being opened: agents tell of a
-/// session before they have answered `session/new`, and whoever opens it is to hear that.
+/// Notifications about unknown sessions while one is being opened: agents send some before their
+/// answer to `session/new`, and the editor that opens the session must receive them.
 #[derive(Debug, Default)]
 pub(in crate::client_host) struct Early {
     lines: VecDeque<(SessionId, Bytes)>,
@@ -29,14 +29,14 @@ impl Early {
         }
     }
 
-    /// Returns what was said of a session, in order.
+    /// Removes and returns the notifications of a session, in order.
     pub(in crate::client_host) fn take(&mut self, session: &SessionId) -> Vec<Bytes> {
-        let (told, rest) =
+        let (taken, rest) =
             std::mem::take(&mut self.lines).into_iter().partition(|(of, _)| of == session);
-        let told: VecDeque<(SessionId, Bytes)> = told;
+        let taken: VecDeque<(SessionId, Bytes)> = taken;
         self.lines = rest;
         self.bytes = self.lines.iter().map(|(_, line)| line.len()).sum();
-        told.into_iter().map(|(_, line)| line).collect()
+        taken.into_iter().map(|(_, line)| line).collect()
     }
 
     pub(in crate::client_host) fn clear(&mut self) {

@@ -1,4 +1,4 @@
-//! One attached editor: what it serves, and what it was asked.
+//! One attached editor: the methods that it serves, and its open requests.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +9,32 @@ use super::pipe::Pipe;
 use crate::client_host::rpc;
 use crate::model::SessionId;
 
-/// Requests of the agent that one editor may have to answer; one more is answered with an error.
+/// Open requests to one editor; one more is answered with an error.
 const MAX_ASKED: usize = 1024;
 
 /// One attached editor.
 #[derive(Debug)]
 pub(super) struct Editor {
     pub(super) pipe: Pipe,
-    /// It says nothing any more, and waits for the answers to what it asked before.
+    /// It sends nothing any more, and waits for the answers to its earlier requests.
     pub(super) leaving: bool,
-    /// What the agent asked of it, by the id that it was asked under.
+    /// The agent's requests to it, by the id that the host gave each.
     pub(super) asked: BTreeMap<u64, EditorRequest>,
     last_id: u64,
     capabilities: Capabilities,
 }
 
-/// A request of the agent that an editor has yet to answer.
+/// A request of the agent that an editor has not answered.
 #[derive(Debug)]
 pub(in crate::client_host) struct EditorRequest {
-    /// The agent's, as the JSON it came as.
+    /// The agent's id, as the JSON that it sent.
     pub(in crate::client_host) id: Box<RawValue>,
-    /// None: it is about a request of the editor.
+    /// None: it belongs to a request of the editor.
     pub(in crate::client_host) session: Option<SessionId>,
     pub(in crate::client_host) is_permission: bool,
 }
 
-/// What an editor serves by itself; before it has said so, nothing.
+/// The methods that an editor serves; none before its `initialize`.
 #[derive(Clone, Copy, Default, Debug)]
 struct Capabilities {
     reads: bool,
@@ -53,7 +53,7 @@ impl Editor {
         }
     }
 
-    /// Takes in the params of its `initialize`: what is not plainly offered is lacking.
+    /// Reads the params of its `initialize`; a capability that is not plainly offered is missing.
     pub(super) fn initialize(&mut self, params: Option<&RawValue>) {
         let params: Value = rpc::decode(params).unwrap_or_default();
         let offered = &params["clientCapabilities"];
@@ -64,7 +64,7 @@ impl Editor {
         };
     }
 
-    /// Whether a request of the agent is its to answer; the host serves the others.
+    /// Whether the editor answers this method of the agent; the host serves the others.
     pub(super) fn serves(&self, method: &str) -> bool {
         match method {
             "fs/read_text_file" => self.capabilities.reads,
@@ -74,7 +74,8 @@ impl Editor {
         }
     }
 
-    /// Notes a request of the agent; returns the id to ask under. None: it has too many to answer.
+    /// Records a request of the agent; returns the id to send it under. None: the editor has too
+    /// many open requests.
     pub(super) fn ask(&mut self, asked: EditorRequest) -> Option<u64> {
         if self.asked.len() >= MAX_ASKED {
             return None;

@@ -1,5 +1,5 @@
 //! The pipe to one editor: whole lines both ways, moved by a task of its own, so that no editor
-//! slows the host. Knows no JSON.
+//! slows the host. Does not parse JSON.
 
 use std::io;
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use tokio::time::sleep;
 use super::EditorId;
 use crate::client_host::transport::LineReader;
 
-/// Longest line of an editor, which is what the relay takes; a longer one ends the pipe.
+/// Longest line of an editor, as in the relay; a longer one ends the pipe.
 const MAX_LINE: usize = 64 << 20;
 
-/// Bytes that may wait for an editor that does not read; past that it is cut off.
+/// Bytes queued for an editor that does not read; above that it is cut off.
 const MAX_WAITING: usize = 64 << 20;
 
-/// Bytes on their way to or from the port; past that the pipe's task waits.
+/// Bytes buffered to and from the port; the pipe's task waits when they are full.
 const DUPLEX: usize = 256 * 1024;
 
-/// How long an editor that was let go may take for what still waits for it.
-const LAST_LINES: Duration = Duration::from_secs(2);
+/// How long a detached editor may take to read its remaining lines.
+const DRAIN_GRACE: Duration = Duration::from_secs(2);
 
-/// What comes out of a pipe.
+/// An event of a pipe.
 #[derive(Debug)]
-pub(in crate::client_host) enum Heard {
+pub(in crate::client_host) enum PipeEvent {
     Line(Vec<u8>),
-    /// The editor has no more to say.
+    /// The editor closed its output.
     End,
-    /// Nothing more can be read or written.
+    /// The pipe can no longer be read or written.
     Broken(io::Error),
 }
 
-/// The host's end. Dropping it ends the pipe, once what waits is written.
+/// The host's end. Dropping it ends the pipe once its queue is written.
 #[derive(Debug)]
 pub(super) struct Pipe {
     lines: mpsc::UnboundedSender<Bytes>,
@@ -45,34 +45,34 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    /// Returns the host's end, the editor's, and the task between them.
+    /// Returns the host's end, the editor's end, and the task between them.
     pub(super) fn open(
         id: EditorId,
-        heard: mpsc::Sender<(EditorId, Heard)>,
+        events: mpsc::Sender<(EditorId, PipeEvent)>,
     ) -> (Self, DuplexStream, impl Future<Output = ()> + Send) {
         let (near, far) = duplex(DUPLEX);
         let (reader, writer) = split(near);
         let (lines, to_write) = mpsc::unbounded_channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let (held, let_go) = oneshot::channel();
+        let (held, released) = oneshot::channel();
         let written = Arc::clone(&waiting);
         let task = async move {
             tokio::select! {
                 wrote = write(writer, to_write, &written) => if let Err(error) = wrote {
-                    // Without a host there is nobody to be told.
-                    let _ = heard.send((id, Heard::Broken(error))).await;
+                    // The host may be gone.
+                    let _ = events.send((id, PipeEvent::Broken(error))).await;
                 },
-                () = read(reader, id, &heard) => {}
-                () = async { let _ = let_go.await; sleep(LAST_LINES).await } => {}
+                () = read(reader, id, &events) => {}
+                () = async { let _ = released.await; sleep(DRAIN_GRACE).await } => {}
             }
         };
         (Self { lines, waiting, _held: held }, far, task)
     }
 
-    /// Appends a line; says whether the editor may be that far behind.
+    /// Appends a line; returns whether the queue is within its limit.
     pub(super) fn push(&self, line: Bytes) -> bool {
         let before = self.waiting.fetch_add(line.len(), Ordering::Relaxed);
-        // A pipe that broke tells so by itself.
+        // A broken pipe is reported by its task.
         let _ = self.lines.send(line);
         before <= MAX_WAITING
     }
@@ -90,21 +90,21 @@ async fn write(
     writer.shutdown().await
 }
 
-/// Reads to the end, and then for ever waits: the editor may still be answered.
+/// Reads to the end, then pends for ever: answers to the editor may still be due.
 async fn read(
     reader: ReadHalf<DuplexStream>,
     id: EditorId,
-    heard: &mpsc::Sender<(EditorId, Heard)>,
+    events: &mpsc::Sender<(EditorId, PipeEvent)>,
 ) {
     let mut lines = LineReader::new(reader, MAX_LINE);
     loop {
         let next = match lines.next().await {
-            Ok(Some(line)) => Heard::Line(line),
-            Ok(None) => Heard::End,
-            Err(error) => Heard::Broken(error),
+            Ok(Some(line)) => PipeEvent::Line(line),
+            Ok(None) => PipeEvent::End,
+            Err(error) => PipeEvent::Broken(error),
         };
-        let last = !matches!(next, Heard::Line(_));
-        if heard.send((id, next)).await.is_err() || last {
+        let last = !matches!(next, PipeEvent::Line(_));
+        if events.send((id, next)).await.is_err() || last {
             std::future::pending::<()>().await;
         }
     }

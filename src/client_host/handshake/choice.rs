@@ -1,5 +1,5 @@
-//! What an agent offers for one choice (auth method, mode, model), and the one that is meant.
-//! Pure, and lenient: agents announce these in several ways.
+//! The options of an agent for one choice (auth method, mode, model), and the choice among them.
+//! Pure, and lenient: agents announce options in several ways.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::client_host::HostError;
 
-/// Offered ids that an error names; more are counted.
+/// Offered ids that an error lists; the rest is counted.
 const NAMED: usize = 8;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -17,7 +17,7 @@ pub(super) struct Choice {
     pub(super) how: ChoiceRequest,
 }
 
-/// By which request a choice is made.
+/// The request that makes a choice.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum ChoiceRequest {
     /// `authenticate`
@@ -34,13 +34,13 @@ pub(super) fn auth_methods(initialized: &Value) -> Vec<Choice> {
     choices(&initialized["authMethods"], "id", &ChoiceRequest::Auth).collect()
 }
 
-/// The modes of a new session, in the order in which they are preferred.
+/// Returns the modes of a new session, in order of preference.
 pub(super) fn modes(opened: &Value) -> Vec<Choice> {
     let modes = choices(&opened["modes"]["availableModes"], "id", &ChoiceRequest::Mode);
     modes.chain(options(opened, "mode")).collect()
 }
 
-/// The models of a new session, in the order in which they are preferred.
+/// Returns the models of a new session, in order of preference.
 pub(super) fn models(opened: &Value) -> Vec<Choice> {
     let models = choices(&opened["models"]["availableModels"], "modelId", &ChoiceRequest::Model);
     options(opened, "model").into_iter().chain(models).collect()
@@ -66,7 +66,7 @@ pub(super) fn choose<'a>(
         })
 }
 
-/// Names a few ids.
+/// Lists a few ids.
 pub(super) fn list<T: AsRef<str>>(ids: &[T]) -> String {
     if ids.is_empty() {
         return "none".to_owned();
@@ -79,7 +79,8 @@ pub(super) fn list<T: AsRef<str>>(ids: &[T]) -> String {
     text
 }
 
-/// The values of the select option of this category, or else of this id; they may be grouped.
+/// Returns the values of the select option of this category, or else of this id; they may be
+/// grouped.
 fn options(opened: &Value, kind: &str) -> Vec<Choice> {
     let all = items(&opened["configOptions"]);
     let option = all

@@ -1,4 +1,4 @@
-//! How the process behind a terminal is started and ended: by a [`Launcher`], or by a test's own.
+//! Starts and ends the process of a terminal: by a [`Launcher`], or by a test's own implementation.
 
 use std::fmt::Debug;
 
@@ -9,18 +9,18 @@ use tokio::net::unix::pipe;
 use crate::process::{Command, Exit, Launcher, Process, SpawnError};
 
 pub(crate) trait Launch: Debug + Send + Sync + 'static {
-    /// Starts a process without input, with both its outputs in one pipe.
+    /// Starts a process without input, with both outputs in one pipe.
     fn start(&self, command: Command) -> BoxFuture<'static, Result<Started, SpawnError>>;
 }
 
 pub(crate) type Started = (Box<dyn Shell>, pipe::Receiver);
 
-/// A running process with all it started. Dropping it kills them.
+/// A running process with its child processes. Dropping it kills them.
 pub(crate) trait Shell: Debug + Send + Sync {
-    /// Waits for the process itself. May be dropped and called again.
+    /// Waits for the process itself. Cancel safe.
     fn wait(&self) -> BoxFuture<'static, Exit>;
 
-    /// Kills the process and what it started; tells how it ended, before or by this.
+    /// Kills the process and its child processes; returns its exit, which may have come before.
     fn kill(self: Box<Self>) -> BoxFuture<'static, Exit>;
 }
 

@@ -23,9 +23,9 @@ impl Tail {
         self.kept.extend(fitting);
     }
 
-    /// Returns the text and whether its beginning was dropped: at most `limit` bytes, from a
-    /// character's first on. Bytes that are no UTF-8 become U+FFFD, but for a character at the
-    /// end of which the rest may still come.
+    /// Returns the text, and whether its beginning was dropped: at most `limit` bytes, from a
+    /// character boundary. Invalid UTF-8 becomes U+FFFD, except an incomplete character at the end
+    /// whose rest may still come.
     pub(super) fn text(&mut self, complete: bool) -> (String, bool) {
         let mut bytes: &[u8] = self.kept.make_contiguous();
         if self.dropped {
@@ -38,7 +38,7 @@ impl Tail {
         let mut text = String::from_utf8_lossy(bytes).into_owned();
         let mut dropped = self.dropped;
         if text.len() > self.limit {
-            // What stands for a wrong byte is longer than the byte.
+            // U+FFFD is longer than the byte that it replaces.
             text.drain(..text.ceil_char_boundary(text.len() - self.limit));
             dropped = true;
         }
@@ -50,7 +50,7 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0b1100_0000 == 0b1000_0000
 }
 
-/// The length of a character at the end that lacks its last bytes.
+/// Returns the length of an incomplete character at the end.
 fn unfinished(bytes: &[u8]) -> usize {
     let end = |length: &usize| &bytes[bytes.len() - length..];
     (1..=bytes.len().min(3))

@@ -1,5 +1,5 @@
-//! One terminal: a task that owns the process and what it printed. The process's exit ends it,
-//! not its pipe's end: what it left running in the background may print on.
+//! One terminal: a task that owns the process and its output. It ends with the process's exit, not
+//! with the pipe: background processes may still write.
 
 use std::io::{self, Read};
 use std::os::fd::AsFd;
@@ -19,15 +19,15 @@ use crate::client_host::rpc;
 use crate::model::code;
 use crate::process::Exit;
 
-/// Messages that wait for a terminal's task; past that the sender waits.
+/// Capacity of a terminal's mailbox; senders wait when it is full.
 const MAILBOX: usize = 16;
 
-/// Read from the pipe at a time, and at most after the exit: no pipe of an ordinary user holds
-/// more, so what comes later was printed later.
+/// Bytes read from the pipe at a time, and at most after the exit: an ordinary user's pipe holds no
+/// more, so further output came later.
 const CHUNK: usize = 16 << 10;
 const DRAINED: usize = 1 << 20;
 
-/// Speaks to a terminal's task, which ends when the last of these is dropped.
+/// Handle of a terminal's task, which ends when the last handle is dropped.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     mailbox: mpsc::Sender<TerminalMsg>,
@@ -74,8 +74,8 @@ impl Terminal {
         }
     }
 
-    /// Answers `terminal/kill` and `terminal/release`, when the process is gone with all it
-    /// started.
+    /// Answers `terminal/kill` and `terminal/release` once the process and its child processes are
+    /// gone.
     pub(crate) fn kill(&self) -> impl Future<Output = TerminalResult> + Send + use<> {
         let mailbox = self.mailbox.clone();
         async move {
@@ -128,7 +128,7 @@ impl TerminalState {
         }
     }
 
-    /// Takes note of the exit, the first only; all that was printed before it is there then.
+    /// Records the first exit; all earlier output has been read by then.
     fn exit(&mut self, exit: Exit) {
         if let Some(output) = &self.output
             && let Err(error) = drain(output, &mut self.tail)
@@ -163,7 +163,8 @@ async fn wait(shell: Option<&dyn Shell>) -> Exit {
     }
 }
 
-/// Reads what is in the pipe now. Past tokio, which would report only what its poller has seen.
+/// Reads the current content of the pipe. Bypasses tokio, which only reports what its poller has
+/// seen.
 fn drain(output: &pipe::Receiver, tail: &mut Tail) -> io::Result<()> {
     let mut pipe = std::fs::File::from(output.as_fd().try_clone_to_owned()?);
     let mut chunk = vec![0; CHUNK];

@@ -207,7 +207,9 @@ async fn a_turn_is_read_along_from_its_beginning() {
     let content = Content::Now(vec![json!({ "type": "text", "text": "second" })]);
     let host = scene.host.clone();
     let second =
-        tokio::spawn(async move { host.prompt_aloud(None, content, Urgency::Normal, said).await });
+        tokio::spawn(
+            async move { host.prompt_streaming(None, content, Urgency::Normal, said).await },
+        );
     let loads = loop {
         let loads = scene.host.session_loads().await.unwrap();
         if loads[0].queued == 1 {

@@ -1,5 +1,5 @@
 //! `eisen.toml`: raw TOML → every error at once → a compiled [`Config`]; launch profiles; the lint
-//! behind `check`. Knows nothing of who uses it.
+//! behind `check`. Independent of its callers.
 //!
 //! ```text
 //! source ─▶ syntax (what parses) ─▶ read (typed, with places) ─▶ team · profiles · zones · agents ─▶ references ─▶ Config
@@ -61,7 +61,7 @@ use crate::model::{AgentId, OnViolation};
 pub use crate::zone::{Confine, compile_glob};
 use crate::zone::{GitAccess, ZoneSpec};
 
-/// What one `eisen.toml` describes, with every default filled in and every path absolute.
+/// The content of one `eisen.toml`, with all defaults filled in and all paths absolute.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub team: Team,
@@ -69,7 +69,7 @@ pub struct Config {
     pub tracker: Tracker,
     pub port: Port,
     pub zones: Zones,
-    /// In the file's order.
+    /// In the order of the file.
     pub agents: Vec<Agent>,
     pub plugins: Vec<Plugin>,
     pub graph: bool,
@@ -112,22 +112,23 @@ impl OnBlock {
 #[derive(Clone, Copy, Debug)]
 pub struct Tracker {
     pub context_turns: u64,
-    /// Fraction of the used tokens.
+    /// Fraction of the tokens used.
     pub compaction_threshold: f64,
     pub decay_rate: f64,
     pub tick: Duration,
     pub idle_tick: Duration,
 }
 
-/// What holds for every agent; each agent's [`ZoneSpec`] has it too.
+/// Settings for every agent; each agent's [`ZoneSpec`] includes them.
 #[derive(Clone, Debug)]
 pub struct Zones {
-    /// Folders that builds make, relative to the workspace: shared, and made before agents start.
+    /// Folders that builds create, relative to the workspace: shared, and created before agents
+    /// start.
     pub build: Vec<String>,
     pub shared: Vec<String>,
     pub denied: Vec<String>,
     pub readable: Vec<String>,
-    /// Every agent may read what tools need.
+    /// Every agent may read the files that common tools need.
     pub base: bool,
     pub git: GitAccess,
 }
@@ -139,12 +140,12 @@ pub struct Port {
     pub max_line_bytes: usize,
     /// Events that a client may lag behind before it is resynchronised.
     pub backlog: usize,
-    /// What these events take at most.
+    /// Upper bound for the size of these events.
     pub backlog_bytes: usize,
     pub write_deadline: Duration,
 }
 
-/// A library that reads what some agents speak.
+/// A library that translates the protocol of some agents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plugin {
     pub name: String,
@@ -152,16 +153,16 @@ pub struct Plugin {
     pub isolation: Isolation,
     /// A JSON object.
     pub config: String,
-    /// It can hold a zone, as was found when it was tried.
+    /// It can enforce a zone, according to its trial.
     pub gates: bool,
 }
 
 /// Where a plugin runs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Isolation {
-    /// In this process, if its user approved the library.
+    /// In this process, if the user approved the library.
     InProcess,
-    /// In a confined child, one for each run of an agent.
+    /// In a confined child process, one for each run of an agent.
     #[default]
     Process,
 }
@@ -169,20 +170,20 @@ pub enum Isolation {
 #[derive(Clone, Debug)]
 pub struct Agent {
     pub id: AgentId,
-    /// Program and arguments; never empty. [`Agent::launch`] has what is started.
+    /// Program and arguments; never empty. [`Agent::launch`] returns the command that is started.
     pub command: Vec<String>,
-    /// What is known of the agent: the profile it names, else that of its program.
+    /// The profile that the agent names, or else the profile of its program.
     pub profile: Profile,
-    /// What reads its lines; None: it speaks ACP.
+    /// Translates its protocol; None for an agent that speaks ACP.
     pub plugin: Option<Plugin>,
     /// Absolute, inside the workspace.
     pub cwd: PathBuf,
     pub env: BTreeMap<String, String>,
     pub autostart: bool,
-    /// Open an ACP session once ready.
+    /// Open an ACP session when the agent is ready.
     pub session: bool,
     pub prompt: Option<String>,
-    /// Where the prompt was read from.
+    /// The file of the prompt.
     pub prompt_file: Option<PathBuf>,
     pub model: Option<String>,
     pub mode: Option<String>,
@@ -190,10 +191,10 @@ pub struct Agent {
     /// ACP's `McpServer` objects as JSON.
     pub mcp_servers: Vec<serde_json::Value>,
     pub permissions: Permissions,
-    /// It is kept from asking for permission.
+    /// The agent is configured not to ask for permission.
     pub unattended: bool,
     pub on_violation: OnViolation,
-    /// As the team's if None.
+    /// None: the team's setting.
     pub on_block: Option<OnBlock>,
     pub depends_on: Vec<AgentId>,
     pub initialize_timeout: Duration,
@@ -208,16 +209,16 @@ pub struct Agent {
 
 #[derive(Clone, Debug)]
 pub struct AgentZone {
-    /// The agent has a `[agents.zone]` table: only then does it own paths.
+    /// The agent has a `[agents.zone]` table; without one it owns no paths.
     pub own: bool,
     pub spec: ZoneSpec,
-    /// The agent's own part of what `spec` denies.
+    /// The agent's own patterns in `spec.denied`.
     pub denied: Vec<String>,
-    /// The agent's own part of what `spec` lets it read.
+    /// The agent's own patterns in `spec.readable`.
     pub readable: Vec<String>,
     pub enforce: Enforce,
     pub confine: Confine,
-    /// The agent's own patterns of sockets outside that it may connect to.
+    /// The agent's own patterns of external sockets that it may connect to.
     pub sockets: Vec<String>,
     pub observe_files: bool,
 }
@@ -239,7 +240,7 @@ pub enum Enforce {
 #[derive(Clone, Copy, Debug)]
 pub struct Restart {
     pub policy: RestartPolicy,
-    /// Within `within`; one more and the agent is in error.
+    /// Restarts within `within`; one more puts the agent into the error state.
     pub max_restarts: u32,
     pub within: Duration,
     /// First and longest wait.
@@ -253,7 +254,7 @@ pub enum RestartPolicy {
     Always,
 }
 
-/// The text of a configuration as it was when it was read.
+/// The text of a configuration at the time it was read.
 #[derive(Clone, Debug)]
 pub struct Source {
     file: PathBuf,
@@ -262,29 +263,29 @@ pub struct Source {
 
 type Lookup = dyn Fn(&str) -> Option<String>;
 
-/// Says what keeps a plugin from being used.
+/// Tries a plugin: whether it can enforce a zone, or why it cannot be used.
 pub type TryOut = dyn Fn(&Plugin) -> Result<bool, String>;
 
-/// What a file's meaning depends on beside the file.
+/// The environment that a file's meaning depends on.
 pub(crate) struct Surroundings {
-    /// The environment.
+    /// Looks up an environment variable.
     variable: Box<Lookup>,
-    /// The running program, which a command `eisen-core` means.
+    /// The running executable, which the command `eisen-core` stands for.
     program: PathBuf,
     eisen_dir: PathBuf,
     try_out: Box<TryOut>,
 }
 
 impl Config {
-    /// Reads, checks and compiles a file, but tries no plugin. `eisen_dir` is denied to every
-    /// agent's zone.
+    /// Reads, checks and compiles a file without trying its plugins. `eisen_dir` is denied to every
+    /// agent.
     pub fn load(file: &Path, eisen_dir: &Path) -> Result<Self, ConfigErrors> {
         let source = Source::read(file)?;
         let surroundings = Surroundings::of_process(eisen_dir, Box::new(|_| Ok(true)));
         Self::compile(file, source.text, &surroundings).0
     }
 
-    /// Compiles the text of a file. Says beside which keys are known.
+    /// Compiles the text of a file; also returns the known keys.
     fn compile(
         file: &Path,
         text: String,
@@ -311,9 +312,9 @@ impl Config {
             }
         };
         let repaired = syntax::repair(&text);
-        // What is still wrong are duplicate keys, reported already.
+        // The remaining errors are duplicate keys, which are already reported.
         let (document, _) = DeTable::parse_recoverable(&repaired.text);
-        // Behind the file, so that each place is in one of the two.
+        // Appended to the file, so that each offset belongs to one of the two.
         let behind = layer.behind(&text);
         let (added, _) = DeTable::parse_recoverable(&behind);
         layer.append_to(&mut text);
@@ -370,7 +371,7 @@ impl Source {
     }
 }
 
-/// What is laid over a file.
+/// The tables that are laid over a file.
 struct Tables<'a> {
     added: &'a DeTable<'a>,
     /// Ids of agents of the file.

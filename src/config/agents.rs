@@ -19,20 +19,20 @@ use super::zones::{TeamZones, agent_zone};
 use super::{Agent, Confined, OnBlock, Permissions, Plugin, Restart, RestartPolicy, mcp};
 use crate::model::{AgentId, OnViolation};
 
-/// Names the orchestrator's own view on the wire, so no agent can have it.
+/// The orchestrator's own id on the wire, so no agent can have it.
 const RESERVED: &str = "orchestrator";
 
 const DAY: u64 = 24 * 60 * 60;
 const MAX_PROMPT: u64 = 1024 * 1024;
 
-/// An agent before its references to others were looked up.
+/// An agent whose references to others are not resolved.
 pub(super) struct RawAgent {
-    /// None if it has none that could be read: its fault is told already.
+    /// None if no id could be read; the fault is recorded.
     pub(super) id: Option<Text>,
     pub(super) depends_on: Vec<Text>,
-    /// Where `permissions` stands.
+    /// The place of `permissions`.
     pub(super) permissions: Option<Range<usize>>,
-    /// Complete but for `depends_on`; what could not be read has its default.
+    /// Complete except for `depends_on`; values that could not be read have their defaults.
     pub(super) agent: Agent,
 }
 
@@ -106,7 +106,7 @@ fn id(table: &Table<'_>) -> Option<Text> {
         table.lacks("this agent has no `id`", "give it one, such as `id = \"ui\"`");
     }
     let id = table.text("id")?;
-    // A wrong id is returned all the same: others may refer to it, and to others again.
+    // A wrong id is returned too: other agents may refer to it.
     if id.value == RESERVED {
         let message = format!("no agent can have the id {}", quoted(RESERVED));
         table.fault(
@@ -120,8 +120,8 @@ fn id(table: &Table<'_>) -> Option<Text> {
     Some(id)
 }
 
-/// Command and environment, by `command` or by `profile`, and the profile. One that names no
-/// profile is known by its program.
+/// Reads command, environment and profile, from `command` or `profile`. Without `profile`, the
+/// program determines the profile.
 fn launch(
     table: &Table<'_>,
     profiles: &Profiles,
@@ -157,7 +157,8 @@ fn launch(
     (command, env, known.unwrap_or_default())
 }
 
-/// Reads `unattended`, which only makes sense where something asks, and may be let through.
+/// Reads `unattended`, which requires a profile that supports it, and excludes `permissions` other
+/// than `allow`.
 fn unattended(table: &Table<'_>, profile: &Profile) -> bool {
     let unattended = table.flag("unattended", false);
     let Some(span) = table.place_of("unattended").filter(|_| unattended) else { return false };
@@ -196,7 +197,7 @@ fn cwd(table: &Table<'_>, workspace: &Path) -> PathBuf {
     workspace.to_owned()
 }
 
-/// The first prompt, by `prompt` or from `prompt_file`. Its `$` are its own.
+/// Reads the first prompt, from `prompt` or `prompt_file`. Its `$` are not expanded.
 fn prompt(table: &Table<'_>, session: bool) -> Option<String> {
     let prompt = table.verbatim("prompt");
     let file = table.word("prompt_file");

@@ -1,7 +1,7 @@
-//! The lint behind `check`: what a configuration means for the workspace as it is now.
+//! The lint behind `check`: the effect of a configuration on the workspace as it is now.
 //!
-//! Starts nothing and changes nothing. Whose a file is, the agents' zones say by its name, as the
-//! walk follows no symbolic link; what an access really reaches is judged when it comes.
+//! Starts nothing and changes nothing. Zones judge files by name, as the walk follows no symbolic
+//! link; the target of an access is judged when it happens.
 
 mod hints;
 mod holding;
@@ -22,16 +22,16 @@ use self::survey::Survey;
 use super::launch::find_program;
 use super::{Agent, Config, Enforce, Layered, Notify, NotifyBy};
 
-/// What the running kernel can hold a zone with.
+/// The running kernel's support for the kernel tier.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Kernel {
-    /// Whether there is a kernel tier at all.
+    /// The kernel tier is available.
     pub holds: bool,
-    /// What it lacks, by name.
+    /// Missing features, by name.
     pub missing: Vec<String>,
 }
 
-/// What `check` found. `Display` is the whole report as plain text, the same for the same
+/// The result of `check`. `Display` is the whole report as plain text, the same for the same
 /// configuration and files.
 #[derive(Debug)]
 pub struct Report {
@@ -42,19 +42,19 @@ pub struct Report {
 }
 
 impl Report {
-    /// What will probably not do what was meant.
+    /// Settings that probably do not have the intended effect.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Tells what the team keeps of what was added and removed over the port.
+    /// Adds the agents that were added and removed over the port.
     pub fn add_kept(&mut self, layered: &Layered) {
         let kept: Vec<String> =
             layered.said.iter().cloned().chain(layered.overlay.notes()).collect();
         report::add_list(&mut self.text, "kept from add_agent and remove_agent", &kept);
     }
 
-    /// The report in a line.
+    /// Returns the report in one line.
     pub fn summary(&self) -> String {
         format!(
             "{}, {}, {}",
@@ -71,9 +71,9 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// Looks a configuration over, for a machine with this kernel. `limits_held` says how limits of
-/// agents are held there, `hints` what was found before; `progress` is told now and then how many
-/// files were seen.
+/// Checks a configuration for a machine with this kernel. `limits_held` describes how agents'
+/// limits are enforced there, `hints` are earlier findings; `progress` receives the number of files
+/// seen now and then.
 pub fn check(
     config: &Config,
     kernel: &Kernel,
@@ -123,7 +123,7 @@ fn program(agent: &Agent) -> Option<String> {
         return None;
     }
     if program.contains('/') {
-        // Why it can't be started if it is there is a hint of its own.
+        // A file that exists but can't be started has a hint of its own.
         let is_there = Path::new(program).exists();
         return (!is_there).then(|| format!("{id}: there is no program {program}"));
     }
@@ -166,7 +166,7 @@ fn share(config: &Config, agent: &Agent) -> Option<String> {
 }
 
 impl Kernel {
-    /// What would hold an agent's zone here.
+    /// Returns the tier that would enforce an agent's zone here.
     fn tier(&self, agent: &Agent) -> Tier {
         match agent.zone.enforce {
             Enforce::Kernel => Tier::Kernel,
@@ -195,13 +195,13 @@ impl Kernel {
     }
 }
 
-/// The file that `program` starts as this agent.
+/// Returns the file that `program` starts as this agent.
 fn found(program: &str, agent: &Agent) -> Option<PathBuf> {
     let path = agent.env.get("PATH").cloned().or_else(|| std::env::var("PATH").ok());
     find_program(program, &path.unwrap_or_default())
 }
 
-/// The path as the report shows it: relative to the workspace.
+/// Returns the path as the report shows it: relative to the workspace.
 fn shown(path: &Path, workspace: &Path) -> String {
     crate::model::wire_path(workspace, workspace, path)
 }

@@ -1,4 +1,4 @@
-//! `command` and `env`: what a process is started as, wherever the file says it.
+//! `command` and `env`: how a process is started, in every table that has them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::read::Table;
 
-/// A command with this program means the running program itself, wherever it is installed.
+/// A command with this program stands for the running executable, wherever it is installed.
 const SELF: &str = "eisen-core";
 
 /// Reads `command`: a program, resolved against the file's folder if it is a path, and arguments.
 pub(super) fn command(table: &Table<'_>) -> Option<Vec<String>> {
     let item = table.get("command")?;
     if let DeValue::String(line) = item.get_ref() {
-        // No shell splits it, so how it is meant must be said.
+        // No shell splits the line, so the fault shows the list to write.
         let words: Vec<String> = line.split_whitespace().map(quoted).collect();
         let help = format!("write `command = [{}]`", words.join(", "));
         table.wrong("`command`", item, "an array of strings", &help);
@@ -25,7 +25,7 @@ pub(super) fn command(table: &Table<'_>) -> Option<Vec<String>> {
     let words = table.texts("command")?;
     let written = item.get_ref().as_array().map_or(0, |array| array.len());
     let Some((program, args)) = words.split_first().filter(|_| words.len() == written) else {
-        // What could not be read of it has a fault of its own.
+        // Unreadable entries have faults of their own.
         if written > 0 {
             return None;
         }

@@ -1,4 +1,4 @@
-//! What the kernel tier needs to know of an agent: what it reaches outside the workspace.
+//! What an agent needs outside the workspace in the kernel tier.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::profiles::{self, Profile};
 use super::{Agent, Lookup};
 use crate::zone::Reach;
 
-/// The absolute places that an agent needs with `confine = "strict"`.
+/// The absolute paths that an agent needs with `confine = "strict"`.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Confined {
     pub readable: Vec<PathBuf>,
@@ -15,8 +15,8 @@ pub struct Confined {
 }
 
 impl Agent {
-    /// What the agent may reach beside its zone. `private` is its TMPDIR, `privates` the folder of
-    /// those of all agents.
+    /// Returns what the agent may reach beside its zone. `private` is its TMPDIR, `privates` the
+    /// folder with the TMPDIRs of all agents.
     pub fn reach(&self, private: &Path, privates: Option<&Path>) -> Reach {
         Reach {
             confine: self.zone.confine,
@@ -30,7 +30,7 @@ impl Agent {
 }
 
 impl Confined {
-    /// Of an agent with this command and environment.
+    /// Collects the needs of an agent with this command and environment.
     pub(super) fn new(
         profile: &Profile,
         command: &[String],
@@ -56,8 +56,8 @@ impl Confined {
     }
 }
 
-/// A folder of programs, with the libraries that are installed beside it. What else lies in the
-/// home is the user's own.
+/// Returns a folder of programs with the libraries installed beside it; the rest of the home is the
+/// user's own.
 fn installed(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut places = vec![programs.to_owned()];
     let is_home = programs.parent() == home;
@@ -68,8 +68,8 @@ fn installed(programs: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     places
 }
 
-/// The places that a profile means: `~/…` and `$NAME`, nothing where they are not set, and
-/// absolute ones.
+/// Expands a profile's place: `~/…`, `$NAME` or an absolute path; nothing if the variable is not
+/// set.
 fn expand(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     if let Some(name) = place.strip_prefix('$') {
         return variable(name)
@@ -96,8 +96,7 @@ fn expand(place: &str, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf
     places
 }
 
-/// Whether a path can be granted as a need: the root, of which a variable may say anything, is
-/// none.
+/// Whether a path can be granted as a need. The root cannot: a variable may hold anything.
 fn is_place(path: &Path) -> bool {
     path.is_absolute() && path.parent().is_some()
 }

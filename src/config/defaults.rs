@@ -1,3 +1,5 @@
+//! The defaults of `[tracker]` and `[port]`, and the move of a team to a copy of its workspace.
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -28,7 +30,7 @@ impl Default for Port {
 }
 
 impl Config {
-    /// Puts the team to work in another folder, with the same things in it.
+    /// Moves the team to another folder with the same content.
     pub fn move_workspace(&mut self, to: &Path) {
         let from = std::mem::replace(&mut self.team.workspace, to.to_owned());
         for agent in &mut self.agents {

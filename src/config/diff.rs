@@ -1,17 +1,17 @@
-//! What a changed configuration means for a team that runs: which changes it takes in at once, and
-//! which need a restart, by the keys of the file. Pure.
+//! Compares a changed configuration with a running team: which keys take effect at once, and which
+//! need a restart. Pure.
 
 use super::{Agent, Config, Orchestrator, Team};
 use crate::model::AgentId;
 
-/// How a running team goes on to another configuration.
+/// How a running team changes to another configuration.
 #[derive(Debug)]
 pub struct Plan {
-    /// What it takes in now.
+    /// Changes that take effect now.
     pub applied: Vec<ConfigChange>,
-    /// What waits for a restart, now as before.
+    /// Changes that wait for a restart, new and earlier ones.
     pub needs_restart: Vec<ConfigChange>,
-    /// What the team works by from now on; None: as before.
+    /// The configuration to follow from now on; None: no change.
     pub config: Option<Config>,
 }
 
@@ -19,8 +19,8 @@ pub struct Plan {
 pub struct ConfigChange {
     /// None: a key of the team.
     pub agent: Option<AgentId>,
-    /// As in the file: `zone.allowed` in an agent's table, else `team.listen`; `agents` for an
-    /// agent that came or went.
+    /// As in the file: `zone.allowed` for an agent's table, otherwise `team.listen`; `agents` for
+    /// an agent that was added or removed.
     pub key: &'static str,
     pub kind: ChangeKind,
     pub takes: Takes,
@@ -33,19 +33,19 @@ pub enum ChangeKind {
     Changed,
 }
 
-/// When a running team takes a change in.
+/// When a running team applies a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Takes {
     AtOnce,
-    /// With the next start of the agent.
+    /// At the agent's next start.
     AtAgentStart,
-    /// With the next start of the team.
+    /// At the team's next start.
     AtTeamStart,
 }
 
 impl Plan {
-    /// Compares what a team works by with a new configuration. `running` has, for each agent that
-    /// runs, what it was started with.
+    /// Compares a team's current configuration with a new one. `running` has, for each running
+    /// agent, the settings of its start.
     pub fn new<'a>(
         current: &Config,
         new: &Config,
@@ -71,13 +71,13 @@ impl Plan {
             plan.needs_restart.extend(waiting);
         }
         for agent in current.agents.iter().filter(|agent| new.agent(&agent.id).is_none()) {
-            // Who decides what is blocked is the team's to the end.
+            // The orchestrator stays the same while the team runs.
             let stays = current.orchestrator.agent.as_ref() == Some(&agent.id);
             let takes = if stays { Takes::AtTeamStart } else { Takes::AtOnce };
             plan.push(ConfigChange::of(agent, "agents", ChangeKind::Removed, takes));
         }
         if current.team.workspace != new.team.workspace {
-            // Paths and zones mean other files there: nothing can be taken in without the rest.
+            // Paths and zones mean other files there, so nothing can be applied without the rest.
             let Self { applied, needs_restart, .. } = plan;
             let all = needs_restart.into_iter().chain(applied);
             let needs_restart =
@@ -110,7 +110,8 @@ impl Config {
     }
 }
 
-/// The new configuration, but for what a team only takes in at its start.
+/// Returns the new configuration, with the keys that only take effect at the team's start
+/// unchanged.
 fn taken_in(current: &Config, new: &Config) -> Config {
     let (team, orchestrator) = (&current.team, &current.orchestrator);
     let mut agents = new.agents.clone();
@@ -155,7 +156,7 @@ fn agent_changes(old: &Agent, new: &Agent) -> Vec<ConfigChange> {
         .map(|(key, takes, _)| ConfigChange::of(new, key, ChangeKind::Changed, *takes))
         .collect();
     if old.zone.spec.terminals != new.zone.spec.terminals {
-        // An agent that was told at its start that there are none does not ask for any.
+        // An agent that started without terminals does not ask for any.
         let takes = if new.zone.spec.terminals { Takes::AtAgentStart } else { Takes::AtOnce };
         changes.push(ConfigChange::of(new, TERMINALS, ChangeKind::Changed, takes));
     }
@@ -213,17 +214,17 @@ const TEAM: &Keys<Config> = &[
 
 const TERMINALS: &str = "zone.terminals";
 
-/// But for [`TERMINALS`].
+/// All keys except [`TERMINALS`].
 const AGENT: &Keys<Agent> = &[
     ("protocol", Takes::AtAgentStart, |a, b| a.plugin != b.plugin),
     ("command", Takes::AtAgentStart, |a, b| a.command != b.command),
-    // But for what its command and environment say already.
+    // Only a difference that command and environment do not show.
     ("profile", Takes::AtAgentStart, |a, b| {
         a.command == b.command && a.env == b.env && a.profile != b.profile
     }),
     ("cwd", Takes::AtAgentStart, |a, b| a.cwd != b.cwd),
     ("env", Takes::AtAgentStart, |a, b| a.env != b.env),
-    // Says what the team's next start is to do; there is nothing to restart for it.
+    // Only matters at the team's next start.
     ("autostart", Takes::AtOnce, |a, b| a.autostart != b.autostart),
     ("session", Takes::AtAgentStart, |a, b| a.session != b.session),
     ("prompt", Takes::AtAgentStart, |a, b| a.prompt != b.prompt),
@@ -235,20 +236,20 @@ const AGENT: &Keys<Agent> = &[
     ("unattended", Takes::AtAgentStart, |a, b| a.unattended != b.unattended),
     ("on_violation", Takes::AtOnce, |a, b| a.on_violation != b.on_violation),
     ("on_block", Takes::AtOnce, |a, b| a.on_block != b.on_block),
-    // Whom it waits for when it starts; one that runs has nothing to wait for.
+    // Only matters at the agent's next start; a running one waits for nothing.
     ("depends_on", Takes::AtOnce, |a, b| a.depends_on != b.depends_on),
     ("initialize_timeout_s", Takes::AtAgentStart, |a, b| {
         a.initialize_timeout != b.initialize_timeout
     }),
     ("stall_after_s", Takes::AtAgentStart, |a, b| a.stall_after != b.stall_after),
-    // Whether there is the table at all: only then does it own what it is allowed.
+    // The presence of the table: without it the agent owns nothing.
     ("zone", Takes::AtOnce, |a, b| a.zone.own != b.zone.own),
     ("zone.allowed", Takes::AtOnce, |a, b| a.zone.spec.allowed != b.zone.spec.allowed),
     ("zone.denied", Takes::AtOnce, |a, b| a.zone.denied != b.zone.denied),
     ("zone.readable", Takes::AtOnce, |a, b| a.zone.readable != b.zone.readable),
     ("zone.enforce", Takes::AtAgentStart, |a, b| a.zone.enforce != b.zone.enforce),
     ("zone.confine", Takes::AtAgentStart, |a, b| a.zone.confine != b.zone.confine),
-    // The doorbell judges by the zone as it is now; the wall stays as it was built.
+    // The doorbell uses the current zone; the wall stays as it was built.
     ("zone.sockets", Takes::AtOnce, |a, b| a.zone.sockets != b.zone.sockets),
     ("zone.observe_files", Takes::AtAgentStart, |a, b| {
         a.zone.observe_files != b.zone.observe_files
@@ -263,7 +264,7 @@ const AGENT: &Keys<Agent> = &[
     ("limits.processes", Takes::AtAgentStart, |a, b| a.processes != b.processes),
 ];
 
-/// Every key that is compared, as the file's tables have it.
+/// Every key that is compared, as in the file's tables.
 #[cfg(test)]
 pub(super) fn keys() -> impl Iterator<Item = String> {
     let of_agents = AGENT.iter().map(|(key, ..)| *key).filter(|key| *key != "zone");

@@ -1,5 +1,4 @@
-//! What is wrong with a file, and how it is shown: each fault with its place, an excerpt, and what
-//! to write instead.
+//! The errors of a file and their rendering: each with its place, an excerpt, and the correction.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,10 +12,10 @@ use super::source::{line_at, position};
 /// Faults beyond this many are counted, not shown.
 pub(super) const MAX_SHOWN: usize = 100;
 
-/// A longer line is no help to anyone: only the place is told. In bytes.
+/// Bytes of a line that an excerpt shows; of a longer one only the place is given.
 const MAX_EXCERPT: usize = 2000;
 
-/// The errors of one file, in the file's order. `Display` renders them without colour.
+/// The errors of one file, in the order of the file. `Display` renders them without colour.
 #[derive(Debug, thiserror::Error)]
 pub struct ConfigErrors {
     file: PathBuf,
@@ -32,24 +31,24 @@ pub struct ConfigError {
     pub line: usize,
     pub column: usize,
     pub message: String,
-    /// What to write instead.
+    /// The correction.
     pub help: Option<String>,
 }
 
 impl ConfigErrors {
     pub(super) fn new(file: &Path, text: String, mut faults: Vec<Fault>) -> Self {
         faults.sort_by_key(|fault| fault.span.as_ref().map(|span| span.start));
-        let untold = faults.len().saturating_sub(MAX_SHOWN);
+        let omitted = faults.len().saturating_sub(MAX_SHOWN);
         faults.truncate(MAX_SHOWN);
-        Self { file: file.to_owned(), text, faults, omitted: untold }
+        Self { file: file.to_owned(), text, faults, omitted }
     }
 
-    /// How many errors the file has.
+    /// Returns the number of errors.
     pub fn count(&self) -> usize {
         self.faults.len() + self.omitted
     }
 
-    /// The first hundred, each with its place.
+    /// Returns the first hundred errors.
     pub fn list(&self) -> Vec<ConfigError> {
         let place = |fault: &Fault| {
             let (line, column) =
@@ -82,8 +81,8 @@ impl ConfigErrors {
                     group = group.element(Origin::path(path).line(number).char_column(column));
                 } else {
                     let content = self.text[line.clone()].trim_end_matches('\r');
-                    // TOML has these in strings, and a terminal would act on them. Both are two
-                    // bytes long, so places stay.
+                    // Control characters that TOML allows in strings, and a terminal would act on.
+                    // Both are two bytes long, so offsets stay.
                     let content =
                         content.replace(|char| matches!(char, '\u{80}'..='\u{9f}'), "\u{b7}");
                     let length = content.len();
@@ -110,17 +109,17 @@ impl fmt::Display for ConfigErrors {
     }
 }
 
-/// `text` in backticks, safe to print and of bounded length.
+/// Returns `text` in backticks, safe to print and of bounded length.
 pub(super) fn code(text: &str) -> String {
     format!("`{}`", printable(text, 60))
 }
 
-/// `text` as a TOML string, safe to print and of bounded length.
+/// Returns `text` as a TOML string, safe to print and of bounded length.
 pub(super) fn quoted(text: &str) -> String {
     format!("\"{}\"", printable(&text.replace('\\', "\\\\").replace('"', "\\\""), 60))
 }
 
-/// Escapes what a terminal would act on, and cuts behind `max` characters.
+/// Escapes what a terminal would act on, and cuts after `max` characters.
 pub(super) fn printable(text: &str, max: usize) -> String {
     let mut shown = String::new();
     for (count, char) in text.chars().enumerate() {

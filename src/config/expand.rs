@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Why a string could not be expanded. `at` is where in the string.
+/// Why a string could not be expanded; `at` is the range in the string.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct ExpandError {
     pub(super) at: Range<usize>,
@@ -10,8 +10,8 @@ pub(super) struct ExpandError {
     pub(super) help: String,
 }
 
-/// Replaces every reference to a variable by what `lookup` says of it. As in a shell, the default
-/// also stands for an empty variable; what a variable contains is not expanded again.
+/// Replaces every reference to a variable by its value. As in a shell, the default also replaces an
+/// empty variable; values are not expanded again.
 pub(super) fn expand(
     text: &str,
     lookup: impl Fn(&str) -> Option<String>,
@@ -32,7 +32,7 @@ pub(super) fn expand(
             at = dollar + 2 + close + 1;
             expanded.push_str(&variable(&inner[..close], dollar..at, &lookup)?);
         } else {
-            // A lone `$` means nothing else, and regular expressions are full of them.
+            // A lone `$` stands for itself; regular expressions are full of them.
             expanded.push('$');
             at = dollar + 1;
         }

@@ -1,8 +1,8 @@
-//! An error of a file before its place is translated.
+//! An error of a file, with a byte range in place of line and column.
 
 use std::ops::Range;
 
-/// What is wrong, and where.
+/// An error and its byte range.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     /// None: the file as a whole.
@@ -20,7 +20,7 @@ impl Fault {
         Self { span: None, message, help: Some(help) }
     }
 
-    /// Adds to what is to be written instead.
+    /// Appends to the help.
     pub(super) fn further(mut self, help: &str) -> Self {
         self.help.get_or_insert_default().push_str(help);
         self

@@ -1,4 +1,4 @@
-//! What of an agent's profile goes into its start and its sessions.
+//! The parts of an agent's profile that its start and its sessions use.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use super::Agent;
 use super::profiles::{MODEL, Profile, built_in};
 
-/// Programs of makers whose agents speak ACP by an adapter only, and the profiles of these.
+/// Programs whose agents speak ACP only through an adapter, with the adapters' profiles.
 pub(super) const WITHOUT_ACP: [(&str, &str); 2] = [("claude", "claude-code"), ("codex", "codex")];
 
 impl Agent {
-    /// Command and environment of the agent, `confined` where the kernel holds its zone. What the
-    /// configuration sets wins.
+    /// Returns the agent's command and environment; `confined` if the kernel enforces its zone.
+    /// Settings of the configuration take precedence.
     pub fn launch(&self, confined: bool) -> (Vec<String>, BTreeMap<String, String>) {
         let profile = &self.profile;
         let (mut command, mut env) = (self.command.clone(), BTreeMap::new());
@@ -34,36 +34,36 @@ impl Agent {
         (command, env)
     }
 
-    /// The model that a session is asked to set; None if it was given at the start.
+    /// Returns the model to set in a session; None if it was given at the start.
     pub fn session_model(&self) -> Option<&str> {
         self.model.as_deref().filter(|_| !self.profile.takes_model_at_start())
     }
 
-    /// The mode that a session is asked to set.
+    /// Returns the mode to set in a session.
     pub fn session_mode(&self) -> Option<&str> {
         let unattended = Some(self.profile.unattended_mode.as_str())
             .filter(|mode| self.unattended && !mode.is_empty());
         self.mode.as_deref().or(unattended)
     }
 
-    /// Whether it can be expected to end when its standard input does.
+    /// Whether the agent exits when its standard input is closed.
     pub fn ends_on_eof(&self) -> bool {
         self.profile.ends_on_eof != Some(false)
     }
 }
 
-/// The file that `program` starts, looked up in the folders of `path` as a spawn would; None if
-/// there is none.
+/// Returns the file that `program` starts, looked up in the folders of `path` as a spawn would;
+/// None if there is none.
 pub(super) fn find_program(program: &str, path: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return is_program(Path::new(program)).then(|| PathBuf::from(program));
     }
-    // Without a PATH there is no folder to look in, not even the current one.
+    // Without a PATH there is no folder to search, not even the current one.
     let folders = std::env::split_paths(path).filter(|_| !path.is_empty());
     folders.map(|folder| folder.join(program)).find(|file| is_program(file))
 }
 
-/// The profile of the adapter by which a program speaks ACP that doesn't by itself.
+/// Returns the profile of the adapter that a program needs to speak ACP.
 pub(super) fn installed_without_adapter(program: &str) -> Option<(&'static str, &'static Profile)> {
     let (_, name) = WITHOUT_ACP.into_iter().find(|(one, _)| *one == program)?;
     let profile = built_in().get(name)?;

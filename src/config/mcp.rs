@@ -9,7 +9,7 @@ use super::errors::quoted;
 use super::fault::Fault;
 use super::read::Table;
 
-/// The servers as JSON; what the protocol doesn't know passes through.
+/// Returns the servers as JSON; unknown keys pass through.
 pub(super) fn servers(agent: &Table<'_>) -> Vec<Value> {
     let Some(item) = agent.get("mcp_servers") else { return Vec::new() };
     let DeValue::Array(array) = item.get_ref() else {
@@ -59,7 +59,7 @@ fn server(agent: &Table<'_>, item: &Spanned<DeValue<'_>>) -> Option<Value> {
     Some(Value::Object(server))
 }
 
-/// The protocol wants these lists even where they are empty.
+/// The protocol requires these lists even if they are empty.
 fn fill(server: &mut Map<String, Value>, lists: &[&str]) {
     for list in lists {
         server.entry(*list).or_insert_with(|| Value::Array(Vec::new()));
@@ -72,7 +72,7 @@ fn check<T: serde::de::DeserializeOwned>(server: &Map<String, Value>) -> Result<
         .map_err(|error| error.to_string())
 }
 
-/// TOML as JSON, with variables expanded; None if something in it was at fault.
+/// Converts TOML to JSON with variables expanded; None if a part is faulty.
 pub(super) fn json(agent: &Table<'_>, item: &Spanned<DeValue<'_>>) -> Option<Value> {
     match item.get_ref() {
         DeValue::String(raw) => Some(Value::String(agent.expanded(raw, item.span())?.value)),

@@ -1,12 +1,13 @@
-//! The known name that a mistaken one probably meant, and what a key means that is often mistaken.
+//! Suggestions for mistaken names: the nearest known one, and advice for keys that are often
+//! mistaken.
 
 use strsim::damerau_levenshtein;
 
-/// Longer names are no typing mistakes, and comparing them would cost.
+/// Longer names are no typing mistakes, and a comparison would be slow.
 const MAX_LENGTH: usize = 64;
 
-/// The known name nearest to `name`, if it is near at all: few letters apart, or one within the
-/// other.
+/// Returns the known name nearest to `name` if it is near enough: few letters apart, or one within
+/// the other.
 pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if name.len() > MAX_LENGTH {
         return None;
@@ -25,7 +26,7 @@ pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     known.iter().copied().filter(within).min_by_key(distance)
 }
 
-/// Keys that are written often, and what is meant: the table, the key, and the advice.
+/// Common mistakes: the table, the key, and the advice.
 const MEANT: &[(&str, &str, &str)] = &[
     ("", "agent", "agents are `[[agents]]`, one each, with two brackets"),
     ("", "plugin", "plugins are `[[plugins]]`, one each, with two brackets"),
@@ -75,7 +76,7 @@ const MEANT: &[(&str, &str, &str)] = &[
 
 const PORT: &str = "the port is `listen` in `[team]`, such as `listen = \"127.0.0.1:17320\"`";
 
-/// What a key of a table that is none probably means.
+/// Returns advice for an unknown key of a table.
 pub(super) fn suggested_key(table: &str, key: &str) -> Option<&'static str> {
     let meant = MEANT.iter().find(|(of, one, _)| (*of, *one) == (table, key));
     meant.map(|(_, _, meant)| *meant)

@@ -1,4 +1,4 @@
-//! `[[notify]]`: who is notified of what, and how.
+//! `[[notify]]`: the events to notify of, and the channels.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const WEEK: u64 = 7 * 24 * 60 * 60;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notify {
     pub by: NotifyBy,
-    /// How long a cause lasts before it is worth a notice.
+    /// How long a cause lasts before a notice is sent.
     pub after: Duration,
     /// In the order of [`NotifyOn::ALL`].
     pub events: Vec<NotifyOn>,
@@ -27,14 +27,14 @@ pub enum NotifyBy {
     Desktop,
 }
 
-/// What is worth a notice.
+/// The events that cause a notice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotifyOn {
     /// An access waits for a decision.
     Pending,
-    /// An agent does not get on.
+    /// An agent makes no progress.
     Stall,
-    /// An agent failed, or its turn did.
+    /// An agent or its turn failed.
     Error,
 }
 
@@ -51,7 +51,7 @@ impl NotifyOn {
 }
 
 impl Notify {
-    /// What it is, in a line.
+    /// Describes the channel in one line.
     pub fn describe(&self) -> String {
         let how = match &self.by {
             NotifyBy::Command(command) => format!("command {}", command.join(" ")),
@@ -62,7 +62,7 @@ impl Notify {
         format!("{how}: {} after {} s", events.join(", "), self.after.as_secs())
     }
 
-    /// The program that it runs.
+    /// Returns the program that it runs.
     pub fn program(&self) -> Option<&str> {
         match &self.by {
             NotifyBy::Command(command) => command.first().map(String::as_str),

@@ -1,5 +1,5 @@
-//! Agents added and removed over the port: kept in a file of the team's own, and laid over the
-//! user's file each time that is read. The user's file itself is never written.
+//! Agents added and removed over the port: stored in a file of the team's own, and laid over the
+//! user's file each time it is read. The user's file is never written.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, Permissions};
@@ -16,20 +16,20 @@ use super::source::read_bytes;
 use super::{Config, ConfigErrors, Source, Surroundings, TryOut};
 use crate::model::AgentId;
 
-/// The file that keeps an overlay may be as large as the user's own.
+/// Limit of an overlay's file, the same as of the user's file.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// An `[[agents]]` table as JSON.
 pub type AgentTable = Map<String, Value>;
 
-/// What was added and removed over the port.
+/// The agents added and removed over the port.
 #[derive(Clone, Default, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Overlay {
-    /// As they were given, in that order; each has an `id` of its own.
+    /// As they were given, in that order; each has its own `id`.
     #[serde(default)]
     added: Vec<AgentTable>,
-    /// Ids of agents of the file that stay away.
+    /// Ids of agents of the file that are removed.
     #[serde(default)]
     removed: BTreeSet<String>,
 }
@@ -46,44 +46,44 @@ pub enum OverlayError {
     NotWritten { path: PathBuf, cause: io::Error },
 }
 
-/// Why a configuration and what is laid over it make no team.
+/// Why a configuration with its overlay is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum LayerError {
-    /// The file is wrong by itself.
+    /// The file itself is wrong.
     #[error(transparent)]
     File(#[from] ConfigErrors),
     #[error(transparent)]
     Kept(#[from] OverlayError),
-    /// The file is right, but not with what is laid over it: a sentence for each mistake.
+    /// The file is valid alone, but not with the overlay: a sentence for each mistake.
     #[error("{}", .0.join("\n"))]
     Unfit(Vec<String>),
 }
 
-/// A configuration with what was laid over it.
+/// A configuration with its overlay applied.
 #[derive(Debug)]
 pub struct Layered {
     pub source: Source,
     pub config: Config,
-    /// The file by itself.
+    /// The file without the overlay.
     pub alone: Config,
-    /// Settled with the file.
+    /// After [`Overlay::settle`].
     pub overlay: Overlay,
-    /// What settling it came to, a sentence each.
+    /// Notes of [`Overlay::settle`], a sentence each.
     pub said: Vec<String>,
 }
 
-/// An overlay in the words of a configuration.
+/// An overlay as the text of a configuration.
 #[derive(Default)]
 pub(super) struct Layer {
     /// The added agents.
     text: String,
-    /// Where each one's part begins.
+    /// The start of each agent's section.
     starts: Vec<(usize, String)>,
     removed: BTreeSet<String>,
 }
 
 impl Layered {
-    /// Reads a file and what its team keeps, and lays that over it. Each plugin is tried, and more
+    /// Reads a file and its team's overlay, and applies the overlay. Each plugin is tried, and more
     /// than once.
     pub fn load(file: &Path, eisen_dir: &Path, try_out: Box<TryOut>) -> Result<Self, LayerError> {
         let source = Source::read(file)?;
@@ -103,7 +103,7 @@ impl Layered {
         })
     }
 
-    /// Compiles a text, which must be right by itself, and lays the overlay over it.
+    /// Compiles a text, which must be valid alone, and applies the overlay.
     pub fn compile(
         source: Source,
         eisen_dir: &Path,
@@ -130,13 +130,13 @@ impl Layered {
 }
 
 impl Overlay {
-    /// Returns where a team keeps its overlay.
+    /// Returns the path of a team's overlay.
     pub fn path(eisen_dir: &Path, team: &str) -> PathBuf {
         eisen_dir.join("teams").join(format!("{team}.json"))
     }
 
-    /// Reads an overlay; one that is not there is empty. Anything else than what
-    /// [`Overlay::write`] writes is an error: an agent must not run in another zone than was meant.
+    /// Reads an overlay; a missing one is empty. Anything but the output of [`Overlay::write`] is
+    /// an error: no agent may run in a zone that was not intended.
     pub fn read(path: &Path) -> Result<Self, OverlayError> {
         if matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
         {
@@ -145,7 +145,7 @@ impl Overlay {
         let unusable = |why| OverlayError::Unusable { path: path.to_owned(), why };
         let bytes = read_bytes(path, MAX_BYTES).map_err(|(why, _)| unusable(why))?;
         if !bytes.trim_ascii_start().starts_with(b"{") {
-            // A derived reader would take an array for the fields in their order.
+            // A derived deserializer would accept an array of the fields in order.
             return Err(unusable("makes no sense: it is no JSON object".to_owned()));
         }
         let overlay: Self = serde_json::from_slice(&bytes)
@@ -156,7 +156,7 @@ impl Overlay {
         Ok(overlay)
     }
 
-    /// Replaces what is kept, as a whole; nothing is kept of an empty overlay.
+    /// Replaces the stored overlay as a whole; an empty one removes the file.
     pub fn write(&self, path: &Path) -> Result<(), OverlayError> {
         self.replace(path)
             .map_err(|cause| OverlayError::NotWritten { path: path.to_owned(), cause })
@@ -166,13 +166,12 @@ impl Overlay {
         self.added.is_empty() && self.removed.is_empty()
     }
 
-    /// Whether an agent of the file is kept away.
+    /// Whether an agent of the file is removed.
     pub fn keeps_away(&self, id: &str) -> bool {
         self.removed.contains(id)
     }
 
-    /// Adds an agent. Only with its `id`, one that was removed from the file comes back as the
-    /// file has it.
+    /// Adds an agent. A table with nothing but an `id` restores a removed agent of the file.
     pub fn add(&mut self, agent: AgentTable) {
         match agent.get("id").and_then(Value::as_str) {
             Some(id) if agent.len() == 1 && self.removed.contains(id) => {
@@ -182,7 +181,7 @@ impl Overlay {
         }
     }
 
-    /// Removes an agent; one of the file stays away from now on.
+    /// Removes an agent; an agent of the file stays removed.
     pub fn remove(&mut self, agent: &AgentId, is_in_file: bool) {
         self.added.retain(|table| id(table) != agent.as_str());
         if is_in_file {
@@ -190,9 +189,8 @@ impl Overlay {
         }
     }
 
-    /// Forgets what the file sees to by itself; says so, a sentence each. An agent that was added
-    /// and now stands in the file is the file's, one that was removed and is gone from the file
-    /// may come back there.
+    /// Drops entries that the file makes obsolete; returns a sentence for each. An added agent that
+    /// the file has now is the file's; a removed one that is gone from the file may return there.
     pub fn settle(&mut self, file: &Config) -> Vec<String> {
         let is_in_file = |id: &str| file.agents.iter().any(|agent| agent.id.as_str() == id);
         self.removed.retain(|id| is_in_file(id));
@@ -212,7 +210,7 @@ impl Overlay {
         said
     }
 
-    /// Says what it changes, a sentence each.
+    /// Returns a sentence for each change that it makes.
     pub fn notes(&self) -> Vec<String> {
         let added = self.added.iter().map(|table| format!("agent `{}` is added", id(table)));
         let replaced = |id: &String| self.added.iter().any(|table| self::id(table) == id);
@@ -220,7 +218,8 @@ impl Overlay {
         added.chain(removed.map(|id| format!("agent `{id}` stays away"))).collect()
     }
 
-    /// Writes the added agents as a configuration; the error has a sentence for each that can't.
+    /// Writes the added agents as a configuration; the error has a sentence for each that cannot be
+    /// written.
     pub(super) fn layer(&self) -> Result<Layer, Vec<String>> {
         let mut layer = Layer { removed: self.removed.clone(), ..Layer::default() };
         let mut mistakes = Vec::new();
@@ -255,7 +254,7 @@ impl Overlay {
         writeln!(temporary, "{text}")?;
         temporary.as_file().sync_all()?;
         temporary.persist(path)?;
-        // The new name, too, outlives a crash of the machine.
+        // Also sync the folder, so that the new name survives a crash.
         fs::File::open(dir)?.sync_all()
     }
 }
@@ -265,23 +264,23 @@ impl Layer {
         &self.removed
     }
 
-    /// Returns the layer's text at the place that it has behind the file's.
+    /// Returns the layer's text, to be appended to the file's.
     pub(super) fn behind(&self, file: &str) -> String {
         format!("{}\n{}", " ".repeat(file.len()), self.text)
     }
 
     pub(super) fn append_to(&self, file: &mut String) {
-        // An error's excerpt shows the file as it is.
+        // Excerpts of errors show the file unchanged.
         if !self.text.is_empty() {
             file.push('\n');
             file.push_str(&self.text);
         }
     }
 
-    /// The sentences for what is wrong, each with the agent that it is about.
+    /// Returns a sentence for each error, with its agent.
     pub(super) fn blame(&self, file: &str, errors: &ConfigErrors) -> Vec<String> {
         let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
-        // Lines count from 1, and a line break stands between file and layer.
+        // Lines count from 1, and a line break separates file and layer.
         let first = lines(file) + 2;
         let starts: Vec<(usize, &String)> = self
             .starts
@@ -318,7 +317,7 @@ fn section(table: &AgentTable) -> Result<String, String> {
     let written = agents
         .map_err(|error| error.to_string())
         .and_then(|agents| toml::to_string(&agents).map_err(|error| error.to_string()))
-        // What is too deep to be read back must not be left out without a word.
+        // A table that is nested too deeply to be read back is an error, not a silent loss.
         .and_then(|text| match DeTable::parse(&text) {
             Ok(_) => Ok(format!("{text}\n")),
             Err(error) => Err(error.message().to_owned()),
@@ -327,7 +326,7 @@ fn section(table: &AgentTable) -> Result<String, String> {
         .map_err(|error| format!("can't be written as a configuration: {}", printable(&error, 200)))
 }
 
-/// The first key below `key` whose value is null, which a configuration can't say.
+/// Returns the first key below `key` whose value is null, which TOML lacks.
 fn null_in(key: &str, value: &Value) -> Option<String> {
     match value {
         Value::Null => Some(key.to_owned()),

@@ -1,4 +1,4 @@
-//! Patterns of zones: each is checked, and brought into the form that zones match.
+//! Patterns of zones: checks each, and converts it to the form that zones match.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use super::fault::Fault;
 use super::read::{Table, Text};
 use crate::zone::compile_glob;
 
-/// Checks a pattern as a list of the file would, and returns it as zones match it. The error says
-/// what is wrong, and what to write.
+/// Checks a pattern as in a list of the file, and returns it in the form that zones match. The
+/// error has the mistake and the correction.
 pub fn zone_pattern(written: &str, workspace: &Path) -> Result<String, String> {
     pattern(written, workspace).map_err(|(message, help)| format!("{message}: {help}"))
 }
 
-/// The patterns of a list, each checked; None if the list is not there. A list with a mistake
-/// never comes out wider than it was meant: the file is refused.
+/// Returns the patterns of a list, each checked; None if the list is missing. A mistake refuses the
+/// file, so that no list becomes wider than intended.
 pub(super) fn patterns(
     table: &Table<'_>,
     key: &'static str,
@@ -41,8 +41,8 @@ pub(super) fn checked(
     Some(texts.iter().filter_map(checked).collect())
 }
 
-/// Brings a pattern into the form that zones match: relative to the workspace if it lies inside.
-/// The error says what is wrong, and what to write.
+/// Converts a pattern to the form that zones match: relative to the workspace if it lies inside.
+/// The error has the mistake and the correction.
 pub(super) fn pattern(written: &str, workspace: &Path) -> Result<String, (String, String)> {
     let mut pattern = written;
     while let Some(rest) = pattern.strip_prefix("./") {
@@ -86,7 +86,7 @@ pub(super) fn pattern(written: &str, workspace: &Path) -> Result<String, (String
             format!("write {} for all that is in the folder", quoted(&format!("{folder}/**")));
         return wrong("ends with `/`, so it matches no file", help);
     }
-    // Only the set compiles what the glob was translated to, and can find it too large.
+    // Only the set compiles the translated glob, and can find it too large.
     compile_glob(pattern)
         .and_then(|glob| GlobSetBuilder::new().add(glob).build())
         .map(|_| pattern.to_owned())

@@ -1,6 +1,7 @@
-//! Places that builds make, and files that they keep.
+//! Folders that builds create, and files that package managers write.
 
-/// Folders that build systems and package managers make and own. What is in them can be made again.
+/// Folders that build systems and package managers create and own. Their content can be
+/// regenerated.
 const BUILT: [&str; 21] = [
     "target",
     "node_modules",
@@ -25,12 +26,12 @@ const BUILT: [&str; 21] = [
     "_build",
 ];
 
-/// Whether a folder of this name is made by builds.
+/// Whether builds create a folder of this name.
 pub(super) fn is_built(name: &str) -> bool {
     BUILT.contains(&name)
 }
 
-/// Files in which package managers keep what they resolved.
+/// Lock files of package managers.
 const LOCKS: [&str; 14] = [
     "Cargo.lock",
     "package-lock.json",
@@ -48,7 +49,7 @@ const LOCKS: [&str; 14] = [
     "composer.lock",
 ];
 
-/// Whether a file of this name is written by builds.
+/// Whether builds write a file of this name.
 pub(super) fn is_lock(name: &str) -> bool {
     LOCKS.contains(&name)
 }

@@ -1,4 +1,4 @@
-//! `[[plugins]]`, and the folder of those that need no table.
+//! `[[plugins]]`, and the plugins in the user's folder that need no table.
 
 use std::path::{Path, PathBuf};
 
@@ -12,23 +12,23 @@ use super::{Isolation, Plugin};
 /// The protocol that needs no plugin.
 pub(super) const ACP: &str = "acp";
 
-/// What libraries are called here.
+/// Suffix of libraries on this system.
 const SUFFIX: &str = std::env::consts::DLL_SUFFIX;
 
-/// Libraries of the folder that are named where none is right.
+/// Libraries of the folder that an error lists.
 const MOST_NAMES: usize = 100;
 
-/// The folder of plugins that every team of the user can name.
+/// Returns the user's folder of plugins, whose names every team can use.
 pub fn plugin_folder(eisen_dir: &Path) -> PathBuf {
     eisen_dir.join("plugins")
 }
 
-/// Finds a library of the folder by the name that agents call it; the error names those that there are.
+/// Finds a library of the folder by its plugin name; the error lists the names that exist.
 pub fn plugin_named(folder: &Path, name: &str) -> Result<PathBuf, Vec<String>> {
     in_folder(folder, name).ok_or_else(|| of_folder(folder))
 }
 
-/// Reads all tables; a name that is there twice is a fault.
+/// Reads all tables; a duplicate name is a fault.
 pub(super) fn plugins(root: &Table<'_>) -> Vec<Plugin> {
     let mut known: Vec<Plugin> = Vec::new();
     for (plugin, name) in root.sections("plugins", plugin) {
@@ -82,7 +82,7 @@ fn plugin(table: &Table<'_>) -> (Plugin, Option<Text>) {
     (plugin, name)
 }
 
-/// Reads an agent's `protocol`: the plugin that speaks it, None for ACP.
+/// Reads an agent's `protocol`: its plugin, None for ACP.
 pub(super) fn protocol(table: &Table<'_>, known: &[Plugin], folder: &Path) -> Option<Plugin> {
     let protocol = table.text("protocol").filter(|text| text.value != ACP)?;
     if let Some(plugin) = known.iter().find(|plugin| plugin.name == protocol.value) {
@@ -106,14 +106,14 @@ pub(super) fn protocol(table: &Table<'_>, known: &[Plugin], folder: &Path) -> Op
     None
 }
 
-/// What agents call the plugin of a library that no table names.
+/// Returns the plugin name of a library without a table.
 pub fn plugin_name(library: &Path) -> Option<String> {
     let name = library.file_name()?.to_str()?.strip_suffix(SUFFIX)?;
     let name = name.strip_prefix("lib").unwrap_or(name).replace('_', "-");
     is_name(&name).then_some(name)
 }
 
-/// The names of what lies in the folder, in their order.
+/// Returns the plugin names in the folder, sorted.
 fn of_folder(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<_> =

@@ -1,4 +1,5 @@
-//! Launch profiles: those of `[profiles]` in the file, and the built-in ones they are based on.
+//! Launch profiles: those of `[profiles]` in the file, and the built-in ones that they are based
+//! on.
 
 mod built_in;
 #[cfg(test)]
@@ -22,17 +23,17 @@ pub(super) use self::built_in::{base_needs, base_sockets, built_in, of_program};
 /// Stands for the model in `model_args`.
 pub(super) const MODEL: &str = "{model}";
 
-/// Longer chains of bases are refused: nobody writes them, and each costs stack.
+/// Longer chains of bases are refused: each base costs stack.
 const MAX_BASES: usize = 32;
 
 /// All profiles that agents can name.
 pub(super) struct Profiles {
-    /// Of the file; None for one that can't be used, whose fault is told already.
+    /// Of the file; None for an invalid one, whose fault is recorded.
     own: BTreeMap<String, Option<Profile>>,
 }
 
 impl Profiles {
-    /// The profile that an agent names.
+    /// Returns the profile that an agent names.
     pub(super) fn get(&self, agent: &Table<'_>, name: &Text) -> Option<Profile> {
         if let Some(own) = self.own.get(&name.value) {
             return own.clone();
@@ -71,25 +72,26 @@ pub(super) fn profiles(profiles: &Table<'_>, workspace: &Path) -> Profiles {
     Profiles { own: resolver.done }
 }
 
-/// What a profile of the file lays upon its base.
+/// The changes of a profile of the file to its base.
 struct Layer {
     base: Option<Text>,
     has_command: bool,
     command: Option<Vec<String>>,
     args: Vec<Text>,
     env: BTreeMap<String, String>,
-    /// What its other keys change.
+    /// The changes of its other keys.
     edits: Vec<Edit>,
-    /// Where its name stands.
+    /// The place of its name.
     name: Range<usize>,
 }
 
 type Edit = Box<dyn Fn(&mut Profile)>;
 
-/// Keys of one type, each with where its value goes.
+/// Keys of one type, each with its field.
 type Keys<T> = [(&'static str, fn(&mut Profile) -> &mut T)];
 
-/// The keys whose values take the place of the base's, as the table of built-in profiles has them.
+/// Reads the keys whose values replace the base's; the names are those of the table of built-in
+/// profiles.
 fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
     let words: &Keys<String> = &[
         ("title", |profile| &mut profile.title),
@@ -156,7 +158,7 @@ fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
     edits
 }
 
-/// What a list must hold to mean anything.
+/// Checks the entries that a list requires.
 fn check_list(table: &Table<'_>, key: &'static str, texts: &[Text]) {
     match key {
         "model_args" if !texts.is_empty() && !texts.iter().any(|arg| arg.value.contains(MODEL)) => {
@@ -180,11 +182,11 @@ fn check_list(table: &Table<'_>, key: &'static str, texts: &[Text]) {
     }
 }
 
-/// Looks up each profile's base.
+/// Resolves each profile's base.
 struct Resolver<'a> {
     table: &'a Table<'a>,
     layers: &'a BTreeMap<String, Option<Layer>>,
-    /// Those that are being looked up, each the base of the one before.
+    /// Profiles under resolution, each the base of the previous one.
     path: Vec<String>,
     done: BTreeMap<String, Option<Profile>>,
 }
@@ -223,7 +225,7 @@ impl Resolver<'_> {
     }
 
     fn base(&mut self, name: &str, base: &Text) -> Option<Profile> {
-        // A profile that bears the name of a built-in one can be based on it.
+        // A profile with the name of a built-in one can be based on it.
         if base.value == name || !self.layers.contains_key(&base.value) {
             let known = built_in().get(&base.value).cloned();
             if known.is_none() {

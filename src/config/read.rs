@@ -1,7 +1,7 @@
-//! Typed reads of parsed TOML that record what is wrong instead of stopping at it.
+//! Typed reads of parsed TOML that record errors and continue.
 //!
-//! A table remembers which keys it was asked for. So the code that reads the known keys is their
-//! only list: what nobody asked for is unknown.
+//! A table remembers the keys that were requested. So the code that reads the known keys is their
+//! only list: every other key is unknown.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,17 +18,17 @@ use super::near::{nearest, suggested_key};
 use super::syntax::section_end;
 use super::{Plugin, Surroundings};
 
-/// The name under which strings find the folder of the file.
+/// The variable that holds the folder of the file in strings.
 const CONFIG_DIR: &str = "EISEN_CONFIG_DIR";
 
-/// Characters of what a plugin says of itself that are shown.
+/// Characters of a plugin's error that are shown.
 const LONGEST_WHY: usize = 1000;
 
-/// What all tables of a file share.
+/// State that all tables of a file share.
 pub(super) struct ConfigReader<'a> {
-    /// As it was written.
+    /// The text as written.
     text: &'a str,
-    /// Parts that were not read, because their syntax is broken; in order.
+    /// Ranges that were not read because their syntax is broken; in order.
     gaps: &'a [Range<usize>],
     /// Folder of the file, absolute.
     dir: &'a Path,
@@ -43,17 +43,17 @@ struct Log {
     known: KnownKeys,
 }
 
-/// The keys of each table, as they were asked for.
+/// The keys of each table, in the order in which they were requested.
 pub(super) type KnownKeys = BTreeMap<&'static str, Vec<&'static str>>;
 
-/// One table of the file; an empty one stands for one that is not there.
+/// One table of the file; an empty one stands for a missing table.
 pub(super) struct Table<'a> {
     pub(super) reader: &'a ConfigReader<'a>,
     /// As in a header: `agents.zone`; empty for the top level.
     name: &'static str,
     pub(super) span: Range<usize>,
     entries: Option<&'a DeTable<'a>>,
-    /// Whether any key will do.
+    /// Any key is accepted.
     open: Cell<bool>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> ConfigReader<'a> {
         Self { text, gaps, dir, surroundings, log: RefCell::default() }
     }
 
-    /// Reads the top level. Unknown keys are found when `read` has asked for the known ones.
+    /// Reads the top level. Keys that `read` does not request are unknown.
     pub(super) fn read<T>(
         &'a self,
         root: &'a DeTable<'a>,
@@ -87,7 +87,7 @@ impl<'a> ConfigReader<'a> {
         self.log.borrow_mut().faults.push(fault);
     }
 
-    /// Tries a plugin that stands at `span`, and returns it with what was found.
+    /// Tries the plugin at `span`, and returns it with the result.
     pub(super) fn try_out(&self, plugin: Plugin, span: Range<usize>) -> Plugin {
         let gates = (self.surroundings.try_out)(&plugin).unwrap_or_else(|why| {
             let why = printable(&why, LONGEST_WHY);
@@ -99,27 +99,27 @@ impl<'a> ConfigReader<'a> {
         Plugin { gates, ..plugin }
     }
 
-    /// A path of the file, relative to the file's folder.
+    /// Resolves a path relative to the file's folder.
     pub(super) fn path(&self, path: &str) -> PathBuf {
-        // Without `./` in the middle, which would show in every message.
+        // Removes `./` from the middle, which would show in every message.
         self.dir.join(path).components().collect()
     }
 
-    /// Everything that was found wrong, and all keys that are known.
+    /// Returns all faults and all known keys.
     pub(super) fn finish(&self) -> (Vec<Fault>, KnownKeys) {
         let mut log = self.log.take();
         log.unknown.sort_by_key(|(_, _, span)| span.start);
         for (index, (table, key, span)) in log.unknown.iter().enumerate() {
             let message = format!("unknown key {} {}", code(key), place(table));
             let fault = Fault::new(span.clone(), message);
-            // Comparing with all names costs, and of what comes behind nothing is shown.
+            // Comparing with all names is slow, and later faults are not shown.
             let shown = index < MAX_SHOWN;
             log.faults.push(if shown { fault.help(advice(&log.known, table, key)) } else { fault });
         }
         (log.faults, log.known)
     }
 
-    /// Expands the variables in a string that stands at `span`.
+    /// Expands the variables in the string at `span`.
     fn expand(&self, raw: &str, span: &Range<usize>) -> Option<String> {
         let lookup = |name: &str| match name {
             CONFIG_DIR => self.dir.to_str().map(str::to_owned),
@@ -135,7 +135,7 @@ impl<'a> ConfigReader<'a> {
             }
             Ok(expanded) => Some(expanded),
             Err(error) => {
-                // With escapes before it the piece may not be found as it is; then all is shown.
+                // If the piece has escapes, its place is not found; then the whole string is shown.
                 let piece = &raw[error.at];
                 let at = self.text[span.clone()].find(piece).map_or(span.clone(), |found| {
                     span.start + found..span.start + found + piece.len()
@@ -148,7 +148,7 @@ impl<'a> ConfigReader<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Reads a table of this one, an empty one if it is not there.
+    /// Reads a subtable; an empty one if it is missing.
     pub(super) fn section<T>(
         &self,
         key: &'static str,
@@ -187,7 +187,7 @@ impl<'a> Table<'a> {
         };
         match self.get(key).map(|item| (item, item.get_ref())) {
             Some((_, DeValue::Array(array))) => array.iter().filter_map(section).collect(),
-            // Read it all the same, so that its own mistakes are told too.
+            // Read it all the same, to record its own mistakes.
             Some((item, _)) => {
                 self.wrong(&code(key), item, "an array of tables", &help);
                 if item.get_ref().is_table() {
@@ -199,7 +199,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Every entry of the table, whose keys are free, in the file's order.
+    /// Returns every entry of a table with free keys, in the order of the file.
     pub(super) fn entries(&self) -> Vec<(Text, &'a Spanned<DeValue<'a>>)> {
         self.open.set(true);
         let mut entries: Vec<_> = self
@@ -214,7 +214,7 @@ impl<'a> Table<'a> {
         entries
     }
 
-    /// Reads a value of a table whose keys are free as a table of its own.
+    /// Reads a value of a table with free keys as a table.
     pub(super) fn entry<T>(
         &self,
         item: &'a Spanned<DeValue<'a>>,
@@ -233,12 +233,12 @@ impl<'a> Table<'a> {
         Some(Table::new(self.reader, name, item.span(), Some(table)).closed(read))
     }
 
-    /// Where a key's value stands; None if the key is not set.
+    /// Returns the place of a key's value; None if the key is not set.
     pub(super) fn place_of(&self, key: &'static str) -> Option<Range<usize>> {
         self.get(key).map(Spanned::span)
     }
 
-    /// Records that this table lacks something, unless what it has could not be read in full.
+    /// Records that this table lacks a value, unless part of the table could not be read.
     pub(super) fn lacks(&self, message: impl Into<String>, help: impl Into<String>) {
         let section = self.span.start..section_end(self.reader.text, self.span.start);
         let before_end = self.reader.gaps.partition_point(|gap| gap.start < section.end);
@@ -252,7 +252,7 @@ impl<'a> Table<'a> {
         self.reader.fault(fault);
     }
 
-    /// Records a value of the wrong type; `what` it is called.
+    /// Records a value of the wrong type; `what` names it.
     pub(super) fn wrong(&self, what: &str, item: &Spanned<DeValue<'_>>, wanted: &str, help: &str) {
         let found = match item.get_ref().type_str() {
             "integer" => "an integer",
@@ -267,7 +267,7 @@ impl<'a> Table<'a> {
         self.fault(Fault::new(item.span(), message).help(help));
     }
 
-    /// A value as it is; whoever asks makes the key known.
+    /// Returns a raw value, and makes the key known.
     pub(super) fn get(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
         let mut log = self.reader.log.borrow_mut();
         let known = log.known.entry(self.name).or_default();
@@ -277,7 +277,7 @@ impl<'a> Table<'a> {
         self.entries?.get(key)
     }
 
-    /// A string with its variables expanded.
+    /// Returns a string with its variables expanded.
     pub(super) fn expanded(&self, raw: &str, span: Range<usize>) -> Option<Text> {
         let value = self.reader.expand(raw, &span)?;
         Some(Text { value, span })
@@ -292,7 +292,7 @@ impl<'a> Table<'a> {
         Self { reader, name, span, entries, open: Cell::new(false) }
     }
 
-    /// Lets `read` ask for the known keys, then records all others as unknown.
+    /// Lets `read` request the known keys, then records all others as unknown.
     fn closed<T>(self, read: impl FnOnce(&Self) -> T) -> T {
         let value = read(&self);
         if self.open.get() {
@@ -338,7 +338,7 @@ fn advice(known: &KnownKeys, table: &str, key: &str) -> String {
     }
 }
 
-/// How an enumerated value that nobody knows is answered.
+/// Returns the fault of an unknown enumerated value.
 pub(super) fn unknown_value(key: &str, value: &Text, names: &[&str]) -> Fault {
     let fault =
         Fault::new(value.span.clone(), format!("{} can't be {}", code(key), quoted(&value.value)));

@@ -1,4 +1,4 @@
-//! What the agents of a file say of each other: ids, dependencies, the orchestrator.
+//! References between the agents of a file: ids, dependencies, the orchestrator.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::team::RawOrchestrator;
 use super::{Agent, Orchestrator, Permissions};
 use crate::model::AgentId;
 
-/// Looks up every reference to an agent.
+/// Resolves every reference to an agent.
 pub(super) fn link(
     reader: &ConfigReader<'_>,
     raw: Vec<RawAgent>,
@@ -68,7 +68,7 @@ pub(super) fn link(
     (agents, orchestrator)
 }
 
-/// The agents by id; the first of those that share one.
+/// Returns the agents by id; of duplicates the first.
 fn ids<'a>(reader: &ConfigReader<'_>, raw: &'a [RawAgent]) -> HashMap<&'a str, usize> {
     let mut ids = HashMap::new();
     for (index, agent) in raw.iter().enumerate() {
@@ -95,8 +95,8 @@ fn unknown(name: &Text, known: &[&str]) -> Fault {
     }
 }
 
-/// Reports each circle of dependencies once, where it closes. Walks without recursion: the length
-/// of a chain is the file's to choose.
+/// Reports each dependency cycle once, where it closes. Iterative, since the file decides the
+/// length of a chain.
 fn report_circles(reader: &ConfigReader<'_>, raw: &[RawAgent], edges: &[Vec<(usize, &Text)>]) {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {

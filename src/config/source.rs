@@ -1,4 +1,5 @@
-//! The text of a configuration file: read with limits, and its places told as line and column.
+//! The text of a configuration file: reads it within limits, and converts offsets to line and
+//! column.
 
 use std::fs::File;
 use std::io::ErrorKind::NotFound;
@@ -8,10 +9,10 @@ use std::path::Path;
 
 use super::fault::Fault;
 
-/// More than any team needs; a larger file is refused before it is read.
+/// A larger file is refused before it is read.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Reads a file as text. The error comes with the text as far as it can be shown.
+/// Reads a file as text. The error includes the text as far as it can be shown.
 pub(super) fn read(file: &Path) -> Result<String, (String, Fault)> {
     let bytes = match read_bytes(file, MAX_BYTES) {
         Ok(bytes) => bytes,
@@ -26,7 +27,7 @@ pub(super) fn read(file: &Path) -> Result<String, (String, Fault)> {
             return Err((String::new(), Fault::of_file(format!("this file {why}"), help)));
         }
     };
-    // Control characters are TOML's own errors, but a file full of them deserves one sentence.
+    // TOML reports each control character, but a binary file needs only one error.
     if bytes.contains(&0) {
         let fault = Fault::of_file(
             "this is a binary file, not a configuration".to_owned(),
@@ -35,7 +36,7 @@ pub(super) fn read(file: &Path) -> Result<String, (String, Fault)> {
         return Err((String::new(), fault));
     }
     let text = String::from_utf8(bytes).map_err(|error| {
-        // All before this offset is valid, so it holds in the lossy text too.
+        // The text before this offset is valid, so the offset also holds in the lossy text.
         let at = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
         let fault = Fault::new(at..at + '\u{fffd}'.len_utf8(), "this byte is not UTF-8")
@@ -56,7 +57,7 @@ pub(super) fn read(file: &Path) -> Result<String, (String, Fault)> {
     }
 }
 
-/// What a text is that can't be TOML, by how it begins.
+/// Recognizes the format of a text that is not TOML by its beginning.
 fn other_format(text: &str) -> Option<&'static str> {
     let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'))?;
@@ -72,7 +73,7 @@ fn other_format(text: &str) -> Option<&'static str> {
     if first.starts_with('{') { Some("JSON") } else { is_yaml.then_some("YAML") }
 }
 
-/// Reads a regular file of at most `limit` bytes. The error says what is wrong, and what to do.
+/// Reads a regular file of at most `limit` bytes. The error has the mistake and the correction.
 pub(super) fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, (String, String)> {
     let fails = |error: &std::io::Error| {
         let why = format!("cannot be read: {}", plain(error));
@@ -82,7 +83,7 @@ pub(super) fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, (String, St
     if metadata.is_dir() {
         return Err(("is a folder, not a file".to_owned(), "name the file in it".to_owned()));
     }
-    // Opening a pipe would wait for whoever writes to it.
+    // Opening a pipe would wait for a writer.
     if !metadata.is_file() {
         return Err(("is not a regular file".to_owned(), "name a regular file".to_owned()));
     }
@@ -97,7 +98,7 @@ pub(super) fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, (String, St
     Ok(bytes)
 }
 
-/// The error as the system words it, without the number behind.
+/// Returns the system's error message without its number.
 pub(super) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.split_once(" (os error") {
@@ -106,7 +107,7 @@ pub(super) fn plain(error: &std::io::Error) -> String {
     }
 }
 
-/// Line and column of a byte offset, both from 1, the column in characters.
+/// Returns line and column of a byte offset, both from 1, the column in characters.
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let line = memchr::memchr_iter(b'\n', before).count() + 1;
@@ -115,7 +116,7 @@ pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// The line that an offset stands in, without its line break.
+/// Returns the range of the line at an offset, without its line break.
 pub(super) fn line_at(text: &str, offset: usize) -> Range<usize> {
     let bytes = text.as_bytes();
     let offset = offset.min(bytes.len());

@@ -1,5 +1,5 @@
-//! The starter `eisen.toml` that `init` writes: the agents found on PATH, and a zone for each made
-//! of the workspace's folders. Reads the disk, and writes nothing.
+//! The starter `eisen.toml` that `init` writes: the agents found on PATH, with a zone each from the
+//! folders of the workspace. Reads the disk, and writes nothing.
 
 mod builds;
 mod parts;
@@ -15,7 +15,7 @@ use super::check::install;
 use super::launch::{WITHOUT_ACP, find_program, installed_without_adapter};
 use super::profiles::{Profile, built_in};
 
-/// Folders whose parts are what a team divides, rather than themselves.
+/// Folders whose subfolders are divided among a team, rather than the folders themselves.
 const CONTAINERS: [&str; 12] = [
     "apps",
     "components",
@@ -31,30 +31,30 @@ const CONTAINERS: [&str; 12] = [
     "src",
 ];
 
-/// A team to begin with.
+/// A proposed team.
 #[derive(Debug)]
 pub struct Starter {
-    /// In the order of their names.
+    /// Sorted by name.
     pub agents: Vec<Proposed>,
-    /// Whether the workspace's top has files that every agent may read.
+    /// The top of the workspace has files that every agent may read.
     top_files: bool,
     builds: Builds,
-    /// Agents that are here, but not the adapter by which they speak ACP.
+    /// Installed agents that lack the adapter to speak ACP.
     pub without_adapter: Vec<KnownAgent>,
 }
 
-/// An agent that is there to be launched.
+/// An installed agent.
 #[derive(Debug)]
 pub struct Proposed {
     pub id: String,
-    /// Names its profile.
+    /// The name of its profile.
     pub name: &'static str,
     pub profile: &'static Profile,
-    /// Patterns; empty where the folders don't go round.
+    /// Patterns; empty if there are fewer folders than agents.
     pub allowed: Vec<String>,
 }
 
-/// An agent that a profile knows: what is looked for, and how it comes onto PATH.
+/// An agent with a profile: the program to look for, and its installation.
 #[derive(Debug)]
 pub struct KnownAgent {
     pub name: &'static str,
@@ -63,7 +63,7 @@ pub struct KnownAgent {
     pub install: String,
 }
 
-/// The agents that `init` looks for.
+/// Returns the agents that `init` looks for.
 pub fn known_agents() -> Vec<KnownAgent> {
     built_in().iter().map(|(name, profile)| known(name, profile)).collect()
 }
@@ -78,7 +78,7 @@ fn known(name: &'static str, profile: &'static Profile) -> KnownAgent {
 }
 
 impl Starter {
-    /// Looks for agents in the folders of `path`, as PATH has them, and for folders in `workspace`.
+    /// Looks for agents in the folders of `path`, a PATH, and for folders in `workspace`.
     pub fn look(workspace: &Path, path: &str) -> Self {
         let found = found(path);
         let zones = zones(workspace, found.len());
@@ -90,9 +90,9 @@ impl Starter {
         Self::with(workspace, path, agents.collect())
     }
 
-    /// The same, but with these agents, each with its folder: a name that a folder of the workspace
-    /// has, or `NAME=FOLDER`. They take turns with the programs that are found, the first of all known
-    /// ones if none is.
+    /// Like [`Starter::look`], but with the agents in `parts`, each with its folder: the name of a
+    /// folder of the workspace, or `NAME=FOLDER`. The programs found are assigned in turn; if none
+    /// is found, `opencode`.
     pub fn divide(workspace: &Path, path: &str, parts: &[String]) -> Result<Self, PartError> {
         let parts = parts::parts(workspace, parts)?;
         let mut programs = found(path);
@@ -115,7 +115,7 @@ impl Starter {
             let (name, profile) = installed_without_adapter(program)?;
             (!is_there(profile, path)).then(|| known(name, profile))
         });
-        // The file that is to be written is none of the workspace's own.
+        // Without the file that is about to be written.
         let is_top_file = |name: &str| !name.starts_with('.') && name != "eisen.toml";
         let top_files = walk(workspace, 1)
             .any(|file| is_file(&file) && is_top_file(&file.file_name().to_string_lossy()));
@@ -123,7 +123,7 @@ impl Starter {
         Self { agents, top_files, builds, without_adapter: without_adapter.collect() }
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub fn text(&self) -> String {
         let lead = self.agents.first().map_or("opencode", |agent| agent.id.as_str());
         let divided =
@@ -150,7 +150,7 @@ impl Starter {
 }
 
 impl Starter {
-    /// The lists of `[zones]`. Who may write everything needs none.
+    /// Writes the lists of `[zones]`. An agent that may write everything needs none.
     fn zones(&self, divided: bool) -> String {
         let Builds { systems, build, shared, readable } = &self.builds;
         let list = |key: &str, patterns: &[String]| {
@@ -260,7 +260,7 @@ const NOBODY: &str = r#"
 #allowed = ["src/**"]
 "#;
 
-/// The profiles whose programs are in the folders of `path`, in the order of their names.
+/// Returns the profiles whose programs are in the folders of `path`, sorted by name.
 fn found(path: &str) -> Vec<(&'static str, &'static Profile)> {
     let all = built_in().iter().map(|(name, profile)| (name.as_str(), profile));
     all.filter(|(_, profile)| is_there(profile, path)).collect()
@@ -270,7 +270,7 @@ fn is_there(profile: &Profile, path: &str) -> bool {
     profile.programs().any(|program| find_program(program, path).is_some())
 }
 
-/// What each of `count` agents gets of the workspace; nothing where there is not enough.
+/// Divides the workspace among `count` agents; empty if there are not enough folders.
 fn zones(workspace: &Path, count: usize) -> Vec<Vec<String>> {
     if count == 1 {
         return vec![vec!["**".to_owned()]];
@@ -298,8 +298,7 @@ fn pattern(folder: &str) -> String {
     format!("{}/**", globset::escape(folder))
 }
 
-/// The names of the folders in a folder that have files in them, those aside that are hidden or
-/// that ignore files name.
+/// Returns the names of subfolders with files in them, except hidden and ignored ones.
 fn folders(folder: &Path) -> Vec<String> {
     walk(folder, 1)
         .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_dir()))
@@ -319,7 +318,7 @@ fn is_file(entry: &ignore::DirEntry) -> bool {
     entry.file_type().is_some_and(|kind| kind.is_file())
 }
 
-/// A string of the file, in which a `$` is no variable.
+/// Returns a string of the file, with `$` escaped.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.replace('$', "$$")).to_string()
 }

@@ -1,8 +1,8 @@
-//! What is read of a text with mistakes in its TOML: everything else.
+//! Recovery from broken TOML: the rest of the text is still read.
 //!
-//! The parser recovers from an error, but what it makes of the lines behind is often nonsense. So
-//! each broken statement is reported once and blanked out, and the rest is parsed anew; all offsets
-//! stay as they are.
+//! The parser recovers from an error, but its result for the lines that follow is often wrong. So
+//! each broken statement is reported once and blanked out, and the rest is parsed again; all
+//! offsets stay.
 
 use std::ops::Range;
 
@@ -12,15 +12,15 @@ use super::errors::{code, printable, quoted};
 use super::fault::Fault;
 use super::source::line_at;
 
-/// How many bytes may be parsed in all: bounds the work that a hostile file causes.
+/// Bytes that may be parsed in all: bounds the work for a hostile file.
 const MAX_PARSED: usize = 4 * 1024 * 1024;
 
-/// A text that parses but for duplicate keys, of which the first counts.
+/// A text that parses, except for duplicate keys, of which the first counts.
 #[derive(Debug)]
 pub(super) struct Repaired {
     pub(super) text: String,
     pub(super) faults: Vec<Fault>,
-    /// What was blanked out, in the text's order.
+    /// The ranges that were blanked out, in order.
     pub(super) gaps: Vec<Range<usize>>,
 }
 
@@ -33,7 +33,7 @@ pub(super) fn repair(text: &str) -> Repaired {
         let duplicates = repaired.round(&before);
         let settled = repaired.text == before;
         if settled || round == rounds {
-            // They stay in the text, so every round meets them anew.
+            // Duplicates stay in the text, so every round finds them again.
             repaired.faults.extend(duplicates);
         }
         if settled {
@@ -41,7 +41,7 @@ pub(super) fn repair(text: &str) -> Repaired {
             return repaired;
         }
     }
-    // The rest may parse to anything, so nothing more is read off it.
+    // The rest may parse to anything, so it is not read.
     let last = repaired.gaps.last().map_or(0, |gap| gap.end);
     repaired.faults.push(
         Fault::new(last..last, "too many mistakes: what follows was not checked")
@@ -52,7 +52,7 @@ pub(super) fn repair(text: &str) -> Repaired {
     repaired
 }
 
-/// Where the section that begins at or before `offset` ends: at the next header, or with the text.
+/// Returns the end of the section at `offset`: the next header, or the end of the text.
 pub(super) fn section_end(text: &str, offset: usize) -> usize {
     let mut start = line_at(text, offset).end + 1;
     while start < text.len() {
@@ -66,8 +66,7 @@ pub(super) fn section_end(text: &str, offset: usize) -> usize {
 }
 
 impl Repaired {
-    /// Parses once, and handles the errors as far as they can be trusted. Returns the duplicate
-    /// keys.
+    /// Parses once, and handles the errors that can be trusted. Returns the duplicate keys.
     fn round(&mut self, text: &str) -> Vec<Fault> {
         let (document, mut errors) = DeTable::parse_recoverable(text);
         errors.sort_by_key(|error| error.span().map_or(0, |span| span.start));
@@ -88,7 +87,7 @@ impl Repaired {
                 duplicates.push(Fault::new(span, message).help("keep one of the two"));
                 continue;
             }
-            // The value that the error lies in, if the parser got that far.
+            // The value around the error, if the parser got that far.
             let inside =
                 statements.partition_point(|statement| statement.value.start <= span.start);
             let statement =
@@ -103,7 +102,7 @@ impl Repaired {
                 };
                 self.fault_outside(text, &span, error.message());
                 self.blank(gap);
-                // What the parser made of the lines behind is not to be trusted.
+                // The parser's result for the lines that follow cannot be trusted.
                 return duplicates;
             };
             let first_line = line_at(text, statement.key);
@@ -165,7 +164,7 @@ fn collect(text: &str, table: &DeTable<'_>, statements: &mut Vec<Statement>) {
         let span = value.span();
         let opens = text.get(span.start..).and_then(|rest| rest.chars().next());
         match value.get_ref() {
-            // An inline table is a value; others are sections, or made of dotted keys.
+            // An inline table is a value; others are sections, or come from dotted keys.
             DeValue::Table(table) if opens != Some('{') => collect(text, table, statements),
             DeValue::Array(array) if array.iter().any(|item| is_section(text, item)) => {
                 for item in array {
@@ -183,7 +182,7 @@ fn is_section(text: &str, item: &toml::Spanned<DeValue<'_>>) -> bool {
     item.get_ref().is_table() && text[within(text, item.span())].starts_with('[')
 }
 
-/// What the parser says of values that are nested past its limit.
+/// Returns the fault of a value that is nested past the parser's limit.
 fn too_deep(span: &Range<usize>, message: &str) -> Option<Fault> {
     let is_meant = message.contains("recurs");
     is_meant.then(|| {
@@ -230,7 +229,7 @@ fn unclosed(text: &str, value: &Range<usize>) -> Fault {
         .help(format!("close it with `{close}`"))
 }
 
-/// The first line within a value that looks as if another statement began there.
+/// Returns the first line within a value that looks like the start of another statement.
 fn next_statement(text: &str, value: &Range<usize>) -> Option<usize> {
     let in_array = text[value.start..].starts_with('[');
     let mut start = line_at(text, value.start).end + 1;
@@ -242,7 +241,7 @@ fn next_statement(text: &str, value: &Range<usize>) -> Option<usize> {
         }
         start = line.end + 1;
     }
-    // What is never closed goes on to the end of the text.
+    // An unclosed value extends to the end of the text.
     let to_the_end = text[value.end..].trim().is_empty();
     (to_the_end && !closes(text, value)).then_some(text.len())
 }
@@ -276,7 +275,7 @@ fn is_assignment(line: &str) -> bool {
         && key.chars().all(|char| char.is_ascii_alphanumeric() || "_-.".contains(char))
 }
 
-/// The span held to the text and its characters.
+/// Clamps a span to the text and its character boundaries.
 fn within(text: &str, span: Range<usize>) -> Range<usize> {
     let start = text.floor_char_boundary(span.start);
     start..text.ceil_char_boundary(span.end).max(start)

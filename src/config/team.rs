@@ -1,4 +1,4 @@
-//! `[team]`, `[orchestrator]`, `[tracker]`, `[port]`: what the file says once for the whole team.
+//! `[team]`, `[orchestrator]`, `[tracker]`, `[port]`: the settings of the whole team.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub(super) fn team(team: &Table<'_>) -> Team {
     }
 }
 
-/// The folder of the workspace; that of the file if the one named can't be had.
+/// Returns the workspace; the file's folder if the configured one is unusable.
 fn workspace(team: &Table<'_>) -> PathBuf {
     let text = team.word("workspace");
     let path = team.reader.path(text.as_ref().map_or(".", |text| &text.value));
@@ -69,7 +69,7 @@ fn listen(team: &Table<'_>) -> SocketAddr {
     })
 }
 
-/// `[orchestrator]` before its agent was looked up.
+/// `[orchestrator]` with its agent not resolved.
 pub(super) struct RawOrchestrator {
     pub(super) agent: Option<Text>,
     pub(super) on_block: OnBlock,
@@ -87,7 +87,7 @@ pub(super) fn orchestrator(orchestrator: &Table<'_>) -> RawOrchestrator {
 pub(super) fn tracker(tracker: &Table<'_>) -> Tracker {
     let default = Tracker::default();
     let tick = tracker.count("tick_ms", 1..=60_000, millis(default.tick));
-    // The default gives way to a slow tick; what is written must make sense.
+    // The default adapts to a slow tick; a configured value must not be smaller.
     let idle_tick =
         tracker.count("idle_tick_ms", 1..=3_600_000, tick.max(millis(default.idle_tick)));
     if idle_tick < tick

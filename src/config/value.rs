@@ -1,4 +1,4 @@
-//! The types that keys can have: strings, numbers, choices, paths.
+//! The types of values: strings, numbers, choices, paths.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -12,12 +12,12 @@ use super::fault::Fault;
 use super::read::{Table, Text, unknown_value};
 
 impl Table<'_> {
-    /// A string with its variables expanded.
+    /// Reads a string with its variables expanded.
     pub(super) fn text(&self, key: &'static str) -> Option<Text> {
         self.text_of(&code(key), self.get(key)?)
     }
 
-    /// A string that may not be empty, with its variables expanded.
+    /// Reads a string that may not be empty, with its variables expanded.
     pub(super) fn word(&self, key: &'static str) -> Option<Text> {
         let text = self.text(key)?;
         if text.value.is_empty() {
@@ -28,7 +28,7 @@ impl Table<'_> {
         Some(text)
     }
 
-    /// A string as it is written.
+    /// Reads a string as it is written.
     pub(super) fn verbatim(&self, key: &'static str) -> Option<Text> {
         let item = self.get(key)?;
         let DeValue::String(value) = item.get_ref() else {
@@ -38,7 +38,7 @@ impl Table<'_> {
         Some(Text { value: value.to_string(), span: item.span() })
     }
 
-    /// An array of strings with their variables expanded; what is no string is left out.
+    /// Reads an array of strings with their variables expanded; other elements are left out.
     pub(super) fn texts(&self, key: &'static str) -> Option<Vec<Text>> {
         let item = self.get(key)?;
         let DeValue::Array(array) = item.get_ref() else {
@@ -53,7 +53,7 @@ impl Table<'_> {
         Some(array.iter().filter_map(each).collect())
     }
 
-    /// A value that must be a string, wherever it was found; `what` it is called.
+    /// Reads a value that must be a string; `what` names it.
     pub(super) fn text_of(&self, what: &str, item: &Spanned<DeValue<'_>>) -> Option<Text> {
         let DeValue::String(raw) = item.get_ref() else {
             self.wrong(what, item, "a string", "write it in quotes");
@@ -70,7 +70,7 @@ impl Table<'_> {
         })
     }
 
-    /// A whole number within `range`.
+    /// Reads a whole number within `range`.
     pub(super) fn count<T>(&self, key: &'static str, range: RangeInclusive<T>, default: T) -> T
     where
         T: Copy + PartialOrd + Display + TryFrom<u64>,
@@ -80,7 +80,7 @@ impl Table<'_> {
         self.whole(key, item, &range, &help).unwrap_or(default)
     }
 
-    /// A whole number within `range` that has no default.
+    /// Reads a whole number within `range` that has no default.
     pub(super) fn count_if_set<T>(&self, key: &'static str, range: RangeInclusive<T>) -> Option<T>
     where
         T: Copy + PartialOrd + Display + TryFrom<u64>,
@@ -88,7 +88,7 @@ impl Table<'_> {
         self.whole(key, self.get(key)?, &range, "leave it out for no limit")
     }
 
-    /// Reads one whole number, wherever it was found.
+    /// Reads one whole number from any value.
     pub(super) fn whole<T>(
         &self,
         key: &str,
@@ -109,7 +109,7 @@ impl Table<'_> {
             self.wrong(&code(key), item, &wanted, help);
             return None;
         };
-        // What does not fit into 64 bits is out of every range.
+        // A number past 64 bits is out of every range.
         let number = u64::from_str_radix(integer.as_str(), integer.radix())
             .ok()
             .and_then(|number| T::try_from(number).ok())
@@ -121,7 +121,7 @@ impl Table<'_> {
         number
     }
 
-    /// A number that `valid` accepts; `wanted` says which those are.
+    /// Reads a number that `valid` accepts; `wanted` describes those.
     pub(super) fn number(
         &self,
         key: &'static str,
@@ -157,7 +157,7 @@ impl Table<'_> {
         Duration::from_secs(self.count(key, range, default))
     }
 
-    /// One of several names; the first is the default.
+    /// Reads one of several names; the first is the default.
     pub(super) fn choice<T: Copy>(&self, key: &'static str, options: &[(&str, T)]) -> T {
         let default = options[0].1;
         let Some(text) = self.text(key) else { return default };
@@ -177,7 +177,7 @@ pub fn is_name(name: &str) -> bool {
     head && name.len() <= 64 && name.bytes().all(tail)
 }
 
-/// Makes a name of any text; None if nothing of it can be kept.
+/// Converts any text to a name; None if no character can be kept.
 pub(super) fn to_name(text: &str) -> Option<String> {
     let keep = |char: char| match char {
         '.' | '_' => char,
@@ -189,7 +189,7 @@ pub(super) fn to_name(text: &str) -> Option<String> {
     (!name.is_empty()).then_some(name)
 }
 
-/// The fault of a name that has not the form of one; `what` it names.
+/// Returns the fault of a malformed name; `what` it names.
 pub(super) fn bad_name(what: &str, text: &Text) -> Fault {
     let message = format!("{what} can't be {}", quoted(&text.value));
     let fault = Fault::new(text.span.clone(), message);

@@ -1,5 +1,5 @@
-//! Why an agent may touch a path or may not, by the configuration alone: the rule, the owners, and the
-//! pattern that would change it. Reads the disk as zones do, and asks no running team.
+//! Why an agent may or may not access a path, by the configuration alone: the rule, the owners, and
+//! the pattern that would change it. Reads the disk as zones do, and does not need a running team.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use super::{Agent, Config, Enforce, profiles};
 use crate::model::{Action, AgentId, wire_real};
 use crate::zone::{Bounds, GitAccess, Reason, Zone, ZoneSpec};
 
-/// A place that no system has, for the TMPDIR that an agent gets when it starts.
+/// A path that no system has, in place of the TMPDIR that an agent gets at its start.
 const NO_PLACE: &str = "/nonexistent";
 
-/// What the configuration says of one access. `Display` is for people, in a few lines.
+/// The result for one access. `Display` is a few lines of text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Why {
     pub agent: AgentId,
-    /// As the wire shows it: relative to the workspace, absolute outside.
+    /// As on the wire: relative to the workspace, absolute outside.
     pub path: Arc<str>,
     pub action: Action,
     pub allowed: bool,
     /// The rule that decides, in words.
     pub rule: String,
-    /// The agents whose own the path is.
+    /// The agents that own the path.
     pub owners: Vec<AgentId>,
-    /// What would allow it; None if it is allowed, or nothing would.
+    /// The change that would allow it; None if it is allowed, or no change would.
     pub mend: Option<Mend>,
 }
 
@@ -37,18 +37,18 @@ pub struct Mend {
     /// `[zones]`, or `[agents.zone] of ui`.
     pub section: String,
     pub key: &'static str,
-    /// What the key gains, or loses if it is `denied`; the value of `git`.
+    /// The value to add to the key, or to remove from `denied`; for `git`, its new value.
     pub value: String,
 }
 
 impl Config {
-    /// Explains an access of an agent to a path, relative to the workspace or absolute; None if there
-    /// is no such agent.
+    /// Explains an access of an agent to a path, relative to the workspace or absolute; None if
+    /// there is no such agent.
     pub fn why(&self, agent: &AgentId, path: &Path, action: Action) -> Option<Why> {
         let agent = self.agents.iter().find(|one| one.id == *agent)?;
         let zone = Zone::compile(&agent.zone.spec).ok()?;
         let why = zone.why(path, action);
-        let mut told = Why {
+        let mut result = Why {
             agent: agent.id.clone(),
             owners: self.owners(&why.path),
             path: why.path,
@@ -57,8 +57,8 @@ impl Config {
             rule: self.rule(agent, &why.reason, why.allowed),
             mend: None,
         };
-        if told.allowed {
-            return Some(told);
+        if result.allowed {
+            return Some(result);
         }
         let outside = why.real.filter(|real| !real.starts_with(zone.workspace()));
         if let Some(real) = outside
@@ -66,14 +66,14 @@ impl Config {
             && agent.zone.enforce != Enforce::Protocol
             && beyond(agent, zone, &real, action)
         {
-            told.allowed = true;
+            result.allowed = true;
             "it lies outside the workspace, where `confine` lets the agent's programs go on where the \
              kernel holds the zone; what it asks its client for is denied"
-                .clone_into(&mut told.rule);
-            return Some(told);
+                .clone_into(&mut result.rule);
+            return Some(result);
         }
-        told.mend = self.mend(agent, &told, &why.reason);
-        Some(told)
+        result.mend = self.mend(agent, &result, &why.reason);
+        Some(result)
     }
 
     fn owners(&self, path: &str) -> Vec<AgentId> {
@@ -111,7 +111,7 @@ impl Config {
         }
     }
 
-    /// Where a pattern of an agent's zone is written.
+    /// Returns the section in which a pattern of an agent's zone is written.
     fn section(&self, agent: &Agent, list: &str, pattern: &String) -> String {
         let is_teams = match list {
             "allowed" => false,
@@ -134,7 +134,7 @@ impl Config {
                 let section = self.section(agent, list, pattern);
                 return Some(Mend { section, key: "denied", value: pattern.clone() });
             }
-            // Nothing, or a pattern that allows what the path means otherwise read.
+            // No change, or a pattern for the path's other spelling.
             Reason::NoPath | Reason::EisenDir | Reason::Pattern { .. } => return None,
             Reason::NoPattern => self.pattern_for(agent, why),
         };
@@ -145,8 +145,8 @@ impl Config {
         allows(&spec, why).then_some(mend)
     }
 
-    /// The pattern that would allow a path that none names. What builds make is everybody's; else a
-    /// folder of nobody's is the agent's, and another's path alone.
+    /// Returns the pattern that would allow a path which no pattern matches. Build output becomes
+    /// shared; otherwise the agent gets the folder if nobody owns it, or the path alone.
     fn pattern_for(&self, agent: &Agent, why: &Why) -> Mend {
         let path = &*why.path;
         let reads = why.action == Action::Read;
@@ -173,7 +173,7 @@ impl Config {
         folders.retain(|folder| !zones.iter().any(|zone| zone.owns_below(folder)));
         match folders.first() {
             Some(folder) => own(key, below(folder)),
-            // One of the top, that nobody owns.
+            // A file at the top without an owner.
             None if !path.contains('/') && reads => teams("readable", exact),
             None if is_lock(path) => teams("shared", exact),
             None => own(key, exact),
@@ -231,7 +231,7 @@ impl Why {
     }
 }
 
-/// Whether the kernel's part lets the agent's programs have a path outside the workspace.
+/// Whether the kernel tier lets the agent's programs access a path outside the workspace.
 fn beyond(agent: &Agent, zone: Zone, real: &Path, action: Action) -> bool {
     let reach = agent.reach(Path::new(NO_PLACE), None);
     Bounds::new(Arc::new(zone), reach).is_ok_and(|bounds| bounds.judge(real, action).is_ok())
@@ -250,7 +250,7 @@ fn allows(spec: &ZoneSpec, why: &Why) -> bool {
     Zone::compile(spec).is_ok_and(|zone| zone.why(Path::new(&*why.path), why.action).allowed)
 }
 
-/// The folder that a build made, in which a path lies.
+/// Returns the build folder that contains a path.
 fn built(path: &str, folder: bool) -> Option<String> {
     let mut place = PathBuf::new();
     let names: Vec<_> = Path::new(path).iter().collect();

@@ -1,4 +1,4 @@
-//! `[zones]` and `[agents.zone]`: patterns are checked one by one and gathered to a `ZoneSpec`.
+//! `[zones]` and `[agents.zone]`: checks the patterns, and collects them in a `ZoneSpec`.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use super::{AgentZone, Config, Confine, Enforce, Zones, profiles};
 use crate::zone::{GitAccess, ZoneSpec};
 
 impl Config {
-    /// Keeps every agent from writing the file that this is from, and the files that it names.
+    /// Denies all agents write access to the file itself and to the files that it names.
     pub(super) fn sealed(mut self, file: Option<&PathBuf>) -> Self {
         let prompts = self.agents.iter().filter_map(|agent| agent.prompt_file.as_ref());
-        let spoken = self.agents.iter().filter_map(|agent| agent.plugin.as_ref());
-        let libraries = self.plugins.iter().chain(spoken).map(|plugin| &plugin.path);
+        let protocols = self.agents.iter().filter_map(|agent| agent.plugin.as_ref());
+        let libraries = self.plugins.iter().chain(protocols).map(|plugin| &plugin.path);
         let sealed: Vec<PathBuf> =
             file.into_iter().chain(prompts).chain(libraries).cloned().collect();
         for agent in &mut self.agents {
@@ -24,7 +24,7 @@ impl Config {
     }
 }
 
-/// What holds for every agent.
+/// The settings for every agent.
 pub(super) struct TeamZones {
     pub(super) written: Zones,
     /// As written, and the base patterns.
@@ -58,7 +58,7 @@ pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> Te
     }
 }
 
-/// Reads `build`: folders of the workspace, without patterns, since they are to be made.
+/// Reads `build`: folders of the workspace, without wildcards, since they are created.
 fn build(zones: &Table<'_>) -> Vec<String> {
     let folder = |written: &str| {
         let folder = written.strip_suffix("/**").unwrap_or(written).trim_end_matches('/');
@@ -78,7 +78,7 @@ fn build(zones: &Table<'_>) -> Vec<String> {
     checked(zones, "build", folder).unwrap_or_default()
 }
 
-/// What everybody may write.
+/// Returns the patterns that every agent may write.
 fn shared(zones: &Zones) -> Vec<String> {
     let built = zones.build.iter().map(|folder| below(folder));
     built.chain(zones.shared.iter().cloned()).collect()
@@ -89,13 +89,13 @@ fn below(folder: &str) -> String {
 }
 
 impl Zones {
-    /// Whether a pattern is that of a folder of `build`.
+    /// Whether a pattern comes from a folder of `build`.
     pub(super) fn builds(&self, pattern: &str) -> bool {
         self.build.iter().any(|folder| below(folder) == pattern)
     }
 }
 
-/// Reads `[agents.zone]`; without one an agent may touch the whole workspace, and owns nothing.
+/// Reads `[agents.zone]`; without one an agent may access the whole workspace, and owns nothing.
 /// `rule_files` are those of its profile.
 pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[String]) -> AgentZone {
     let own = agent.place_of("zone").is_some();
@@ -120,7 +120,7 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
                 git: team.written.git,
                 terminals: zone.choice("terminals", &[("allow", true), ("deny", false)]),
                 eisen_dir: team.eisen_dir.clone(),
-                // Known when all of the file is read.
+                // Known when the whole file is read.
                 sealed: Vec::new(),
             },
             denied,
@@ -141,7 +141,7 @@ fn enforce(zone: &Table<'_>) -> Enforce {
         "enforce",
         &[("auto", Enforce::Auto), ("kernel", Enforce::Kernel), ("protocol", Enforce::Protocol)],
     );
-    // Whoever asks for the kernel must not get less without knowing.
+    // A configuration that requires the kernel must not get less silently.
     if enforce == Enforce::Kernel
         && !cfg!(target_os = "linux")
         && let Some(span) = zone.place_of("enforce")
@@ -154,7 +154,7 @@ fn enforce(zone: &Table<'_>) -> Enforce {
     enforce
 }
 
-/// Reads `sockets`: patterns that are absolute, each.
+/// Reads `sockets`: absolute patterns.
 fn sockets(zone: &Table<'_>, workspace: &Path) -> Vec<String> {
     let absolute = |written: &str| {
         if written.starts_with(['/', '~']) {

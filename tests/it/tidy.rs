@@ -104,7 +104,6 @@ const WITHOUT_OPENING: &[&str] = &[
     "cli/reload.rs",
     "cli/resolve.rs",
     "cli/team.rs",
-    "config/defaults.rs",
     "confine/doorkeeper.rs",
     "confine/step.rs",
     "main.rs",

@@ -1,4 +1,5 @@
-//! What works, and probably not as it was meant. Found without a walk, so that `up` says it too.
+//! Valid settings that probably do not have the intended effect. Found without a walk, so that `up`
+//! shows them too.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +9,10 @@ use crate::config::{Agent, Config};
 use crate::model::fold;
 use crate::zone::Zone;
 
-/// Agents whose zones are compared pair by pair.
+/// Agents whose zones are compared in pairs.
 const MOST_COMPARED: usize = 64;
 
-/// What to look at again, a sentence each.
+/// Returns a sentence for each setting to review.
 pub fn hints(config: &Config, eisen_dir: &Path) -> Vec<String> {
     let mut hints = of_team(config, eisen_dir);
     for list in lists(config) {
@@ -62,7 +63,7 @@ fn of_team(config: &Config, eisen_dir: &Path) -> Vec<String> {
     hints
 }
 
-/// Patterns as they were written, and where.
+/// Patterns as written, and their place.
 struct List<'a> {
     place: String,
     patterns: &'a [String],
@@ -89,7 +90,7 @@ fn lists(config: &Config) -> Vec<List<'_>> {
     lists
 }
 
-/// What a pattern probably means otherwise than zones read it.
+/// Returns a hint for a pattern that probably does not mean what its author intended.
 pub fn pattern_hint(pattern: &str, workspace: &Path) -> Option<String> {
     let trimmed = pattern.trim();
     if trimmed != pattern {
@@ -150,7 +151,7 @@ pub fn pattern_hint(pattern: &str, workspace: &Path) -> Option<String> {
     None
 }
 
-/// What keeps a command from being the agent that it should be.
+/// Returns what keeps a command from starting its agent.
 fn of_command(agent: &Agent) -> Option<String> {
     let (id, program) = (&agent.id, agent.command.first()?);
     let file = found(program, agent).or_else(|| without_x(program, agent));
@@ -186,7 +187,7 @@ fn of_command(agent: &Agent) -> Option<String> {
     None
 }
 
-/// A file of that name that can't be started.
+/// Returns a file of that name that is not executable.
 fn without_x(program: &str, agent: &Agent) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|file| file.exists());
@@ -195,7 +196,7 @@ fn without_x(program: &str, agent: &Agent) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// Pairs of agents that may write the same, by what their patterns say.
+/// Returns pairs of agents that may write the same files, by their patterns.
 fn overlaps(config: &Config) -> Vec<String> {
     let zoned: Vec<(&Agent, Zone)> = config
         .agents
@@ -204,14 +205,14 @@ fn overlaps(config: &Config) -> Vec<String> {
         .take(MOST_COMPARED)
         .filter_map(|agent| Some((agent, Zone::compile(&agent.zone.spec).ok()?)))
         .collect();
-    let mut told = Vec::new();
+    let mut overlaps = Vec::new();
     for (at, (second, other)) in zoned.iter().enumerate() {
         for (first, zone) in &zoned[..at] {
             let patterns = first.zone.spec.allowed.iter().chain(&second.zone.spec.allowed);
             let both = patterns.filter_map(|pattern| Some((pattern, example_path(pattern)?)));
             let mut both = both.filter(|(_, path)| zone.owns(path) && other.owns(path));
             if let Some((pattern, _)) = both.next() {
-                told.push(format!(
+                overlaps.push(format!(
                     "the zones of {} and {} overlap: both may write `{pattern}`; `check` counts the \
                      files",
                     first.id, second.id
@@ -219,10 +220,10 @@ fn overlaps(config: &Config) -> Vec<String> {
             }
         }
     }
-    told
+    overlaps
 }
 
-/// A path that a simple pattern matches.
+/// Returns a path that a simple pattern matches.
 fn example_path(pattern: &str) -> Option<String> {
     let parts = pattern.split('/').map(|part| match part {
         "**" => Some("x".to_owned()),

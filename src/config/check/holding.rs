@@ -1,4 +1,4 @@
-//! What would hold each agent's zone here, and how well it holds each pattern.
+//! The enforcement of each agent's zone here, and its precision for each pattern.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::Kernel;
 use crate::config::{Agent, Enforce, profiles};
 use crate::zone::{Bounds, Coverage, PatternCoverage, Zone};
 
-/// A place that no system has, for the TMPDIR that an agent gets when it starts.
+/// A path that no system has, in place of the TMPDIR that an agent gets at its start.
 const NO_PLACE: &str = "/nonexistent";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,13 +17,13 @@ pub(super) enum Tier {
     Kernel,
 }
 
-/// How an agent's zone is held.
+/// The enforcement of an agent's zone.
 #[derive(Debug)]
 pub(super) struct Holding {
     pub(super) tier: Tier,
     /// The tier in words.
     pub(super) said: String,
-    /// How path rules hold the patterns: a line each, the same said once.
+    /// The precision of the path rules for the patterns, one line for each distinct text.
     pub(super) patterns: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ fn held(agent: &Agent) -> Vec<String> {
         |held: &&PatternCoverage| held.list == "readable" && base.contains(&held.pattern.as_str());
     let (built_in, written): (Vec<&PatternCoverage>, Vec<&PatternCoverage>) =
         patterns.iter().partition(is_base);
-    // In the order in which each was first said, and exact ones first.
+    // In order of first appearance, exact ones first.
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     let mut add = |how: &Coverage, name: String| {
         let said = words(how);

@@ -1,4 +1,4 @@
-//! Whether an agent can read the files that its own command names.
+//! Checks that an agent can read the files that its own command names.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use crate::config::Agent;
 use crate::model::Action;
 use crate::zone::{Bounds, Zone};
 
-/// A place that no system has, for the TMPDIR that an agent gets when it starts.
+/// A path that no system has, in place of the TMPDIR that an agent gets at its start.
 const NO_PLACE: &str = "/nonexistent";
 
-/// The scripts and programs of the command that the zone keeps from the agent itself: its start is
-/// blocked there.
+/// Returns the scripts and programs of the command that the zone denies to the agent: its start
+/// would be blocked.
 pub(super) fn warnings(agent: &Agent, tier: Tier) -> Vec<String> {
     if tier == Tier::Protocol {
         return Vec::new();

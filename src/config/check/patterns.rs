@@ -1,5 +1,4 @@
-//! Patterns that count what they match, to tell of those that match nothing. Who may touch what is
-//! the zone's to judge.
+//! Patterns that count their matches, to find those without any. Access is judged by the zone.
 
 use globset::{Candidate, GlobSet, GlobSetBuilder};
 
@@ -10,7 +9,7 @@ use crate::zone::compile_glob;
 pub(super) struct Patterns {
     set: GlobSet,
     pub(super) used: Vec<PatternUse>,
-    /// Whether a pattern that matches a folder stands for all that is below it.
+    /// A pattern that matches a folder also covers its content.
     deep: bool,
     /// Kept between files, so that a walk allocates nothing.
     matched: Vec<usize>,
@@ -20,21 +19,20 @@ pub(super) struct Patterns {
 pub(super) struct PatternUse {
     pub(super) pattern: String,
     pub(super) files: u64,
-    /// It matched what is not counted: a file that the workspace's ignore files name, or a folder
-    /// with all that is below it.
+    /// It matched entries that are not counted: ignored files, or a folder with its content.
     uncounted: bool,
-    /// It names a folder, and nothing in it.
+    /// It matches a folder, and nothing in it.
     pub(super) folder: bool,
 }
 
 impl Patterns {
-    /// Compiles patterns that were checked when the configuration was read. Should they be too
-    /// many for one set, none matches, which the report then shows.
+    /// Compiles patterns that were checked when the configuration was read. If they are too many
+    /// for one set, none matches, which the report shows.
     pub(super) fn granting(patterns: &[String]) -> Self {
         Self::new(patterns, false)
     }
 
-    /// As before, but of patterns that deny: those hold for everything below what they match.
+    /// Like [`Patterns::granting`], for patterns that deny: those cover everything below a match.
     pub(super) fn denying(patterns: &[String]) -> Self {
         Self::new(patterns, true)
     }
@@ -60,7 +58,7 @@ impl Patterns {
         self.matched.first().copied()
     }
 
-    /// Notes an ignored file for every pattern that matches it.
+    /// Records an ignored file for every pattern that matches it.
     pub(super) fn note_ignored(&mut self, file: &Candidate<'_>) {
         self.set.matches_candidate_into(file, &mut self.matched);
         for index in &self.matched {
@@ -68,7 +66,7 @@ impl Patterns {
         }
     }
 
-    /// Notes a folder for every pattern that names it.
+    /// Records a folder for every pattern that matches it.
     pub(super) fn note_folder(&mut self, folder: &Candidate<'_>) {
         self.set.matches_candidate_into(folder, &mut self.matched);
         for index in &self.matched {
@@ -78,7 +76,7 @@ impl Patterns {
         }
     }
 
-    /// Whether some pattern, which a file of the workspace could match, has matched none.
+    /// Whether a pattern for files of the workspace has no match.
     pub(super) fn any_idle(&self) -> bool {
         self.used.iter().any(PatternUse::idle)
     }
@@ -89,7 +87,7 @@ impl PatternUse {
         Self { pattern: pattern.to_owned(), files: 0, uncounted: false, folder: false }
     }
 
-    /// Absolute patterns name places outside, where no walk goes.
+    /// Absolute patterns match places outside, where no walk goes.
     pub(super) fn idle(&self) -> bool {
         self.files == 0 && !self.uncounted && !self.pattern.starts_with('/')
     }

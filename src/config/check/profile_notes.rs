@@ -1,9 +1,9 @@
-//! What an agent's profile says to its user: how it is installed, how one logs in, what to expect.
+//! Notes of an agent's profile for its user: installation, login, known limits.
 
 use super::Tier;
 use crate::config::{Agent, ClientFs, Profile};
 
-/// How the agent comes onto PATH, where that is known.
+/// Returns how to install the agent, if known.
 pub(in crate::config) fn install(profile: &Profile) -> Option<String> {
     match profile.install.as_str() {
         "" => None,
@@ -12,7 +12,7 @@ pub(in crate::config) fn install(profile: &Profile) -> Option<String> {
     }
 }
 
-/// How its user logs in, where that is known.
+/// Returns how the user logs in, if known.
 pub(super) fn login(agent: &Agent) -> Option<String> {
     let Profile { login, login_env, .. } = &agent.profile;
     let is_set = |name: &&String| {

@@ -1,5 +1,5 @@
-//! Files that `denied` patterns match and git remembers: who may read the git folder reads them by
-//! `git show`. Reads git's index by itself: a repository could have git run programs of its own.
+//! Files that `denied` patterns match and git tracks: an agent that may read the git folder reads
+//! them by `git show`. Parses git's index directly: a repository can make git run programs.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 use crate::config::Config;
 use crate::zone::{GitAccess, Zone, ZoneSpec};
 
-/// Bytes of an index that are read; one of a million files has half of that.
+/// Bytes of an index that are read; a million files take half of that.
 const LONGEST: u64 = 256 * 1024 * 1024;
 
-/// Files that are looked at.
+/// Files that are checked.
 const MOST: usize = 200_000;
 
-/// Files that are named.
+/// Files that are listed.
 const MOST_NAMED: usize = 5;
 
-/// What to do about denied files that git tracks; None where there are none, or no agent may read
-/// the git folder.
+/// Returns a warning about denied files that git tracks; None if there are none, or no agent may
+/// read the git folder.
 pub fn remembered(config: &Config) -> Option<String> {
     if config.zones.git == GitAccess::None {
         return None;
     }
     let (top, tracked) = tracked(&config.team.workspace)?;
-    // Mostly they deny all the same.
+    // Most zones have the same patterns.
     let mut lists: Vec<&ZoneSpec> = Vec::new();
     for spec in config.agents.iter().map(|agent| &agent.zone.spec) {
         if !spec.denied.is_empty() && !lists.iter().any(|known| known.denied == spec.denied) {
@@ -58,7 +58,7 @@ pub fn remembered(config: &Config) -> Option<String> {
     })
 }
 
-/// The top of the repository that a workspace is in, and the paths of its index.
+/// Returns the top of the workspace's repository, and the paths of its index.
 fn tracked(workspace: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     let top = workspace.ancestors().find(|folder| folder.join(".git").exists())?;
     let git = top.join(".git");
@@ -73,7 +73,7 @@ fn tracked(workspace: &Path) -> Option<(PathBuf, Vec<PathBuf>)> {
     Some((top.to_owned(), paths(&index).unwrap_or_default()))
 }
 
-/// Reads a regular file that is no longer than that.
+/// Reads a regular file of at most `longest` bytes.
 fn read(file: &Path, longest: u64) -> Option<Vec<u8>> {
     let metadata = file.metadata().ok()?;
     if !metadata.is_file() || metadata.len() > longest {
@@ -84,11 +84,11 @@ fn read(file: &Path, longest: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The paths of an index of version 2, 3 or 4; None if it is torn.
+/// Returns the paths of an index of version 2, 3 or 4; None if it is malformed.
 fn paths(index: &[u8]) -> Option<Vec<PathBuf>> {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
-    /// Of an entry before its flags.
+    /// Bytes of an entry before its flags.
     const STAT: usize = 60;
     const EXTENDED: u16 = 0x4000;
     let word = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
@@ -104,7 +104,7 @@ fn paths(index: &[u8]) -> Option<Vec<PathBuf>> {
         let flags = u16::from_be_bytes(index.get(at + STAT..at + STAT + 2)?.try_into().ok()?);
         let name = at + STAT + if flags & EXTENDED == 0 { 2 } else { 4 };
         if version == 4 {
-            // How many bytes of the name before are left out, then the rest.
+            // The number of bytes to drop from the previous name, then the rest.
             let (cut, rest) = varint(index, name)?;
             let end = rest + memchr::memchr(0, index.get(rest..)?)?;
             last.truncate(last.len().checked_sub(cut)?);
@@ -113,7 +113,7 @@ fn paths(index: &[u8]) -> Option<Vec<PathBuf>> {
         } else {
             let end = name + memchr::memchr(0, index.get(name..)?)?;
             last = index[name..end].to_vec();
-            // Padded with NULs to a multiple of eight, one at least.
+            // Padded with at least one NUL to a multiple of eight.
             at += (end - at + 8) / 8 * 8;
         }
         found.push(PathBuf::from(OsStr::from_bytes(&last)));
@@ -121,7 +121,7 @@ fn paths(index: &[u8]) -> Option<Vec<PathBuf>> {
     Some(found)
 }
 
-/// A number as git packs it, and where it ends.
+/// Decodes git's variable-length integer; returns it with the offset after it.
 fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     let mut value = usize::from(byte & 0x7f);

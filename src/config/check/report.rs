@@ -39,7 +39,7 @@ pub(super) fn render(
     text
 }
 
-/// Puts a list behind a report.
+/// Appends a list to a report.
 pub(super) fn add_list(text: &mut String, title: &str, items: &[String]) {
     // Writing to a string cannot fail.
     let _ = write_list(text, title, items);

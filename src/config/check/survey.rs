@@ -1,4 +1,4 @@
-//! A walk through the workspace: which file falls to whom, and which patterns match nothing.
+//! A walk through the workspace: the owners of each file, and the patterns without a match.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,51 +13,51 @@ use crate::config::places::is_lock;
 use crate::config::{Agent, Config, profiles};
 use crate::zone::{Class, Zone};
 
-/// Entries after which a walk ends, and the report says so. A walk only counts, so this bounds the
-/// time, not the memory.
+/// Entries after which a walk ends, with a note in the report. A walk only counts, so this bounds
+/// its time, not its memory.
 const MAX_ENTRIES: u64 = 200_000;
 
-/// Files that are named for each agent; more are counted.
+/// Files that are listed for each agent; more are counted.
 const MAX_NAMED: usize = 5;
 
-/// Pairs of patterns that are told apart as overlaps; of others only the files are counted.
+/// Pairs of patterns that are listed as overlaps; for others only the files are counted.
 const MAX_OVERLAPS: usize = 50;
 
-/// Agents of one file among which pairs are told; the first of them show what is wrong.
+/// Agents that share a file and are compared in pairs; the first ones show the mistake.
 const MAX_SHARERS: usize = 8;
 
-/// How often progress is told, in entries.
+/// Entries between two reports of progress.
 const PROGRESS_EVERY: u64 = 1000;
 
 #[derive(Debug)]
 pub(super) struct Survey {
-    /// Files of the workspace, those aside that its ignore files name.
+    /// Files of the workspace, without ignored ones.
     pub(super) files: u64,
     /// For each agent, in their order.
     pub(super) claims: Vec<Claims>,
-    /// Files that the agent's own `allowed` of nobody contains.
+    /// Files that no agent's own `allowed` contains.
     pub(super) nobody: Share,
     pub(super) overlaps: BTreeMap<Overlap, Share>,
     /// Further overlaps, each file counted once for each.
     pub(super) further_overlaps: u64,
-    /// Shared patterns, those of any agent: they are the team's.
+    /// The shared patterns, which all agents have in common.
     pub(super) shared: Option<Patterns>,
-    /// The walk ended before it was through.
+    /// The walk reached its limit.
     pub(super) cut: bool,
     pub(super) unreadable: u64,
 }
 
-/// Some files: their number, and the first by name.
+/// A set of files: their number, and the first names.
 #[derive(Default, Debug)]
 pub(super) struct Share {
     pub(super) files: u64,
     pub(super) named: Vec<String>,
 }
 
-/// What one agent's zone says.
+/// The files of one agent.
 #[derive(Debug)]
 pub(super) struct Claims {
-    /// Judges what is the agent's own; None if it has no zone table, so that nothing is.
+    /// Decides the agent's own files; None if it has no zone table and owns nothing.
     zone: Option<Zone>,
     allowed: Patterns,
     denied: Patterns,
@@ -65,19 +65,19 @@ pub(super) struct Claims {
     pub(super) share: Share,
 }
 
-/// Two agents that may write the same files, each by a pattern of its own.
+/// Two agents that may write the same files, each by its own pattern.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Overlap {
     pub(super) first: Claim,
     pub(super) second: Claim,
 }
 
-/// What gives files to an agent.
+/// The pattern that gives files to an agent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Claim {
     /// Its index.
     pub(super) agent: usize,
-    /// Index in its `allowed`; None where only a zone reads how it is spelled.
+    /// Index in its `allowed`; None if only the zone can interpret the spelling.
     pattern: Option<usize>,
 }
 
@@ -94,19 +94,19 @@ impl Survey {
             unreadable: 0,
         };
         survey.walk(workspace, progress);
-        // `.env` files and the like are denied just because nobody commits them.
+        // Files such as `.env` are denied because nobody commits them, so ignored files count too.
         if survey.any_idle() {
             survey.walk_ignored(workspace, progress);
         }
         survey
     }
 
-    /// The pattern by which an agent takes part in an overlap.
+    /// Returns the pattern of an agent in an overlap.
     pub(super) fn pattern(&self, claim: Claim) -> Option<&str> {
         Some(&self.claims[claim.agent].allowed.used[claim.pattern?].pattern)
     }
 
-    /// A sentence for each pattern that matches nothing.
+    /// Returns a sentence for each pattern without a match.
     pub(super) fn warnings(&self, config: &Config) -> Vec<String> {
         let agents = &config.agents;
         let base = profiles::base_patterns();
@@ -122,8 +122,8 @@ impl Survey {
         let shared = self.shared.iter().map(|shared| ("shared", shared, "all"));
         for (list, patterns, agent) in lists.chain(shared) {
             for used in patterns.used.iter().filter(|used| used.idle()) {
-                // The built-in ones name what a workspace may have, not what it has; so do those of builds,
-                // and those of files to be read wherever they are.
+                // Built-in patterns match what a workspace may have, not what it has; so do the
+                // patterns of builds and of rule files.
                 let pattern = used.pattern.as_str();
                 let may_come = match list {
                     "readable" => base.contains(&pattern) || pattern.starts_with("**/"),
@@ -160,7 +160,7 @@ impl Survey {
         self.claims.iter().any(idle) || self.shared.as_ref().is_some_and(Patterns::any_idle)
     }
 
-    /// Walks what is not ignored: these are the files that count.
+    /// Walks the files that are not ignored, which are counted.
     fn walk(&mut self, workspace: &Path, progress: &mut dyn FnMut(u64)) {
         let mut entries = 0;
         for entry in walker(workspace, true) {
@@ -222,7 +222,7 @@ impl Survey {
         }
     }
 
-    /// Looks among ignored files too, until every pattern has matched one.
+    /// Walks ignored files too, until every pattern has a match.
     fn walk_ignored(&mut self, workspace: &Path, progress: &mut dyn FnMut(u64)) {
         for (entries, entry) in (1_u64..).zip(walker(workspace, false)) {
             if entries % PROGRESS_EVERY == 0 {
@@ -263,7 +263,7 @@ enum EntryKind {
     File,
 }
 
-/// What an entry of a walk is; None for the workspace itself, links, pipes and the like.
+/// Returns the kind of an entry; None for the workspace itself, links, pipes and the like.
 fn kind(entry: &ignore::DirEntry) -> Option<EntryKind> {
     let kind = entry.file_type()?;
     match kind.is_dir() {
@@ -285,7 +285,7 @@ impl Claims {
         }
     }
 
-    /// Whether the agent may write the file because its own `allowed` contains it.
+    /// Whether the agent's own `allowed` lets it write the file.
     fn own(&self, path: &str) -> bool {
         self.zone.as_ref().is_some_and(|zone| zone.owns(path) && zone.class(path) == Class::Write)
     }
@@ -295,7 +295,7 @@ impl Share {
     fn add(&mut self, path: &str) {
         self.files += 1;
         if self.named.len() < MAX_NAMED {
-            // A file's name may hold anything, a line break too.
+            // A file name may contain anything, even a line break.
             self.named.push(printable(path, usize::MAX));
         }
     }
@@ -315,12 +315,13 @@ impl std::fmt::Display for Share {
     }
 }
 
-/// Walks by name, hidden entries too, git's own folder aside, no symbolic link followed.
+/// Walks in order of name, with hidden entries, without git's own folder, following no symbolic
+/// link.
 fn walker(workspace: &Path, ignores: bool) -> ignore::Walk {
     WalkBuilder::new(workspace)
         .standard_filters(ignores)
         .hidden(false)
-        // What is ignored is the workspace's to say, not the user's settings'.
+        // Only the workspace decides what is ignored, not the user's settings.
         .git_global(false)
         .require_git(false)
         .filter_entry(|entry| entry.file_name() != ".git")

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// What is known of an agent; a key that is empty or None is not. `config/profiles.toml` says what
-/// each means.
+/// The known facts of an agent program; an empty or None field is unknown. `config/profiles.toml`
+/// documents each.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize, Debug)]
 #[serde(default, deny_unknown_fields)]
 pub struct Profile {
@@ -36,17 +36,17 @@ pub struct Profile {
     pub confined_client_fs: Option<bool>,
 }
 
-/// Whether an agent opens files by its client.
+/// Whether an agent accesses files through its client.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, Debug)]
 #[serde(rename_all = "lowercase")]
 pub enum ClientFs {
     Yes,
-    /// Only when it edits them.
+    /// Only for edits.
     Edits,
     No,
 }
 
-/// Places outside the workspace, as the table spells them.
+/// Paths outside the workspace, as the table spells them.
 #[derive(Deserialize)]
 pub(in crate::config) struct Needs {
     pub(in crate::config) readable: Vec<String>,
@@ -55,10 +55,10 @@ pub(in crate::config) struct Needs {
 
 #[derive(Deserialize)]
 struct BuiltInTable {
-    /// Patterns of what tools read to find their way, whatever the agent.
+    /// Patterns that tools of every agent read to find their way.
     base: Vec<String>,
     sockets: Vec<String>,
-    /// Whatever the agent.
+    /// The needs of every agent.
     needs: Needs,
     profiles: BTreeMap<String, Profile>,
 }
@@ -68,7 +68,7 @@ static TABLE: LazyLock<BuiltInTable> = LazyLock::new(|| {
     toml::from_str(include_str!("../../../config/profiles.toml")).expect("profiles.toml is valid")
 });
 
-/// What every zoned agent may read when `[zones] base` is on: each pattern once.
+/// Returns what every zoned agent may read when `[zones] base` is on, without duplicates.
 pub fn base_patterns() -> Vec<&'static str> {
     let rule_files = TABLE.profiles.values().flat_map(|profile| &profile.rule_files);
     let mut patterns: Vec<&str> = Vec::new();
@@ -80,34 +80,35 @@ pub fn base_patterns() -> Vec<&'static str> {
     patterns
 }
 
-/// The built-in profiles by name.
+/// Returns the built-in profiles by name.
 pub(in crate::config) fn built_in() -> &'static BTreeMap<String, Profile> {
     &TABLE.profiles
 }
 
-/// Patterns of the sockets outside that every confined agent may connect to.
+/// Returns the patterns of external sockets that every confined agent may connect to.
 pub(in crate::config) fn base_sockets() -> &'static [String] {
     &TABLE.sockets
 }
 
-/// What every confined agent needs outside, whatever its profile.
+/// Returns the external needs of every confined agent, whatever its profile.
 pub(in crate::config) fn base_needs() -> &'static Needs {
     &TABLE.needs
 }
 
-/// The built-in profile of an agent that is run by its own command.
+/// Returns the built-in profile of an agent with its own command.
 pub(in crate::config) fn of_program(program: &str) -> Option<&'static Profile> {
     let name = Path::new(program).file_name()?.to_str()?;
     TABLE.profiles.values().find(|profile| profile.programs().any(|program| program == name))
 }
 
 impl Profile {
-    /// The programs by which it can be started, the preferred one first.
+    /// Returns the programs that can start it, the preferred one first.
     pub(in crate::config) fn programs(&self) -> impl Iterator<Item = &str> {
         self.command.iter().take(1).chain(&self.other_programs).map(String::as_str)
     }
 
-    /// The command with the first of the programs that `is_there`; as it stands if none is.
+    /// Returns the command with the first program that `is_there` accepts; unchanged if there is
+    /// none.
     pub(in crate::config) fn command_of(&self, is_there: impl Fn(&str) -> bool) -> Vec<String> {
         let mut command = self.command.clone();
         if let (Some(program), Some(found)) =
@@ -118,14 +119,14 @@ impl Profile {
         command
     }
 
-    /// Whether it is known how to keep the agent from asking.
+    /// Whether the agent can be configured not to ask.
     pub(in crate::config) fn can_be_unattended(&self) -> bool {
         !(self.unattended_mode.is_empty()
             && self.unattended_args.is_empty()
             && self.unattended_env.is_empty())
     }
 
-    /// Whether a model is given at the start, not to a session.
+    /// Whether the model is given at the start instead of to a session.
     pub(in crate::config) fn takes_model_at_start(&self) -> bool {
         !(self.model_args.is_empty() && self.model_env.is_empty())
     }

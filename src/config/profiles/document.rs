@@ -1,4 +1,4 @@
-//! Prints `docs/profiles.md` from the table of built-in profiles, and holds the table to its keys.
+//! Prints `docs/profiles.md` from the table of built-in profiles, and checks the keys of the table.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ const END: &str = "<!-- Until here. -->\n";
 
 #[test]
 fn the_document_has_what_is_known() {
-    // Not as it was when this was built.
+    // Read at run time: the file may have changed since the build.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/profiles.md");
     let document = std::fs::read_to_string(path).unwrap();
     let (before, rest) = document.split_once(BEGIN).unwrap();
@@ -52,7 +52,7 @@ fn printed() -> String {
     text
 }
 
-/// What is told of an agent, empty where it is not known.
+/// Returns the facts of an agent; empty texts are unknown.
 fn described(profile: &Profile) -> Vec<(&'static str, String)> {
     let install = if profile.install.starts_with("https://") {
         format!("<{}>", profile.install)
@@ -81,7 +81,7 @@ fn described(profile: &Profile) -> Vec<(&'static str, String)> {
         ("takes a model", joined(&model, " and ")),
         ("unattended", joined(&unattended, ", ")),
         ("compresses its context by", one(&profile.compact)),
-        ("is told what to do by", list(&profile.rule_files)),
+        ("reads its rules from", list(&profile.rule_files)),
         ("reads outside", list(&profile.readable)),
         ("writes outside", list(&profile.writable)),
         ("is started confined with", joined(&confined, ", ")),
@@ -133,7 +133,7 @@ fn every_profile_has_what_its_keys_promise() {
             assert!(!given.is_empty() && given.trim() == given, "{name}");
         }
         assert!(!profile.command.is_empty() && !profile.rule_files.is_empty(), "{name}");
-        // By its program an agent is known, so that no two can have the same.
+        // The program identifies an agent, so no two can share one.
         for program in profile.programs() {
             assert!(!program.contains('/') && !programs.contains(&program), "{name}: {program}");
             programs.push(program);

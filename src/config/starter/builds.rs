@@ -1,24 +1,24 @@
-//! Build systems: how a workspace shows that it has one, and what its builds need above the zones of
-//! agents that divide the workspace.
+//! Build systems: how a workspace shows that it uses one, and which paths its builds need beyond
+//! the zones of the agents.
 
 use std::path::Path;
 
-/// What builds of a workspace need.
+/// The needs of a workspace's builds.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Builds {
-    /// The systems by name.
+    /// The names of the systems.
     pub(super) systems: Vec<&'static str>,
-    /// Folders that builds make.
+    /// Folders that builds create.
     pub(super) build: Vec<String>,
     /// Patterns of files that builds write.
     pub(super) shared: Vec<String>,
-    /// Patterns of what builds read.
+    /// Patterns of files that builds read.
     pub(super) readable: Vec<String>,
 }
 
 struct System {
     name: &'static str,
-    /// Files at the top that show it, any of them.
+    /// Files at the top that identify it; any of them is enough.
     signs: &'static [&'static str],
     build: &'static [&'static str],
     shared: &'static [&'static str],
@@ -37,7 +37,7 @@ const SYSTEMS: [System; 7] = [
         name: "npm, pnpm or yarn",
         signs: &["package.json"],
         build: &["node_modules"],
-        // With those that are written first, and renamed.
+        // Including temporary files that are renamed over them.
         shared: &["package-lock.json*", "pnpm-lock.yaml*", "yarn.lock*", "bun.lock*"],
         readable: &[
             ".npmrc",
@@ -100,7 +100,7 @@ const SYSTEMS: [System; 7] = [
 ];
 
 impl Builds {
-    /// Looks at the top of a workspace.
+    /// Reads the top of a workspace.
     pub(super) fn look(workspace: &Path) -> Self {
         let mut builds = Self::default();
         let add = |list: &mut Vec<String>, more: &[&str]| {
@@ -119,7 +119,7 @@ impl Builds {
         for system in SYSTEMS.iter().filter(is_there) {
             builds.systems.push(system.name);
             add(&mut builds.build, system.build);
-            // Which of the package managers it is, its lock file shows; the first, if there is none.
+            // The lock file identifies the package manager; without one it is the first.
             let locks = || system.shared.iter().filter(|lock| is_there_now(lock)).copied();
             let locks: Vec<&str> = match locks().next() {
                 Some(_) => locks().collect(),
@@ -132,7 +132,7 @@ impl Builds {
                 &system.readable.iter().filter(needed).copied().collect::<Vec<_>>(),
             );
         }
-        // A file of that name is none of a build's.
+        // A file of that name does not belong to a build.
         builds.build.retain(|folder| !workspace.join(folder).is_file());
         builds
     }

@@ -1,11 +1,11 @@
-//! The folders that agents are to have by name.
+//! The folders that agents are assigned by name.
 
 use std::path::Path;
 
 use super::{CONTAINERS, folders};
 use crate::config::value::is_name;
 
-/// Why a list of agents can't be divided among.
+/// Why the workspace cannot be divided among a list of agents.
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
     #[error(
@@ -69,7 +69,7 @@ fn is_inside(workspace: &Path, folder: &str) -> bool {
         && workspace.join(folder).is_dir()
 }
 
-/// The folders at the top, those of folders of parts behind them.
+/// Returns the folders at the top, followed by the subfolders of containers.
 fn all(workspace: &Path) -> Vec<String> {
     let top = folders(workspace);
     let parts = top.iter().filter(|folder| CONTAINERS.contains(&folder.as_str()));

@@ -140,7 +140,7 @@ impl Actor {
                     self.backoff = None;
                     Event::BackoffOver
                 }
-                event = next_of_run(&mut self.run) => match self.of_run(event).await {
+                event = next_of_run(&mut self.run) => match self.on_run_event(event).await {
                     Some(event) => event,
                     None => continue,
                 },
@@ -312,7 +312,7 @@ impl Actor {
             Err(error) => return Event::NotSpawned(error.to_string()),
         };
         if let Some(place) = &self.place {
-            place.is_taken_by(&family);
+            place.set_family(&family);
         }
         self.family.send_replace(Some(family.clone()));
         let fresh = Fresh { process, stdio, launcher, family, running, vitals, private, plugged };
@@ -326,12 +326,12 @@ impl Actor {
     fn publish_peak(&self) {
         if let Some(family) = &*self.family.borrow() {
             let Peak { memory_bytes, processes } = family.peak();
-            tracing::info!(agent = %self.settings.id, memory_bytes, processes, "the most it used");
+            tracing::info!(agent = %self.settings.id, memory_bytes, processes, "peak resource use");
         }
     }
 
     /// Handles an event of the run; returns None if the lifecycle does not change.
-    async fn of_run(&mut self, event: RunEvent) -> Option<Event> {
+    async fn on_run_event(&mut self, event: RunEvent) -> Option<Event> {
         Some(match event {
             RunEvent::Opened(session) => {
                 self.session.clone_from(&session);

@@ -151,7 +151,7 @@ impl StartPermit {
     }
 
     /// Sets the process family whose memory is counted.
-    pub(super) fn is_taken_by(&self, family: &Family) {
+    pub(super) fn set_family(&self, family: &Family) {
         if let Some(claim) = self.admission.line().running.get_mut(&self.number) {
             claim.family = Some(family.clone());
         }

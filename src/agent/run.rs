@@ -200,7 +200,7 @@ impl Run {
                 Stopped::OnEof(exit) => exit,
                 Stopped::OnTerm(exit) => {
                     if ends_on_eof {
-                        tracing::info!(%agent, "did not end with its input: needed SIGTERM");
+                        tracing::info!(%agent, "did not exit when its input closed: SIGTERM was needed");
                     }
                     exit
                 }
@@ -379,7 +379,7 @@ async fn send_briefings(run: RunHandle, team: Surroundings) {
                 // No access was left to decide, or the briefing was cancelled before it was sent.
                 Err(AgentError::Host(HostError::Withdrawn)) => routing.brief_again().await,
                 Err(error) => {
-                    tracing::warn!(%error, "a briefing of the orchestrator failed: it follows again");
+                    tracing::warn!(%error, "a briefing failed: it will be sent again");
                     tokio::time::sleep(BRIEF_AGAIN).await;
                     routing.brief_again().await;
                 }

@@ -109,7 +109,7 @@ where
             None => {
                 if let Some(count) = self.unusable.count("an answer") {
                     let id: String = id.get().chars().take(120).collect();
-                    tracing::warn!(id, count, "the agent answered what was not asked");
+                    tracing::warn!(id, count, "the agent answered an unknown request");
                 }
             }
             Some(PendingAnswer::Call { method, reply }) => {

@@ -108,7 +108,7 @@ impl HostHandle {
         match self.configure(session, &answer).await {
             // Some agents do not repeat their options here.
             Err(error @ HostError::NotOffered { .. }) => {
-                tracing::warn!(session, %error, "the session opens as the agent kept it");
+                tracing::warn!(session, %error, "cannot configure the restored session: it keeps its own settings");
             }
             configured => configured?,
         }

@@ -163,7 +163,11 @@ pub(super) fn notification(method: &str, params: &impl Serialize) -> Bytes {
 
 /// Builds the line that forwards a message: a request under a new id, or a notification. None if
 /// the line would be too long.
-pub(super) fn passed_on(id: Option<u64>, method: &str, params: Option<&RawValue>) -> Option<Bytes> {
+pub(super) fn forward_message(
+    id: Option<u64>,
+    method: &str,
+    params: Option<&RawValue>,
+) -> Option<Bytes> {
     #[derive(Serialize)]
     struct PassedOn<'a> {
         jsonrpc: &'static str,
@@ -184,7 +188,7 @@ pub(super) fn response(id: &RawValue, outcome: Result<&RawValue, &Error>) -> Byt
 }
 
 /// Builds the line that forwards an answer, with its outcome as it came.
-pub(super) fn passed_back(id: &RawValue, outcome: RpcResult<'_>) -> Bytes {
+pub(super) fn forward_response(id: &RawValue, outcome: RpcResult<'_>) -> Bytes {
     response_within(MAX_SENT, id, outcome.map(|result| result.unwrap_or(RawValue::NULL)))
 }
 

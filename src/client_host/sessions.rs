@@ -232,7 +232,7 @@ impl HostSessions {
     /// Withdraws the prompts that were not sent yet; returns their number.
     pub(super) fn withdraw(&mut self, id: &SessionId) -> usize {
         let Some(session) = self.by_id.get_mut(id) else { return 0 };
-        let mut prompts = session.asked_for();
+        let mut prompts = session.queued_count();
         session.refuse_queued(&HostError::Withdrawn);
         if let Some(turn) = session.running.take_if(|turn| turn.making.is_some()) {
             prompts += 1;
@@ -262,7 +262,7 @@ impl HostSessions {
             session: id.clone(),
             is_default: self.default.as_ref() == Some(id),
             is_running: session.running.as_ref().is_some_and(|turn| turn.making.is_none()),
-            queued: session.asked_for(),
+            queued: session.queued_count(),
         };
         self.by_id.iter().map(load).collect()
     }
@@ -297,7 +297,7 @@ impl HostSession {
     }
 
     /// Returns the number of queued prompts whose caller is still waiting.
-    fn asked_for(&self) -> usize {
+    fn queued_count(&self) -> usize {
         let waiting = self.briefings.iter().chain(&self.queued);
         waiting.filter(|prompt| !prompt.reply.is_closed()).count()
     }

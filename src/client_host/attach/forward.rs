@@ -59,7 +59,7 @@ where
                 None => {}
             },
             AnswerEffect::Takes { session, claim } if outcome.is_err() => {
-                self.untake(editor, session, claim);
+                self.revert_claim(editor, session, claim);
             }
             // An earlier request for the session may have failed meanwhile.
             AnswerEffect::Takes { session, .. } => drop(self.open_for(editor, &session)),
@@ -69,19 +69,19 @@ where
         }
         match refused {
             Some(error) => self.guests.answer(editor, &id, Err(&error)),
-            None => self.guests.send(editor, rpc::passed_back(&id, outcome)),
+            None => self.guests.send(editor, rpc::forward_response(&id, outcome)),
         }
         for line in early {
             self.guests.send(editor, line);
         }
-        if !self.opens() {
+        if !self.is_opening() {
             self.guests.early.clear();
         }
         self.release(editor);
     }
 
     /// Whether the agent is opening a session for an editor, whose id is not known yet.
-    pub(super) fn opens(&self) -> bool {
+    pub(super) fn is_opening(&self) -> bool {
         self.forwarded().any(|request| matches!(request.kind, AnswerEffect::Opens))
     }
 
@@ -146,7 +146,7 @@ where
         }
         let session = session_of(params)?;
         let number = self.next_id();
-        let line = rpc::passed_on(Some(number), method, params).ok_or_else(too_long)?;
+        let line = rpc::forward_message(Some(number), method, params).ok_or_else(too_long)?;
         let claim = session.as_ref().map(|session| self.claim(editor, session)).transpose()?;
         let kind = match (method, session, claim) {
             ("session/new" | "session/fork", ..) => AnswerEffect::Opens,
@@ -192,7 +192,7 @@ where
         if let Some(session) = &session {
             self.claim(editor, session)?;
         }
-        let line = rpc::passed_on(None, method, params).ok_or_else(too_long)?;
+        let line = rpc::forward_message(None, method, params).ok_or_else(too_long)?;
         self.out.push(line, None);
         if let ("session/cancel", Some(session)) = (method, session) {
             self.settle_permissions(&session);
@@ -202,11 +202,11 @@ where
 
     fn on_editor_answer(&mut self, editor: EditorId, id: &RawValue, outcome: RpcResult<'_>) {
         if let Some(asked) = self.guests.answered(editor, id) {
-            self.out.push(rpc::passed_back(&asked.id, outcome), None);
+            self.out.push(rpc::forward_response(&asked.id, outcome), None);
         } else if rpc::number(id).is_none() {
-            tracing::warn!(%id, "an editor answered what was not asked");
+            tracing::warn!(%id, "an editor answered an unknown request");
         } else {
-            tracing::debug!(%id, "an editor answered what it is not asked any more");
+            tracing::debug!(%id, "an editor answered a withdrawn request");
         }
     }
 }

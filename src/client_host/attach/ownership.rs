@@ -63,7 +63,7 @@ where
     }
 
     /// Returns a session that could not be loaded to its previous owner.
-    pub(super) fn untake(&mut self, editor: EditorId, session: SessionId, claim: Claimed) {
+    pub(super) fn revert_claim(&mut self, editor: EditorId, session: SessionId, claim: Claimed) {
         match claim {
             Claimed::Nobodys => self.forget(editor, &session),
             Claimed::Left if self.guests.owner(&session) == Some(editor) => {

@@ -31,7 +31,7 @@ where
         let session = match session_of(params) {
             Ok(Some(session)) => session,
             Ok(None) => {
-                if let Some(line) = rpc::passed_on(None, method, params) {
+                if let Some(line) = rpc::forward_message(None, method, params) {
                     self.guests.send_all(&line);
                 }
                 return false;
@@ -39,8 +39,8 @@ where
             Err(_) => return false,
         };
         let owner = self.guests.owner(&session);
-        let is_early = owner.is_none() && !self.sessions.has(&session) && self.opens();
-        if let Some(line) = rpc::passed_on(None, method, params) {
+        let is_early = owner.is_none() && !self.sessions.has(&session) && self.is_opening();
+        if let Some(line) = rpc::forward_message(None, method, params) {
             match owner {
                 Some(editor) => self.guests.send(editor, line),
                 None if is_early => self.guests.early.hold(session, line),

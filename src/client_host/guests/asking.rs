@@ -45,7 +45,7 @@ impl Guests {
         let busy =
             || rpc::failure(code::INTERNAL_ERROR, "The editor has too many requests to answer");
         let number = number.ok_or_else(busy)?;
-        let Some(line) = rpc::passed_on(Some(number), method, params) else {
+        let Some(line) = rpc::forward_message(Some(number), method, params) else {
             state.asked.remove(&number);
             return Err(rpc::failure(code::INVALID_REQUEST, "Invalid request: it is too long"));
         };

@@ -25,7 +25,7 @@ impl Early {
             && let Some((session, line)) = self.lines.pop_front()
         {
             self.bytes -= line.len();
-            tracing::warn!(%session, "lost what the agent said before it opened a session");
+            tracing::warn!(%session, "dropped a notification that came before its session was open");
         }
     }
 

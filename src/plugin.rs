@@ -1,7 +1,6 @@
-//! Extractor plugins: agents that don't speak ACP join a team. Loads their shared libraries, bears
-//! what they do wrong, and makes an ACP agent of what they tell, so that everything behind it (the
-//! gate, extraction, the client host, attached editors) is the same for all agents. The interface
-//! is that of `eisen_plugin.h`.
+//! Extractor plugins, by which agents that don't speak ACP join a team. This room loads their
+//! shared libraries, contains their faults and presents each agent as an ACP agent to the rooms
+//! behind it. The interface is `eisen_plugin.h`.
 
 mod approval;
 mod blame;

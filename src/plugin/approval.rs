@@ -1,6 +1,5 @@
-//! Libraries that the user approved, each by the hash of its content. Only these run unconfined: in
-//! this very process, or where the system can confine nothing. They are kept in a file of
-//! `$EISEN_DIR`, which no agent may touch.
+//! Owns the libraries that the user approved, each by the hash of its content. Only these run
+//! unconfined. They are kept in a file in `$EISEN_DIR`, which agents may not touch.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -15,24 +14,24 @@ use super::load_error::{LoadError, owned};
 /// The file in `$EISEN_DIR`.
 const FILE: &str = "trusted_plugins.json";
 
-/// Bytes of that file: thousands of libraries.
+/// Bytes of that file, enough for thousands of libraries.
 const LONGEST: u64 = 1024 * 1024;
 
-/// Digits of a hash by which a library can be named.
+/// Digits of a hash that suffice to name a library.
 const SHORTEST: usize = 8;
 
-/// What a library has to be, to the byte.
+/// The hash of an approved library.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Approval(blake3::Hash);
 
-/// All that the user approved.
+/// All approved libraries.
 #[derive(Debug)]
 pub struct Approvals {
     file: PathBuf,
     list: Vec<Approved>,
 }
 
-/// A library as it was when it was approved.
+/// A library as it was approved.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub struct Approved {
     /// In hexadecimal digits.
@@ -49,7 +48,7 @@ pub enum ApprovalError {
 }
 
 impl Approval {
-    /// Of a library as it is now: whoever asks for it vouches for that.
+    /// Hashes a library as it is now, which the caller vouches for.
     pub fn of(library: &Path) -> Result<Self, LoadError> {
         let file = open(library)?;
         Ok(Self::of_content(&file)?)
@@ -73,7 +72,7 @@ impl std::fmt::Display for Approval {
 }
 
 impl Approvals {
-    /// Reads what was approved; a file that others may write is refused.
+    /// Reads the approved libraries; refuses a file that others may write.
     pub fn load(eisen_dir: &Path) -> Result<Self, ApprovalError> {
         let file = eisen_dir.join(FILE);
         let failed = |source| ApprovalError::File { file: file.clone(), source };
@@ -95,7 +94,7 @@ impl Approvals {
         &self.list
     }
 
-    /// Finds a library, if it is still what was approved.
+    /// Returns a library's approval, if its content is approved.
     pub fn find(&self, library: &Path) -> Option<Approval> {
         if self.list.is_empty() {
             return None;
@@ -105,7 +104,7 @@ impl Approvals {
         self.list.iter().any(|approved| approved.blake3 == digits).then_some(approval)
     }
 
-    /// Approves a library as it is now, in the place of what was approved at its path before.
+    /// Approves a library as it is now, in place of an earlier approval of its path.
     pub fn add(&mut self, library: &Path) -> Result<Approval, ApprovalError> {
         let failed = |source| ApprovalError::File { file: library.to_owned(), source };
         let file = library.canonicalize().map_err(|error| failed(error.into()))?;
@@ -117,7 +116,7 @@ impl Approvals {
         Ok(approval)
     }
 
-    /// Takes back what was approved at a path, or has a hash that begins so. Returns what that was.
+    /// Withdraws approvals by path, or by the first digits of the hash. Returns them.
     pub fn remove(&mut self, named: &Path) -> Result<Vec<Approved>, ApprovalError> {
         let real = named.canonicalize().or_else(|_| std::path::absolute(named)).ok();
         let digits = named.to_str().filter(|digits| digits.len() >= SHORTEST);
@@ -131,7 +130,7 @@ impl Approvals {
         Ok(removed)
     }
 
-    /// Renames a new file into its place, which nobody else may read.
+    /// Writes a new file, readable by its owner only, and renames it into place.
     fn save(&self) -> Result<(), ApprovalError> {
         let save = || -> io::Result<()> {
             let folder = self.file.parent().unwrap_or(Path::new("."));

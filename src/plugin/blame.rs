@@ -1,5 +1,5 @@
-//! Names the plugin in whose call this very process crashes or exits: nothing else would say whose
-//! fault it was. Not seen are `_exit`, and what goes wrong in a thread that the plugin made.
+//! Owns the report that names the plugin in whose call this process crashes or exits. It does not
+//! see `_exit`, nor crashes of threads that a plugin made.
 
 #![allow(unsafe_code)]
 
@@ -9,14 +9,14 @@ use std::sync::{Once, OnceLock};
 use nix::libc::{self, c_int};
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
-/// What a process dies of that does something wrong.
+/// Signals that a fault raises.
 const FATAL: [Signal; 5] =
     [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGILL, Signal::SIGFPE, Signal::SIGABRT];
 
-/// How those were handled before.
+/// Their handlers before ours.
 static BEFORE: [OnceLock<SigAction>; 5] = [const { OnceLock::new() }; 5];
 
-/// How long is waited for somebody who reads the log, in milliseconds.
+/// How long the report waits for standard error to be writable, in milliseconds.
 const PATIENCE: c_int = 1000;
 
 thread_local! {
@@ -30,7 +30,7 @@ struct ActiveCall {
     what: &'static str,
 }
 
-/// Makes a call of a plugin that is named should the process end in it.
+/// Makes a call, and names the plugin if the process ends in it.
 pub(super) fn during<T>(plugin: &str, what: &'static str, call: impl FnOnce() -> T) -> T {
     static WATCH: Once = Once::new();
     WATCH.call_once(watch);
@@ -50,16 +50,16 @@ fn watch() {
     for (signal, before) in FATAL.into_iter().zip(&BEFORE) {
         let handler = SigHandler::Handler(crashed);
         let action = SigAction::new(handler, SaFlags::SA_ONSTACK, SigSet::empty());
-        // SAFETY: the handler does nothing that a handler may not.
+        // SAFETY: the handler calls only async-signal-safe functions.
         if let Ok(old) = unsafe { sigaction(signal, &action) } {
             let _ = before.set(old);
         }
     }
-    // SAFETY: the function is there until the process ends.
+    // SAFETY: the function stays loaded until the process ends.
     unsafe { libc::atexit(exits) };
 }
 
-/// Says whose call it was, and leaves the rest to who handled the signal before.
+/// Reports the running call, and leaves the signal to the handler before ours.
 extern "C" fn crashed(number: c_int) {
     let place = FATAL.iter().position(|signal| *signal as c_int == number);
     let Some(place) = place else { return };
@@ -80,7 +80,7 @@ extern "C" fn exits() {
     }
 }
 
-/// Writes to standard error without a lock and without memory.
+/// Writes to standard error without locks or allocation.
 fn report(call: ActiveCall, did: &[&str]) {
     // SAFETY: the caller of `during` holds it, and waits for the call.
     let plugin = unsafe { &*call.plugin };
@@ -95,7 +95,7 @@ fn report(call: ActiveCall, did: &[&str]) {
         length += count;
     }
     let mut ready = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: both read what they are given, and so much of it.
+    // SAFETY: both get valid pointers and the length of what they point to.
     unsafe {
         if libc::poll(&raw mut ready, 1, PATIENCE) == 1 {
             libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), length);

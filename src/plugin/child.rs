@@ -1,4 +1,4 @@
-//! An instance in a child of its own: what it does wrong ends it, and nothing else.
+//! Owns a plugin instance that runs in a child process, and starts the child again after a loss.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::reader::{CallError, CallOutput, InstanceCall, RecordReader};
 use super::running::{AwaitedReply, PluginProcess};
 use crate::process::Launcher;
 
-/// How long is waited before a child that died is followed by the next, at first and at most.
+/// First and longest wait before a child that died is replaced.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
 
 pub(super) struct Child {
@@ -25,12 +25,12 @@ pub(super) struct Child {
     config: String,
     approval: Option<Approval>,
     running: Option<PluginProcess>,
-    /// Before the next start; zero before the first.
+    /// The wait before the next start; zero before the first.
     wait: Duration,
 }
 
 impl Child {
-    /// `name` is the plugin's in the configuration.
+    /// `name` is the plugin's name in the configuration.
     pub(super) fn new(
         launcher: Launcher,
         name: String,
@@ -49,7 +49,7 @@ impl Child {
         let request = frame::request(call);
         let (running, outcome) = running.take(AwaitedReply::Call, &request).await?;
         self.running = Some(running);
-        // Beginning is what each does, also one that dies of the next line.
+        // A child that dies of each following line still answers `Start`.
         if !matches!(call, InstanceCall::Start { .. }) {
             self.wait = Duration::ZERO;
         }
@@ -86,7 +86,7 @@ impl RecordReader for Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Without a runtime there is nobody to wait: it is ended with its process.
+        // Without a runtime the child can't be awaited; dropping its process ends it.
         if let (Some(running), Ok(runtime)) = (self.running.take(), Handle::try_current()) {
             self.launcher.run_to_end(running.leave(), &runtime);
         }

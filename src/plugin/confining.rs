@@ -1,10 +1,10 @@
-//! The confinement of a child that a plugin runs in: it reads its library and those of the system, and
-//! computes. Nothing that it loads runs before that holds.
+//! Owns the confinement of a plugin's child: it may read its library and those of the system, and
+//! compute. It holds before the library is loaded.
 
 use std::path::Path;
 
-/// Confines this process, which has one thread, for good. The error says what the system lacks: then
-/// nothing may be loaded that the user did not approve.
+/// Confines this single-threaded process for good. The error names what the system lacks; then only
+/// an approved library may be loaded.
 #[cfg(target_os = "linux")]
 pub(super) fn enter(library: &Path) -> Result<(), String> {
     limit().map_err(|error| format!("its limits can't be set: {error}"))?;
@@ -14,14 +14,14 @@ pub(super) fn enter(library: &Path) -> Result<(), String> {
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn enter(_: &Path) -> Result<(), String> {
-    Err("only Linux can".to_owned())
+    Err("only Linux supports it".to_owned())
 }
 
-/// Bytes of memory that it may write.
+/// Bytes of data memory.
 #[cfg(target_os = "linux")]
 const MEMORY: u64 = 1024 * 1024 * 1024;
 
-/// Descriptors that it may have.
+/// Open descriptors.
 #[cfg(target_os = "linux")]
 const DESCRIPTORS: u64 = 256;
 
@@ -40,8 +40,8 @@ fn limit() -> nix::Result<()> {
     Ok(())
 }
 
-/// Leaves nothing within reach but libraries. What Linux 6.2 holds has to be held: before it files
-/// could be cut short.
+/// Makes nothing readable but libraries. Linux 6.2 is required, since older kernels don't restrict
+/// `truncate`.
 #[cfg(target_os = "linux")]
 fn wall(library: &Path) -> Result<(), landlock::RulesetError> {
     use landlock::{
@@ -72,7 +72,7 @@ fn wall(library: &Path) -> Result<(), landlock::RulesetError> {
         .scope(Scope::from_all(abi))?
         .create()?;
     for place in SYSTEM.iter().map(Path::new).chain([library]) {
-        // What is not there needs no rule.
+        // A missing path needs no rule.
         let Ok(handle) = PathFd::new(place) else { continue };
         let rights = if place.is_dir() { read } else { read & AccessFs::from_file(abi) };
         rules = rules.add_rule(PathBeneath::new(handle, rights))?;
@@ -82,8 +82,8 @@ fn wall(library: &Path) -> Result<(), landlock::RulesetError> {
 
 #[cfg(target_os = "linux")]
 mod filter {
-    //! Which system calls are left: those of a library that computes. What Landlock leaves open
-    //! (modes, owners, signals, sockets, other processes) is not among them.
+    //! Owns the filter of system calls. It leaves those of a library that computes; what Landlock
+    //! does not cover (modes, owners, signals, sockets, other processes) is refused.
 
     use std::collections::BTreeMap;
 
@@ -94,9 +94,9 @@ mod filter {
         apply_filter,
     };
 
-    /// Calls that go on whatever their arguments are.
+    /// Calls that are allowed with any arguments.
     const ALLOWED: &[libc::c_long] = &[
-        // What it has open, and what the wall lets it open for reading.
+        // Open descriptors, and files that the wall opens for reading.
         libc::SYS_read,
         libc::SYS_readv,
         libc::SYS_pread64,
@@ -132,7 +132,7 @@ mod filter {
         libc::SYS_madvise,
         libc::SYS_mincore,
         libc::SYS_brk,
-        // Threads, and what they wait for.
+        // Threads and waiting.
         libc::SYS_futex,
         libc::SYS_set_robust_list,
         libc::SYS_get_robust_list,
@@ -148,14 +148,14 @@ mod filter {
         libc::SYS_clock_getres,
         libc::SYS_gettimeofday,
         libc::SYS_restart_syscall,
-        // Signals of its own.
+        // Its own signals.
         libc::SYS_rt_sigaction,
         libc::SYS_rt_sigprocmask,
         libc::SYS_rt_sigreturn,
         libc::SYS_rt_sigsuspend,
         libc::SYS_rt_sigtimedwait,
         libc::SYS_sigaltstack,
-        // Who it is, where it runs, and its end.
+        // Identity, environment and exit.
         libc::SYS_getpid,
         libc::SYS_gettid,
         libc::SYS_getppid,
@@ -172,7 +172,7 @@ mod filter {
         libc::SYS_exit_group,
     ];
 
-    /// Older names of the same.
+    /// Older calls for the same.
     #[cfg(target_arch = "x86_64")]
     const OLDER: &[libc::c_long] = &[
         libc::SYS_open,
@@ -192,7 +192,7 @@ mod filter {
     #[cfg(not(target_arch = "x86_64"))]
     const OLDER: &[libc::c_long] = &[];
 
-    /// What a thread has, and a process has not; with it nothing new to be in.
+    /// A thread has this flag, a process has not; no flag of a namespace may come with it.
     const THREAD: i32 = libc::CLONE_THREAD;
     const NAMESPACES: i32 = libc::CLONE_NEWNS
         | libc::CLONE_NEWUSER
@@ -204,7 +204,8 @@ mod filter {
 
     pub(super) fn enter() -> Result<(), Error> {
         let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-        // Its flags lie in memory: libraries take `clone` where there is no such call.
+        // The flags of `clone3` lie in memory, out of the filter's reach. `ENOSYS` makes libraries
+        // use `clone`.
         let threads = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
         let absent = SeccompAction::Errno(libc::ENOSYS.cast_unsigned());
         let threads = SeccompFilter::new(threads, SeccompAction::Allow, absent, arch)?;
@@ -227,11 +228,11 @@ mod filter {
         let thread = Compare::MaskedEq(word(THREAD | NAMESPACES));
         let thread = SeccompCondition::new(0, Length::Dword, thread, word(THREAD))?;
         calls.insert(libc::SYS_clone, vec![one(thread)?]);
-        // No signal goes to anybody else.
+        // Signals only to itself.
         let own = u64::from(std::process::id());
         calls.insert(libc::SYS_tgkill, vec![one(is(0, own)?)?]);
         calls.insert(libc::SYS_kill, vec![one(is(0, own)?)?]);
-        // Not who is sent a signal about a descriptor.
+        // Not `F_SETOWN`, which names another process as the receiver of a signal.
         let commands = [
             libc::F_GETFD,
             libc::F_SETFD,
@@ -242,7 +243,7 @@ mod filter {
         ];
         let commands = commands.map(|command| one(is(1, word(command))?));
         calls.insert(libc::SYS_fcntl, commands.into_iter().collect::<Result<_, _>>()?);
-        // Its own limits, and the names of its threads and of its memory.
+        // Its own limits, and the names of its threads and memory.
         calls.insert(libc::SYS_prlimit64, vec![one(is(0, 0)?)?]);
         let names = [libc::PR_SET_NAME, libc::PR_GET_NAME, libc::PR_SET_VMA];
         let names = names.map(|option| one(is(0, word(option))?));

@@ -1,20 +1,20 @@
-//! A plugin that is asked about its agent, and what goes wrong with it.
+//! Owns the calls to a plugin's instance, and gives the plugin up after too many errors in a row.
 
 use eisen_plugin::{Record, records};
 use tokio::sync::watch;
 
 use super::reader::{CallError, CallOutput, InstanceCall, RecordReader};
 
-/// Errors of a plugin in a row after which it is called degraded, and after which it is given up.
+/// Errors in a row after which a plugin is degraded, and after which it is given up.
 const DEGRADED: usize = 5;
 const DISABLED: usize = 10;
 
 pub(super) struct Consulted {
     reader: Box<dyn RecordReader>,
     name: String,
-    /// What is wrong with it, for whoever looks at the agent.
+    /// Why the plugin is degraded, shown with the agent's state.
     concern: watch::Sender<Option<String>>,
-    /// In a row.
+    /// Errors in a row.
     errors: usize,
 }
 
@@ -35,21 +35,21 @@ impl Consulted {
         self.reader.call(call).await
     }
 
-    /// Goes through what a call told, and counts what went wrong: in a row is what nothing was told
-    /// in between of, however many lines a call was about. An error says that it is given up.
+    /// Passes each record of an answer to `on_record`, and counts errors. A record that is accepted
+    /// resets the count. The error says that the plugin is given up.
     pub(super) fn take(
         &mut self,
         answer: Result<CallOutput, CallError>,
-        mut tell: impl FnMut(Record<'_>) -> Result<(), String>,
+        mut on_record: impl FnMut(Record<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
-        let told = match answer {
+        let output = match answer {
             Ok(answer) => answer.output,
             Err(error) => return self.on_failure(&error.to_string()),
         };
-        for record in records(&told) {
+        for record in records(&output) {
             match record {
                 Ok(Record::Error { body }) => self.on_failure(&body)?,
-                Ok(record) => match tell(record) {
+                Ok(record) => match on_record(record) {
                     Ok(()) => self.on_success(),
                     Err(why) => self.on_failure(&why)?,
                 },
@@ -83,8 +83,8 @@ impl Consulted {
     }
 }
 
-/// What of a block of lines is still to be read, once a call about it was answered. With an instance
-/// that is lost that is all of it: no line passes for read that was not.
+/// Returns the rest of a block that the answered call did not read. A lost instance leaves all of
+/// it, so that no line counts as read by mistake.
 pub(super) fn unread<'a>(block: &'a [u8], answer: &mut Result<CallOutput, CallError>) -> &'a [u8] {
     match answer {
         Ok(CallOutput { read, .. }) if (1..=block.len()).contains(read) => &block[*read..],

@@ -1,6 +1,6 @@
-//! Reads along, by a plugin, with an agent that has a client of its own: the two understand each
-//! other, and what they say is relayed as it is. To the relay this is an extractor like that of ACP;
-//! behind it a task has the plugin read, so that a relay waits for it only where a zone asks for that.
+//! Owns the task by which a plugin reads along with an agent that has a client of its own. To the
+//! relay it is an extractor like ACP's; a relay waits for the plugin only where a zone asks for
+//! that.
 
 mod extractor;
 
@@ -24,41 +24,40 @@ use crate::extract::{Ask, Extractor, Gate, Refusal};
 use crate::line::{self, Direction, content, lines};
 use crate::model::{Activity, SessionId};
 
-/// Requests that are taken up at once, and bytes of lines among them that are read as one block.
+/// Requests taken at once, and bytes of their lines that are read as one block.
 const BATCH: usize = 1024;
 const BLOCK: usize = 256 * 1024;
 
-/// How long lines that nobody waits for are gathered: reading them as one block costs a tenth, and
-/// none of it while the next line is on its way.
+/// How long ungated lines are gathered. Reading them as one block costs a tenth.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// What the relay asks for.
+/// A request of the relay.
 enum ExtractorRequest {
     /// A line was relayed.
     Line(Direction, Bytes),
-    /// One of the agent is to be.
+    /// Judge a line of the agent before it is relayed.
     Gate(Bytes, SyncSender<Gate>),
     Refuse(Ask, Refusal, SyncSender<Option<Bytes>>),
     Cancel(SessionId, SyncSender<Bytes>),
     End(String, SyncSender<()>),
 }
 
-/// What the task and the relay have in common.
+/// State that the task and the relay share.
 #[derive(Default)]
 struct Common {
     activities: Mutex<Vec<Activity>>,
-    /// Something was told.
+    /// Notified when there are new activities.
     news: Notify,
-    /// Bytes of memory for lines that wait to be read.
+    /// Bytes of memory of the lines that wait to be read.
     unread: AtomicUsize,
-    /// Nobody waits for what is not read by now.
+    /// Notified when the relay stops waiting for the last lines.
     over: Notify,
     /// The agent waits for its client.
     awaits: AtomicBool,
     wants_updates: AtomicBool,
 }
 
-/// The task of one agent.
+/// The task that reads one agent's lines.
 pub struct ExtractorHost {
     plugin: Consulted,
     transcript: Transcript,
@@ -67,23 +66,23 @@ pub struct ExtractorHost {
     requests: mpsc::UnboundedReceiver<ExtractorRequest>,
     common: Arc<Common>,
     gated: bool,
-    /// Closes once all is told.
+    /// Closes when the task ends.
     _lives: SyncSender<()>,
 }
 
-/// An agent that is read along with.
+/// The agent whose lines are read.
 #[derive(Debug)]
 pub struct AgentInfo {
-    /// Of the plugin.
+    /// The plugin's name.
     pub name: String,
     pub cwd: PathBuf,
-    /// None: that of the agent's own id.
+    /// None: the agent's own id.
     pub session: Option<String>,
-    /// Whether its lines wait until it is known what they ask for.
+    /// Whether its lines wait until the plugin has judged them.
     pub gated: bool,
 }
 
-/// Tells when an agent's plugin found out more.
+/// Waits for new activities of an agent's plugin.
 pub struct News(Arc<Common>);
 
 impl News {
@@ -93,9 +92,9 @@ impl News {
 }
 
 impl ExtractorHost {
-    /// `acp` reads the ACP that is made of what the plugin tells.
+    /// `acp` reads the ACP that the plugin's records are translated to.
     pub fn new(
-        subject: AgentInfo,
+        agent: AgentInfo,
         reader: Box<dyn RecordReader>,
         acp: Box<dyn Extractor>,
         concern: watch::Sender<Option<String>>,
@@ -103,8 +102,8 @@ impl ExtractorHost {
         let (requesting, requests) = mpsc::unbounded_channel();
         let common = Arc::<Common>::default();
         let (lives, over) = sync_channel(0);
-        let AgentInfo { name, cwd, session, gated } = subject;
-        let overhearer = Self {
+        let AgentInfo { name, cwd, session, gated } = agent;
+        let host = Self {
             plugin: Consulted::new(reader, name.clone(), concern),
             transcript: Transcript::new(name, cwd, session),
             acp,
@@ -113,16 +112,16 @@ impl ExtractorHost {
             gated,
             _lives: lives,
         };
-        let overheard = PluginExtractor::new(requesting, Arc::clone(&common), gated, over);
-        (overhearer, overheard, News(common))
+        let extractor = PluginExtractor::new(requesting, Arc::clone(&common), gated, over);
+        (host, extractor, News(common))
     }
 
-    /// Serves the relay until that ends; an error says why the plugin is given up before.
+    /// Serves the relay until it ends. The error says why the plugin is given up earlier.
     pub async fn run(mut self) -> Result<(), String> {
         let common = Arc::clone(&self.common);
         let outcome = tokio::select! {
             outcome = self.serve() => outcome,
-            () = common.over.notified() => Err("its plugin is behind what it said last".to_owned()),
+            () = common.over.notified() => Err("its plugin did not read its last lines in time".to_owned()),
         };
         if let Err(why) = &outcome {
             self.ends(why);
@@ -157,7 +156,7 @@ impl ExtractorHost {
         Ok(())
     }
 
-    /// Answers the relay, which may not wait for it any more.
+    /// Answers the relay, which may have stopped waiting.
     async fn answer(&mut self, request: ExtractorRequest) -> Result<(), String> {
         match request {
             ExtractorRequest::Line(Direction::ToClient, line) => self.read(&line).await?,
@@ -188,7 +187,7 @@ impl ExtractorHost {
         Ok(())
     }
 
-    /// Ends what runs.
+    /// Ends the running turn and its calls.
     fn ends(&mut self, reason: &str) {
         let (mut heard, mut activities) = (Heard::new(), Vec::new());
         self.transcript.ends(&mut heard);
@@ -199,7 +198,7 @@ impl ExtractorHost {
         self.publish(activities);
     }
 
-    /// Has the plugin read what was relayed.
+    /// Has the plugin read relayed lines.
     async fn read(&mut self, block: &[u8]) -> Result<(), String> {
         let mut rest = block;
         while !rest.is_empty() {
@@ -211,11 +210,12 @@ impl ExtractorHost {
     }
 
     async fn sent(&mut self, line: &[u8]) -> Result<(), String> {
-        let activities = self.plugin.call(InstanceCall::Sent { line: content(line) }).await;
-        self.take(activities).map(drop)
+        let answer = self.plugin.call(InstanceCall::Sent { line: content(line) }).await;
+        self.take(answer).map(drop)
     }
 
-    /// Has the plugin read a line that is not relayed yet, by this instance or the next.
+    /// Has the plugin read a line that is not relayed yet, again with a new instance if the first
+    /// is lost.
     async fn gate(&mut self, line: &[u8]) -> Result<Gate, String> {
         let (Taken { asked, asks, .. }, is_known) = loop {
             let mut answer = self.plugin.call(InstanceCall::Read { block: line }).await;
@@ -233,7 +233,7 @@ impl ExtractorHost {
         }
     }
 
-    /// Refuses all that a line asks for which is not clear.
+    /// Refuses each request of an ambiguous line.
     async fn refuse_all(&mut self, asks: Vec<Gate>) -> Result<Gate, String> {
         let mut replies = Vec::new();
         for ask in asks {
@@ -246,30 +246,30 @@ impl ExtractorHost {
                 replies.push(self.translate(&refusal).await?);
             }
         }
-        Ok(Gate::Ambiguous { why: "its plugin can't tell for certain what it asks for", replies })
+        Ok(Gate::Ambiguous { why: "its plugin is not certain what it asks for", replies })
     }
 
-    /// Has the plugin say to the agent what its client would say in ACP; returns the lines.
+    /// Translates the client's ACP line into lines in the agent's protocol.
     async fn translate(&mut self, line: &[u8]) -> Result<Bytes, String> {
         let mut activities = Vec::new();
         self.acp.observe(Direction::ToAgent, content(line), &mut activities);
         self.publish(activities);
         let mut lines = Vec::new();
-        for wish in self.transcript.on_record_line(content(line)) {
-            let (call, what) = match &wish {
+        for intent in self.transcript.on_client_line(content(line)) {
+            let (call, what) = match &intent {
                 Intent::Deny { ask, why } => {
                     (InstanceCall::Deny { id: ask, why }, "answer what it asked")
                 }
                 Intent::Cancel => (InstanceCall::Cancel, "cancel its turn"),
                 Intent::Start { .. } | Intent::Prompt { .. } | Intent::Allow { .. } => continue,
             };
-            let mut activities = self.plugin.call(call).await;
-            if let Err(CallError::Died(why)) = &activities {
+            let mut answer = self.plugin.call(call).await;
+            if let Err(CallError::Died(why)) = &answer {
                 self.plugin.on_failure(why)?;
-                activities = self.plugin.call(call).await;
+                answer = self.plugin.call(call).await;
             }
-            let failed = activities.as_ref().err().map(ToString::to_string);
-            let Taken { to_agent, .. } = self.take(activities)?;
+            let failed = answer.as_ref().err().map(ToString::to_string);
+            let Taken { to_agent, .. } = self.take(answer)?;
             if failed.is_some() || to_agent.is_empty() {
                 let why = failed.unwrap_or_else(|| "it puts no line for that".to_owned());
                 return Err(format!("its plugin {} can't {what}: {why}", self.plugin.name()));
@@ -282,7 +282,7 @@ impl ExtractorHost {
         Ok(lines.into())
     }
 
-    /// Takes in what a call told.
+    /// Processes the output of a call, and publishes its activities.
     fn take(&mut self, answer: Result<CallOutput, CallError>) -> Result<Taken, String> {
         let Self { plugin, transcript, acp, common, .. } = self;
         acp.report_updates(common.wants_updates.load(Ordering::Relaxed));
@@ -294,7 +294,7 @@ impl ExtractorHost {
                 _ => {}
             }
             let mut heard = Heard::new();
-            let outcome = transcript.on_client_line(record, &mut heard);
+            let outcome = transcript.on_record(record, &mut heard);
             for (direction, block) in &heard {
                 for line in lines(block).map(content) {
                     if *direction == Direction::ToClient {
@@ -322,10 +322,10 @@ impl ExtractorHost {
     }
 }
 
-/// What a call told beside activities.
+/// The output of a call, activities left out.
 #[derive(Default)]
 struct Taken {
-    /// How often the agent asks for something, and what for; none of these passes by itself.
+    /// Number of the agent's requests, and each that the gate does not pass.
     asked: usize,
     asks: Vec<Gate>,
     to_agent: Vec<Vec<u8>>,
@@ -335,7 +335,7 @@ fn asked(gate: Gate) -> Option<Gate> {
     (!matches!(gate, Gate::Pass)).then_some(gate)
 }
 
-/// Bytes of memory that a line takes which waits.
+/// Bytes of memory of a waiting line.
 fn weight(line: &[u8]) -> usize {
     line.len() + size_of::<ExtractorRequest>()
 }

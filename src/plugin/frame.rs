@@ -1,30 +1,29 @@
-//! What goes between the program and a plugin in a child of its own: length-prefixed frames. A
-//! request is a call; an answer a status, and then how much was read and the records, or why it
-//! failed.
+//! Owns the length-prefixed frames between this program and a plugin's child. A request is a call;
+//! an answer is a status, then the bytes read and the records, or the error.
 
 use eisen_plugin::{Record, records};
 
 use super::library::{Description, MOST};
 use super::{CallOutput, InstanceCall};
 
-/// The command by which this program is such a child.
+/// The command that runs this program as a plugin's child.
 pub(super) const COMMAND: &str = "plugin-host";
 
-/// What such a child is for.
+/// What a child is started for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ChildRole {
-    /// To serve an instance.
+    /// Serve an instance.
     Serve,
-    /// To say what a plugin is; it is asked for nothing else.
+    /// Describe the plugin, and end.
     Describe,
-    /// To say of each step that a plugin takes whether it went well.
+    /// Report each step that the plugin takes.
     Check,
 }
 
 impl ChildRole {
     pub(super) const ALL: [Self; 3] = [Self::Serve, Self::Describe, Self::Check];
 
-    /// The third of its arguments.
+    /// The child's third argument.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Serve => "serve",
@@ -34,19 +33,19 @@ impl ChildRole {
     }
 }
 
-/// Bytes of a frame's head: the length of what follows.
+/// Bytes of a frame's head, which holds the length of the body.
 pub(super) const HEAD: usize = 4;
 
-/// The longest request that is taken: a line may be as long as a quarter of it.
+/// Longest accepted request, four times the longest line.
 pub(super) const LONGEST: usize = 256 * 1024 * 1024;
 
-/// The longest answer: what was enough, and behind it a line that is gated and observed.
+/// Longest accepted answer: a full block, then one more line that is gated and observed.
 pub(super) const LONGEST_ANSWER: usize = 3 * MOST;
 
 /// Statuses of answers.
 const DONE: u8 = 0;
 const FAILED: u8 = 1;
-/// Done, but what was asked for is not known.
+/// Done, but a line could not be gated.
 const UNGATED: u8 = 2;
 
 /// A call as bytes, head included.
@@ -91,10 +90,10 @@ pub(super) fn call(body: &[u8]) -> Option<InstanceCall<'_>> {
 pub(super) fn answer(outcome: &Result<CallOutput, String>) -> Vec<u8> {
     let mut frame = vec![0; HEAD];
     match outcome {
-        Ok(CallOutput { output: told, read, ungated }) => {
+        Ok(CallOutput { output, read, ungated }) => {
             frame.push(if *ungated { UNGATED } else { DONE });
             frame.extend(counted(*read));
-            frame.extend_from_slice(told);
+            frame.extend_from_slice(output);
         }
         Err(why) => {
             frame.push(FAILED);
@@ -105,7 +104,7 @@ pub(super) fn answer(outcome: &Result<CallOutput, String>) -> Vec<u8> {
     frame
 }
 
-/// An answer from its bytes, without their head; None if they are none.
+/// An answer from its bytes, without their head; None if malformed.
 pub(super) fn answered(mut body: Vec<u8>) -> Option<Result<CallOutput, String>> {
     let (&status, rest) = body.split_first()?;
     if ![DONE, UNGATED].contains(&status) {
@@ -116,21 +115,21 @@ pub(super) fn answered(mut body: Vec<u8>) -> Option<Result<CallOutput, String>> 
     Some(Ok(CallOutput { output: body, read, ungated: status == UNGATED }))
 }
 
-/// What a plugin is, as bytes of the first answer.
+/// Encodes a description as the first answer.
 pub(super) fn description(of: &Description) -> Vec<u8> {
-    let mut told = vec![u8::from(of.gates), u8::from(of.drives)];
+    let mut bytes = vec![u8::from(of.gates), u8::from(of.drives)];
     let record = Record::Description {
         name: of.name.as_str().into(),
         version: of.version.as_str().into(),
         protocols: of.protocols.iter().map(Into::into).collect(),
     };
-    record.write(&mut told);
-    told
+    record.write(&mut bytes);
+    bytes
 }
 
-/// What a plugin is, from these bytes.
-pub(super) fn described(told: &[u8]) -> Option<Description> {
-    let (&[gates, drives], record) = told.split_first_chunk()?;
+/// Decodes a description.
+pub(super) fn described(bytes: &[u8]) -> Option<Description> {
+    let (&[gates, drives], record) = bytes.split_first_chunk()?;
     match records(record).next()?.ok()? {
         Record::Description { name, version, protocols } => Some(Description {
             name: name.into_owned(),
@@ -148,7 +147,7 @@ fn finish(frame: &mut [u8]) {
     frame[..HEAD].copy_from_slice(&length);
 }
 
-/// Lines and answers are bounded far below what 32 bits count.
+/// Lines and answers are bounded far below 4 GiB.
 fn counted(length: usize) -> [u8; HEAD] {
     u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes()
 }
@@ -181,8 +180,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_what_it_was() {
-        let told = |ungated| CallOutput { output: b"\xff".to_vec(), read: 70_000, ungated };
-        for made in [Ok(told(false)), Ok(told(true)), Err("no".to_owned())] {
+        let output = |ungated| CallOutput { output: b"\xff".to_vec(), read: 70_000, ungated };
+        for made in [Ok(output(false)), Ok(output(true)), Err("no".to_owned())] {
             let frame = answer(&made);
             assert_eq!(
                 u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize,
@@ -204,9 +203,9 @@ mod tests {
             gates: false,
             drives: true,
         };
-        let told = description(&made);
-        assert_eq!(described(&told), Some(made));
-        assert_eq!(described(&told[..told.len() - 1]), None);
+        let bytes = description(&made);
+        assert_eq!(described(&bytes), Some(made));
+        assert_eq!(described(&bytes[..bytes.len() - 1]), None);
     }
 
     proptest! {

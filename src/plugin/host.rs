@@ -1,7 +1,6 @@
-//! The child that a plugin runs in: `eisen-core plugin-host LIBRARY CONFIG ROLE APPROVAL`. It answers
-//! on its standard output: first what came of loading the library, then what its role is about. One
-//! that serves an instance reads calls from its standard input until that ends. All are confined; where
-//! the system can't do that, only an approved library is loaded.
+//! Owns the child's side of a plugin: `eisen-core plugin-host LIBRARY CONFIG ROLE APPROVAL`. It
+//! confines itself, loads the library, answers on standard output as its role asks, and reads calls
+//! from standard input.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -14,7 +13,7 @@ use super::frame::{self, COMMAND, ChildRole, HEAD, LONGEST};
 use super::reader::InProcess;
 use super::{CallOutput, Library};
 
-/// Serves an instance and ends, if this program was started for that.
+/// Serves an instance and exits, if this program was started as a plugin host.
 pub fn serve_if_asked() {
     let mut args = std::env::args_os().skip(1);
     if args.next().is_none_or(|command| command != COMMAND) {
@@ -29,19 +28,18 @@ pub fn serve_if_asked() {
     std::process::exit(i32::from(served.is_err()))
 }
 
-/// Does what a role is about. The first answer says whether that can be done, and describes the
-/// plugin.
+/// Runs a role. The first answer describes the plugin, or says why it can't be loaded.
 fn serve(
     library: &Path,
     config: &str,
     role: ChildRole,
     approval: Option<Approval>,
 ) -> io::Result<()> {
-    // What the plugin prints is no answer.
+    // The plugin's own prints go to standard error, not among the answers.
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     nix::unistd::dup2_stdout(io::stderr())?;
-    let mut say = |outcome: Result<Vec<u8>, String>| {
-        let outcome = outcome.map(|told| CallOutput { output: told, ..CallOutput::default() });
+    let mut send = |outcome: Result<Vec<u8>, String>| {
+        let outcome = outcome.map(|output| CallOutput { output, ..CallOutput::default() });
         output.write_all(&frame::answer(&outcome))
     };
     let loaded = load(library, approval).and_then(|library| match role {
@@ -50,22 +48,22 @@ fn serve(
     });
     let (library, plugin) = match loaded {
         Ok(loaded) => loaded,
-        Err(why) => return say(Err(why)),
+        Err(why) => return send(Err(why)),
     };
-    say(Ok(frame::description(library.description())))?;
+    send(Ok(frame::description(library.description())))?;
     if role == ChildRole::Describe {
         return Ok(());
     }
     let Some(mut plugin) = plugin else {
-        // What is there to be told of a test is that there is one.
-        say(library.self_test().map_or(Ok(Vec::new()), |outcome| outcome.map(|()| vec![1])))?;
+        // A non-empty answer means that the plugin has a self-test.
+        send(library.self_test().map_or(Ok(Vec::new()), |outcome| outcome.map(|()| vec![1])))?;
         return match InProcess::new(&library, config) {
             Ok(plugin) => {
-                say(Ok(Vec::new()))?;
+                send(Ok(Vec::new()))?;
                 drop(plugin);
-                say(Ok(Vec::new()))
+                send(Ok(Vec::new()))
             }
-            Err(why) => say(Err(why)),
+            Err(why) => send(Err(why)),
         };
     };
     let mut input = BufReader::new(io::stdin().lock());
@@ -88,8 +86,8 @@ fn serve(
     }
 }
 
-/// Loads a library once nothing is within its reach. Where the system can't do that, only what its user
-/// approved.
+/// Confines this process, then loads the library. Without confinement only an approved library is
+/// loaded.
 fn load(library: &Path, approval: Option<Approval>) -> Result<Library, String> {
     let loaded = match (confining::enter(library), approval) {
         (Ok(()), _) => Library::load(library),

@@ -1,5 +1,5 @@
-//! A shared library as the kernel loads it. It stays loaded until the program ends: what came of it
-//! is never used without it.
+//! Owns plugins' shared libraries and the calls through their C interface. A library stays loaded
+//! until the program ends, so no pointer into it can dangle.
 
 #![allow(unsafe_code)]
 
@@ -29,38 +29,38 @@ pub struct Library {
     description: Description,
 }
 
-/// What a plugin says of itself.
+/// A plugin's description of itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
     pub name: String,
     pub version: String,
     pub protocols: Vec<String>,
-    /// It can hold a zone.
+    /// It can enforce a zone.
     pub gates: bool,
     /// A team can prompt its agents.
     pub drives: bool,
 }
 
-/// An instance behind its pointer. Destroyed when dropped.
+/// An instance behind its pointer; destroyed on drop.
 pub(super) struct Instance {
     table: abi::Plugin,
     pointer: *mut c_void,
 }
 
-// SAFETY: the interface lets the functions of an instance be called from any thread, one after the
-// other; `&mut self` holds them to that.
+// SAFETY: the interface allows calls of an instance from any thread, one at a time, which `&mut
+// self` ensures.
 unsafe impl Send for Instance {}
 
 impl Library {
-    /// Loads a plugin in a process that is confined: only from a file that nobody but its user, or
-    /// root, could have written.
+    /// Loads a plugin in a confined process, from a file that only its user or root could have
+    /// written.
     pub(super) fn load(path: &Path) -> Result<Self, LoadError> {
         let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
         owned(&file)?;
         Self::load_from(&place(file, path))
     }
 
-    /// Loads a plugin that its user approved, and nothing else that may be in its file by now.
+    /// Loads a plugin if the file still has the approved content.
     pub fn load_approved(path: &Path, approval: Approval) -> Result<Self, LoadError> {
         let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
         owned(&file)?;
@@ -73,10 +73,11 @@ impl Library {
     }
 
     fn load_from(place: &Path) -> Result<Self, LoadError> {
-        // SAFETY: what initialises the library runs: in a confined process, or with its user's word.
+        // SAFETY: the library's initialisers run, in a confined process or with the user's
+        // approval.
         let loaded = unsafe { Loaded::open(Some(place), RTLD_NOW | RTLD_LOCAL) };
         let loaded = loaded.map_err(|error| LoadError::NoLibrary(load_failure(&error)))?;
-        // SAFETY: a symbol of this name is of this type.
+        // SAFETY: a symbol of this name has this type.
         let entry = unsafe { loaded.get::<abi::Entry>(abi::ENTRY.as_bytes()) };
         let entry = *entry.map_err(|_| LoadError::NoEntry)?;
         std::mem::forget(loaded);
@@ -89,10 +90,10 @@ impl Library {
         &self.description
     }
 
-    /// Lets the plugin try itself. None: it has no test.
+    /// Runs the plugin's self-test; None if it has none.
     pub fn self_test(&self) -> Option<Result<(), String>> {
         let test = self.table.self_test?;
-        // SAFETY: the function came out of a checked table.
+        // SAFETY: the function is from a checked table.
         Some(collected(&mut Vec::new(), |output| unsafe { test(output) }))
     }
 
@@ -100,7 +101,7 @@ impl Library {
     pub(super) fn instance(&self, config: &str) -> Result<Instance, String> {
         let mut pointer = std::ptr::null_mut();
         let create = self.table.create.ok_or("it has no `create`")?;
-        // SAFETY: as above; the text lives as long as the call.
+        // SAFETY: as above; the text outlives the call.
         collected(&mut Vec::new(), |output| unsafe {
             create(bytes(config.as_bytes()), &raw mut pointer, output)
         })?;
@@ -117,8 +118,8 @@ impl Instance {
     ) -> Result<(), String> {
         let act = self.table.observe.ok_or_else(|| lacks("observe"))?;
         let direction = if to_client { abi::TO_CLIENT } else { abi::TO_AGENT };
-        // SAFETY: as for every function here: it came out of a checked table, the instance of its
-        // `create`, and each slice lives as long as the call that it is for.
+        // SAFETY: as for each call here: the function is from a checked table, the instance from
+        // its `create`, and each slice outlives the call.
         collected(output, |output| unsafe { act(self.pointer, direction, bytes(line), output) })
     }
 
@@ -171,20 +172,20 @@ fn lacks(name: &str) -> String {
 impl Drop for Instance {
     fn drop(&mut self) {
         if let Some(destroy) = self.table.destroy {
-            // SAFETY: the instance is used no more.
+            // SAFETY: the instance is not used again.
             unsafe { destroy(self.pointer) }
         }
     }
 }
 
-/// What a call puts.
+/// The output of a call.
 struct Collected<'a> {
     output: &'a mut Vec<u8>,
     start: usize,
     wrong: Option<&'static str>,
 }
 
-/// Makes a call that puts records, which are appended; not those of one that fails.
+/// Makes a call, and appends the records that it puts; none if it fails.
 fn collected(output: &mut Vec<u8>, call: impl FnOnce(*const Output) -> i32) -> Result<(), String> {
     let start = output.len();
     let mut collected = Collected { output, start, wrong: None };
@@ -204,8 +205,8 @@ fn collected(output: &mut Vec<u8>, call: impl FnOnce(*const Output) -> i32) -> R
 }
 
 unsafe extern "C" fn put(host: *mut c_void, data: *const u8, length: usize) -> i32 {
-    // SAFETY: `collected` passed it, and waits for the call; a plugin that makes something up, or
-    // keeps it for later, is as wrong as one that writes to any other address.
+    // SAFETY: `collected` passed the pointer and waits for the call. A plugin that invents or keeps
+    // a pointer is as wrong as one that writes to any other address.
     let Some(collected) = (unsafe { host.cast::<Collected<'_>>().as_mut() }) else { return 1 };
     if length == 0 {
         return 0;
@@ -218,12 +219,13 @@ unsafe extern "C" fn put(host: *mut c_void, data: *const u8, length: usize) -> i
         collected.wrong = Some("it put more than 16 MiB for one line");
         return 1;
     }
-    // SAFETY: the plugin passes so many bytes.
+    // SAFETY: the interface requires `length` readable bytes.
     collected.output.extend(unsafe { std::slice::from_raw_parts(data, length) });
     0
 }
 
-/// A copy that nobody can change any more: what is hashed is what is loaded.
+/// Copies the file into sealed memory, so that the content that is hashed is the content that is
+/// loaded.
 #[cfg(target_os = "linux")]
 fn frozen(mut file: File) -> Result<File, LoadError> {
     use nix::fcntl::{FcntlArg, SealFlag, fcntl};
@@ -240,14 +242,14 @@ fn frozen(mut file: File) -> Result<File, LoadError> {
     Ok(copy)
 }
 
-/// Elsewhere the loader takes a path only: the file is its user's own to keep.
+/// Other systems load by path only; the user has to protect the file.
 #[cfg(not(target_os = "linux"))]
 fn frozen(file: File) -> Result<File, LoadError> {
     Ok(file)
 }
 
-/// A path by which the very file is loaded that was looked at. It stays open: the loader knows
-/// libraries by their paths, and takes one that it has met for the one that it has.
+/// Returns a path that opens this very file. The descriptor stays open, since the loader identifies
+/// libraries by path and a reused number would return the earlier library.
 fn place(file: File, path: &Path) -> PathBuf {
     if !cfg!(target_os = "linux") {
         return path.to_owned();
@@ -257,16 +259,16 @@ fn place(file: File, path: &Path) -> PathBuf {
     place
 }
 
-/// Asks for the table, and checks all of it that there is.
+/// Gets the plugin's table, and checks it.
 fn table(entry: abi::Entry) -> Result<abi::Plugin, LoadError> {
     #[expect(clippy::cast_possible_truncation, reason = "a few words")]
     let host = abi::Host { size: size_of::<abi::Host>() as u32, abi: abi::ABI, features: 0 };
-    // SAFETY: the library exports it as an entry.
+    // SAFETY: the library exports the symbol as an entry.
     let found = unsafe { entry(&raw const host) };
     if found.is_null() || !found.is_aligned() {
         return Err(LoadError::NoTable);
     }
-    // SAFETY: every version begins with size and version.
+    // SAFETY: each version begins with size and version.
     let (size, theirs) = unsafe { ((*found).size, (*found).abi) };
     if theirs != abi::ABI {
         return Err(LoadError::OtherVersion { theirs });
@@ -275,7 +277,7 @@ fn table(entry: abi::Entry) -> Result<abi::Plugin, LoadError> {
     if there < offset_of!(abi::Plugin, gate) {
         return Err(LoadError::Truncated { size });
     }
-    // SAFETY: zeroes are a table without functions, and so many bytes of it are there.
+    // SAFETY: zeroes are a table without functions, and `there` bytes can be read.
     let table = unsafe {
         let mut table: abi::Plugin = std::mem::zeroed();
         std::ptr::copy_nonoverlapping(found.cast::<u8>(), (&raw mut table).cast(), there);
@@ -305,7 +307,7 @@ fn table(entry: abi::Entry) -> Result<abi::Plugin, LoadError> {
 fn describe(table: &abi::Plugin) -> Result<Description, LoadError> {
     let describe = table.describe.ok_or(LoadError::Lacks("describe"))?;
     let mut output = Vec::new();
-    // SAFETY: the function came out of a checked table.
+    // SAFETY: the function is from a checked table.
     collected(&mut output, |output| unsafe { describe(output) })
         .map_err(LoadError::NoDescription)?;
     for record in records(&output) {
@@ -330,7 +332,7 @@ fn bytes(bytes: &[u8]) -> Bytes {
     Bytes { data: bytes.as_ptr(), length: bytes.len() }
 }
 
-/// What the loader says, without the place that it was given.
+/// The loader's error, without the path of the descriptor.
 fn load_failure(error: &libloading::Error) -> String {
     let source = std::error::Error::source(error).map(ToString::to_string);
     let text = source.unwrap_or_else(|| error.to_string());

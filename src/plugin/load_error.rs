@@ -1,4 +1,4 @@
-//! Why a file is no plugin that can be used.
+//! Owns the errors of loading a plugin, and the check of a file's owner.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use eisen_plugin::abi;
 
-/// Why a file is no plugin that can be used.
+/// Why a file can't be used as a plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     #[error("it can't be read: {0}")]
     Unreadable(#[from] std::io::Error),
     #[error("it is no file")]
     NoFile,
-    #[error("user {0}, who owns it, could change it: it is to be your own, or root's")]
+    #[error("user {0} owns it and could change it: it has to be owned by you or by root")]
     OthersOwn(u32),
     #[error("others may write it (mode {:o}): take that from them with `chmod go-w`", .0 & 0o7777)]
     OthersWrite(u32),
@@ -41,7 +41,7 @@ pub enum LoadError {
     NoDescription(String),
 }
 
-/// Refuses files that others could have written.
+/// Refuses files that other users may have written.
 pub(super) fn owned(file: &File) -> Result<(), LoadError> {
     let found = file.metadata()?;
     let own = nix::unistd::geteuid().as_raw();

@@ -1,7 +1,6 @@
-//! Says when a call in this very process does not return. It keeps a thread of the runtime, and may
-//! keep all else from getting on: nothing but a thread of its own can be sure to say so. There is
-//! one for all instances. It sleeps until something may be overdue, or while nothing is under way,
-//! so that a call wakes it once in that time and not each time.
+//! Owns the watchdog, a thread that logs calls of in-process plugins that do not return. It is a
+//! thread because such a call may block the whole async runtime; it sleeps until a call may be
+//! overdue.
 
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -9,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::blame;
 
-/// How long a call may take: one in this process is reported past that, a process of its own is
-/// ended.
+/// How long a call may take. A longer call in this process is logged; a longer call in a child ends
+/// the child.
 pub(super) const DEADLINE: Duration = Duration::from_secs(10);
 
 static WATCH: LazyLock<Option<Arc<Watchdog>>> = LazyLock::new(|| {
@@ -20,13 +19,13 @@ static WATCH: LazyLock<Option<Arc<Watchdog>>> = LazyLock::new(|| {
     match thread.spawn(move || watching.run(DEADLINE, warn)) {
         Ok(_) => Some(watch),
         Err(error) => {
-            tracing::warn!(%error, "plugins are not watched");
+            tracing::warn!(%error, "overdue calls of plugins are not logged");
             None
         }
     }
 });
 
-/// Makes a call of the plugin `name` that is told if it does not return.
+/// Makes a call of the plugin `name`, and logs it if it does not return.
 pub(super) fn during<T>(name: &Arc<str>, what: &'static str, call: impl FnOnce() -> T) -> T {
     let call = || blame::during(name, what, call);
     match &*WATCH {
@@ -45,7 +44,7 @@ struct Watchdog {
 struct Calls {
     under_way: Vec<Underway>,
     last: u64,
-    /// The thread sleeps until it is woken.
+    /// The thread sleeps without a timeout and has to be notified.
     rests: bool,
 }
 
@@ -58,7 +57,7 @@ struct Underway {
 }
 
 impl Calls {
-    /// Returns what has become overdue since it was asked last.
+    /// Returns the calls that have become overdue since the last query.
     fn overdue(&mut self, now: Instant, longest: Duration) -> Vec<(Arc<str>, &'static str)> {
         let is_overdue = |call: &&mut Underway| !call.is_reported && now - call.began >= longest;
         let overdue = self.under_way.iter_mut().filter(is_overdue);
@@ -96,17 +95,17 @@ impl Watchdog {
         id
     }
 
-    /// Tells each call once that runs for `longest`.
-    fn run(&self, longest: Duration, tell: impl Fn(&str, &'static str, Duration)) -> ! {
+    /// Reports each call once that runs for `longest`.
+    fn run(&self, longest: Duration, report: impl Fn(&str, &'static str, Duration)) -> ! {
         let mut calls = self.calls();
         loop {
             let now = Instant::now();
             let overdue = calls.overdue(now, longest);
             if !overdue.is_empty() {
-                // Telling may take its time, and no call is to wait for that.
+                // A report may block; other calls must not wait for it.
                 drop(calls);
                 for (name, what) in overdue {
-                    tell(&name, what, longest);
+                    report(&name, what, longest);
                 }
                 calls = self.calls();
                 continue;
@@ -147,41 +146,41 @@ mod tests {
 
     use super::*;
 
-    /// A call is told while it runs, once, and the next one too, though nothing ran in between.
+    /// A call is reported while it runs, once, and the next one too, though nothing ran in between.
     #[test]
-    fn each_call_that_does_not_return_is_told_once() {
+    fn each_call_that_does_not_return_is_reported_once() {
         let watch = Arc::new(Watchdog::default());
-        let (telling, told) = mpsc::channel();
+        let (sender, reported) = mpsc::channel();
         let watching = Arc::clone(&watch);
         thread::spawn(move || {
             watching.run(Duration::from_millis(1), move |name, what, _| {
-                telling.send(format!("{name} {what}")).unwrap();
+                sender.send(format!("{name} {what}")).unwrap();
             });
         });
         let name: Arc<str> = "words".into();
-        watch.during(&name, "create", || assert_eq!(told.recv().unwrap(), "words create"));
+        watch.during(&name, "create", || assert_eq!(reported.recv().unwrap(), "words create"));
         for what in ["gate", "destroy"] {
             let (inner, outer) = (format!("words {what}"), "words read");
             watch.during(&name, "read", || {
-                assert_eq!(told.recv().unwrap(), outer);
-                watch.during(&name, what, || assert_eq!(told.recv().unwrap(), inner));
+                assert_eq!(reported.recv().unwrap(), outer);
+                watch.during(&name, what, || assert_eq!(reported.recv().unwrap(), inner));
             });
         }
-        assert!(told.try_recv().is_err());
+        assert!(reported.try_recv().is_err());
     }
 
-    /// The log may not take what it is told, and each call needs the lock.
+    /// A report may block, and each call needs the lock.
     #[test]
-    fn no_call_waits_for_what_is_told() {
+    fn no_call_waits_for_what_is_reported() {
         let watch = Arc::new(Watchdog::default());
-        let (telling, told) = mpsc::channel();
+        let (sender, reported) = mpsc::channel();
         let watching = Arc::clone(&watch);
         thread::spawn(move || {
             let seen = Arc::clone(&watching);
             watching.run(Duration::from_millis(1), move |_, _, _| {
-                telling.send(seen.calls.try_lock().is_ok()).unwrap();
+                sender.send(seen.calls.try_lock().is_ok()).unwrap();
             });
         });
-        watch.during(&"words".into(), "read", || assert!(told.recv().unwrap(), "it is locked"));
+        watch.during(&"words".into(), "read", || assert!(reported.recv().unwrap(), "it is locked"));
     }
 }

@@ -1,4 +1,4 @@
-//! One instance of a plugin, wherever it runs.
+//! Owns the calls of a plugin instance, and the instances that run in this process.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use super::library::{Description, Instance, Library};
 use super::overdue;
 use crate::line::{content, lines};
 
-/// Bytes of records after which the rest of a block waits for the next call: lines are short, and
-/// each may put as much as one call may.
+/// Bytes of records after which the rest of a block is left to the next call: each line may yield
+/// as many bytes as one call may.
 const ENOUGH: usize = 1024 * 1024;
 
-/// What is asked of an instance.
+/// A call of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InstanceCall<'a> {
-    /// Whole lines that the agent said, newlines included: each is gated, then observed. What went
-    /// wrong with one is a record of its own, and the next is read all the same. Where they put
-    /// much, only the first of them are read: [`CallOutput::read`] says how far.
+    /// Gate and observe each whole line of the agent, newlines included. A failure of one line is a
+    /// record, and the next line is read. A long output ends the call early: [`CallOutput::read`]
+    /// counts the bytes read.
     Read {
         block: &'a [u8],
     },
-    /// A line that was sent to the agent.
+    /// Observe a line that was sent to the agent.
     Sent {
         line: &'a [u8],
     },
@@ -44,7 +44,7 @@ pub enum InstanceCall<'a> {
 }
 
 impl InstanceCall<'_> {
-    /// The function of the plugin that answers it.
+    /// The plugin's function that answers the call.
     fn name(self) -> &'static str {
         match self {
             Self::Read { .. } | Self::Sent { .. } => "observe",
@@ -57,33 +57,33 @@ impl InstanceCall<'_> {
     }
 }
 
-/// What comes of a call.
+/// The result of a call.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct CallOutput {
     /// Records.
     pub output: Vec<u8>,
     /// Bytes of the block that were read.
     pub read: usize,
-    /// What one of its lines asks for is not known: `gate` failed.
+    /// `gate` failed on a line, so it is unknown what the line asks for.
     pub ungated: bool,
 }
 
-/// Why a call came to nothing.
+/// Why a call failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CallError {
-    /// What the plugin says of it.
+    /// The plugin's own error.
     #[error("{0}")]
     Failed(String),
-    /// Of what its process died. The plugin may be called again, and has forgotten what was.
+    /// How its process died. The plugin may be called again, but has lost its state.
     #[error("{0}")]
     Died(String),
-    /// How else it was lost: the same goes for it, but what was asked may well be why.
+    /// Any other loss of the process. Also loses the state, and the call may be its cause.
     #[error("{0}")]
     Lost(String),
 }
 
 impl CallError {
-    /// Whether the next call is one of a new instance.
+    /// Whether the next call reaches a new instance.
     pub(super) fn is_loss(&self) -> bool {
         !matches!(self, Self::Failed(_))
     }
@@ -95,7 +95,7 @@ impl From<CallError> for String {
     }
 }
 
-/// An instance: bytes in, records out.
+/// An instance, which turns bytes into records.
 pub trait RecordReader: Send {
     /// Makes the call.
     fn call<'a>(
@@ -104,7 +104,7 @@ pub trait RecordReader: Send {
     ) -> BoxFuture<'a, Result<CallOutput, CallError>>;
 }
 
-/// An instance in this very process.
+/// An instance in this process.
 pub(super) struct InProcess {
     instance: Instance,
     description: Description,
@@ -117,7 +117,7 @@ impl InProcess {
         Ok(Self { instance: library.instance(config)?, description })
     }
 
-    /// Makes the call; what it puts is returned at once.
+    /// Makes the call, and returns its records at once.
     pub(super) fn answer(&mut self, call: InstanceCall<'_>) -> Result<CallOutput, String> {
         let (instance, mut output) = (&mut self.instance, Vec::new());
         let (mut read, mut ungated) = (0, false);
@@ -138,7 +138,7 @@ impl InProcess {
             }
             InstanceCall::Sent { line } => instance.observe(false, line, &mut output),
             InstanceCall::Deny { id, why } => instance.deny(id, why, &mut output),
-            // An agent that nobody prompts has nothing to begin with.
+            // An agent that can't be prompted has nothing to start.
             InstanceCall::Start { .. } if !self.description.drives => Ok(()),
             InstanceCall::Start { settings } => instance.start(settings, &mut output),
             InstanceCall::Prompt { text } => instance.prompt(text, &mut output),
@@ -149,15 +149,15 @@ impl InProcess {
     }
 }
 
-/// One in the supervisor's process, of which it is told what does not return.
+/// An instance in this process, with its calls under the watchdog.
 pub(super) struct Watched {
-    /// Until it is destroyed.
+    /// None while it is destroyed.
     plugin: Option<InProcess>,
     name: Arc<str>,
 }
 
 impl Watched {
-    /// `name` is the plugin's in the configuration.
+    /// `name` is the plugin's name in the configuration.
     pub(super) fn new(library: &Library, name: &str, config: &str) -> Result<Self, String> {
         let name = name.into();
         let plugin = overdue::during(&name, "create", || InProcess::new(library, config))?;
@@ -186,8 +186,8 @@ impl Drop for Watched {
     }
 }
 
-/// Puts what went wrong with one line among the records of all: what it put that is no record would
-/// take those of the lines behind it along. Returns whether all went well.
+/// Makes a call for one line, and replaces its records by an error record if it fails or a record
+/// is malformed, which would corrupt those of the following lines. Returns whether it succeeded.
 fn note(output: &mut Vec<u8>, call: impl FnOnce(&mut Vec<u8>) -> Result<(), String>) -> bool {
     let start = output.len();
     let mut outcome = call(output);

@@ -1,5 +1,5 @@
-//! The process of a child: its pipes, its deadline, and what it prints. It answers one after the
-//! other the steps that it takes by itself, and then what it is asked.
+//! Owns the process of a plugin's child: its pipes, its deadline and the log of its output. The
+//! child first answers its own steps, then one request after the other.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,28 +15,28 @@ use super::overdue::DEADLINE;
 use super::reader::{CallError, CallOutput};
 use crate::process::{Command, Exit, Launcher, Process, Stdio, Stopped};
 
-/// How long it may take to end once nothing more is asked.
+/// How long the child may take to end once its input is closed.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Bytes of what it prints that are told as one line.
+/// Bytes of its output that are logged as one line.
 const LONGEST_LINE: u64 = 4096;
 
-/// What of our environment it has: where libraries are, and in which language it speaks. All else,
-/// the keys of models among it, is none of its business.
+/// Environment variables that the child inherits: library paths and locale. It gets no other, such
+/// as the API keys of models.
 const INHERITED: [&str; 7] =
     ["DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "RUST_BACKTRACE", "TZ"];
 
 pub(super) struct PluginProcess {
-    /// Of the plugin.
+    /// The plugin's name.
     name: String,
     process: Process,
     requests: pipe::Sender,
     answers: BufReader<pipe::Receiver>,
-    /// Ends once all is told that it printed.
+    /// Ends once all its output is logged.
     log: JoinHandle<()>,
 }
 
-/// What an answer is waited for of.
+/// The step whose answer is awaited.
 #[derive(Clone, Copy)]
 pub(super) enum AwaitedReply {
     Load,
@@ -46,12 +46,12 @@ pub(super) enum AwaitedReply {
     Call,
 }
 
-/// What came of a step, or why it failed.
+/// The result of a step, or why it failed.
 pub(super) type StepResult = Result<CallOutput, String>;
 
 impl PluginProcess {
-    /// Starts it; its first answer is that of loading the library. What the plugin prints is logged
-    /// under its name.
+    /// Starts the child; its first answer is that of loading the library. Its standard error is
+    /// logged under the plugin's name.
     pub(super) async fn start(
         launcher: &Launcher,
         name: &str,
@@ -60,7 +60,7 @@ impl PluginProcess {
         role: ChildRole,
         approval: Option<Approval>,
     ) -> Result<Self, String> {
-        // It has another folder.
+        // The child runs in another folder.
         let library = std::path::absolute(library).map_err(|error| error.to_string())?;
         let command = Command {
             program: launcher.program().into(),
@@ -89,15 +89,15 @@ impl PluginProcess {
         })
     }
 
-    /// Sends a request, if there is one, and waits for the answer. The error says what became of
-    /// the process.
+    /// Sends a request, if it is not empty, and waits for the answer. The error describes how the
+    /// process was lost.
     pub(super) async fn take(
         mut self,
         step: AwaitedReply,
         request: &[u8],
     ) -> Result<(Self, StepResult), CallError> {
         let Self { requests, answers, .. } = &mut self;
-        // Both at once: neither pipe holds a long line.
+        // Write and read at once: a pipe's buffer is smaller than a long line.
         let asked = async { tokio::join!(requests.write_all(request), answer(answers)) };
         match timeout(DEADLINE, asked).await {
             Ok((Ok(()), Ok(outcome))) => Ok((self, outcome)),
@@ -110,21 +110,21 @@ impl PluginProcess {
         }
     }
 
-    /// Ends it, once what it printed is told.
+    /// Ends the child, and waits until its output is logged.
     pub(super) async fn end(self) -> Exit {
         let exit = self.process.kill().await;
         log_ended(self.log).await;
         exit
     }
 
-    /// Lets it destroy its instance and end.
+    /// Lets the child destroy its instance and end.
     pub(super) async fn leave(self) {
         let Self { name, process, requests, answers, log } = self;
         drop(requests);
         match process.stop(GRACE, Duration::ZERO).await {
             Stopped::OnEof(exit) if exit.success() => {}
             Stopped::OnEof(exit) => {
-                tracing::warn!(plugin = name, %exit, "a plugin's process did not live to end with its run");
+                tracing::warn!(plugin = name, %exit, "a plugin's process ended before its run");
             }
             Stopped::OnTerm(_) | Stopped::Killed => {
                 tracing::warn!(
@@ -160,12 +160,12 @@ impl AwaitedReply {
     }
 }
 
-/// Waits until all is told; what hangs in the kernel may never close its end.
+/// Waits until all output is logged. A child that hangs in the kernel may never close its end.
 async fn log_ended(log: JoinHandle<()>) {
     let _ = timeout(DEADLINE, log).await;
 }
 
-/// Logs what a plugin prints, line by line: who fills that pipe would wait for ever.
+/// Logs what a plugin prints, line by line. A full pipe would block the plugin for ever.
 async fn log(stderr: pipe::Receiver, name: String) {
     let (mut stderr, mut line) = (BufReader::new(stderr), Vec::new());
     while let Ok(1..) = (&mut stderr).take(LONGEST_LINE).read_until(b'\n', &mut line).await {
@@ -177,7 +177,7 @@ async fn log(stderr: pipe::Receiver, name: String) {
     }
 }
 
-/// Reads an answer; an error if there is none.
+/// Reads an answer; an error if it is missing or too long.
 async fn answer(from: &mut (impl AsyncReadExt + Unpin)) -> std::io::Result<StepResult> {
     let mut head = [0; HEAD];
     from.read_exact(&mut head).await?;

@@ -1,4 +1,4 @@
-//! Where the instances of an agent's plugin come from, one for each run.
+//! Owns how an agent's plugin makes its instances, one per run.
 
 use std::path::PathBuf;
 
@@ -11,24 +11,24 @@ use crate::process::Launcher;
 /// An agent's plugin.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// As the configuration names it.
+    /// The name in the configuration.
     pub name: String,
-    /// A JSON object.
+    /// The configuration, a JSON object.
     pub config: String,
     pub place: Hosting,
 }
 
-/// Where it runs.
+/// Where the plugin runs.
 #[derive(Clone, Debug)]
 pub enum Hosting {
     InProcess(Box<Library>),
-    /// In a child; the library is not loaded here. Where the system can confine nothing it has to
-    /// be approved.
+    /// In a child; the library is not loaded in this process. It needs an approval where the system
+    /// lacks confinement.
     Child(PathBuf, Option<Approval>),
 }
 
 impl Source {
-    /// Makes an instance; a child starts with its first call, by the launcher.
+    /// Makes an instance. A child is started by its first call, with the launcher.
     pub fn instance(&self, launcher: Launcher) -> Result<Box<dyn RecordReader>, String> {
         Ok(match &self.place {
             Hosting::InProcess(library) => {

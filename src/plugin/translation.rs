@@ -1,5 +1,5 @@
-//! ACP on one side, a plugin's records on the other: what a client says becomes a wish to the
-//! plugin, what the plugin tells becomes what an ACP agent would say. Pure.
+//! Translates between ACP and a plugin's records: a client's lines become intents for the plugin,
+//! and records become an agent's ACP lines. Pure.
 
 mod asking;
 mod conversation;
@@ -20,32 +20,31 @@ use crate::model::code::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD
 
 /// One conversation between a client and an agent.
 pub(super) struct Translation {
-    /// Of the plugin.
+    /// The plugin's name.
     name: String,
     model: Option<String>,
-    /// Once it is opened.
+    /// Set once the session is open.
     session: Option<String>,
     cwd: PathBuf,
-    /// The agent's own word for the session.
+    /// The agent's own id of the session.
     known_as: Option<String>,
-    /// Outlasts this run; what is known of it now is there already.
     conversation: Conversation,
     is_kept: bool,
-    /// The session that is to be gone on with, until the plugin has said whether it does.
+    /// The session to resume, until the plugin has answered.
     resumed: Option<ResumableSession>,
     /// The plugin has begun a conversation.
     is_begun: bool,
-    /// The id of the prompt that is not answered.
+    /// The id of the unanswered prompt.
     prompt: Option<Value>,
-    /// Its client has cancelled it.
+    /// The client has cancelled the prompt.
     is_cancelled: bool,
-    /// What the agent asks its client, by our ids.
+    /// The agent's open requests, by our ids.
     asks: BTreeMap<u64, String>,
     last_id: u64,
     counted: Counted,
 }
 
-/// What the plugin is asked to put into the agent's own words. The id is that of the request that
+/// What the plugin is to express in the agent's own protocol. `id` is the client's request that
 /// waits for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Intent {
@@ -56,12 +55,12 @@ pub(super) enum Intent {
     Allow { ask: String },
 }
 
-/// What comes of a line or a record.
+/// The translation of a line or a record.
 #[derive(Default, Debug)]
 pub(super) struct Translated {
     pub(super) to_client: Vec<u8>,
     pub(super) to_agent: Vec<Vec<u8>>,
-    pub(super) wishes: Vec<Intent>,
+    pub(super) intents: Vec<Intent>,
 }
 
 impl Translated {
@@ -100,7 +99,7 @@ impl Translation {
         }
     }
 
-    /// Takes in a line of the client.
+    /// Translates a line of the client.
     pub(super) fn on_client_line(&mut self, line: &[u8], said: &mut Translated) {
         let Ok(message) = serde_json::from_slice::<Map<String, Value>>(line) else { return };
         let id = message.get("id").filter(|id| !id.is_null());
@@ -109,7 +108,7 @@ impl Translation {
             (Some(method), Some(id)) => self.request(method, id, params, said),
             (Some("session/cancel"), None) if self.prompt.is_some() => {
                 self.is_cancelled = true;
-                said.wishes.push(Intent::Cancel);
+                said.intents.push(Intent::Cancel);
             }
             (Some(_), None) => {}
             (None, id) => self.answered(id, &message, said),
@@ -151,7 +150,7 @@ impl Translation {
                 Some(text) if self.is_session(params) => {
                     self.prompt = Some(id.clone());
                     self.is_cancelled = false;
-                    said.wishes.push(Intent::Prompt { text });
+                    said.intents.push(Intent::Prompt { text });
                 }
                 Some(_) => said.refuse(id, INVALID_PARAMS, "there is no such session"),
                 None => said.refuse(id, INVALID_PARAMS, "`prompt` is no list of content blocks"),
@@ -160,7 +159,7 @@ impl Translation {
         }
     }
 
-    /// Has the plugin begin a conversation, or go on with one.
+    /// Has the plugin begin or resume a conversation.
     fn open(
         &mut self,
         id: &Value,
@@ -174,15 +173,15 @@ impl Translation {
         }
         self.cwd = cwd.into();
         self.resumed = resumed;
-        // It has, if it could not go on with the one before.
+        // A conversation was begun if an earlier resume failed.
         if self.is_begun {
             return self.opened(id, said);
         }
         let settings = self.settings(self.resumed.as_ref().map(|kept| &*kept.known_as));
-        said.wishes.push(Intent::Start { id: id.clone(), settings });
+        said.intents.push(Intent::Start { id: id.clone(), settings });
     }
 
-    /// What the plugin is told as a conversation begins.
+    /// The settings of a conversation, as JSON for `start`.
     fn settings(&self, resume: Option<&str>) -> String {
         let mut settings = json!({"cwd": self.cwd});
         for (key, value) in [("model", self.model.as_deref()), ("resume", resume)] {
@@ -193,9 +192,9 @@ impl Translation {
         settings.to_string()
     }
 
-    /// What an instance is told that takes the place of one that was lost; None before there is a
-    /// conversation.
-    pub(super) fn goes_on(&self) -> Option<String> {
+    /// The settings by which a replacing instance resumes the conversation; None before there is
+    /// one.
+    pub(super) fn resume_settings(&self) -> Option<String> {
         self.session.as_ref().map(|_| self.settings(self.known_as.as_deref()))
     }
 
@@ -220,7 +219,7 @@ impl Translation {
         self.session = Some(session);
     }
 
-    /// Lets a later run go on with the session.
+    /// Lets a later run resume the session.
     fn keep(&mut self) {
         if let (false, Some(session), Some(known_as)) =
             (self.is_kept, &self.session, &self.known_as)
@@ -235,14 +234,14 @@ impl Translation {
         self.session.is_some() && self.session.as_deref() == params["sessionId"].as_str()
     }
 
-    /// Takes in what came of a wish: whether the plugin put lines, or why it failed.
+    /// Applies the outcome of an intent: the plugin produced lines, or failed.
     pub(super) fn fulfilled(
         &mut self,
-        wish: Intent,
+        intent: Intent,
         outcome: Result<(), String>,
         said: &mut Translated,
     ) {
-        match (wish, outcome) {
+        match (intent, outcome) {
             (Intent::Start { id, .. }, Ok(())) => self.opened(&id, said),
             (Intent::Start { id, .. }, Err(why)) => {
                 said.refuse(&id, INTERNAL_ERROR, &format!("the plugin can't begin: {why}"));
@@ -256,14 +255,14 @@ impl Translation {
         }
     }
 
-    /// Takes in what the plugin told. The error says what is wrong with it.
+    /// Translates a record. The error says what is wrong with it.
     pub(super) fn translate(
         &mut self,
         record: Record<'_>,
         said: &mut Translated,
     ) -> Result<(), String> {
         match record {
-            // Only `describe` puts the one, and errors are not the conversation's.
+            // Only `describe` puts descriptions, and errors are counted elsewhere.
             Record::Description { .. } | Record::Error { .. } | Record::TurnBegan => return Ok(()),
             Record::Line { body } => {
                 said.to_agent.push(body.to_vec());
@@ -274,7 +273,7 @@ impl Translation {
                 self.known_as = Some(id.into_owned());
             }
             Record::TurnEnded { reason, body } => {
-                // One that its agent only fails in is not gone on with.
+                // A conversation that only fails is not resumed.
                 if reason != "error" {
                     self.keep();
                 }
@@ -290,8 +289,9 @@ impl Translation {
                 self.update(&json!({"sessionUpdate": kind, "content": content}), said);
             }
             Record::Withdrawn { id } => {
-                // Nobody waits for its refusal either.
-                said.wishes.retain(|wish| !matches!(wish, Intent::Deny { ask, .. } if *ask == id));
+                // A withdrawn request needs no refusal.
+                said.intents
+                    .retain(|intent| !matches!(intent, Intent::Deny { ask, .. } if *ask == id));
                 self.withdrawn(&id, said);
             }
             Record::Touched { action, path, call } => {
@@ -346,17 +346,17 @@ impl Translation {
         Ok(())
     }
 
-    /// An id of a tool call of its own: one call of the agent's may touch many files.
+    /// Makes an id for an ACP tool call: one call of the agent may touch many files.
     fn call(&mut self, of: &str) -> String {
         self.last_id += 1;
         format!("{}{}{}", of, if of.is_empty() { "" } else { "/" }, self.last_id)
     }
 
     fn turn_ended(&mut self, reason: &str, error: &str, said: &mut Translated) {
-        // Nobody waits for what the agent did by itself.
+        // A turn that the agent began by itself has no prompt to answer.
         let Some(id) = self.prompt.take() else { return };
         match reason {
-            // Whatever an agent makes of being cancelled: its client is to hear that it was.
+            // ACP requires `cancelled` after a cancellation, whatever the agent reports.
             _ if self.is_cancelled => said.answer(&id, &json!({"stopReason": "cancelled"})),
             "error" => {
                 let message = if error.is_empty() { "the turn failed" } else { error };
@@ -370,14 +370,14 @@ impl Translation {
     }
 
     fn update(&self, update: &Value, said: &mut Translated) {
-        // What comes before there is a session is about none.
+        // Without a session there is nothing to update.
         let Some(session) = &self.session else { return };
         let params = json!({"sessionId": session, "update": update});
         said.client(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
     }
 }
 
-/// The text of a prompt; what it links to is named, what it embeds is there.
+/// Joins the text of a prompt: links by their URI, embedded resources in full.
 fn words(prompt: &Value) -> Option<String> {
     let texts = prompt.as_array()?.iter().filter_map(|block| match block["type"].as_str()? {
         "text" => block["text"].as_str().map(str::to_owned),

@@ -1,4 +1,4 @@
-//! Stands between an agent's process and its relay: to the relay it is an ACP agent.
+//! Owns the task between an agent's process and its relay, which makes the agent speak ACP.
 
 use std::collections::VecDeque;
 
@@ -14,19 +14,19 @@ use crate::line::{Framer, MAX_LINE, content, lines};
 /// Bytes that may wait for an agent that does not read; past that it is given up.
 const MOST_WAITING: usize = 64 * 1024 * 1024;
 
-/// One run of one agent.
+/// The translation of one run of an agent.
 pub struct Translator {
     plugin: Consulted,
     translation: Translation,
-    /// What the agent has not read.
+    /// Bytes that the agent has not read.
     waiting: BytesMut,
-    /// The instance is in the place of one that was lost.
+    /// The instance replaces one that was lost.
     is_new: bool,
 }
 
 impl Translator {
-    /// `name` is that of the plugin, `model` what the agent is to run on, `conversation` what its
-    /// runs have in common.
+    /// `name` is the plugin's, `model` the model that the agent is to use; `conversation` is shared
+    /// by the agent's runs.
     pub fn new(
         name: String,
         model: Option<String>,
@@ -42,8 +42,8 @@ impl Translator {
         }
     }
 
-    /// Translates between an agent and its relay until the agent's output ends; `breaks` hears why
-    /// that can't go on, before the agent can notice.
+    /// Translates until the agent's output ends. On a failure `breaks` gets the reason, before the
+    /// agent can notice.
     pub async fn run<AR, AW, RR, RW>(
         mut self,
         (mut from_agent, to_agent): (AR, AW),
@@ -96,7 +96,7 @@ impl Translator {
                 wrote = write(to_agent, &self.waiting), if !self.waiting.is_empty() => {
                     match wrote {
                         Ok(wrote) if wrote > 0 => self.waiting.advance(wrote),
-                        // It no longer reads; what it still says is heard.
+                        // The agent stopped reading; its output is still translated.
                         _ => (*to_agent, self.waiting) = (None, BytesMut::new()),
                     }
                 }
@@ -108,7 +108,7 @@ impl Translator {
         }
     }
 
-    /// Has the plugin read what the agent said, and passes on what comes of it.
+    /// Has the plugin read the agent's output, and passes on the result.
     async fn read(
         &mut self,
         mut block: &[u8],
@@ -124,42 +124,42 @@ impl Translator {
         Ok(())
     }
 
-    /// Passes on what came of something, and has the plugin fulfil what is wished.
+    /// Sends the lines of a translation, and has the plugin fulfil its intents.
     async fn deliver(
         &mut self,
         mut said: Translated,
         to_relay: &mut (impl AsyncWrite + Unpin + Send),
     ) -> Result<(), String> {
-        let mut wishes: VecDeque<_> = std::mem::take(&mut said.wishes).into();
+        let mut intents: VecDeque<_> = std::mem::take(&mut said.intents).into();
         loop {
             self.send(&mut said).await?;
-            // An error says that the relay is gone, and with it this.
+            // An error means that the relay is gone, which drops this task.
             let _ = to_relay.write_all(&said.to_client).await;
             said.to_client.clear();
-            let Some(wish) = wishes.pop_front() else { return Ok(()) };
-            self.fulfil(wish, &mut said).await?;
-            wishes.extend(said.wishes.drain(..));
+            let Some(intent) = intents.pop_front() else { return Ok(()) };
+            self.fulfil(intent, &mut said).await?;
+            intents.extend(said.intents.drain(..));
         }
     }
 
-    async fn fulfil(&mut self, wish: Intent, said: &mut Translated) -> Result<(), String> {
-        let call = match &wish {
+    async fn fulfil(&mut self, intent: Intent, said: &mut Translated) -> Result<(), String> {
+        let call = match &intent {
             Intent::Start { settings, .. } => InstanceCall::Start { settings },
             Intent::Prompt { text } => InstanceCall::Prompt { text },
             Intent::Cancel => InstanceCall::Cancel,
             Intent::Deny { ask, why } => InstanceCall::Deny { id: ask, why },
             Intent::Allow { ask } => InstanceCall::Allow { id: ask },
         };
-        let mut told = self.call(call).await;
-        // It may have died of something else, long ago: the one in its place can do it as well. One
-        // that hung did so with this.
-        if let Err(CallError::Died(why)) = &told {
+        let mut answer = self.call(call).await;
+        // The process may have died of an earlier line, so the call is repeated once. A process
+        // that hung did so in this call.
+        if let Err(CallError::Died(why)) = &answer {
             self.plugin.on_failure(why).map_err(restartable)?;
-            told = self.call(call).await;
+            answer = self.call(call).await;
         }
-        let failed = told.as_ref().err().map(ToString::to_string);
-        self.take(told, said)?;
-        if wish == Intent::Cancel && said.to_agent.is_empty() {
+        let failed = answer.as_ref().err().map(ToString::to_string);
+        self.take(answer, said)?;
+        if intent == Intent::Cancel && said.to_agent.is_empty() {
             return Err(match failed {
                 Some(why) => {
                     format!("its plugin {} can't cancel its turn: {why}", self.plugin.name())
@@ -169,19 +169,19 @@ impl Translator {
                     .to_owned(),
             });
         }
-        // It waits for an answer that it will not get.
-        if let Intent::Deny { .. } | Intent::Allow { .. } = &wish
+        // Without a line the agent would wait for its answer for ever.
+        if let Intent::Deny { .. } | Intent::Allow { .. } = &intent
             && (failed.is_some() || said.to_agent.is_empty())
         {
             let (name, why) =
                 (self.plugin.name(), failed.as_deref().unwrap_or("it puts no line for that"));
             return Err(format!("its plugin {name} can't answer what it asked: {why}"));
         }
-        self.translation.fulfilled(wish, failed.map_or(Ok(()), Err), said);
+        self.translation.fulfilled(intent, failed.map_or(Ok(()), Err), said);
         Ok(())
     }
 
-    /// Puts lines before the agent, and lets the plugin see that they are sent.
+    /// Queues lines for the agent, and has the plugin observe them.
     async fn send(&mut self, said: &mut Translated) -> Result<(), String> {
         for line in std::mem::take(&mut said.to_agent) {
             if self.waiting.len() + line.len() > MOST_WAITING {
@@ -189,22 +189,22 @@ impl Translator {
             }
             self.waiting.extend_from_slice(&line);
             self.waiting.extend_from_slice(b"\n");
-            let told = self.call(InstanceCall::Sent { line: &line }).await;
-            self.take(told, said)?;
+            let answer = self.call(InstanceCall::Sent { line: &line }).await;
+            self.take(answer, said)?;
         }
         Ok(())
     }
 
-    /// Makes a call. An instance that takes the place of a lost one is told first what it goes on
-    /// with; the agent has long heard the lines that begin a conversation.
+    /// Makes a call. An instance that replaces a lost one first gets the conversation that it
+    /// resumes; the agent has those lines already, so they are not sent again.
     async fn call(&mut self, call: InstanceCall<'_>) -> Result<CallOutput, CallError> {
         if self.is_new
-            && let Some(settings) = self.translation.goes_on()
+            && let Some(settings) = self.translation.resume_settings()
         {
             match self.plugin.call(InstanceCall::Start { settings: &settings }).await {
                 Err(lost) if lost.is_loss() => return Err(lost),
                 Err(error) => {
-                    tracing::warn!(plugin = self.plugin.name(), %error, "a plugin can't go on");
+                    tracing::warn!(plugin = self.plugin.name(), %error, "a plugin can't resume its conversation");
                 }
                 Ok(_) => {}
             }
@@ -214,7 +214,7 @@ impl Translator {
         answer
     }
 
-    /// Takes in what a call told.
+    /// Processes the output of a call.
     fn take(
         &mut self,
         answer: Result<CallOutput, CallError>,
@@ -225,12 +225,12 @@ impl Translator {
     }
 }
 
-/// Says what to do about an agent that lost its plugin.
+/// Adds the command that restarts an agent whose plugin is lost.
 fn restartable(why: String) -> String {
     why + " (`eisen-core start` tries again)"
 }
 
-/// What was read, as whole lines, and whether that was the end.
+/// Returns what was read as whole lines, and whether the input ended.
 fn block(
     framer: &mut Framer,
     read: &std::io::Result<usize>,
@@ -241,7 +241,7 @@ fn block(
     }
 }
 
-/// Writes some of what waits; nothing to an agent that is not there.
+/// Writes part of the waiting bytes; 0 if the agent has stopped reading.
 async fn write(to: &mut Option<impl AsyncWrite + Unpin>, bytes: &[u8]) -> std::io::Result<usize> {
     match to {
         Some(to) => to.write(bytes).await,

@@ -1,4 +1,4 @@
-//! Whether a plugin can be used, seen from outside: what it does wrong ends a child of its own.
+//! Owns the trial of a plugin in a child, which finds out whether it can be used.
 
 use std::path::Path;
 
@@ -9,19 +9,18 @@ use super::library::Description;
 use super::running::{AwaitedReply, PluginProcess, StepResult};
 use crate::process::Launcher;
 
-/// What a check finds of a plugin that can be used.
+/// The result of checking a usable plugin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checked {
     pub description: Description,
     /// It has a self-test, and passed it.
     pub is_tested: bool,
-    /// Why it makes no instance without configuration: it may need one.
+    /// Why it makes no instance without configuration, which it may need.
     pub instance: Result<(), String>,
 }
 
-/// Loads a library in a child, and has it make an instance. Returns whether it can hold a zone by
-/// what its agent asks for; the error says in a sentence what keeps it from being used. The child is
-/// confined, wherever the plugin is to run then.
+/// Loads a library in a child, and makes an instance. Returns whether it can gate; the error says
+/// why it can't be used. The child is confined, even if the plugin will run elsewhere.
 pub async fn try_out(
     launcher: Launcher,
     name: &str,
@@ -35,8 +34,8 @@ pub async fn try_out(
     Ok(description.gates)
 }
 
-/// Loads a library in a confined child, and returns what it says of itself; the error says why it
-/// can't be used.
+/// Loads a library in a confined child, and returns its description. The error says why it can't be
+/// used.
 pub async fn describe(
     launcher: Launcher,
     library: &Path,
@@ -49,7 +48,7 @@ pub async fn describe(
     Ok(description)
 }
 
-/// Runs its self-test besides, and has it make an instance without configuration.
+/// Also runs its self-test, and makes an instance without configuration.
 pub async fn check(
     launcher: Launcher,
     library: &Path,
@@ -61,7 +60,7 @@ pub async fn check(
     let (running, tested) = running.take(AwaitedReply::SelfTest, &[]).await?;
     let is_tested = match tested {
         Ok(answer) => !answer.output.is_empty(),
-        // What it does after that may be worse, and says less.
+        // Later failures may only follow from this one.
         Err(why) => {
             running.end().await;
             return Err(format!("its self-test failed: {why}"));
@@ -94,7 +93,7 @@ async fn loaded(
     }
 }
 
-/// What a plugin is called that no configuration names.
+/// The name of a plugin that no configuration names.
 fn file_name(library: &Path) -> String {
     library.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -119,8 +119,6 @@ const WITHOUT_OPENING: &[&str] = &[
     "model/path.rs",
     "model/repeats.rs",
     "model/time.rs",
-    "plugin/overhearer/extractor.rs",
-    "plugin/translation/conversation.rs",
     "proxy/gatekeeper.rs",
     "proxy/handle.rs",
     "proxy/inlet.rs",

@@ -1,3 +1,6 @@
+//! Owns the relay's side of a plugin that reads along: queues lines for its task, and waits for it
+//! where a zone asks for that.
+
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, PoisonError};
@@ -11,23 +14,23 @@ use crate::extract::{Ask, Extractor, Gate, Refusal};
 use crate::line::{Direction, lines};
 use crate::model::{Activity, SessionId};
 
-/// Bytes of memory for lines that may wait for the plugin; past that lines go by unread.
+/// Bytes of memory of lines that may wait for the plugin; further lines are dropped unread.
 const MOST_UNREAD: usize = 64 * 1024 * 1024;
 
-/// Why nothing passes to a zoned agent's client any more.
+/// Why lines of a zoned agent are stopped after its plugin was given up.
 const UNREAD: &str = "no plugin reads it";
 
-/// How long what an agent said last may take to be read.
+/// How long reading an agent's last lines may take.
 const LAST_LINES: Duration = Duration::from_secs(10);
 
-/// What a relay asks about an agent that a plugin reads along with.
+/// The relay's side of the plugin: an [`Extractor`] that sends requests to the task.
 pub struct PluginExtractor {
     requests: mpsc::UnboundedSender<ExtractorRequest>,
     common: Arc<Common>,
     gated: bool,
     /// Closes with the task.
     over: Receiver<()>,
-    /// Lines that went by unread since the last that did not.
+    /// Lines dropped since the last line that was sent.
     missed: usize,
 }
 
@@ -41,21 +44,21 @@ impl PluginExtractor {
         Self { requests, common, gated, over, missed: 0 }
     }
 
-    /// Has a line read later.
-    fn leave(&mut self, direction: Direction, line: &[u8]) {
-        // A plugin that was given up reads nothing more.
+    /// Queues a line for the plugin.
+    fn queue(&mut self, direction: Direction, line: &[u8]) {
+        // A plugin that was given up reads no more lines.
         if self.requests.is_closed() {
             return;
         }
         if self.common.unread.load(Ordering::Relaxed) > MOST_UNREAD {
             if self.missed == 0 {
-                tracing::warn!("a plugin is far behind its agent: lines go by unread");
+                tracing::warn!("a plugin is far behind its agent: lines are dropped unread");
             }
             self.missed += 1;
             return;
         }
         if self.missed > 0 {
-            tracing::warn!(lines = self.missed, "lines went by that no plugin read");
+            tracing::warn!(lines = self.missed, "a plugin did not get lines of its agent");
             self.missed = 0;
         }
         let line = whole(line);
@@ -63,7 +66,7 @@ impl PluginExtractor {
         let _ = self.requests.send(ExtractorRequest::Line(direction, line));
     }
 
-    /// Waits for an answer; None if the plugin was given up.
+    /// Sends a request and waits for its answer; None if the plugin was given up.
     fn ask<T>(&self, request: impl FnOnce(SyncSender<T>) -> ExtractorRequest) -> Option<T> {
         let (reply, answer) = sync_channel(1);
         self.requests.send(request(reply)).ok()?;
@@ -73,9 +76,9 @@ impl PluginExtractor {
 
 impl Extractor for PluginExtractor {
     fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>) {
-        // What was gated is read.
+        // A gated line was read by the gate.
         if !self.gated || direction == Direction::ToAgent {
-            lines(line).for_each(|line| self.leave(direction, line));
+            lines(line).for_each(|line| self.queue(direction, line));
         }
         self.catch_up(activities);
     }
@@ -101,7 +104,7 @@ impl Extractor for PluginExtractor {
         self.ask(|reply| ExtractorRequest::Refuse(ask.clone(), refusal.clone(), reply)).flatten()
     }
 
-    /// The agent can't be answered in its client's place.
+    /// A plugin has no call to answer the agent in its client's place.
     fn answer(&self, _ask: &Ask, _content: &str) -> Option<Bytes> {
         None
     }
@@ -117,7 +120,7 @@ impl Extractor for PluginExtractor {
     fn end(&mut self, reason: &str, activities: &mut Vec<Activity>) {
         let (reply, ended) = sync_channel(1);
         if self.requests.send(ExtractorRequest::End(reason.to_owned(), reply)).is_ok() {
-            // What is not read by then is not told.
+            // Lines that are unread by then yield no activities.
             if ended.recv_timeout(LAST_LINES) == Err(RecvTimeoutError::Timeout) {
                 self.common.over.notify_one();
                 let _ = self.over.recv();

@@ -89,27 +89,26 @@ async fn beside<T: Send>(
     let subject = AgentInfo { name: "words".to_owned(), cwd: cwd.clone(), session, gated };
     let acp = Box::new(Acp::new(Arc::new(Nowhere), cwd).with_reasons());
     let concern = watch::channel(None).0;
-    let (overhearer, mut overheard, _news) =
-        ExtractorHost::new(subject, Box::new(Words), acp, concern);
-    let task = tokio::spawn(overhearer.run());
+    let (host, mut extractor, _news) = ExtractorHost::new(subject, Box::new(Words), acp, concern);
+    let task = tokio::spawn(host.run());
     let came =
-        std::thread::scope(|scope| scope.spawn(move || relay(&mut overheard)).join().unwrap());
+        std::thread::scope(|scope| scope.spawn(move || relay(&mut extractor)).join().unwrap());
     task.await.unwrap().unwrap();
     came
 }
 
 /// What is told of lines, each of which the agent says unless it begins with `> `.
 async fn activities(session: Option<&str>, lines: &[&str]) -> Vec<String> {
-    let activities = beside(session, false, |overheard| {
+    let activities = beside(session, false, |extractor| {
         let mut activities = Vec::new();
         for line in lines {
             let (direction, line) = match line.strip_prefix("> ") {
                 Some(line) => (Direction::ToAgent, line),
                 None => (Direction::ToClient, *line),
             };
-            overheard.observe(direction, line.as_bytes(), &mut activities);
+            extractor.observe(direction, line.as_bytes(), &mut activities);
         }
-        overheard.end("it is over", &mut activities);
+        extractor.end("it is over", &mut activities);
         activities
     });
     let of_interest = |Activity { session, kind }| {
@@ -147,31 +146,31 @@ async fn the_end_of_the_agent_ends_its_turn_behind_all_it_said() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_is_asked_for_is_refused_in_the_agents_words() {
-    beside(None, true, |overheard| {
-        assert!(matches!(overheard.gate(b"wrote a"), Gate::Pass));
+    beside(None, true, |extractor| {
+        assert!(matches!(extractor.gate(b"wrote a"), Gate::Pass));
         // Its client answers what passes, and the plugin may not see that it did.
         for id in 0..1000 {
             let line = format!("asks {}", id % 500 + 10);
-            let Gate::Ask(ask) = overheard.gate(line.as_bytes()) else {
+            let Gate::Ask(ask) = extractor.gate(line.as_bytes()) else {
                 panic!("it asks for something")
             };
             assert_eq!(ask.accesses[0].path, Path::new("/shop/src/cart.rs"));
         }
-        let Gate::Ask(ask) = overheard.gate(b"asks 8") else { panic!("it asks for something") };
-        assert!(overheard.awaits());
-        assert_eq!(overheard.refuse(&ask, &Refusal::Cancelled).unwrap(), "no 8\n");
+        let Gate::Ask(ask) = extractor.gate(b"asks 8") else { panic!("it asks for something") };
+        assert!(extractor.awaits());
+        assert_eq!(extractor.refuse(&ask, &Refusal::Cancelled).unwrap(), "no 8\n");
         let mut activities = Vec::new();
-        overheard.observe(Direction::ToClient, b"ended", &mut activities);
-        assert!(matches!(overheard.gate(b"ended"), Gate::Pass));
-        assert!(!overheard.awaits());
+        extractor.observe(Direction::ToClient, b"ended", &mut activities);
+        assert!(matches!(extractor.gate(b"ended"), Gate::Pass));
+        assert!(!extractor.awaits());
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_line_that_asks_for_two_things_is_refused_whole() {
-    beside(None, true, |overheard| {
-        let gate = overheard.gate(b"asks 1 2");
+    beside(None, true, |extractor| {
+        let gate = extractor.gate(b"asks 1 2");
         let Gate::Ambiguous { replies, .. } = gate else { panic!("{gate:?}") };
         assert_eq!(replies, ["no 1\n", "no 2\n"]);
     })

@@ -1,4 +1,4 @@
-//! What the agent asks its client for, and how that is answered.
+//! Owns the permissions that an agent asks its client for, and their answers.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Intent, Translated, Translation};
 
-/// Permissions that may be open at once; past that a further one is refused at once.
+/// Permissions that may be open at once; further ones are refused.
 pub(super) const MOST_ASKS: usize = 256;
 
 /// Ids of the options of a permission.
@@ -14,7 +14,7 @@ const ALLOW: &str = "allow";
 const REJECT: &str = "reject";
 
 impl Translation {
-    /// Takes in the answer to a permission that was asked for.
+    /// Translates the client's answer to a permission.
     pub(super) fn answered(
         &mut self,
         id: Option<&Value>,
@@ -26,7 +26,7 @@ impl Translation {
         let result = message.get("result").unwrap_or(&Value::Null);
         let outcome = &result["outcome"];
         let why = match (outcome["outcome"].as_str(), outcome["optionId"].as_str()) {
-            (Some("selected"), Some(ALLOW)) => return said.wishes.push(Intent::Allow { ask }),
+            (Some("selected"), Some(ALLOW)) => return said.intents.push(Intent::Allow { ask }),
             (Some("cancelled"), _) => "The turn was cancelled.",
             _ => {
                 let error = message.get("error").and_then(|error| error["message"].as_str());
@@ -34,11 +34,10 @@ impl Translation {
                 why.unwrap_or("This was refused.")
             }
         };
-        said.wishes.push(Intent::Deny { ask, why: why.to_owned() });
+        said.intents.push(Intent::Deny { ask, why: why.to_owned() });
     }
 
-    /// Puts before the client what the agent asks for. The error says what is wrong with the ask;
-    /// it is refused then.
+    /// Asks the client for a permission. A malformed ask is refused, and the error says why.
     pub(super) fn ask(
         &mut self,
         id: &str,
@@ -49,17 +48,17 @@ impl Translation {
     ) -> Result<(), String> {
         let Some(session) = self.session.clone().filter(|_| self.asks.len() < MOST_ASKS) else {
             let why = "Nobody can answer this now.".to_owned();
-            said.wishes.push(Intent::Deny { ask: id.to_owned(), why });
+            said.intents.push(Intent::Deny { ask: id.to_owned(), why });
             return Ok(());
         };
-        // The answer to the one would be taken for the other's: none is allowed, by one answer.
-        let is_denied = |wish: &Intent| matches!(wish, Intent::Deny { ask, .. } if ask == id);
-        let is_denied = said.wishes.iter().any(is_denied);
+        // One answer would count for both asks, so both are denied with one answer.
+        let is_denied = |intent: &Intent| matches!(intent, Intent::Deny { ask, .. } if ask == id);
+        let is_denied = said.intents.iter().any(is_denied);
         if is_denied || self.asks.values().any(|open| open == id) {
             self.withdrawn(id, said);
             if !is_denied {
                 let why = "Two things were asked for under one id.".to_owned();
-                said.wishes.push(Intent::Deny { ask: id.to_owned(), why });
+                said.intents.push(Intent::Deny { ask: id.to_owned(), why });
             }
             return Err(format!("it asks under the id `{id}` for two things at once"));
         }
@@ -74,7 +73,7 @@ impl Translation {
         let paths = accesses.iter().map(|(_, path)| json!({"path": self.cwd.join(&**path)}));
         self.last_id += 1;
         let mut call = json!({
-            // Agents use their ids again, and what one call named would stay named.
+            // Agents reuse their ids, and paths of an earlier call would stay attached to the id.
             "toolCallId": format!("{id}/ask{}", self.last_id),
             "title": title,
             "kind": kind,
@@ -101,7 +100,7 @@ impl Translation {
         Ok(())
     }
 
-    /// Takes back a permission that was asked for; its answer is awaited no more.
+    /// Withdraws a permission request; its answer is no longer awaited.
     pub(super) fn withdrawn(&mut self, ask: &str, said: &mut Translated) {
         for (id, _) in self.asks.extract_if(.., |_, open| open == ask) {
             let params = json!({"requestId": id});

@@ -1,16 +1,19 @@
+//! Owns the part of a conversation that outlasts one run of an agent, so that a later run resumes
+//! it.
+
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What of an agent's conversation outlasts the run that it was begun in. Shared by the runs of one
-/// agent, of which there is one at a time.
+/// The part of a conversation that outlasts a run. The runs of one agent share it, one run at a
+/// time.
 #[derive(Clone, Default, Debug)]
 pub struct Conversation(Arc<Mutex<Option<ResumableSession>>>);
 
-/// A session that can be gone on with.
+/// A session that can be resumed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct ResumableSession {
-    /// As its client knows it.
+    /// The client's id.
     pub(super) session: String,
-    /// As the agent does.
+    /// The agent's id.
     pub(super) known_as: String,
 }
 
@@ -23,7 +26,7 @@ impl Conversation {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
     }
 
-    /// Hands it out once: one that its agent can't go on with would end each run after the other.
+    /// Returns the session once: one that the agent can't resume would end run after run.
     pub(super) fn take(&self, session: &str) -> Option<ResumableSession> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.take_if(|kept| kept.session == session)

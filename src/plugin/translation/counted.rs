@@ -1,12 +1,12 @@
-//! What an agent counts: it says one number at a time, ACP all at once.
+//! Owns an agent's usage: a plugin reports single numbers, ACP all at once.
 
 use std::borrow::Cow;
 
 use eisen_plugin::Usage;
 use serde_json::{Value, json};
 
-/// What the agent last said of each number. What is left out still stands: a fall to nothing would
-/// be that of a context that was compacted.
+/// The last value of each number. A missing number keeps its value, since a drop to zero would look
+/// like a compacted context.
 #[derive(Default)]
 pub(super) struct Counted {
     used: Option<u64>,
@@ -15,8 +15,8 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Takes in a count, and returns the update that it makes; None if it says nothing. What nobody
-    /// knows is 0: ACP has no other word for it.
+    /// Merges a count, and returns the ACP update; None if it has no number. Unknown numbers are 0,
+    /// since ACP requires them.
     pub(super) fn take(&mut self, usage: Usage<'_>) -> Option<Value> {
         let Usage { used, size, cost, currency } = usage;
         let amount = cost.and_then(|cost| cost.parse().ok()).filter(|cost: &f64| cost.is_finite());

@@ -25,8 +25,8 @@ fn opened() -> Translation {
         br#"{"id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}"#,
         &mut said,
     );
-    let wish = said.wishes.remove(0);
-    translation.fulfilled(wish, Ok(()), &mut said);
+    let intent = said.intents.remove(0);
+    translation.fulfilled(intent, Ok(()), &mut said);
     translation
 }
 
@@ -47,8 +47,8 @@ fn shown(said: &Translated) -> String {
     for line in &said.to_agent {
         let _ = writeln!(text, "to the agent: {}", String::from_utf8_lossy(line));
     }
-    for wish in &said.wishes {
-        let _ = writeln!(text, "{wish:?}");
+    for intent in &said.intents {
+        let _ = writeln!(text, "{intent:?}");
     }
     text
 }

@@ -1,5 +1,5 @@
-//! A conversation between an agent and a client that understands it: nobody wishes anything of the
-//! plugin, and what it tells of both becomes what the two would say in ACP.
+//! Writes the conversation of an agent with its own client down in ACP. The plugin only observes
+//! both, and no intents are fulfilled.
 
 use std::path::PathBuf;
 
@@ -10,32 +10,32 @@ use super::asking::MOST_ASKS;
 use super::{Conversation, Intent, Translated, Translation};
 use crate::line::Direction;
 
-/// What was said, in its order.
+/// ACP lines in their order.
 pub(in crate::plugin) type Heard = Vec<(Direction, Vec<u8>)>;
 
-/// Writes down in ACP what is overheard.
+/// Translates observed records into the ACP lines of both sides.
 pub(in crate::plugin) struct Transcript {
     translation: Translation,
-    /// A turn began before it is known of which session.
+    /// A turn began before its session was known.
     turn_waits: bool,
 }
 
 impl Transcript {
-    /// The session is one of the agent's own id, unless it is given.
+    /// `known_as` is the session's id, if it is not the agent's own.
     pub(in crate::plugin) fn new(name: String, cwd: PathBuf, known_as: Option<String>) -> Self {
         let translation = Translation::new(name, None, Conversation::default());
         Self { translation: Translation { cwd, known_as, ..translation }, turn_waits: false }
     }
 
-    /// Returns what the agent's client would wish of the plugin with a line.
-    pub(in crate::plugin) fn on_record_line(&mut self, line: &[u8]) -> Vec<Intent> {
+    /// Returns the intents of a client's ACP line.
+    pub(in crate::plugin) fn on_client_line(&mut self, line: &[u8]) -> Vec<Intent> {
         let mut said = Translated::default();
         self.translation.on_client_line(line, &mut said);
-        said.wishes
+        said.intents
     }
 
-    /// Takes in what the plugin told. The error says what is wrong with it.
-    pub(in crate::plugin) fn on_client_line(
+    /// Translates a record. The error says what is wrong with it.
+    pub(in crate::plugin) fn on_record(
         &mut self,
         record: Record<'_>,
         heard: &mut Heard,
@@ -52,7 +52,7 @@ impl Transcript {
         if self.translation.session.is_none() {
             match &record {
                 Record::Session { id } => self.translation.known_as = Some(id.clone().into_owned()),
-                // The agent may say next what session it is of.
+                // The session's id may be in the next record.
                 Record::TurnBegan if self.translation.known_as.is_none() => {
                     self.turn_waits = true;
                     return Ok(());
@@ -66,8 +66,7 @@ impl Transcript {
                 self.turn_begins(heard);
                 return Ok(());
             }
-            // What was asked before under this id has been answered, or the agent would not use it
-            // again.
+            // An agent that reuses an id has got the answer to its first ask.
             Record::Ask { id, .. } => {
                 self.is_answered(id, heard);
                 self.let_go_of_all_but(MOST_ASKS - 1, heard);
@@ -76,9 +75,9 @@ impl Transcript {
             _ => {}
         }
         let mut said = Translated::default();
-        let told = self.translation.translate(record, &mut said);
+        let outcome = self.translation.translate(record, &mut said);
         heard.push((Direction::ToClient, said.to_client));
-        told
+        outcome
     }
 
     fn opens(&mut self, heard: &mut Heard) {
@@ -93,14 +92,14 @@ impl Transcript {
         }
     }
 
-    /// The agent is gone: a turn that it said nothing in was one.
+    /// The agent ended: a turn without output still counts as a turn.
     pub(in crate::plugin) fn ends(&mut self, heard: &mut Heard) {
         if self.turn_waits {
             self.opens(heard);
         }
     }
 
-    /// A turn begins, unless one runs: what is said to an agent meanwhile is of the same.
+    /// Begins a turn, unless one runs: prompts meanwhile belong to that turn.
     fn turn_begins(&mut self, heard: &mut Heard) {
         if self.translation.prompt.is_none() {
             self.translation.last_id += 1;
@@ -111,7 +110,7 @@ impl Transcript {
         }
     }
 
-    /// Lets go of what was asked for first, of which nobody said how it was answered.
+    /// Closes the oldest asks whose answer was not reported, until `stay` are left.
     fn let_go_of_all_but(&mut self, stay: usize, heard: &mut Heard) {
         while self.translation.asks.len() > stay
             && let Some(ask) = self.translation.asks.values().next().cloned()
@@ -120,7 +119,7 @@ impl Transcript {
         }
     }
 
-    /// How its client answered, or that the agent waits no more, is between the two.
+    /// Closes an ask. The true answer is unknown, so it is shown as cancelled.
     fn is_answered(&mut self, ask: &str, heard: &mut Heard) {
         for (id, _) in self.translation.asks.extract_if(.., |_, open| open == ask) {
             let params = json!({"requestId": id});

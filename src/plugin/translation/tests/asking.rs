@@ -51,9 +51,9 @@ fn what_is_withdrawn_at_once_is_not_refused_any_more() {
     for _ in 0..2 {
         let _ = it.translate(ask("7", Some(("write", "a"))), &mut said);
     }
-    assert_eq!(said.wishes.len(), 1, "one refusal for both");
+    assert_eq!(said.intents.len(), 1, "one refusal for both");
     it.translate(Record::Withdrawn { id: "7".into() }, &mut said).unwrap();
-    assert!(said.wishes.is_empty());
+    assert!(said.intents.is_empty());
 }
 
 #[test]

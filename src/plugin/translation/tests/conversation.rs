@@ -16,12 +16,12 @@ fn later() -> Translation {
 fn started(translation: &mut Translation, goes_on: Option<&'static str>) -> String {
     let mut said = Translated::default();
     translation.on_client_line(RESUME.as_bytes(), &mut said);
-    let wish = said.wishes.remove(0);
-    assert!(format!("{wish:?}").contains(r#"\"resume\":\"a\""#), "{wish:?}");
+    let intent = said.intents.remove(0);
+    assert!(format!("{intent:?}").contains(r#"\"resume\":\"a\""#), "{intent:?}");
     if let Some(id) = goes_on {
         translation.translate(Record::Session { id: id.into() }, &mut said).unwrap();
     }
-    translation.fulfilled(wish, Ok(()), &mut said);
+    translation.fulfilled(intent, Ok(()), &mut said);
     shown(&said)
 }
 
@@ -65,8 +65,8 @@ fn a_session_is_kept_once_a_turn_of_it_went_well() {
     let it = &mut plain();
     let mut said = Translated::default();
     it.on_client_line(NEW.as_bytes(), &mut said);
-    let wish = said.wishes.remove(0);
-    it.fulfilled(wish, Ok(()), &mut said);
+    let intent = said.intents.remove(0);
+    it.fulfilled(intent, Ok(()), &mut said);
     told(it, ended("end_turn"));
     assert!(!it.conversation.is_kept());
     told(it, Record::Session { id: "late".into() });

@@ -1,9 +1,5 @@
-//! The TCP port: ndjson lines out, requests in. The wire types are its own and converted here, so
-//! that the inside can change without breaking a client. Talks to handles, never to internals.
-//!
-//! `docs/wire.md` is the reference of what is spoken here. A connection has two halves: a
-//! reader, which hears requests and runs them, and a viewer, which alone writes, so that the order
-//! of events and answers is decided in one place.
+//! Owns the TCP port: ndjson requests in, lines out, as `docs/wire.md` describes. A reader runs
+//! each connection's requests; a viewer alone writes, which fixes the order of events and answers.
 
 use std::pin::Pin;
 
@@ -55,15 +51,15 @@ pub use wire::encode;
 
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What the port can ask of whoever runs the agents.
+/// The interface by which the port steers the team.
 pub trait Team: Send + Sync + 'static {
     /// Every agent, in the configuration's order.
     fn agents(&self) -> Vec<AgentStatus>;
 
-    /// The same with all that is known of them.
+    /// Every agent with its details.
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>>;
 
-    /// Whether the sessions of an agent are the team's to keep in the registry.
+    /// Whether the team records the sessions of an agent in the registry.
     fn keeps(&self, agent: &AgentId) -> bool;
 
     /// Answers when the turn ends and its lines are on the bus. Dropping the future withdraws a
@@ -87,7 +83,7 @@ pub trait Team: Send + Sync + 'static {
     /// Start, stop or restart; answers with the agent as it stands when that is under way.
     fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
 
-    /// Takes in what changed in the configuration.
+    /// Applies the changes of the configuration.
     fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>>;
 
     /// Adds an agent by an `[[agents]]` table of the configuration, and keeps it over a restart of
@@ -97,7 +93,7 @@ pub trait Team: Send + Sync + 'static {
         config: serde_json::Map<String, serde_json::Value>,
     ) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
 
-    /// Removes an agent, and keeps it away; answers with how it stood last.
+    /// Removes an agent, also over a restart of the team; returns its last state.
     fn remove_agent(&self, agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
 }
 
@@ -107,13 +103,13 @@ pub struct Prompt {
     pub session: Option<SessionId>,
     /// ACP content blocks.
     pub blocks: Vec<serde_json::Value>,
-    /// Made with the orchestrator's token.
+    /// The caller showed the orchestrator's token.
     pub by_orchestrator: bool,
-    /// Shows the turn as it goes.
+    /// Receives the text of the turn as it grows.
     pub said: watch::Sender<Said>,
 }
 
-/// A request that the team turned down: a code of the wire (404, 409, …) and a sentence.
+/// A request that the team refused, with a code of the wire (404, 409, …).
 #[derive(Clone, Debug)]
 pub struct Refused {
     pub code: u16,

@@ -1,5 +1,5 @@
-//! The other end of the port: how the command line finds a running team, asks it something and
-//! follows what happens. Knows nothing of the server but the wire.
+//! The client side of the port: finds a running team, calls its methods and follows its events.
+//! Shares only the wire with the server.
 
 mod connection;
 mod target;

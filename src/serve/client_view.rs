@@ -1,5 +1,5 @@
-//! What one client has been shown, and with it which events of the bus are news to it: joins,
-//! snapshots on request and resynchronisation leave neither gap nor repetition. Pure.
+//! Owns what one client has been shown, and decides which events are new to it, so that joins,
+//! snapshots and resyncs leave no gap and repeat nothing. Pure.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,31 +12,30 @@ use crate::model::{AgentId, BlockedId, Event, SessionKey, SessionMode, Snapshot}
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Delivery {
     Send,
-    /// The client knows it already.
+    /// The client has it already.
     Drop,
-    /// The event doesn't follow what the client was shown: it needs fresh snapshots.
+    /// The event does not follow the client's state: it needs fresh snapshots.
     Resync,
 }
 
-/// The state of one client. It grows with the sessions that live while the client is connected.
+/// A client's state. It grows with the sessions that live while the client is connected.
 #[derive(Debug, Default)]
 pub(super) struct ClientView {
-    /// What the client was shown last of each session; of one that its filter keeps from it by
-    /// now, that may be long ago.
+    /// The last state sent of each session; out of date where the filter now excludes it.
     sessions: HashMap<SessionKey, Shown>,
     graph: ShownGraph,
-    /// Number of the first event that the last whole set of snapshots did not contain.
+    /// The first event after the last complete set of snapshots.
     as_of: u64,
-    /// Number of the first event that cannot repeat a line which was sent out of line.
+    /// The first event that can't repeat a line which was sent outside the event order.
     doubtful_until: u64,
-    /// Lines last sent about a subject, while events are doubtful.
+    /// The last lines about each subject, kept while events may repeat them.
     last: HashMap<EventSubject, Bytes>,
 }
 
-/// The code graph as the client knows it.
+/// The code graph as the client has it.
 #[derive(Clone, Copy, Default, Debug)]
 struct ShownGraph {
-    /// None: it was never shown.
+    /// None: never sent.
     seq: Option<u64>,
     as_of: u64,
 }
@@ -45,11 +44,11 @@ struct ShownGraph {
 struct Shown {
     seq: u64,
     mode: SessionMode,
-    /// Number of the first event that the snapshot did not contain.
+    /// The first event after the snapshot.
     as_of: u64,
 }
 
-/// What a line that stands for itself speaks of.
+/// The subject of a line that replaces the one before.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) enum EventSubject {
     Agent(AgentId),
@@ -58,24 +57,24 @@ pub(super) enum EventSubject {
 }
 
 impl ClientView {
-    /// Notes that the client is shown a snapshot that contains all events before number `as_of`.
+    /// Records that the client gets a snapshot with all events before number `as_of`.
     pub(super) fn show(&mut self, snapshot: &Snapshot, as_of: u64) {
         let shown = Shown { seq: snapshot.seq, mode: snapshot.mode, as_of };
         self.sessions.insert(snapshot.key.clone(), shown);
     }
 
-    /// Notes that the client is shown the code graph.
+    /// Records that the client gets the code graph.
     pub(super) fn show_graph(&mut self, seq: u64, as_of: u64) {
         self.graph = ShownGraph { seq: Some(seq), as_of };
     }
 
-    /// Notes that the client was shown every session which lived then and that its filter covers.
+    /// Records that the client got all sessions that its filter covers.
     pub(super) fn show_all(&mut self, as_of: u64) {
         self.as_of = as_of;
     }
 
-    /// Forgets the sessions that `filter` covers, but for those of `live`; returns the forgotten
-    /// as empty snapshots, so that the client can forget them too.
+    /// Forgets the sessions that `filter` covers and that are not in `live`. Returns them as empty
+    /// snapshots, by which the client forgets them too.
     pub(super) fn retain<'a>(
         &mut self,
         filter: &Filter,
@@ -85,7 +84,7 @@ impl ClientView {
         let forgotten = self
             .sessions
             .extract_if(|key, shown| filter.covers(key, shown.mode) && !live.contains(key))
-            // What stands for a session that is not there yet has nothing to be forgotten.
+            // A placeholder of a missing session leaves nothing to forget.
             .filter(|(key, shown)| !key.session.as_str().is_empty() || shown.seq > 0)
             .map(|(key, shown)| Snapshot {
                 key,
@@ -95,24 +94,24 @@ impl ClientView {
                 omitted: 0,
             })
             .collect();
-        // What is kept from the client may have been in another mode since, which is covered.
+        // A session that is filtered out may have changed its mode to one that is covered.
         for shown in self.sessions.values_mut() {
             shown.as_of = shown.as_of.max(self.as_of);
         }
         forgotten
     }
 
-    /// Notes a line about `subject` that the client is sent out of line.
+    /// Records a line about `subject` that is sent outside the event order.
     pub(super) fn record(&mut self, subject: EventSubject, line: Bytes) {
         self.last.insert(subject, line);
     }
 
-    /// Notes that events before number `until` may tell what the client was just told.
+    /// Marks events before number `until` as possible repetitions of recorded lines.
     pub(super) fn doubt(&mut self, until: u64) {
         self.doubtful_until = until;
     }
 
-    /// Judges the event with that number, which encodes as `line`.
+    /// Decides on the event with that number, which is encoded as `line`.
     pub(super) fn judge(&mut self, number: u64, event: &Event, line: &Bytes) -> Delivery {
         if number >= self.doubtful_until && !self.last.is_empty() {
             self.last.clear();
@@ -135,7 +134,7 @@ impl ClientView {
                 Delivery::Send
             }
             Event::GraphDelta(delta) => self.judge_graph(delta.seq),
-            // What the agent said was no JSON, and has no line.
+            // An update that was not JSON has no line.
             Event::SessionUpdate { .. } if line.is_empty() => Delivery::Drop,
             Event::Turn(_) | Event::Overlap(_) | Event::SessionUpdate { .. } => Delivery::Send,
         }
@@ -157,7 +156,7 @@ impl ClientView {
                 shown.seq = seq;
                 Delivery::Send
             }
-            // A session that was not live any more when the snapshots were taken.
+            // The session ended before the snapshots were taken.
             None if number < self.as_of => Delivery::Drop,
             _ => Delivery::Resync,
         }

@@ -1,4 +1,4 @@
-//! What the reading half of a connection asks of the writing half.
+//! Owns the commands from a connection's reader to its viewer.
 
 use bytes::Bytes;
 use tokio::io::{DuplexStream, ReadHalf};
@@ -7,21 +7,21 @@ use super::Caller;
 use super::filter::Filter;
 use crate::model::{SessionId, Topic};
 
-/// What the reading half wants sent.
+/// A command to the viewer.
 #[derive(Debug)]
 pub(super) enum ViewerCommand {
-    /// An answer; what was on the bus before it goes first.
+    /// Send an answer, after all events that are on the bus.
     Answer(Bytes),
-    /// Fresh snapshots: of the sessions with that id, of all that the filter covers if None.
+    /// Send fresh snapshots: of the sessions with that id, or of all that the filter covers.
     Snapshots(Option<SessionId>),
-    /// Fresh snapshots, and from then on only what passes.
+    /// Set the filter, and send fresh snapshots.
     Filter(Filter),
-    /// From now on what is of that topic too.
+    /// Also send events of that topic.
     Want(Topic),
-    /// The client has shown a token; where everything needs one, the stream begins now.
+    /// The client has shown a token. On a guarded connection the stream begins now.
     Known(Caller),
-    /// Something harmless, to find out whether the client still reads.
+    /// Send a harmless line, to find out whether the client still reads.
     Probe,
-    /// The last thing said here: from now on the client hears an agent.
+    /// Send the last answer, and then only the agent's bytes.
     Attach(Bytes, ReadHalf<DuplexStream>),
 }

@@ -1,46 +1,48 @@
+//! Owns an agent's details, and their form on the wire.
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::wire;
 use crate::model::{AgentStatus, SessionId, SessionMode, Usage};
 
-/// An agent with all that `list_agents` tells of it.
+/// The state of an agent, as `list_agents` returns it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AgentDetails {
     pub status: AgentStatus,
-    /// As it announced itself; None while it has not.
+    /// The name that it announced; None before that.
     pub name: Option<String>,
     pub version: Option<String>,
     pub zone: Tier,
-    /// What the kernel lacks to hold the zone wholly, if it is meant to.
+    /// What the kernel lacks to enforce the zone, if it is to.
     pub zone_missing: Vec<String>,
     pub sessions: Vec<SessionDetails>,
-    /// Of all its processes; None where that can't be known.
+    /// Of all its processes; None where it is unknown.
     pub memory_bytes: Option<u64>,
     pub cpu_ms: Option<u64>,
-    /// The most of its run, or of its last one.
+    /// The highest of its run, or of its last one.
     pub peak_memory_bytes: Option<u64>,
     pub peak_processes: Option<u64>,
 }
 
-/// What really holds an agent inside its zone.
+/// What enforces an agent's zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
     /// It has no zone.
     None,
-    /// What it asks its client for is judged, and nothing else.
+    /// Its requests to its client are judged, and nothing else.
     Protocol,
-    /// The kernel holds every process of it, terminals too; `zone_missing` names what it lacks.
+    /// The kernel confines all its processes, terminals too; `zone_missing` names what it lacks.
     Kernel,
 }
 
-/// A session that an agent has, or had before it was started again.
+/// A session of an agent, or of an earlier run of it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SessionDetails {
     pub session: SessionId,
     pub mode: SessionMode,
-    /// The running process has it, so that it can be prompted.
+    /// The running process has it, so it can be prompted.
     pub is_open: bool,
     pub is_default: bool,
     pub is_running: bool,
@@ -55,19 +57,20 @@ pub struct SessionDetails {
 pub(super) struct Agent<'a> {
     #[serde(flatten)]
     status: wire::Agent<'a>,
-    /// As it announced itself; null while it has not.
+    /// The name that it announced; null before that.
     name: Option<&'a str>,
     version: Option<&'a str>,
     zone: Tier,
-    /// What the running kernel lacks to hold the zone, by name: at the tier `kernel` it holds it but
-    /// for that, at `protocol` this is why it does not. Empty where less was asked for.
+    /// Features that the running kernel lacks to enforce the zone. At the tier `kernel` it enforces
+    /// all but these; at `protocol` they are the reason. Empty where the kernel tier was not asked
+    /// for.
     zone_missing: &'a [String],
     /// In the order in which they appeared.
     sessions: Vec<Session<'a>>,
-    /// Of its process, its terminals, and all that came of them; null where that can't be known.
+    /// Of its process, its terminals and their children; null where it is unknown.
     memory_bytes: Option<u64>,
     cpu_ms: Option<u64>,
-    /// The most that was seen in this run, or in the last one; null where there was none.
+    /// The highest in this run, or in the last one; null where there was none.
     peak_memory_bytes: Option<u64>,
     peak_processes: Option<u64>,
 }
@@ -79,13 +82,13 @@ struct Session<'a> {
     session_id: &'a str,
     #[schemars(extend("enum" = SessionMode::ALL.map(SessionMode::as_str)))]
     session_mode: &'a str,
-    /// The running agent has it: it can be prompted.
+    /// The running agent has it, so it can be prompted.
     open: bool,
-    /// Takes the prompts that name none.
+    /// It gets prompts that name no session.
     default: bool,
     /// A turn runs.
     running: bool,
-    /// Prompts that wait.
+    /// Number of waiting prompts.
     queued: usize,
     used: Option<u64>,
     size: Option<u64>,

@@ -1,4 +1,4 @@
-//! Which part of the stream a client wants. Pure.
+//! Owns the filter by which a client chooses its part of the stream. Pure.
 
 use crate::model::{BlockedAccess, Event, Overlap, SessionId, SessionKey, SessionMode};
 
@@ -6,7 +6,7 @@ use crate::model::{BlockedAccess, Event, Overlap, SessionId, SessionKey, Session
 pub(super) enum Filter {
     #[default]
     All,
-    /// Sessions with that id, of whichever agent.
+    /// Sessions with that id, of any agent.
     Session(SessionId),
     Mode(SessionMode),
 }
@@ -25,7 +25,7 @@ impl Filter {
         }
     }
 
-    /// Tells whether a session that is shown in `mode` is wanted.
+    /// Whether a session in `mode` passes.
     pub(super) fn covers(&self, key: &SessionKey, mode: SessionMode) -> bool {
         match self {
             Self::All => true,
@@ -34,7 +34,7 @@ impl Filter {
         }
     }
 
-    /// An overlap concerns both sessions, of which the one or the other is of either mode.
+    /// An overlap concerns both sessions, whose modes may differ.
     fn covers_overlap(&self, overlap: &Overlap) -> bool {
         match self {
             Self::All | Self::Mode(_) => true,
@@ -42,8 +42,8 @@ impl Filter {
         }
     }
 
-    /// A blocked access concerns the session that tried and the one that decides. Whoever follows
-    /// the orchestrator gets them all: it is the one to decide, even if its session is not open.
+    /// A blocked access concerns the session that tried it and the orchestrator, which receives all
+    /// even while its session is closed.
     pub(super) fn covers_blocked(&self, access: &BlockedAccess) -> bool {
         let decides = |key: &SessionKey| self.covers(key, SessionMode::Orchestrator);
         self.covers(&access.key, access.mode)

@@ -1,4 +1,4 @@
-//! The code graph on the wire.
+//! Owns the code graph's form on the wire.
 
 use std::collections::BTreeMap;
 

@@ -1,19 +1,19 @@
-//! Lines of a client, which may be hostile, torn or endless. Knows nothing of JSON.
+//! Splits a client's bytes into lines; the client may be hostile, torn or endless.
 
 use std::io;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// Bytes asked of the socket at once.
+/// Bytes read at once.
 const CHUNK: usize = 8 * 1024;
 
-/// How many times the limit a line may grow while it is skipped, before the client is given up.
+/// A line past this many times the limit ends the connection.
 const PATIENCE: usize = 16;
 
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Line {
-    /// Without its line feed; the last one may have lacked it.
+    /// Without its line feed, which the last one may lack.
     Whole(Bytes),
     /// A line past the limit, as far as it was read; the rest is skipped.
     TooLong(Bytes),
@@ -21,14 +21,14 @@ pub(super) enum Line {
     End,
 }
 
-/// Splits what a client sends; holds at most one line of `limit` bytes and a chunk.
+/// Splits a client's bytes; holds at most one line of `limit` bytes and a chunk.
 pub(super) struct LineSplitter<R> {
     reader: R,
     limit: usize,
     buffer: BytesMut,
-    /// Bytes at the buffer's start that are known to hold no line feed.
+    /// Bytes from the buffer's start without a line feed.
     scanned: usize,
-    /// Bytes skipped so far of a line that was too long.
+    /// Bytes skipped of a line that is too long.
     skipping: Option<usize>,
 }
 
@@ -37,7 +37,7 @@ impl<R: AsyncRead + Unpin> LineSplitter<R> {
         Self { reader, limit, buffer: BytesMut::new(), scanned: 0, skipping: None }
     }
 
-    /// Returns what was read and is no line yet, and the rest of the stream.
+    /// Returns the bytes read behind the last line, and the stream.
     pub(super) fn into_rest(self) -> (BytesMut, R) {
         (self.buffer, self.reader)
     }
@@ -46,8 +46,7 @@ impl<R: AsyncRead + Unpin> LineSplitter<R> {
         &self.reader
     }
 
-    /// Returns the next line; an error for one that has no end. Nothing is lost when the future is
-    /// dropped.
+    /// Returns the next line; an error for a line without end. Cancel-safe.
     pub(super) async fn next(&mut self) -> io::Result<Line> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
@@ -87,8 +86,8 @@ impl<R: AsyncRead + Unpin> LineSplitter<R> {
     }
 }
 
-/// Tells a line that an HTTP client could have opened with: a token, a target and a version, in
-/// any case. Nothing that is JSON looks like that.
+/// Whether the line could be an HTTP request line: method, target and version, in any case. No JSON
+/// looks like that.
 pub(super) fn speaks_http(line: &[u8]) -> bool {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let method = words.next().unwrap_or_default();

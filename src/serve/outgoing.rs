@@ -1,5 +1,4 @@
-//! Lines on their way to one client: shared bytes, many to a write, with a deadline. Knows nothing
-//! of what they say.
+//! Owns the lines on their way to one client: batches them into vectored writes, with a deadline.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -9,10 +8,10 @@ use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-/// Lines in one write; kernels take 1,024.
+/// Lines in one write; the kernel's limit is 1,024.
 const LINES: usize = 512;
 
-/// Bytes that are worth a write of their own.
+/// Bytes that are worth a write.
 const BATCH: usize = 128 * 1024;
 
 pub(super) struct Outgoing<W> {
@@ -32,13 +31,13 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         self.lines.push_back(line);
     }
 
-    /// Tells that enough waits: the owner flushes before it pushes more.
+    /// Whether the owner has to flush before it pushes more.
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= BATCH
     }
 
-    /// Writes all that waits. An error of kind `TimedOut` says that the client accepted nothing at
-    /// all for the time of the deadline.
+    /// Writes all waiting lines. Error kind `TimedOut`: the client accepted no byte within the
+    /// deadline.
     pub(super) async fn flush(&mut self) -> io::Result<()> {
         while !self.lines.is_empty() {
             let slices: Vec<_> =
@@ -51,7 +50,7 @@ impl<W: AsyncWrite + Unpin> Outgoing<W> {
         Ok(())
     }
 
-    /// Writes all that waits, and the end.
+    /// Writes all waiting lines, and closes.
     pub(super) async fn close(&mut self) -> io::Result<()> {
         self.flush().await?;
         self.writer.shutdown().await

@@ -1,11 +1,10 @@
-//! Who is at the other end of a connection of this machine: the kernel knows whose socket it is.
+//! Finds the user of a local connection's other end, which the kernel knows.
 
 use std::net::SocketAddr;
 
 use tokio::net::TcpStream;
 
-/// Whether the other end is a process of this machine that runs as our user or as root. What cannot
-/// be found out is not.
+/// Whether the other end is a local process of our user or root; false if that is unknown.
 #[cfg(target_os = "linux")]
 pub(super) fn is_own(stream: &TcpStream) -> bool {
     let ends = stream.peer_addr().ok().zip(stream.local_addr().ok());
@@ -13,7 +12,7 @@ pub(super) fn is_own(stream: &TcpStream) -> bool {
     owner.is_some_and(|uid| uid == 0 || uid == nix::unistd::geteuid().as_raw())
 }
 
-/// Elsewhere nobody tells.
+/// Other systems don't report it.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn is_own(stream: &TcpStream) -> bool {
     let is_local = |peer: SocketAddr| peer.ip().to_canonical().is_loopback();
@@ -32,19 +31,19 @@ mod linux {
 
     use super::SocketAddr;
 
-    /// `SOCK_DIAG_BY_FAMILY`: the type of the question and of its answer.
+    /// `SOCK_DIAG_BY_FAMILY`, the type of query and answer.
     const BY_FAMILY: u16 = 20;
 
     /// Bytes of a `nlmsghdr`, and of the `inet_diag_req_v2` behind it.
     const HEADER: usize = 16;
     const QUESTION: usize = 56;
 
-    /// Where an answer has the user and the inode: behind a `nlmsghdr`, in an `inet_diag_msg`.
+    /// Offsets of user and inode in an answer, an `inet_diag_msg` behind a `nlmsghdr`.
     const UID: usize = HEADER + 64;
     const INODE: usize = HEADER + 68;
 
-    /// Returns whose socket has `local` at its own end and `remote` at the other, if it is one of
-    /// this network namespace that a process still holds.
+    /// Returns the owner of the socket with these two ends, if it is in this network namespace and
+    /// a process holds it.
     pub(super) fn owner(local: SocketAddr, remote: SocketAddr) -> Option<u32> {
         let netlink = socket(
             AddressFamily::Netlink,
@@ -55,7 +54,7 @@ mod linux {
         .ok()?;
         send(netlink.as_raw_fd(), &question(local, remote), MsgFlags::empty()).ok()?;
         let mut answer = [0; 1024];
-        // The kernel has answered by the time it has taken the question.
+        // The kernel answers before `send` returns.
         let length = recv(netlink.as_raw_fd(), &mut answer, MsgFlags::MSG_DONTWAIT).ok()?;
         let answer = &answer[..length];
         let number = |at: usize| {
@@ -65,7 +64,7 @@ mod linux {
         if answer.get(4..6)? != BY_FAMILY.to_ne_bytes() {
             return None;
         }
-        // One that nobody holds any more has no inode, and is shown as root's.
+        // A socket without a holder has no inode, and is listed as root's.
         (number(INODE)? != 0).then(|| number(UID))?
     }
 
@@ -78,7 +77,7 @@ mod linux {
             question.extend(((HEADER + QUESTION) as u32).to_ne_bytes());
             question.extend(BY_FAMILY.to_ne_bytes());
             question.extend((NLM_F_REQUEST as u16).to_ne_bytes());
-            // Number of the question, and who asks: the kernel fills that in.
+            // Sequence number and port id, which the kernel fills in.
             question.extend([0; 8]);
             question.extend([family as u8, IPPROTO_TCP as u8, 0, 0]);
         }

@@ -1,5 +1,5 @@
-//! The places of the port's clients, and who loses one when there are no more: whoever has shown
-//! the least, and of those who was silent longest. A person's client never does.
+//! Owns the slots of the port's clients. When all are taken, the client with the lowest rank that
+//! was silent longest is dropped, but never a person's.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::Caller;
 
-/// What a client has shown of who it is, from the least.
+/// A client's rank by the token it showed, from the lowest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(super) enum Rank {
-    /// Nothing, over a connection that needs a token.
+    /// No token, on a connection that requires one.
     Stranger,
-    /// Nothing yet.
+    /// No token yet.
     Nameless,
     /// An agent's token.
     Agent,
@@ -32,14 +32,14 @@ impl From<&Caller> for Rank {
     }
 }
 
-/// One client's place, for as long as it is kept.
+/// One client's slot, for as long as it is connected.
 #[derive(Debug)]
 pub(super) struct ConnectionSlot {
     rank: AtomicU8,
-    /// When a line of it was heard last, in milliseconds since the first place.
+    /// When its last line came, in milliseconds since the first slot.
     heard: AtomicU64,
     begun: Instant,
-    /// Set when another client gets the place.
+    /// Cancelled when another client gets the slot.
     pub(super) lost: CancellationToken,
 }
 
@@ -48,7 +48,7 @@ impl ConnectionSlot {
         self.rank.store(rank as u8, Ordering::Relaxed);
     }
 
-    /// Notes that a line was heard.
+    /// Records that a line came.
     pub(super) fn touch(&self) {
         let millis = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.heard.store(millis, Ordering::Relaxed);
@@ -59,12 +59,12 @@ impl ConnectionSlot {
     }
 }
 
-/// All places of a port.
+/// All slots of a port.
 #[derive(Debug)]
 pub(super) struct ConnectionSlots {
     most: usize,
     begun: Instant,
-    /// In the order of their coming. Whoever has left still stands here until places are short.
+    /// In the order of connection. Closed ones are removed when slots are short.
     taken: Mutex<Vec<Arc<ConnectionSlot>>>,
 }
 
@@ -73,7 +73,7 @@ impl ConnectionSlots {
         Self { most, begun: Instant::now(), taken: Mutex::default() }
     }
 
-    /// Takes a place, if need be another's; None if all are persons'.
+    /// Takes a slot, if need be another client's; None if all are persons'.
     pub(super) fn take(&self) -> Option<Arc<ConnectionSlot>> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.len() >= self.most {

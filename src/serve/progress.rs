@@ -1,5 +1,5 @@
-//! What comes of a request before its result: the turn of a prompt, as it goes. Knows nothing of
-//! how lines are written.
+//! Owns the progress lines of a prompt: the turn's text until the result. Does not write them
+//! itself.
 
 use std::pin::pin;
 
@@ -10,10 +10,10 @@ use super::command::ViewerCommand;
 use super::wire;
 use crate::client_host::Said;
 
-/// Bytes of text in one line; what is longer takes several.
+/// Bytes of text in one line; longer text takes several.
 const PIECE: usize = 64 * 1024;
 
-/// The way from one request to whoever made it.
+/// The progress lines of one request.
 pub(super) struct Progress {
     id: Box<RawValue>,
     commands: mpsc::Sender<ViewerCommand>,
@@ -24,8 +24,8 @@ impl Progress {
         Self { id, commands }
     }
 
-    /// Waits for the end of a turn, and shows meanwhile what is said in it. A client that reads
-    /// slowly gets fewer and longer lines, and holds up nothing but its own answer.
+    /// Awaits a turn, and sends its text meanwhile. A slow client gets fewer and longer lines, and
+    /// delays only its own answer.
     pub(super) async fn show<T>(
         &self,
         mut said: watch::Receiver<Said>,
@@ -33,24 +33,24 @@ impl Progress {
     ) -> T {
         let mut shown = None;
         let outcome = {
-            let telling = async {
+            let sending = async {
                 while said.changed().await.is_ok() {
                     self.send(&said, &mut shown).await;
                 }
-                // All is said; the end itself follows.
+                // The text is complete; the turn's end follows.
                 std::future::pending().await
             };
             tokio::select! {
                 biased;
                 outcome = pin!(turn) => outcome,
-                outcome = telling => outcome,
+                outcome = sending => outcome,
             }
         };
         self.send(&said, &mut shown).await;
         outcome
     }
 
-    /// Sends what was said and not shown yet; `shown` bytes were, None if not even the beginning.
+    /// Sends the text from byte `shown` on; None: not even the turn's beginning was sent.
     async fn send(&self, said: &watch::Receiver<Said>, shown: &mut Option<usize>) {
         loop {
             let (line, end) = {

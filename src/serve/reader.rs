@@ -1,5 +1,5 @@
-//! The incoming half of a connection: hears lines, keeps who the client is, and runs its requests.
-//! It writes nothing itself; what it wants said it hands to the viewer.
+//! Owns the incoming half of a connection: reads lines, authenticates the client and runs its
+//! requests. All output goes to the viewer.
 
 use std::future::pending;
 use std::io;
@@ -32,31 +32,30 @@ use super::wire::{self, RpcError};
 use super::{BoxFuture, Caller, peer, rights, rpc, token};
 use crate::model::{SessionId, Topic};
 
-/// Commands that wait for the viewer; when they are full, the client is not read further. Some are
-/// answers of several megabytes.
+/// Commands that may wait for the viewer, some of which are answers of several megabytes. Past that
+/// the client's lines are not read.
 const COMMANDS: usize = 8;
 
-/// Requests of one client under way at once; one more is refused with 409.
+/// Concurrent requests of one client; further ones are refused with 409.
 const REQUESTS: usize = 256;
 
-/// Bytes of an attached client that are asked for at once.
+/// Bytes read from an attached client at once.
 const CHUNK: usize = 64 * 1024;
 
-/// Wrong tokens that a client may show before its connection ends.
+/// Wrong tokens after which the connection ends.
 const WRONG_TOKENS: u32 = 3;
 
-/// Malformed lines in a row before the connection ends: whoever sends that many speaks another
-/// protocol.
+/// Malformed lines in a row after which the connection ends: the client speaks another protocol.
 const MALFORMED_LINES: u32 = 100;
 
-/// How long the last line of a client that lost its place has to leave.
+/// How long a client that loses its slot may take to read the last line.
 const LAST_WORDS: Duration = Duration::from_millis(20);
 
-/// How long a client may stay without showing a token where everything needs one.
+/// How long a client may stay without a token where one is required.
 const AUTH_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Serves one client until it is gone or `cancel`; then it gets what waits for it, within the
-/// write deadline.
+/// Serves one client until it leaves or `cancel`; then waiting lines are sent, within the write
+/// deadline.
 pub(super) async fn serve(
     stream: TcpStream,
     place: Arc<ConnectionSlot>,
@@ -90,8 +89,9 @@ pub(super) async fn serve(
         running: FuturesUnordered::new(),
         attached: None,
     };
-    // The reader's end drops its commands, which ends the viewer after what waits. The viewer's
-    // end drops the reader, and with it the requests under way: queued prompts are withdrawn.
+    // The end of the reader drops the command channel, which ends the viewer after the waiting
+    // lines. The end of the viewer drops the reader and its requests, which withdraws queued
+    // prompts.
     tokio::select! {
         ended = viewer.run() => match ended {
             Ok(()) => debug!(?address, "client disconnected"),
@@ -102,7 +102,7 @@ pub(super) async fn serve(
             debug!(?address, "client cut off: it did not take its last lines in time");
         }
         () = async { lost.cancelled().await; sleep(LAST_WORDS).await } => {
-            debug!(?address, "client cut off: another got its place");
+            debug!(?address, "client cut off: another client took its slot");
         }
     }
 }
@@ -112,25 +112,25 @@ struct Reader {
     lines: LineSplitter<OwnedReadHalf>,
     commands: mpsc::Sender<ViewerCommand>,
     cancel: CancellationToken,
-    /// Changes when other clients find no place.
+    /// Changes when new clients find no slot.
     crowded: watch::Receiver<()>,
-    /// Nothing is answered before a token is shown: it is another's connection.
+    /// All requests need a token: others may use this connection's address.
     guarded: bool,
     place: Arc<ConnectionSlot>,
     caller: Option<Caller>,
-    /// What the client may prove its token by.
+    /// The challenge by which the client may prove its token.
     challenge: Option<String>,
-    /// No line was heard yet.
+    /// No line came yet.
     first: bool,
-    /// In a row.
+    /// Malformed lines in a row.
     malformed: u32,
     wrong_tokens: u32,
-    /// The turn of requests that steer nothing. They run one after another, since their answers
-    /// may be large and one who does not read could ask for many.
+    /// Held by a request that steers nothing. These run one at a time, since a client that does not
+    /// read could ask for many large answers.
     turn: Arc<Semaphore>,
-    /// Requests under way. They are first polled in the order in which they came.
+    /// Running requests, first polled in the order of their lines.
     running: FuturesUnordered<BoxFuture<'static, Bytes>>,
-    /// From the last line heard on, what the client says goes here.
+    /// Where bytes go once the client is attached to an agent.
     attached: Option<WriteHalf<DuplexStream>>,
 }
 
@@ -176,7 +176,7 @@ impl Reader {
                     let limit = self.shared.limits.max_line_bytes;
                     let message = format!("a line may have {limit} bytes, and this one has more");
                     self.refuse(None, 400, message).await;
-                    // It may have been HTTP, of which no later line may be acted on.
+                    // It may be HTTP, whose later lines must not be run.
                     if self.first && !head.trim_ascii_start().starts_with(b"{") {
                         return;
                     }
@@ -184,8 +184,8 @@ impl Reader {
                 }
                 Ok(Line::End) => {
                     hearing = false;
-                    // A client that closed looks like one that has no more to say until something
-                    // is written to it, and the prompts of a closed one are to be withdrawn.
+                    // A closed client looks like one that only ended its side, until a write fails.
+                    // The prompts of a closed client have to be withdrawn.
                     if !self.running.is_empty() {
                         self.send(ViewerCommand::Probe).await;
                     }
@@ -193,13 +193,13 @@ impl Reader {
                 Err(error) => return debug!(%error, "cannot read from client"),
             }
         }
-        // Each ends at once, with a result or the word that the team is stopping.
+        // Each ends at once, with a result or the error that the team is stopping.
         while let Some(answer) = self.running.next().await {
             self.send(ViewerCommand::Answer(answer)).await;
         }
     }
 
-    /// Acts on a line; breaks if it was the connection's last.
+    /// Runs a line; breaks if it was the connection's last.
     async fn on_line(&mut self, line: &[u8]) -> ControlFlow<()> {
         if line.trim_ascii().is_empty() {
             return ControlFlow::Continue(());
@@ -227,7 +227,7 @@ impl Reader {
                 return self.authenticate(self.shared.tokens.caller(&token)).await;
             }
             Request::Prove { proof } => {
-                // Each is good for one try.
+                // A challenge is valid for one try.
                 let challenge = self.challenge.take();
                 let caller = challenge.and_then(|made| self.shared.tokens.prover(&proof, &made));
                 return self.authenticate(caller).await;
@@ -281,7 +281,7 @@ impl Reader {
         ControlFlow::Continue(())
     }
 
-    /// A topic that is not known, as another version may have it, does not hinder the others.
+    /// An unknown topic, perhaps of another version, does not affect the others.
     async fn subscribe(&mut self, topics: &[String]) {
         let known = |name: &String| Topic::ALL.into_iter().find(|topic| topic.as_str() == *name);
         for topic in topics.iter().filter_map(known) {
@@ -299,8 +299,8 @@ impl Reader {
         }
     }
 
-    /// Hands the connection over to an agent. Nothing is read meanwhile: what follows the request
-    /// is the agent's already.
+    /// Attaches the connection to an agent. No line is read meanwhile: the bytes after the request
+    /// are the agent's.
     async fn attach(&mut self, id: &RawValue, params: Option<&RawValue>) -> ControlFlow<()> {
         let attached = tokio::select! {
             biased;
@@ -344,7 +344,7 @@ impl Reader {
         }));
     }
 
-    /// Tells that nothing is answered before a token is shown.
+    /// Whether requests are refused until a token is shown.
     fn is_locked(&self) -> bool {
         self.guarded && self.caller.is_none()
     }
@@ -354,7 +354,7 @@ impl Reader {
         self.send(ViewerCommand::Answer(wire::answer(id, Err(&error)))).await;
     }
 
-    /// Waits while the viewer has much to say already.
+    /// Sends a command, and waits while the queue is full.
     async fn send(&mut self, command: ViewerCommand) {
         // Without a viewer this half is about to be dropped too.
         let _ = self.commands.send(command).await;
@@ -365,13 +365,13 @@ fn end_if(last: bool) -> ControlFlow<()> {
     if last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Passes on what an attached client says; its end reaches the agent as an end. Returns when the
-/// client is gone altogether.
+/// Forwards an attached client's bytes, and the end of its input. Returns when the client has
+/// closed the connection.
 async fn pass_on(lines: LineSplitter<OwnedReadHalf>, mut agent: WriteHalf<DuplexStream>) {
     let (mut said, mut reader) = lines.into_rest();
     loop {
         if agent.write_all_buf(&mut said).await.is_err() {
-            // It is gone, and its last words are still on their way to the client.
+            // The agent is gone, and its last bytes are still on their way to the client.
             return pending().await;
         }
         said.reserve(CHUNK);
@@ -388,8 +388,8 @@ async fn pass_on(lines: LineSplitter<OwnedReadHalf>, mut agent: WriteHalf<Duplex
     let _ = stream.ready(Interest::ERROR).await;
 }
 
-/// Waits for the next line of a client that may still send; of one that may not, for the end of the
-/// connection: it may read on as long as it likes.
+/// Reads the next line. If no more lines are accepted, waits for the connection's end instead; the
+/// client may read on for any time.
 async fn listen(lines: &mut LineSplitter<OwnedReadHalf>, hearing: bool) -> io::Result<Line> {
     if hearing {
         return lines.next().await;

@@ -1,15 +1,15 @@
-//! What a reload came to, as the port answers it.
+//! Owns the result of a reload, as the port returns it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Reloaded {
-    /// What holds from now on.
+    /// Changes in effect.
     pub applied: Vec<Change>,
-    /// What waits for a restart, from this reload or an earlier one.
+    /// Changes that wait for a restart, from this reload or an earlier one.
     pub needs_restart: Vec<Change>,
-    /// What was added and removed over the port, and what became of that: a sentence each.
+    /// Results for agents that were added or removed over the port, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -18,10 +18,10 @@ pub struct Change {
     /// Null for a key of the whole team.
     pub agent_id: Option<String>,
     /// As in the file: `zone.allowed` of an agent, else `team.listen`; `agents` for an agent that
-    /// came or went.
+    /// was added or removed.
     pub key: String,
     pub change: Kind,
-    /// What is to be restarted for it.
+    /// What has to be restarted for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
 }

@@ -1,4 +1,4 @@
-//! Lines of a client, understood: bytes → [`Request`]. Decides nothing.
+//! Parses a client's lines into [`Request`]. Decides nothing.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub(super) enum Request {
     Auth {
         token: String,
     },
-    /// Wants something to prove a token by.
+    /// Asks for a challenge to prove a token by.
     Challenge,
     /// Proves a token without showing it.
     Prove {
@@ -34,14 +34,14 @@ pub(super) enum Request {
     Subscribe {
         topics: Vec<String>,
     },
-    /// A type from another version of this protocol.
+    /// A type of another version of this protocol.
     Unknown,
 }
 
-/// A line that is no request.
+/// A line that is not a request.
 #[derive(Debug)]
 pub(super) struct Malformed {
-    /// The request's, if it could be read.
+    /// The request's id, if it could be read.
     pub(super) id: Option<Box<RawValue>>,
     pub(super) message: String,
 }
@@ -85,7 +85,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Request, Malformed> {
 }
 
 fn filter(fields: &RequestFields<'_>) -> Result<Filter, String> {
-    // Both are read, so that a mistake in either is told.
+    // Both are read, so that a mistake in either is reported.
     let session = fields.name("session_id")?;
     let mode = fields.name("session_mode")?.as_deref().map(mode_named).transpose()?;
     Ok(match (session, mode) {
@@ -103,8 +103,7 @@ fn mode_named(name: &str) -> Result<SessionMode, String> {
     })
 }
 
-/// A JSON object whose values are still raw. No key comes twice: readers would differ in what it
-/// says.
+/// A JSON object with raw values. Repeated keys are refused: readers would differ on their value.
 #[derive(Debug, Default)]
 pub(super) struct RequestFields<'a>(HashMap<String, &'a RawValue>);
 
@@ -117,7 +116,7 @@ impl<'a> RequestFields<'a> {
         Ok(fields)
     }
 
-    /// Returns a field that is there and not null.
+    /// Returns a field that is present and not null.
     pub(super) fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.0.get(name).copied().filter(|value| value.get() != "null")
     }
@@ -138,7 +137,7 @@ impl<'a> RequestFields<'a> {
             .transpose()
     }
 
-    /// Returns a name that may be left out; an empty one counts as left out.
+    /// Returns an optional name; an empty one counts as missing.
     pub(super) fn name(&self, name: &str) -> Result<Option<String>, String> {
         Ok(self.optional(name)?.filter(|name: &String| !name.is_empty()))
     }
@@ -155,7 +154,7 @@ impl<'a> RequestFields<'a> {
     }
 }
 
-/// What a field can be, with the words for it in an error.
+/// A field's type, with its description for errors.
 pub(super) trait Expected: DeserializeOwned {
     const WHAT: &'static str;
 }

@@ -1,34 +1,32 @@
-//! Who may do what over the port: the one place where that is said. What each method needs stands
-//! beside its name in the table of [`super::rpc`]. Pure.
+//! Owns who may do what over the port; the table in [`super::rpc`] has each method's right. Pure.
 
 use super::Caller;
 use super::wire::RpcError;
 use crate::model::{AgentId, Topic};
 use crate::routing::Decider;
 
-/// Who may call a method.
+/// The right that a method requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Right {
-    /// Whoever may connect.
+    /// Any client.
     Anyone,
-    /// Whoever may connect; for a session of the team's own agents whoever shows a token that
-    /// opens it.
+    /// Any client; for a session of the team's agents one with a token that opens it.
     Register,
-    /// The orchestrator agent, and a person.
+    /// The orchestrator agent and a person.
     Lead,
-    /// A person. It changes the team itself, so an agent could leave its zone by it.
+    /// A person only: an agent could change the team to leave its zone.
     Person,
 }
 
 impl Right {
-    /// Tells whether such a method acts on agents: it takes a token in any case, and may take as
-    /// long as they do.
+    /// Whether the method acts on agents. It then requires a token, and may take as long as the
+    /// agent does.
     pub(super) fn steers(self) -> bool {
         matches!(self, Self::Lead | Self::Person)
     }
 }
 
-/// Judges a call before its params are read.
+/// Checks a call before its params are read.
 pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Result<(), RpcError> {
     match (right, caller) {
         (Right::Anyone | Right::Register, _)
@@ -55,7 +53,7 @@ pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Res
     }
 }
 
-/// Judges a change of what the registry keeps of a session of the team's own agents.
+/// Checks a change of a registry entry of the team's own agents.
 pub(super) fn permit_session(agent: &AgentId, caller: Option<&Caller>) -> Result<(), RpcError> {
     match caller {
         Some(caller) if opens(caller, agent) => Ok(()),
@@ -70,9 +68,9 @@ pub(super) fn permit_session(agent: &AgentId, caller: Option<&Caller>) -> Result
     }
 }
 
-/// Judges the wish for a topic.
+/// Checks a subscription.
 pub(super) fn permit_topic(topic: Topic, caller: Option<&Caller>) -> Result<(), RpcError> {
-    // The others name paths and symbols; this one has what agents read, write and say.
+    // The other topics name paths and symbols; this one has what agents read and write.
     if topic == Topic::SessionUpdate && caller.is_none() {
         let message = "`session_update` has what agents say and read, and needs `auth` first";
         return Err(RpcError::new(401, message));
@@ -80,7 +78,7 @@ pub(super) fn permit_topic(topic: Topic, caller: Option<&Caller>) -> Result<(), 
     Ok(())
 }
 
-/// Tells whether a token opens what an agent's sessions say.
+/// Whether a token opens the content of an agent's sessions.
 pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
     match caller {
         Caller::Person | Caller::Lead(_) => true,
@@ -88,7 +86,7 @@ pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
     }
 }
 
-/// Who decides a blocked access by such a token.
+/// Returns the decider of a blocked access, by the caller's token.
 pub(super) fn decider(caller: Option<&Caller>, even_denied: bool) -> Decider {
     match caller.and_then(Caller::agent) {
         Some(agent) => Decider::Agent(agent.clone()),

@@ -1,5 +1,4 @@
-//! The methods of the port: params → a call on the team or its sources → a result. Knows neither
-//! connections nor order.
+//! Owns the methods of the port: params → a call on the team or its sources → a result.
 
 mod control;
 mod object;
@@ -22,10 +21,10 @@ use super::wire::{self, RpcError};
 use super::{Caller, Refused, Reloaded};
 use crate::model::Order;
 
-/// The one method whose answer ends the port's protocol on its connection.
+/// The method after which the connection speaks the agent's protocol.
 pub(super) const ATTACH: &str = "attach";
 
-/// Every method by its name on the wire.
+/// All methods by their name on the wire.
 pub(super) const METHODS: [(&str, Method, Right); 21] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
@@ -71,7 +70,7 @@ pub(super) enum Method {
     Reload,
 }
 
-/// Tells whether a method acts on agents, and so may take as long as they do.
+/// Whether a method acts on agents, and may take as long as they do.
 pub(super) fn steers(method: &str) -> bool {
     METHODS.iter().any(|(name, _, right)| *name == method && right.steers())
 }
@@ -105,7 +104,7 @@ pub(super) async fn call(
         Method::Prompt => control::prompt(shared, caller, parse(params)?, progress).await,
         Method::Cancel => control::cancel(shared, parse(params)?).await,
         Method::NewSession => control::new_session(shared, parse(params)?).await,
-        // Its connection calls `attach` itself, unless that has more to answer.
+        // The reader calls `attach` itself, unless other requests are running.
         Method::Attach => Err(RpcError::new(
             409,
             "`attach` takes the whole connection, and other requests of it are under way",
@@ -166,16 +165,15 @@ fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// What needs no fields.
+/// Params without fields.
 #[derive(Deserialize, JsonSchema)]
 struct Empty {}
 
-/// Reads the params of a method; those left out are an empty object. Keys it doesn't know are
-/// ignored.
+/// Reads the params of a method; missing ones are an empty object. Unknown keys are ignored.
 fn parse<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, RpcError> {
     let params = params.map_or("{}", RawValue::get);
     if !params.starts_with('{') {
-        // A derived reader would take an array for the fields in their order.
+        // A derived reader would accept an array as the fields in their order.
         return Err(wrong("params: must be an object"));
     }
     let mut params = serde_json::Deserializer::from_str(params);
@@ -186,7 +184,7 @@ fn parse<T: DeserializeOwned>(params: Option<&RawValue>) -> Result<T, RpcError> 
     })
 }
 
-/// Reads a name that may be left out; an empty one counts as left out.
+/// Reads an optional name; an empty one counts as missing.
 fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Ok(Option::<String>::deserialize(deserializer)?.filter(|name| !name.is_empty()))
 }
@@ -195,7 +193,7 @@ fn wrong(message: impl Into<String>) -> RpcError {
     RpcError::new(400, message)
 }
 
-/// Encodes a result; also one that holds JSON as the text it came as.
+/// Encodes a result, which may contain raw JSON.
 pub(super) fn raw(result: &impl Serialize) -> Result<Box<RawValue>, RpcError> {
     to_raw_value(result).map_err(|error| RpcError::new(500, error.to_string()))
 }

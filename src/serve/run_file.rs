@@ -1,5 +1,5 @@
-//! `$EISEN_DIR/run/NAME.json`: where a running team is found, the lock that says it runs, and what
-//! is to be cleaned up after it if it is killed. Knows no sockets.
+//! Owns `$EISEN_DIR/run/NAME.json` and its lock: how a running team is found, and what is to be
+//! cleaned up if it is killed.
 
 mod remains;
 
@@ -19,17 +19,15 @@ use tracing::warn;
 
 pub use remains::{Ledger, Remains, StaleRun, stale_runs};
 
-/// Tries to take a lock that may only be held by someone who looks whether it is held.
+/// Attempts to take a lock that another process may hold for a moment to test it.
 const TRIES: u32 = 10;
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 
-/// Ends the name of a run file that is being written.
+/// Extension of a run file that is being written.
 const NEW: &str = "new";
 
-/// The run file of this process; removed when dropped.
-///
-/// The team runs as long as `NAME.lock` is locked: a pid may belong to another process by now, a
-/// lock goes with its holder however that ends.
+/// The run file of this process; removed on drop. The team runs as long as `NAME.lock` is locked: a
+/// pid may be used again, while a lock ends with its holder.
 #[derive(Debug)]
 pub struct RunFile {
     file: PathBuf,
@@ -38,7 +36,7 @@ pub struct RunFile {
     _lock: Flock<File>,
 }
 
-/// What a run file says.
+/// The content of a run file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunInfo {
     pub team: String,
@@ -47,7 +45,7 @@ pub struct RunInfo {
     pub address: SocketAddr,
     /// The owner's control token.
     pub token: String,
-    /// The token can be proved by a challenge, and need not be shown.
+    /// The client may prove the token by a challenge, without sending it.
     #[serde(default)]
     pub challenge: bool,
     #[serde(default)]
@@ -65,8 +63,8 @@ pub enum RunFileError {
 }
 
 impl RunFile {
-    /// Announces this process as the team `name` that listens on `address`; refuses while a live
-    /// process holds the name.
+    /// Announces this process as the team `name` at `address`; refuses while a live process has the
+    /// name.
     pub fn create(
         eisen_dir: &Path,
         name: &str,
@@ -111,7 +109,7 @@ impl RunFile {
         Ok(run_file)
     }
 
-    /// Where it is written down what this run would leave behind.
+    /// Where this run records its remains.
     pub fn ledger(&self) -> Ledger {
         self.ledger.clone()
     }
@@ -120,13 +118,13 @@ impl RunFile {
 impl Drop for RunFile {
     fn drop(&mut self) {
         self.ledger.close();
-        // Still under the lock, so that nothing of a successor is removed.
+        // Still under the lock, so that no successor's file is removed.
         let _ = fs::remove_file(&self.file);
         let _ = fs::remove_file(&self.lock_file);
     }
 }
 
-/// Returns every team that runs, by name. What dead ones left is left to the next start.
+/// Returns the running teams, by name. Files of dead ones are left to the next start.
 pub fn live_teams(eisen_dir: &Path) -> io::Result<Vec<RunInfo>> {
     let dir = run_dir(eisen_dir);
     let entries = match fs::read_dir(&dir) {
@@ -142,7 +140,7 @@ pub fn live_teams(eisen_dir: &Path) -> io::Result<Vec<RunInfo>> {
         match fs::read(&file).map(|json| serde_json::from_slice(&json)) {
             Ok(Ok(info)) => teams.push(info),
             Ok(Err(error)) => warn!(file = %file.display(), %error, "run file makes no sense"),
-            // Its team ended just now.
+            // The team ended just now.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => warn!(file = %file.display(), %error, "cannot read run file"),
         }
@@ -155,7 +153,7 @@ fn run_dir(eisen_dir: &Path) -> PathBuf {
     eisen_dir.join("run")
 }
 
-/// Whether nobody holds the lock of a run file.
+/// Whether no process holds the lock of a run file.
 fn is_stale(file: &Path) -> bool {
     let lock_file = file.with_extension("lock");
     match try_lock(&lock_file) {
@@ -165,13 +163,13 @@ fn is_stale(file: &Path) -> bool {
         }
         Ok(None) => false,
         Err(error) => {
-            warn!(file = %lock_file.display(), %error, "cannot tell whether a team runs");
+            warn!(file = %lock_file.display(), %error, "cannot find out whether a team runs");
             false
         }
     }
 }
 
-/// Locks a file, made if need be; None if someone else holds it.
+/// Locks a file, made if need be; None if another process holds it.
 fn try_lock(path: &Path) -> io::Result<Option<Flock<File>>> {
     loop {
         let file = OpenOptions::new()
@@ -186,8 +184,8 @@ fn try_lock(path: &Path) -> io::Result<Option<Flock<File>>> {
             Err((_, Errno::EWOULDBLOCK)) => return Ok(None),
             Err((_, errno)) => return Err(errno.into()),
         };
-        // Its last holder may have removed the file between the opening and the locking; then a
-        // lock on it says nothing.
+        // The last holder may have removed the file between opening and locking, and then the lock
+        // is void.
         let locked = lock.metadata()?;
         match fs::metadata(path) {
             Ok(there) if (there.dev(), there.ino()) == (locked.dev(), locked.ino()) => {
@@ -200,15 +198,15 @@ fn try_lock(path: &Path) -> io::Result<Option<Flock<File>>> {
     }
 }
 
-/// Leaves the pid for whoever finds the lock taken.
+/// Writes the pid for processes that find the lock taken.
 fn note_pid(lock: &mut File, pid: u32) -> io::Result<()> {
     lock.set_len(0)?;
     lock.rewind()?;
     writeln!(lock, "{pid}")
 }
 
-/// Replaces the file as a whole; nobody else may read it. Only the holder of the lock writes, so that
-/// what a killed one had half written has a name by which it is found.
+/// Replaces the file atomically, readable by its owner only. The holder of the lock is the only
+/// writer, so an incomplete file has a known name.
 fn write_private(file: &Path, info: &RunInfo) -> io::Result<()> {
     let new = file.with_extension(NEW);
     match fs::remove_file(&new) {
@@ -223,7 +221,7 @@ fn write_private(file: &Path, info: &RunInfo) -> io::Result<()> {
 
 fn private_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    // It may have been made by hand.
+    // The folder may have been made by hand.
     fs::set_permissions(dir, Permissions::from_mode(0o700))
 }
 

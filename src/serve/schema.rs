@@ -1,5 +1,4 @@
-//! The JSON Schema of everything that goes over the port, made from the types that the port itself
-//! reads and writes. Knows no connection.
+//! Owns the JSON Schema of the port, derived from the types that it reads and writes.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -48,8 +47,8 @@ pub fn schema() -> Value {
     })
 }
 
-/// The lines of a client that are no `rpc`. `request` reads them key by key, so that none comes
-/// twice; here they stand as what they then are.
+/// A client's lines other than `rpc`. `request` parses them key by key to refuse repeated keys;
+/// these are the resulting forms.
 #[derive(JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(dead_code, reason = "stands in the schema for what is read key by key")]

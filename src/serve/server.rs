@@ -1,4 +1,4 @@
-//! The listener: binds, accepts, and ends every connection that it began.
+//! Owns the listener: binds, accepts, and ends its connections.
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -22,12 +22,10 @@ use super::wire::{self, RpcError};
 use super::{Sources, Team, Tokens, reader};
 use crate::bus::Bus;
 
-/// How long the listener rests when the system has no more descriptors, and waits for a place when
-/// it has none.
+/// How long the listener waits when the system has no more descriptors, or the port no slot.
 const REST: Duration = Duration::from_millis(100);
 
-/// Seconds of silence after which the system asks whether a client is still there, and between
-/// two such questions.
+/// Seconds of silence before a TCP keepalive probe, and between two probes.
 #[cfg(target_os = "linux")]
 const KEEP_ALIVE_S: u32 = 15;
 
@@ -44,7 +42,7 @@ pub enum BindError {
     Failed { address: SocketAddr, cause: io::Error },
 }
 
-/// Binds the port. One that is taken by a team with a run file below `eisen_dir` is named as such.
+/// Binds the port. The error names a team of `eisen_dir` that has it.
 pub async fn bind(address: SocketAddr, eisen_dir: &Path) -> Result<TcpListener, BindError> {
     let cause = match TcpListener::bind(address).await {
         Ok(listener) => return Ok(listener),
@@ -64,7 +62,7 @@ pub async fn bind(address: SocketAddr, eisen_dir: &Path) -> Result<TcpListener, 
     }
 }
 
-/// Whether what listens at an address greets as a team does, within a moment.
+/// Whether the program that listens at an address greets like a team.
 async fn is_team(address: SocketAddr) -> bool {
     const GREETING: &[u8] = b"{\"type\":\"";
     let greeting = async {
@@ -79,7 +77,7 @@ async fn is_team(address: SocketAddr) -> bool {
 /// How long a team may take to greet.
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// Whether only one of the two can be listened on.
+/// Whether only one of the two addresses can be listened on.
 fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
     let (a, b) = (one.ip().to_canonical(), other.ip().to_canonical());
     one.port() == other.port() && (a == b || a.is_unspecified() || b.is_unspecified())
@@ -108,9 +106,9 @@ impl Server {
         Ok(Self { listener, places, shared: Arc::new(shared) })
     }
 
-    /// Serves until `cancel`. Then nobody is let in any more, requests under way are answered with
-    /// an error, and every client gets what waits for it before its connection ends; the future
-    /// ends with the last of them, after the write deadline at the latest.
+    /// Serves until `cancel`. Then it accepts no clients, answers running requests with an error,
+    /// and sends each client its waiting lines; it returns after the last connection ends, at the
+    /// latest after the write deadline.
     pub async fn run(self, cancel: CancellationToken) {
         let mut connections = JoinSet::new();
         loop {
@@ -121,7 +119,7 @@ impl Server {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, peer)) => {
                         let Some(place) = self.place(&mut connections).await else {
-                            warn!(%peer, "client refused: the port serves as many as it may");
+                            warn!(%peer, "client refused: the port has reached its limit of clients");
                             self.refuse(stream);
                             continue;
                         };
@@ -143,7 +141,7 @@ impl Server {
         }
     }
 
-    /// Finds a place for one more client; None if there is none, nor soon will be.
+    /// Finds a slot for a new client; None if none will be free soon.
     async fn place(&self, connections: &mut JoinSet<()>) -> Option<Arc<ConnectionSlot>> {
         let place = self.places.take();
         if place.is_some() {
@@ -158,27 +156,27 @@ impl Server {
 
     fn refuse(&self, stream: TcpStream) {
         let message = format!(
-            "the port serves {} clients, as many as it may",
+            "the port serves {} clients, which is its limit",
             self.shared.limits.max_connections
         );
         let line = wire::answer(None, Err(&RpcError::new(500, message)));
-        // A new socket takes one line without waiting; if not, there is nobody to tell.
+        // A new socket accepts one line without blocking; on a failure the client is gone.
         let _ = stream.into_std().and_then(|mut stream| stream.write_all(&line));
     }
 }
 
 fn prepare(stream: &TcpStream, deadline: Duration) {
-    // Lines are gathered here; waiting for more would only delay them.
+    // Lines are batched here; Nagle's algorithm would only delay them.
     let _ = stream.set_nodelay(true);
-    // While a team is quiet nothing is written, and a client that is gone without a word, or that
-    // looks as if it had only ended its side, would keep its place forever.
+    // In a quiet team nothing is written. A client that vanished, or seems to have closed only one
+    // side, would keep its slot for ever.
     let _ = setsockopt(stream, sockopt::KeepAlive, &true);
     #[cfg(target_os = "linux")]
     {
         let _ = setsockopt(stream, sockopt::TcpKeepIdle, &KEEP_ALIVE_S);
         let _ = setsockopt(stream, sockopt::TcpKeepInterval, &KEEP_ALIVE_S);
         let _ = setsockopt(stream, sockopt::TcpKeepCount, &4);
-        // One that went away with lines on their way to it would be sent them for a quarter hour.
+        // Without it the kernel retries unacknowledged lines for a quarter of an hour.
         let deadline = u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX);
         let _ = setsockopt(stream, sockopt::TcpUserTimeout, &deadline);
     }

@@ -1,4 +1,4 @@
-//! What the port reads and decides through, as one interface.
+//! Owns the interface by which the port reads the team's state and decides accesses.
 
 use std::time::Instant;
 
@@ -12,10 +12,9 @@ use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, RegistryRe
 use crate::tracker::{Snapshots, TrackerHandle};
 use crate::watch::{GraphHandle, GraphState};
 
-/// The state behind the stream. An answer contains everything that was published on the bus before
-/// it was asked for.
+/// The state behind the stream. An answer contains all events that were published before the call.
 pub trait Sources: Send + Sync + 'static {
-    /// Every live session.
+    /// All live sessions.
     fn snapshots(&self) -> BoxFuture<'_, Snapshots>;
 
     /// The last usage of each session.
@@ -24,7 +23,7 @@ pub trait Sources: Send + Sync + 'static {
     /// Blocked accesses, oldest first.
     fn blocked(&self, status: Option<BlockedStatus>) -> BoxFuture<'_, Vec<BlockedAccess>>;
 
-    /// Decides a blocked access; answers with it as it stands now.
+    /// Decides a blocked access, and returns it.
     fn resolve(
         &self,
         id: BlockedId,
@@ -32,15 +31,14 @@ pub trait Sources: Send + Sync + 'static {
         by: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>>;
 
-    /// The code graph; with `wait` as soon as it is there.
+    /// The code graph; with `wait` once it is complete.
     fn graph(&self, wait: bool) -> BoxFuture<'_, GraphState>;
 
-    /// Asks the registry of sessions, which knows every session that was on the bus before.
+    /// Queries the registry, which has all sessions that were published before.
     fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>>;
 }
 
-/// Asks whoever records the team's sessions in the registry to catch up; answered when all that
-/// are known are in it.
+/// Asks the recorder of sessions to catch up; answered once all known sessions are in the registry.
 pub type Recorder = mpsc::Sender<oneshot::Sender<()>>;
 
 /// The sources of a running team.
@@ -49,11 +47,11 @@ pub struct Handles {
     pub tracker: TrackerHandle,
     pub routing: RoutingHandle,
     pub registry: RegistryHandle,
-    /// None: it is switched off.
+    /// None: switched off.
     pub graph: Option<GraphHandle>,
-    /// None where nobody records.
+    /// None: nothing is recorded.
     pub recorder: Option<Recorder>,
-    /// Whether the registry's active session is the default target, if it is live.
+    /// Whether the registry's active session is the default target, if live.
     pub follows_active: bool,
 }
 
@@ -104,12 +102,12 @@ impl Sources for Handles {
             if let Some(recorder) = &self.recorder {
                 let (caught_up, is_caught_up) = oneshot::channel();
                 let catching_up = async {
-                    // One that has ended has nothing left to record.
+                    // A recorder that has ended has nothing left to write.
                     if recorder.send(caught_up).await.is_ok() {
                         let _ = is_caught_up.await;
                     }
                 };
-                // One that cannot write for so long is not waited for.
+                // A recorder that can't write is not awaited longer.
                 let _ = timeout_at(deadline.into(), catching_up).await;
             }
             self.registry.ask_by(request, deadline).await

@@ -1,4 +1,4 @@
-//! Who calls: secrets that are made anew for each run. Knows no sockets.
+//! Owns the secrets of a run, and finds the caller by its token.
 
 use std::fmt::{self, Write as _};
 
@@ -8,21 +8,21 @@ use crate::model::AgentId;
 
 const BYTES: usize = 32;
 
-/// The tokens of one run: that of its owner, and one for each agent.
+/// The tokens of one run: its owner's, and one for each agent.
 #[derive(Clone)]
 pub struct Tokens {
     /// The control token: 64 hexadecimal digits.
     owner: String,
-    /// What the agents' tokens are derived from, so that none of them has to be kept.
+    /// Agents' tokens are derived from it, and not stored.
     secret: [u8; BYTES],
     /// The orchestrator agent.
     lead: Option<AgentId>,
 }
 
-/// Whose token a connection showed.
+/// The identity that a connection's token shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Caller {
-    /// A person, or a program of theirs: whoever may read the run file.
+    /// A person or a person's program, which can read the run file.
     Person,
     /// The orchestrator agent.
     Lead(AgentId),
@@ -31,7 +31,7 @@ pub enum Caller {
 }
 
 impl Caller {
-    /// The agent whose token it was.
+    /// The agent whose token it is.
     pub fn agent(&self) -> Option<&AgentId> {
         match self {
             Self::Person => None,
@@ -45,7 +45,7 @@ impl Caller {
 pub struct TokenError(getrandom::Error);
 
 impl Tokens {
-    /// Makes the tokens of a team whose orchestrator is the agent `lead`, if it is one.
+    /// Makes the tokens of a team; `lead` is its orchestrator agent, if there is one.
     pub fn generate(lead: Option<AgentId>) -> Result<Self, TokenError> {
         Ok(Self { owner: challenge()?, secret: random()?, lead })
     }
@@ -55,23 +55,23 @@ impl Tokens {
         &self.owner
     }
 
-    /// An agent's token: 64 hexadecimal digits, and whose it is.
+    /// An agent's token: 64 hexadecimal digits, and its id.
     pub fn of(&self, agent: &AgentId) -> String {
         let hash = blake3::keyed_hash(&self.secret, agent.as_str().as_bytes());
         format!("{}.{agent}", hash.to_hex())
     }
 
-    /// Tells whose token was presented, in a time that does not depend on how much of it is right.
+    /// Returns the caller of a token, in constant time for any wrong token.
     pub fn caller(&self, presented: &str) -> Option<Caller> {
         self.find(presented, str::to_owned)
     }
 
-    /// Tells whose token is proved by this answer to a challenge.
+    /// Returns the caller whose token this answer to a challenge proves.
     pub(super) fn prover(&self, presented: &str, challenge: &str) -> Option<Caller> {
         self.find(presented, |token| proof(token, challenge))
     }
 
-    /// Finds the caller of whose token `shown` makes what was presented.
+    /// Returns the caller for whose token `shown` gives the presented value.
     fn find(&self, presented: &str, shown: impl Fn(&str) -> String) -> Option<Caller> {
         let is = |token: &str| bool::from(shown(token).as_bytes().ct_eq(presented.as_bytes()));
         if is(&self.owner) {
@@ -86,7 +86,7 @@ impl Tokens {
     }
 }
 
-/// Makes 64 hexadecimal digits that nobody can guess.
+/// Makes 64 random hexadecimal digits.
 pub(super) fn challenge() -> Result<String, TokenError> {
     Ok(random()?.iter().fold(String::with_capacity(2 * BYTES), |mut hex, byte| {
         // Writing to a string cannot fail.
@@ -95,8 +95,8 @@ pub(super) fn challenge() -> Result<String, TokenError> {
     }))
 }
 
-/// Proves that one has a token, to whoever has it too and made the challenge: whoever listens
-/// learns nothing that is of use a second time.
+/// Computes the proof of a token for a challenge. It is of no use to an eavesdropper, since each
+/// challenge is valid once.
 pub(super) fn proof(token: &str, challenge: &str) -> String {
     let key = blake3::derive_key("eisen-core 2026-11 proof of a token", token.as_bytes());
     let hash = blake3::keyed_hash(&key, challenge.as_bytes()).to_hex();

@@ -1,5 +1,5 @@
-//! The outgoing half of a connection: the only one that writes, so the order of events and answers
-//! is decided here. Knows nothing of how requests are read.
+//! Owns the outgoing half of a connection: its only writer, which decides the order of events and
+//! answers.
 
 use std::io;
 use std::sync::Arc;
@@ -24,21 +24,21 @@ use crate::session::{Answer, Listed, RegistryRequest};
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;
 
-/// Most bytes of an agent that are passed on at once.
+/// Bytes of an agent that are forwarded at once.
 const CHUNK: usize = 64 * 1024;
 pub(super) struct Viewer<W> {
     shared: Arc<Shared>,
-    /// The client joins once it has shown a token.
+    /// Whether the client has to show a token before it joins.
     guarded: bool,
     outgoing: Outgoing<W>,
     commands: mpsc::Receiver<ViewerCommand>,
     /// None until the client has joined.
     events: Option<Subscriber>,
     filter: Filter,
-    gate: ClientView,
-    /// Whose token opens what sessions say.
+    view: ClientView,
+    /// The client's token, which opens the content of sessions.
     caller: Option<Caller>,
-    /// Whom the client hears in place of the team.
+    /// The agent that the client is attached to.
     attached: Option<ReadHalf<DuplexStream>>,
 }
 
@@ -50,12 +50,12 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         commands: mpsc::Receiver<ViewerCommand>,
     ) -> Self {
         let outgoing = Outgoing::new(writer, shared.limits.write_deadline);
-        let (filter, gate) = (Filter::default(), ClientView::default());
+        let (filter, view) = (Filter::default(), ClientView::default());
         let (events, caller, attached) = (None, None, None);
-        Self { shared, guarded, outgoing, commands, events, filter, gate, caller, attached }
+        Self { shared, guarded, outgoing, commands, events, filter, view, caller, attached }
     }
 
-    /// Sends until the reading half is gone, then what waits, then the end.
+    /// Sends until the reader is gone, then the waiting lines, then the end.
     pub(super) async fn run(mut self) -> io::Result<()> {
         if !self.guarded {
             self.join().await?;
@@ -79,7 +79,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         self.outgoing.close().await
     }
 
-    /// Sends what an agent says, until it or the reading half ends.
+    /// Forwards an agent's bytes until the agent or the reader ends.
     async fn pass_on(mut self, mut agent: ReadHalf<DuplexStream>) -> io::Result<()> {
         loop {
             self.outgoing.flush().await?;
@@ -89,14 +89,14 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 read = agent.read_buf(&mut said) => if read? == 0 {
                     return self.outgoing.close().await;
                 },
-                // What the agent has said until now was passed on.
+                // All bytes of the agent so far were pushed.
                 None = self.commands.recv() => return self.outgoing.close().await,
             }
             self.outgoing.push(said.freeze());
         }
     }
 
-    /// Takes what else waits, as far as it is worth one write.
+    /// Takes what else is ready, up to one write.
     async fn gather(&mut self) -> io::Result<()> {
         while !self.outgoing.is_full() {
             if let Some(received) = self.try_next() {
@@ -113,7 +113,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     async fn on_command(&mut self, command: ViewerCommand) -> io::Result<()> {
         match command {
             ViewerCommand::Answer(line) => {
-                // A turn's lines are on the bus before its answer is given.
+                // A turn's lines are on the bus before its answer.
                 self.catch_up().await?;
                 self.outgoing.push(line);
             }
@@ -153,13 +153,12 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     }
 
     async fn join(&mut self) -> io::Result<()> {
-        // First the subscription, then the state: what happens in between comes twice, and the
-        // gate tells.
+        // Subscribe before the snapshots: events in between come twice, and the view drops them.
         self.events = Some(self.shared.bus.subscribe());
         self.show_all().await
     }
 
-    /// Takes what is on the bus at this moment.
+    /// Takes all events that are on the bus now.
     async fn catch_up(&mut self) -> io::Result<()> {
         for _ in 0..self.events.as_ref().map_or(0, Subscriber::waiting) {
             let Some(received) = self.try_next() else { break };
@@ -172,7 +171,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         match received {
             Received::Event(number, event) if self.passes(&event) => {
                 let line = event.line();
-                match self.gate.judge(number, &event, line) {
+                match self.view.judge(number, &event, line) {
                     Delivery::Send => self.outgoing.push(line.clone()),
                     Delivery::Drop => {}
                     Delivery::Resync => self.show_all().await?,
@@ -187,7 +186,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         if self.outgoing.is_full() { self.outgoing.flush().await } else { Ok(()) }
     }
 
-    /// Shows the client everything anew: after that it owes nothing to what it was sent before.
+    /// Sends the client the whole state anew.
     async fn show_all(&mut self) -> io::Result<()> {
         self.refresh_sessions().await?;
         let shared = Arc::clone(&self.shared);
@@ -204,24 +203,24 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 self.show_blocked(&access);
             }
         }
-        self.gate.doubt(shared.bus.position());
+        self.view.doubt(shared.bus.position());
         if self.events.as_ref().is_some_and(|events| events.wants(Topic::Graph)) {
             self.show_graph().await?;
         }
         Ok(())
     }
 
-    /// Shows every session that the filter covers, and that the others of that kind are gone.
+    /// Sends all sessions that the filter covers, and empty snapshots of those that ended.
     async fn refresh_sessions(&mut self) -> io::Result<()> {
         let live = self.show_sessions().await?;
-        for snapshot in self.gate.retain(&self.filter, live.iter()) {
+        for snapshot in self.view.retain(&self.filter, live.iter()) {
             self.outgoing.push(wire::snapshot(&snapshot));
         }
         Ok(())
     }
 
-    /// Shows every session that the filter covers; if there is none, an empty one in its place: a
-    /// client's first line and the answer to its request is a snapshot in any case.
+    /// Sends all sessions that the filter covers; an empty snapshot if there are none, since the
+    /// first line of a client and the answer to its request is always a snapshot.
     async fn show_sessions(&mut self) -> io::Result<Vec<SessionKey>> {
         let Snapshots { as_of, mut sessions } = self.shared.sources.snapshots().await;
         sessions.retain(|snapshot| self.filter.covers(&snapshot.key, snapshot.mode));
@@ -238,11 +237,11 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
             live.push(snapshot.key.clone());
             self.show_snapshot(&snapshot, as_of).await?;
         }
-        self.gate.show_all(as_of);
+        self.view.show_all(as_of);
         Ok(live)
     }
 
-    /// Shows the sessions with that id, whatever the filter.
+    /// Sends the sessions with that id, whatever the filter.
     async fn show_session(&mut self, session: SessionId) -> io::Result<()> {
         let Snapshots { as_of, mut sessions } = self.shared.sources.snapshots().await;
         sessions.retain(|snapshot| snapshot.key.session == session);
@@ -256,7 +255,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         Ok(())
     }
 
-    /// Stands for a session without a map: whose it is, and of which mode, the registry may know.
+    /// Makes the snapshot of a session without a map, with agent and mode from the registry.
     async fn not_live(&self, session: SessionId) -> Snapshot {
         let all = self.shared.sources.registry(RegistryRequest::List { agent: None }).await;
         let Ok(Answer::List(mut all)) = all else {
@@ -270,11 +269,11 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         Snapshot { key, ..unknown(session, mode.unwrap_or(SessionMode::SingleAgent)) }
     }
 
-    /// Shows the code graph, which tells of itself on the bus if it is not there yet.
+    /// Sends the code graph. An incomplete one is published on the bus later.
     async fn show_graph(&mut self) -> io::Result<()> {
         match self.shared.sources.graph(false).await {
             GraphState::There { as_of, graph } => {
-                self.gate.show_graph(graph.seq, as_of);
+                self.view.show_graph(graph.seq, as_of);
                 self.outgoing.push(graph.line(wire::graph).clone());
             }
             GraphState::Coming => {}
@@ -287,9 +286,9 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     }
 
     async fn show_snapshot(&mut self, snapshot: &Rendered<Snapshot>, as_of: u64) -> io::Result<()> {
-        self.gate.show(snapshot, as_of);
+        self.view.show(snapshot, as_of);
         self.outgoing.push(snapshot.line(wire::snapshot).clone());
-        // Many large maps are not piled up; the deltas meanwhile wait on the bus.
+        // Flush, so that large maps don't pile up; deltas meanwhile wait on the bus.
         if self.outgoing.is_full() { self.outgoing.flush().await } else { Ok(()) }
     }
 
@@ -306,7 +305,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     }
 
     fn send_state(&mut self, subject: EventSubject, line: Bytes) {
-        self.gate.record(subject, line.clone());
+        self.view.record(subject, line.clone());
         self.outgoing.push(line);
     }
 
@@ -325,7 +324,7 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     }
 }
 
-/// Waits for what comes next; forever if there can be nothing.
+/// Waits for the next event; for ever without a subscription.
 async fn next(events: &mut Option<Subscriber>) -> Received {
     if let Some(events) = events
         && let Some(received) = events.recv().await
@@ -335,7 +334,7 @@ async fn next(events: &mut Option<Subscriber>) -> Received {
     std::future::pending().await
 }
 
-/// Stands for a session that nobody knows.
+/// Makes the empty snapshot of an unknown session.
 fn unknown(session: SessionId, mode: SessionMode) -> Snapshot {
     Snapshot {
         key: SessionKey::new(AgentId::new(""), session),

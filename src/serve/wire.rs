@@ -1,5 +1,4 @@
-//! The lines that the port sends, borrowed from the model and written as `docs/wire.md` shows them.
-//! Knows no connection.
+//! Owns the lines that the port sends, borrowed from the model and encoded as in `docs/wire.md`.
 
 mod map;
 mod node;
@@ -21,7 +20,7 @@ use crate::model::{
 pub(super) use map::snapshot;
 use node::Node;
 
-/// Encodes what the bus carries; empty if it is no JSON, which an agent's own words may not be.
+/// Encodes an event; empty if an agent's update is not JSON.
 pub fn encode(event: &Event) -> Bytes {
     match event {
         Event::Snapshot(shown) => snapshot(shown),
@@ -88,17 +87,17 @@ fn session_update(key: &SessionKey, update: &str) -> Bytes {
     )
 }
 
-/// Tells that `missed` events passed the client by.
+/// Encodes that the client missed `missed` events.
 pub(super) fn lagged(missed: u64) -> Bytes {
     line(&Message::Lagged { missed })
 }
 
-/// Shows the turn that a request waits for as it goes.
+/// Encodes the progress of a turn that a request waits for.
 pub(super) fn progress(id: &RawValue, session: &SessionId, text: &str) -> Bytes {
     line(&Message::RpcProgress { id, session_id: session.as_str(), text })
 }
 
-/// Answers a request; `id` None where the request had none that could be read.
+/// Encodes an answer; `id` is None where the request's was not readable.
 pub(super) fn answer(id: Option<&RawValue>, outcome: Result<&RawValue, &RpcError>) -> Bytes {
     line(&match outcome {
         Ok(result) => Message::RpcResult { id, result },
@@ -106,15 +105,15 @@ pub(super) fn answer(id: Option<&RawValue>, outcome: Result<&RawValue, &RpcError
     })
 }
 
-/// Returns the schema of every line above.
+/// Returns the schema of all lines above.
 pub(super) fn schema(answers: &mut SchemaGenerator) -> Schema {
     answers.subschema_for::<Message<'_>>()
 }
 
-/// Why nobody can have the graph.
+/// The error for requests of the graph while it is off.
 pub(super) const GRAPH_IS_OFF: &str = "the code graph is switched off: `graph.enabled` is false";
 
-/// An error as a client gets it.
+/// An error as the client gets it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(super) struct RpcError {
     /// 400, 401, 403, 404, 409 or 500.
@@ -132,7 +131,7 @@ impl RpcError {
 #[serde(tag = "type", rename_all = "snake_case")]
 #[schemars(rename = "ServerLine")]
 enum Message<'a> {
-    /// A session's whole map: takes the place of all that was known of that session.
+    /// A session's whole map: replaces the map that the client has.
     Snapshot {
         #[serde(flatten)]
         session: Session<'a>,
@@ -142,10 +141,10 @@ enum Message<'a> {
         #[serde(serialize_with = "node::by_path")]
         #[schemars(with = "BTreeMap<String, Node>")]
         nodes: &'a [FileNode],
-        /// Accesses to further paths that found no room on the map; only if there were any.
+        /// Accesses to further paths that did not fit on the map; only if there were any.
         #[serde(skip_serializing_if = "map::is_zero")]
         omitted: u64,
-        /// Only if true: `delta` lines with the same `seq` follow, which belong to it.
+        /// Only if true: `delta` lines with the same `seq` follow, which are part of it.
         #[serde(skip_serializing_if = "map::is_false")]
         more: bool,
     },
@@ -153,28 +152,28 @@ enum Message<'a> {
     Delta {
         #[serde(flatten)]
         session: Session<'a>,
-        /// One more than the session's delta before; the same where this line goes on with it.
+        /// One more than the session's delta before; the same where this line continues it.
         seq: u64,
         updates: Vec<Node<'a>>,
-        /// Paths that are not on the map any more.
+        /// Paths that are no longer on the map.
         removed: Vec<&'a str>,
-        /// Only if true: the next line of the session goes on with this delta.
+        /// Only if true: the session's next line continues this delta.
         #[serde(skip_serializing_if = "map::is_false")]
         more: bool,
     },
-    /// Tokens and money, as last reported; of the orchestrator's session the team's sums.
+    /// Tokens and cost, as last reported; for the orchestrator's session the team's sums.
     Usage {
         #[serde(flatten)]
         session: Session<'a>,
         /// Tokens in context.
         used: u64,
-        /// Tokens that the context holds at most.
+        /// Size of the context in tokens.
         size: u64,
         cost: Option<Cost<'a>>,
     },
     /// An access outside an agent's zone; each change of its status is another line.
     Blocked(Blocked<'a>),
-    /// Where an agent's life stands.
+    /// The state of an agent's process.
     Agent(Agent<'a>),
     /// A prompt turn that ended, however it ended.
     Turn {
@@ -182,59 +181,59 @@ enum Message<'a> {
         session_id: &'a str,
         /// From 0 for each session.
         turn: u64,
-        /// ACP's, or `error`.
+        /// A stop reason of ACP, or `error`.
         stop_reason: &'a str,
         /// Why it ended in an error.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<&'a str>,
     },
-    /// Two agents at one symbol.
+    /// Two agents at the same symbol.
     Overlap {
         #[schemars(extend("enum" = OverlapKind::ALL.map(OverlapKind::as_str)))]
         kind: &'a str,
-        /// The two: where one of them edits, that one first, else by their names.
+        /// Both agents: one that edits first, otherwise ordered by name.
         agents: [Target<'a>; 2],
-        /// Its id; the file's path where its symbols are not known.
+        /// Id of the symbol; the file's path where its symbols are not known.
         symbol: &'a str,
-        /// Of the file.
+        /// Path of the file.
         path: &'a str,
         /// Symbols in the context of an agent that call it.
         callers: Vec<Caller<'a>>,
         timestamp_ms: u64,
     },
-    /// What an agent said of its session: ACP's update, as it came.
+    /// An agent's `session/update` of ACP, unchanged.
     SessionUpdate {
         agent_id: &'a str,
         session_id: &'a str,
         #[schemars(with = "Value")]
         update: &'a RawValue,
     },
-    /// The whole code graph: takes the place of all that was known of it.
+    /// The whole code graph: replaces the graph that the client has.
     Graph(Graph<'a>),
     GraphDelta(graph::Delta<'a>),
-    /// The client took lines too slowly: what comes at a join follows anew.
+    /// The client read too slowly: the state follows anew, as after a join.
     Lagged {
-        /// Events that passed it by.
+        /// Number of events that it missed.
         missed: u64,
     },
-    /// The turn of a prompt with `stream`, as it goes; only to who made the request.
+    /// Progress of the turn of a prompt with `stream`; only to the client that made the request.
     RpcProgress {
-        /// The request's.
+        /// Id of the request.
         #[schemars(with = "Id")]
         id: &'a RawValue,
         session_id: &'a str,
-        /// What the agent went on to say; empty as the turn begins.
+        /// New text of the agent; empty as the turn begins.
         text: &'a str,
     },
     RpcResult {
-        /// The request's, as the JSON it was sent as; null in answers to what has none.
+        /// Id of the request, as the JSON it was sent as; null in answers to lines without one.
         #[schemars(with = "Option<Id>")]
         id: Option<&'a RawValue>,
         #[schemars(with = "Value")]
         result: &'a RawValue,
     },
     RpcError {
-        /// The request's, as the JSON it was sent as; null where it had none that could be read.
+        /// Id of the request, as the JSON it was sent as; null where it could not be read.
         #[schemars(with = "Option<Id>")]
         id: Option<&'a RawValue>,
         error: &'a RpcError,
@@ -286,24 +285,22 @@ pub(super) struct Blocked<'a> {
     id: &'a str,
     #[schemars(extend("enum" = BlockedStatus::ALL.map(BlockedStatus::as_str)))]
     status: &'a str,
-    /// Agents whose own zone contains the path.
+    /// Agents whose zone allows the path.
     owners: Vec<&'a str>,
-    /// The session it was routed to.
+    /// The session that decides it.
     orchestrator: Option<Target<'a>>,
-    /// What kind of request it came by.
+    /// The kind of request that made it.
     #[schemars(extend("enum" = Via::ALL.map(Via::as_str)))]
     via: &'a str,
-    /// How many accesses it stands for, which were denied: nobody asked for them by name, or their
-    /// agent has more than are listed. `path` is what they have in common. Comes again with the
-    /// same id as it grows.
+    /// How many denied accesses it stands for: incidental ones, or those of an agent that has more
+    /// than are listed. `path` is their common path. Sent again with the same id as it grows.
     #[serde(skip_serializing_if = "Option::is_none")]
     sweep: Option<u64>,
-    /// Only if so: the pattern of a zone's `denied` that matches the path. Only who has the control
-    /// token may open it or answer it, and has to say so by `even_denied`.
+    /// The pattern of a zone's `denied` that matches the path, if one does. Only the control token
+    /// may allow or answer it, with `even_denied`.
     #[serde(skip_serializing_if = "Option::is_none")]
     denied_by: Option<&'a str>,
-    /// Only after `denied`, and only if so: the tool call that wanted it reports that it completed
-    /// all the same.
+    /// Only after `denied`: its tool call reports that it completed all the same.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     completed: bool,
 }

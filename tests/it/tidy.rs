@@ -127,10 +127,6 @@ const WITHOUT_OPENING: &[&str] = &[
     "routing/grants.rs",
     "routing/task.rs",
     "routing/wait.rs",
-    "serve/client/connection.rs",
-    "serve/client/target.rs",
-    "serve/details.rs",
-    "serve/run_file/remains.rs",
 ];
 
 #[test]

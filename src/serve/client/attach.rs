@@ -1,4 +1,4 @@
-//! `eisen-core attach`: carries an editor's bytes to an agent of a running team, and back.
+//! `eisen-core attach`: forwards bytes between an editor and an agent of a running team.
 
 use std::io;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use tokio::time::timeout;
 
 use super::{ClientError, Connection, Target};
 
-/// How long an editor that has closed one side still has for the other.
+/// How long the other direction may go on after the editor closed one.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// Attaches to an agent, and carries bytes until the editor leaves, which is the good end, or the
-/// agent does. An editor leaves by ending `input`, or `output` if it goes all at once: either may be
-/// seen first. `output` gets the agent's bytes and nothing else.
+/// Attaches to an agent and forwards bytes until the editor leaves, which is a success, or the
+/// agent. An editor leaves by ending `input` or by closing `output`, in either order. `output` gets
+/// the agent's bytes and nothing else.
 pub async fn attach(
     target: &Target,
     agent: &str,
@@ -28,7 +28,7 @@ pub async fn attach(
     connection.call("attach", &json!({ "agent_id": agent })).await?;
     let (said, read, mut write) = connection.into_ends().await?;
     let mut read = BufReader::new(said.chain(read));
-    let telling = async {
+    let upload = async {
         let mut said = vec![0; 64 * 1024];
         loop {
             let length = input.read(&mut said).await?;
@@ -41,10 +41,10 @@ pub async fn attach(
             }
         }
     };
-    let hearing = async {
+    let download = async {
         loop {
             let said = match read.fill_buf().await {
-                // A connection that was reset has ended, too.
+                // A reset connection has ended, too.
                 Ok([]) | Err(_) => return Ok::<_, io::Error>(()),
                 Ok(said) => said,
             };
@@ -54,22 +54,22 @@ pub async fn attach(
             read.consume(length);
         }
     };
-    tokio::pin!(hearing, telling);
+    tokio::pin!(download, upload);
     let gone = || ClientError::AgentGone(agent.to_owned());
     tokio::select! {
-        heard = &mut hearing => match heard {
+        downloaded = &mut download => match downloaded {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                // What it said as it went is still the agent's.
-                let _ = timeout(LAST_WORDS, telling).await;
+                // The editor's last bytes are still forwarded.
+                let _ = timeout(LAST_WORDS, upload).await;
                 return Ok(());
             }
-            heard => return heard.map_err(ClientError::Stdio).and(Err(gone())),
+            downloaded => return downloaded.map_err(ClientError::Stdio).and(Err(gone())),
         },
-        told = &mut telling => if !told.map_err(ClientError::Stdio)? {
-            // The agent is gone: its last words are still to be heard.
-            return hearing.await.map_err(ClientError::Stdio).and(Err(gone()));
+        uploaded = &mut upload => if !uploaded.map_err(ClientError::Stdio)? {
+            // The agent is gone: its last bytes are still forwarded.
+            return download.await.map_err(ClientError::Stdio).and(Err(gone()));
         },
     }
-    let _ = timeout(LAST_WORDS, hearing).await;
+    let _ = timeout(LAST_WORDS, download).await;
     Ok(())
 }

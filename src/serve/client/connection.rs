@@ -1,3 +1,5 @@
+//! Owns a connection of the command line to a team: authenticates, sends requests and reads lines.
+
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -17,21 +19,20 @@ use crate::serve::token;
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Longest line that is taken in: room for the map of a large team and for every answer. A longer
-/// one is passed over.
+/// Longest accepted line, enough for a large team's map and each answer; longer ones are skipped.
 const LONGEST_LINE: usize = 256 << 20;
 
-/// A connection to a team that has taken our token. Dropping it withdraws the prompts that it queued.
+/// A connection that the team has accepted our token on. Dropping it withdraws its queued prompts.
 pub struct Connection {
     lines: LineSplitter<OwnedReadHalf>,
-    /// To the task that writes, so that a large request and a large snapshot never wait for each
-    /// other. What waits there are our own few requests.
+    /// To the writing task, so that a large request and a large snapshot don't block each other. It
+    /// holds only our own few requests.
     requests: mpsc::UnboundedSender<String>,
     writer: AbortOnDropHandle<OwnedWriteHalf>,
     last_id: u64,
 }
 
-/// A line of the server, as far as the command line cares for it.
+/// A line of the server, with the fields that the command line uses.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Message {
     /// The answer to the request with this id.
@@ -39,13 +40,13 @@ pub enum Message {
         id: u64,
         outcome: Result<Value, Refusal>,
     },
-    /// A prompt's turn as it goes: it began (no text), or the agent said something.
+    /// Progress of a prompt's turn: it began (no text), or the agent wrote text.
     Progress {
         id: u64,
         session: String,
         text: String,
     },
-    /// A blocked access as it stands now, with the fields of the wire.
+    /// A blocked access with the fields of the wire.
     Blocked(Value),
     /// A turn ended.
     Turn {
@@ -54,12 +55,12 @@ pub enum Message {
     },
     /// An agent or a usage changed.
     Changed,
-    /// Lines were missed; the whole state follows, as far as it is not only history.
+    /// Lines were missed; the state follows, without the history.
     Lagged,
     Other,
 }
 
-/// Why a request was turned down.
+/// The error of a refused request.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct Refusal {
     pub code: u16,
@@ -83,7 +84,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Shows whose connection it is; the token itself only to a team that knows no better.
+    /// Authenticates. The token itself is sent only to a team without challenges.
     async fn show(&mut self, target: &Target) -> Result<(), ClientError> {
         let shown = if target.proves {
             self.write(&json!({ "type": "auth_challenge" }));
@@ -98,13 +99,12 @@ impl Connection {
         self.accepted().await.map(drop)
     }
 
-    /// Waits for the answer to what has no id. The stream up to there tells nothing that can't be
-    /// asked for again.
+    /// Waits for the answer to a line without id. Skipped lines can be requested again.
     async fn accepted(&mut self) -> Result<bytes::Bytes, ClientError> {
         loop {
             match self.read().await? {
                 (Head { id: None, kind }, line) if kind == "rpc_result" => return Ok(line),
-                // One without an id is about the connection or the token.
+                // An error without an id is about the connection or the token.
                 (Head { id: None, kind }, line) if kind == "rpc_error" => {
                     return Err(refusal(&line).into());
                 }
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request; returns the id that its answer will have.
+    /// Sends a request; returns its id.
     pub fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
@@ -121,8 +121,7 @@ impl Connection {
         id
     }
 
-    /// Sends a request and waits for its answer, however long that takes. Other lines that come
-    /// meanwhile are passed over.
+    /// Sends a request and waits for its answer without a deadline. Other lines are skipped.
     pub async fn call(&mut self, method: &str, params: &Value) -> Result<Value, ClientError> {
         let sent = self.send(method, params);
         loop {
@@ -134,18 +133,17 @@ impl Connection {
         }
     }
 
-    /// Asks for what is off by default. It has no answer but the lines themselves.
+    /// Subscribes to topics that are off by default. There is no answer.
     pub fn subscribe(&self, topics: &[&str]) {
         self.write(&json!({ "type": "subscribe", "topics": topics }));
     }
 
-    /// Waits for the next line, with its type. Nothing is lost when the future is dropped.
+    /// Returns the next line and its type. Cancel-safe.
     pub async fn next_line(&mut self) -> Result<(String, bytes::Bytes), ClientError> {
         self.read().await.map(|(head, line)| (head.kind, line))
     }
 
-    /// Gives the two ends of the connection up, with what was read already; for when it speaks
-    /// another protocol from now on.
+    /// Returns both ends and the bytes already read, for a connection that changes its protocol.
     pub(super) async fn into_ends(
         self,
     ) -> Result<(BytesMut, OwnedReadHalf, OwnedWriteHalf), ClientError> {
@@ -155,7 +153,7 @@ impl Connection {
         Ok((rest, read, write))
     }
 
-    /// Waits for the next line. Nothing is lost when the future is dropped.
+    /// Returns the next message. Cancel-safe.
     pub async fn next(&mut self) -> Result<Message, ClientError> {
         let (Head { id, kind }, line) = self.read().await?;
         let id = id.and_then(|id| id.get().parse().ok());
@@ -174,7 +172,7 @@ impl Connection {
             },
             ("blocked", _) => match serde_json::from_slice::<Map<String, Value>>(&line) {
                 Ok(mut access) => {
-                    // As `list_blocked` has it.
+                    // As in `list_blocked`.
                     access.shift_remove("type");
                     Message::Blocked(access.into())
                 }
@@ -192,7 +190,7 @@ impl Connection {
         })
     }
 
-    /// Waits for a line that has a type; what else comes is of another version, and passed over.
+    /// Returns the next line with a type; others are of another version, and skipped.
     async fn read(&mut self) -> Result<(Head, bytes::Bytes), ClientError> {
         loop {
             match self.lines.next().await.map_err(ClientError::Broken)? {
@@ -208,12 +206,12 @@ impl Connection {
     }
 
     fn write(&self, message: &Value) {
-        // Who can't be written to any more has ended, and so does the reading.
+        // If the writing task has ended, so does the reading.
         let _ = self.requests.send(format!("{message}\n"));
     }
 }
 
-/// Writes until there is nothing more to come, and gives the socket back.
+/// Writes until the channel closes, and returns the socket.
 async fn write_all(
     mut socket: OwnedWriteHalf,
     mut waiting: mpsc::UnboundedReceiver<String>,
@@ -239,7 +237,7 @@ async fn connect(target: &Target) -> Result<TcpStream, ClientError> {
     Err(first.unwrap_or(ClientError::NoTeam))
 }
 
-/// What is read of every line; the rest of a large snapshot is only skipped.
+/// The fields read of each line; the rest is skipped.
 #[derive(Deserialize)]
 struct Head {
     #[serde(rename = "type")]

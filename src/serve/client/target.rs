@@ -1,22 +1,24 @@
+//! Finds the team that a command is for, and the token to steer it.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 use super::ClientError;
 use crate::serve::run_file::{RunInfo, live_teams};
 
-/// A running team, and the right to steer it.
+/// A running team, with the token to steer it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     pub(super) team: String,
-    /// Tried one after the other.
+    /// Tried in turn.
     pub(super) addresses: Vec<SocketAddr>,
     pub(super) token: String,
-    /// It is proved, and not shown.
+    /// Whether the team accepts a proof instead of the token.
     pub(super) proves: bool,
 }
 
-/// What `EISEN_TEAM`, `EISEN_PORT`, `EISEN_ADDRESS` and `EISEN_TOKEN` say: the last is there for the
-/// orchestrator agent and what it starts.
+/// The variables `EISEN_TEAM`, `EISEN_PORT`, `EISEN_ADDRESS` and `EISEN_TOKEN`. The last is set for
+/// the orchestrator agent and its children.
 #[derive(Clone, Default)]
 pub struct Environment {
     pub team: Option<String>,
@@ -36,7 +38,7 @@ impl Environment {
         }
     }
 
-    /// Where the team of this environment listens.
+    /// The addresses of the environment's team.
     fn addresses(&self, port: &str) -> Result<Vec<SocketAddr>, ClientError> {
         if let Some(address) = &self.address {
             let parsed = address.parse().map_err(|_| ClientError::Address(address.clone()))?;
@@ -48,9 +50,9 @@ impl Environment {
 }
 
 impl Target {
-    /// Finds the team to talk to: the one called `team`, or that on `port`; if neither is named,
-    /// the one whose orchestrator this process works for, else that of `EISEN_TEAM` if it runs,
-    /// else the one that runs. A run of `observe` counts only where no team is running.
+    /// Finds the team `team`, or the one on `port`. Without both: the team whose orchestrator
+    /// started this process, else `EISEN_TEAM` if it runs, else the only running team. Runs of
+    /// `observe` count only where no team runs.
     pub fn find(
         environment: &Environment,
         eisen_dir: &Path,
@@ -63,7 +65,7 @@ impl Target {
         {
             let team = environment.team.clone().unwrap_or_default();
             let addresses = environment.addresses(own)?;
-            // The program that started this one is of this version, or a later one.
+            // The parent process is of this version or a later one.
             return Ok(Self { team, addresses, token: token.clone(), proves: true });
         }
         let mut running = live_teams(eisen_dir).map_err(ClientError::RunFiles)?;
@@ -106,8 +108,7 @@ impl From<RunInfo> for Target {
     }
 }
 
-/// Returns the address at which a listener on `address` is reached from this machine: what listens
-/// everywhere listens here.
+/// Returns the local address of a listener on `address`: an unspecified address becomes loopback.
 pub fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(match address.ip() {

@@ -1,4 +1,4 @@
-//! Methods that steer the team.
+//! Owns the methods that steer the team.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use crate::serve::shared::Shared;
 use crate::serve::wire::{self, RpcError};
 use crate::serve::{self, Caller};
 
-/// Longest time that a grant may be given for: 100 years, past which clocks overflow.
+/// Longest lifetime of a grant: 100 years. Beyond that clocks overflow.
 const LONGEST_TTL_S: f64 = 100.0 * 366.0 * 86_400.0;
 
-/// Names one agent.
+/// Params that name one agent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "AgentParams")]
 pub(in crate::serve) struct Agent {
@@ -36,7 +36,7 @@ pub(in crate::serve) struct Cancel {
     /// All sessions of the agent if left out.
     #[serde(default, deserialize_with = "super::name")]
     session_id: Option<String>,
-    /// Withdraw the prompts behind the running turn, too: true if left out.
+    /// Also withdraw queued prompts: true if left out.
     queued: Option<bool>,
 }
 
@@ -47,11 +47,11 @@ pub(in crate::serve) struct Prompt {
     /// The agent's default session if left out.
     #[serde(default, deserialize_with = "super::name")]
     session_id: Option<String>,
-    /// Stands for one text block.
+    /// Short for one text block.
     text: Option<String>,
     /// ACP content blocks; either these or `text`.
     blocks: Option<Vec<Map<String, Value>>>,
-    /// Show the turn as it goes, in `rpc_progress` lines.
+    /// Send the turn's progress, in `rpc_progress` lines.
     stream: Option<bool>,
 }
 
@@ -59,14 +59,14 @@ pub(in crate::serve) struct Prompt {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::serve) struct Prompted {
     session_id: String,
-    /// As ACP has it.
+    /// A stop reason of ACP.
     stop_reason: String,
-    /// Why it ended so, as in its `turn` line.
+    /// Why it ended in an error, as in its `turn` line.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// The agent's message chunks, joined.
     text: String,
-    /// Accesses that were denied meanwhile, for a prompt made with the orchestrator's token.
+    /// Accesses denied during the turn, for a prompt made with the orchestrator's token.
     #[serde(skip_serializing_if = "Option::is_none")]
     blocked: Option<Vec<String>>,
 }
@@ -104,20 +104,20 @@ pub(in crate::serve) struct Resolve {
 enum DecisionParam {
     /// Refuse it.
     Deny {
-        /// Told to the agent.
+        /// Sent to the agent.
         message: Option<String>,
     },
-    /// Let it through; after a denied try, the next.
+    /// Allow it; after a denied try, allow the next.
     Allow {
         #[serde(default)]
         scope: Option<Scope>,
         /// Seconds that the grant lasts at most.
         ttl_s: Option<f64>,
-        /// Also where a pattern of `denied` matches; only who has the control token may say so.
+        /// Also where a pattern of `denied` matches; requires the control token.
         #[serde(default)]
         even_denied: bool,
     },
-    /// Give the result of the read.
+    /// Answer with the result of the read.
     Answer {
         content: String,
         /// As for `allow`.

@@ -1,4 +1,5 @@
-//! A JSON object in which no key comes twice, at any depth: readers would differ in what it says.
+//! Owns reading a JSON object that refuses repeated keys at any depth: readers would differ on
+//! their value.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Methods that only look.
+//! Owns the methods that only read.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -16,7 +16,7 @@ use crate::watch::GraphState;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ListBlockedParams")]
 pub(in crate::serve) struct ListBlocked {
-    /// Those only.
+    /// Only accesses with that status.
     status: Option<Status>,
 }
 

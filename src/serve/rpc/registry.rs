@@ -1,4 +1,4 @@
-//! Methods that read and change the registry of sessions. They steer no agent.
+//! Owns the methods of the registry of sessions. They steer no agent.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::serve::wire::RpcError;
 use crate::serve::{Caller, rights};
 use crate::session::{self, Answer, Raw, RegistryError, RegistryRequest, Upsert};
 
-/// The methods of the registry; each is one request of its.
+/// The registry's methods, each of which is one registry request.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::serve) enum Method {
     List,
@@ -29,12 +29,12 @@ pub(in crate::serve) enum Method {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ListSessionsParams")]
 struct ListSessions {
-    /// Of this agent only.
+    /// Only sessions of this agent.
     #[serde(default, deserialize_with = "super::name")]
     agent_id: Option<String>,
 }
 
-/// Names one session.
+/// Params that name one session.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "SessionKey")]
 struct Key {
@@ -44,7 +44,7 @@ struct Key {
     session_id: String,
 }
 
-/// What is left out or null stays as it was.
+/// Fields that are left out or null stay unchanged.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "CreateSessionParams")]
 struct CreateSession {
@@ -59,7 +59,7 @@ struct CreateSession {
     history: Option<Vec<Raw>>,
     #[schemars(with = "Option<Vec<Value>>")]
     context: Option<Vec<Raw>>,
-    /// If there are any, the mode is `orchestrator`.
+    /// If not empty, the mode is `orchestrator`.
     providers: Option<Vec<Key>>,
 }
 
@@ -73,7 +73,7 @@ enum Mode {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Model {
     model_id: String,
-    /// As people know it; none if left out.
+    /// Display name; none if left out.
     name: Option<String>,
 }
 
@@ -84,7 +84,7 @@ struct SetProviders {
     agent_id: String,
     #[schemars(length(min = 1))]
     session_id: String,
-    /// The mode becomes `orchestrator`, also without any.
+    /// The mode becomes `orchestrator`, even if this is empty.
     providers: Vec<Key>,
 }
 
@@ -95,7 +95,7 @@ struct AddContext {
     agent_id: String,
     #[schemars(length(min = 1))]
     session_id: String,
-    /// Put behind those that are there.
+    /// Appended to the existing ones.
     #[schemars(with = "Vec<Value>")]
     items: Vec<Raw>,
 }
@@ -133,7 +133,7 @@ struct State<'a> {
     providers: &'a [Raw],
     created_at_ms: u64,
     updated_at_ms: u64,
-    /// Fields of another version.
+    /// Fields of other versions.
     #[serde(flatten)]
     #[schemars(skip)]
     rest: &'a BTreeMap<String, Raw>,
@@ -141,7 +141,7 @@ struct State<'a> {
 
 #[derive(Serialize, JsonSchema)]
 struct Closed {
-    /// Whether there was such a session.
+    /// Whether the session existed.
     closed: bool,
 }
 

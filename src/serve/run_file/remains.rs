@@ -1,3 +1,5 @@
+//! Owns the record of what a run leaves behind if it is killed, and finds such runs for the cleanup.
+
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,27 +10,27 @@ use serde::{Deserialize, Serialize};
 
 use super::{NEW, RunInfo, run_dir, try_lock, write_private};
 
-/// What a run leaves behind if it is killed together with those who would have cleaned up after it.
+/// What a run leaves behind if it is killed together with its cleanup processes.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Remains {
-    /// When the run's own process started, in clock ticks since the machine came up: with the pid
-    /// it names one process, and not another that got the pid later.
+    /// When the run's process started, in clock ticks since boot: identifies it even if its pid is
+    /// used again.
     pub started: u64,
-    /// Names the time since the machine came up.
+    /// Identifies the boot.
     pub boot: String,
-    /// What all its processes carry in their environment.
+    /// A mark in the environment of all its processes.
     pub mark: String,
-    /// The kernel's group of all its processes.
+    /// The cgroup of all its processes.
     pub group: Option<PathBuf>,
     /// Temporary folders.
     pub folders: Vec<PathBuf>,
-    /// What it works on: that stays, but whoever starts there is warned.
+    /// The workspace, which stays. A new run there logs a warning.
     pub workspace: Option<PathBuf>,
 }
 
-/// Where a run writes down what it would leave behind: before it makes a folder known to others,
-/// and again once it has removed it. Cheap to clone.
+/// Where a run records its remains: a folder before others can use it, and again after its removal.
+/// Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Ledger(Arc<Mutex<Page>>);
 
@@ -39,7 +41,7 @@ struct Page {
     info: Option<RunInfo>,
 }
 
-/// A run that ended without removing its run file. It is nobody else's as long as this is there.
+/// A run that ended without removing its run file. The lock keeps other processes from it.
 #[derive(Debug)]
 pub struct StaleRun {
     pub info: RunInfo,
@@ -52,19 +54,19 @@ impl Ledger {
         Self(Arc::new(Mutex::new(Page { file, info: Some(info) })))
     }
 
-    /// Writes a folder down that is to be removed after this run.
+    /// Records a folder that is to be removed after this run.
     pub fn add_folder(&self, folder: &Path) -> io::Result<()> {
         self.note(|remains| remains.folders.push(folder.to_owned()))
     }
 
-    /// Strikes out a folder that has been removed.
+    /// Removes the record of a folder that is gone.
     pub fn strike_folder(&self, folder: &Path) -> io::Result<()> {
         self.note(|remains| remains.folders.retain(|noted| noted != folder))
     }
 
-    /// Changes what is written down. Once the run is over nothing happens.
+    /// Changes the record. Does nothing once the run is over.
     pub fn note(&self, change: impl FnOnce(&mut Remains)) -> io::Result<()> {
-        // It is whole whatever panicked beside it.
+        // The record is consistent even after a panic under the lock.
         let mut page = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Page { file, info } = &mut *page;
         let Some(info) = info else { return Ok(()) };
@@ -72,22 +74,22 @@ impl Ledger {
         write_private(file, info)
     }
 
-    /// From here on the run file is not written any more.
+    /// Stops all writing of the run file.
     pub(super) fn close(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).info = None;
     }
 }
 
 impl StaleRun {
-    /// Removes the run file, once nothing is left of the run.
+    /// Removes the run file, once the run is cleaned up.
     pub fn forget(self) {
         let _ = fs::remove_file(&self.file);
         let _ = fs::remove_file(self.file.with_extension("lock"));
     }
 }
 
-/// Returns the runs that were killed, each locked against others that would clean up after it.
-/// Run files that make no sense are removed.
+/// Returns the runs that were killed, each locked against other processes. Removes run files that
+/// can't be read.
 pub fn stale_runs(eisen_dir: &Path) -> io::Result<Vec<StaleRun>> {
     let entries = match fs::read_dir(run_dir(eisen_dir)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -101,7 +103,7 @@ pub fn stale_runs(eisen_dir: &Path) -> io::Result<Vec<StaleRun>> {
             continue;
         }
         let Some(lock) = try_lock(&file.with_extension("lock"))? else { continue };
-        // Whoever wrote it was killed before it was whole.
+        // A file that was being written when its run was killed.
         let _ = fs::remove_file(file.with_extension(NEW));
         let file = file.with_extension("json");
         let info = fs::read(&file).map(|json| serde_json::from_slice(&json));

@@ -1,4 +1,4 @@
-//! A map in lines of a bounded length: what does not fit into one goes on in the next.
+//! Owns the encoding of a map in lines of bounded length, which continue in further lines.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use super::node::Node;
 use super::{Message, Session, line};
 use crate::model::{Delta, FileNode, Snapshot};
 
-/// Bytes of nodes after which a line ends, roughly: what JSON escapes takes more.
+/// Bytes of nodes after which a line ends, before JSON escapes.
 const MOST: usize = 1 << 20;
 
-/// What a node takes beside its path and symbols.
+/// Estimated bytes of a node without its path and symbols.
 const NODE: usize = 200;
 
-/// A session's whole map.
+/// Encodes a session's whole map.
 pub(in crate::serve) fn snapshot(snapshot: &Snapshot) -> Bytes {
     let parts = parts(&snapshot.nodes, &[]);
     let [(nodes, _), rest @ ..] = &parts[..] else { return Bytes::new() };
@@ -31,13 +31,13 @@ pub(in crate::serve) fn snapshot(snapshot: &Snapshot) -> Bytes {
     deltas(first.into(), Session::new(&snapshot.key, snapshot.mode), snapshot.seq, rest)
 }
 
-/// What changed in a session.
+/// Encodes the changes of a session.
 pub(super) fn delta(delta: &Delta) -> Bytes {
     let parts = parts(&delta.updates, &delta.removed);
     deltas(Vec::new(), Session::new(&delta.key, delta.mode), delta.seq, &parts)
 }
 
-/// Puts a `delta` line for each part behind the lines that there are.
+/// Appends a `delta` line for each part.
 fn deltas(mut lines: Vec<u8>, session: Session<'_>, seq: u64, parts: &[Part<'_>]) -> Bytes {
     for (at, (updates, removed)) in (1..).zip(parts) {
         let next = line(&Message::Delta {
@@ -65,10 +65,10 @@ pub(super) fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// A part of what changed in a session.
+/// A part of a session's changes.
 type Part<'a> = (&'a [FileNode], &'a [Arc<str>]);
 
-/// Cuts what changed into parts, one at least.
+/// Splits changes into parts, at least one.
 fn parts<'a>(mut updates: &'a [FileNode], mut removed: &'a [Arc<str>]) -> Vec<Part<'a>> {
     let mut parts = Vec::new();
     loop {
@@ -84,7 +84,7 @@ fn parts<'a>(mut updates: &'a [FileNode], mut removed: &'a [Arc<str>]) -> Vec<Pa
     }
 }
 
-/// Takes from the front what there is room for; one at least, if there was any room.
+/// Takes from the front what fits; at least one item if there was any room.
 fn take<'a, T>(rest: &mut &'a [T], room: &mut usize, weight: impl Fn(&T) -> usize) -> &'a [T] {
     let mut taken = 0;
     while let Some(next) = rest.get(taken).filter(|_| *room > 0) {

@@ -1,4 +1,4 @@
-//! A node of the map, as `snapshot` and `delta` show it.
+//! Owns a map node's form in `snapshot` and `delta`.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub(super) struct Node<'a> {
     path: &'a str,
     #[schemars(range(min = 0, max = 1))]
     heat: f64,
-    /// Whether the agent is taken to still have the file in its context.
+    /// Whether the agent is assumed to have the file in its context.
     in_context: bool,
     #[schemars(extend("enum" = Touch::ALL.map(Touch::as_str)))]
     last_action: &'a str,
@@ -23,10 +23,10 @@ pub(super) struct Node<'a> {
     /// Time of the last access, in milliseconds since 1970 UTC.
     timestamp_ms: u64,
     /// Ids of the symbols that were read or written, in order; only in context, and only where the
-    /// lines of an access are known, and the file's symbols.
+    /// lines of an access and the file's symbols are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     symbols: Option<&'a [Arc<str>]>,
-    /// Who tells of the last write; only if there was one.
+    /// The source of the last write; only if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("enum" = Origin::ALL.map(Origin::as_str)))]
     origin: Option<&'a str>,

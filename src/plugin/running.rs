@@ -124,7 +124,7 @@ impl PluginProcess {
         match process.stop(GRACE, Duration::ZERO).await {
             Stopped::OnEof(exit) if exit.success() => {}
             Stopped::OnEof(exit) => {
-                tracing::warn!(plugin = name, %exit, "a plugin's process ended before its run");
+                tracing::warn!(plugin = name, %exit, "a plugin's process failed as it ended");
             }
             Stopped::OnTerm(_) | Stopped::Killed => {
                 tracing::warn!(

@@ -152,8 +152,8 @@ impl Reader {
                     continue;
                 }
                 () = self.place.lost.cancelled() => {
-                    let message = "the port serves as many clients as it may, and another got the \
-                                   place of this one: who shows the control token keeps it";
+                    let message = "the port has reached its limit of clients, and another client took this \
+                                   slot: a client that shows the control token keeps its slot";
                     return self.refuse(None, 500, message).await;
                 }
                 () = sleep_until(auth_deadline), if self.is_locked() => {

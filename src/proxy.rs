@@ -1,5 +1,6 @@
-//! One agent's two-way relay: what needs no verdict passes as the bytes it came in; what the zone
-//! denies goes to routing. Knows nothing of heat, servers, or who resolves a block.
+//! Relays the lines between one agent and its client. A line that needs no decision passes byte for
+//! byte; an access that the zone denies goes to routing. Knows no heat map, no server, and no
+//! orchestrator.
 
 mod gatekeeper;
 mod handle;
@@ -29,25 +30,25 @@ pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext};
 pub use permits::Permits;
 pub use vitals::{ProxyState, Vitals, Waits};
 
-/// What stands between one agent and its client.
+/// The proxy between one agent and its client.
 pub struct Proxy {
     pub agent: AgentId,
     pub extractor: Box<dyn Extractor>,
     pub tracker: TrackerHandle,
-    /// None: nothing is gated.
+    /// `None` for an agent without a zone.
     pub gate: Option<Gatekeeping>,
-    /// Where what the agent does at the moment is noted, for whoever stands at its doorbell.
+    /// The running turns and tool calls, recorded for the kernel access handler.
     pub running: Option<Arc<LiveCalls>>,
     pub vitals: Arc<Vitals>,
 }
 
-/// What a zoned agent's requests are judged by.
+/// The rules, routing and permits by which a zoned agent's requests are judged.
 #[derive(Clone, Debug)]
 pub struct Gatekeeping {
-    /// Looked up for each request: they may change while the agent runs.
+    /// Read for each request, since they may change while the agent runs.
     pub rules: watch::Receiver<Rules>,
     pub routing: RoutingHandle,
-    /// Where the built-in client finds what was judged; None if the client is an editor.
+    /// Passes permits to the built-in client; `None` if the client is an editor.
     pub permits: Option<Arc<Permits>>,
 }
 
@@ -55,9 +56,9 @@ pub struct Gatekeeping {
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub zone: Arc<Zone>,
-    /// What the kernel holds it to, if it does.
+    /// The bounds that the kernel enforces, if it does.
     pub bounds: Option<Arc<Bounds>>,
-    /// Every permission inside the zone is the orchestrator's to give.
+    /// The orchestrator also decides permission requests inside the zone.
     pub orchestrator_permits: bool,
     pub on_violation: OnViolation,
 }
@@ -71,15 +72,15 @@ pub struct Streams<AR, AW, CR, CW> {
     pub to_client: CW,
 }
 
-/// Why a relay broke off. The end of a stream is none of these.
+/// Why a relay failed. The end of a stream is no failure.
 #[derive(Debug, thiserror::Error)]
 pub enum ProxyError {
     #[error("{side} sent something that cannot be relayed: {source}")]
     Line { side: &'static str, source: crate::line::TooLong },
     #[error("the agent does not read what it is sent: {queued} bytes wait for it")]
-    Stuffed { queued: usize },
+    InputBacklog { queued: usize },
     #[error("the agent closed its output, and lives")]
-    Mute,
+    OutputClosed,
     #[error("{did} `{path}`, outside its zone ({id}), and is stopped for it")]
     Violation { did: &'static str, path: Arc<str>, id: BlockedId },
     #[error("reading from {side} failed: {source}")]
@@ -87,12 +88,12 @@ pub enum ProxyError {
 }
 
 impl Proxy {
-    /// Starts relaying. `ended` says that the agent's process is dead, and why: the future ends
-    /// then, once what the agent had said is delivered. The end of the client's side closes the
-    /// agent's standard input; what the agent still says is relayed.
+    /// Starts relaying. `ended` reports that the agent's process has ended, and why; the future
+    /// then completes once the agent's remaining output is delivered. When the client's side ends,
+    /// the agent's standard input is closed and its output is still relayed.
     ///
-    /// With its result come the agent's streams: once they are dropped the agent may end by itself,
-    /// and whoever is to learn first why the relay broke off is told before that.
+    /// The agent's streams are returned with the result: dropping them may end the agent, so the
+    /// caller first reports why the relay failed.
     pub fn start<AR, AW, CR, CW>(
         self,
         streams: Streams<AR, AW, CR, CW>,

@@ -1,3 +1,5 @@
+//! The gate: judges an agent's requests by its zone, and keeps those that wait for a decision.
+
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,34 +13,34 @@ use crate::model::{Action, AgentId, SessionId, SessionKey, Via};
 use crate::routing::{Request, Settlement};
 use crate::zone::{Denied, Permit};
 
-/// Requests that may wait for a decision at once, and the bytes of their lines; past either a
+/// Requests that may wait for a decision at once, and the bytes of their lines; beyond either a
 /// further one is refused at once.
 const MAX_HELD: usize = 65_536;
 const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
 
-/// A request that left the stream until it is decided.
+/// A request that is held until it is decided.
 pub(super) struct HeldRequest {
     pub(super) line: Bytes,
     pub(super) ask: Ask,
-    /// What was granted to this request so far.
+    /// The denied accesses that were granted to this request so far.
     granted: Vec<Denied>,
-    /// The orchestrator gave the permission that is its own to give.
+    /// The orchestrator approved the permission request.
     approved: bool,
-    /// What is being decided now.
+    /// The access that is being decided.
     denied: Denied,
-    /// The pattern of `denied` that denies it.
+    /// The pattern of `denied` that matches the access.
     denied_by: Option<Arc<str>>,
-    /// The zone allows it: it is held only for the orchestrator's word.
+    /// The zone allows it; it is held only for the orchestrator's approval.
     covered: bool,
 }
 
 impl HeldRequest {
-    /// What is being decided.
+    /// The path that is being decided.
     pub(super) fn path(&self) -> Arc<str> {
         self.denied.path.clone()
     }
 
-    /// What routing is asked about it.
+    /// The request to routing for this access.
     pub(super) fn request(&self, agent: &AgentId) -> Request {
         Request {
             key: SessionKey::new(agent.clone(), self.ask.session.clone()),
@@ -54,13 +56,13 @@ impl HeldRequest {
     }
 }
 
-/// What becomes of a gated request.
+/// The result of gating a request.
 pub(super) enum GateAction {
     Pass(Bytes),
-    /// Parsers could read it differently; the agent is told so.
+    /// Parsers could read the line differently; `replies` inform the agent.
     Drop {
         why: &'static str,
-        /// Its beginning.
+        /// The beginning of the line, for the log.
         line: Bytes,
         replies: Vec<Bytes>,
     },
@@ -68,7 +70,7 @@ pub(super) enum GateAction {
     Hold(HeldRequest),
 }
 
-/// Requests that wait for a decision, by a number of their own.
+/// The requests that wait for a decision, each under a number.
 #[derive(Default)]
 pub(super) struct HeldRequests {
     held: HashMap<u64, (HeldRequest, AbortHandle)>,
@@ -77,7 +79,7 @@ pub(super) struct HeldRequests {
 }
 
 impl Gatekeeping {
-    /// Judges a request of the agent. What is left to the kernel is withheld by `running`.
+    /// Judges a request. Accesses that are left to the kernel are withheld by `running`.
     pub(super) fn judge(&self, line: Bytes, ask: Ask, running: Option<&LiveCalls>) -> GateAction {
         let held = HeldRequest {
             line,
@@ -91,7 +93,7 @@ impl Gatekeeping {
         self.judge_again(held, running)
     }
 
-    /// Takes in that the access in question was allowed, and judges the rest.
+    /// Records that the access in question was allowed, and judges the others.
     pub(super) fn allowed(&self, mut held: HeldRequest, running: Option<&LiveCalls>) -> GateAction {
         if held.covered {
             held.approved = true;
@@ -106,7 +108,7 @@ impl Gatekeeping {
         if held.ask.via == Via::Terminal && !rules.zone.terminals() {
             return GateAction::Refuse(held.ask, Refusal::NoTerminals);
         }
-        // An attached editor is not asked for what is outside the zone.
+        // A permission request outside the zone is never left to an attached editor.
         let running = running.filter(|_| !self.asks_editor(&held.ask.session));
         match permits(&rules, &held, running) {
             Err((denied, target)) => {
@@ -117,19 +119,19 @@ impl Gatekeeping {
                 (held.denied, held.covered) = (denied, false);
                 GateAction::Hold(held)
             }
-            Ok(permits) => {
+            Ok(granted) => {
                 let asks_orchestrator = held.ask.via == Via::Permission
                     && rules.orchestrator_permits
                     && !self.asks_editor(&held.ask.session);
                 if asks_orchestrator && !held.approved && held.granted.is_empty() {
-                    held.denied = first_path(&held.ask, &permits, rules.zone.workspace());
+                    held.denied = first_path(&held.ask, &granted, rules.zone.workspace());
                     (held.denied_by, held.covered) = (None, true);
                     return GateAction::Hold(held);
                 }
-                if let (Some(desk), Some(id)) = (&self.permits, &held.ask.id)
+                if let (Some(permits), Some(id)) = (&self.permits, &held.ask.id)
                     && held.ask.via != Via::Permission
                 {
-                    desk.leave(id.get(), permits);
+                    permits.leave(id.get(), granted);
                 }
                 GateAction::Pass(held.line)
             }
@@ -137,11 +139,11 @@ impl Gatekeeping {
     }
 
     fn asks_editor(&self, session: &SessionId) -> bool {
-        self.permits.as_ref().is_some_and(|desk| desk.is_editors(session))
+        self.permits.as_ref().is_some_and(|permits| permits.is_editors(session))
     }
 }
 
-/// Judges all that a request asks for; what is denied is told with what it is to the request.
+/// Judges all accesses of a request; a denied one is returned with its target.
 fn permits(
     rules: &Rules,
     held: &HeldRequest,
@@ -155,7 +157,7 @@ fn permits(
         };
         match access.target {
             Target::File(action) => zone.check_granted(&access.path, action, &granted),
-            // Where the kernel holds the zone, a search finds what it may, and misses the rest.
+            // Where the kernel enforces the zone, a search skips the files that it must not read.
             Target::Search if bounds.is_none() => zone.check_search_granted(&access.path, &granted),
             Target::Cwd | Target::Search => zone.check_cwd_granted(&access.path, &granted),
         }
@@ -164,9 +166,9 @@ fn permits(
     held.ask.accesses.iter().map(judge).collect()
 }
 
-/// Whether a permission is passed on though the zone denies its access: the kernel refuses that, or
-/// holds it for the orchestrator, when it is tried. Many agents end their turn on a permission that
-/// is denied, and all of them go on after a file that cannot be opened.
+/// Whether a permission request is forwarded though the zone denies its access: the kernel refuses
+/// or holds the access itself. Many agents end their turn on a denied permission, but all continue
+/// after a file that cannot be opened.
 fn is_left_to_kernel(
     rules: &Rules,
     ask: &Ask,
@@ -174,7 +176,7 @@ fn is_left_to_kernel(
     denied: &Denied,
     running: Option<&LiveCalls>,
 ) -> bool {
-    // A permission that is the orchestrator's to give is asked of it.
+    // The orchestrator decides permission requests itself.
     if ask.via != Via::Permission || rules.orchestrator_permits {
         return false;
     }
@@ -182,8 +184,8 @@ fn is_left_to_kernel(
     let real = bounds.zone().workspace().join(&*denied.path);
     match asked.target {
         _ if bounds.judge(&real, denied.action).is_err() => true,
-        // Folders may be listed, and what lies in this one is judged file by file: outside the
-        // workspace only if that is a file which the same permission names.
+        // Folders may be listed, and their files are judged one by one; outside the workspace only
+        // files that the same request names.
         Target::Cwd | Target::Search => {
             let is_in_it = |access: &Access| {
                 matches!(access.target, Target::File(_))
@@ -191,10 +193,10 @@ fn is_left_to_kernel(
             };
             bounds.is_inside(&real) || ask.accesses.iter().any(is_in_it)
         }
-        // Outside the workspace the kernel lets more be opened than the zone says.
+        // Outside the workspace the wall allows more than the zone does.
         Target::File(action) => {
             let withhold = |action| running.withhold(&ask.session, &real, action);
-            // What is taken for a write may be a read: some makers don't say which.
+            // An access judged as a write may be a read, since some agents don't say which.
             let may_read =
                 action == Action::Read || bounds.zone().check(&real, Action::Read).is_ok();
             withhold(action) && (may_read || withhold(Action::Read))
@@ -203,8 +205,8 @@ fn is_left_to_kernel(
 }
 
 impl HeldRequests {
-    /// Keeps a request; gives it back when too many wait. What asks for its decision is to be
-    /// registered: it is aborted when the request is taken, so that routing learns of it.
+    /// Keeps a request, or returns it if too many wait. The future that awaits its decision must
+    /// use the registration: taking the request aborts it, and routing notices.
     pub(super) fn keep(
         &mut self,
         mut held: HeldRequest,
@@ -215,7 +217,7 @@ impl HeldRequests {
         }
         self.bytes = bytes;
         self.last += 1;
-        // Of its own: a slice would keep the whole block that it came in.
+        // Copied, since a slice would keep its whole block in memory.
         held.line = Bytes::copy_from_slice(&held.line);
         let (abort, registration) = AbortHandle::new_pair();
         self.held.insert(self.last, (held, abort));
@@ -233,12 +235,12 @@ impl HeldRequests {
         self.held.is_empty()
     }
 
-    /// Returns what a session holds.
+    /// Returns the requests of a session.
     pub(super) fn of_session(&self, session: &SessionId) -> Vec<u64> {
         self.numbers(|held| held.ask.session == *session)
     }
 
-    /// Returns the requests with this id, in the JSON it came as.
+    /// Returns the requests with this id, given as its JSON.
     pub(super) fn of_request(&self, id: &str) -> Vec<u64> {
         self.numbers(|held| held.ask.id.as_ref().is_some_and(|own| own.get() == id))
     }
@@ -254,13 +256,13 @@ impl HeldRequests {
             .filter(|(_, (held, _))| which(held))
             .map(|(number, _)| *number)
             .collect();
-        // In the order in which they were asked.
+        // In the order of arrival.
         numbers.sort_unstable();
         numbers
     }
 }
 
-/// Returns the settlement of a request whose routing ended: nobody can allow it any more.
+/// The settlement of a request when routing has ended.
 pub(super) fn orphaned() -> Settlement {
     Settlement::Denied {
         id: crate::model::BlockedId::new(""),
@@ -269,7 +271,7 @@ pub(super) fn orphaned() -> Settlement {
     }
 }
 
-/// Returns what a permission that names no denied path is about.
+/// Returns the access that a permission request with no denied path stands for.
 fn first_path(ask: &Ask, permits: &[Permit], workspace: &Path) -> Denied {
     let Some((access, permit)) = ask.accesses.iter().zip(permits).next() else {
         return Denied { path: "".into(), action: Action::Write, grantable: true };

@@ -1,10 +1,12 @@
+//! The handle to a running relay, and the messages that it sends.
+
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
 use crate::model::SessionId;
 
-/// Speaks to a running relay.
+/// Sends messages to a running relay.
 #[derive(Clone, Debug)]
 pub struct RelayHandle {
     pub(super) mailbox: mpsc::Sender<RelayMsg>,
@@ -19,23 +21,23 @@ pub(super) enum RelayMsg {
 }
 
 impl RelayHandle {
-    /// Waits until everything relayed so far has been handed to the tracker.
+    /// Waits until the activities of all relayed lines are sent to the tracker.
     pub async fn settled(&self) {
         let (reply, done) = oneshot::channel();
         if self.mailbox.send(RelayMsg::Settle(reply)).await.is_ok() {
-            // A relay that ended has nothing left to hand over.
+            // A relay that ended has sent everything.
             let _ = done.await;
         }
     }
 
-    /// The reason with which the session's last turn ended, if it had one.
+    /// The reason with which the session's last turn ended, if any.
     pub async fn reason(&self, session: SessionId) -> Option<Arc<str>> {
         let (reply, reason) = oneshot::channel();
         self.mailbox.send(RelayMsg::Reason { session, reply }).await.ok()?;
         reason.await.ok().flatten()
     }
 
-    /// Takes in what the extractor found out of lines that went by.
+    /// Handles the activities that the extractor has found since the last line.
     pub async fn catch_up(&self) {
         let _ = self.mailbox.send(RelayMsg::CatchUp).await;
     }
@@ -45,8 +47,8 @@ impl RelayHandle {
         self.mailbox.closed().await;
     }
 
-    /// Closes the agent's standard input, once what waits for it is written. What the agent still
-    /// says is relayed.
+    /// Closes the agent's standard input once its queue is written. The agent's output is still
+    /// relayed.
     pub async fn close_agent(&self) {
         let _ = self.mailbox.send(RelayMsg::CloseAgent).await;
     }

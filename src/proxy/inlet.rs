@@ -1,3 +1,5 @@
+//! The reading end of one direction of a relay: collects bytes into whole lines.
+
 use bytes::{Bytes, BytesMut};
 
 use super::ProxyError;
@@ -5,7 +7,7 @@ use crate::line::{Framer, MAX_LINE};
 
 /// The reading end of one direction.
 pub(super) struct Inlet {
-    /// Who is read, for people.
+    /// The side's name in error messages.
     side: &'static str,
     framer: Framer,
     is_open: bool,
@@ -16,17 +18,17 @@ impl Inlet {
         Self { side, framer: Framer::new(MAX_LINE), is_open: true }
     }
 
-    /// False once the stream has ended or broke.
+    /// False once the stream has ended or failed.
     pub(super) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Where the next read goes.
+    /// The buffer for the next read.
     pub(super) fn space(&mut self) -> &mut BytesMut {
         self.framer.space()
     }
 
-    /// Returns the whole lines after a read; at the end of the stream also what has no newline.
+    /// Returns the whole lines after a read; at the end of the stream also an unfinished one.
     pub(super) fn whole_lines(
         &mut self,
         read: std::io::Result<usize>,

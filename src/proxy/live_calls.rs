@@ -1,5 +1,5 @@
-//! What one agent does at the moment, as its lines told: the turns that run, and what the tool
-//! calls and terminals in them say of themselves. Fed by the relay; read from any thread.
+//! The running turns of one agent, and the text of their tool calls and terminals. Written by the
+//! relay; read from any thread.
 
 mod call_text;
 
@@ -15,36 +15,36 @@ use tokio_util::sync::CancellationToken;
 pub use self::call_text::CallText;
 use crate::model::{Action, Activity, ActivityKind, SessionId};
 
-/// Calls and terminals that are remembered at once, and the bytes of what they say; past either
-/// the oldest is forgotten, and what only it named counts as not asked for.
+/// Calls and terminals that are kept, and the bytes of their text; beyond either the oldest is
+/// dropped, and paths that only it named count as not asked for.
 const MOST_CALLS: usize = 256;
 const MOST_BYTES: usize = 4 * 1024 * 1024;
-/// Accesses of one turn that are withheld; past that a permission is judged by the zone alone.
+/// Accesses of one turn that are withheld; beyond this a permission is judged by the zone alone.
 const MOST_WITHHELD: usize = 256;
-/// News that wait for who is slow to hear them; past that it has to ask for all that is said.
-const NEWS: usize = 64;
+/// Updates that wait for a slow subscriber; beyond this it must read all calls again.
+const UPDATES: usize = 64;
 
 #[derive(Debug)]
 pub struct LiveCalls {
     now: Mutex<Now>,
-    /// Whether any turn has something withheld: each file that is opened asks for that.
+    /// Whether any turn withholds an access: checked whenever a file is opened.
     withholds: AtomicBool,
-    /// Counts the turns that began and ended.
+    /// The number of turns that began or ended.
     changes: AtomicU64,
-    news: broadcast::Sender<Arc<CallText>>,
+    updates: broadcast::Sender<Arc<CallText>>,
     stopped: CancellationToken,
 }
 
-/// To whom an access belongs.
+/// The turns to which an access may belong.
 #[derive(Clone, Debug)]
 pub struct TurnContext {
-    /// That of the only running turn; else it has the empty name.
+    /// The session of the only running turn; empty if none or several run.
     pub session: SessionId,
-    /// Tells the turns of one run of the agent apart; 0 without `session`.
+    /// The turn's number, unique within one run of the agent; 0 without `session`.
     pub turn: u64,
-    /// When the first of the turns that run began.
+    /// When the first of the running turns began.
     pub began: Option<Instant>,
-    /// Cancelled when their turns end or are cancelled; one for each turn that ran.
+    /// One for each running turn, cancelled when the turn ends or is cancelled.
     over: Vec<CancellationToken>,
     stopped: CancellationToken,
 }
@@ -60,7 +60,7 @@ pub struct NamedPath<'a> {
 
 #[derive(Default, Debug)]
 struct Now {
-    /// Those that run.
+    /// The running turns.
     turns: IndexMap<SessionId, Turn>,
     last_turn: u64,
     calls: IndexMap<(SessionId, Arc<str>), Arc<CallText>>,
@@ -74,7 +74,7 @@ struct Turn {
     number: u64,
     began: Instant,
     over: CancellationToken,
-    /// What it asked permission for outside the zone, by real paths.
+    /// Accesses outside the zone, by real paths, for which permission was asked.
     withheld: Vec<(PathBuf, Action)>,
 }
 
@@ -84,14 +84,14 @@ impl Default for LiveCalls {
             now: Mutex::default(),
             withholds: AtomicBool::default(),
             changes: AtomicU64::default(),
-            news: broadcast::channel(NEWS).0,
+            updates: broadcast::channel(UPDATES).0,
             stopped: CancellationToken::default(),
         }
     }
 }
 
 impl LiveCalls {
-    /// Takes note of what a line told.
+    /// Updates the turns and calls by an activity.
     pub fn update(&self, activity: &Activity) {
         let Activity { session, kind } = activity;
         if matches!(kind, ActivityKind::TurnBegan | ActivityKind::TurnEnded { .. }) {
@@ -112,8 +112,8 @@ impl LiveCalls {
             }
             ActivityKind::Runs { call, cwd, said } => {
                 if let Some(said) = self.lock().runs(session, call, cwd, said) {
-                    // Nobody may listen.
-                    let _ = self.news.send(said);
+                    // There may be no subscriber.
+                    let _ = self.updates.send(said);
                 }
             }
             ActivityKind::Ran { call } => self.lock().forget(session, call),
@@ -121,14 +121,14 @@ impl LiveCalls {
         }
     }
 
-    /// Nothing that the agent does is waited for any more.
+    /// Ends all waits for this agent.
     pub fn stop(&self) {
         self.stopped.cancel();
     }
 
     /// Withholds an access from all processes of the agent until the turn ends, though the kernel
-    /// would let it through: its permission was passed on for the kernel to refuse it. False if no
-    /// turn runs, or too much is withheld.
+    /// would allow it: its permission was forwarded for the kernel to refuse. False if no turn runs
+    /// or too many accesses are withheld.
     pub fn withhold(&self, session: &SessionId, real: &Path, action: Action) -> bool {
         let mut now = self.lock();
         let Some(turn) = now.turns.get_mut(session) else { return false };
@@ -158,7 +158,7 @@ impl LiveCalls {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// To whom an access that is made now belongs.
+    /// The turns to which an access made now may belong.
     pub fn moment(&self) -> TurnContext {
         let now = self.lock();
         let over = now.turns.values().map(|turn| turn.over.clone()).collect();
@@ -171,33 +171,32 @@ impl LiveCalls {
         TurnContext { session, turn, began, over, stopped }
     }
 
-    /// Whether a tool call or terminal that runs names the path. May ask the disk where links
-    /// lead.
+    /// Whether a running tool call or terminal names the path. May resolve links on the disk.
     pub fn names(&self, place: NamedPath<'_>) -> bool {
         let calls: Vec<_> = self.lock().calls.values().cloned().collect();
         calls.iter().any(|said| said.names(place))
     }
 
-    /// The file that a temporary one at this path is to replace, as a tool call that runs names it.
+    /// The file that a temporary one at this path is to replace, if a running tool call names it.
     pub fn names_beside(&self, place: NamedPath<'_>) -> Option<PathBuf> {
         let calls: Vec<_> = self.lock().calls.values().cloned().collect();
         calls.iter().rev().find_map(|said| said.names_beside(place))
     }
 
-    /// Tells each time that a tool call or terminal says more, all that it said so far.
+    /// Subscribes to updates of tool calls and terminals, each with the whole text so far.
     pub fn news(&self) -> broadcast::Receiver<Arc<CallText>> {
-        self.news.subscribe()
+        self.updates.subscribe()
     }
 
     fn lock(&self) -> MutexGuard<'_, Now> {
-        // Whatever panicked left at worst a call too many or too few.
+        // After a panic there is at worst a call too many or too few.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl TurnContext {
-    /// Waits until every turn that ran has ended or was cancelled, or the agent stops. What was
-    /// done while no turn ran waits for the latter only.
+    /// Waits until all these turns have ended or were cancelled, or the agent stops; without a turn
+    /// only the latter.
     pub async fn over(&self) {
         let turns = async {
             if self.over.is_empty() {
@@ -248,7 +247,7 @@ impl Now {
         self.bytes -= freed;
     }
 
-    /// Returns what the call said so far, if this is more.
+    /// Adds to the text of a call; returns it if it grew.
     fn runs(
         &mut self,
         session: &SessionId,

@@ -1,17 +1,18 @@
+//! The writing end of one direction of a relay: writes without waiting and queues the rest.
+
 use std::collections::VecDeque;
 
 use bytes::{Buf, Bytes};
 use futures_util::FutureExt;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-/// The writing end of one direction: writes at once what the stream takes, keeps the rest. Bytes
-/// for a stream that is closed are dropped; whoever reads the other end has gone.
+/// A writer with a queue. Bytes for a closed stream are dropped, since it has no reader.
 pub(super) struct Outlet<W> {
-    /// None once the stream broke or was closed.
+    /// `None` once the stream failed or was closed.
     writer: Option<W>,
     queue: VecDeque<Bytes>,
     queued: usize,
-    /// Written, but perhaps not yet on its way: some streams have a buffer of their own.
+    /// Bytes were written that the stream may still buffer.
     unflushed: bool,
     closing: bool,
 }
@@ -35,7 +36,7 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         }
     }
 
-    /// Closes the stream once all that was pushed is written.
+    /// Closes the stream once the queue is written.
     pub(super) fn close(&mut self) {
         self.closing = true;
     }
@@ -49,24 +50,23 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         self.queued
     }
 
-    /// Whether what is pushed still goes anywhere.
+    /// Whether pushed bytes are still written.
     pub(super) fn is_open(&self) -> bool {
         self.writer.is_some() && !self.closing
     }
 
-    /// Whether nobody reads the other end any more.
+    /// Whether the stream failed or was closed.
     pub(super) fn is_broken(&self) -> bool {
         self.writer.is_none()
     }
 
-    /// Whether the other side is to be read, where so much may wait here. Mostly nothing may: a slow
-    /// reader slows its writer then as a pipe would, and what is read finds the memory of what was
-    /// read before free again.
+    /// Whether to read the other side while `may_wait` bytes may be queued here. Mostly none may: a
+    /// slow reader then slows its writer as a pipe would, and read buffers are reused.
     pub(super) fn has_room(&self, may_wait: usize) -> bool {
         self.queued <= may_wait
     }
 
-    /// Writes some of what waits, flushes, or closes the stream. Cancel safe.
+    /// Writes some of the queue, flushes, or closes the stream. Cancel safe.
     pub(super) async fn flush(&mut self) {
         let Some(writer) = &mut self.writer else { return };
         let Some(front) = self.queue.front_mut() else {
@@ -77,7 +77,7 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
                     self.writer = None;
                 }
             } else if self.closing {
-                // Not all streams close by being dropped: half of a duplex one does not.
+                // Some streams do not close when dropped: half of a duplex one, for instance.
                 let _ = writer.shutdown().await;
                 self.writer = None;
             }

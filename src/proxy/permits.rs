@@ -1,3 +1,5 @@
+//! Passes permits from the gate to the built-in client, and the list of editors' sessions back.
+
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,26 +8,26 @@ use indexmap::IndexMap;
 use crate::model::SessionId;
 use crate::zone::Permit;
 
-/// Permits of requests that passed the gate, waiting for the client host to use them: it opens
-/// what was judged, and nothing else. A request without one is refused.
+/// Permits of requests that passed the gate. The client host opens only what a permit names, and
+/// refuses a request without one.
 ///
-/// Keyed by the request's id as the JSON it came as; an agent that reuses an id gets its permits in
-/// the order in which it asked. Holds at most [`Permits::CAPACITY`]; past that the oldest id is
-/// forgotten, and its request refused.
+/// Keyed by the JSON of the request's id; an agent that reuses an id gets its permits in the order
+/// of its requests. Holds at most [`Permits::CAPACITY`] ids; beyond this the oldest is dropped, and
+/// its request refused.
 ///
-/// The other way, the client host says here which sessions are an attached editor's: it is the
-/// editor who is asked for permissions then.
+/// The client host records here which sessions belong to an attached editor, which then gets their
+/// permission requests.
 #[derive(Debug, Default)]
 pub struct Permits {
     waiting: Mutex<IndexMap<Box<str>, VecDeque<Vec<Permit>>>>,
-    of_editors: Mutex<HashSet<SessionId>>,
+    editor_sessions: Mutex<HashSet<SessionId>>,
 }
 
 impl Permits {
     /// Ids whose permits may wait at once.
     pub const CAPACITY: usize = 16_384;
 
-    /// Leaves the permits of one request, in the order of its accesses.
+    /// Stores the permits of one request, in the order of its accesses.
     pub fn leave(&self, id: &str, permits: Vec<Permit>) {
         let mut waiting = lock(&self.waiting);
         if waiting.len() >= Self::CAPACITY && !waiting.contains_key(id) {
@@ -34,7 +36,7 @@ impl Permits {
         waiting.entry(id.into()).or_default().push_back(permits);
     }
 
-    /// Takes the permits of one request; None if it was never judged.
+    /// Takes the permits of one request; `None` if the gate never passed it.
     pub fn take(&self, id: &str) -> Option<Vec<Permit>> {
         let mut waiting = lock(&self.waiting);
         let queue = waiting.get_mut(id)?;
@@ -45,19 +47,19 @@ impl Permits {
         permits
     }
 
-    /// Says whether an editor is asked for the permissions of a session.
+    /// Sets whether an editor gets the permission requests of a session.
     pub fn set_editor(&self, session: &SessionId, is_editors: bool) {
-        let mut of_editors = lock(&self.of_editors);
+        let mut editor_sessions = lock(&self.editor_sessions);
         if is_editors {
-            of_editors.insert(session.clone());
+            editor_sessions.insert(session.clone());
         } else {
-            of_editors.remove(session);
+            editor_sessions.remove(session);
         }
     }
 
-    /// Whether an editor is asked for the permissions of a session.
+    /// Whether an editor gets the permission requests of a session.
     pub fn is_editors(&self, session: &SessionId) -> bool {
-        lock(&self.of_editors).contains(session)
+        lock(&self.editor_sessions).contains(session)
     }
 }
 

@@ -1,5 +1,5 @@
-//! What lines tell of accesses that did not happen: a tool call names its file before it is stopped,
-//! and many never say that they were.
+//! Drops reported accesses that did not happen. A tool call names its file before it is stopped,
+//! and many agents never report that it was.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -8,25 +8,26 @@ use std::sync::Arc;
 use super::Gatekeeping;
 use crate::model::{Action, Activity, ActivityKind, SessionId, Source, Touch};
 
-/// Accesses outside the zone that are kept back at once; past that the oldest is forgotten, and is
-/// not on the map though it may be done later.
+/// Accesses outside the zone that are kept back at once. Beyond this the oldest is dropped, and
+/// missing on the map if it completes later.
 const MOST_KEPT_BACK: usize = 1024;
-/// Bytes of the longest path of those; one that is longer can't be opened.
+/// Bytes of the longest path among those; a longer one cannot be opened.
 const LONGEST_PATH: usize = 4096;
 
-/// Accesses outside the zone that tool calls named, until they are reported as done.
+/// Accesses outside the zone that tool calls named, kept until they are reported as completed.
 #[derive(Default)]
-pub(super) struct Hearsay {
+pub(super) struct UnconfirmedAccesses {
     kept: VecDeque<Activity>,
     /// Reused between lines.
-    sifted: Vec<Activity>,
+    spare: Vec<Activity>,
 }
 
-impl Hearsay {
-    /// Leaves out what a line tells and what can't have happened, and keeps back what need not.
+impl UnconfirmedAccesses {
+    /// Removes the accesses of a line that cannot have happened, and keeps back the unconfirmed
+    /// ones.
     ///
-    /// What was allowed after all is told by who let it through: a request by its own line, a call
-    /// that the kernel had stopped by the doorkeeper.
+    /// An access that was allowed later is reported elsewhere: a request by its own line, a stopped
+    /// system call by the doorkeeper.
     pub(super) fn drop_prevented(
         &mut self,
         gate: Option<&Gatekeeping>,
@@ -34,7 +35,7 @@ impl Hearsay {
     ) {
         let Some(gate) = gate else { return };
         let zone = gate.rules.borrow().zone.clone();
-        let mut all = std::mem::replace(activities, std::mem::take(&mut self.sifted));
+        let mut all = std::mem::replace(activities, std::mem::take(&mut self.spare));
         for mut activity in all.drain(..) {
             take_root_for_workspace(zone.workspace(), &mut activity);
             if gate.is_prevented(&activity.kind) {
@@ -56,7 +57,7 @@ impl Hearsay {
             }
             activities.push(activity);
         }
-        self.sifted = all;
+        self.spare = all;
     }
 
     fn keep_back(&mut self, activity: Activity) {
@@ -64,7 +65,7 @@ impl Hearsay {
         if path.len() > LONGEST_PATH {
             return;
         }
-        // It comes again when more of its lines are known.
+        // A call names its path again when more of its lines are known.
         self.take(&activity.session, path, action);
         if self.kept.len() >= MOST_KEPT_BACK {
             self.kept.pop_front();
@@ -83,9 +84,9 @@ impl Hearsay {
     }
 }
 
-/// What a tool call, or what a terminal printed, names.
-fn access(activities: &ActivityKind) -> Option<(&Arc<str>, Action)> {
-    match activities {
+/// The path and action that a tool call or a terminal's output names.
+fn access(kind: &ActivityKind) -> Option<(&Arc<str>, Action)> {
+    match kind {
         ActivityKind::Touched { path, touch, source: Source::Tool | Source::Output, .. } => {
             Some((path, if *touch == Touch::Write { Action::Write } else { Action::Read }))
         }
@@ -94,8 +95,8 @@ fn access(activities: &ActivityKind) -> Option<(&Arc<str>, Action)> {
     }
 }
 
-/// Some agents take the workspace for the root: `/ui/x` is its `ui/x`. An absolute path is taken so
-/// where nothing on this machine can be meant by it, since its first folder is not there.
+/// Some agents take the workspace for the root and write `ui/x` as `/ui/x`. An absolute path is
+/// read so if its first folder exists in the workspace and not in `/`.
 fn take_root_for_workspace(workspace: &Path, activity: &mut Activity) {
     let (ActivityKind::Touched { path, .. } | ActivityKind::Performed { path, .. }) =
         &mut activity.kind
@@ -111,25 +112,25 @@ fn take_root_for_workspace(workspace: &Path, activity: &mut Activity) {
 }
 
 impl Gatekeeping {
-    fn is_prevented(&self, activities: &ActivityKind) -> bool {
-        let Some((path, action)) = access(activities) else { return false };
+    fn is_prevented(&self, kind: &ActivityKind) -> bool {
+        let Some((path, action)) = access(kind) else { return false };
         let Some(bounds) = self.rules.borrow().bounds.clone() else { return false };
         let Err(denied) = bounds.zone().check(path.as_ref().as_ref(), action) else { return false };
         let real = bounds.zone().workspace().join(&*denied.path);
-        // Outside the workspace more is allowed than the zone says. Folders may be listed.
+        // Outside the workspace the bounds allow more than the zone does. Folders may be listed.
         bounds.judge(&real, action).is_err() && !(action == Action::Read && real.is_dir())
     }
 
-    /// Whether a tool call that names this may be refused it by the protocol's gate, or by whoever
-    /// it asks: nothing but its report says that it happened.
-    fn may_be_refused(&self, activities: &ActivityKind) -> bool {
-        if !matches!(activities, ActivityKind::Touched { source: Source::Tool, .. }) {
+    /// Whether the gate or the client may refuse a tool call that names this access, so that only
+    /// its completion report confirms it.
+    fn may_be_refused(&self, kind: &ActivityKind) -> bool {
+        if !matches!(kind, ActivityKind::Touched { source: Source::Tool, .. }) {
             return false;
         }
-        let Some((path, action)) = access(activities) else { return false };
+        let Some((path, action)) = access(kind) else { return false };
         let rules = self.rules.borrow().clone();
         let Err(denied) = rules.zone.check(path.as_ref().as_ref(), action) else { return false };
-        // The names in a folder are nobody's secret, and no call reports that it read them.
+        // Listing a folder is allowed, and no call reports it as completed.
         let real = rules.zone.workspace().join(&*denied.path);
         !(action == Action::Read && real.is_dir())
     }

@@ -1,5 +1,5 @@
-//! The relay: one task that passes each line on between an agent and its client, once the gate let
-//! it through, and hands what it means to the tracker.
+//! The relay task: forwards the lines between an agent and its client, applies the gate's
+//! decisions, and sends the activities it extracts to the tracker.
 
 mod activities;
 mod holding;
@@ -23,28 +23,29 @@ use super::gatekeeper::{GateAction, HeldRequests};
 use super::handle::{RelayHandle, RelayMsg};
 use super::inlet::Inlet;
 use super::outlet::Outlet;
-use super::prevented::Hearsay;
+use super::prevented::UnconfirmedAccesses;
 use super::{Proxy, ProxyError, Streams, Waits};
 use crate::extract::{Gate, Refusal};
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, Repeats, SessionId};
 use crate::routing::Settlement;
 
-/// Bytes of replies that may wait for an agent that does not read; past that the relay breaks off.
-const MAX_STUFFED: usize = 64 * 1024 * 1024;
+/// Bytes of replies that may wait for an agent that does not read; beyond this the relay fails.
+const MAX_INPUT_BACKLOG: usize = 64 * 1024 * 1024;
 
-/// Bytes of lines after which others on this thread come first. The runtime counts reads, and one
-/// read may hold thirty thousand lines: two agents that flood would keep the port waiting.
-const MUCH: usize = 8 * 1024;
+/// Bytes of lines read at once after which the relay yields. The runtime's budget counts reads, and
+/// one read can hold 30,000 lines, so flooding agents could starve the port.
+const YIELD_AFTER: usize = 8 * 1024;
 
-/// What a dead agent left and its client has not read: as much as its pipe may have held.
-const LAST_WORDS: usize = 1024 * 1024;
+/// Bytes that may wait for the client while the output of a dead agent is read: at most what its
+/// pipe held.
+const REMAINING_OUTPUT: usize = 1024 * 1024;
 
-/// How long what a dead agent left in its pipe is read. Its end is there as soon as all that it
-/// started is dead too, unless a process that is not its descendant holds the pipe.
+/// How long the output of a dead agent is still read. The pipe ends with the agent's last
+/// descendant, unless an unrelated process holds it open.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// How long an agent may live on after it closed its output: nothing can come of it any more.
+/// How long an agent may live after it closed its output, when it can do nothing more.
 const EXIT_GRACE: Duration = Duration::from_secs(5);
 
 pub(super) fn start<AR, AW, CR, CW>(
@@ -64,45 +65,44 @@ where
         to_agent: Outlet::new(streams.to_agent),
         to_client: Outlet::new(streams.to_client),
         waiting: HeldRequests::default(),
-        hearsay: Hearsay::default(),
+        unconfirmed: UnconfirmedAccesses::default(),
         decisions: FuturesUnordered::new(),
         cancelled: HashSet::new(),
         turns: Turns::default(),
         waits: None,
         activities: Vec::new(),
         dropped: Repeats::default(),
-        news: Vec::new(),
+        unsent: Vec::new(),
     };
     (RelayHandle { mailbox }, relay.run(streams.from_agent, streams.from_client, messages, ended))
 }
 
-/// Owns everything between one agent and its client; one task, so that nothing is locked and the
-/// order of lines is the order of reading.
+/// The state of one relay. A single task owns it, so nothing is locked and lines keep their order.
 struct Relay<AW, CW> {
     proxy: Proxy,
     to_agent: Outlet<AW>,
     to_client: Outlet<CW>,
     waiting: HeldRequests,
-    hearsay: Hearsay,
+    unconfirmed: UnconfirmedAccesses,
     decisions: FuturesUnordered<Abortable<BoxFuture<'static, Decided>>>,
-    /// Sessions whose turn the client cancelled: what they still ask for is not held.
+    /// Sessions whose turn the client cancelled: their further requests are not held.
     cancelled: HashSet<SessionId>,
     turns: Turns,
-    /// While the agent waits for a decision, or for its client.
+    /// Held while the agent waits for a decision or for its client.
     waits: Option<Waits>,
     /// Reused between lines.
     activities: Vec<Activity>,
     dropped: Repeats,
-    /// What the tracker is to hear once all lines that came together are read.
-    news: Vec<Activity>,
+    /// Activities to be sent to the tracker once a whole block of lines is read.
+    unsent: Vec<Activity>,
 }
 
-/// What a relay waits for beside its streams.
+/// The result of a future that a relay awaits beside its streams.
 enum Decided {
     Settled(u64, Settlement),
-    /// Nobody awaits these any more; those that were denied at once are not among them by now.
-    LetGo(Vec<u64>),
-    /// What a tool call reported to have done; None if it may have.
+    /// These requests were cancelled; those that routing denied at once are settled by now.
+    Released(Vec<u64>),
+    /// A completed tool call that reached outside the zone; `None` if it was allowed.
     Observed(Option<Violation>),
 }
 
@@ -146,22 +146,23 @@ where
     {
         let (mut agent, mut client) = (Inlet::new("the agent"), Inlet::new("the client"));
         let mut waits_for_exit = false;
-        let mut gone: Option<String> = None;
+        let mut exit_reason: Option<String> = None;
         let drained = tokio::time::sleep(Duration::MAX);
         tokio::pin!(drained);
         let result = loop {
-            // Either the agent is dead and all it said is read, or nobody is left to hear it.
-            if !agent.is_open() && gone.is_some() || !client.is_open() && self.to_client.is_broken()
+            // The agent is dead and its output read, or the client is gone.
+            if !agent.is_open() && exit_reason.is_some()
+                || !client.is_open() && self.to_client.is_broken()
             {
                 break Ok(());
             }
             let done = tokio::select! {
                 read = holding::after(self.release_excess(), from_agent.read_buf(agent.space())),
-                    if agent.is_open() && self.to_client.has_room(if gone.is_some() { LAST_WORDS } else { 0 }) =>
+                    if agent.is_open() && self.to_client.has_room(if exit_reason.is_some() { REMAINING_OUTPUT } else { 0 }) =>
                 {
-                    let is_much = read.as_ref().is_ok_and(|read| *read > MUCH);
+                    let should_yield = read.as_ref().is_ok_and(|read| *read > YIELD_AFTER);
                     let done = self.on_agent(&mut agent, read);
-                    if is_much {
+                    if should_yield {
                         yield_now().await;
                     }
                     done
@@ -173,7 +174,8 @@ where
                 }
                 () = self.to_client.flush(), if self.to_client.has_work() => Ok(()),
                 () = self.to_agent.flush(), if self.to_agent.has_work() => Ok(()),
-                // One that the runtime's budget puts off would come behind those that let go of it.
+                // Unconstrained: a settlement that the runtime's budget delays would come after the
+                // release of its request.
                 Some(decision) = unconstrained(self.decisions.next()),
                     if !self.decisions.is_empty() =>
                 {
@@ -183,13 +185,13 @@ where
                     self.on_message(message);
                     Ok(())
                 }
-                reason = &mut ended, if gone.is_none() => {
-                    gone = Some(reason.unwrap_or_else(|_| "the agent ended".to_owned()));
+                reason = &mut ended, if exit_reason.is_none() => {
+                    exit_reason = Some(reason.unwrap_or_else(|_| "the agent ended".to_owned()));
                     drained.as_mut().reset(Instant::now() + DRAIN);
                     Ok(())
                 }
-                () = &mut drained, if gone.is_some() || !agent.is_open() => {
-                    break if gone.is_some() { Ok(()) } else { Err(ProxyError::Mute) };
+                () = &mut drained, if exit_reason.is_some() || !agent.is_open() => {
+                    break if exit_reason.is_some() { Ok(()) } else { Err(ProxyError::OutputClosed) };
                 }
             };
             if done.is_err() {
@@ -200,16 +202,16 @@ where
                 self.waits = waits.then(|| self.proxy.vitals.wait());
             }
             self.flush_to_tracker();
-            if !agent.is_open() && gone.is_none() && !waits_for_exit {
+            if !agent.is_open() && exit_reason.is_none() && !waits_for_exit {
                 waits_for_exit = true;
                 drained.as_mut().reset(Instant::now() + EXIT_GRACE);
             }
         };
-        let result = self.finish(result, gone).await;
+        let result = self.finish(result, exit_reason).await;
         (result, (self.to_agent, from_agent))
     }
 
-    /// Takes in what was read of the agent.
+    /// Relays the lines that a read from the agent completed.
     fn on_agent(&mut self, agent: &mut Inlet, read: io::Result<usize>) -> Result<(), ProxyError> {
         if read.as_ref().is_ok_and(|read| *read > 0) {
             self.proxy.vitals.record_activity();
@@ -217,12 +219,12 @@ where
         let block = agent.whole_lines(read)?;
         self.relay_to_client(block);
         match self.to_agent.queued() {
-            queued if queued > MAX_STUFFED => Err(ProxyError::Stuffed { queued }),
+            queued if queued > MAX_INPUT_BACKLOG => Err(ProxyError::InputBacklog { queued }),
             _ => Ok(()),
         }
     }
 
-    /// Takes in what was read of the client; its end is the end of the agent's input.
+    /// Relays the lines that a read from the client completed; its end closes the agent's input.
     fn on_client(&mut self, client: &mut Inlet, read: io::Result<usize>) -> Result<(), ProxyError> {
         let block = client.whole_lines(read)?;
         self.relay_to_agent(block);
@@ -232,17 +234,17 @@ where
         Ok(())
     }
 
-    /// Settles what still waits, and writes what the client has yet to get.
+    /// Settles the requests that still wait, and writes the client's remaining output.
     async fn finish(
         &mut self,
         result: Result<(), ProxyError>,
-        gone: Option<String>,
+        exit_reason: Option<String>,
     ) -> Result<(), ProxyError> {
         let result = result.and(self.decide_the_last().await);
         while self.to_client.has_work() {
             self.to_client.flush().await;
         }
-        let reason = match (&result, gone) {
+        let reason = match (&result, exit_reason) {
             (Err(error), _) => error.to_string(),
             (Ok(()), reason) => reason.unwrap_or_default(),
         };
@@ -255,11 +257,11 @@ where
         result
     }
 
-    /// Relays what the client said. Nothing here needs a verdict.
+    /// Relays the client's lines, which need no decision.
     fn relay_to_agent(&mut self, block: Option<Bytes>) {
         let Some(block) = block else { return };
         if !self.to_agent.is_open() {
-            // It was not sent, so it tells nothing.
+            // Lines that are not sent cause no activities.
             return;
         }
         let block = self.proxy.extractor.without_late(block);
@@ -269,7 +271,7 @@ where
         }
     }
 
-    /// Relays what the agent said, save what the gate keeps back.
+    /// Relays the agent's lines, except those that the gate withholds.
     fn relay_to_client(&mut self, block: Option<Bytes>) {
         let Some(block) = block else { return };
         self.proxy.extractor.report_updates(self.proxy.tracker.wants_updates());
@@ -278,12 +280,12 @@ where
             self.observe_all(&block);
             return;
         }
-        // Those that pass one after the other are written as one.
+        // Consecutive lines that pass are written as one slice.
         let (mut passed, mut end) = (0, 0);
         for line in lines(&block) {
             let start = end;
             end += line.len();
-            // Line by line, since what one tells is what the next is judged by.
+            // Line by line: the activities of one line affect how the next is judged.
             let Some(kept_back) = self.keep_back(content(line), || block.slice(start..end)) else {
                 self.on_activities();
                 continue;
@@ -291,18 +293,19 @@ where
             self.to_client.push(block.slice(passed..start));
             passed = end;
             self.flush_to_tracker();
-            self.follow(*kept_back);
+            self.apply(*kept_back);
         }
         self.to_client.push(block.slice(passed..));
     }
 
-    /// Returns what becomes of a line that does not pass as it is; reads along with one that does.
+    /// Gates one line and extracts its activities; returns the action if it does not pass
+    /// unchanged.
     fn keep_back(&mut self, line: &[u8], whole: impl Fn() -> Bytes) -> Option<Box<GateAction>> {
         let Proxy { extractor, gate, running, .. } = &mut self.proxy;
         let turns = &self.turns;
         let mut kept_back = None;
         let mut passes = |asked| {
-            let verdict = match (asked, &gate) {
+            let action = match (asked, &gate) {
                 (Gate::Pass, _) => return true,
                 (Gate::Ambiguous { why, replies }, _) => {
                     let line = whole();
@@ -315,12 +318,12 @@ where
                         (GateAction::Pass(_), Some(ask)) => {
                             GateAction::Refuse(ask, Refusal::Cancelled)
                         }
-                        (verdict, _) => verdict,
+                        (action, _) => action,
                     }
                 }
             };
-            let passes = matches!(verdict, GateAction::Pass(_));
-            kept_back = (!passes).then(|| Box::new(verdict));
+            let passes = matches!(action, GateAction::Pass(_));
+            kept_back = (!passes).then(|| Box::new(action));
             passes
         };
         extractor.gate_and_observe(line, &mut passes, &mut self.activities);
@@ -329,7 +332,7 @@ where
 
     fn decided(&mut self, decided: Decided) -> Result<(), ProxyError> {
         match decided {
-            Decided::LetGo(numbers) => self.release(&numbers),
+            Decided::Released(numbers) => self.release(&numbers),
             Decided::Observed(violation) => {
                 return violation.map_or(Ok(()), |it| self.violated(it));
             }
@@ -342,8 +345,8 @@ where
         Ok(())
     }
 
-    fn follow(&mut self, verdict: GateAction) {
-        match verdict {
+    fn apply(&mut self, action: GateAction) {
+        match action {
             GateAction::Pass(line) => {
                 self.to_client.push(line.clone());
                 self.observe(Direction::ToClient, &line);

@@ -166,7 +166,7 @@ async fn an_agent_that_is_to_end_holds_nothing_and_is_sent_nothing() {
 async fn an_agent_that_closes_its_output_and_lives_is_of_no_use() {
     let bench = bench(&ZONED);
     drop(bench.agent);
-    assert!(matches!(bench.relay.await.unwrap().0, Err(ProxyError::Mute)));
+    assert!(matches!(bench.relay.await.unwrap().0, Err(ProxyError::OutputClosed)));
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Whether an agent gets on: when it was heard last, whether it is at work or waits for somebody, and
-//! what its last turn failed of. Fed by the relay; read from any task.
+//! An agent's liveness: its last output, its running turns, what it waits for, and why its last
+//! turn failed. Written by the relay; read from any task.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,50 +14,50 @@ use crate::model::{Activity, ActivityKind};
 pub struct Vitals {
     began: Instant,
     /// Milliseconds after `began`.
-    heard: AtomicU64,
+    active_at: AtomicU64,
     state: watch::Sender<ProxyState>,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ProxyState {
-    /// Prompts that run.
+    /// Running prompts.
     pub turns: usize,
-    /// What it waits for: decisions of others, its client's answers, terminals.
+    /// The number of its waits: for decisions, its client's answers, terminals.
     pub waits: usize,
-    /// The first of its accesses that wait for a decision, the oldest first.
+    /// Its accesses that wait for a decision, oldest first, [`MOST_HELD`] at most.
     pub held: Vec<Arc<str>>,
     /// Why its last turn failed, if it did.
     pub failed: Option<Arc<str>>,
 }
 
-/// While it lives, the agent waits for somebody else.
+/// Marks the agent as waiting until it is dropped.
 #[derive(Debug)]
 pub struct Waits {
     vitals: Arc<Vitals>,
     held: Option<Arc<str>>,
 }
 
-/// Accesses that are named in [`ProxyState::held`]; those beyond wait as well.
+/// Accesses that are named in [`ProxyState::held`]; further ones only count as waits.
 const MOST_HELD: usize = 8;
 
 impl Vitals {
-    /// Those of an agent that was heard just now.
+    /// The vitals of an agent that was active just now.
     pub fn new() -> Arc<Self> {
-        let (began, heard) = (Instant::now(), AtomicU64::new(0));
-        Arc::new(Self { began, heard, state: watch::Sender::default() })
+        let (began, active_at) = (Instant::now(), AtomicU64::new(0));
+        Arc::new(Self { began, active_at, state: watch::Sender::default() })
     }
 
-    /// The agent said something.
+    /// Records that the agent wrote something.
     pub fn record_activity(&self) {
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.heard.store(now, Ordering::Relaxed);
+        self.active_at.store(now, Ordering::Relaxed);
     }
 
     pub fn last_activity(&self) -> Instant {
-        self.began + Duration::from_millis(self.heard.load(Ordering::Relaxed))
+        self.began + Duration::from_millis(self.active_at.load(Ordering::Relaxed))
     }
 
-    /// Takes note of what a line told.
+    /// Updates the state by an activity.
     pub fn update(&self, activity: &Activity) {
         match &activity.kind {
             ActivityKind::TurnBegan => self.state.send_modify(|state| state.turns += 1),
@@ -69,13 +69,13 @@ impl Vitals {
         }
     }
 
-    /// Says that the agent waits for somebody else, as long as the result lives.
+    /// Marks the agent as waiting, until the result is dropped.
     pub fn wait(self: &Arc<Self>) -> Waits {
         self.state.send_modify(|state| state.waits += 1);
         Waits { vitals: Arc::clone(self), held: None }
     }
 
-    /// The same, for the decision of an access.
+    /// Like [`Self::wait`], for the decision of an access.
     pub fn wait_for(self: &Arc<Self>, access: &str) -> Waits {
         let held: Arc<str> = access.into();
         self.state.send_modify(|state| {
@@ -87,8 +87,8 @@ impl Vitals {
         Waits { vitals: Arc::clone(self), held: Some(held) }
     }
 
-    /// Does some work that the agent has to do within a time, of which only that counts in which
-    /// it waits for nobody else. None: it took longer.
+    /// Runs work that the agent must finish in time; while the agent waits, the clock stops. `None`
+    /// if the time ran out.
     pub async fn within<F: Future>(&self, time: Duration, work: F) -> Option<F::Output> {
         tokio::pin!(work);
         let mut state = self.state.subscribe();
@@ -114,7 +114,7 @@ impl Vitals {
 }
 
 impl ProxyState {
-    /// Whether it is the agent's turn to do something.
+    /// Whether a turn runs and waits for nothing.
     pub fn is_at_work(&self) -> bool {
         self.turns > 0 && self.waits == 0
     }

@@ -1,5 +1,5 @@
-//! Whether what a tool call says of itself names a path. Knows no protocol: texts, some of them
-//! JSON, and the folder that relative paths are taken against.
+//! Decides whether the text of a tool call names a path. Knows no protocol: only texts, some of
+//! them JSON, and the folder to which relative paths belong.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,35 +11,35 @@ use serde_json::Value;
 use super::NamedPath;
 use crate::model::fold;
 
-/// Strings of one call that are read; what comes behind them names nothing.
+/// Strings of one call that are read; later ones name nothing.
 const MOST_STRINGS: usize = 2048;
-/// Words of one call of which it is asked where they lead.
+/// Words of one call that are resolved as paths.
 const MOST_WORDS: usize = 256;
 /// Bytes of the longest word that may be a path.
 const LONGEST_PATH: usize = 4096;
 
-/// What one tool call or terminal said of itself so far.
+/// The text of one tool call or terminal so far.
 #[derive(Debug)]
 pub struct CallText {
     cwd: Arc<Path>,
     texts: Vec<Arc<str>>,
-    /// What the texts say, JSON decoded. Most calls are never asked: read when first needed.
+    /// The strings of the texts, with JSON decoded. Read on demand: most calls are never checked.
     strings: OnceLock<Vec<String>>,
-    /// Where the words that may be paths lead.
-    led_to: OnceLock<HashSet<PathBuf>>,
+    /// The real paths of words that may be paths.
+    resolved: OnceLock<HashSet<PathBuf>>,
 }
 
 impl CallText {
     pub(super) fn new(cwd: Arc<Path>, texts: &[Arc<str>]) -> Self {
-        let (strings, led_to) = (OnceLock::new(), OnceLock::new());
-        Self { cwd, texts: texts.to_vec(), strings, led_to }
+        let (strings, resolved) = (OnceLock::new(), OnceLock::new());
+        Self { cwd, texts: texts.to_vec(), strings, resolved }
     }
 
-    /// Returns it with what is said now beside what was said before; None if that is no more.
+    /// Returns the text with the new texts added; `None` if nothing is new.
     pub(super) fn with(&self, cwd: &Arc<Path>, texts: &[Arc<str>]) -> Option<Self> {
         let mut all = self.texts.clone();
         for text in texts {
-            // Makers repeat themselves, and stream their input piece by piece.
+            // Agents repeat texts, and stream input in growing pieces.
             if all.contains(text) {
                 continue;
             }
@@ -53,8 +53,8 @@ impl CallText {
         self.texts.iter().map(|text| text.len()).sum()
     }
 
-    /// By its relative or absolute path, or by one that leads there. Some agents take the workspace
-    /// for the root: for them a text that is nothing but `/ui/x` names `ui/x`.
+    /// Whether the text has its relative or absolute path, or a path that leads there. Some agents
+    /// take the workspace for the root: a text that is only `/ui/x` names `ui/x`.
     pub fn names(&self, place: NamedPath<'_>) -> bool {
         let real = place.workspace.join(place.wire);
         let spelled = [Some(place.wire), real.to_str(), self.beside_cwd(&real)];
@@ -62,11 +62,11 @@ impl CallText {
         let is_spelled = |path: &str| strings.iter().any(|text| mentions(text, path));
         spelled.into_iter().flatten().any(is_spelled)
             || strings.iter().any(|text| text.strip_prefix('/') == Some(place.wire))
-            || self.led_to.get_or_init(|| self.follow(strings, place.workspace)).contains(&real)
+            || self.resolved.get_or_init(|| self.follow(strings, place.workspace)).contains(&real)
     }
 
-    /// The file that a temporary one at `place` is to replace: the only one beside it that a text
-    /// names by nothing but its path.
+    /// The file that a temporary one at `place` is to replace: the only path beside it that is a
+    /// text of its own.
     pub fn names_beside(&self, place: NamedPath<'_>) -> Option<PathBuf> {
         let real = place.workspace.join(place.wire);
         let strings = self.strings.get_or_init(|| strings(&self.texts));
@@ -85,26 +85,26 @@ impl CallText {
         real.strip_prefix(&self.cwd).ok().and_then(Path::to_str).filter(|path| !path.is_empty())
     }
 
-    /// Returns where the words of `strings` lead that could be paths.
+    /// Resolves the words of `strings` that may be paths.
     fn follow(&self, strings: &[String], workspace: &Path) -> HashSet<PathBuf> {
-        let mut led_to = HashSet::new();
+        let mut resolved = HashSet::new();
         let mut bases = vec![&*self.cwd];
         bases.extend((workspace != &*self.cwd).then_some(workspace));
         let words = strings.iter().flat_map(|text| words(text));
         for word in words.filter(|word| word.len() <= LONGEST_PATH).take(MOST_WORDS) {
             for base in &bases {
                 let path = base.join(word);
-                led_to.extend(real(&path));
-                led_to.insert(fold(&path));
+                resolved.extend(real(&path));
+                resolved.insert(fold(&path));
             }
         }
-        led_to
+        resolved
     }
 }
 
-/// Whether `path` stands in `text` as a whole: not as a part of another path or word.
+/// Whether `text` contains `path` as a whole, not as part of another path or word.
 fn mentions(text: &str, path: &str) -> bool {
-    // The workspace itself is in everything.
+    // Every text would name the workspace itself.
     if path.is_empty() || path == "." {
         return false;
     }
@@ -112,7 +112,7 @@ fn mentions(text: &str, path: &str) -> bool {
         .any(|at| begins(&text[..at], path.starts_with('/')) && ends(&text[at + path.len()..]))
 }
 
-/// Whether a path may begin behind `before`.
+/// Whether a path may begin after `before`.
 fn begins(before: &str, absolute: bool) -> bool {
     if absolute {
         // As in `file:///w/x`.
@@ -138,17 +138,17 @@ fn is_of_path(c: char) -> bool {
     c.is_alphanumeric() || "_-./~".contains(c)
 }
 
-/// The pieces of a text that may be paths: the whole, and what stands between blanks and the
-/// marks of shells and languages.
+/// The pieces of a text that may be paths: the whole text, and the parts between blanks and the
+/// punctuation of shells and languages.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let marks = |c: char| c.is_whitespace() || "\"'`()[]{}<>|&;,=:$*?!\\".contains(c);
     let whole = (!text.contains('\n')).then_some(text);
     let pieces = text.split(marks).filter(move |piece| Some(*piece) != whole);
-    let names_nothing = |word: &&str| word.is_empty() || word.chars().all(|c| c == '.' || c == '/');
-    whole.into_iter().chain(pieces).filter(move |word| !names_nothing(word))
+    let is_only_dots = |word: &&str| word.is_empty() || word.chars().all(|c| c == '.' || c == '/');
+    whole.into_iter().chain(pieces).filter(move |word| !is_only_dots(word))
 }
 
-/// Where a path leads. Of one that does not exist yet, its folder does.
+/// Resolves a path; for one that does not exist yet, its folder.
 fn real(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok().or_else(|| {
         let folder = path.parent()?.canonicalize().ok()?;
@@ -156,7 +156,7 @@ fn real(path: &Path) -> Option<PathBuf> {
     })
 }
 
-/// What texts say: of JSON all its strings, of the rest itself.
+/// The strings of texts: all strings of JSON, other texts as they are.
 fn strings(texts: &[Arc<str>]) -> Vec<String> {
     let mut strings = Vec::new();
     for text in texts {
@@ -164,14 +164,14 @@ fn strings(texts: &[Arc<str>]) -> Vec<String> {
             Ok(value @ (Value::Object(_) | Value::Array(_) | Value::String(_))) => {
                 gather(value, &mut strings);
             }
-            // JSON that was cut off among them.
+            // This includes truncated JSON.
             _ => strings.push(text.to_string()),
         }
     }
     strings
 }
 
-/// What reads the JSON takes none that is so deep that this would not return.
+/// The recursion is bounded by the JSON parser's limit on depth.
 fn gather(value: Value, strings: &mut Vec<String>) {
     if strings.len() >= MOST_STRINGS {
         return;

@@ -1,5 +1,5 @@
-//! What lines mean: read off each line that was relayed, it changes what the relay does and goes to
-//! the tracker.
+//! Extracts the activities of each relayed line, updates the relay's state by them, and sends them
+//! to the tracker.
 
 use tokio::io::AsyncWrite;
 
@@ -18,19 +18,19 @@ where
         }
     }
 
-    /// Reads along with a line that was relayed.
+    /// Extracts and handles the activities of a relayed line.
     pub(super) fn observe(&mut self, direction: Direction, line: &[u8]) {
         self.proxy.extractor.observe(direction, content(line), &mut self.activities);
         self.on_activities();
     }
 
-    /// Takes in what a line told.
+    /// Handles the activities of a line.
     pub(super) fn on_activities(&mut self) {
         if self.activities.is_empty() {
             return;
         }
-        self.hearsay.drop_prevented(self.proxy.gate.as_ref(), &mut self.activities);
-        // Not what the agent's end tells: that is no turn that it failed.
+        self.unconfirmed.drop_prevented(self.proxy.gate.as_ref(), &mut self.activities);
+        // The activities of the agent's exit skip this: no turn failed by it.
         self.activities.iter().for_each(|activity| self.proxy.vitals.update(activity));
         self.dispatch();
     }
@@ -49,7 +49,7 @@ where
                     self.turns.began(&activity.session);
                     self.cancelled.remove(&activity.session);
                 }
-                ActivityKind::Runs { .. } => self.turns.on_next_turn(&activity.session),
+                ActivityKind::Runs { .. } => self.turns.on_tool_call(&activity.session),
                 ActivityKind::TurnEnded { reason, .. } => {
                     self.turns.ended(&activity.session, reason.as_ref());
                     self.cancelled.remove(&activity.session);
@@ -67,20 +67,20 @@ where
                     self.release_later(self.waiting.of_request(id));
                 }
                 ActivityKind::Performed { path, action } => {
-                    // Routing tells it that the path was blocked, which comes after.
+                    // The access comes first in the tracker, before routing reports it blocked.
                     self.flush_to_tracker();
                     self.performed(&activity.session, path, *action);
                 }
                 _ => {}
             }
-            self.news.push(activity);
+            self.unsent.push(activity);
         }
         self.activities = activities;
     }
 
     pub(super) fn flush_to_tracker(&mut self) {
-        if !self.news.is_empty() {
-            self.proxy.tracker.record_all(&self.proxy.agent, self.news.drain(..));
+        if !self.unsent.is_empty() {
+            self.proxy.tracker.record_all(&self.proxy.agent, self.unsent.drain(..));
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Requests that left the stream until they are decided, and those that are answered in the client's
-//! place.
+//! Holds requests until they are decided, and answers those that are denied or cancelled.
 
 use futures_util::StreamExt;
 use futures_util::future::{AbortHandle, Abortable, BoxFuture};
@@ -13,8 +12,8 @@ use crate::proxy::ProxyError;
 use crate::proxy::gatekeeper::{HeldRequest, orphaned};
 use crate::routing::{RoutingHandle, Settlement};
 
-/// Whose requests wait to be taken in, and where.
-type Crowd = (RoutingHandle, AgentId);
+/// An agent whose requests fill its lane in routing.
+type FullLane = (RoutingHandle, AgentId);
 
 impl<AW, CW> Relay<AW, CW>
 where
@@ -25,8 +24,8 @@ where
         let Some(gatekeeping) = &self.proxy.gate else { return };
         match settlement {
             Settlement::Allowed => {
-                let verdict = gatekeeping.allowed(held, self.proxy.running.as_deref());
-                self.follow(verdict);
+                let action = gatekeeping.allowed(held, self.proxy.running.as_deref());
+                self.apply(action);
             }
             Settlement::Answered(content) => {
                 match self.proxy.extractor.answer(&held.ask, &content) {
@@ -45,7 +44,7 @@ where
         }
     }
 
-    /// Asks routing, and goes on reading meanwhile.
+    /// Sends the request to routing; the relay goes on reading meanwhile.
     pub(super) fn hold(&mut self, held: HeldRequest) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
         let request = held.request(&self.proxy.agent);
@@ -69,12 +68,12 @@ where
         }
     }
 
-    /// Who decides has enough of this agent's requests before it: no more of its lines are read
-    /// until some of these are taken in.
-    pub(super) fn release_excess(&self) -> Option<Crowd> {
+    /// Returns the agent's lane if it is full: no more of the agent's lines are read until routing
+    /// has taken some requests.
+    pub(super) fn release_excess(&self) -> Option<FullLane> {
         let gatekeeping = self.proxy.gate.as_ref()?;
-        let is_crowd = !self.waiting.is_empty() && gatekeeping.routing.is_full(&self.proxy.agent);
-        is_crowd.then(|| (gatekeeping.routing.clone(), self.proxy.agent.clone()))
+        let is_full = !self.waiting.is_empty() && gatekeeping.routing.is_full(&self.proxy.agent);
+        is_full.then(|| (gatekeeping.routing.clone(), self.proxy.agent.clone()))
     }
 
     pub(super) fn refuse(&mut self, ask: &Ask, refusal: &Refusal) {
@@ -83,7 +82,7 @@ where
         }
     }
 
-    /// Lets go of requests once routing has taken them in, so that what is denied at once is.
+    /// Releases requests once routing has received them, so that immediate denials still arrive.
     pub(super) fn release_later(&mut self, numbers: Vec<u64>) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
         if numbers.is_empty() {
@@ -91,28 +90,28 @@ where
         }
         let (agent, routing) = (self.proxy.agent.clone(), gatekeeping.routing.clone());
         let (_, registration) = AbortHandle::new_pair();
-        let taken_in: BoxFuture<'static, _> = Box::pin(async move {
+        let settled: BoxFuture<'static, _> = Box::pin(async move {
             routing.settled(&agent).await;
-            Decided::LetGo(numbers)
+            Decided::Released(numbers)
         });
-        self.decisions.push(Abortable::new(taken_in, registration));
+        self.decisions.push(Abortable::new(settled, registration));
     }
 
-    /// What was asked for and done in the last moments is still reported, and judged.
+    /// Reports and judges the agent's last requests and accesses after its end.
     pub(super) async fn decide_the_last(&mut self) -> Result<(), ProxyError> {
         self.release_later(self.waiting.all());
         let mut judged = Ok(());
         while let Some(decision) = unconstrained(self.decisions.next()).await {
             if let Ok(decided) = decision {
                 judged = judged.and(self.decided(decided));
-                // What is about several paths may be held anew for the next one.
+                // A request for several paths may be held again for the next one.
                 self.release_later(self.waiting.all());
             }
         }
         judged
     }
 
-    /// Answers requests whose decision nobody awaits any more.
+    /// Answers cancelled requests.
     pub(super) fn release(&mut self, numbers: &[u64]) {
         for number in numbers {
             if let Some(held) = self.waiting.take(*number) {
@@ -122,9 +121,9 @@ where
     }
 }
 
-/// Reads on once fewer requests wait to be taken in.
-pub(super) async fn after<T>(crowd: Option<Crowd>, read: impl Future<Output = T>) -> T {
-    if let Some((routing, agent)) = crowd {
+/// Starts the read once the lane has room.
+pub(super) async fn after<T>(full_lane: Option<FullLane>, read: impl Future<Output = T>) -> T {
+    if let Some((routing, agent)) = full_lane {
         routing.has_room(&agent).await;
     }
     read.await

@@ -1,5 +1,5 @@
-//! What follows an access outside the zone that a tool call told of: there was nothing to hold back,
-//! but what goes on can be ended.
+//! Handles completed accesses outside the zone: reports them, and cancels the turn or stops the
+//! agent as `on_violation` demands.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::model::{Action, BlockedId, OnViolation, SessionId, SessionKey, Via};
 use crate::proxy::ProxyError;
 use crate::routing::Request;
 
-/// Sessions whose last turn's reason is kept; past that all are forgotten.
+/// Sessions whose last turn's reason is kept; beyond this all are dropped.
 const MOST_REASONS: usize = 1024;
 
-/// The turns that run, and why those ended that ended last.
+/// The running turns, and why each session's last turn ended.
 #[derive(Default)]
 pub(super) struct Turns {
     running: HashMap<SessionId, TurnCount>,
@@ -27,21 +27,21 @@ pub(super) struct Turns {
 }
 
 struct TurnCount {
-    /// No other turn of this relay has it.
+    /// Unique within this relay.
     number: u64,
     /// Prompts of the session that overlap.
     prompts: usize,
-    /// It was cancelled here: its client doesn't know.
+    /// The relay cancelled it; the client does not know.
     cut: bool,
-    /// A permission that was denied, as long as no tool call follows.
+    /// The denied permission that no tool call has followed.
     denied: Option<Arc<str>>,
 }
 
-/// An access that nothing had allowed.
+/// An access that no decision allowed.
 pub(super) struct Violation {
     id: BlockedId,
     session: SessionId,
-    /// In which it was reported; None if none ran.
+    /// The turn that reported it; `None` if none ran.
     turn: Option<u64>,
     path: Arc<str>,
     action: Action,
@@ -52,7 +52,7 @@ where
     AW: AsyncWrite + Unpin + Send,
     CW: AsyncWrite + Unpin + Send,
 {
-    /// Reports a tool call that reached outside the zone past the gate.
+    /// Reports to routing a tool call that got past the gate to a path outside the zone.
     pub(super) fn performed(&mut self, session: &SessionId, path: &str, action: Action) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
         let zone = gatekeeping.rules.borrow().zone.clone();
@@ -77,7 +77,7 @@ where
         self.decisions.push(Abortable::new(reported, registration));
     }
 
-    /// Does what the agent's rules say of it; an error ends the agent.
+    /// Applies the agent's `on_violation`; an error ends the agent.
     pub(super) fn violated(&mut self, violation: Violation) -> Result<(), ProxyError> {
         let Some(gatekeeping) = &self.proxy.gate else { return Ok(()) };
         let on_violation = gatekeeping.rules.borrow().on_violation;
@@ -88,7 +88,7 @@ where
                 let runs = turn.is_some() && self.turns.number(&session) == turn;
                 if runs && !self.cancelled.contains(&session) {
                     let agent = &self.proxy.agent;
-                    tracing::warn!(%agent, %session, %id, %path, "cancels a turn for what it did");
+                    tracing::warn!(%agent, %session, %id, %path, "cancelled a turn for an access outside the zone");
                     let line = self.proxy.extractor.cancel(&session);
                     self.to_agent.push(line.clone());
                     self.observe(Direction::ToAgent, &line);
@@ -118,26 +118,26 @@ impl Turns {
         self.running.entry(session.clone()).or_insert(new).prompts += 1;
     }
 
-    /// A permission was denied. Many agents end their turn on that, and don't say why.
+    /// Records that a permission was denied. Many agents then end their turn without a reason.
     pub(super) fn denied(&mut self, session: &SessionId, why: &str) {
         if let Some(turn) = self.running.get_mut(session) {
             turn.denied = Some(why.into());
         }
     }
 
-    /// A tool call runs: the turn goes on after what was denied.
-    pub(super) fn on_next_turn(&mut self, session: &SessionId) {
+    /// Records that a tool call runs, so the turn survived the denial.
+    pub(super) fn on_tool_call(&mut self, session: &SessionId) {
         if let Some(turn) = self.running.get_mut(session) {
             turn.denied = None;
         }
     }
 
-    /// Why a turn ends that says nothing of it.
+    /// The reason for a turn that ends without giving one.
     pub(super) fn why(&self, session: &SessionId) -> Option<Arc<str>> {
         self.running.get(session).and_then(|turn| turn.denied.clone())
     }
 
-    /// The reason of the session's last turn, if it ended with one.
+    /// The reason with which the session's last turn ended, if any.
     pub(super) fn reason(&self, session: &SessionId) -> Option<Arc<str>> {
         self.reasons.get(session).cloned()
     }
@@ -163,8 +163,8 @@ impl Turns {
         }
     }
 
-    /// Whether this asks for a permission in a turn that was cancelled here, which its client would
-    /// still give.
+    /// Whether this is a permission request in a turn that the relay cancelled; its client might
+    /// still grant it.
     pub(super) fn is_cut(&self, ask: &Ask) -> bool {
         let turn = self.running.get(&ask.session);
         ask.via == Via::Permission && turn.is_some_and(|turn| turn.cut)

@@ -1,5 +1,5 @@
-//! The life of a blocked access: owners, pending, grants, expiry, and what the orchestrator is
-//! told. Knows neither stdio nor the shapes of JSON-RPC.
+//! The life of a blocked access: pending or denied, its owners, decision, grants and expiry, and
+//! the orchestrator's briefing. Knows neither streams nor JSON-RPC.
 
 mod board;
 mod briefing;
@@ -27,48 +27,48 @@ use crate::model::{
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
 use lanes::{LanePermit, Lanes};
-use task::{Letter, RoutingMsg, Task};
+use task::{Envelope, RoutingMsg, Task};
 
-/// Requests that wait for the routing task; past that a relay waits with its denied request.
+/// Messages that wait for the routing task; beyond this a relay waits with its request.
 const MAILBOX: usize = 1024;
 
-/// What routing is told of the team.
+/// What routing needs to know about the team.
 #[derive(Debug)]
 pub struct Settings {
     pub orchestrator: Orchestrator,
     pub rules: Rules,
-    /// This program, as the orchestrator agent finds it whatever its PATH is.
+    /// The absolute path of this program, for the orchestrator agent's shell.
     pub program: PathBuf,
 }
 
-/// What may change while the team runs.
+/// The settings that may change while the team runs.
 #[derive(Default, Debug)]
 pub struct Rules {
-    /// Hold what is blocked for a decision, rather than deny it at once.
+    /// Hold a blocked access for a decision, rather than deny it at once.
     pub hold: bool,
-    /// Agents for which it is otherwise.
+    /// Exceptions from `hold`, by agent.
     pub hold_of: HashMap<AgentId, bool>,
-    /// A held access that nobody decided is denied.
+    /// A held access is denied after this time without a decision.
     pub hold_timeout: Duration,
     /// Zones of the agents that own paths.
     pub owners: Vec<(AgentId, Arc<Zone>)>,
 }
 
 impl Rules {
-    /// Whether what the agent is blocked at is held.
+    /// Whether blocked accesses of the agent are held.
     fn holds(&self, agent: &AgentId) -> bool {
         self.hold_of.get(agent).copied().unwrap_or(self.hold)
     }
 }
 
-/// Who decides.
+/// The decider of blocked accesses.
 #[derive(Clone, Debug)]
 pub enum Orchestrator {
     /// An agent of the team, prompted in its own session.
     Agent(AgentId),
-    /// A program on the port; it is shown as this session.
+    /// A program on the port, shown as this session.
     External(SessionKey),
-    /// Nobody was named: whoever is on the port may decide.
+    /// None is configured: any client of the port may decide.
     Nobody,
 }
 
@@ -79,23 +79,23 @@ pub struct Request {
     pub path: Arc<str>,
     pub action: Action,
     pub via: Via,
-    /// Hold it whatever the settings say: a permission that is the orchestrator's to give.
+    /// Hold it in any case: a permission request that the orchestrator decides.
     pub hold: bool,
-    /// False: it is denied at once, whatever the settings say.
+    /// If false, deny it at once in any case.
     pub may_wait: bool,
-    /// Nobody's word lets it pass: it is denied at once, and cannot be allowed.
+    /// If false, no decision can allow it, and it is denied at once.
     pub grantable: bool,
-    /// The pattern of `denied` that matches it: no agent's decision lets it pass.
+    /// The pattern of `denied` that matches it: no agent may allow it.
     pub denied_by: Option<Arc<str>>,
-    /// The process whose call the kernel stopped: what it tries again and again is told once.
+    /// The process whose call the kernel stopped: its repeated attempts are reported once.
     pub caller: Option<u32>,
 }
 
-/// How a request left routing.
+/// How a request was settled.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Settlement {
     Allowed,
-    /// The orchestrator's content stands for the file's.
+    /// The orchestrator's content replaces the file's.
     Answered(String),
     Denied {
         id: BlockedId,
@@ -104,18 +104,18 @@ pub enum Settlement {
     },
 }
 
-/// Who decides a blocked access.
+/// The author of a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decider {
     /// A person, or a program that has the control token.
     Person,
-    /// The same, who says that it may be opened even though a pattern of `denied` matches it.
+    /// A person that also overrides a matching pattern of `denied`.
     Insistent,
     /// An agent of the team, with its own token.
     Agent(AgentId),
 }
 
-/// What the orchestrator decides.
+/// A decision about a blocked access.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Decision {
     Deny { message: Option<String> },
@@ -162,16 +162,16 @@ pub enum ResolveError {
     Stopping,
 }
 
-/// Speaks to the routing task.
+/// Sends messages to the routing task.
 #[derive(Clone, Debug)]
 pub struct RoutingHandle {
-    mailbox: mpsc::Sender<Letter>,
+    mailbox: mpsc::Sender<Envelope>,
     lanes: Arc<Lanes>,
     waiting: watch::Receiver<u64>,
 }
 
 impl RoutingHandle {
-    /// Starts routing; the task ends with `cancel`.
+    /// Creates the routing task; it ends with `cancel`.
     pub fn spawn(
         settings: Settings,
         bus: Bus,
@@ -185,16 +185,16 @@ impl RoutingHandle {
         (Self { mailbox, lanes, waiting }, task.run(messages, cancel))
     }
 
-    /// Routes a denied access; answers at once or when it is decided. None: routing has ended.
-    /// Dropping the future expires the access: nobody waits for it any more.
+    /// Routes a denied access; returns at once or when it is decided. `None` if routing has ended.
+    /// Dropping the future expires the access.
     pub async fn request(&self, request: Request) -> Option<Settlement> {
-        let place = self.lanes.enter(&request.key.agent).await;
-        self.ask_from(place, |reply| RoutingMsg::Request { request, reply }).await
+        let permit = self.lanes.enter(&request.key.agent).await;
+        self.ask_from(permit, |reply| RoutingMsg::Request { request, reply }).await
     }
 
-    /// Reports that a tool call was done with an access, whose line it becomes unless the access
-    /// had been allowed, or never came to be. Answers with the line's id, if there is one. Never
-    /// waits to report: with a full mailbox that is only logged.
+    /// Reports an access that a tool call completed. It is listed unless it was allowed or the
+    /// kernel stopped it; the future returns its id. Never waits to report: a full mailbox is only
+    /// logged.
     pub fn observed(
         &self,
         request: Request,
@@ -206,35 +206,36 @@ impl RoutingHandle {
         async move { answer.await.ok() }
     }
 
-    /// Counts an access that nobody asked for by name: it is denied at once, unless just this was
-    /// granted (true), and told in one line for each `turn` of its session. Turn 0 stands for what
-    /// belongs to none.
+    /// Counts an incidental access. It is denied at once unless a grant covers it (true). The
+    /// accesses of a session share one entry for each `turn`; turn 0 stands for no turn.
     pub async fn record_incidental(&self, request: Request, turn: u64) -> bool {
-        let place = self.lanes.enter(&request.key.agent).await;
-        let swept = self.ask_from(place, |reply| RoutingMsg::Swept { request, turn, reply });
-        swept.await.unwrap_or(false)
+        let permit = self.lanes.enter(&request.key.agent).await;
+        let allowed =
+            self.ask_from(permit, |reply| RoutingMsg::Incidental { request, turn, reply });
+        allowed.await.unwrap_or(false)
     }
 
-    /// Tells of an access that was counted as swept: it was denied, but a call names it.
+    /// Lists a denied access that was counted as incidental until a tool call named it.
     pub async fn record_intended(&self, request: Request) {
-        let place = self.lanes.enter(&request.key.agent).await;
-        let _ = self.mailbox.send(Letter { message: RoutingMsg::Meant(request), place }).await;
+        let permit = self.lanes.enter(&request.key.agent).await;
+        let _ =
+            self.mailbox.send(Envelope { message: RoutingMsg::Intended(request), permit }).await;
     }
 
-    /// Says that a turn of the session ended, in the order of what was observed. Never waits.
+    /// Reports the end of a turn, in order with observed accesses. Never waits.
     pub fn turn_over(&self, key: SessionKey) {
         if let Err(mpsc::error::TrySendError::Full(message)) =
             self.mailbox.try_send(RoutingMsg::TurnOver(key).into())
         {
             let mailbox = self.mailbox.clone();
-            // Late is better than never: what was granted for the turn ends with it.
+            // The grants of the turn must end even if the mailbox is full.
             tokio::spawn(async move {
                 let _ = mailbox.send(message).await;
             });
         }
     }
 
-    /// Decides a blocked access; answers with it as it stands now.
+    /// Decides a blocked access; returns its new state.
     pub async fn resolve(
         &self,
         id: BlockedId,
@@ -251,69 +252,69 @@ impl RoutingHandle {
         self.ask(|reply| RoutingMsg::List { status, reply }).await.unwrap_or_default()
     }
 
-    /// While the result lives, the agent works for the orchestrator, which waits for it: its
-    /// accesses are denied at once, and their ids collected.
+    /// Marks the agent as working for the orchestrator until the result is dropped: since the
+    /// orchestrator waits for it, its accesses are denied at once, and their ids collected.
     pub async fn orchestrate(&self, agent: AgentId) -> Orchestrated {
         let _ = self.mailbox.send(RoutingMsg::BeginOrchestrated(agent.clone()).into()).await;
         Orchestrated { routing: self.clone(), agent: Some(agent) }
     }
 
-    /// Changes whenever something waits for the orchestrator agent.
+    /// Changes whenever a blocked access waits for the orchestrator agent.
     pub fn waiting(&self) -> watch::Receiver<u64> {
         self.waiting.clone()
     }
 
-    /// Takes what waits for the orchestrator agent as one prompt text; None if all was decided.
-    /// Unless [`RoutingHandle::briefed`] follows, its next session is told again.
+    /// Takes the accesses that wait for the orchestrator agent, as one prompt text; `None` if all
+    /// are decided. Unless [`RoutingHandle::briefed`] follows, its next session gets them again.
     pub async fn briefing(&self) -> Option<String> {
         self.ask(RoutingMsg::Briefing).await.flatten()
     }
 
-    /// Takes what was said to an agent with decisions that it did not learn of: the kernel tells a
-    /// program no more than that it may not. A line each.
+    /// Takes the messages of decisions that could not reach the agent, a line each: a system call
+    /// fails without a message.
     pub async fn notes(&self, agent: AgentId) -> Vec<String> {
         self.ask(|reply| RoutingMsg::Notes { agent, reply }).await.unwrap_or_default()
     }
 
-    /// Goes on by other settings. What is held already keeps its time.
+    /// Replaces the settings. Pending accesses keep their deadline.
     pub async fn change(&self, rules: Rules) {
         let _ = self.mailbox.send(RoutingMsg::Change(rules).into()).await;
     }
 
-    /// Forgets an agent that left the team: what it was granted, and what was not decided yet.
-    /// Another may come under its name.
+    /// Removes the grants and undecided accesses of an agent that left the team, since another may
+    /// take its name.
     pub async fn forget(&self, agent: AgentId) {
         let _ = self.mailbox.send(RoutingMsg::Forget(agent).into()).await;
     }
 
-    /// Waits until every request that was made for an agent before has been taken in: those that
-    /// are denied at once have their answer.
+    /// Waits until routing has received all earlier requests of an agent; those that are denied at
+    /// once are answered by then.
     pub async fn settled(&self, agent: &AgentId) {
-        let place = self.lanes.enter(agent).await;
-        let _ = self.ask_from(place, RoutingMsg::Settle).await;
+        let permit = self.lanes.enter(agent).await;
+        let _ = self.ask_from(permit, RoutingMsg::Settle).await;
     }
 
-    /// Whether as many requests of an agent wait to be taken in as may at once.
+    /// Whether the lane of an agent is full.
     pub fn is_full(&self, agent: &AgentId) -> bool {
         self.lanes.is_full(agent)
     }
 
-    /// Waits until another request of an agent would be taken in soon.
+    /// Waits until the lane of an agent has room.
     pub async fn has_room(&self, agent: &AgentId) {
         self.lanes.enter(agent).await;
     }
 
-    /// Puts back what was taken for a briefing that was not told.
+    /// Puts back the accesses of a briefing that was not delivered.
     pub async fn brief_again(&self) {
         let _ = self.mailbox.send(RoutingMsg::BriefAgain.into()).await;
     }
 
-    /// Says that the prompt with the last briefing came to its end.
+    /// Reports that the prompt with the last briefing ended.
     pub async fn briefed(&self) {
         let _ = self.mailbox.send(RoutingMsg::Briefed.into()).await;
     }
 
-    /// Says in which session the designated orchestrator works.
+    /// Sets the session of the orchestrator agent.
     pub async fn set_orchestrator_session(&self, session: SessionId) {
         let _ = self.mailbox.send(RoutingMsg::OrchestratorSession(session).into()).await;
     }
@@ -324,11 +325,11 @@ impl RoutingHandle {
 
     async fn ask_from<T>(
         &self,
-        place: LanePermit,
+        permit: LanePermit,
         message: impl FnOnce(oneshot::Sender<T>) -> RoutingMsg,
     ) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        self.mailbox.send(Letter { message: message(reply), place }).await.ok()?;
+        self.mailbox.send(Envelope { message: message(reply), permit }).await.ok()?;
         answer.await.ok()
     }
 }
@@ -341,7 +342,7 @@ pub struct Orchestrated {
 }
 
 impl Orchestrated {
-    /// Ends it; returns the ids of what was denied meanwhile.
+    /// Removes the mark; returns the ids of the accesses denied meanwhile.
     pub async fn end(mut self) -> Vec<BlockedId> {
         let Some(agent) = self.agent.take() else { return Vec::new() };
         let message = |reply| RoutingMsg::EndOrchestrated { agent, reply };
@@ -353,7 +354,7 @@ impl Drop for Orchestrated {
     fn drop(&mut self) {
         if let Some(agent) = self.agent.take() {
             let mailbox = self.routing.mailbox.clone();
-            // The ids are of no use to anyone now, but the mark must go, full mailbox or not.
+            // The ids are not needed, but the mark must be removed even if the mailbox is full.
             tokio::spawn(async move {
                 let (reply, _) = oneshot::channel();
                 let _ = mailbox.send(RoutingMsg::EndOrchestrated { agent, reply }.into()).await;

@@ -1,5 +1,5 @@
-//! All blocked accesses, oldest first, and found again by what they ask for: an agent may be
-//! denied thousands, and the next denial of another must not wait for a look at each.
+//! All blocked accesses in order of their ids, with an index by agent, path and action: one agent's
+//! thousands of denials must not slow the next denial of another.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -10,45 +10,45 @@ use super::{Request, Settlement};
 use crate::bus::Bus;
 use crate::model::{Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Event};
 
-/// Settled accesses that are remembered; the oldest is forgotten first. Pending ones always are.
+/// Settled accesses that are kept; the oldest is dropped first. Pending ones are always kept.
 const REMEMBERED: usize = 10_000;
 
-/// A blocked access and what is known of its decision.
+/// A blocked access and the state of its decision.
 #[derive(Debug)]
 pub(super) struct BoardEntry {
     pub(super) access: BlockedAccess,
-    /// A decision can let it, or the next like it, pass.
+    /// A decision can allow it, or the next equal one.
     pub(super) grantable: bool,
-    /// Nobody may decide it again.
+    /// It cannot be decided again.
     pub(super) decided: bool,
-    /// Which process the kernel stopped.
+    /// The process whose call the kernel stopped.
     pub(super) caller: Option<u32>,
-    /// How far it came on its way to the orchestrator agent.
+    /// Its progress towards the orchestrator agent.
     pub(super) briefing: Briefing,
-    /// Settles the request that waits, while it is pending.
+    /// Settles the waiting request, while it is pending.
     pub(super) settle: Option<oneshot::Sender<Settlement>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Briefing {
-    /// It is not the orchestrator agent's to decide, or a like one was put before it.
+    /// The orchestrator agent does not decide it, or an equal one is in a briefing.
     None,
     Waiting,
-    /// In the prompt that runs.
+    /// In the running prompt.
     Prompting,
     Prompted,
 }
 
-/// What an access asks for.
+/// What equal accesses share.
 type AccessKey = (AgentId, Arc<str>, Action);
 
 #[derive(Debug, Default)]
 pub(super) struct Board {
     /// By the number in their ids.
     entries: BTreeMap<u64, BoardEntry>,
-    /// Those that are not pending.
+    /// Entries that are not pending.
     settled: BTreeSet<u64>,
-    /// Those of each subject; no sweeps.
+    /// Entries by their key, without sweeps.
     alike: HashMap<AccessKey, BTreeSet<u64>>,
     last: u64,
 }
@@ -59,7 +59,7 @@ impl Board {
         BlockedId::new(format!("b{}", self.last))
     }
 
-    /// Takes in an entry with an id of [`Self::next_id`].
+    /// Adds an entry with an id of [`Self::next_id`].
     pub(super) fn insert(&mut self, entry: BoardEntry) {
         if self.entries.len() >= REMEMBERED
             && let Some(oldest) = self.settled.pop_first()
@@ -68,7 +68,7 @@ impl Board {
         }
         let Some(number) = number(&entry.access.id) else { return };
         if entry.access.sweep.is_none() {
-            self.alike.entry(subject(&entry.access)).or_default().insert(number);
+            self.alike.entry(key(&entry.access)).or_default().insert(number);
         }
         if entry.access.status != BlockedStatus::Pending {
             self.settled.insert(number);
@@ -80,7 +80,7 @@ impl Board {
         self.entries.get(&number(id)?).filter(|entry| entry.access.id == *id)
     }
 
-    /// Changes an entry, but for what it asks for.
+    /// Changes an entry, except its key.
     pub(super) fn change<T>(
         &mut self,
         id: &BlockedId,
@@ -95,14 +95,15 @@ impl Board {
         Some(result)
     }
 
-    /// How far each entry came on its way to the orchestrator agent.
+    /// All entries with whether they are decided, and their progress towards the orchestrator
+    /// agent.
     pub(super) fn briefings(
         &mut self,
     ) -> impl Iterator<Item = (&BlockedAccess, bool, &mut Briefing)> {
         self.entries.values_mut().map(|it| (&it.access, it.decided, &mut it.briefing))
     }
 
-    /// Lets nobody decide any more what an agent asked for that left.
+    /// Expires the undecided accesses of an agent that left.
     pub(super) fn forget(&mut self, agent: &AgentId, bus: &Bus) {
         let undecided =
             |entry: &&mut BoardEntry| !entry.decided && entry.access.key.agent == *agent;
@@ -119,20 +120,20 @@ impl Board {
 
     /// Returns the undecided entries of the same agent, path and action, oldest first.
     pub(super) fn alike(&self, access: &BlockedAccess) -> impl Iterator<Item = &BoardEntry> {
-        self.of_subject(&subject(access)).filter(|entry| !entry.decided)
+        self.of_key(&key(access)).filter(|entry| !entry.decided)
     }
 
-    /// Whether the agent was ever allowed this path and action, or got its content.
+    /// Whether an equal access of the agent was ever allowed or answered.
     pub(super) fn was_allowed(&self, request: &Request) -> bool {
-        self.of_subject(&asked(request)).any(|entry| {
+        self.of_key(&requested_key(request)).any(|entry| {
             matches!(entry.access.status, BlockedStatus::Allowed | BlockedStatus::Answered)
         })
     }
 
-    /// Notes that a tool call completed that was denied this path and action; returns the denial.
+    /// Records that a tool call completed though an equal access was denied; returns the denial.
     pub(super) fn completed(&mut self, request: &Request) -> Option<&BlockedAccess> {
         let denied = self
-            .of_subject(&asked(request))
+            .of_key(&requested_key(request))
             .rfind(|entry| entry.access.status == BlockedStatus::Denied)?;
         let number = number(&denied.access.id)?;
         let denied = &mut self.entries.get_mut(&number)?.access;
@@ -148,31 +149,28 @@ impl Board {
             .collect()
     }
 
-    fn of_subject(
-        &self,
-        subject: &AccessKey,
-    ) -> impl DoubleEndedIterator<Item = &BoardEntry> + use<'_> {
-        let numbers = self.alike.get(subject).into_iter().flatten();
+    fn of_key(&self, key: &AccessKey) -> impl DoubleEndedIterator<Item = &BoardEntry> + use<'_> {
+        let numbers = self.alike.get(key).into_iter().flatten();
         numbers.filter_map(|number| self.entries.get(number))
     }
 
     fn forget_entry(&mut self, number: u64) {
         let Some(entry) = self.entries.remove(&number) else { return };
-        let subject = subject(&entry.access);
-        if let Some(numbers) = self.alike.get_mut(&subject) {
+        let key = key(&entry.access);
+        if let Some(numbers) = self.alike.get_mut(&key) {
             numbers.remove(&number);
             if numbers.is_empty() {
-                self.alike.remove(&subject);
+                self.alike.remove(&key);
             }
         }
     }
 }
 
-fn subject(access: &BlockedAccess) -> AccessKey {
+fn key(access: &BlockedAccess) -> AccessKey {
     (access.key.agent.clone(), Arc::clone(&access.path), access.action)
 }
 
-fn asked(request: &Request) -> AccessKey {
+fn requested_key(request: &Request) -> AccessKey {
     (request.key.agent.clone(), Arc::clone(&request.path), request.action)
 }
 

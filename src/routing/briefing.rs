@@ -1,11 +1,11 @@
-//! The prompt that puts blocked accesses before the orchestrator agent.
+//! Formats the prompt that presents blocked accesses to the orchestrator agent.
 
 use std::fmt::Write;
 use std::path::Path;
 
 use crate::model::{BlockedAccess, quoted};
 
-/// Bytes of a path that are shown; `eisen-core blocked` has all of it.
+/// Bytes of a path that are shown; `eisen-core blocked` shows all of it.
 const LONGEST_PATH: usize = 1024;
 
 /// Returns the lines of one access.
@@ -15,7 +15,7 @@ pub(super) fn item(access: &BlockedAccess, program: &Path) -> String {
         [] => "nobody".to_owned(),
         owners => owners.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
     };
-    // Names come from agents and disks: what they say must stay between its backticks.
+    // Names are untrusted: quoted, they cannot leave their backticks.
     let mut item = format!(
         "- {id}: agent `{}` wants to {} {} (owned by: {owners}; {}, {})\n",
         access.key.agent,
@@ -24,7 +24,7 @@ pub(super) fn item(access: &BlockedAccess, program: &Path) -> String {
         access.via.as_str(),
         access.status.as_str(),
     );
-    let program = spelled(program);
+    let program = shell_quoted(program);
     if let Some(pattern) = &access.denied_by {
         let _ = writeln!(
             item,
@@ -39,8 +39,8 @@ pub(super) fn item(access: &BlockedAccess, program: &Path) -> String {
     item
 }
 
-/// Returns the prompt. `later` accesses wait for a decision and come in the next one, `denied` more
-/// were denied and are not in any.
+/// Returns the prompt. `later` pending accesses come in the next one; `denied` more were denied and
+/// come in none.
 pub(super) fn text(items: &[String], later: usize, denied: usize, program: &Path) -> String {
     let mut text = match items.len() + later + denied {
         1 => "An agent of your team was stopped outside its zone. Decide what becomes of it.\n\n"
@@ -51,7 +51,7 @@ pub(super) fn text(items: &[String], later: usize, denied: usize, program: &Path
     };
     text.extend(items.iter().map(String::as_str));
     if denied > 0 {
-        let program = spelled(program);
+        let program = shell_quoted(program);
         let _ = writeln!(
             text,
             "\nand {denied} more that were denied and may be tried again: {program} blocked"
@@ -77,20 +77,20 @@ fn path(path: &str) -> String {
     format!("{}… ({} bytes)", quoted(shown), path.len())
 }
 
-/// Spells the program for a shell, whose PATH may not have it.
-fn spelled(program: &Path) -> String {
+/// Quotes the program for a shell, whose PATH may lack it.
+fn shell_quoted(program: &Path) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-+,@%:=".contains(c);
     let program = program.to_string_lossy();
-    let mut spelled = String::with_capacity(program.len());
+    let mut quoted = String::with_capacity(program.len());
     for c in program.chars() {
         match c {
-            // A backslash before it would be taken out with it.
-            '\n' => spelled.push_str("$'\\n'"),
-            _ if plain(c) => spelled.push(c),
-            _ => spelled.extend(['\\', c]),
+            // A backslash before a newline would be removed with it.
+            '\n' => quoted.push_str("$'\\n'"),
+            _ if plain(c) => quoted.push(c),
+            _ => quoted.extend(['\\', c]),
         }
     }
-    spelled
+    quoted
 }
 
 #[cfg(test)]
@@ -104,7 +104,7 @@ mod tests {
             ("/home/a b/eisen-core", "/home/a\\ b/eisen-core"),
             ("/x/it's $HOME/eisen-core", "/x/it\\'s\\ \\$HOME/eisen-core"),
         ] {
-            assert_eq!(spelled(Path::new(program)), shell);
+            assert_eq!(shell_quoted(Path::new(program)), shell);
         }
     }
 }

@@ -1,3 +1,5 @@
+//! The open grants: what each decision allows for later accesses, and for how long.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -6,35 +8,35 @@ use tokio::time::Instant;
 use super::{Request, Settlement};
 use crate::model::{Action, AgentId, BlockedAccess, SessionId, SessionKey, Via};
 
-/// How long a tool call that got what it asked for may ask for it again.
+/// How long a tool call may repeat an access that was allowed once.
 const SAME_CALL: Duration = Duration::from_secs(10);
 
-/// What the orchestrator allowed ahead: exactly one path and action of one agent.
+/// A permission for later accesses: one path and action of one agent.
 #[derive(PartialEq, Debug)]
 struct Grant {
     agent: AgentId,
     path: Arc<str>,
     action: Action,
-    good: Good,
+    validity: Validity,
     settlement: Settlement,
-    /// Also where a pattern of `denied` matches: a person said so.
+    /// A person granted it in spite of a matching pattern of `denied`.
     even_denied: bool,
     expires: Option<Instant>,
 }
 
 #[derive(PartialEq, Eq, Debug)]
-enum Good {
+enum Validity {
     Once,
-    /// For any number, in this session.
+    /// Any number of times in this session.
     Session(SessionId),
-    /// For the rest of the tool call that got it in one of these ways: once each other way, and
-    /// what the kernel stops of one process, any number. Until that is known, it is the next.
+    /// For the rest of the tool call: once in each way other than these, and any number of times
+    /// for system calls of one process. Until that process is known, the next one is taken for it.
     Call(SessionId, Vec<Via>, Option<u32>),
-    /// For what the kernel stops, any number, until a turn of this session ends.
+    /// For system calls, any number of times, until a turn of this session ends.
     Turn(SessionId),
 }
 
-/// An access that was let through.
+/// An access that was allowed.
 pub(super) struct Allowed {
     key: SessionKey,
     path: Arc<str>,
@@ -73,15 +75,14 @@ impl From<&BlockedAccess> for Allowed {
     }
 }
 
-/// The grants that are open. A grant is added by a decision, so there are never more than were
-/// decided; past `CAPACITY` the oldest is forgotten, and its access blocked again.
+/// The open grants. Beyond `CAPACITY` the oldest is dropped, and its access blocked again.
 #[derive(Debug, Default)]
 pub(super) struct Grants(Vec<Grant>);
 
 const CAPACITY: usize = 10_000;
 
 impl Grants {
-    /// Grants the next access like `access`; in its `session` any number, else those of one call.
+    /// Grants accesses equal to `access`: any number in `session`, or those of one call.
     pub(super) fn add(
         &mut self,
         access: &BlockedAccess,
@@ -93,31 +94,36 @@ impl Grants {
             agent: access.key.agent.clone(),
             path: access.path.clone(),
             action: access.action,
-            good: session.map_or(Good::Once, Good::Session),
+            validity: session.map_or(Validity::Once, Validity::Session),
             settlement,
             even_denied: access.denied_by.is_some(),
             expires,
         });
     }
 
-    /// Lets a tool call go on with what it was just allowed once: agents open a file twice to read
-    /// it, and ask for permission before they open it. `expires`: at the latest.
-    pub(super) fn go_on(&mut self, of: &Allowed, caller: Option<u32>, expires: Option<Instant>) {
+    /// Grants repetitions of an access that was allowed once, until `expires` at the latest: agents
+    /// open a file twice, or ask for permission before they open it.
+    pub(super) fn grant_repeats(
+        &mut self,
+        of: &Allowed,
+        caller: Option<u32>,
+        expires: Option<Instant>,
+    ) {
         let until = Instant::now() + SAME_CALL;
         self.push(Grant {
             agent: of.key.agent.clone(),
             path: Arc::clone(&of.path),
             action: of.action,
-            good: Good::Call(of.key.session.clone(), vec![of.via], caller),
+            validity: Validity::Call(of.key.session.clone(), vec![of.via], caller),
             settlement: Settlement::Allowed,
             even_denied: of.even_denied,
             expires: Some(expires.map_or(until, |expires| expires.min(until))),
         });
     }
 
-    /// Lets what was allowed to be asked for also be done: a terminal or a tool call that was let
-    /// through opens the file itself, and the kernel stops it at that.
-    pub(super) fn follow(&mut self, of: &Allowed) {
+    /// Grants the system calls that follow an allowed request: a terminal or permitted tool call
+    /// opens the file itself, and the kernel would stop it.
+    pub(super) fn grant_system_calls(&mut self, of: &Allowed) {
         if !matches!(of.via, Via::Terminal | Via::Permission) || of.path.is_empty() {
             return;
         }
@@ -125,7 +131,7 @@ impl Grants {
             agent: of.key.agent.clone(),
             path: Arc::clone(&of.path),
             action: of.action,
-            good: Good::Turn(of.key.session.clone()),
+            validity: Validity::Turn(of.key.session.clone()),
             settlement: Settlement::Allowed,
             even_denied: of.even_denied,
             expires: None,
@@ -135,14 +141,16 @@ impl Grants {
         }
     }
 
-    /// Ends what was granted for the turn that ended.
+    /// Removes the grants for a turn.
     pub(super) fn turn_over(&mut self, key: &SessionKey) {
         self.0.retain(|grant| {
             grant.agent != key.agent
-                || match &grant.good {
-                    Good::Turn(session) => *session != key.session,
-                    Good::Call(session, ..) => *session != key.session && !has_no_session(session),
-                    Good::Once | Good::Session(_) => true,
+                || match &grant.validity {
+                    Validity::Turn(session) => *session != key.session,
+                    Validity::Call(session, ..) => {
+                        *session != key.session && !has_no_session(session)
+                    }
+                    Validity::Once | Validity::Session(_) => true,
                 }
         });
     }
@@ -159,26 +167,26 @@ impl Grants {
         self.0.retain(|grant| grant.agent != *agent);
     }
 
-    /// Whether an access like it would be let through now.
+    /// Whether a grant covers the request.
     pub(super) fn cover(&self, request: &Request) -> bool {
         self.0.iter().any(|grant| grant.covers(request))
     }
 
-    /// Returns what was granted for `request`; a grant that is good once is used up by its call.
+    /// Returns what was granted for `request`; a grant for one call is turned into that call's.
     pub(super) fn take(&mut self, request: &Request) -> Option<Settlement> {
         let covers = |grant: &Grant| grant.covers(request);
-        // What is good for more comes first: it is not used up.
-        let lasting = self.0.iter().position(|it| it.good != Good::Once && covers(it));
+        // Lasting grants come first, since they are not consumed.
+        let lasting = self.0.iter().position(|it| it.validity != Validity::Once && covers(it));
         let at = lasting.or_else(|| self.0.iter().position(covers))?;
-        if self.0[at].good == Good::Once {
+        if self.0[at].validity == Validity::Once {
             let Grant { settlement, expires, .. } = self.0.remove(at);
             if settlement == Settlement::Allowed {
-                self.go_on(&request.into(), request.caller, expires);
+                self.grant_repeats(&request.into(), request.caller, expires);
             }
             return Some(settlement);
         }
         let grant = &mut self.0[at];
-        if let Good::Call(_, by, caller) = &mut grant.good {
+        if let Validity::Call(_, by, caller) = &mut grant.validity {
             match request.via {
                 Via::Kernel => *caller = request.caller,
                 other => by.push(other),
@@ -196,24 +204,24 @@ impl Grant {
             && (self.even_denied || request.denied_by.is_none())
             && self.applies_to(request)
             && !self.is_over()
-            // Content can only stand for what `fs/read_text_file` returns.
+            // Only `fs/read_text_file` can be answered with content.
             && (request.via == Via::Fs || self.settlement == Settlement::Allowed)
     }
 
     fn applies_to(&self, request: &Request) -> bool {
         let session = &request.key.session;
-        match &self.good {
-            Good::Once => true,
-            Good::Session(own) => own == session,
-            // Where several turns run, what the kernel stops belongs to none of them.
-            Good::Turn(own) => {
+        match &self.validity {
+            Validity::Once => true,
+            Validity::Session(own) => own == session,
+            // With several running turns a system call belongs to none of them.
+            Validity::Turn(own) => {
                 request.via == Via::Kernel && (own == session || has_no_session(session))
             }
-            Good::Call(own, _, caller) if request.via == Via::Kernel => {
+            Validity::Call(own, _, caller) if request.via == Via::Kernel => {
                 (own == session || has_no_session(own) || has_no_session(session))
                     && (caller.is_none() || *caller == request.caller)
             }
-            Good::Call(own, by, _) => {
+            Validity::Call(own, by, _) => {
                 (own == session || has_no_session(own)) && !by.contains(&request.via)
             }
         }

@@ -1,5 +1,5 @@
-//! How many requests of one agent wait for the routing task at once. Those of an agent that floods
-//! wait for each other, and another agent's for few of them.
+//! Limits how many requests of one agent wait for the routing task: an agent that floods delays
+//! itself, and others little.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,14 +8,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::model::AgentId;
 
-/// Places of one agent.
-const PLACES: usize = 16;
+/// Requests of one agent that may wait at once.
+const PERMITS: usize = 16;
 
-/// For each agent its places. Whoever waits for one gets it in the order of asking.
+/// A fair semaphore for each agent.
 #[derive(Default, Debug)]
 pub(super) struct Lanes(Mutex<HashMap<AgentId, Arc<Semaphore>>>);
 
-/// A place, free again when this is dropped. None: nobody closes a lane.
+/// A permit, returned when dropped. `None` cannot occur, since no lane is closed.
 pub(super) type LanePermit = Option<OwnedSemaphorePermit>;
 
 impl Lanes {
@@ -29,7 +29,7 @@ impl Lanes {
 
     fn of(&self, agent: &AgentId) -> Arc<Semaphore> {
         let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let lane = lanes.entry(agent.clone()).or_insert_with(|| Arc::new(Semaphore::new(PLACES)));
+        let lane = lanes.entry(agent.clone()).or_insert_with(|| Arc::new(Semaphore::new(PERMITS)));
         Arc::clone(lane)
     }
 }

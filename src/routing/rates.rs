@@ -1,5 +1,5 @@
-//! How many blocked accesses of one agent get a line of their own: whoever floods must slow
-//! nobody else, and fill nobody's memory.
+//! Limits how many blocked accesses of one agent are listed, so that a flood neither delays others
+//! nor fills memory.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use tokio::time::Instant;
 
 use crate::model::AgentId;
 
-/// Lines that an agent gets at once, and how soon there is another one. What comes faster is
-/// denied, and counted in one line.
+/// Entries that an agent gets at once, and the interval until the next one. Faster accesses are
+/// denied and counted in one entry.
 const BURST: u32 = 128;
 const EVERY: Duration = Duration::from_millis(100);
 
-/// For each agent, when all that it used is made up for.
+/// For each agent, when its burst is fully restored.
 #[derive(Default, Debug)]
 pub(super) struct Rates(HashMap<AgentId, Instant>);
 
 impl Rates {
-    /// Whether another access gets a line, which it uses up.
+    /// Whether another access may be listed; if so, it is charged.
     pub(super) fn take(&mut self, agent: &AgentId) -> bool {
         let now = Instant::now();
         let full_at = self.0.entry(agent.clone()).or_insert(now);

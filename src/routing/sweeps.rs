@@ -1,6 +1,6 @@
-//! Accesses that are counted in one line: what nobody asked for by name, one line for each turn
-//! (`git status` and `grep -r` meet every file of a folder), and what came too fast to be listed.
-//! Knows no board and no bus.
+//! Counts accesses that share one entry: incidental ones, one entry for each turn (`git status` and
+//! `grep -r` touch every file of a folder), and those beyond the rate of listed ones. Knows no
+//! board and no bus.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,35 +10,35 @@ use tokio::time::Instant;
 
 use crate::model::{Action, AgentId, BlockedId, SessionKey};
 
-/// A line that grows is told this often at most.
+/// A growing count is published this often at most.
 const PUBLISH_EVERY: Duration = Duration::from_secs(1);
-/// Outside of turns a sweep is over when nothing was swept for so long.
+/// Outside of turns a sweep ends after this time without an access.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// The sweeps that go on, one for each session: those of the turns that run, and one for each
-/// agent's empty session.
+/// The current sweeps by session: one for each running turn, and one for each agent's empty
+/// session.
 #[derive(Default, Debug)]
 pub(super) struct Sweeps(HashMap<SessionKey, Sweep>);
 
 #[derive(Debug)]
 pub(super) struct Sweep {
     pub(super) id: BlockedId,
-    /// What all that was swept has in common: a folder, or the path if it was only one.
+    /// The deepest folder that holds all accesses, or the path if there was only one.
     pub(super) path: Arc<str>,
-    /// Write if any of them was.
+    /// `Write` if any of the accesses was.
     pub(super) action: Action,
     pub(super) count: u64,
-    /// 0 if it belongs to none.
+    /// 0 outside of turns.
     turn: u64,
     is_one_path: bool,
-    /// The last count was not told.
+    /// The last count is not published yet.
     is_unpublished: bool,
     published_at: Instant,
     last: Instant,
 }
 
 impl Sweeps {
-    /// The session's sweep, if it goes on in this turn.
+    /// The session's sweep, if it belongs to this turn.
     pub(super) fn get_mut(&mut self, key: &SessionKey, turn: u64) -> Option<&mut Sweep> {
         self.0.get_mut(key).filter(|sweep| sweep.turn == turn)
     }
@@ -66,22 +66,22 @@ impl Sweeps {
         self.0.insert(key, sweep);
     }
 
-    /// Ends a session's sweep; returns it if its last count was not told.
+    /// Ends a session's sweep; returns it if its last count is not published.
     pub(super) fn end(&mut self, key: &SessionKey) -> Option<Sweep> {
         self.0.remove(key).filter(|sweep| sweep.is_unpublished)
     }
 
-    /// Forgets those of an agent that left.
+    /// Removes the sweeps of an agent that left.
     pub(super) fn forget(&mut self, agent: &AgentId) {
         self.0.retain(|key, _| key.agent != *agent);
     }
 
-    /// When [`Self::due`] next has something to tell or to end.
+    /// When [`Self::due`] is next due.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.0.values().filter_map(Sweep::due_at).min()
     }
 
-    /// Returns the ids of those whose count is to be told now, and ends those that went quiet.
+    /// Returns the sweeps to publish now, and ends those without recent accesses.
     pub(super) fn due(&mut self) -> Vec<BlockedId> {
         let now = Instant::now();
         let mut due = Vec::new();
@@ -101,7 +101,7 @@ impl Sweeps {
 }
 
 impl Sweep {
-    /// Takes in one more access.
+    /// Counts one more access.
     pub(super) fn add(&mut self, path: &str, action: Action) {
         self.count += 1;
         self.is_unpublished = true;
@@ -123,9 +123,9 @@ impl Sweep {
     }
 
     fn due_at(&self) -> Option<Instant> {
-        let telling = self.is_unpublished.then(|| self.published_at + PUBLISH_EVERY);
+        let publishing = self.is_unpublished.then(|| self.published_at + PUBLISH_EVERY);
         let ending = (self.turn == 0).then(|| self.last + QUIET);
-        telling.into_iter().chain(ending).min()
+        publishing.into_iter().chain(ending).min()
     }
 
     fn is_quiet(&self, now: Instant) -> bool {
@@ -146,7 +146,7 @@ fn folder(path: &str) -> &str {
 fn common<'a>(folder: &'a str, path: &str) -> &'a str {
     let is_absolute = folder.starts_with('/');
     if is_absolute != path.starts_with('/') {
-        // One lies in the workspace, the other does not.
+        // One is in the workspace, the other outside.
         return "/";
     }
     if folder == "." || folder == "/" {

@@ -1,3 +1,6 @@
+//! The routing task: owns the blocked accesses of the team, decides which are denied, held or
+//! granted, and publishes them.
+
 mod briefings;
 mod deciding;
 mod kernel;
@@ -31,17 +34,17 @@ pub(super) enum RoutingMsg {
         request: Request,
         reply: oneshot::Sender<Settlement>,
     },
-    /// The reply is dropped if it makes no line.
+    /// The reply is dropped if the access is not listed.
     Observed {
         request: Request,
         reply: oneshot::Sender<BlockedId>,
     },
-    Swept {
+    Incidental {
         request: Request,
         turn: u64,
         reply: oneshot::Sender<bool>,
     },
-    Meant(Request),
+    Intended(Request),
     TurnOver(SessionKey),
     Resolve {
         id: BlockedId,
@@ -71,23 +74,23 @@ pub(super) enum RoutingMsg {
     Forget(AgentId),
 }
 
-/// Bytes of the longest path that is shown on the heat map for having been blocked.
+/// Bytes of the longest blocked path that is put on the heat map.
 const LONGEST_ON_MAP: usize = 1024;
 
-/// A message, with the place that its sender's agent takes until it is taken in.
+/// A message, with the lane permit that its sender holds until it is handled.
 #[derive(Debug)]
-pub(super) struct Letter {
+pub(super) struct Envelope {
     pub(super) message: RoutingMsg,
-    pub(super) place: LanePermit,
+    pub(super) permit: LanePermit,
 }
 
-impl From<RoutingMsg> for Letter {
+impl From<RoutingMsg> for Envelope {
     fn from(message: RoutingMsg) -> Self {
-        Self { message, place: None }
+        Self { message, permit: None }
     }
 }
 
-/// Owns every blocked access of the team.
+/// The state of routing.
 pub(super) struct Task {
     settings: Settings,
     bus: Bus,
@@ -95,15 +98,15 @@ pub(super) struct Task {
     board: Board,
     grants: Grants,
     sweeps: Sweeps,
-    /// Of agents that have more blocked accesses than are listed.
+    /// Accesses beyond the rate of listed ones, counted for each agent.
     unlisted: Sweeps,
     rates: Rates,
     stopped: Stopped,
-    /// Agents that work for the orchestrator, with the ids of what was denied meanwhile, and how
-    /// many prompts of its they run.
+    /// Agents that work for the orchestrator: their running prompts for it, and the ids of accesses
+    /// denied meanwhile.
     orchestrated: HashMap<AgentId, (usize, Vec<BlockedId>)>,
     orchestrator_session: SessionId,
-    /// What is still to be said to agents.
+    /// Messages of decisions that are still to be delivered to agents.
     notes: HashMap<AgentId, VecDeque<String>>,
     pending: FuturesUnordered<BoxFuture<'static, (BlockedId, Waited)>>,
     nudge: watch::Sender<u64>,
@@ -136,7 +139,7 @@ impl Task {
 
     pub(super) async fn run(
         mut self,
-        mut messages: mpsc::Receiver<Letter>,
+        mut messages: mpsc::Receiver<Envelope>,
         cancel: CancellationToken,
     ) {
         loop {
@@ -147,8 +150,8 @@ impl Task {
                     self.release_briefing(&id, &waited);
                 }
                 () = until(sweeps_due) => self.publish_sweeps(),
-                letter = messages.recv() => match letter {
-                    Some(Letter { message, place: _place }) => self.handle(message),
+                envelope = messages.recv() => match envelope {
+                    Some(Envelope { message, permit: _permit }) => self.handle(message),
                     None => return,
                 },
             }
@@ -156,7 +159,7 @@ impl Task {
     }
 
     fn handle(&mut self, message: RoutingMsg) {
-        // A reply that nobody awaits any more is no error.
+        // A dropped receiver is no error.
         match message {
             RoutingMsg::Request { request, reply } => self.request(request, reply),
             RoutingMsg::Observed { request, reply } => {
@@ -164,10 +167,10 @@ impl Task {
                     let _ = reply.send(id);
                 }
             }
-            RoutingMsg::Swept { request, turn, reply } => {
+            RoutingMsg::Incidental { request, turn, reply } => {
                 let _ = reply.send(self.record_incidental(request, turn));
             }
-            RoutingMsg::Meant(request) => {
+            RoutingMsg::Intended(request) => {
                 if self.tried_before(&request).is_none() && !self.grants.cover(&request) {
                     self.deny(request);
                 }
@@ -206,7 +209,7 @@ impl Task {
             }
             RoutingMsg::OrchestratorSession(session) => {
                 self.orchestrator_session = session;
-                // What the last one was being told when it ended.
+                // The last session ended before it was briefed.
                 self.shift_briefings(Briefing::Prompting, Briefing::Waiting);
             }
         }
@@ -214,7 +217,7 @@ impl Task {
 
     fn request(&mut self, request: Request, reply: oneshot::Sender<Settlement>) {
         if let Some(settlement) = self.grants.take(&request) {
-            self.grants.follow(&(&request).into());
+            self.grants.grant_system_calls(&(&request).into());
             let _ = reply.send(settlement);
             return;
         }
@@ -222,7 +225,7 @@ impl Task {
             let _ = reply.send(self.denial(&id, None));
             return;
         }
-        // What was denied a moment ago without a decision is no answer to what can be held.
+        // An earlier denial without a decision does not settle an access that can be held.
         if !self.holds(&request) {
             let id = self.tried_before(&request).unwrap_or_else(|| self.deny(request));
             let _ = reply.send(self.denial(&id, None));
@@ -244,10 +247,10 @@ impl Task {
         self.route(&id);
     }
 
-    /// Whether an access waits for its decision.
+    /// Whether an access is held for a decision.
     fn holds(&self, request: &Request) -> bool {
         let agent = &request.key.agent;
-        // Whoever decides waits for these agents: holding them would hold both for ever.
+        // The decider waits for these agents: to hold their accesses would be a deadlock.
         let deadlocks = self.is_orchestrator(agent) || self.orchestrated.contains_key(agent);
         let asked = request.hold || self.settings.rules.holds(agent);
         asked && request.may_wait && request.grantable && !deadlocks
@@ -272,7 +275,8 @@ impl Task {
         id
     }
 
-    /// Takes in that a tool call reports to be done with an access outside its zone.
+    /// Handles an access outside its zone that a tool call completed; returns its id if it is
+    /// listed.
     fn observed(&mut self, request: Request) -> Option<BlockedId> {
         if self.board.was_allowed(&request) {
             return None;
@@ -298,7 +302,7 @@ impl Task {
         Settlement::Denied { id: id.clone(), owners: owners.unwrap_or_default(), message }
     }
 
-    /// Records a new blocked access and tells everyone.
+    /// Records a new blocked access and publishes it.
     fn block(
         &mut self,
         request: Request,
@@ -321,7 +325,7 @@ impl Task {
             completed: false,
             timestamp_ms: now_ms(),
         };
-        // Longer ones would only fill the port's backlog with what cools off.
+        // Longer paths would only fill the port's backlog.
         if access.path.len() <= LONGEST_ON_MAP {
             self.tracker.blocked(&access.key, access.path.clone());
         }

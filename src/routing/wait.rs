@@ -1,10 +1,12 @@
+//! Waits for the decision of one held access, its timeout, or its withdrawal.
+
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::Settlement;
 use crate::model::BlockedId;
 
-/// How a pending access stopped waiting.
+/// How the wait of a pending access ended.
 pub(super) enum Waited {
     Decided,
     TimedOut,
@@ -12,7 +14,7 @@ pub(super) enum Waited {
     Withdrawn,
 }
 
-/// Waits until a held access is decided, nobody waits for it any more, or its time is up.
+/// Waits until a held access is decided, withdrawn, or timed out.
 pub(super) async fn wait(
     id: BlockedId,
     decision: oneshot::Receiver<Settlement>,

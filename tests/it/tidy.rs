@@ -119,9 +119,6 @@ const WITHOUT_OPENING: &[&str] = &[
     "model/path.rs",
     "model/repeats.rs",
     "model/time.rs",
-    "routing/grants.rs",
-    "routing/task.rs",
-    "routing/wait.rs",
 ];
 
 #[test]

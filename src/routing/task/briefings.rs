@@ -1,4 +1,4 @@
-//! Which blocked accesses are put before the orchestrator agent, and when.
+//! Selects which blocked accesses are in the orchestrator agent's next briefing.
 
 use super::Task;
 use crate::model::{BlockedId, BlockedStatus, Event};
@@ -6,43 +6,43 @@ use crate::routing::board::{BoardEntry, Briefing};
 use crate::routing::wait::Waited;
 use crate::routing::{Orchestrator, briefing};
 
-/// Accesses of one briefing, and the bytes after which it takes no more. What waits for a decision
-/// and finds no room is in the next one; what was denied already is in its number only.
+/// Accesses of one briefing, and the bytes after which it takes no more. Further pending accesses
+/// are in the next briefing; further denied ones are only counted.
 const MOST: usize = 50;
 const MOST_BYTES: usize = 32 * 1024;
 
 impl Task {
-    /// Puts an access before the orchestrator agent, unless a like one is there already.
+    /// Adds an access to the next briefing, unless an equal one is in a briefing.
     pub(super) fn route(&mut self, id: &BlockedId) {
         let Some(entry) = self.board.get(id) else { return };
-        // What nobody can allow is nobody's to decide.
-        let theirs = entry.grantable
+        // An access that cannot be granted needs no decision.
+        let is_briefed = entry.grantable
             && matches!(&self.settings.orchestrator, Orchestrator::Agent(agent)
                 if *agent != entry.access.key.agent);
-        if !theirs {
+        if !is_briefed {
             return;
         }
         let (access, waits) = (entry.access.clone(), is_pending(entry));
-        // What waits is not kept waiting by a denial that the orchestrator may have passed over.
-        let speaks_for =
+        // A denied access does not stand for a pending one: the orchestrator may have ignored it.
+        let stands_for =
             |other: &&BoardEntry| other.briefing != Briefing::None && (is_pending(other) || !waits);
-        if self.board.alike(&access).any(|other| speaks_for(&other)) {
+        if self.board.alike(&access).any(|other| stands_for(&other)) {
             return;
         }
-        let outdone: Vec<_> = self
+        let replaced: Vec<_> = self
             .board
             .alike(&access)
             .filter(|other| other.briefing == Briefing::Waiting)
             .map(|other| other.access.id.clone())
             .collect();
-        for other in outdone {
+        for other in replaced {
             self.board.change(&other, |entry| entry.briefing = Briefing::None);
         }
         self.board.change(id, |entry| entry.briefing = Briefing::Waiting);
         self.nudge.send_modify(|count| *count += 1);
     }
 
-    /// Takes in that a held access waits no more.
+    /// Handles the end of a held access's wait.
     pub(super) fn release_briefing(&mut self, id: &BlockedId, waited: &Waited) {
         if self.board.get(id).is_none_or(|entry| entry.decided) {
             return;
@@ -51,8 +51,8 @@ impl Task {
             entry.settle = None;
             match waited {
                 Waited::Decided => return None,
-                // The agent was told no, but nobody decided: it may still be allowed for the next
-                // try, which is put before the orchestrator as if there had been none before.
+                // The access was denied without a decision: it may still be allowed for the next
+                // attempt, which is briefed as if it were the first.
                 Waited::TimedOut => {
                     entry.access.status = BlockedStatus::Denied;
                     if entry.briefing != Briefing::Waiting {
@@ -68,14 +68,14 @@ impl Task {
         });
         let Some(access) = ended.flatten() else { return };
         self.bus.publish(Event::Blocked(access.clone()));
-        // One that this one spoke for waits on.
+        // An equal pending access may have relied on this one's briefing.
         let next = self.board.alike(&access).find(|entry| is_pending(entry));
         if let Some(next) = next.map(|entry| entry.access.id.clone()) {
             self.route(&next);
         }
     }
 
-    /// Takes what waits for the orchestrator agent as one text, as far as there is room.
+    /// Takes the waiting accesses as one prompt text, as many as fit.
     pub(super) fn briefing(&mut self) -> Option<String> {
         let (mut items, mut bytes) = (Vec::new(), 0);
         let (mut later, mut denied) = (0, 0);

@@ -1,4 +1,4 @@
-//! What the orchestrator decides, and what it grants by that.
+//! Applies decisions: settles the blocked access and its equals, and adds the grants.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, Vi
 use crate::routing::grants::Allowed;
 use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
 
-/// What is kept for an agent until it is prompted next; when full, the oldest is forgotten.
+/// Messages kept for an agent until its next prompt; when full, the oldest is dropped.
 const MOST_NOTES: usize = 20;
 const LONGEST_NOTE: usize = 4096;
 
@@ -46,7 +46,7 @@ impl Task {
             let (id, path) = (id.clone(), Arc::clone(&access.path));
             return Err(ResolveError::DeniedBy { id, path, pattern: Arc::clone(pattern) });
         }
-        // Content stands only for what `fs/read_text_file` returns.
+        // Only `fs/read_text_file` can be answered with content.
         let concerns = |entry: &&BoardEntry| {
             (!matches!(decision, Decision::Answer { .. }) || entry.access.via == Via::Fs)
                 && (entry.access.denied_by.is_none() || opens_denied(decision, by))
@@ -57,7 +57,7 @@ impl Task {
             .filter(concerns)
             .map(|entry| entry.access.id.clone())
             .collect();
-        let (mut used, mut is_unheard) = (false, false);
+        let (mut used, mut is_undelivered) = (false, false);
         let mut sessions = Vec::new();
         for id in &alike {
             let bus = &self.bus;
@@ -72,20 +72,20 @@ impl Task {
             }
             sessions.push(settled.key.session);
             used |= used_it;
-            // The kernel's refusal has no room for a word.
-            is_unheard |= !used_it || allowed.via() == Via::Kernel;
+            // A failed system call carries no message.
+            is_undelivered |= !used_it || allowed.via() == Via::Kernel;
             if let Decision::Allow { scope, ttl } = decision
                 && used_it
             {
-                self.grants.follow(&allowed);
+                self.grants.grant_system_calls(&allowed);
                 if *scope == Scope::Once {
                     let expires = ttl.map(|ttl| Instant::now() + ttl);
-                    self.grants.go_on(&allowed, caller, expires);
+                    self.grants.grant_repeats(&allowed, caller, expires);
                 }
             }
         }
         if let Decision::Deny { message: Some(message) } = decision
-            && is_unheard
+            && is_undelivered
         {
             self.note(&access, message);
         }
@@ -93,7 +93,7 @@ impl Task {
         Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
     }
 
-    /// Keeps what was said with a denial until the agent is prompted next.
+    /// Keeps the message of a denial until the agent is prompted next.
     fn note(&mut self, access: &BlockedAccess, message: &str) {
         let notes = self.notes.entry(access.key.agent.clone()).or_default();
         if notes.len() >= MOST_NOTES {
@@ -105,7 +105,7 @@ impl Task {
         notes.push_back(format!("- {action} {path}: denied: {}{more}", &message[..end]));
     }
 
-    /// Leaves what a decision grants for later: `used` says that a held request got it already.
+    /// Adds the grants of a decision; `used` if a held request already got it.
     fn grant(
         &mut self,
         access: &BlockedAccess,
@@ -134,7 +134,7 @@ impl Task {
     }
 }
 
-/// Whether a decision concerns also what a pattern of `denied` matches.
+/// Whether a decision applies to accesses that a pattern of `denied` matches.
 fn opens_denied(decision: &Decision, by: &Decider) -> bool {
     matches!(decision, Decision::Deny { .. }) || *by == Decider::Insistent
 }

@@ -1,5 +1,5 @@
-//! What is counted and not listed, what is particular to calls that the kernel stopped (sweeps, tries
-//! that one process repeats), and what ends with a turn.
+//! Accesses that are counted rather than listed, repeated attempts of one process that the kernel
+//! stopped, and the end of a turn.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,64 +15,63 @@ use crate::model::{
 use crate::routing::Request;
 use crate::routing::sweeps::Sweeps;
 
-/// A process that tries the same again within this time is not told again.
-const AGAIN: Duration = Duration::from_secs(10);
-/// A process that tries again within this time what was just refused to it is refused it again:
-/// agents try what failed in several ways.
-const REFUSED: Duration = Duration::from_secs(2);
-/// Tries of one agent that are remembered, of paths of 4 KiB at most; when full, all are forgotten.
-const MOST_TRIES: usize = 2048;
+/// A repeated attempt of a process within this time is not listed again.
+const REPORT_AGAIN: Duration = Duration::from_secs(10);
+/// A repeated attempt of a process within this time after a refusal is refused too: agents retry in
+/// several ways.
+const REFUSE_AGAIN: Duration = Duration::from_secs(2);
+/// Attempts of one agent that are kept, with paths of 4 KiB at most; when full, all are dropped.
+const MOST_ATTEMPTS: usize = 2048;
 
-/// What the kernel stopped in the turns that run.
+/// The attempts that the kernel stopped in the running turns.
 #[derive(Default, Debug)]
-pub(super) struct Stopped(HashMap<AgentId, HashMap<SessionId, Tries>>);
+pub(super) struct Stopped(HashMap<AgentId, HashMap<SessionId, Attempts>>);
 
-/// The tries of one session, by path and action.
-type Tries = HashMap<(Arc<str>, Action), Try>;
+/// The attempts of one session, by path and action.
+type Attempts = HashMap<(Arc<str>, Action), LastAttempt>;
 
 /// Why an access is counted and not listed.
 #[derive(Clone, Copy, Debug)]
 enum Counted {
-    /// Nobody asked for it by name.
-    Swept,
-    /// Its agent has more than are listed.
+    /// The access is incidental.
+    Incidental,
+    /// The agent exceeds the rate of listed accesses.
     TooMany,
 }
 
-/// The last try of a path.
+/// The last attempt on a path.
 #[derive(Debug)]
-struct Try {
+struct LastAttempt {
     caller: Option<u32>,
     at: Instant,
-    /// The line that told of it, if it was denied at once or refused.
+    /// The entry that lists it, if it was denied at once or refused.
     id: Option<BlockedId>,
-    /// Whoever decides refused it then.
+    /// A decision refused it.
     refused: bool,
 }
 
 impl Task {
-    /// Counts an access that nobody asked for by name. True: it was granted all the same.
+    /// Counts an incidental access; true if a grant covers it.
     pub(super) fn record_incidental(&mut self, request: Request, turn: u64) -> bool {
         if self.grants.take(&request).is_some() {
             return true;
         }
         self.stopped.note(&request, None);
-        self.count(Counted::Swept, request, turn);
+        self.count(Counted::Incidental, request, turn);
         false
     }
 
-    /// Denies an access of an agent that has more of them than are listed; returns the line that
-    /// counts it.
+    /// Denies an access beyond the rate of listed ones; returns the entry that counts it.
     pub(super) fn deny_unlisted(&mut self, request: Request) -> BlockedId {
         if request.via == Via::Kernel {
             self.stopped.note(&request, None);
         }
-        // Of no session: whoever floods may name as many as it likes.
+        // Without a session: an agent that floods may name any number of them.
         let key = SessionKey::new(request.key.agent.clone(), SessionId::new(""));
         self.count(Counted::TooMany, Request { key, ..request }, 0)
     }
 
-    /// Counts an access in the line of its session; returns the id of that.
+    /// Counts an access in the entry of its session; returns that entry's id.
     fn count(&mut self, what: Counted, request: Request, turn: u64) -> BlockedId {
         let Request { key, path, action, via, .. } = request;
         if let Some(sweep) = self.counts(what).get_mut(&key, turn) {
@@ -93,7 +92,7 @@ impl Task {
             if grown.is_some() {
                 return id;
             }
-            // It went on for so long that its line was forgotten: it begins anew.
+            // The board dropped the old entry: begin a new one.
         }
         self.end_count(what, &key);
         let id = self.board.next_id();
@@ -102,7 +101,7 @@ impl Task {
             id: id.clone(),
             mode: self.mode(&key),
             owners: self.owners(&path),
-            // Nobody is asked about it.
+            // No decision is needed.
             orchestrator: None,
             key,
             path,
@@ -128,41 +127,42 @@ impl Task {
 
     fn counts(&mut self, what: Counted) -> &mut Sweeps {
         match what {
-            Counted::Swept => &mut self.sweeps,
+            Counted::Incidental => &mut self.sweeps,
             Counted::TooMany => &mut self.unlisted,
         }
     }
 
-    /// The line of a try that the same process made a moment ago, if it is still undecided.
+    /// The entry of a recent attempt by the same process, if it is still undecided.
     pub(super) fn tried_before(&mut self, request: &Request) -> Option<BlockedId> {
         let id = self.stopped.again(request)?;
         self.board.get(&id).is_some_and(|entry| !entry.decided).then_some(id)
     }
 
-    /// Whether the kernel stopped it in this turn: then it was not accessed, whatever is said.
+    /// Whether the kernel stopped it in this turn, so that it did not happen whatever the tool call
+    /// reports.
     pub(super) fn was_stopped(&self, request: &Request) -> bool {
         let Some(sessions) = self.stopped.0.get(&request.key.agent) else { return false };
         let access = (Arc::clone(&request.path), request.action);
-        [&request.key.session, &SessionId::new("")]
-            .iter()
-            .any(|session| sessions.get(session).is_some_and(|tries| tries.contains_key(&access)))
+        [&request.key.session, &SessionId::new("")].iter().any(|session| {
+            sessions.get(session).is_some_and(|attempts| attempts.contains_key(&access))
+        })
     }
 
-    /// Ends what lasts as long as a turn.
+    /// Ends the counts, grants and attempts of a turn.
     pub(super) fn turn_over(&mut self, key: &SessionKey) {
-        self.end_count(Counted::Swept, key);
+        self.end_count(Counted::Incidental, key);
         self.grants.turn_over(key);
         self.stopped.turn_over(key);
     }
 
-    /// Tells the counts of sweeps whose time has come.
+    /// Publishes the counts that are due.
     pub(super) fn publish_sweeps(&mut self) {
         for id in self.sweeps.due().into_iter().chain(self.unlisted.due()) {
             self.publish_again(&id);
         }
     }
 
-    /// When [`Self::publish_sweeps`] next has something to do.
+    /// When [`Self::publish_sweeps`] is next due.
     pub(super) fn sweeps_due(&self) -> Option<Instant> {
         self.sweeps.next_due().into_iter().chain(self.unlisted.next_due()).min()
     }
@@ -195,44 +195,44 @@ impl Task {
 }
 
 impl Stopped {
-    /// Notes a try; `id` is the line that tells of it.
+    /// Records an attempt; `id` is the entry that lists it.
     pub(super) fn note(&mut self, request: &Request, id: Option<BlockedId>) {
         let sessions = self.0.entry(request.key.agent.clone()).or_default();
-        if sessions.values().map(HashMap::len).sum::<usize>() >= MOST_TRIES {
+        if sessions.values().map(HashMap::len).sum::<usize>() >= MOST_ATTEMPTS {
             sessions.clear();
         }
         let access = (Arc::clone(&request.path), request.action);
-        let last = Try { caller: request.caller, at: Instant::now(), id, refused: false };
+        let last = LastAttempt { caller: request.caller, at: Instant::now(), id, refused: false };
         sessions.entry(request.key.session.clone()).or_default().insert(access, last);
     }
 
-    /// Takes in that whoever decides refused an access.
+    /// Records that a decision refused an access.
     pub(super) fn refused(&mut self, access: &BlockedAccess, caller: Option<u32>) {
-        let tries = self.0.get_mut(&access.key.agent);
-        let tries = tries.and_then(|sessions| sessions.get_mut(&access.key.session));
+        let attempts = self.0.get_mut(&access.key.agent);
+        let attempts = attempts.and_then(|sessions| sessions.get_mut(&access.key.session));
         let of = (Arc::clone(&access.path), access.action);
-        if let Some(last) = tries.and_then(|tries| tries.get_mut(&of)) {
+        if let Some(last) = attempts.and_then(|attempts| attempts.get_mut(&of)) {
             let id = Some(access.id.clone());
-            *last = Try { caller, at: Instant::now(), id, refused: true };
+            *last = LastAttempt { caller, at: Instant::now(), id, refused: true };
         }
     }
 
-    /// The line of what was refused to the same process a moment ago.
+    /// The entry of a recent attempt that was refused to the same process.
     pub(super) fn was_refused(&self, request: &Request) -> Option<BlockedId> {
         let access = (Arc::clone(&request.path), request.action);
         let sessions = self.0.get(&request.key.agent)?;
         let last = sessions.get(&request.key.session)?.get(&access)?;
         let is_same = last.refused && last.caller == request.caller;
-        if is_same && last.at.elapsed() <= REFUSED { last.id.clone() } else { None }
+        if is_same && last.at.elapsed() <= REFUSE_AGAIN { last.id.clone() } else { None }
     }
 
-    /// Notes that it was tried again, and returns the line that told of it the last time.
+    /// Records a repeated attempt; returns the entry that lists it.
     fn again(&mut self, request: &Request) -> Option<BlockedId> {
         let access = (Arc::clone(&request.path), request.action);
         let sessions = self.0.get_mut(&request.key.agent)?;
         let last = sessions.get_mut(&request.key.session)?.get_mut(&access)?;
         let now = Instant::now();
-        if last.caller != request.caller || now.duration_since(last.at) > AGAIN {
+        if last.caller != request.caller || now.duration_since(last.at) > REPORT_AGAIN {
             return None;
         }
         last.at = now;

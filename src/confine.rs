@@ -1,15 +1,15 @@
-//! What the kernel enforces: a *wall* of Landlock path rules around a process and all that it
-//! starts, and a *doorbell* of seccomp notifications where path rules cannot tell. Knows zones and
+//! What the kernel enforces: a *wall* of Landlock path rules around a process and its descendants,
+//! and a *doorbell* of seccomp notifications for what path rules cannot decide. Knows zones and
 //! processes, no agents.
 //!
-//! The wall holds whatever a process does: what it does not grant cannot be had by any race. The
-//! doorbell sees each open and each change of a name or an attribute before it happens, judges the
-//! real path by the whole zone, and lets the call go on under the wall, does it in the caller's
-//! stead, or denies it. Its handlers are threads of the supervisor, which is not confined.
+//! No race can get past the wall: it denies whatever it does not grant. The doorbell stops each
+//! call that opens a file or changes a name or an attribute, judges its real path by the whole
+//! zone, and lets it continue under the wall, performs it for the caller, or denies it. Its
+//! handlers are threads of the supervisor, which is not confined.
 //!
-//! The way of a call: `filter` makes the kernel stop it → `listener` hands it to the thread of
+//! The way of a call: `filter` makes the kernel stop it → `listener` receives it for the thread of
 //! `doorbell` → `caller` reads its arguments → `resolve` finds the real path in the caller's view →
-//! `Bounds` judges → it continues, is done here, or the [`Doorkeeper`] is asked.
+//! `Bounds` judges → it continues, is performed here, or the [`Doorkeeper`] is asked.
 
 mod call;
 mod caller;
@@ -47,19 +47,19 @@ pub use self::step::SetupStep;
 pub use self::support::Support;
 use crate::zone::{Bounds, Grant, Rule};
 
-/// What a run of an agent is confined by: its process, and all of its terminals.
+/// The confinement of one run of an agent: its process and all its terminals.
 pub struct Confinement {
     ruleset: Ruleset,
-    /// A file outside of all that is granted.
+    /// A file outside of all grants.
     canary: PathBuf,
-    /// Temporary files by which editors save.
+    /// Temporary files through which editors save.
     drafts: Own,
-    /// Terminals that it opened the other end of.
+    /// Terminals whose upper end the agent opened.
     terminals: Own,
     keeper: Arc<dyn Doorkeeper>,
 }
 
-/// Why nothing can be confined, in words that say what to mend.
+/// Why confinement is impossible; the messages say what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
     #[error("the kernel lacks what confinement needs: {}", .0.join("; "))]
@@ -73,9 +73,9 @@ pub enum ConfineError {
 }
 
 impl Confinement {
-    /// Builds a wall of what the bounds grant now; later changes of the bounds only reach the
-    /// doorbell. `outside` is a folder that they grant nothing in: a file `canary` is made there,
-    /// and stays. Reads the disk.
+    /// Builds a wall from the present bounds; later changes of the bounds reach only the doorbell.
+    /// `outside` is a folder without any grant, in which the file `canary` is created and left.
+    /// Reads the disk.
     pub fn build(
         bounds: &Bounds,
         outside: &Path,
@@ -84,7 +84,7 @@ impl Confinement {
         Self::behind(&bounds.rules(), outside, keeper)
     }
 
-    /// Like [`Confinement::build`], of rules.
+    /// Like [`Confinement::build`], from rules.
     pub fn behind(
         rules: &[Rule],
         outside: &Path,
@@ -103,7 +103,7 @@ impl Confinement {
         Ok(Self { ruleset, canary, drafts: Own::default(), terminals: Own::default(), keeper })
     }
 
-    /// What a child is to enter.
+    /// The ruleset that a child enters.
     pub fn ruleset(&self) -> BorrowedFd<'_> {
         self.ruleset.fd()
     }
@@ -130,10 +130,10 @@ impl Confinement {
     }
 }
 
-/// The name of the file by which walls are tried.
+/// The name of the file that tests whether a wall holds.
 const CANARY: &str = "canary";
 
-/// Makes sure of the file in `outside`. It is empty, and the same for all.
+/// Creates the empty file in `outside`, which all walls share.
 fn canary(outside: &Path) -> io::Result<PathBuf> {
     std::fs::create_dir_all(outside)?;
     let path = outside.canonicalize()?.join(CANARY);

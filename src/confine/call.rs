@@ -1,5 +1,5 @@
-//! One call that waits in the kernel: what it asks for, whether the bounds allow that, and how it
-//! is done.
+//! One stopped system call: what it accesses, whether the bounds allow that, and how it is
+//! performed.
 
 mod attributes;
 mod connect;
@@ -24,37 +24,37 @@ use super::resolve::{PathArg, Resolved, Slot};
 use crate::model::{Action, wire_real};
 use crate::zone::{Bounds, Denied, Grant};
 
-/// What becomes of a call.
+/// The result of handling a call.
 pub(super) enum SyscallReply {
-    /// The kernel does it as the caller asks: the wall holds, whatever the caller asks by then.
+    /// The kernel performs it under the wall, even if the caller has changed the arguments.
     Continue,
-    /// It was done here.
+    /// It was performed here.
     Done,
     AddFd {
         file: OwnedFd,
         close_on_exec: bool,
     },
-    /// It may take its time: it is done on a thread of its own, which is interrupted when nobody
-    /// waits for it any more.
+    /// It may block: it is performed on a thread of its own, which is interrupted if the caller is
+    /// gone.
     Later(Later),
 }
 
-/// What is done on a thread of its own; what comes of it is not another.
+/// A call that is performed on a thread of its own. It does not return `Later`.
 pub(super) type Later = Box<dyn FnOnce() -> Result<SyscallReply, Errno> + Send>;
 
-/// Why a call is not done.
+/// Why a call is not performed.
 pub(super) enum Stop {
     Fails(Errno),
     /// It needs an access outside the bounds.
     Outside {
         denied: Denied,
         real: PathBuf,
-        /// The caller's word for it.
-        spoken: PathBuf,
-        /// It is to be made, and its name does not say of which file it is a draft.
+        /// The path as the caller gave it.
+        arg: PathBuf,
+        /// It is a new file whose temporary name does not show which file it replaces.
         draft: bool,
     },
-    /// It is to be done with other rights than ours, all of it.
+    /// It must be performed with these rights instead of ours.
     Rights(Identity),
 }
 
@@ -70,16 +70,16 @@ pub(super) struct Syscall<'a> {
     caller: Caller<'a>,
     bounds: Arc<Bounds>,
     confinement: &'a Confinement,
-    /// What was let through for this call.
+    /// The denied accesses that were granted to this call.
     granted: &'a [Denied],
-    /// The rights of this thread are the caller's.
+    /// This thread has taken on the caller's rights.
     has_rights: bool,
     identity: OnceCell<Identity>,
 }
 
 const MACHINE: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// A relative path's start where a call has no descriptor for it.
+/// The folder of relative paths for calls without a folder argument.
 const HERE: u64 = libc::AT_FDCWD.cast_unsigned() as u64;
 
 impl<'a> Syscall<'a> {
@@ -92,7 +92,7 @@ impl<'a> Syscall<'a> {
         Self { caller, bounds, confinement, granted, has_rights: false, identity: OnceCell::new() }
     }
 
-    /// Does the call, or says why not. It may be tried again with more granted.
+    /// Performs the call, or returns why not. It may be repeated with more granted.
     pub(super) fn handle(&mut self) -> SyscallResult<SyscallReply> {
         match self.dispatch() {
             Err(Stop::Rights(identity)) => {
@@ -125,7 +125,7 @@ impl<'a> Syscall<'a> {
         }
     }
 
-    /// Calls that newer architectures do without.
+    /// Calls that newer architectures lack.
     #[cfg(target_arch = "x86_64")]
     fn handle_old(&self) -> SyscallResult<SyscallReply> {
         const CREATE: u64 = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC).cast_unsigned() as u64;
@@ -154,8 +154,8 @@ impl<'a> Syscall<'a> {
         Ok(PathArg { folder, path: self.caller.path(path)? })
     }
 
-    /// Demands an access to what is at a real path.
-    fn demand(&self, real: &Path, action: Action, spoken: &PathArg) -> SyscallResult<()> {
+    /// Fails unless an access to a real path is allowed.
+    fn demand(&self, real: &Path, action: Action, arg: &PathArg) -> SyscallResult<()> {
         let judged = self.bounds.judge(real, action).and_then(|()| {
             let withheld = self.confinement.keeper().withholds(real, action);
             let path = || wire_real(self.bounds.zone().workspace(), real).into();
@@ -163,43 +163,43 @@ impl<'a> Syscall<'a> {
         });
         match judged {
             Err(denied) if self.granted.contains(&denied) => Ok(()),
-            // The machine's own, which programs try by habit: nobody's to grant, or to hear of.
+            // Programs try these system folders by habit: no grant, and no report.
             Err(_) if MACHINE.iter().any(|folder| real.starts_with(folder)) => {
                 Err(Errno::EACCES.into())
             }
             Err(denied) => {
-                let (real, spoken) = (real.to_owned(), spoken.path.clone());
-                Err(Stop::Outside { denied, real, spoken, draft: false })
+                let (real, arg) = (real.to_owned(), arg.path.clone());
+                Err(Stop::Outside { denied, real, arg, draft: false })
             }
             Ok(()) => Ok(()),
         }
     }
 
-    /// Demands to write what was found, or the draft that it is.
-    fn demand_write(&self, found: &Resolved, spoken: &PathArg) -> SyscallResult<()> {
+    /// Fails unless a file may be written, or is a draft.
+    fn demand_write(&self, found: &Resolved, arg: &PathArg) -> SyscallResult<()> {
         if self.confinement.drafts().holds(found.identity()) {
             return Ok(());
         }
-        self.demand(&found.real, Action::Write, spoken)
+        self.demand(&found.real, Action::Write, arg)
     }
 
-    /// Demands to make, replace or remove a name.
-    fn demand_name(&self, slot: &Slot, spoken: &PathArg) -> SyscallResult<()> {
+    /// Fails unless a name may be created, replaced or removed.
+    fn demand_name(&self, slot: &Slot, arg: &PathArg) -> SyscallResult<()> {
         let occupant = slot.occupant().ok();
         if occupant.is_some_and(|found| self.confinement.drafts().holds(found.identity())) {
             return Ok(());
         }
-        self.demand(&slot.real(), Action::Write, spoken)
+        self.demand(&slot.real(), Action::Write, arg)
     }
 
-    /// Whether the wall lets names in this folder be made, moved and removed, which it does
-    /// nowhere in the workspace.
+    /// Whether the wall itself lets names in this folder change, which it does nowhere in the
+    /// workspace.
     fn wall_leaves_names(&self, folder: &Resolved) -> bool {
         self.granted.is_empty()
             && self.confinement.covers(&folder.real, Grant::Whole, folder.identity())
     }
 
-    /// Makes sure that what follows is done with the caller's rights.
+    /// Makes sure that the rest is performed with the caller's rights.
     fn take_rights(&self) -> SyscallResult<()> {
         if self.has_rights || !geteuid().is_root() {
             return Ok(());
@@ -223,8 +223,8 @@ impl<'a> Syscall<'a> {
         Ok(self.identity.get_or_init(|| identity))
     }
 
-    /// Tells of a file of the workspace that is opened, or comes to its name, by the zone's leave.
-    /// What is written as a draft is told of under the name that it is moved to.
+    /// Reports an access to a file of the workspace that the zone allows. A draft is reported under
+    /// the name to which it is renamed.
     fn passed(&self, real: &Path, action: Action) {
         if self.is_shown(real, action) {
             let workspace = self.bounds.zone().workspace();
@@ -233,7 +233,7 @@ impl<'a> Syscall<'a> {
         }
     }
 
-    /// Whether anybody is told of such an access.
+    /// Whether such an access is reported.
     fn is_shown(&self, real: &Path, action: Action) -> bool {
         let is_final = action == Action::Read || !drafts::looks_like_draft(real);
         is_final && self.granted.is_empty() && self.bounds.is_inside(real)

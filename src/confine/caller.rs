@@ -1,5 +1,5 @@
-//! The process that made a call, as `/proc` and its memory show it. What is read is the caller's
-//! own only while its call waits, which every reading ends with asking.
+//! The process that made a call, as `/proc` and its memory show it. Each read ends with a check
+//! that the call still waits: only then was it the caller's own data.
 
 use std::ffi::OsString;
 use std::fs;
@@ -21,15 +21,15 @@ use super::raw;
 
 /// The kernel's limit to a path, with the final NUL.
 const PATH_MAX: usize = 4096;
-/// Most paths are shorter.
+/// Enough for most paths.
 const USUAL: usize = 256;
-/// Pages are this, or a multiple of it.
+/// The smallest size of a page.
 const PAGE: usize = 4096;
 
-/// The kernel's mark of what was unlinked.
+/// The kernel's suffix for unlinked files.
 pub(super) const DELETED: &str = " (deleted)";
 
-/// How much of a process's arguments is looked at.
+/// Bytes of a process's arguments that are read.
 const ARGUMENTS: u64 = 128 * 1024;
 
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ pub(super) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// The path at an address; an error is what the call is to fail with.
+    /// The path at an address; the call is to fail with the error.
     pub(super) fn path(&self, address: u64) -> Result<PathBuf, Errno> {
         let mut text = self.memory(address, USUAL)?;
         let mut end = memchr::memchr(0, &text);
@@ -55,7 +55,7 @@ impl Caller<'_> {
     pub(super) fn memory(&self, address: u64, length: usize) -> Result<Vec<u8>, Errno> {
         let base = usize::try_from(address).map_err(|_| Errno::EFAULT)?;
         let mut bytes = vec![0; length];
-        // Page by page, since a piece that is not all there is not read at all.
+        // Page by page, since a partly unmapped piece is not read at all.
         let mut pieces = Vec::with_capacity(length / PAGE + 2);
         let mut at = 0;
         while at < length {
@@ -89,7 +89,7 @@ impl Caller<'_> {
         }
     }
 
-    /// Where [`Caller::base`] is; None if no path leads there, or perhaps none.
+    /// The path of [`Caller::base`]; `None` if there is none for certain.
     pub(super) fn base_path(&self, descriptor: u64) -> Result<Option<PathBuf>, Errno> {
         let tid = self.notice.tid;
         let link = match descriptor_number(descriptor) {
@@ -97,14 +97,14 @@ impl Caller<'_> {
             number => format!("/proc/{tid}/fd/{number}"),
         };
         let Ok(place) = fs::read_link(&link) else { return Ok(None) };
-        // A link of another mount than ours says where in that mount it leads.
+        // In another mount namespace the link may lead elsewhere than here.
         let leads_there = place.has_root()
             && raw::standing_at(Path::new(&link))
                 .is_ok_and(|standing| raw::standing_at(&place) == Ok(standing));
         self.confirm(leads_there.then_some(place))
     }
 
-    /// What a descriptor stands for.
+    /// The file of a descriptor.
     pub(super) fn descriptor(&self, number: i32) -> Result<OwnedFd, Errno> {
         let opened = self.open(&format!("/proc/{}/fd/{number}", self.notice.tid));
         opened.map_err(|errno| if errno == Errno::ENOENT { Errno::EBADF } else { errno })
@@ -116,17 +116,17 @@ impl Caller<'_> {
         Identity::parse(&status).ok_or(Errno::EACCES)
     }
 
-    /// Whether the call is made with all the superuser's rights to files, in this group; false also
-    /// where that takes longer to find out.
+    /// Whether the caller has all the superuser's rights to files, in this group; false also if
+    /// that is costly to find out.
     pub(super) fn is_superuser_of(&self, group: u32) -> Result<bool, Errno> {
         let rights = raw::file_rights(self.notice.tid);
         self.confirm(rights.is_ok_and(|rights| rights == (0, group)))
     }
 
-    /// Whether the arguments of the caller's process name a path: `real`, or the words that it
-    /// just used for it.
-    pub(super) fn names(&self, real: &Path, spoken: &Path) -> bool {
-        self.argument(|word, path| word == spoken || path == real).is_some()
+    /// Whether the arguments of the caller's process name a path: `real`, or the path as it was
+    /// given.
+    pub(super) fn names(&self, real: &Path, arg: &Path) -> bool {
+        self.argument(|word, path| word == arg || path == real).is_some()
     }
 
     /// The file beside `real` that the arguments of the caller's process name.
@@ -134,7 +134,7 @@ impl Caller<'_> {
         self.argument(|_, path| path.parent() == real.parent() && path.is_file())
     }
 
-    /// Where the first word leads, of the arguments of the caller's process, that is wanted.
+    /// The path of the first word of the process's arguments that is `wanted`.
     fn argument(&self, wanted: impl Fn(&Path, &Path) -> bool) -> Option<PathBuf> {
         let tid = self.notice.tid;
         let mut text = Vec::new();
@@ -151,7 +151,7 @@ impl Caller<'_> {
 
     fn open(&self, path: &str) -> Result<OwnedFd, Errno> {
         let opened = open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty());
-        // A process that is gone, or may not be looked into.
+        // The process is gone, or may not be inspected.
         let opened =
             opened.map_err(|errno| if errno == Errno::EPERM { Errno::EACCES } else { errno })?;
         self.confirm(opened)
@@ -162,13 +162,13 @@ impl Caller<'_> {
     }
 }
 
-/// A descriptor's number, as the kernel takes it from a register.
+/// A descriptor's number in a register.
 #[expect(clippy::cast_possible_truncation, reason = "as the kernel does")]
 pub(super) fn descriptor_number(register: u64) -> i32 {
     register as i32
 }
 
-/// The parts of an argument that may be paths: of a shell line each word, of an option its value.
+/// The parts of an argument that may be paths: the words of a shell line, the value of an option.
 fn words(argument: &[u8]) -> impl Iterator<Item = &[u8]> {
     let breaks = |byte: &u8| byte.is_ascii_whitespace() || b"'\"=:;|&<>()`,".contains(byte);
     std::iter::once(argument)

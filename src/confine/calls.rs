@@ -1,9 +1,9 @@
-//! The system calls that ring the doorbell, and those that are refused outright.
+//! Lists of the system calls that are stopped for the doorbell or refused.
 
 use nix::libc;
 
-/// Calls that are stopped for the doorbell. The name of what they act on is an argument in memory,
-/// or a descriptor that may stand for any file.
+/// Calls that are stopped for the doorbell. Their path is an argument in memory, or a descriptor
+/// that may refer to any file.
 #[rustfmt::skip]
 pub(super) const NOTIFIED: &[libc::c_long] = &[
     libc::SYS_openat, libc::SYS_openat2,
@@ -35,8 +35,8 @@ pub(super) const NOTIFIED: &[libc::c_long] = &[
     #[cfg(target_arch = "aarch64")] libc::SYS_renameat,
 ];
 
-/// Calls that fail with EPERM: they reach files by no path, change what a path means, or reach the
-/// kernel itself.
+/// Calls that fail with EPERM: they reach files without a path, change the meaning of paths, or
+/// access the kernel itself.
 #[rustfmt::skip]
 pub(super) const REFUSED: &[libc::c_long] = &[
     libc::SYS_open_by_handle_at,
@@ -55,27 +55,26 @@ pub(super) const REFUSED: &[libc::c_long] = &[
     #[cfg(target_arch = "x86_64")] libc::SYS_ioperm,
 ];
 
-/// Calls that fail with ENOSYS: programs know to do without. (`io_uring` does all the above
-/// without making a call.)
+/// Calls that fail with ENOSYS, which programs expect. (`io_uring` performs all of the above
+/// without further calls.)
 #[rustfmt::skip]
 pub(super) const ABSENT: &[libc::c_long] = &[
     libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register,
     SYS_SETXATTRAT, SYS_REMOVEXATTRAT, SYS_FILE_SETATTR,
-    // It may put a child into another group of processes, which no filter sees: what it is asked
-    // for is in memory. Nor would one see that it asks for a namespace. The C libraries then take
-    // `clone`.
+    // Its arguments in memory may put a child into another process group or namespace, which no
+    // filter sees. C libraries then use `clone`.
     libc::SYS_clone3,
-    // Keyrings: those of other processes of the user hold what these put there.
+    // Keyrings are shared with other processes of the user.
     libc::SYS_add_key, libc::SYS_request_key, libc::SYS_keyctl,
 ];
 
-/// The newest call that was looked at. Later ones fail with ENOSYS: one may open a file, and programs
-/// that know it know kernels without it.
+/// The newest call that was reviewed. Later ones fail with ENOSYS: one may open a file, and
+/// programs must do without it on older kernels.
 pub(super) const NEWEST: libc::c_long = SYS_FILE_SETATTR;
 
-/// Requests of `ioctl` that fail with EPERM: flags, project, version and the like of a file, and
-/// copies of whole folders, by a descriptor that may be for reading only; and input put into a
-/// terminal or its console.
+/// Requests of `ioctl` that fail with EPERM: through a read-only descriptor they change flags,
+/// project or version of a file, or copy whole folders; or they put input into a terminal or its
+/// console.
 pub(super) const REFUSED_REQUESTS: &[u32] = &[
     0x4008_6602, // FS_IOC_SETFLAGS
     0x4004_6602, // FS_IOC32_SETFLAGS
@@ -102,7 +101,7 @@ pub(super) const REFUSED_REQUESTS: &[u32] = &[
     0x541c,      // TIOCLINUX
 ];
 
-/// Commands of `fcntl` that fail with EPERM: who has a lease makes others wait who open the file.
+/// Commands of `fcntl` that fail with EPERM: a lease delays others who open the file.
 pub(super) const REFUSED_COMMANDS: &[u32] = &[libc::F_SETLEASE.cast_unsigned()];
 
 // Newer than the crate; the numbers are those of every architecture.

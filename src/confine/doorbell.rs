@@ -1,5 +1,5 @@
-//! Answers what rings: one thread for each listener. What must be asked about or may take its time
-//! is put aside, so that no call waits for another's answer.
+//! Answers stopped calls, on one thread for each listener. A call that needs a decision or may
+//! block is deferred, so that it delays no other.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,46 +22,45 @@ use super::{Attempt, Confinement, raw};
 use crate::model::wire_real;
 use crate::zone::Denied;
 
-/// Calls of one process that may wait for a decision; a further one may not.
+/// Calls of one process that may wait for a decision; further ones are denied at once.
 const HELD_MAX: usize = 2;
 
-/// Calls of all processes behind one listener that are put aside; past that they fail.
-const ASIDE_MAX: usize = 1024;
+/// Deferred calls of all processes behind one listener; further ones fail.
+const DEFERRED_MAX: usize = 1024;
 
-/// Of those, the ones that are done on a thread of their own: each takes descriptors too, of which
-/// all agents share what the supervisor may have.
+/// Deferred calls with a thread of their own: each also takes descriptors, which all agents share.
 const LATER_MAX: usize = 64;
 
-/// What threads are called that do what takes its time.
-const ASIDE: &str = "aside";
+/// The name of threads that perform blocking calls.
+const DEFERRED_THREAD: &str = "aside";
 
-/// How often is looked whether a call that waits was abandoned.
-const STILL_THERE: Duration = Duration::from_millis(500);
+/// How often a waiting call is checked for being abandoned.
+const CHECK_CALLER: Duration = Duration::from_millis(500);
 
-/// How often a path may change what it means while its access is asked about.
+/// How often a path may change its meaning while its access is decided.
 const GRANTS_MAX: usize = 16;
 
-/// Behind one listener.
+/// The doorbell behind one listener.
 #[derive(Debug)]
 pub struct Doorbell {
     listener: Listener,
     confinement: Arc<Confinement>,
     runtime: Handle,
-    /// Calls that were put aside, of each process.
-    aside: Mutex<HashMap<u32, usize>>,
-    /// One for each call that is done later.
+    /// The number of deferred calls of each process.
+    deferred: Mutex<HashMap<u32, usize>>,
+    /// Cloned for each call with a thread of its own, to count them.
     later: Arc<()>,
 }
 
 impl Doorbell {
-    /// Attends a listener until no process is left that could ring. To be called in a runtime.
+    /// Serves a listener until no process is left under its filter. Must be called in a runtime.
     pub fn attend(listener: OwnedFd, confinement: Arc<Confinement>) -> io::Result<()> {
         raw::may_be_interrupted()?;
         let doorbell = Arc::new(Self {
             listener: Listener::new(listener),
             confinement,
             runtime: Handle::current(),
-            aside: Mutex::new(HashMap::new()),
+            deferred: Mutex::new(HashMap::new()),
             later: Arc::new(()),
         });
         thread::Builder::new().name("doorbell".to_owned()).spawn(move || doorbell.run())?;
@@ -70,7 +69,7 @@ impl Doorbell {
 
     fn run(self: Arc<Self>) {
         if let Err(error) = own_umask() {
-            tracing::error!(%error, "a doorbell cannot be attended: what rings it fails");
+            tracing::error!(%error, "a doorbell cannot be served: the calls that it stops fail");
             return;
         }
         loop {
@@ -78,7 +77,7 @@ impl Doorbell {
                 Ok(Some(notice)) => self.ring(notice, Vec::new()),
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::error!(%error, "a doorbell broke: what rings it fails from now on");
+                    tracing::error!(%error, "a doorbell failed: the calls that it stops fail from now on");
                     return;
                 }
             }
@@ -91,23 +90,23 @@ impl Doorbell {
             Ok(SyscallReply::Later(act)) => self.later(notice, act),
             Ok(outcome) => self.answer(notice, Ok(outcome)),
             Err(Stop::Fails(errno)) => self.answer(notice, Err(errno)),
-            Err(Stop::Outside { denied, real, spoken, draft }) => {
+            Err(Stop::Outside { denied, real, arg, draft }) => {
                 let Ok(Identity { process: pid, .. }) = caller.identity() else {
                     return self.answer(notice, Err(Errno::EACCES));
                 };
                 let Denied { path, action, grantable } = denied.clone();
-                let named = caller.names(&real, &spoken);
+                let named = caller.names(&real, &arg);
                 let mut attempt =
                     Attempt { path, action, grantable, pid, named, draft, may_wait: true };
                 if let Some(of) = draft.then(|| caller.names_beside(&real)).flatten() {
-                    // That is the file which the caller means.
+                    // The caller means that file.
                     let bounds = self.confinement.keeper().bounds();
                     attempt.path = wire_real(bounds.zone().workspace(), &of).into();
                     attempt.named = true;
                 }
                 self.ask(notice, granted, denied, attempt);
             }
-            // Only the superuser is stopped for its rights, and only once.
+            // `Syscall::handle` has already retried with the caller's rights.
             Err(Stop::Rights(_)) => self.answer(notice, Err(Errno::EPERM)),
         }
     }
@@ -130,25 +129,28 @@ impl Doorbell {
         let count = Arc::clone(&self.later);
         let has_room = Arc::strong_count(&count) <= LATER_MAX + 1;
         let process = caller.identity().ok().filter(|_| has_room).map(|of| of.process);
-        let Some(place) = process.and_then(|process| self.defer(process)) else {
+        let Some(deferred_call) = process.and_then(|process| self.defer(process)) else {
             return self.answer(notice, Err(Errno::EAGAIN));
         };
         let doorbell = Arc::clone(self);
         let (done, ended) = oneshot::channel();
-        let spawned = thread::Builder::new().name(ASIDE.to_owned()).spawn(move || {
+        let spawned = thread::Builder::new().name(DEFERRED_THREAD.to_owned()).spawn(move || {
             doorbell.answer(notice, act());
-            drop((place, count, done));
+            drop((deferred_call, count, done));
         });
         match spawned {
             Ok(thread) => {
-                drop(self.runtime.spawn(Arc::clone(self).attended(notice, thread, ended)));
+                drop(
+                    self.runtime
+                        .spawn(Arc::clone(self).interrupt_if_abandoned(notice, thread, ended)),
+                );
             }
             Err(_) => self.answer(notice, Err(Errno::EAGAIN)),
         }
     }
 
-    /// Breaks off what a thread waits for when its caller is gone.
-    async fn attended(
+    /// Interrupts a thread whose caller is gone.
+    async fn interrupt_if_abandoned(
         self: Arc<Self>,
         notice: Notice,
         thread: JoinHandle<()>,
@@ -157,15 +159,15 @@ impl Doorbell {
         loop {
             tokio::select! {
                 _ = &mut ended => return,
-                // It may not have begun to wait: then the next one meets it.
-                () = tokio::time::sleep(STILL_THERE) => if !self.listener.waits(notice.id) {
+                // A thread that does not block yet is interrupted the next time.
+                () = tokio::time::sleep(CHECK_CALLER) => if !self.listener.waits(notice.id) {
                     raw::interrupt(&thread);
                 },
             }
         }
     }
 
-    /// Asks whether an access may pass; the call waits meanwhile, and nobody else does.
+    /// Asks the doorkeeper about an access; only this call waits meanwhile.
     fn ask(
         self: &Arc<Self>,
         notice: Notice,
@@ -173,17 +175,17 @@ impl Doorbell {
         denied: Denied,
         mut attempt: Attempt,
     ) {
-        let place = self.defer(attempt.pid).filter(|_| granted.len() < GRANTS_MAX);
-        let Some(place) = place else {
+        let deferred_call = self.defer(attempt.pid).filter(|_| granted.len() < GRANTS_MAX);
+        let Some(deferred_call) = deferred_call else {
             return self.answer(notice, Err(Errno::EACCES));
         };
-        attempt.may_wait = place.number <= HELD_MAX;
+        attempt.may_wait = deferred_call.number <= HELD_MAX;
         let (reply, decision) = oneshot::channel();
         self.confinement.keeper().blocked(attempt, reply);
         let doorbell = Arc::clone(self);
         self.runtime.spawn(async move {
             let passes = doorbell.decided(notice, decision).await;
-            drop(place);
+            drop(deferred_call);
             if !passes {
                 return doorbell.answer(notice, Err(Errno::EACCES));
             }
@@ -200,12 +202,12 @@ impl Doorbell {
         });
     }
 
-    /// Waits for a decision while the call does.
+    /// Waits for a decision as long as the call does.
     async fn decided(&self, notice: Notice, mut decision: oneshot::Receiver<bool>) -> bool {
         loop {
             tokio::select! {
                 decided = &mut decision => return decided.unwrap_or(false),
-                () = tokio::time::sleep(STILL_THERE) => if !self.listener.waits(notice.id) {
+                () = tokio::time::sleep(CHECK_CALLER) => if !self.listener.waits(notice.id) {
                     return false;
                 },
             }
@@ -213,41 +215,41 @@ impl Doorbell {
     }
 
     fn defer(self: &Arc<Self>, process: u32) -> Option<DeferredCall> {
-        let mut aside = self.deferred();
-        if aside.values().sum::<usize>() >= ASIDE_MAX {
+        let mut deferred = self.deferred_calls();
+        if deferred.values().sum::<usize>() >= DEFERRED_MAX {
             return None;
         }
-        let number = aside.entry(process).or_default();
+        let number = deferred.entry(process).or_default();
         *number += 1;
         Some(DeferredCall { doorbell: Arc::clone(self), process, number: *number })
     }
 
-    fn deferred(&self) -> MutexGuard<'_, HashMap<u32, usize>> {
-        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    fn deferred_calls(&self) -> MutexGuard<'_, HashMap<u32, usize>> {
+        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A call that was put aside, until dropped.
+/// Counts a call as deferred until dropped.
 struct DeferredCall {
     doorbell: Arc<Doorbell>,
     process: u32,
-    /// How many calls of its process are.
+    /// The number of deferred calls of its process, with this one.
     number: usize,
 }
 
 impl Drop for DeferredCall {
     fn drop(&mut self) {
-        let mut aside = self.doorbell.deferred();
-        if let Some(number) = aside.get_mut(&self.process) {
+        let mut deferred = self.doorbell.deferred_calls();
+        if let Some(number) = deferred.get_mut(&self.process) {
             *number -= 1;
             if *number == 0 {
-                aside.remove(&self.process);
+                deferred.remove(&self.process);
             }
         }
     }
 }
 
-/// Gives this thread a umask of its own: none, since the caller's is reckoned in.
+/// Gives this thread its own empty umask, since the caller's is applied explicitly.
 fn own_umask() -> io::Result<()> {
     unshare(CloneFlags::CLONE_FS)?;
     umask(Mode::empty());

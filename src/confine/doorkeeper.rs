@@ -1,3 +1,6 @@
+//! The interface through which a doorbell asks about an access: the agent's bounds, reports of
+//! allowed accesses, and decisions about blocked ones.
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -6,43 +9,42 @@ use tokio::sync::oneshot;
 use crate::model::Action;
 use crate::zone::Bounds;
 
-/// Who stands behind a doorbell: knows whose process it is, and whom to ask.
+/// Decides for one agent behind a doorbell.
 ///
-/// Called from the doorbell's threads. No method may wait.
+/// Called on the doorbell's threads: no method may block.
 pub trait Doorkeeper: Send + Sync + 'static {
-    /// The bounds as they are now. They may be narrower or wider than the wall.
+    /// The present bounds, which may be narrower or wider than the wall.
     fn bounds(&self) -> Arc<Bounds>;
 
-    /// Whether an access that the bounds allow is outside them for now. `real` is a real path.
+    /// Whether an access to a real path is withheld for now though the bounds allow it.
     fn withholds(&self, _real: &Path, _action: Action) -> bool {
         false
     }
 
-    /// A regular file of the workspace is opened by the zone's leave. `path` is as the wire shows
-    /// it.
+    /// Reports that the zone allowed opening a regular file of the workspace. `path` is the wire's
+    /// form.
     fn passed(&self, path: Arc<str>, action: Action);
 
-    /// An access outside the bounds. The call waits in the kernel until `reply` is used (true lets
-    /// it through) or dropped. When `reply` finds itself closed, nobody waits any more.
+    /// Reports an access outside the bounds. The call waits until `reply` is used (true allows it)
+    /// or dropped. A closed `reply` means that the caller is gone.
     fn blocked(&self, attempt: Attempt, reply: oneshot::Sender<bool>);
 }
 
 /// An access outside the bounds.
-#[expect(clippy::struct_excessive_bools, reason = "each says another thing of the attempt")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent property of the attempt")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attempt {
-    /// As the wire shows it.
+    /// In the wire's form.
     pub path: Arc<str>,
     pub action: Action,
-    /// Whether a grant could let it through.
+    /// Whether a grant could allow it.
     pub grantable: bool,
     /// The process that made the call.
     pub pid: u32,
-    /// Whether the arguments that process was started with name the path.
+    /// Whether the arguments of that process name the path.
     pub named: bool,
-    /// Whether a file is to be made under a name that tools give to temporary files, whatever the
-    /// file is that they replace.
+    /// Whether it creates a file whose temporary name does not show which file it replaces.
     pub draft: bool,
-    /// Whether the call may be held: not if too many calls of this process are.
+    /// Whether the call may be held; false if too many calls of the process are.
     pub may_wait: bool,
 }

@@ -1,4 +1,4 @@
-//! Only Linux can confine: elsewhere the words of this room are there, and nothing comes of them.
+//! Stands in for this room on systems other than Linux, where nothing can be confined.
 
 mod doorkeeper;
 mod step;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use nix::errno::Errno;
 
 pub use self::doorkeeper::{Attempt, Doorkeeper};
-pub use self::step::Step;
+pub use self::step::SetupStep;
 use crate::zone::{Bounds, Rule};
 
 /// There is none.
@@ -31,7 +31,7 @@ pub struct Doorbell;
 #[derive(Debug)]
 pub struct Entrance(Infallible);
 
-/// What this system has: nothing.
+/// No feature of confinement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Support;
 
@@ -62,7 +62,7 @@ impl Doorbell {
 }
 
 impl Entrance {
-    pub fn new(_: OwnedFd, _: &Path) -> Result<Self, (Step, Errno)> {
+    pub fn new(_: OwnedFd, _: &Path) -> Result<Self, (SetupStep, Errno)> {
         Err((Step::Wall, Errno::ENOSYS))
     }
 
@@ -71,7 +71,7 @@ impl Entrance {
     }
 }
 
-pub fn receive(_: BorrowedFd<'_>) -> io::Result<Option<Result<OwnedFd, (Step, Errno)>>> {
+pub fn receive(_: BorrowedFd<'_>) -> io::Result<Option<Result<OwnedFd, (SetupStep, Errno)>>> {
     Ok(None)
 }
 

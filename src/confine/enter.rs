@@ -1,4 +1,4 @@
-//! How a process comes to be confined: what its child does between fork and exec.
+//! Confines a child process between fork and exec, and reports the result to its parent.
 
 #![allow(unsafe_code)]
 
@@ -14,10 +14,9 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 
 use super::{SetupStep, filter};
 
-/// Rights of the superuser that programs in a zone need: they are about files, which the wall and
-/// the doorbell hold, about processes of their own, and about low ports. All others, of this kernel
-/// and of later ones, would reach around the wall, see what others send, or change the machine. An
-/// ordinary user has none.
+/// Capabilities that programs in a zone need: for files, which the wall and the doorbell protect,
+/// for their own processes, and for low ports. All others, of this kernel and later ones, would get
+/// around the wall, read the traffic of others, or change the machine. An ordinary user has none.
 const KEPT: &[u32] = &[
     0,  // CAP_CHOWN
     1,  // CAP_DAC_OVERRIDE
@@ -32,7 +31,7 @@ const KEPT: &[u32] = &[
 /// More than any kernel has.
 const RIGHTS_MAX: u32 = 64;
 
-/// Everything that a child needs to confine itself, made ready before the fork.
+/// What a child needs to confine itself, prepared before the fork.
 #[derive(Debug)]
 pub struct Entrance {
     ruleset: OwnedFd,
@@ -41,29 +40,29 @@ pub struct Entrance {
 }
 
 impl Entrance {
-    /// Makes ready to enter `ruleset`. `canary` is a file outside of all that it grants.
+    /// Prepares to enter `ruleset`. `canary` is a file outside of all its grants.
     pub fn new(ruleset: OwnedFd, canary: &Path) -> Result<Self, (SetupStep, Errno)> {
         let canary = CString::new(canary.as_os_str().as_bytes());
         let canary = canary.map_err(|_| (SetupStep::Bait, Errno::EINVAL))?;
         let native = filter::NATIVE.ok_or((SetupStep::Doorbell, Errno::ENOSYS))?;
         let entrance = Self { ruleset, canary, program: filter::program(native) };
-        // Else its failure behind the wall would prove nothing.
+        // Otherwise a failure behind the wall would prove nothing.
         for access in CANARY {
             entrance.open_canary(access).map_err(|errno| (SetupStep::Bait, errno))?;
         }
         Ok(entrance)
     }
 
-    /// Confines this process, which has one thread, and all that it will start; tells over `socket`
-    /// which step failed, or sends the listener. From then on it waits for answers in most of what
-    /// it does to files.
+    /// Confines this single-threaded process and its descendants; over `socket` it reports the step
+    /// that failed, or sends the listener. From then on most of its file operations wait for
+    /// answers.
     ///
     /// For a child between fork and exec: async-signal-safe, and allocates nothing.
     pub fn enter(&self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
         let socket = socket.as_raw_fd();
         self.try_to_enter(socket).map_err(|(step, errno)| {
             let [a, b, c, d] = (errno as i32).to_le_bytes();
-            // Who does not hear of it finds the socket closed.
+            // A parent that misses the report sees the socket closed.
             let _ = send(socket, [step.code(), a, b, c, d], None);
             errno
         })
@@ -81,8 +80,7 @@ impl Entrance {
         }
         let listener = self.enter_filter().map_err(|errno| (SetupStep::Doorbell, errno))?;
         let sent = send(socket, [LISTENER, 0, 0, 0, 0], Some(listener));
-        // The kernel made it close-on-exec, too: a copy that stays would keep callers waiting.
-        // SAFETY: `listener` was made above, and nothing else owns it.
+        // It is close-on-exec, too: a remaining copy would keep callers waiting.
         unsafe { libc::close(listener) };
         sent.map_err(|errno| (SetupStep::Doorbell, errno))
     }
@@ -111,7 +109,7 @@ impl Entrance {
             Errno::result(listener).map(|listener| listener as RawFd)
         };
         let listen = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-        // Kernels before 5.19 lack it: there any signal makes a call that waits start anew.
+        // Kernels before 5.19 lack it: any signal then restarts a waiting call.
         match enter(listen | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
             Err(Errno::EINVAL) => enter(listen),
             entered => entered,
@@ -119,10 +117,10 @@ impl Entrance {
     }
 }
 
-/// How the canary's file is tried.
+/// The ways in which opening the canary is tried.
 const CANARY: [libc::c_int; 2] = [libc::O_WRONLY, libc::O_RDONLY];
 
-/// Gives up what reaches around a wall, for this process and all that it becomes.
+/// Drops the capabilities that would get around a wall, for this process and its descendants.
 fn give_up_rights() -> Result<(), Errno> {
     for right in (0..RIGHTS_MAX).filter(|right| !KEPT.contains(right)) {
         // SAFETY: the call takes numbers. Without the right to drop rights there are none to drop;
@@ -133,7 +131,7 @@ fn give_up_rights() -> Result<(), Errno> {
     nix::sys::prctl::set_no_new_privs()
 }
 
-/// What was handed down as inheritable would outlive the bounding set.
+/// Inheritable capabilities would survive the bounding set.
 fn drop_own_rights() -> Result<(), Errno> {
     const VERSION_3: u32 = 0x2008_0522;
     #[repr(C)]
@@ -178,10 +176,10 @@ fn open_and_close(path: &CStr, access: libc::c_int) -> Result<(), Errno> {
     Ok(())
 }
 
-/// What a child tells before it becomes its program: a step and an error number.
+/// The size of a child's report: a step and an error number.
 const REPORT: usize = 5;
 
-/// In the place of a step: the listener comes with it.
+/// In the place of a step: the report carries the listener.
 const LISTENER: u8 = b'L';
 
 /// Sends a report, with a descriptor if there is one, from buffers on the stack.

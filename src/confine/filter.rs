@@ -1,8 +1,8 @@
-//! The program by which the kernel tells calls apart: which ring the doorbell, which fail, which
-//! go on unseen.
+//! The seccomp program, which decides for each call whether it is stopped for the doorbell, fails,
+//! or continues unseen.
 //!
-//! A call that always goes on costs nothing but a lookup: the kernel runs the program once for each
-//! number when it is loaded, and remembers which of them are allowed whatever their arguments are.
+//! A call that always continues costs one lookup: when loading the program, the kernel runs it for
+//! each number and caches the calls that are allowed whatever their arguments.
 
 use std::mem::offset_of;
 
@@ -10,8 +10,7 @@ use nix::libc::{self, seccomp_data, sock_filter};
 
 use super::calls::{ABSENT, NEWEST, NOTIFIED, REFUSED, REFUSED_COMMANDS, REFUSED_REQUESTS};
 
-/// What the kernel calls the processor that this program is built for; None where the numbers of
-/// the calls were never looked at.
+/// The kernel's constant for this processor; `None` if the numbers of its calls were not reviewed.
 pub(super) const NATIVE: Option<u32> = if cfg!(target_arch = "x86_64") {
     Some(0xc000_003e)
 } else if cfg!(target_arch = "aarch64") {
@@ -20,10 +19,10 @@ pub(super) const NATIVE: Option<u32> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// Marks calls of the x32 kind, which have other numbers under the same architecture.
+/// Marks calls of the x32 ABI, which have other numbers under the same architecture.
 const X32: u32 = 0x4000_0000;
 
-/// Calls that open, and which of their arguments says how.
+/// Calls that open files, with the index of their flags.
 const OPENS: &[(libc::c_long, usize)] = &[
     (libc::SYS_openat, 2),
     #[cfg(target_arch = "x86_64")]
@@ -36,8 +35,9 @@ const TYPE: u32 = 0xf;
 /// Calls whose first argument may ask for new namespaces.
 const NAMESPACING: [libc::c_long; 2] = [libc::SYS_unshare, libc::SYS_clone];
 
-/// New namespaces. In one of its own a process has all rights, and its mounts give files paths that
-/// mean something else outside. (One of time has no bit in `clone`, and needs a right that is gone.)
+/// New namespaces: a process has all rights in its own, and its mounts give files paths with
+/// another meaning outside. (A time namespace has no bit in `clone`, and needs a right that was
+/// dropped.)
 const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
@@ -46,7 +46,7 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP;
 
-/// The old way to see all packets: a type of the internet's sockets, which no crate names.
+/// The old way to receive all packets: an internet socket type that no crate defines.
 const SOCK_PACKET: libc::c_int = 10;
 
 /// Builds the program for calls of `native` processors.
@@ -82,9 +82,9 @@ pub(super) fn program(native: u32) -> Vec<sock_filter> {
     program
 }
 
-/// Ends every call: those that are listed, in the order of their numbers, by their own fate, and all
-/// others by going on. Halves the list as long as it is long: the kernel runs the program for each
-/// number there is when it is loaded, which a start waits for.
+/// Ends listed calls, sorted by number, with their own action, and lets all others continue. A
+/// binary search, since the kernel runs the program for each number when it is loaded, which delays
+/// a start.
 fn by_number(fates: &[(u32, u32)]) -> Vec<sock_filter> {
     const FEW: usize = 4;
     if fates.len() <= FEW {
@@ -102,11 +102,11 @@ fn by_number(fates: &[(u32, u32)]) -> Vec<sock_filter> {
     program
 }
 
-/// Opens that reach no contents: of a folder, to list it, and of a handle, whose every use is judged
-/// for itself. They are many, and names are not protected. Falls through for all others.
+/// Lets opens without contents continue: folders for listing, and handles, whose every use is
+/// judged. They are frequent, and names are not protected. Falls through for all others.
 fn names_alone(call: libc::c_long, flags: usize) -> [sock_filter; 7] {
     let [path, folder] = [libc::O_PATH, libc::O_DIRECTORY].map(bits);
-    // What makes a file, or writes one, is no listing; on old kernels not even with O_DIRECTORY.
+    // A call that creates or writes is no listing; on old kernels not even with O_DIRECTORY.
     let more = bits(libc::O_TMPFILE | libc::O_CREAT | libc::O_TRUNC | libc::O_ACCMODE);
     [
         jump(libc::BPF_JEQ, number(call), 0, 6),
@@ -115,15 +115,15 @@ fn names_alone(call: libc::c_long, flags: usize) -> [sock_filter; 7] {
         statement(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, more),
         jump(libc::BPF_JEQ, folder, 0, 1),
         end(libc::SECCOMP_RET_ALLOW),
-        // Later checks look at the number again.
+        // Reloads the number for later checks.
         load(offset_of!(seccomp_data, nr)),
     ]
 }
 
-/// Ends each call that makes a socket. Those of unix (but for datagrams, which reach a path without a
-/// `connect` that could be judged) and of the internet (but for raw ones, which read and forge what
-/// others send) go on, and so do those that ask for the machine's addresses. Of all other families a
-/// program finds that this kernel has none. Falls through for all other calls.
+/// Ends each call that creates a socket. Unix sockets continue, except datagrams, which reach a
+/// path without a `connect`; so do internet sockets, except raw ones, which read and forge packets
+/// of others, and route sockets. All other families appear unsupported. Falls through for other
+/// calls.
 fn sockets() -> Vec<sock_filter> {
     let typed = |refused: [libc::c_int; 2], fate: u32| {
         let mut block =
@@ -156,7 +156,7 @@ fn sockets() -> Vec<sock_filter> {
     program
 }
 
-/// Calls that ask for a new namespace. Falls through for those that don't, and for all others.
+/// Refuses calls for a new namespace. Falls through for all others.
 fn namespaces(refused: u32) -> [sock_filter; 6] {
     [
         jump(libc::BPF_JEQ, number(NAMESPACING[0]), 1, 0),
@@ -164,31 +164,30 @@ fn namespaces(refused: u32) -> [sock_filter; 6] {
         load(argument(0)),
         jump(libc::BPF_JSET, bits(NAMESPACES), 0, 1),
         end(refused),
-        // Later checks look at the number again.
+        // Reloads the number for later checks.
         load(offset_of!(seccomp_data, nr)),
     ]
 }
 
-/// Requests to a descriptor that reach past what it was opened for: attributes of a file that may
-/// only be read, what somebody types at a terminal, others who open a file. Falls through for all
-/// others.
+/// Refuses descriptor requests that exceed the access with which it was opened: attributes of a
+/// read-only file, terminal input, leases. Falls through for all others.
 fn requests(call: libc::c_long, requests: &[u32], refused: u32) -> Vec<sock_filter> {
     let mut block = vec![load(argument(1))];
     block.extend(requests.iter().flat_map(|&request| if_equal(request, refused)));
-    // Later checks look at the number again.
+    // Reloads the number for later checks.
     block.push(load(offset_of!(seccomp_data, nr)));
     let mut program = vec![jump(libc::BPF_JEQ, number(call), 0, length(&block))];
     program.extend(block);
     program
 }
 
-/// Limits of another process, which the kernel lets be set for any of the same user. Falls through
-/// for a process's own.
+/// Refuses changing the limits of another process, which the kernel allows for the same user. Falls
+/// through for a process's own.
 fn limits_of_others(refused: u32) -> Vec<sock_filter> {
     let mut program =
         vec![jump(libc::BPF_JEQ, number(libc::SYS_prlimit64), 0, 4), load(argument(0))];
     program.extend(unless_equal(0, refused));
-    // Later checks look at the number again.
+    // Reloads the number for later checks.
     program.push(load(offset_of!(seccomp_data, nr)));
     program
 }
@@ -197,7 +196,7 @@ fn fails(errno: libc::c_int) -> u32 {
     libc::SECCOMP_RET_ERRNO | errno.cast_unsigned()
 }
 
-/// How far a jump over a block goes; blocks are shorter than the farthest.
+/// The length of a jump over a block, which always fits.
 fn length(block: &[sock_filter]) -> u8 {
     u8::try_from(block.len()).unwrap_or(u8::MAX)
 }
@@ -215,13 +214,13 @@ fn load(offset: usize) -> sock_filter {
     statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset)
 }
 
-/// Where the half of an argument is that the kernel takes an `int` from.
+/// The offset of the half of an argument that the kernel takes as an `int`.
 fn argument(number: usize) -> usize {
     let low = if cfg!(target_endian = "big") { 4 } else { 0 };
     offset_of!(seccomp_data, args) + 8 * number + low
 }
 
-/// Skips so many instructions if the comparison holds, else so many.
+/// Skips `if_so` instructions if the comparison holds, else `else_`.
 fn jump(comparison: u32, value: u32, if_so: u8, else_: u8) -> sock_filter {
     let code = libc::BPF_JMP | comparison | libc::BPF_K;
     sock_filter { jt: if_so, jf: else_, ..statement(code, value) }

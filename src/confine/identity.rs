@@ -1,6 +1,6 @@
-//! With whose rights a call is made.
+//! The user, groups and rights with which a call is made.
 
-/// What the kernel goes by when it lets a caller have a file.
+/// What the kernel checks before it gives a caller access to a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Identity {
     pub(super) process: u32,
@@ -13,10 +13,10 @@ pub(super) struct Identity {
 impl Identity {
     /// Reads `/proc/PID/status`.
     pub(super) fn parse(status: &str) -> Option<Self> {
-        // They stand near the beginning; the kernel escapes line ends in the name before them.
+        // They come near the beginning; the kernel escapes newlines in the name before them.
         let field =
             |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(":\t"));
-        // Real, effective, saved, and that of the file system.
+        // The real, effective, saved and filesystem ids.
         let of_files = |key: &str| field(key)?.split_whitespace().nth(3)?.parse().ok();
         Some(Self {
             process: field("Tgid")?.parse().ok()?,

@@ -1,5 +1,5 @@
-//! The supervisor's end of a filter: takes the calls that the kernel stopped, and answers them.
-//! `seccomp_unotify(2)` is the reference.
+//! The supervisor's end of a filter: receives stopped calls, and answers them. `seccomp_unotify(2)`
+//! is the reference.
 
 #![allow(unsafe_code)]
 
@@ -12,14 +12,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::support::receiving_ends;
 
-/// Wakes handler and caller on the same processor, one after the other, since Linux 6.6.
+/// Schedules handler and caller on the same processor, since Linux 6.6.
 const SYNC_WAKE_UP: u64 = 1;
 
-/// The listener of one filter; every process under that filter rings it.
+/// The listener of one filter, shared by all processes under it.
 #[derive(Debug)]
 pub(super) struct Listener {
     fd: OwnedFd,
-    /// Receiving ends when no process is left.
+    /// Whether receiving fails once no process is left.
     ends: bool,
 }
 
@@ -35,8 +35,7 @@ pub(super) struct Notice {
 
 impl Listener {
     pub(super) fn new(listener: OwnedFd) -> Self {
-        // Kernels that don't know the flag wake by other ways.
-        // SAFETY: the call takes the flags by value.
+        // Older kernels ignore the flag.
         unsafe {
             libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP);
         }
@@ -56,7 +55,7 @@ impl Listener {
                 Err(Errno::ENOENT) if self.poll(PollTimeout::ZERO) == PollFlags::POLLHUP => {
                     return Ok(None);
                 }
-                // The caller was killed before it was heard.
+                // The caller was killed before its call was received.
                 Err(Errno::ENOENT | Errno::EINTR) => continue,
                 Err(errno) => return Err(errno.into()),
             }
@@ -69,13 +68,13 @@ impl Listener {
         }
     }
 
-    /// Whether the call still waits: until then what was read of its thread was its own.
+    /// Whether the call still waits. If so, what was read of its thread belongs to this call.
     pub(super) fn waits(&self, id: u64) -> bool {
         let mut id = id;
         self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw mut id).is_ok()
     }
 
-    /// Lets the kernel do the call as the caller asks, which the caller may have changed since.
+    /// Lets the kernel perform the call, with arguments that the caller may have changed since.
     pub(super) fn continue_syscall(&self, id: u64) {
         self.respond(id, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE);
     }
@@ -95,7 +94,7 @@ impl Listener {
             newfd_flags: if close_on_exec { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
         };
         match self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw mut add) {
-            // Gone meanwhile, or interrupted: it makes the call again.
+            // The caller is gone, or was interrupted and makes the call again.
             Ok(_) | Err(Errno::ENOENT | Errno::EINPROGRESS) => {}
             Err(errno) => self.answer(id, Err(errno)),
         }

@@ -1,4 +1,4 @@
-//! `openat2`: the kernel finds a path, and holds what it found by a descriptor.
+//! Path lookup by `openat2`: the kernel resolves a path to a descriptor.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -8,14 +8,14 @@ use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 
 pub(super) const HANDLE: OFlag = OFlag::O_PATH.union(OFlag::O_CLOEXEC);
 
-/// How a path is followed, as far as the call has a say in it.
+/// The lookup options of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LookupFlags {
-    /// A link at the end is followed.
+    /// Follow a link at the end.
     pub(super) last: bool,
-    /// What is not there yet is of no use.
+    /// The path must exist.
     pub(super) present: bool,
-    /// Of `openat2`.
+    /// The `resolve` flags of `openat2`.
     pub(super) resolve: ResolveFlag,
 }
 
@@ -25,14 +25,14 @@ impl LookupFlags {
     pub(super) const STAY: Self = Self { last: false, ..Self::FOLLOW };
 }
 
-/// Lets the kernel find a path, all but what differs for each process that looks.
+/// Lets the kernel resolve a path, except through links of procfs, which differ for each process.
 pub(super) fn openat2_path(
     base: Option<&OwnedFd>,
     path: &Path,
-    ways: LookupFlags,
+    lookup: LookupFlags,
 ) -> Result<OwnedFd, Errno> {
-    let flags = if ways.last { HANDLE } else { HANDLE | OFlag::O_NOFOLLOW };
-    let resolve = ways.resolve | ResolveFlag::RESOLVE_NO_MAGICLINKS;
+    let flags = if lookup.last { HANDLE } else { HANDLE | OFlag::O_NOFOLLOW };
+    let resolve = lookup.resolve | ResolveFlag::RESOLVE_NO_MAGICLINKS;
     let how = OpenHow::new().flags(flags).resolve(resolve);
     match base {
         Some(base) => openat2(base, path, how),

@@ -1,5 +1,5 @@
-//! What a confined process made and may therefore use whatever its name: known by device and inode,
-//! which are held, so that nothing else is given the same number.
+//! Files that a confined process created and may therefore use under any name. Each is known by
+//! device and inode, and held open so that no other file gets the same numbers.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,22 +9,22 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, fstat};
 
-/// Past this no further one is made: one for which there is no room would be nobody's, and stay
-/// where it is. What was removed, or took the place that it was made for, makes room.
+/// Files that are tracked; beyond this none is created, since nobody could use or remove it. A file
+/// that was removed or renamed to its target makes room.
 const MAX: usize = 1024;
 
-/// Some of what one agent made.
+/// Files that one agent created.
 #[derive(Debug, Default)]
 pub(super) struct Own(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     known: HashMap<Identity, OwnedFd>,
-    /// For what is about to be made.
+    /// Room for files that are being created.
     reserved: usize,
 }
 
-/// Room for one more; it is given back when dropped.
+/// Room for one more file, returned when dropped.
 #[derive(Debug)]
 pub(super) struct Room<'a>(&'a Own);
 
@@ -41,7 +41,7 @@ impl Own {
         is_there
     }
 
-    /// Makes sure of room for one more, before it is made.
+    /// Reserves room before a file is created.
     pub(super) fn reserve(&self) -> Result<Room<'_>, Errno> {
         let mut own = self.own();
         if own.known.len() + own.reserved >= MAX {
@@ -64,7 +64,7 @@ impl Own {
 }
 
 impl Room<'_> {
-    /// Takes in what was made.
+    /// Adds the created file.
     pub(super) fn take(self, file: impl AsFd) -> Result<(), Errno> {
         let stat = fstat(&file)?;
         let path = super::place::by_handle(&file);
@@ -80,7 +80,7 @@ impl Drop for Room<'_> {
     }
 }
 
-/// Whether it still has a name.
+/// Whether the file still has a name.
 fn is_there(handle: &OwnedFd) -> bool {
     fstat(handle).is_ok_and(|stat| stat.st_nlink > 0)
 }

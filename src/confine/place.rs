@@ -1,4 +1,4 @@
-//! Where a descriptor's file is, as far as that can be believed.
+//! Finds the real path of a descriptor's file, and checks it.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -14,15 +14,16 @@ use super::caller::DELETED;
 use super::lookup::{LookupFlags, openat2_path};
 use super::raw::{self, Standing};
 
-/// How often a file may be moved between a look at its link and one at its place.
+/// How often a file may be moved between reading its link and checking its path.
 const LOOKS: usize = 3;
 
-/// Where a descriptor's link says that it is, if it leads back there. It does not for what was
-/// opened in another world of mounts, or one that has ended: such a link begins at a root that is
-/// not ours. Whoever has that from elsewhere is not believed.
+/// The path of a descriptor's link, if it leads back to the same file. It does not if the file was
+/// opened in another mount namespace, where paths begin at another root; such a descriptor is
+/// refused.
 ///
-/// The kernel marks what is not at its place any more, though it may have others; it is judged by
-/// where it was, if that is on a mount of ours. What lies in no folder, memory too, has no root.
+/// The kernel marks a file that is no longer at its path, though it may have other names; it is
+/// judged by the old path, if that is on one of our mounts. A file in no folder, such as memory,
+/// has no root.
 pub(super) fn place(handle: &OwnedFd) -> Result<PathBuf, Errno> {
     for _ in 0..LOOKS {
         let link = PathBuf::from(readlink(&*by_handle(handle))?);
@@ -37,7 +38,7 @@ pub(super) fn place(handle: &OwnedFd) -> Result<PathBuf, Errno> {
             return Ok(link.strip_prefix("/").unwrap_or(&link).to_owned());
         }
         let Some(place) = link.as_os_str().as_bytes().strip_suffix(DELETED.as_bytes()) else {
-            // It may have been moved between two looks.
+            // It may have been moved meanwhile.
             continue;
         };
         let place = Path::new(OsStr::from_bytes(place));
@@ -49,24 +50,24 @@ pub(super) fn place(handle: &OwnedFd) -> Result<PathBuf, Errno> {
     Err(Errno::EACCES)
 }
 
-/// How what is at a real path stands.
+/// The inode and mount at a real path.
 fn stands(real: &Path) -> Result<Standing, Errno> {
     let ways = LookupFlags { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..LookupFlags::STAY };
     let handle = match openat2_path(None, real, ways) {
-        // Its user may look through no folder above, and was handed the descriptor.
+        // The user may lack search permission above, and have inherited the descriptor.
         Err(Errno::EACCES) => raw::with_own_rights(|| openat2_path(None, real, ways)),
         handle => handle,
     };
     raw::standing(handle?)
 }
 
-/// The mount that no path leads to, of memory with a descriptor.
+/// The mount of memory files, which no path reaches.
 static MEMORY: LazyLock<Option<u64>> = LazyLock::new(|| {
     let memory = memfd_create(c"", MFdFlags::MFD_CLOEXEC).ok()?;
     raw::standing(memory).ok().map(|standing| standing.mount)
 });
 
-/// A path that leads to what a descriptor stands for.
+/// A path that leads to a descriptor's file.
 pub(super) fn by_handle(handle: impl AsFd) -> String {
     format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
 }
@@ -95,7 +96,7 @@ mod tests {
         let held = |name: &str| open(&at(name), HANDLE, Mode::empty()).unwrap();
         fs::write(at(".env"), "secret").unwrap();
         let handle = held(".env");
-        // It lives on under another name, which the kernel does not tell.
+        // It still has another name, which the kernel does not report.
         fs::hard_link(at(".env"), at("kept")).unwrap();
         fs::write(at("new"), "").unwrap();
         fs::rename(at("new"), at(".env")).unwrap();

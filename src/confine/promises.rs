@@ -1,5 +1,5 @@
-//! What is promised of each tier, and what is not, as `docs/confinement.md` tells it. A row is
-//! there to be held by a test of `tests/it/confinement`, or to say that nothing holds it.
+//! The promises of each tier as `docs/confinement.md` lists them. Each row is held by a test of
+//! `tests/it/confinement`, or says that nothing holds it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -225,7 +225,7 @@ fn the_document_has_what_is_promised() {
 }
 
 #[test]
-fn each_feature_is_told_of_once() {
+fn each_feature_is_listed_once() {
     let (needed, gaps) = features();
     let mut all = [needed, gaps].concat();
     all.sort_unstable();

@@ -1,4 +1,4 @@
-//! System calls without a safe wrapper elsewhere, each in one here.
+//! Safe wrappers for system calls that no crate wraps.
 
 #![allow(unsafe_code)]
 
@@ -16,14 +16,14 @@ use nix::unistd::{Gid, Uid, geteuid, setfsgid, setfsuid};
 
 use super::identity::Identity;
 
-/// This thread's rights to files, as another user's until dropped.
+/// This thread's borrowed rights to files, until dropped.
 pub(super) struct Borrowed {
     user: Uid,
     group: Gid,
     groups: Vec<u32>,
 }
 
-/// Takes on the rights to files of an identity, on this thread alone. Only for the superuser.
+/// Takes on the file rights of an identity, on this thread only. Only for the superuser.
 pub(super) fn borrow_rights(identity: &Identity) -> Result<Borrowed, Errno> {
     let groups = nix::unistd::getgroups()?.into_iter().map(Gid::as_raw).collect();
     set_groups(&identity.groups)?;
@@ -42,7 +42,7 @@ impl Drop for Borrowed {
     }
 }
 
-/// Does something with our own rights to files, whatever rights this thread has borrowed.
+/// Runs `act` with our own file rights, whatever this thread has borrowed.
 pub(super) fn with_own_rights<T>(act: impl FnOnce() -> T) -> T {
     if !geteuid().is_root() {
         return act();
@@ -53,7 +53,7 @@ pub(super) fn with_own_rights<T>(act: impl FnOnce() -> T) -> T {
     done
 }
 
-/// The bare call: the C library's wrapper changes all threads.
+/// The raw call, since the C library's wrapper changes all threads.
 fn set_groups(groups: &[u32]) -> Result<(), Errno> {
     // SAFETY: the pointer is valid for reading `groups.len()` ids for the length of the call.
     let done = unsafe { libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) };
@@ -80,7 +80,7 @@ pub(super) fn remove_attribute(path: &str, name: &CString) -> Result<(), Errno> 
     Errno::result(unsafe { libc::removexattr(path.as_ptr(), name.as_ptr()) }).map(drop)
 }
 
-/// What tells a file from every other, and one mount of it from the next.
+/// Identifies a file and the mount through which it was reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Standing {
     pub(super) mount: u64,
@@ -88,12 +88,12 @@ pub(super) struct Standing {
     inode: u64,
 }
 
-/// How the file of a descriptor stands.
+/// The inode and mount of a descriptor.
 pub(super) fn standing(handle: impl AsFd) -> Result<Standing, Errno> {
     stand(handle.as_fd().as_raw_fd(), c"", libc::AT_EMPTY_PATH)
 }
 
-/// How the file at a path stands, or the one that a link at its end leads to.
+/// The inode and mount at a path; a link at its end is followed.
 pub(super) fn standing_at(path: &Path) -> Result<Standing, Errno> {
     let path = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::EINVAL)?;
     stand(libc::AT_FDCWD, &path, 0)
@@ -110,7 +110,7 @@ fn stand(folder: RawFd, path: &CStr, flags: libc::c_int) -> Result<Standing, Err
         Errno::result(done)?;
         found
     };
-    // Every kernel that can confine tells it.
+    // Every kernel with Landlock reports it.
     if found.stx_mask & libc::STATX_MNT_ID == 0 {
         return Err(Errno::EOPNOTSUPP);
     }
@@ -118,8 +118,8 @@ fn stand(folder: RawFd, path: &CStr, flags: libc::c_int) -> Result<Standing, Err
     Ok(Standing { mount: found.stx_mnt_id, device, inode: found.stx_ino })
 }
 
-/// A descriptor of ours for what is behind one of another thread's. Linux before 6.9 knows only those
-/// of a process, which nearly all of its threads share: there `process` tells whose thread it is.
+/// Duplicates a descriptor of another thread. Linux before 6.9 knows only the descriptors of a
+/// process, which nearly all its threads share; `process` is the thread's process.
 pub(super) fn descriptor_of(
     thread: i32,
     process: impl FnOnce() -> Result<u32, Errno>,
@@ -136,7 +136,7 @@ pub(super) fn descriptor_of(
     }
 }
 
-/// A descriptor that stands for a process, or for one thread.
+/// A pidfd of a process or of one thread.
 fn handle_of(id: i32, flags: libc::c_uint) -> Result<OwnedFd, Errno> {
     // SAFETY: the call takes numbers only, and a descriptor that it returns is new.
     unsafe {
@@ -145,7 +145,7 @@ fn handle_of(id: i32, flags: libc::c_uint) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// User and group that a thread has its rights to files of, as Linux tells since 6.13.
+/// The filesystem user and group of a thread, which Linux reports since 6.13.
 pub(super) fn file_rights(thread: i32) -> Result<(u32, u32), Errno> {
     let thread = handle_of(thread, libc::PIDFD_THREAD)?;
     // SAFETY: zeroes are a valid value; the request writes the structure that it is defined with.
@@ -165,10 +165,10 @@ pub(super) fn connect(socket: &OwnedFd, address: &[u8]) -> Result<(), Errno> {
     Errno::result(done).map(drop)
 }
 
-/// What breaks off a call that one of our threads waits in. Nobody else sends it.
+/// Interrupts a blocking call of one of our threads. Not sent otherwise.
 const INTERRUPT: Signal = Signal::SIGURG;
 
-/// Lets calls of our threads be broken off; elsewhere the signal means nothing, as before.
+/// Installs the handler that lets blocking calls be interrupted.
 pub(super) fn may_be_interrupted() -> Result<(), Errno> {
     extern "C" fn nothing(_: libc::c_int) {}
     let action = SigAction::new(SigHandler::Handler(nothing), SaFlags::empty(), SigSet::empty());
@@ -176,13 +176,13 @@ pub(super) fn may_be_interrupted() -> Result<(), Errno> {
     unsafe { sigaction(INTERRUPT, &action) }.map(drop)
 }
 
-/// Breaks off the call that a thread waits in, if it does.
+/// Interrupts the blocking call of a thread, if any.
 pub(super) fn interrupt(thread: &JoinHandle<()>) {
     // SAFETY: the thread's id is valid as long as it was not joined or detached.
     unsafe { libc::pthread_kill(thread.as_pthread_t(), INTERRUPT as libc::c_int) };
 }
 
-/// The number of the terminal that this is the upper end of.
+/// The number of the terminal with this upper end.
 pub(super) fn terminal_number(upper: &OwnedFd) -> Result<u32, Errno> {
     let mut number: libc::c_uint = 0;
     // SAFETY: the request writes one number.

@@ -1,5 +1,5 @@
-//! From the words of a call to the file it would reach, in the caller's view. What is found is
-//! held by a descriptor, so that what is judged is what is used.
+//! Resolves the path arguments of a call to a file, in the caller's view. The result is held by a
+//! descriptor, so that the file that is judged is the file that is used.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -17,10 +17,10 @@ use super::lookup::{HANDLE, LookupFlags, openat2_path};
 use super::place::{by_handle, place};
 use crate::model::within;
 
-/// Where each process finds itself.
+/// The file system in which `self` differs for each process.
 const PROC: &str = "/proc";
 
-/// What forbids a path to go where links and `..` lead.
+/// The flags that restrict where links and `..` may lead.
 const SCOPED: ResolveFlag = ResolveFlag::RESOLVE_BENEATH
     .union(ResolveFlag::RESOLVE_IN_ROOT)
     .union(ResolveFlag::RESOLVE_NO_SYMLINKS)
@@ -28,20 +28,20 @@ const SCOPED: ResolveFlag = ResolveFlag::RESOLVE_BENEATH
 /// The kernel's limit to the links on one path.
 const LINKS_MAX: usize = 40;
 
-/// A file, folder or whatever else a path leads to.
+/// A file of any kind to which a path leads.
 #[derive(Debug)]
 pub(super) struct Resolved {
-    /// Stands for it without opening it.
+    /// Refers to it without opening it.
     pub(super) handle: OwnedFd,
-    /// Where it is: absolute and free of links; no path for what lies in no folder (`pipe:[7]`).
+    /// Its real path: absolute and free of links. Not a path if it lies in no folder (`pipe:[7]`).
     pub(super) real: PathBuf,
     pub(super) stat: FileStat,
-    /// It was reached through another process, which we may look into and the caller perhaps not:
-    /// the kernel alone is to open it, and nothing is done with it here.
+    /// It was reached through another process, which the caller may not be allowed to inspect: only
+    /// the kernel may open it.
     pub(super) is_foreign: bool,
 }
 
-/// Where a name is, or would be made.
+/// A folder and a name in it, which may not exist yet.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) folder: Resolved,
@@ -51,11 +51,11 @@ pub(super) struct Slot {
 #[derive(Debug)]
 pub(super) enum Target {
     Found(Resolved),
-    /// Only its folder is there.
+    /// Only its folder exists.
     Missing(Slot),
 }
 
-/// The words of a call: a path, and the descriptor that a relative one starts from.
+/// The path argument of a call, with the descriptor of the folder for a relative one.
 #[derive(Clone, Debug)]
 pub(super) struct PathArg {
     pub(super) folder: u64,
@@ -63,7 +63,7 @@ pub(super) struct PathArg {
 }
 
 impl Resolved {
-    /// Fails where the kernel names no place for it that is one: see [`place`].
+    /// Fails if the file's real path is unknown: see [`place`].
     pub(super) fn new(handle: OwnedFd) -> Result<Self, Errno> {
         let stat = fstat(&handle)?;
         let real = place(&handle)?;
@@ -74,7 +74,7 @@ impl Resolved {
         SFlag::from_bits_truncate(self.stat.st_mode & SFlag::S_IFMT.bits())
     }
 
-    /// Tells it from every other file, whatever it is called.
+    /// Its device and inode.
     pub(super) fn identity(&self) -> (u64, u64) {
         identity(&self.stat)
     }
@@ -84,13 +84,13 @@ impl Resolved {
         !self.real.has_root()
     }
 
-    /// Whether the kernel makes it up for whoever opens it.
+    /// Whether the kernel generates its contents for each opener.
     pub(super) fn is_the_kernels(&self) -> Result<bool, Errno> {
         let filesystem = fstatfs(&self.handle)?.filesystem_type();
         Ok(filesystem == PROC_SUPER_MAGIC || filesystem == SYSFS_MAGIC)
     }
 
-    /// A path that leads to it whatever becomes of its name.
+    /// A path that leads to it even if it is renamed.
     pub(super) fn path(&self) -> String {
         by_handle(&self.handle)
     }
@@ -101,7 +101,7 @@ impl Slot {
         self.folder.real.join(&self.name)
     }
 
-    /// What the name stands for now, a link for itself.
+    /// The file with that name now; a link itself, not its target.
     pub(super) fn occupant(&self) -> Result<Resolved, Errno> {
         let handle =
             openat(&self.folder.handle, &*self.name, HANDLE | OFlag::O_NOFOLLOW, Mode::empty())?;
@@ -111,43 +111,43 @@ impl Slot {
 }
 
 impl PathArg {
-    /// Finds what the words mean now.
-    pub(super) fn find(&self, caller: &Caller, ways: LookupFlags) -> Result<Target, Errno> {
+    /// Resolves the argument.
+    pub(super) fn find(&self, caller: &Caller, lookup: LookupFlags) -> Result<Target, Errno> {
         if self.path.as_os_str().is_empty() {
             return Err(Errno::ENOENT);
         }
-        if let Some(target) = self.resolve_directly(caller, ways)? {
+        if let Some(target) = self.resolve_directly(caller, lookup)? {
             return Ok(target);
         }
-        // In a root of its own, an absolute path starts there too.
+        // With `RESOLVE_IN_ROOT` an absolute path starts at the base, too.
         let is_absolute =
-            self.path.has_root() && !ways.resolve.contains(ResolveFlag::RESOLVE_IN_ROOT);
+            self.path.has_root() && !lookup.resolve.contains(ResolveFlag::RESOLVE_IN_ROOT);
         let base = if is_absolute { None } else { Some(caller.base(self.folder)?) };
-        match openat2_path(base.as_ref(), &self.path, ways) {
+        match openat2_path(base.as_ref(), &self.path, lookup) {
             Ok(handle) => {
                 let found = Resolved::new(handle)?;
-                // `/proc/self` led to this process: it means the caller.
+                // `/proc/self` led to this process rather than the caller.
                 if within(Path::new(PROC), &found.real).is_none() {
                     return Ok(Target::Found(found));
                 }
             }
-            Err(Errno::ENOENT) if ways.resolve.intersects(SCOPED) => {
-                return self.missing(base.as_ref(), ways);
+            Err(Errno::ENOENT) if lookup.resolve.intersects(SCOPED) => {
+                return self.missing(base.as_ref(), lookup);
             }
-            Err(Errno::ELOOP | Errno::ENOENT) if !ways.resolve.intersects(SCOPED) => {}
+            Err(Errno::ELOOP | Errno::ENOENT) if !lookup.resolve.intersects(SCOPED) => {}
             Err(errno) => return Err(errno),
         }
-        walk(caller, base, &self.path, ways.last)
+        walk(caller, base, &self.path, lookup.last)
     }
 
-    /// Finds what no link is on the way to: where it is, or would be, its words tell. Most paths are
-    /// such, and this is the fastest way; None leaves them to the others.
+    /// Resolves a path without links, whose text is its real path. Most paths are such, and this is
+    /// the fastest way; `None` leaves others to the slower ones.
     fn resolve_directly(
         &self,
         caller: &Caller,
-        ways: LookupFlags,
+        lookup: LookupFlags,
     ) -> Result<Option<Target>, Errno> {
-        if !ways.resolve.is_empty() {
+        if !lookup.resolve.is_empty() {
             return Ok(None);
         }
         let mut spelled = PathBuf::new();
@@ -156,12 +156,12 @@ impl PathArg {
             spelled = base;
         }
         spelled.push(&self.path);
-        // What is above a folder is another one when the folder is moved.
+        // The parent of a folder changes when the folder is moved.
         if memmem::find(bytes(&spelled), b"..").is_some() {
             return Ok(None);
         }
         let real: PathBuf = spelled.components().collect();
-        // There each process finds something else.
+        // Its contents differ for each process.
         if within(Path::new(PROC), &real).is_some() {
             return Ok(None);
         }
@@ -169,10 +169,10 @@ impl PathArg {
             let stat = fstat(&handle)?;
             Ok(Resolved { handle, real, stat, is_foreign: false })
         };
-        let straight = LookupFlags { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..ways };
+        let straight = LookupFlags { resolve: ResolveFlag::RESOLVE_NO_SYMLINKS, ..lookup };
         match openat2_path(None, &spelled, straight) {
             Ok(handle) => Ok(Some(Target::Found(found(handle, real)?))),
-            Err(Errno::ENOENT) if ways.present => Err(Errno::ENOENT),
+            Err(Errno::ENOENT) if lookup.present => Err(Errno::ENOENT),
             Err(Errno::ENOENT) => {
                 let (Some(above), Some(name)) = (real.parent(), real.file_name()) else {
                     return Ok(None);
@@ -188,13 +188,14 @@ impl PathArg {
         }
     }
 
-    /// Finds the place of what is not there, by ways that are the kernel's alone.
-    fn missing(&self, base: Option<&OwnedFd>, ways: LookupFlags) -> Result<Target, Errno> {
+    /// Finds the slot of a missing file, with the kernel's lookup only.
+    fn missing(&self, base: Option<&OwnedFd>, lookup: LookupFlags) -> Result<Target, Errno> {
         let (Some(above), Some(name)) = (self.path.parent(), self.path.file_name()) else {
             return Err(Errno::ENOENT);
         };
         let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-        let folder = Resolved::new(openat2_path(base, above, LookupFlags { last: true, ..ways })?)?;
+        let folder =
+            Resolved::new(openat2_path(base, above, LookupFlags { last: true, ..lookup })?)?;
         let slot = Slot { folder, name: name.to_owned() };
         // A link that leads nowhere would have to be followed.
         if slot.occupant().is_ok() { Err(Errno::EXDEV) } else { Ok(Target::Missing(slot)) }
@@ -204,17 +205,17 @@ impl PathArg {
     pub(super) fn find_present(
         &self,
         caller: &Caller,
-        ways: LookupFlags,
+        lookup: LookupFlags,
     ) -> Result<Resolved, Errno> {
-        match self.find(caller, LookupFlags { present: true, ..ways })? {
+        match self.find(caller, LookupFlags { present: true, ..lookup })? {
             Target::Found(found) if found.is_foreign => Err(Errno::EACCES),
             Target::Found(found) => Ok(found),
             Target::Missing(_) => Err(Errno::ENOENT),
         }
     }
 
-    /// Finds the folder of a name that is to be made, moved or removed. None: the words end in no
-    /// name (`.`, `..`, `/`).
+    /// Finds the slot of a name that is to be created, moved or removed. `None` if the path ends in
+    /// no name (`.`, `..`, `/`).
     pub(super) fn slot(&self, caller: &Caller) -> Result<Option<Slot>, Errno> {
         let bytes = self.path.as_os_str().as_bytes();
         let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
@@ -252,7 +253,7 @@ fn walk(
     };
     let mut ahead = Vec::new();
     queue(&mut ahead, path);
-    // `link/` is what the link leads to, and a folder.
+    // `link/` means the link's target, which must be a folder.
     let must_be_folder = bytes(path).ends_with(b"/");
     let (mut links, mut is_foreign) = (0, false);
     while let Some(name) = ahead.pop() {
@@ -280,7 +281,7 @@ fn walk(
             let folder = PathBuf::from(readlink(&*by_handle(&here))?);
             let notice = caller.notice;
             if folder != Path::new(PROC) {
-                // It leads to a file without naming it.
+                // A magic link, which leads to a file without a path.
                 is_foreign |= !is_of(caller, &folder)?;
                 here = openat(&here, &*name, HANDLE, Mode::empty())?;
                 continue;
@@ -308,7 +309,7 @@ fn walk(
     Ok(Target::Found(found))
 }
 
-/// Whether a folder below that of all processes is the caller's own.
+/// Whether a folder below `/proc` belongs to the caller.
 fn is_of(caller: &Caller, folder: &Path) -> Result<bool, Errno> {
     let names = within(Path::new(PROC), folder).and_then(|names| names.iter().next()?.to_str());
     let Some(process) = names.and_then(|name| name.parse::<u32>().ok()) else { return Ok(false) };

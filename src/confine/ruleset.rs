@@ -1,5 +1,4 @@
-//! The wall as the kernel takes it: a Landlock ruleset made of path rules, and what of it still
-//! covers a path.
+//! The wall as a Landlock ruleset made of path rules, and which paths its rules still cover.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -20,19 +19,19 @@ use nix::sys::stat::{SFlag, fstat};
 use super::support::landlock_version;
 use crate::zone::{Grant, Rule};
 
-/// What can be entered, and what it grants.
+/// A ruleset and an index of its grants.
 #[derive(Debug)]
 pub(super) struct Ruleset {
     fd: OwnedFd,
     covers: Covers,
 }
 
-/// The rules by their paths. A rule belongs to what was there when the ruleset was made, and not
-/// to what took its place: identities tell them apart. The ruleset keeps what it names from being
-/// forgotten, so that no other file gets the same number.
+/// The rules by path. A rule belongs to the file that existed when the ruleset was made, not to a
+/// replacement, so its identity is compared. The ruleset keeps its files alive, so no other file
+/// gets the same numbers.
 ///
-/// Real paths have one spelling, so that their bytes tell them apart; to take them to pieces for
-/// each lookup is what a call would wait for longest.
+/// Real paths have one spelling and are compared as bytes: splitting them for each lookup would be
+/// the slowest part of a call.
 #[derive(Debug, Default)]
 struct Covers(HashMap<OsString, (Grant, Identity)>);
 
@@ -40,8 +39,8 @@ struct Covers(HashMap<OsString, (Grant, Identity)>);
 type Identity = (u64, u64);
 
 impl Ruleset {
-    /// Makes the ruleset; all that this kernel can forbid and no rule grants is forbidden. A rule
-    /// whose path is gone is left out, and so is one that a link leads away from.
+    /// Builds the ruleset: it forbids whatever this kernel can forbid and no rule grants. A rule is
+    /// skipped if its path is gone or leads through a link.
     pub(super) fn new(rules: &[Rule]) -> io::Result<Self> {
         let abi = ABI::from(i32::from(landlock_version())).min(NEWEST);
         let handled = Handled::default().handle_access(AccessFs::from_all(abi));
@@ -74,20 +73,20 @@ impl Ruleset {
         self.fd.as_fd()
     }
 
-    /// Whether what is at a real path, and has this identity, is granted that much by a rule.
+    /// Whether a rule grants this much for a real path with this identity.
     pub(super) fn covers(&self, real: &Path, grant: Grant, identity: Identity) -> bool {
         self.covers.cover(real, grant, identity)
     }
 }
 
-/// The newest Landlock whose rules mean what is written here.
+/// The newest Landlock ABI whose rules were checked.
 const NEWEST: ABI = ABI::V7;
 
 impl Covers {
     fn insert(&mut self, rule: &Rule, identity: Identity) {
         let path: PathBuf = rule.path.components().collect();
         let entry = self.0.entry(path.into()).or_insert((rule.grant, identity));
-        // Rules for the same place add up.
+        // Rules for the same path add up.
         *entry = (entry.0.max(rule.grant), identity);
     }
 
@@ -102,7 +101,7 @@ impl Covers {
         }
         folders_above(real).any(|folder| {
             granted(folder).is_some_and(|(_, of_rule)| {
-                // One that was moved away took its rule along; a mount hides it.
+                // A folder that was moved took its rule along; a mount hides it.
                 let folder = Path::new(OsStr::from_bytes(folder));
                 folder.metadata().is_ok_and(|now| (now.dev(), now.ino()) == *of_rule)
             })
@@ -113,7 +112,7 @@ impl Covers {
 /// The folders that an absolute path lies in, from the innermost to the root.
 fn folders_above(real: &[u8]) -> impl Iterator<Item = &[u8]> {
     let above = memchr::memrchr_iter(b'/', real).map(|at| &real[..at.max(1)]);
-    // The root lies in none.
+    // The root has no parent.
     above.filter(move |folder| *folder != real)
 }
 
@@ -124,7 +123,7 @@ fn rights(grant: Grant, abi: ABI) -> BitFlags<AccessFs> {
     let rights = match grant {
         Grant::List => list,
         Grant::Read => read,
-        // Devices are only named by rules for themselves, and are of little use without.
+        // Devices have rules of their own, and need ioctl.
         Grant::Write => {
             read | AccessFs::WriteFile
                 | AccessFs::Truncate
@@ -136,7 +135,7 @@ fn rights(grant: Grant, abi: ABI) -> BitFlags<AccessFs> {
     rights & all
 }
 
-/// Opens what a rule names, without any right to it.
+/// Opens the file of a rule as a mere reference.
 fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
     let how = OpenHow::new()
         .flags(OFlag::O_PATH | OFlag::O_CLOEXEC)

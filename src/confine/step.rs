@@ -1,22 +1,24 @@
-/// What stood in the way, by the step that failed.
+//! The steps of confining a process, by which a child reports what failed.
+
+/// The step that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetupStep {
-    /// The warden itself could not open the canary's file.
+    /// The warden could not open the canary itself.
     Bait,
-    /// Rights could not be given up.
+    /// Capabilities could not be dropped.
     Rights,
     /// The ruleset could not be entered.
     Wall,
-    /// A file outside could be opened, or its opening failed for another reason.
+    /// The canary could be opened, or opening it failed unexpectedly.
     Canary,
-    /// The filter could not be entered, or its listener not be sent.
+    /// The filter could not be entered, or its listener could not be sent.
     Doorbell,
 }
 
 impl SetupStep {
     const ALL: [Self; 5] = [Self::Bait, Self::Rights, Self::Wall, Self::Canary, Self::Doorbell];
 
-    /// One byte, to tell another process.
+    /// The byte that stands for the step in a report.
     pub fn code(self) -> u8 {
         match self {
             Self::Bait => b'b',

@@ -1,5 +1,5 @@
-//! What the running kernel has of all that confinement needs. Looks without touching anything;
-//! whether it works is for a trial to show.
+//! What the running kernel supports of the features that confinement needs. Queries without side
+//! effects; whether confinement works is shown by the canary.
 
 #![allow(unsafe_code)]
 
@@ -8,7 +8,7 @@ use nix::libc;
 
 use super::filter;
 
-// Each feature as people are told of it.
+// Each feature as messages name it.
 pub(super) const LANDLOCK: &str = "Landlock: Linux 5.13, built in and switched on (`lsm=`)";
 pub(super) const TRUNCATION: &str = "Landlock ABI 3 (Linux 6.2): truncation";
 pub(super) const PROCESSOR: &str = "a processor whose system calls are known: x86_64 or aarch64";
@@ -19,19 +19,19 @@ pub(super) const SCOPES: &str =
     "Landlock ABI 6 (Linux 6.12): signals and abstract sockets to processes outside";
 pub(super) const KILLABLE: &str = "calls that no signal interrupts while they wait: Linux 5.19";
 
-/// What the running kernel has.
+/// The features of the running kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a feature of its own")]
 pub struct Support {
-    /// The version of Landlock; 0 where it is not built in, or switched off.
+    /// The version of Landlock; 0 if it is not built in, or is switched off.
     pub landlock: u8,
-    /// Whether this processor's calls are known.
+    /// Whether the system calls of this processor are known.
     pub processor: bool,
     /// Whether a call can be stopped for another process.
     pub notification: bool,
     /// Whether a call can be answered with a descriptor in one step.
     pub hand_in: bool,
-    /// Whether a call that is being answered is interrupted by nothing but death.
+    /// Whether only a fatal signal interrupts a call that is being answered.
     pub killable: bool,
 }
 
@@ -43,18 +43,18 @@ impl Support {
             landlock: landlock_version(),
             processor: filter::NATIVE.is_some(),
             notification: stops_calls(),
-            // No question answers this but a stopped call.
+            // This cannot be queried without a stopped call.
             hand_in: version >= (5, 14),
             killable: knows_flag(libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV),
         }
     }
 
-    /// Without these nothing is enforced: the words name each for people. Empty where the kernel
-    /// tier can be had.
+    /// The missing features without which nothing is enforced, for messages. Empty if the kernel
+    /// tier is available.
     pub fn lacking(&self) -> Vec<&'static str> {
         let lacks = [
             (self.landlock == 0, LANDLOCK),
-            // Else a file that may only be read could be emptied.
+            // Otherwise a read-only file could be truncated.
             ((1..3).contains(&self.landlock), TRUNCATION),
             (!self.processor, PROCESSOR),
             (!self.notification, NOTIFICATION),
@@ -63,7 +63,7 @@ impl Support {
         words(&lacks)
     }
 
-    /// All that is missing of what is promised: [`Support::lacking`], and what leaves a gap.
+    /// All missing features: [`Support::lacking`], and those that leave a gap.
     pub fn missing(&self) -> Vec<&'static str> {
         let mut missing = self.lacking();
         if missing.is_empty() {
@@ -100,8 +100,8 @@ fn stops_calls() -> bool {
     Errno::result(answer).is_ok()
 }
 
-/// Whether a filter could be loaded with this flag: one that is known is looked at before the
-/// program, which is not there.
+/// Whether filters support this flag: the kernel checks flags before the program, which is missing
+/// here.
 fn knows_flag(flag: libc::c_ulong) -> bool {
     let flags = flag | libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
     let nothing = std::ptr::null::<libc::sock_fprog>();
@@ -111,8 +111,7 @@ fn knows_flag(flag: libc::c_ulong) -> bool {
     Errno::result(answer) == Err(Errno::EFAULT)
 }
 
-/// Returns the first two numbers of the kernel's version.
-/// Whether who waits for a call to be stopped is told when no process is left that could be.
+/// Whether receiving a call fails once no process is left under the filter.
 pub(super) fn receiving_ends() -> bool {
     kernel_version().is_some_and(|version| version >= (6, 11))
 }

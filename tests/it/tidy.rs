@@ -104,8 +104,6 @@ const WITHOUT_OPENING: &[&str] = &[
     "cli/reload.rs",
     "cli/resolve.rs",
     "cli/team.rs",
-    "confine/doorkeeper.rs",
-    "confine/step.rs",
     "main.rs",
     "model/access.rs",
     "model/activity.rs",

@@ -1,5 +1,5 @@
-//! Calls that change what is known of a file: length, mode, owner, times and extended attributes.
-//! The wall has no say in most of them, so they are always done here, outside the workspace too.
+//! The system calls that change the length, mode, owner, times and extended attributes of files.
+//! The wall controls few of them, so they are always performed here, outside the workspace too.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -20,20 +20,20 @@ use crate::confine::resolve::{PathArg, Resolved};
 use crate::model::Action;
 use crate::zone::Grant;
 
-/// The kernel's limits to an extended attribute.
+/// The kernel's limit for an extended attribute.
 const VALUE_MAX: u64 = 64 * 1024;
 
-/// Attributes that say what a program may do, and what the system notes down.
+/// Attributes that give programs rights, or that belong to the system.
 const PRIVILEGED: [&[u8]; 2] = [b"trusted.", b"security."];
 
 /// A file whose attributes are to be changed.
 struct AttributeTarget {
     found: Resolved,
-    spoken: PathArg,
+    arg: PathArg,
 }
 
 impl Syscall<'_> {
-    /// None: it is no call of this kind.
+    /// `None` if it is another kind of call.
     #[expect(clippy::many_single_char_names, reason = "registers have no better names")]
     pub(super) fn handle_attributes(&self) -> Option<SyscallResult<SyscallReply>> {
         let [a, b, c, d, e, _] = self.caller.notice.args;
@@ -81,14 +81,14 @@ impl Syscall<'_> {
     }
 
     fn truncate(&self, path: u64, length: u64) -> SyscallResult<SyscallReply> {
-        let spoken = self.path_arg(HERE, path)?;
-        let found = spoken.find_present(&self.caller, LookupFlags::FOLLOW)?;
+        let arg = self.path_arg(HERE, path)?;
+        let found = arg.find_present(&self.caller, LookupFlags::FOLLOW)?;
         match found.kind() {
             SFlag::S_IFREG => {}
             SFlag::S_IFDIR => return Err(Errno::EISDIR.into()),
             _ => return Err(Errno::EINVAL.into()),
         }
-        self.demand_write(&found, &spoken)?;
+        self.demand_write(&found, &arg)?;
         self.passed(&found.real, Action::Write);
         if self.granted.is_empty()
             && self.confinement.covers(&found.real, Grant::Write, found.identity())
@@ -215,42 +215,42 @@ impl Syscall<'_> {
 
     fn attribute(&self, name: u64) -> Result<CString, Errno> {
         let name = self.caller.path(name)?.into_os_string().into_vec();
-        // The kernel gives these to rights that the caller gave up, and we may still have.
+        // These need capabilities that the caller dropped and we may still have.
         if PRIVILEGED.iter().any(|space| name.starts_with(space)) {
             return Err(Errno::EPERM);
         }
         CString::new(name).map_err(|_| Errno::EINVAL)
     }
 
-    /// What a path leads to; `flags` as the `…at` calls take them.
+    /// The file of a path; `flags` as in the `…at` calls.
     fn at(&self, folder: u64, path: u64, flags: u64) -> SyscallResult<AttributeTarget> {
         let flags = AtFlags::from_bits_retain(low(flags));
-        let ways = if flags.contains(AtFlags::AT_SYMLINK_NOFOLLOW) {
+        let lookup = if flags.contains(AtFlags::AT_SYMLINK_NOFOLLOW) {
             LookupFlags::STAY
         } else {
             LookupFlags::FOLLOW
         };
-        let spoken = self.path_arg(folder, path)?;
-        Ok(AttributeTarget { found: self.target(&spoken, flags, ways)?, spoken })
+        let arg = self.path_arg(folder, path)?;
+        Ok(AttributeTarget { found: self.target(&arg, flags, lookup)?, arg })
     }
 
     fn by_descriptor(&self, number: u64) -> SyscallResult<AttributeTarget> {
         let handle: OwnedFd = self.caller.descriptor(low(number))?;
         let found = Resolved::new(handle)?;
-        let spoken = PathArg { folder: HERE, path: found.real.clone() };
-        Ok(AttributeTarget { found, spoken })
+        let arg = PathArg { folder: HERE, path: found.real.clone() };
+        Ok(AttributeTarget { found, arg })
     }
 
-    /// Changes a file by a path that stands for it alone.
+    /// Changes a file through a path that refers to it alone.
     fn change(
         &self,
         file: &AttributeTarget,
         change: impl FnOnce(&str) -> Result<(), Errno>,
     ) -> SyscallResult<SyscallReply> {
         spare_device(&file.found)?;
-        // What is in no folder (a pipe, memory) is the caller's own.
+        // A file in no folder (a pipe, memory) is the caller's own.
         if file.found.real.has_root() {
-            self.demand_write(&file.found, &file.spoken)?;
+            self.demand_write(&file.found, &file.arg)?;
         }
         self.take_rights()?;
         change(&file.found.path())?;

@@ -1,6 +1,6 @@
-//! `connect` and `bind`. Connecting is always done here, on a copy of the address: between a look
-//! at the caller's memory and the kernel's, a harmless address could become a container engine's
-//! socket.
+//! `connect` and `bind`. Connecting is always performed here, with a copy of the address: the
+//! caller could otherwise replace a harmless address with a container engine's socket after the
+//! check.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -21,9 +21,9 @@ use crate::confine::resolve::{PathArg, Resolved, Slot};
 use crate::model::{Action, wire_real};
 use crate::zone::{Denied, Grant};
 
-/// No address is longer.
+/// The longest address.
 const ADDRESS_MAX: u64 = 128;
-/// Of an address, before what the family makes of it.
+/// The size of the address family, which every address begins with.
 const FAMILY: usize = size_of::<libc::sa_family_t>();
 
 impl Syscall<'_> {
@@ -43,16 +43,16 @@ impl Syscall<'_> {
         let (Some(&first), path) = (rest.first(), until_nul(rest)) else {
             return Err(Errno::EINVAL.into());
         };
-        // An abstract name: no path tells whose it is.
+        // An abstract name: no path shows its owner.
         if first == 0 {
             return Err(Errno::EACCES.into());
         }
-        let spoken = PathArg { folder: HERE, path: PathBuf::from(OsStr::from_bytes(path)) };
-        let found = spoken.find_present(&self.caller, LookupFlags::FOLLOW)?;
+        let arg = PathArg { folder: HERE, path: PathBuf::from(OsStr::from_bytes(path)) };
+        let found = arg.find_present(&self.caller, LookupFlags::FOLLOW)?;
         if found.kind() != SFlag::S_IFSOCK {
             return Err(Errno::ECONNREFUSED.into());
         }
-        self.demand_socket(&found, &spoken)?;
+        self.demand_socket(&found, &arg)?;
         self.take_rights()?;
         let mut address = family.to_vec();
         address.extend_from_slice(found.path().as_bytes());
@@ -60,7 +60,7 @@ impl Syscall<'_> {
         self.connected(self.socket(number)?, address, Some(found))
     }
 
-    /// Connects: at once if that cannot wait for the other side. `found` is kept for as long.
+    /// Connects, at once if that cannot block. `found` is kept until then.
     fn connected(
         &self,
         socket: OwnedFd,
@@ -81,8 +81,8 @@ impl Syscall<'_> {
         Ok(SyscallReply::Later(Box::new(connect)))
     }
 
-    /// Makes a name in the wall's stead where no rule lets one be made. The socket's own address is
-    /// then the bare name: to look up more of the path once again could lead elsewhere.
+    /// Binds a socket to a name where no rule of the wall allows one. The socket's address is then
+    /// the bare name, since resolving more of the path again could lead elsewhere.
     pub(super) fn bind(
         &self,
         socket: u64,
@@ -91,18 +91,18 @@ impl Syscall<'_> {
     ) -> SyscallResult<SyscallReply> {
         let address = self.address(address, length)?;
         let (family, rest) = address.split_at(FAMILY);
-        // Of a port or an abstract name no folder knows.
+        // Ports and abstract names lie in no folder.
         if !is_unix(family) || rest.first().is_none_or(|&first| first == 0) {
             return Ok(SyscallReply::Continue);
         }
         let path = PathBuf::from(OsStr::from_bytes(until_nul(rest)));
-        let spoken = PathArg { folder: HERE, path };
-        let Some(slot) = spoken.slot(&self.caller)? else { return Err(Errno::EADDRINUSE.into()) };
+        let arg = PathArg { folder: HERE, path };
+        let Some(slot) = arg.slot(&self.caller)? else { return Err(Errno::EADDRINUSE.into()) };
         if slot.occupant().is_ok() {
             return Err(Errno::EADDRINUSE.into());
         }
-        self.demand_name(&slot, &spoken)?;
-        self.demand_kind(SFlag::S_IFSOCK, &slot, &spoken)?;
+        self.demand_name(&slot, &arg)?;
+        self.demand_kind(SFlag::S_IFSOCK, &slot, &arg)?;
         let Resolved { real, .. } = &slot.folder;
         let by_rule = self.confinement.covers(real, Grant::Write, slot.folder.identity());
         if self.granted.is_empty() && by_rule {
@@ -124,9 +124,10 @@ impl Syscall<'_> {
         if address.len() == length { Ok(address) } else { Err(Errno::EFAULT) }
     }
 
-    /// Demands a socket: in the workspace one that may be written, outside one that is listed.
-    fn demand_socket(&self, found: &Resolved, spoken: &PathArg) -> SyscallResult<()> {
-        self.demand(&found.real, Action::Write, spoken)?;
+    /// Fails unless the caller may connect to a socket: in the workspace one that it may write,
+    /// outside one that is listed.
+    fn demand_socket(&self, found: &Resolved, arg: &PathArg) -> SyscallResult<()> {
+        self.demand(&found.real, Action::Write, arg)?;
         if self.bounds.is_inside(&found.real)
             || found.real.starts_with(&self.bounds.reach().private)
             || self.bounds.may_connect(&found.real)
@@ -139,20 +140,20 @@ impl Syscall<'_> {
         if self.granted.contains(&denied) {
             return Ok(());
         }
-        let (real, spoken) = (found.real.clone(), spoken.path.clone());
-        Err(Stop::Outside { denied, real, spoken, draft: false })
+        let (real, arg) = (found.real.clone(), arg.path.clone());
+        Err(Stop::Outside { denied, real, arg, draft: false })
     }
 
     fn socket(&self, number: i32) -> Result<OwnedFd, Errno> {
         let process = || Ok(self.identity()?.process);
         let socket = raw::descriptor_of(self.caller.notice.tid, process, number);
-        // The numbers may have become another's before they were used.
+        // The ids may have been reused meanwhile.
         if self.caller.listener.waits(self.caller.notice.id) { socket } else { Err(Errno::ESRCH) }
     }
 }
 
-/// Binds a socket to a name in the folder that was judged. This thread has a working directory and
-/// a mask of its own.
+/// Binds a socket to a name in the judged folder. This thread has its own working directory and
+/// umask.
 fn bind(socket: &OwnedFd, slot: &Slot, mask: Mode) -> Result<(), Errno> {
     let address = UnixAddr::new(&*slot.name)?;
     fchdir(&slot.folder.handle)?;

@@ -1,9 +1,9 @@
-//! Drafts: the temporary files beside a single allowed one by which editors save. A zone that
-//! allows `Cargo.toml` and nothing beside it still lets `Cargo.toml.tmp.81` be written and renamed
-//! onto it. A draft is a new file (or an allowed one that was renamed) under a name that looks
-//! temporary; it is known by its inode, and its maker may do with it as with a file of the zone.
+//! Drafts: temporary files beside an allowed file, through which editors save. A zone that allows
+//! only `Cargo.toml` still lets `Cargo.toml.tmp.81` be written and renamed onto it. A draft is a
+//! new file, or a renamed allowed one, under a name that looks temporary; it is recognized by its
+//! inode, and its creator may treat it as a file of the zone.
 //!
-//! Of a file outside the zone a draft is demanded as that file: who may write `x.md` may save it so.
+//! A draft of a file outside the zone is judged as that file.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,17 +13,17 @@ use super::{Stop, Syscall, SyscallResult};
 use crate::confine::resolve::{PathArg, Slot};
 use crate::model::Action;
 
-/// Entries of a folder that are looked at for the file that a draft may be of.
-const LOOKED_AT: usize = 4096;
+/// Entries of a folder that are searched for the file of a draft.
+const SEARCHED_MAX: usize = 4096;
 
-/// What stands behind the name of a file that is about to be replaced, or was.
+/// Suffixes of a file that replaces another or was replaced.
 const BESIDE: [&str; 6] = ["new", "bak", "backup", "orig", "part", "lock"];
 
-/// What `JetBrains` editors put behind a file's name.
+/// Suffixes by `JetBrains` editors.
 const JETBRAINS: [&str; 3] = ["___jb_tmp___", "___jb_old___", "___jb_bak___"];
 
-/// Names that tools give to drafts whatever the file is, with how many random letters: `sed -i`,
-/// Python, `mktemp`, Rust, `GLib` and Hermes. vim's trial has none.
+/// Prefixes of drafts whose names do not contain the file's, with the number of random letters:
+/// `sed -i`, Python, `mktemp`, Rust, `GLib` and Hermes. vim's probe has none.
 const STARTS: [(&str, usize); 7] = [
     ("sed", 6),
     ("tmp", 8),
@@ -34,21 +34,21 @@ const STARTS: [(&str, usize); 7] = [
     ("4913", 0),
 ];
 
-/// How sure a name tells a draft.
+/// How certainly a name is a draft's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mark {
-    /// Only if the file it would be of is there.
+    /// Only if its file exists.
     Beside,
-    /// Nobody calls anything else so.
+    /// Always.
     Temporary,
 }
 
 impl Syscall<'_> {
-    /// Demands to make a name, or says that it is a draft's: of a file of the zone, or of one
-    /// outside that is then demanded in its place, since it is what the caller means.
-    pub(super) fn demand_new(&self, slot: &Slot, spoken: &PathArg) -> SyscallResult<bool> {
-        let Err(mut stop) = self.demand(&slot.real(), Action::Write, spoken) else {
-            // What was granted to be made under such a name is the file that it is to replace.
+    /// Fails unless a name may be created; returns whether it is a draft's. A draft of a file
+    /// outside the zone is judged as that file, which the caller means.
+    pub(super) fn demand_new(&self, slot: &Slot, arg: &PathArg) -> SyscallResult<bool> {
+        let Err(mut stop) = self.demand(&slot.real(), Action::Write, arg) else {
+            // A grant for such a name concerns the file that it will replace.
             return Ok(self.is_granted_draft(slot));
         };
         if self.may_be_draft(slot) {
@@ -60,13 +60,13 @@ impl Syscall<'_> {
             }
             return Err(stop);
         };
-        let path = spoken.path.with_file_name(of);
-        let meant = PathArg { folder: spoken.folder, path };
-        self.demand(&slot.folder.real.join(of), Action::Write, &meant)?;
+        let path = arg.path.with_file_name(of);
+        let intended = PathArg { folder: arg.folder, path };
+        self.demand(&slot.folder.real.join(of), Action::Write, &intended)?;
         Ok(true)
     }
 
-    /// Whether a name that is let through is so by a grant, and says nothing of the file.
+    /// Whether a new name is allowed only by a grant, and does not show its file.
     fn is_granted_draft(&self, slot: &Slot) -> bool {
         let real = slot.real();
         looks_random(&slot.name)
@@ -74,15 +74,15 @@ impl Syscall<'_> {
             && self.bounds.judge(&real, Action::Write).is_err()
     }
 
-    /// The file outside the zone that a new name is to be a draft of.
+    /// The file outside the zone of which a new name is a draft.
     fn target_of<'s>(&self, slot: &'s Slot) -> Option<&'s str> {
         let (of, _) = candidates(Path::new(&slot.folder.path()), &slot.name).into_iter().next()?;
         let is_outside = self.bounds.judge(&slot.folder.real.join(of), Action::Write).is_err();
         (is_outside && self.may_have_draft(slot)).then_some(of)
     }
 
-    /// Whether a name that the bounds deny may be a draft's: it looks temporary, and in its folder
-    /// is a file that it can be of, and that is allowed. (A folder has no drafts.)
+    /// Whether a name that the bounds deny may be a draft's: it looks temporary, and its folder has
+    /// an allowed file that it may replace. A folder has no drafts.
     fn may_be_draft(&self, slot: &Slot) -> bool {
         if !self.may_have_draft(slot) {
             return false;
@@ -94,7 +94,7 @@ impl Syscall<'_> {
         for (of, is_file) in candidates(folder, &slot.name) {
             let real = slot.folder.real.join(of);
             may_be = true;
-            // A file that is not there yet must be one that is allowed alone, not a folder's name.
+            // A missing file must be allowed alone, not as a folder.
             if may_write(&real) && (is_file || !may_write(&real.join("below"))) {
                 return true;
             }
@@ -102,30 +102,30 @@ impl Syscall<'_> {
         !may_be
             && looks_random(&slot.name)
             && fs::read_dir(folder).is_ok_and(|entries| {
-                entries.flatten().take(LOOKED_AT).any(|entry| {
+                entries.flatten().take(SEARCHED_MAX).any(|entry| {
                     entry.file_type().is_ok_and(|kind| kind.is_file())
                         && may_write(&slot.folder.real.join(entry.file_name()))
                 })
             })
     }
 
-    /// What is denied by name stays so.
+    /// A path that matches `denied` stays denied.
     fn may_have_draft(&self, slot: &Slot) -> bool {
         let real = slot.real();
         self.bounds.is_inside(&real) && !self.bounds.is_denied(&real)
     }
 }
 
-/// Whether a name of the zone is only a draft's.
+/// Whether a name in the zone looks like a draft's.
 pub(super) fn looks_like_draft(real: &Path) -> bool {
     let (Some(folder), Some(name)) = (real.parent(), real.file_name()) else { return false };
     looks_random(name) || !candidates(folder, name).is_empty()
 }
 
-/// The files in `folder` that something called `name` may be a draft of, the most likely first; and
-/// whether each is there. What is there comes first: `.a.rs.x7.tmp` is more likely one of `a.rs` than
-/// of a new `.a.rs`. Of what is not there, a hidden draft is more likely that of a file that is not
-/// hidden: the draft's own dot hides it.
+/// The files in `folder` of which `name` may be a draft, the most likely first, and whether each
+/// exists. Existing files come first: `.a.rs.x7.tmp` is more likely a draft of an existing `a.rs`
+/// than of a new `.a.rs`. Among missing files those that are not hidden come first, since the dot
+/// is more likely the draft's own.
 fn candidates<'a>(folder: &Path, name: &'a OsStr) -> Vec<(&'a str, bool)> {
     let named = name.to_str().into_iter().flat_map(originals);
     let mut candidates: Vec<_> = named
@@ -138,14 +138,14 @@ fn candidates<'a>(folder: &Path, name: &'a OsStr) -> Vec<(&'a str, bool)> {
     candidates
 }
 
-/// The names that `name` may be a draft of.
+/// The names of files of which `name` may be a draft.
 fn originals(name: &str) -> impl Iterator<Item = (&str, Mark)> {
     let bare = name.trim_start_matches(['.', '#', '~']);
     let starts = [name, bare].into_iter().take(if bare == name { 1 } else { 2 });
     starts.flat_map(move |start| {
         let skipped = name.len() - start.len();
         let before = &name[..skipped];
-        // A dot in front makes a name hidden, not another file's.
+        // A leading dot alone only hides a file.
         let whole = before.contains(['#', '~']).then_some((start, Mark::Beside));
         let cuts = name.char_indices().filter(move |&(at, letter)| {
             at > skipped && (matches!(letter, '.' | '~' | '#') || name[at..].starts_with("___"))
@@ -157,7 +157,7 @@ fn originals(name: &str) -> impl Iterator<Item = (&str, Mark)> {
     })
 }
 
-/// What it says of a file that this stands behind its name.
+/// How certainly a suffix marks a draft.
 fn mark(rest: &str, hidden: bool) -> Option<Mark> {
     if JETBRAINS.contains(&rest) {
         return Some(Mark::Temporary);
@@ -179,13 +179,13 @@ fn mark(rest: &str, hidden: bool) -> Option<Mark> {
     is_beside.then_some(Mark::Beside)
 }
 
-/// As emacs numbers backups: `.~12~`.
+/// A numbered backup of emacs: `.~12~`.
 fn is_numbered(rest: &str) -> bool {
     let number = rest.strip_prefix(".~").and_then(|rest| rest.strip_suffix('~'));
     number.is_some_and(|number| !number.is_empty() && is_digits(number))
 }
 
-/// vim's, the first or one of the next.
+/// A swap file of vim, the first or a later one.
 fn is_swap(text: &str) -> bool {
     text == "swpx"
         || text.strip_prefix("sw").is_some_and(|letter| {
@@ -198,7 +198,7 @@ fn is_temporary(word: &str) -> bool {
     word.strip_prefix("tmp").is_some_and(random) || word.strip_prefix("temp").is_some_and(is_digits)
 }
 
-/// Whether it may be made of random letters: not of three or four, as most endings are.
+/// Whether it may be random letters: three or four are more likely an ordinary extension.
 fn is_random(word: &str) -> bool {
     let is_hex = word.len() >= 4 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     !word.is_empty() && is_word(word) && (has_digit(word) || word.len() >= 8 || is_hex)
@@ -208,7 +208,7 @@ fn is_word(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Nothing else, if anything.
+/// Whether it has no other characters.
 fn is_digits(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drafts_are_told_by_their_names() {
+    fn drafts_are_recognized_by_their_names() {
         let of = |name: &str, file: &str| originals(name).any(|(of, _)| of == file);
         for name in [
             "Cargo.toml~",

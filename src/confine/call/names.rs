@@ -1,5 +1,5 @@
-//! Calls that make, move and remove names. In the workspace the wall leaves no name to be changed:
-//! what the bounds allow there is done here, on the folders that were judged.
+//! The system calls that create, move and remove names. In the workspace the wall grants none of
+//! them: those that the bounds allow are performed here, on the folders that were judged.
 
 use std::ffi::CString;
 use std::fs;
@@ -20,29 +20,29 @@ use crate::confine::resolve::{PathArg, Resolved, Slot};
 use crate::model::{Action, wire_real};
 use crate::zone::Denied;
 
-/// Fails for a device, which the whole machine has. A terminal is its user's.
+/// Fails for a device, which the whole machine shares. A terminal belongs to its user.
 pub(super) fn spare_device(found: &Resolved) -> Result<(), Errno> {
     let is_device = matches!(found.kind(), SFlag::S_IFCHR | SFlag::S_IFBLK);
     let is_terminal = found.real.starts_with(TERMINALS);
     if is_device && !is_terminal { Err(Errno::EPERM) } else { Ok(()) }
 }
 
-/// Entries of a folder that comes from outside; one with more is not looked through.
+/// Entries of a moved folder that are checked; a folder with more is refused.
 const MOVED_MAX: usize = 200_000;
 
 impl Syscall<'_> {
-    pub(super) fn make_folder(&self, spoken: &PathArg, mode: u64) -> SyscallResult<SyscallReply> {
+    pub(super) fn make_folder(&self, arg: &PathArg, mode: u64) -> SyscallResult<SyscallReply> {
         let may_be = |real: &Path| self.bounds.is_above(real);
-        self.make_where(may_be, SFlag::S_IFDIR, spoken, |slot, umask| {
+        self.make_where(may_be, SFlag::S_IFDIR, arg, |slot, umask| {
             let mode = super::low_unsigned(mode) & !umask & 0o7777;
             mkdirat(&slot.folder.handle, &*slot.name, Mode::from_bits_truncate(mode))
         })
     }
 
-    /// A file, a pipe or a socket; devices are not for an agent to make.
+    /// Creates a file, a pipe or a socket; agents may not create devices.
     pub(super) fn make_node(
         &self,
-        spoken: &PathArg,
+        arg: &PathArg,
         mode: u64,
         device: u64,
     ) -> SyscallResult<SyscallReply> {
@@ -51,15 +51,15 @@ impl Syscall<'_> {
         if matches!(kind, SFlag::S_IFBLK | SFlag::S_IFCHR) {
             return Err(Errno::EPERM.into());
         }
-        self.make(kind, spoken, |slot, umask| {
+        self.make(kind, arg, |slot, umask| {
             let mode = Mode::from_bits_truncate(mode & !umask & 0o7777);
             mknodat(&slot.folder.handle, &*slot.name, kind, mode, device)
         })
     }
 
-    pub(super) fn make_link(&self, target: u64, spoken: &PathArg) -> SyscallResult<SyscallReply> {
+    pub(super) fn make_link(&self, target: u64, arg: &PathArg) -> SyscallResult<SyscallReply> {
         let target = self.caller.path(target)?;
-        self.make(SFlag::S_IFLNK, spoken, |slot, _| {
+        self.make(SFlag::S_IFLNK, arg, |slot, _| {
             symlinkat(&*target, &slot.folder.handle, &*slot.name)
         })
     }
@@ -73,12 +73,12 @@ impl Syscall<'_> {
     ) -> SyscallResult<SyscallReply> {
         let flags = AtFlags::from_bits_retain(super::low(flags));
         let from = self.path_arg(folder, path)?;
-        let ways = if flags.contains(AtFlags::AT_SYMLINK_FOLLOW) {
+        let lookup = if flags.contains(AtFlags::AT_SYMLINK_FOLLOW) {
             LookupFlags::FOLLOW
         } else {
             LookupFlags::STAY
         };
-        let source = self.target(&from, flags, ways)?;
+        let source = self.target(&from, flags, lookup)?;
         if source.kind() == SFlag::S_IFDIR {
             return Err(Errno::EPERM.into());
         }
@@ -86,7 +86,7 @@ impl Syscall<'_> {
         if slot.occupant().is_ok() {
             return Err(Errno::EEXIST.into());
         }
-        // Whoever has another name for a file has all of it.
+        // A second name for a file gives full access to it.
         self.demand_write(&source, &from)?;
         self.demand_name(&slot, to)?;
         self.demand_kind(source.kind(), &slot, to)?;
@@ -97,7 +97,7 @@ impl Syscall<'_> {
         {
             return Err(Errno::EACCES.into());
         }
-        // The wall sees to it that no link widens what it grants.
+        // The wall ensures that no link widens its grants.
         if self.wall_leaves_names(&slot.folder) && !self.bounds.is_inside(&source.real) {
             return Ok(SyscallReply::Continue);
         }
@@ -105,23 +105,23 @@ impl Syscall<'_> {
         let path = source.path();
         let follow = AtFlags::AT_SYMLINK_FOLLOW;
         linkat(AT_FDCWD, path.as_str(), &slot.folder.handle, &*slot.name, follow)?;
-        self.came(&source, &slot);
+        self.report_named(&source, &slot);
         Ok(SyscallReply::Done)
     }
 
-    pub(super) fn remove(&self, spoken: &PathArg, flags: u64) -> SyscallResult<SyscallReply> {
-        let Some(slot) = spoken.slot(&self.caller)? else { return Ok(SyscallReply::Continue) };
+    pub(super) fn remove(&self, arg: &PathArg, flags: u64) -> SyscallResult<SyscallReply> {
+        let Some(slot) = arg.slot(&self.caller)? else { return Ok(SyscallReply::Continue) };
         spare_device(&slot.occupant()?)?;
         if self.is_protected(&slot) {
             return Err(Errno::EBUSY.into());
         }
-        self.demand_name(&slot, spoken)?;
+        self.demand_name(&slot, arg)?;
         if self.wall_leaves_names(&slot.folder) {
             return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
         let folders = super::low(flags) & libc::AT_REMOVEDIR != 0;
-        let ends_in_slash = spoken.path.as_os_str().as_bytes().ends_with(b"/");
+        let ends_in_slash = arg.path.as_os_str().as_bytes().ends_with(b"/");
         if ends_in_slash && !folders {
             return Err(Errno::ENOTDIR.into());
         }
@@ -157,7 +157,7 @@ impl Syscall<'_> {
             return Err(Errno::EBUSY.into());
         }
         self.demand_name(&from, old)?;
-        // An editor keeps what it is about to replace under such a name.
+        // An editor may move the file that it will replace to a draft's name.
         let keeps = replaced.is_none() && self.demand_new(&to, new)?;
         if replaced.is_some() {
             self.demand_name(&to, new)?;
@@ -180,58 +180,58 @@ impl Syscall<'_> {
         let (old_name, new_name) = (with_slash(&from, old)?, with_slash(&to, new)?);
         let (old_folder, new_folder) = (&from.folder.handle, &to.folder.handle);
         renameat2(old_folder, &*old_name, new_folder, &*new_name, flags)?;
-        self.came(&moved, &to);
+        self.report_named(&moved, &to);
         if let Some(replaced) = replaced.as_ref().filter(|_| exchanges) {
-            self.came(replaced, &from);
+            self.report_named(replaced, &from);
         }
         if let Some(room) = room {
             room.take(&moved.handle)?;
         } else if !exchanges {
-            // It is what it was the draft of.
+            // It is no longer a draft.
             self.confinement.drafts().remove(moved.identity());
         }
         Ok(SyscallReply::Done)
     }
 
-    /// Whether others go by this name being where it is.
+    /// Whether this name must stay, since others rely on it.
     fn is_protected(&self, slot: &Slot) -> bool {
         let real = slot.real();
         self.bounds.is_held(&real) || self.bounds.is_pillar(&real)
     }
 
-    /// Tells of what has a name now, and perhaps took the place of another.
-    fn came(&self, file: &Resolved, to: &Slot) {
+    /// Reports a file that got a new name.
+    fn report_named(&self, file: &Resolved, to: &Slot) {
         if file.kind() == SFlag::S_IFREG {
             self.passed(&to.real(), Action::Write);
         }
     }
 
-    /// Makes a name that nothing has yet.
+    /// Creates a new name.
     fn make(
         &self,
         kind: SFlag,
-        spoken: &PathArg,
+        arg: &PathArg,
         make: impl FnOnce(&Slot, u32) -> Result<(), Errno>,
     ) -> SyscallResult<SyscallReply> {
-        self.make_where(|_| false, kind, spoken, make)
+        self.make_where(|_| false, kind, arg, make)
     }
 
-    /// Makes a name that `is_free` to be made, or that the bounds allow.
+    /// Creates a new name that is free to all by `is_free`, or that the bounds allow.
     fn make_where(
         &self,
         is_free: impl FnOnce(&Path) -> bool,
         kind: SFlag,
-        spoken: &PathArg,
+        arg: &PathArg,
         make: impl FnOnce(&Slot, u32) -> Result<(), Errno>,
     ) -> SyscallResult<SyscallReply> {
-        let Some(slot) = spoken.slot(&self.caller)? else { return Err(Errno::EEXIST.into()) };
+        let Some(slot) = arg.slot(&self.caller)? else { return Err(Errno::EEXIST.into()) };
         if slot.occupant().is_ok() {
             return Err(Errno::EEXIST.into());
         }
         if !is_free(&slot.real()) {
-            self.demand_name(&slot, spoken)?;
+            self.demand_name(&slot, arg)?;
         }
-        self.demand_kind(kind, &slot, spoken)?;
+        self.demand_kind(kind, &slot, arg)?;
         if self.wall_leaves_names(&slot.folder) {
             return Ok(SyscallReply::Continue);
         }
@@ -240,27 +240,22 @@ impl Syscall<'_> {
         Ok(SyscallReply::Done)
     }
 
-    /// Demands that a name in a git folder be a file's or a folder's. Through a link git would
-    /// write, as its user, to what the link leads to; at a pipe it would wait.
-    pub(super) fn demand_kind(
-        &self,
-        kind: SFlag,
-        slot: &Slot,
-        spoken: &PathArg,
-    ) -> SyscallResult<()> {
+    /// Fails unless a name in a git folder is of a file or folder. Git, run by its user, would
+    /// write through a link, or block at a pipe.
+    pub(super) fn demand_kind(&self, kind: SFlag, slot: &Slot, arg: &PathArg) -> SyscallResult<()> {
         let real = slot.real();
         if matches!(kind, SFlag::S_IFREG | SFlag::S_IFDIR) || !self.bounds.is_git(&real) {
             return Ok(());
         }
         let path = wire_real(self.bounds.zone().workspace(), &real).into();
-        // A grant would be for what is written there, not for where a link leads.
+        // A grant would cover this path, not the link's target.
         let denied = Denied { path, action: Action::Write, grantable: false };
-        Err(Stop::Outside { denied, real, spoken: spoken.path.clone(), draft: false })
+        Err(Stop::Outside { denied, real, arg: arg.path.clone(), draft: false })
     }
 
-    /// Demands all that a folder holds, where it is and where it is to be: under its new name what
-    /// was denied may be allowed. And no socket of somebody else's is to come where the caller may
-    /// connect to all.
+    /// Fails unless all contents of a folder may be written at the old and the new place, since a
+    /// new name may be allowed where the old one was denied. A foreign socket must not move to
+    /// where the caller may connect to all sockets.
     fn demand_move(&self, moved: &Resolved, from: &Slot, to: &Slot) -> SyscallResult<()> {
         let (from, to) = (from.real(), to.real());
         if self.connects_to_all(&to)
@@ -279,9 +274,9 @@ impl Syscall<'_> {
         let folder = moved.path();
         for at in [&from, &to] {
             self.bounds.judge_tree(Path::new(&folder), at, Action::Write).map_err(|denied| {
-                // One grant would not do for all that is in it.
+                // One grant cannot cover all its contents.
                 let denied = Denied { grantable: false, ..denied };
-                Stop::Outside { denied, real: from.clone(), spoken: from.clone(), draft: false }
+                Stop::Outside { denied, real: from.clone(), arg: from.clone(), draft: false }
             })?;
         }
         Ok(())
@@ -291,31 +286,31 @@ impl Syscall<'_> {
         self.bounds.is_inside(real) || real.starts_with(&self.bounds.reach().private)
     }
 
-    /// What a call with `AT_EMPTY_PATH` or a path is about.
+    /// The file that a path names, or the descriptor itself with `AT_EMPTY_PATH`.
     pub(super) fn target(
         &self,
-        spoken: &PathArg,
+        arg: &PathArg,
         flags: AtFlags,
-        ways: LookupFlags,
+        lookup: LookupFlags,
     ) -> SyscallResult<Resolved> {
-        if spoken.path.as_os_str().is_empty() && flags.contains(AtFlags::AT_EMPTY_PATH) {
-            return Ok(Resolved::new(self.caller.base(spoken.folder)?)?);
+        if arg.path.as_os_str().is_empty() && flags.contains(AtFlags::AT_EMPTY_PATH) {
+            return Ok(Resolved::new(self.caller.base(arg.folder)?)?);
         }
-        Ok(spoken.find_present(&self.caller, ways)?)
+        Ok(arg.find_present(&self.caller, lookup)?)
     }
 }
 
-/// The name of a slot as it was spoken: with a slash behind it, it must be a folder's.
-fn with_slash(slot: &Slot, spoken: &PathArg) -> Result<CString, Errno> {
+/// The name of a slot, with the trailing slash if the caller gave one: it must then be a folder.
+fn with_slash(slot: &Slot, arg: &PathArg) -> Result<CString, Errno> {
     let mut name = slot.name.as_bytes().to_vec();
-    if spoken.path.as_os_str().as_bytes().ends_with(b"/") {
+    if arg.path.as_os_str().as_bytes().ends_with(b"/") {
         name.push(b'/');
     }
     CString::new(name).map_err(|_| Errno::EINVAL)
 }
 
-/// Whether it is of such a kind, or a folder with something of that kind somewhere below. One with
-/// too much to look through is.
+/// Whether it is of a matching kind, or a folder that contains such a file, or has too many entries
+/// to check.
 fn holds(moved: &Resolved, is_such: impl Fn(SFlag) -> bool) -> Result<bool, Errno> {
     if moved.kind() != SFlag::S_IFDIR {
         return Ok(is_such(moved.kind()));

@@ -1,4 +1,4 @@
-//! The open family.
+//! The system calls that open files.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -17,31 +17,26 @@ use crate::confine::resolve::{PathArg, Resolved, Slot, Target};
 use crate::model::Action;
 use crate::zone::Grant;
 
-/// Of what a caller asks for, what has had its say by then.
-const SAID: OFlag =
+/// Flags of the caller that are already applied when the file is opened here.
+const APPLIED: OFlag =
     OFlag::O_CREAT.union(OFlag::O_EXCL).union(OFlag::O_NOFOLLOW).union(OFlag::O_DIRECTORY);
 
-/// The other ends of all terminals.
+/// The folder of the terminals' lower ends.
 pub(super) const TERMINALS: &str = "/dev/pts";
 
-/// How often a file may come and go between a look and an open.
+/// How often a file may appear and vanish between lookup and open.
 const TRIES: usize = 4;
 
 impl Syscall<'_> {
-    pub(super) fn open(
-        &self,
-        spoken: &PathArg,
-        flags: u64,
-        mode: u64,
-    ) -> SyscallResult<SyscallReply> {
+    pub(super) fn open(&self, arg: &PathArg, flags: u64, mode: u64) -> SyscallResult<SyscallReply> {
         let flags = OFlag::from_bits_retain(super::low(flags));
-        self.open_resolving(spoken, flags, super::low_unsigned(mode), ResolveFlag::empty())
+        self.open_resolving(arg, flags, super::low_unsigned(mode), ResolveFlag::empty())
     }
 
-    /// `openat2`: what the file is to be opened with is in memory.
+    /// `openat2`, whose flags are in memory.
     pub(super) fn open_how(
         &self,
-        spoken: &PathArg,
+        arg: &PathArg,
         how: u64,
         size: u64,
     ) -> SyscallResult<SyscallReply> {
@@ -50,7 +45,7 @@ impl Syscall<'_> {
             return Err(Errno::EINVAL.into());
         }
         if size > SIZE as u64 {
-            // Of a later kernel; whoever asks for it is ready for this answer.
+            // A later kernel's fields: callers expect this error.
             return Err(Errno::E2BIG.into());
         }
         let bytes: [u8; SIZE] = self.caller.bytes(how)?;
@@ -59,45 +54,45 @@ impl Syscall<'_> {
             number.copy_from_slice(&bytes[at..at + 8]);
             u64::from_ne_bytes(number)
         };
-        // What is at hand without looking: whoever asks for that is ready to look.
+        // Only cached lookups: callers expect this error.
         if field(16) & libc::RESOLVE_CACHED != 0 {
             return Err(Errno::EAGAIN.into());
         }
         let resolve = ResolveFlag::from_bits(field(16)).ok_or(Errno::EINVAL)?;
         let flags = i32::try_from(field(0)).map_err(|_| Errno::EINVAL)?;
         let mode = u32::try_from(field(8)).map_err(|_| Errno::EINVAL)?;
-        self.open_resolving(spoken, OFlag::from_bits_retain(flags), mode, resolve)
+        self.open_resolving(arg, OFlag::from_bits_retain(flags), mode, resolve)
     }
 
     fn open_resolving(
         &self,
-        spoken: &PathArg,
+        arg: &PathArg,
         flags: OFlag,
         mode: u32,
         resolve: ResolveFlag,
     ) -> SyscallResult<SyscallReply> {
-        // Such a descriptor stands for a file without opening it; to open it by that rings again.
+        // It only refers to the file; opening it through the descriptor is judged again.
         if flags.contains(OFlag::O_PATH) {
             return Ok(SyscallReply::Continue);
         }
         let creates = flags.contains(OFlag::O_CREAT);
         if flags.contains(OFlag::O_TMPFILE) {
-            return self.open_unnamed(spoken, flags, mode, resolve);
+            return self.open_unnamed(arg, flags, mode, resolve);
         }
-        let alone = creates && flags.contains(OFlag::O_EXCL);
-        let last = !alone && !flags.contains(OFlag::O_NOFOLLOW);
-        let ways = LookupFlags { last, present: !creates, resolve };
+        let exclusive = creates && flags.contains(OFlag::O_EXCL);
+        let last = !exclusive && !flags.contains(OFlag::O_NOFOLLOW);
+        let lookup = LookupFlags { last, present: !creates, resolve };
         for _ in 0..TRIES {
-            match spoken.find(&self.caller, ways)? {
-                Target::Found(_) if alone => return Err(Errno::EEXIST.into()),
-                Target::Found(found) => return self.open_found(spoken, &found, flags),
+            match arg.find(&self.caller, lookup)? {
+                Target::Found(_) if exclusive => return Err(Errno::EEXIST.into()),
+                Target::Found(found) => return self.open_found(arg, &found, flags),
                 Target::Missing(_) if !creates => return Err(Errno::ENOENT.into()),
                 Target::Missing(slot) if slot.folder.is_foreign => {
-                    self.demand(&slot.real(), Action::Write, spoken)?;
+                    self.demand(&slot.real(), Action::Write, arg)?;
                     return Ok(SyscallReply::Continue);
                 }
                 Target::Missing(slot) => {
-                    if let Some(outcome) = self.create(spoken, &slot, flags, mode)? {
+                    if let Some(outcome) = self.create(arg, &slot, flags, mode)? {
                         return Ok(outcome);
                     }
                 }
@@ -108,7 +103,7 @@ impl Syscall<'_> {
 
     fn open_found(
         &self,
-        spoken: &PathArg,
+        arg: &PathArg,
         found: &Resolved,
         flags: OFlag,
     ) -> SyscallResult<SyscallReply> {
@@ -118,10 +113,10 @@ impl Syscall<'_> {
             SFlag::S_IFDIR if writes || flags.contains(OFlag::O_CREAT) => {
                 return Err(Errno::EISDIR.into());
             }
-            // Names are not protected.
+            // Listing a folder is always allowed.
             SFlag::S_IFDIR => return Ok(SyscallReply::Continue),
             _ if flags.contains(OFlag::O_DIRECTORY) => return Err(Errno::ENOTDIR.into()),
-            // A disk is all the files on it.
+            // A disk holds the contents of all its files.
             SFlag::S_IFBLK => return Err(Errno::EACCES.into()),
             _ => {}
         }
@@ -133,7 +128,7 @@ impl Syscall<'_> {
         }
         let action = if writes { Action::Write } else { Action::Read };
         if !self.confinement.drafts().holds(found.identity()) {
-            self.demand(&found.real, action, spoken)?;
+            self.demand(&found.real, action, arg)?;
         }
         if found.is_foreign {
             return Ok(SyscallReply::Continue);
@@ -155,13 +150,13 @@ impl Syscall<'_> {
         if found.kind() == SFlag::S_IFIFO {
             return self.open_pipe(found, flags);
         }
-        // The kernel knows whose process files are; a device may make the opener wait.
+        // The kernel checks process files itself; a device may block the opener.
         if !is_regular || found.is_the_kernels()? {
             return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
-        // Somebody's lease would make the doorbell wait, and with it all that rings.
-        let flags_now = (flags - SAID) | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
+        // A lease would block the doorbell, and with it all calls.
+        let flags_now = (flags - APPLIED) | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         let file = open(&*found.path(), flags_now, Mode::empty())?;
         if !flags.contains(OFlag::O_NONBLOCK) {
             fcntl(&file, FcntlArg::F_SETFL(flags_now - OFlag::O_NONBLOCK))?;
@@ -170,10 +165,10 @@ impl Syscall<'_> {
         Ok(add_fd(file, flags))
     }
 
-    /// Whether the file's owner and mode let the caller open it, as far as that is known before the
-    /// kernel tries: of a call that goes on, nobody reports how it ended.
+    /// Whether the file's owner and mode let the caller open it. The outcome of a continued call is
+    /// not reported.
     fn may_open(&self, found: &Resolved, flags: OFlag) -> SyscallResult<bool> {
-        /// Whoever asks may read it.
+        /// Readable by all.
         const READABLE: u32 = 0o444;
         let access = match flags & OFlag::O_ACCMODE {
             OFlag::O_WRONLY => AccessFlags::W_OK,
@@ -186,8 +181,8 @@ impl Syscall<'_> {
         Ok(faccessat(AT_FDCWD, &*found.path(), access, AtFlags::AT_EACCESS).is_ok())
     }
 
-    /// Opens an end of a terminal: a new one, or the other end of one that the caller opened. At
-    /// all others somebody else types. None for what is no such device.
+    /// Opens a new terminal, or the lower end of one that the caller opened; somebody else may type
+    /// at any other. `None` for any other device.
     fn open_terminal(&self, found: &Resolved, flags: OFlag) -> SyscallResult<Option<SyscallReply>> {
         let is_new = found.stat.st_rdev == makedev(5, 2);
         if !is_new && !found.real.starts_with(TERMINALS) {
@@ -198,7 +193,7 @@ impl Syscall<'_> {
         }
         self.take_rights()?;
         let ours = OFlag::O_CLOEXEC | OFlag::O_NOCTTY | OFlag::O_NONBLOCK;
-        let file = open(&*found.path(), (flags - SAID) | ours, Mode::empty())?;
+        let file = open(&*found.path(), (flags - APPLIED) | ours, Mode::empty())?;
         if !flags.contains(OFlag::O_NONBLOCK) {
             let now = OFlag::from_bits_retain(fcntl(&file, FcntlArg::F_GETFL)?);
             fcntl(&file, FcntlArg::F_SETFL(now - OFlag::O_NONBLOCK))?;
@@ -213,7 +208,7 @@ impl Syscall<'_> {
     }
 
     /// Opens the name of a thread of the caller's process for writing, as `pthread_setname_np`
-    /// does; none but the process itself can write there. None for all else.
+    /// does; only the process itself can write it. `None` for any other file.
     fn open_thread_name(
         &self,
         found: &Resolved,
@@ -229,18 +224,18 @@ impl Syscall<'_> {
             return Ok(None);
         }
         self.take_rights()?;
-        let file = open(&*found.path(), (flags - SAID) | OFlag::O_CLOEXEC, Mode::empty())?;
+        let file = open(&*found.path(), (flags - APPLIED) | OFlag::O_CLOEXEC, Mode::empty())?;
         Ok(Some(add_fd(file, flags)))
     }
 
-    /// Opens a pipe with a name that no rule grants. Whoever opens one end waits for the other.
+    /// Opens a named pipe that no rule grants. Opening one end blocks until the other is opened.
     fn open_pipe(&self, found: &Resolved, flags: OFlag) -> SyscallResult<SyscallReply> {
         self.take_rights()?;
         let handle = found.handle.try_clone().map_err(|_| Errno::EMFILE)?;
         let identity = if self.has_rights { Some(self.identity()?.clone()) } else { None };
         let open = move || {
             let rights = identity.as_ref().map(raw::borrow_rights).transpose()?;
-            let flags_now = (flags - SAID) | OFlag::O_CLOEXEC;
+            let flags_now = (flags - APPLIED) | OFlag::O_CLOEXEC;
             let file = open(&*by_handle(&handle), flags_now, Mode::empty());
             drop(rights);
             Ok(add_fd(file?, flags))
@@ -252,35 +247,36 @@ impl Syscall<'_> {
         Ok(open()?)
     }
 
-    /// Makes a file; None if somebody else did meanwhile.
+    /// Creates a file; `None` if another process created it meanwhile.
     fn create(
         &self,
-        spoken: &PathArg,
+        arg: &PathArg,
         slot: &Slot,
         flags: OFlag,
         mode: u32,
     ) -> SyscallResult<Option<SyscallReply>> {
         use std::os::unix::ffi::OsStrExt;
-        if spoken.path.as_os_str().as_bytes().ends_with(b"/") {
+        if arg.path.as_os_str().as_bytes().ends_with(b"/") {
             return Err(Errno::EISDIR.into());
         }
         if flags.contains(OFlag::O_DIRECTORY) {
             return Err(Errno::EINVAL.into());
         }
         let real = slot.real();
-        let is_draft = self.demand_new(slot, spoken)?;
+        let is_draft = self.demand_new(slot, arg)?;
         let room = if is_draft { Some(self.confinement.drafts().reserve()?) } else { None };
         if !is_draft && self.wall_leaves_names(&slot.folder) {
             return Ok(Some(SyscallReply::Continue));
         }
         self.take_rights()?;
         let umask = self.identity()?.umask;
-        let alone = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+        let exclusive = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mode = Mode::from_bits_truncate(mode & !umask & 0o7777);
-        let file = match openat(&slot.folder.handle, &*slot.name, (flags - SAID) | alone, mode) {
-            Err(Errno::EEXIST) if !flags.contains(OFlag::O_EXCL) => return Ok(None),
-            opened => opened?,
-        };
+        let file =
+            match openat(&slot.folder.handle, &*slot.name, (flags - APPLIED) | exclusive, mode) {
+                Err(Errno::EEXIST) if !flags.contains(OFlag::O_EXCL) => return Ok(None),
+                opened => opened?,
+            };
         match room {
             Some(room) => room.take(&file)?,
             None => self.passed(&real, Action::Write),
@@ -288,20 +284,20 @@ impl Syscall<'_> {
         Ok(Some(add_fd(file, flags)))
     }
 
-    /// `O_TMPFILE`: a file without a name, which linking may give it; that rings again.
+    /// `O_TMPFILE`: a file without a name. Linking it to a name is judged again.
     fn open_unnamed(
         &self,
-        spoken: &PathArg,
+        arg: &PathArg,
         flags: OFlag,
         mode: u32,
         resolve: ResolveFlag,
     ) -> SyscallResult<SyscallReply> {
-        let folder = spoken
-            .find_present(&self.caller, LookupFlags { last: true, present: true, resolve })?;
+        let folder =
+            arg.find_present(&self.caller, LookupFlags { last: true, present: true, resolve })?;
         if folder.kind() != SFlag::S_IFDIR {
             return Err(Errno::ENOTDIR.into());
         }
-        self.demand(&folder.real.join("#unnamed"), Action::Write, spoken)?;
+        self.demand(&folder.real.join("#unnamed"), Action::Write, arg)?;
         if self.wall_leaves_names(&folder) {
             return Ok(SyscallReply::Continue);
         }

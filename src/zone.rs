@@ -1,5 +1,5 @@
-//! Which paths an agent may touch: real paths, compiled globs, `check(path, action)`, and the
-//! opening of exactly what was judged. A zone knows no agents, no transport and no clock.
+//! Which paths an agent may access: resolves real paths, matches compiled globs, and opens exactly
+//! the judged file. Knows no agents, no transport and no clock.
 //!
 //! How a path is judged:
 //!
@@ -43,30 +43,29 @@ use self::search::Below;
 pub use self::why::{Reason, Why};
 use crate::model::{Action, fold, goes_up, wire_path, wire_real, within};
 
-/// What a zone is compiled from. Patterns are globs relative to the workspace, or absolute.
+/// The specification of a zone. Patterns are globs relative to the workspace, or absolute.
 #[derive(Clone, Debug)]
 pub struct ZoneSpec {
     /// Absolute.
     pub workspace: PathBuf,
     /// The agent's own.
     pub allowed: Vec<String>,
-    /// The team's `shared`, added to `allowed`, owned by nobody.
+    /// The team's `shared`, added to `allowed` but owned by no agent.
     pub shared: Vec<String>,
-    /// Team's and agent's; wins over all else.
+    /// Of the team and the agent; overrides all other lists.
     pub denied: Vec<String>,
-    /// Team's, agent's and `base`: may be read, not written.
+    /// Of the team, the agent and `base`: readable, not writable.
     pub readable: Vec<String>,
     pub git: GitAccess,
     pub terminals: bool,
     /// `$EISEN_DIR`: denied to every agent.
     pub eisen_dir: PathBuf,
-    /// The files that say what the team is: its configuration, and what that names. No agent writes
-    /// them.
+    /// The team's configuration and the files that it names. No agent may write them.
     pub sealed: Vec<PathBuf>,
 }
 
-/// What a zoned agent may do in the repository's git folder. It alone decides there: no pattern
-/// allows more. Other repositories below the workspace need a pattern as well.
+/// An agent's access to the repository's git folder. No pattern allows more. Other repositories
+/// below the workspace need a pattern as well.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GitAccess {
     None,
@@ -82,22 +81,22 @@ pub struct Zone {
     workspace: Workspace,
     root: Arc<Root>,
     eisen: Vec<PathBuf>,
-    /// Real places of [`ZoneSpec::sealed`], and of links to them.
+    /// Real paths of [`ZoneSpec::sealed`], and of links to them.
     sealed: Vec<PathBuf>,
     denied: Patterns,
-    /// Each pattern of `denied` by itself.
+    /// Each pattern of `denied`, compiled separately.
     denials: Vec<(Arc<str>, Patterns)>,
     own: Patterns,
     shared: Patterns,
     readable: Patterns,
-    /// Matches the folders above what the three before allow.
+    /// Matches the folders above the paths that the previous three allow.
     above: Patterns,
     below: Below,
     git: Git,
     terminals: bool,
 }
 
-/// An access that was judged and allowed: the token that opens exactly what was judged.
+/// An access that was allowed: the token that opens exactly the judged file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Permit {
     /// The real path: absolute, free of symbolic links when it was judged.
@@ -112,11 +111,12 @@ pub struct Denied {
     /// As the wire shows it: relative to the workspace, absolute if outside.
     pub path: Arc<str>,
     pub action: Action,
-    /// Whether a grant would let it pass: never into `$EISEN_DIR`, or where no path leads.
+    /// Whether a grant could allow it: never in `$EISEN_DIR`, nor for a path that cannot be
+    /// resolved.
     pub grantable: bool,
 }
 
-/// What a zone holds a path for, by its name alone.
+/// The class of a path in a zone, by its text alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// May be written and read.
@@ -134,8 +134,8 @@ enum Verdict {
 }
 
 impl Zone {
-    /// Compiles the patterns, and looks on the disk for the workspace, the git folder, and where
-    /// links lead that `denied` names. An error tells the pattern in the words of `spec`.
+    /// Compiles the patterns, and resolves the workspace, the git folder, and links that `denied`
+    /// names on the disk. An error quotes the pattern as `spec` spells it.
     pub fn compile(spec: &ZoneSpec) -> Result<Self, globset::Error> {
         let spelled = fold(&spec.workspace);
         let root = real(&spec.workspace).unwrap_or_else(|| spelled.clone());
@@ -163,14 +163,14 @@ impl Zone {
         })
     }
 
-    /// Judges one access. A relative path is taken against the workspace. Reads the disk.
+    /// Judges one access. A relative path starts from the workspace. Reads the disk.
     pub fn check(&self, path: &Path, action: Action) -> Result<Permit, Denied> {
         self.check_granted(path, action, &|_| false)
     }
 
-    /// Judges one access as [`Zone::check`] does, but lets pass what `granted` says was granted:
-    /// it is asked with exactly what would be denied. `$EISEN_DIR` and what can't be resolved are
-    /// never granted, and it is not asked.
+    /// Like [`Zone::check`], but allows an access that `granted` accepts. `granted` gets exactly
+    /// the denial; it is not called for `$EISEN_DIR` and unresolvable paths, which are never
+    /// granted.
     pub fn check_granted(
         &self,
         path: &Path,
@@ -186,7 +186,7 @@ impl Zone {
         self.check_cwd_granted(path, &|_| false)
     }
 
-    /// Judges a working directory, but lets pass what was granted, as [`Zone::check_granted`].
+    /// Like [`Zone::check_cwd`], but allows what was granted, as [`Zone::check_granted`].
     pub fn check_cwd_granted(
         &self,
         path: &Path,
@@ -207,8 +207,8 @@ impl Zone {
         self.own.matches(&place) && !self.denied.matches(&place)
     }
 
-    /// Tells what the zone holds a path for. `path` is as the wire shows it, and taken for a real
-    /// one. Does not ask the disk.
+    /// The class of a path. `path` is in the wire's form, and assumed to be real. Does not read the
+    /// disk.
     pub fn class(&self, path: &str) -> Class {
         let real = self.named(path);
         let place = self.place(&real);
@@ -257,7 +257,7 @@ impl Zone {
         Ok(Permit { real: kernels, action, root: Arc::clone(&self.root) })
     }
 
-    /// The kernel's reading of a path, and that of who folds `..` by name, if it is another.
+    /// The kernel's reading of a path, and that of programs that fold `..` by name, if different.
     fn readings(&self, path: &Path) -> Option<(PathBuf, Option<PathBuf>)> {
         let bytes = path.as_os_str().as_bytes();
         if bytes.is_empty() || bytes.len() >= PATH_MAX || bytes.contains(&0) {
@@ -292,7 +292,7 @@ impl Zone {
         if allowed && !self.denied.matches(place) { Verdict::Allowed } else { Verdict::Denied }
     }
 
-    /// Whether a folder of the workspace has something below it that the zone allows.
+    /// Whether a folder of the workspace contains something that the zone allows.
     fn is_above(&self, real: &Path, place: &PatternPath) -> bool {
         let allowing = [&self.own, &self.shared, &self.readable];
         let holds_any = place.is_workspace() && allowing.iter().any(|some| some.reach_inside());
@@ -310,12 +310,12 @@ impl Zone {
         matching.map(|(pattern, _)| Arc::clone(pattern))
     }
 
-    /// Whether a real place is that of a file that says what the team is.
+    /// Whether a real path is one of [`ZoneSpec::sealed`].
     fn is_sealed(&self, real: &Path) -> bool {
         self.sealed.iter().any(|sealed| sealed == real)
     }
 
-    /// The absolute path that the wire shows as `path`.
+    /// The absolute path of a path in the wire's form.
     fn named(&self, path: &str) -> PathBuf {
         fold(&self.workspace.real.join(path))
     }
@@ -328,7 +328,7 @@ impl Zone {
         wire_real(&self.workspace.real, real).into()
     }
 
-    /// The denial of a path that leads nowhere: it is shown by name, and cut where it is too long.
+    /// The denial of an unresolvable path, which is shown by name, shortened if too long.
     fn unresolved(&self, path: &Path, action: Action) -> Denied {
         let bytes = path.as_os_str().as_bytes();
         let path = match bytes.len() {

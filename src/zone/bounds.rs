@@ -1,5 +1,5 @@
-//! A zone as the kernel holds it: judged by real paths alone, with what a process may reach of the
-//! rest of the machine.
+//! A zone as the kernel enforces it: judged by real paths alone, together with what a process may
+//! access on the rest of the machine.
 //!
 //! How a real path is judged, whoever asks for it:
 //!
@@ -31,28 +31,28 @@ use super::real::real;
 use super::{Denied, Verdict, Zone};
 use crate::model::{Action, fold, within};
 
-/// What a confined process may reach beside its zone.
+/// What a confined process may access beside its zone.
 #[derive(Clone, Debug)]
 pub struct Reach {
     pub confine: Confine,
     /// Its private TMPDIR, granted whole.
     pub private: PathBuf,
-    /// The folder that it lies in with those of other agents, which are theirs alone.
+    /// The folder that contains it and those of other agents, each of which is private.
     pub privates: Option<PathBuf>,
-    /// Absolute paths that its launch profile needs; each with all below it. Only
-    /// [`Confine::Strict`] asks for them.
+    /// Absolute paths that its launch profile needs, each with everything below it. Used by
+    /// [`Confine::Strict`] only.
     pub readable: Vec<PathBuf>,
     pub writable: Vec<PathBuf>,
-    /// Absolute patterns of the sockets outside that it may connect to.
+    /// Absolute patterns of the sockets outside the workspace to which it may connect.
     pub sockets: Vec<String>,
 }
 
-/// What lies outside the workspace.
+/// Access outside the workspace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Confine {
-    /// As usual for the user, but `$EISEN_DIR` and what is denied.
+    /// As for the user, except `$EISEN_DIR` and denied paths.
     Workspace,
-    /// The system's folders for reading, the profile's needs, and what the zone names.
+    /// Reading the system's folders, the profile's needs, and paths that the zone names.
     Strict,
 }
 
@@ -63,19 +63,19 @@ pub struct Bounds {
     reach: Reach,
     /// The real place of [`Reach::private`].
     private: PathBuf,
-    /// Denied whatever else is said.
+    /// Always denied.
     barred: Vec<PathBuf>,
     sockets: Patterns,
     devices: Devices,
-    /// Real places outside that [`Confine::Strict`] lets be read and written.
+    /// Real paths outside that [`Confine::Strict`] lets be read and written.
     readable: Vec<PathBuf>,
     writable: Vec<PathBuf>,
     denied: Trails,
-    /// The zone's patterns: those to write, and those to read.
+    /// The zone's patterns for writing and for reading.
     allowed: [Trails; 2],
 }
 
-/// What the kernel's path rules hold of a zone.
+/// The path rules of a zone, and how well they enforce it.
 #[derive(Clone, Debug)]
 pub struct Wall {
     pub rules: Vec<Rule>,
@@ -96,14 +96,14 @@ pub enum Grant {
     List,
     /// Files may be read and executed, folders listed.
     Read,
-    /// Also existing files may be written and truncated, and sockets be made. What makes, moves or
-    /// removes a name is the doorbell's.
+    /// Existing files may also be written and truncated, and sockets created. Creating, moving and
+    /// removing names is left to the doorbell.
     Write,
     /// All that the kernel can grant.
     Whole,
 }
 
-/// How well path rules hold one pattern of a zone.
+/// How well path rules enforce one pattern of a zone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PatternCoverage {
     /// `allowed`, `shared`, `denied` or `readable`.
@@ -115,14 +115,14 @@ pub struct PatternCoverage {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Coverage {
     Exact,
-    /// The rules grant less than the pattern: what is lost, in words.
+    /// The rules grant less than the pattern; the text says what is lost.
     Narrowed(String),
-    /// No rule holds it, only the doorbell: why, in words.
+    /// Only the doorbell enforces it; the text says why.
     Doorbell(String),
 }
 
 impl Bounds {
-    /// Compiles the patterns, and looks on the disk for devices, and where links lead.
+    /// Compiles the patterns, and finds devices and resolves links on the disk.
     pub fn new(zone: Arc<Zone>, reach: Reach) -> Result<Self, globset::Error> {
         let (workspace, spec) = (&zone.workspace, &zone.spec);
         let writable = [&spec.allowed[..], &spec.shared].concat();
@@ -181,25 +181,25 @@ impl Bounds {
         within(self.zone.workspace(), real).is_some()
     }
 
-    /// Whether a real path is that of a folder above something of the workspace that the zone
-    /// allows: it may be made, so that what is below can be.
+    /// Whether a real path is a folder above something in the workspace that the zone allows: it
+    /// may be created for that.
     pub fn is_above(&self, real: &Path) -> bool {
         self.zone.is_above(real, &self.zone.place(real))
     }
 
-    /// Whether a real path is, or is in, a git folder: git follows what it finds there, with its
-    /// user's rights.
+    /// Whether a real path is, or is in, a git folder, whose contents git obeys with its user's
+    /// rights.
     pub fn is_git(&self, real: &Path) -> bool {
         self.zone.git.holds(real)
     }
 
-    /// Whether a denied pattern, or `$EISEN_DIR`, holds a real path, whatever else allows it.
+    /// Whether a denied pattern, or `$EISEN_DIR`, denies a real path, whatever allows it.
     pub fn is_denied(&self, real: &Path) -> bool {
         self.is_barred(real) || self.denies(real)
     }
 
-    /// Whether a socket at this real path may be connected to: what answers there acts outside
-    /// the bounds. One that the process itself may have made is its own.
+    /// Whether a socket at this real path may be connected to, since its server acts outside the
+    /// bounds. A socket that the process itself may have created is allowed.
     pub fn may_connect(&self, real: &Path) -> bool {
         if self.is_private(real) {
             return true;
@@ -220,7 +220,7 @@ impl Bounds {
         wall::compile(self)
     }
 
-    /// The rules of [`Bounds::wall`], without a word on how well they hold each pattern.
+    /// The rules of [`Bounds::wall`], without the coverage of patterns.
     pub fn rules(&self) -> Vec<Rule> {
         wall::compile_rules(self)
     }
@@ -257,7 +257,7 @@ impl Bounds {
         if place.is_text() {
             return self.zone.judge(real, &place, action);
         }
-        // Such a name can't be told to anyone who could grant it.
+        // A name that is not UTF-8 cannot be shown to a decider.
         let allowed = match self.zone.git.judge(real, action) {
             GitVerdict::Denied => false,
             GitVerdict::Allowed => true,
@@ -282,13 +282,13 @@ impl Bounds {
         if denied { Verdict::Denied } else { Verdict::Allowed }
     }
 
-    /// Whether the zone's patterns allow a path that need not be text.
+    /// Whether the zone's patterns allow a path, which may be no UTF-8.
     fn allows(&self, real: &Path, action: Action) -> bool {
         let trails = &self.allowed[usize::from(action == Action::Read)];
         trails.matched(&trails.to(real))
     }
 
-    /// Whether a denied pattern matches a path that need not be text, or may match it.
+    /// Whether a denied pattern matches, or may match, a path, which may be no UTF-8.
     fn denies(&self, real: &Path) -> bool {
         self.denied.matched(&self.denied.to(real))
     }

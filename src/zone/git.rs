@@ -1,9 +1,8 @@
 //! The git folder: where git finds it from the workspace, and what in it may be read and written.
 //!
-//! A git folder is no ordinary one: whoever writes its hooks or config runs commands as the user.
-//! So that of the workspace's repository is judged by [`GitAccess`] alone, whatever the patterns
-//! allow; whatever else lies below a `.git` in the workspace (a submodule, a repository of its
-//! own, one that an agent made) needs both.
+//! Whoever can write hooks or config of a git folder runs commands as the user. That of the
+//! workspace's repository is therefore judged by [`GitAccess`] alone; anything else below a `.git`
+//! in the workspace (a submodule, another repository, one that an agent made) also needs a pattern.
 
 use std::fs::{self, OpenOptions};
 use std::io::Read;
@@ -20,16 +19,16 @@ use super::patterns::Subtree;
 use super::real::{PATH_MAX, real};
 use crate::model::{Action, within};
 
-/// What in a git folder decides which commands git runs, and on what.
+/// Files of a git folder that decide which commands git runs.
 const SEALED: [&str; 4] = ["hooks", "info", "config", "config.worktree"];
 
-/// What git takes a folder for a repository by.
+/// Files by which git recognizes a repository.
 const PILLARS: [&str; 3] = ["HEAD", "objects", "refs"];
 
-/// What makes a repository of its own of a folder among objects, refs or logs.
+/// Files that make a folder among objects, refs or logs a repository of its own.
 const NESTED: [&str; 3] = [".git", "objects", "commondir"];
 
-/// What in `objects/info` has git look for objects elsewhere, and take them over from there.
+/// Files in `objects/info` that make git read objects from elsewhere.
 const ELSEWHERE: [&str; 2] = ["alternates", "http-alternates"];
 
 #[derive(Debug)]
@@ -38,14 +37,14 @@ pub(super) struct Git {
     workspace: PathBuf,
     /// The repository's `.git`, and the folders that it leads to.
     own: Vec<PathBuf>,
-    /// Where the sealed really lie, if links lead there.
+    /// The real paths of sealed files that are links.
     sealed: Vec<PathBuf>,
 }
 
-/// What git has to say about an access.
+/// The git rules' verdict on an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum GitVerdict {
-    /// The path is none of git's.
+    /// The path is in no git folder.
     Nothing,
     /// Allowed without a pattern.
     Allowed,
@@ -78,8 +77,8 @@ impl Git {
         }
     }
 
-    /// Judges all that may ever lie below a real folder, if that is git's: what is allowed there,
-    /// and whether without a pattern.
+    /// The result for all paths below a real folder in a git folder, and whether it needs a
+    /// pattern.
     pub(super) fn below(&self, folder: &Path, action: Action) -> Option<(Subtree, GitVerdict)> {
         let (within, verdict) = self.within(folder)?;
         let writes = action == Action::Write;
@@ -92,7 +91,7 @@ impl Git {
         Some((subtree, verdict))
     }
 
-    /// The real places that are judged otherwise than what is around them.
+    /// The real paths that are judged differently from their surroundings.
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
         self.own.iter().chain(&self.sealed).map(PathBuf::as_path)
     }
@@ -104,15 +103,15 @@ impl Git {
 
     /// Whether a real place is, or is in, the repository's git folder.
     pub(super) fn is_own(&self, real: &Path) -> bool {
-        self.within(real).is_some_and(|(_, say)| say == GitVerdict::Allowed)
+        self.within(real).is_some_and(|(_, verdict)| verdict == GitVerdict::Allowed)
     }
 
-    /// Whether nobody who is told that something may be written can mean this place.
+    /// Whether a real path is sealed: no permission to write covers it.
     pub(super) fn is_sealed(&self, real: &Path) -> bool {
         self.sealed.iter().any(|sealed| within(sealed, real).is_some())
     }
 
-    /// Whether a real place is one of those that git takes a folder for a repository by.
+    /// Whether a real path is one of the files by which git recognizes a repository.
     pub(super) fn is_pillar(&self, real: &Path) -> bool {
         let Some((mut within, _)) = self.within(real) else { return false };
         while within.starts_with("worktrees") || within.starts_with("modules") {
@@ -127,8 +126,7 @@ impl Git {
         self.access
     }
 
-    /// The path relative to the git folder that it lies in, and what is to be said of it if
-    /// [`GitAccess`] allows it.
+    /// The path relative to its git folder, and the verdict if [`GitAccess`] allows it.
     fn within<'a>(&self, real: &'a Path) -> Option<(&'a Path, GitVerdict)> {
         let inside = within(&self.workspace, real);
         // A worktree may itself lie in the git folder: the workspace is no part of it.
@@ -141,8 +139,8 @@ impl Git {
     }
 }
 
-/// Whether `git commit` writes a path, given relative to its git folder. Names what may be
-/// written, so that a file that a later git obeys is not.
+/// Whether `git commit` writes a path, given relative to its git folder. A list of writable files,
+/// since later versions of git may obey further ones.
 fn is_record(within: &Path) -> bool {
     let Some(names) = within.iter().map(|name| name.to_str()).collect::<Option<Vec<_>>>() else {
         return false;
@@ -150,7 +148,7 @@ fn is_record(within: &Path) -> bool {
     let mut names = names.as_slice();
     loop {
         match names {
-            // A submodule's name may hold slashes, so where its folder begins can't be told.
+            // A submodule's name may contain slashes, so the start of its folder is unknown.
             ["worktrees" | "modules", _, behind @ ..] => {
                 if behind.iter().any(|name| SEALED.contains(name)) {
                     return false;
@@ -203,7 +201,7 @@ fn is_record_file(name: &str) -> bool {
             .any(|start| name.starts_with(start))
 }
 
-/// What stands behind the first `.git` of a path.
+/// The rest of a path after its first `.git`.
 fn nested(inside: &Path) -> Option<&Path> {
     memmem::find(inside.as_os_str().as_bytes(), b".git")?;
     let mut names = inside.iter();
@@ -214,8 +212,8 @@ fn nested(inside: &Path) -> Option<&Path> {
 /// The `.git` that git finds from the workspace upwards, the git folder, and the one that it
 /// shares with other worktrees.
 ///
-/// What is read of it is granted to agents, so a pointer to what is no git folder, or one that
-/// someone else left in a folder above, is not followed.
+/// Agents may read what it leads to, so a pointer to a folder that is no repository, or one of
+/// another user in a folder above, is not followed.
 fn repository(workspace: &Path) -> Option<Vec<PathBuf>> {
     let owners = [fs::metadata(workspace).ok()?.uid(), geteuid().as_raw()];
     for folder in workspace.ancestors() {

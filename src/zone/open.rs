@@ -1,5 +1,5 @@
-//! Opening what was judged. A permit names a path that was free of links when it was judged; here
-//! it is opened without following any, so that what was swapped in since is never reached.
+//! Opens and replaces judged files. A permit's path was free of links when it was judged; here it
+//! is opened without following any, so that a link swapped in since is never followed.
 //!
 //! Everything here blocks on the disk: asynchronous callers go through `spawn_blocking`.
 
@@ -16,22 +16,23 @@ use nix::unistd::{AccessFlags, Gid, Uid, UnlinkatFlags, faccessat, fchown, unlin
 use super::Permit;
 use crate::model::Action;
 
-/// The workspace's folder, held open so that permits open beneath what the zone was compiled for.
+/// The workspace's folder, held open so that permits open files in the folder for which the zone
+/// was compiled.
 #[derive(Debug)]
 pub(super) struct Root {
     path: PathBuf,
-    /// None if there was no such folder: its paths are then opened from `/`.
+    /// `None` if the folder was missing: its paths are then opened from `/`.
     folder: Option<OwnedFd>,
 }
 
-/// Opens folders only to open what is in them, where the system can: that needs no right to list.
+/// Opens folders only for traversal, where the system can: that needs no right to list them.
 #[cfg(target_os = "linux")]
 const PASS: OFlag = OFlag::O_PATH;
 #[cfg(not(target_os = "linux"))]
 const PASS: OFlag = OFlag::O_RDONLY;
 
 const FOLDER: OFlag = PASS.union(OFlag::O_DIRECTORY).union(CLOSED);
-/// What every descriptor is opened with.
+/// The flags of every open.
 const CLOSED: OFlag = OFlag::O_NOFOLLOW.union(OFlag::O_CLOEXEC);
 
 impl Permit {
@@ -73,7 +74,7 @@ impl Permit {
         let old = match fstatat(&parent, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             Ok(old) => {
                 demand_regular(&old)?;
-                // A rename asks the folder only; a write-protected file is meant to stay.
+                // A rename checks only the folder; a write-protected file must stay.
                 faccessat(&parent, name, AccessFlags::W_OK, AtFlags::empty())?;
                 Some(old)
             }
@@ -137,7 +138,7 @@ fn open_beneath(root: BorrowedFd, path: &Path, flags: OFlag) -> nix::Result<Owne
     walk(root, path, flags)
 }
 
-/// Does what `openat2` does in one call, one folder at a time.
+/// Does the work of `openat2`, one folder at a time.
 pub(super) fn walk(root: BorrowedFd, path: &Path, flags: OFlag) -> nix::Result<OwnedFd> {
     let mut names = path.iter().peekable();
     let mut folder = None::<OwnedFd>;
@@ -149,7 +150,7 @@ pub(super) fn walk(root: BorrowedFd, path: &Path, flags: OFlag) -> nix::Result<O
     folder.ok_or(Errno::ENOENT)
 }
 
-/// Opens a folder beneath `root`, and makes those that are missing.
+/// Opens a folder beneath `root`, and creates missing ones.
 fn make_folder(root: BorrowedFd, path: &Path) -> nix::Result<OwnedFd> {
     match (open_beneath(root, path, FOLDER), path.parent(), path.file_name()) {
         (Err(Errno::ENOENT), Some(parent), Some(name)) => {
@@ -164,7 +165,7 @@ fn make_folder(root: BorrowedFd, path: &Path) -> nix::Result<OwnedFd> {
     }
 }
 
-/// Writes a file beside the one that it then takes the name of.
+/// Writes a file beside the old one, and renames it over that.
 pub(super) fn place(
     parent: BorrowedFd,
     name: &Path,
@@ -175,14 +176,14 @@ pub(super) fn place(
     let placed =
         fill(file, content, old).and_then(|()| Ok(renameat(parent, draft.as_str(), parent, name)?));
     if placed.is_err() {
-        // The first failure is the one to tell; this one leaves no more than a stray file.
+        // Report the first failure; this one leaves no more than a stray file.
         let _ = unlinkat(parent, draft.as_str(), UnlinkatFlags::NoRemoveDir);
     }
     placed
 }
 
-/// Makes a hidden file beside the one that it will replace. A `private` one is for its owner
-/// alone until it has the mode of the old one.
+/// Creates a hidden file beside the one that it will replace. A `private` one is accessible only to
+/// its owner until it gets the mode of the old one.
 fn create_draft(parent: BorrowedFd, private: bool) -> io::Result<(String, File)> {
     let mode = Mode::from_bits_truncate(if private { 0o600 } else { 0o666 });
     let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | CLOSED;
@@ -202,7 +203,7 @@ fn fill(mut file: File, content: &[u8], old: Option<&FileStat>) -> io::Result<()
         // Only root may give a file away, but its group is often the user's own too.
         let _ =
             fchown(&file, Some(user), Some(group)).or_else(|_| fchown(&file, None, Some(group)));
-        // Like any write, this one takes set-user-ID and set-group-ID off.
+        // Like any write, this one clears set-user-ID and set-group-ID.
         fchmod(&file, Mode::from_bits_truncate(old.st_mode & 0o777))?;
     }
     file.write_all(content)

@@ -1,5 +1,4 @@
-//! Compiled patterns: globs on one side, the path as the globs see it on the other. Knows no
-//! actions and no verdicts.
+//! Compiled patterns, and paths in the form that they match. Knows no actions and no verdicts.
 
 mod glob;
 mod trail;
@@ -16,14 +15,15 @@ pub(super) use self::trail::{Start, Trail, Trails};
 use super::real::real;
 use crate::model::within;
 
-/// The workspace, as it really is and as it was spelled: an absolute pattern may use either.
+/// The workspace, by its real path and by its configured spelling: an absolute pattern may use
+/// either.
 #[derive(Debug)]
 pub(super) struct Workspace {
     pub(super) real: PathBuf,
     pub(super) spelled: PathBuf,
 }
 
-/// Some of a zone's patterns. A path is tried as it is, and with a slash behind it.
+/// A list of patterns. A path is matched with and without a trailing slash.
 #[derive(Debug)]
 pub(super) struct Patterns {
     relative: GlobSet,
@@ -33,7 +33,7 @@ pub(super) struct Patterns {
 /// A real path as patterns see it.
 #[derive(Debug)]
 pub(super) struct PatternPath {
-    /// Absolute, with a slash behind it.
+    /// Absolute, with a trailing slash.
     slashed: Vec<u8>,
     /// Where the part relative to the workspace begins.
     relative: Option<usize>,
@@ -113,14 +113,14 @@ impl PatternPath {
         self.relative().is_some_and(|[plain, _]| plain.is_empty())
     }
 
-    /// Whether what patterns match is UTF-8. Globs are, and for other bytes `?` and classes match
-    /// by the byte.
+    /// Whether the matched text is UTF-8, as globs are: on other bytes `?` and classes match single
+    /// bytes.
     pub(super) fn is_text(&self) -> bool {
         let [plain, _] = self.relative().unwrap_or_else(|| self.absolute());
         std::str::from_utf8(plain).is_ok()
     }
 
-    /// The path relative to the workspace, plain and slashed.
+    /// The path relative to the workspace, without and with a trailing slash.
     fn relative(&self) -> Option<[&[u8]; 2]> {
         let slashed = &self.slashed[self.relative?..];
         match slashed.split_last() {

@@ -1,4 +1,4 @@
-//! Where a path really leads. Reads the disk, and knows no zone.
+//! Resolves paths to real paths. Reads the disk, and knows no zone.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::model::{fold, goes_up};
 pub(super) const PATH_MAX: usize = 4096;
 const LINKS_MAX: usize = 40;
 
-/// What stands at the end of the path walked so far.
+/// The file at the end of the path walked so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Here {
     Folder,
@@ -35,8 +35,8 @@ pub(super) fn real(path: &Path) -> Option<PathBuf> {
     without_links(path).or_else(|| walk(path))
 }
 
-/// Asks about a path once and not for each component. None if that can't tell where it leads: there
-/// is a link on it, or `..`, or the system does not know the question.
+/// Resolves a path with one call instead of one for each component. `None` if that is not possible:
+/// the path has a link or `..`, or the system lacks the call.
 pub(super) fn without_links(path: &Path) -> Option<PathBuf> {
     let named = (path.has_root() && !goes_up(path)).then(|| fold(path))?;
     (named.as_os_str().len() < PATH_MAX && meets_no_link(&named)).then_some(named)

@@ -1,4 +1,4 @@
-//! Searches: they read whatever lies below a folder.
+//! Judges searches, which read everything below a folder.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use super::patterns::{Subtree, Trail, Trails, Workspace};
 use super::{Denied, GitAccess, Permit, Verdict, Zone};
 use crate::model::{Action, within};
 
-/// Entries after which a search is denied for what might lie behind them.
+/// Entries after which a search is denied, since the rest is unknown.
 const MAX_ENTRIES: usize = 200_000;
 
-/// Folders in one another that are looked into; a path has room for more.
+/// Depth to which folders are read; a longer path is possible.
 const MAX_DEPTH: usize = 200;
 
-/// What can be said of all that may ever lie below a folder.
+/// The result for all paths that may ever lie below a folder.
 #[derive(Debug)]
 pub(super) struct Below {
     allowed: Trails,
@@ -24,7 +24,7 @@ pub(super) struct Below {
 }
 
 impl Below {
-    /// `readable` is all that allows reading.
+    /// `readable` has all patterns that allow reading.
     pub(super) fn new(
         workspace: &Workspace,
         readable: &[String],
@@ -38,13 +38,13 @@ impl Below {
 }
 
 impl Zone {
-    /// Judges a search through the contents of a folder: all files that lie below it now have to
-    /// be such as may be read, or it is the folder that is denied. Reads the disk.
+    /// Judges a search of a folder: all files that now lie below it must be readable, or the folder
+    /// is denied. Reads the disk.
     pub fn check_search(&self, path: &Path) -> Result<Permit, Denied> {
         self.check_search_granted(path, &|_| false)
     }
 
-    /// Judges a search, but lets pass what was granted, as [`Zone::check_granted`].
+    /// Like [`Zone::check_search`], but allows what was granted, as [`Zone::check_granted`].
     pub fn check_search_granted(
         &self,
         path: &Path,
@@ -66,8 +66,8 @@ impl Zone {
         })
     }
 
-    /// The pattern of `denied` that matches a folder, or something that a search of it reads: who
-    /// lets the search pass opens that. `path` is as the wire shows it. Reads the disk.
+    /// The pattern of `denied` that matches a folder, or a file that a search of it reads: to allow
+    /// the search is to open that file. `path` is in the wire's form. Reads the disk.
     pub fn search_denied_by(&self, path: &str) -> Option<Arc<str>> {
         let real = self.named(path);
         let here = self.below.denied.to(&real);
@@ -88,7 +88,7 @@ impl Zone {
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             *entries += 1;
             if *entries > MAX_ENTRIES || depth > MAX_DEPTH {
-                // What lies behind them may be any.
+                // The remaining entries are unknown.
                 return self.denials.first().map(|(pattern, _)| Arc::clone(pattern));
             }
             let path = entry.path();
@@ -104,7 +104,7 @@ impl Zone {
         None
     }
 
-    /// `here` is how far what allows, and what denies, has come to the folder.
+    /// `here` is the state of the patterns at the folder.
     fn may_search(
         &self,
         real: &Path,
@@ -119,7 +119,7 @@ impl Zone {
         {
             return true;
         }
-        // What can't be listed here can't be there either.
+        // A search cannot list it either.
         for entry in fs::read_dir(real).into_iter().flatten().flatten() {
             *entries += 1;
             if *entries > MAX_ENTRIES || depth > MAX_DEPTH {
@@ -127,7 +127,7 @@ impl Zone {
             }
             let (path, name) = (entry.path(), entry.file_name());
             let may = match entry.file_type() {
-                // Searches don't follow them.
+                // Searches do not follow links.
                 Ok(kind) if kind.is_symlink() => true,
                 Ok(kind) if kind.is_dir() => {
                     let here = [allowed.step(&here[0], &name), denied.step(&here[1], &name)];

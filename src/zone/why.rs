@@ -1,4 +1,4 @@
-//! Which rule of a zone decides about a path. What it says of `allowed` is [`Zone::check`]'s verdict.
+//! Explains which rule of a zone decides about a path, consistently with [`Zone::check`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

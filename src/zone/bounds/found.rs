@@ -1,19 +1,19 @@
-//! What a walk of a zone found: the places that get rules, and what the rules cannot hold.
+//! The result of walking a zone: the paths that get rules, and what the rules cannot enforce.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use super::Grant;
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Default, Debug)]
 pub(super) struct WallRules {
     pub(super) rules: BTreeMap<PathBuf, Granted>,
     /// Denied patterns that may match something below a folder that has a rule.
     pub(super) open: BTreeSet<usize>,
-    /// Folders that the zone grants, but for something below.
+    /// Folders that the zone grants except for something below.
     pub(super) broken: Vec<PathBuf>,
-    /// The walk ended before it was through.
+    /// The walk reached its limit.
     pub(super) cut: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How well the rules of a wall hold each pattern.
+//! Reports how well the rules of a wall enforce each pattern.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::{Bounds, Coverage, Grant, PatternCoverage};
 use crate::model::wire_real;
 use crate::zone::patterns::Start;
 
-/// Folders that are named; more are counted.
+/// Folders that are named; further ones are only counted.
 const NAMED: usize = 3;
 
 pub(super) fn held(bounds: &Bounds, found: &WallRules) -> Vec<PatternCoverage> {
@@ -55,7 +55,7 @@ fn denying(bounds: &Bounds, found: &WallRules, at: usize) -> Coverage {
     Coverage::Exact
 }
 
-/// What the rules grant less than a pattern that begins at `start`, in words.
+/// Describes what the rules do not grant of a pattern that begins at `start`.
 fn lost(bounds: &Bounds, found: &WallRules, start: &Start, grant: Grant) -> Option<String> {
     let covering = |folder: &Path| {
         let rule = found.rules.get(folder);

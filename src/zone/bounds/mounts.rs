@@ -1,4 +1,4 @@
-//! What is mounted where: what is mounted twice has two real paths, and Linux tells which.
+//! The mounts of the machine, to find the other real paths of a folder that is mounted twice.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// File systems by which the kernel is watched at its work, and with it what other processes do.
+/// File systems that show the kernel's work, and so the work of other processes.
 const WATCHING: [&str; 2] = ["tracefs", "debugfs"];
 
 /// One line of `/proc/self/mountinfo`, `proc_pid_mountinfo(5)`.
@@ -19,21 +19,21 @@ pub(super) struct Mount {
     kind: String,
 }
 
-/// All that is mounted now; nothing where the kernel does not tell.
+/// All present mounts; none if the system has no list.
 pub(super) fn mounts() -> Vec<Mount> {
     let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
     text.split(|&byte| byte == b'\n').filter_map(parse).collect()
 }
 
-/// The places at which the kernel shows what other processes do.
+/// The mount points of file systems that show other processes.
 pub(super) fn watching(mounts: &[Mount]) -> impl Iterator<Item = PathBuf> {
     mounts.iter().filter(|mount| WATCHING.contains(&&*mount.kind)).map(|mount| mount.point.clone())
 }
 
-/// The places outside a real one at which it, or something that lies in it, can be reached too.
+/// The paths outside `place` by which it, or something in it, is reachable too.
 pub(super) fn aliases(place: &Path, mounts: &[Mount]) -> Vec<PathBuf> {
     let around = mounts.iter().filter(|mount| place.starts_with(&mount.point));
-    // Of those at one point the last hides the others.
+    // The last mount at a point hides the others.
     let home = around.max_by_key(|mount| mount.point.as_os_str().len());
     let below = mounts.iter().filter(|mount| mount.point.starts_with(place));
     let parts = home.map(|home| (home, place)).into_iter();

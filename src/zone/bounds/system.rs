@@ -1,4 +1,4 @@
-//! What of the machine every confined process may reach, whatever its zone.
+//! The parts of the machine that every confined process may access.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use crate::model::{Action, within};
 use crate::zone::real::real;
 
-/// The folders of the kernel: what it shows there it guards itself, by who asks. So they may be
-/// read as far as it lets the asking process, and nothing in them is opened in its stead.
+/// The kernel's folders. The kernel checks access to them by process, so they may be read as far as
+/// it allows the caller, and nothing in them is opened for the caller.
 pub(super) const KERNEL: [&str; 2] = ["/proc", "/sys"];
 
 pub(super) const DEV: &str = "/dev";
 
-/// What programs and their libraries are read from, how names are looked up, and which the user,
-/// the time zone and the trusted certificates are: without these hardly a program starts.
+/// The folders of programs, libraries, name lookup, users, time zone and certificates, without
+/// which hardly a program starts.
 #[rustfmt::skip]
 const READABLE: &[&str] = &[
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
@@ -31,14 +31,14 @@ const LINKS: [&str; 3] = ["/etc/resolv.conf", "/etc/localtime", "/etc/machine-id
 /// Folders of devices and memory that come and go, each no one's but the user's.
 const FOLDERS: [&str; 3] = ["shm", "mqueue", "hugepages"];
 
-/// The lower ends of terminals: the doorbell tells whose each is, path rules could not.
+/// The lower ends of terminals: the doorbell knows the owner of each, path rules could not.
 const TERMINALS: &str = "/dev/pts";
 
-/// What a program needs of `/dev` to be one.
+/// The devices that every program needs.
 const BASIC: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "ptmx"];
 
-/// What else a program may use as its user does: processors beside the processor, cameras, sound.
-/// All others reach memory, disks, networks or the user's own keyboard past every path.
+/// Further devices that programs may use: accelerators, cameras, sound. All others give access to
+/// memory, disks, networks or the keyboard past every path.
 const USUAL: [&str; 9] = ["accel", "dri", "dxg", "kfd", "kvm", "nvidia", "snd", "video", "udmabuf"];
 
 /// What `/dev` holds that may be used.

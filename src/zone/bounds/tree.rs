@@ -1,4 +1,4 @@
-//! What holds for all that lies below a folder, or may ever lie there.
+//! Judges everything that lies, or may ever lie, below a folder.
 
 use std::fs;
 use std::path::Path;
@@ -12,41 +12,40 @@ use crate::zone::patterns::Trail;
 /// Entries after which a walk ends.
 pub(super) const MAX_ENTRIES: usize = 500_000;
 
-/// Folders in one another that a walk goes into; a path has room for more.
+/// Depth to which a walk descends; a longer path is possible.
 pub(super) const MAX_DEPTH: usize = 200;
 
-/// A folder of the zone, with how far the patterns have come there.
+/// A folder of the zone, with the state of the patterns there.
 #[derive(Clone)]
 pub(super) struct Here {
     pub(super) denied: Trail,
-    /// As [`Bounds`] keeps the patterns.
+    /// In the order of the patterns in [`Bounds`].
     pub(super) allowed: [Trail; 2],
 }
 
 impl Bounds {
-    /// Tells what [`Bounds::judge`] would say of all that may ever lie below a real folder. What
-    /// is not told apart is mixed: where the zone lets write in the workspace, someone may always
-    /// make a `.git`. Does not ask the disk.
+    /// The result of [`Bounds::judge`] for all paths that may ever lie below a real folder. It is
+    /// mixed where they differ: in a writable part of the workspace a `.git` may always appear.
+    /// Does not read the disk.
     pub fn subtree(&self, real: &Path, action: Action) -> Subtree {
         self.subtree_of(real, &self.here(real), action)
     }
 
-    /// Judges all that now lies below a real folder as if the folder were `at`, a real path: what
-    /// moving it there comes to. Reads the disk.
+    /// Judges the present contents of a real folder as if the folder were at the real path `at`, to
+    /// which it is to be moved. Reads the disk.
     pub fn judge_tree(&self, folder: &Path, at: &Path, action: Action) -> Result<(), Denied> {
         let mut entries = 0;
         self.judge_below(folder, at, &self.here(at), action, &mut entries, 0)
     }
 
-    /// Whether moving or removing this real path would take along, or put another in the place
-    /// of, what the bounds are told by: the workspace, `$EISEN_DIR`, the git folder, the private
-    /// TMPDIR, what the team is made of.
+    /// Whether moving or removing this real path would move or replace a path on which the bounds
+    /// rely: the workspace, `$EISEN_DIR`, the git folder, the private TMPDIR, the configuration.
     pub fn is_held(&self, real: &Path) -> bool {
         self.places().any(|place| place.starts_with(real))
     }
 
-    /// Whether moving or removing this real path would leave git no repository where one is: it
-    /// would take the next one in a folder above.
+    /// Whether moving or removing this real path would destroy a git repository: git would use the
+    /// next one in a folder above.
     pub fn is_pillar(&self, real: &Path) -> bool {
         self.zone.git.is_pillar(real)
     }
@@ -79,7 +78,7 @@ impl Bounds {
         if self.subtree_of(at, here, action) == Subtree::All {
             return Ok(());
         }
-        // Then only what bears the name of a git folder is not as all the rest.
+        // Then only git folders are judged differently.
         let only_git =
             self.is_quiet(at, &here.denied) && self.granted_below(at, here, action) == Subtree::All;
         let refused = || Denied { path: self.zone.wire(at), action, grantable: true };
@@ -105,7 +104,7 @@ impl Bounds {
         Ok(())
     }
 
-    /// The patterns' trails to a real folder.
+    /// The patterns' trails of a real folder.
     pub(super) fn here(&self, real: &Path) -> Here {
         Here {
             denied: self.denied.to(real),
@@ -121,7 +120,7 @@ impl Bounds {
         }
     }
 
-    /// What is granted below a folder, whatever is denied there.
+    /// The grants below a folder, before denials.
     pub(super) fn granted_below(&self, real: &Path, here: &Here, action: Action) -> Subtree {
         let git = &self.zone.git;
         if action == Action::Write && git.is_sealed(real) {
@@ -145,7 +144,7 @@ impl Bounds {
         }
     }
 
-    /// What strict bounds grant below a folder outside, whatever the zone says.
+    /// What strict bounds grant below a folder outside, in addition to the zone.
     fn needed_below(&self, real: &Path, action: Action) -> Option<Subtree> {
         if let Some(may) = system::may(action, real) {
             return Some(if may { Subtree::All } else { Subtree::None });
@@ -159,12 +158,12 @@ impl Bounds {
         (above || real.starts_with(system::DEV)).then_some(Subtree::Mixed)
     }
 
-    /// Whether nothing below a folder is judged by its place, nor denied by a pattern.
+    /// Whether below a folder no path is judged specially, nor denied by a pattern.
     pub(super) fn is_quiet(&self, real: &Path, denied: &Trail) -> bool {
         self.denied.below(denied) == Subtree::None && !self.is_above_place(real)
     }
 
-    /// Whether below a folder the name `.git` makes a difference.
+    /// Whether the name `.git` makes a difference below a folder.
     pub(super) fn heeds_git(&self, real: &Path, action: Action) -> bool {
         let git = &self.zone.git;
         self.is_inside(real)
@@ -172,7 +171,7 @@ impl Bounds {
             && (action == Action::Write || git.access() == GitAccess::None)
     }
 
-    /// Whether something that is judged by its place lies below a folder.
+    /// Whether a path that is judged specially lies below a folder.
     pub(super) fn is_above_place(&self, real: &Path) -> bool {
         let below = |place| within(real, place).is_some_and(|rest| !rest.as_os_str().is_empty());
         self.places().any(below)
@@ -180,7 +179,7 @@ impl Bounds {
             || below(Path::new(system::DEV))
     }
 
-    /// The real places that are judged otherwise than what is around them, the system's aside.
+    /// The real paths that are judged differently from their surroundings, except the system's.
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
         let barred = self.barred.iter().map(std::path::PathBuf::as_path);
         let workspace = [self.zone.workspace()];

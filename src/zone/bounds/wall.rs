@@ -1,9 +1,9 @@
-//! Bounds as path rules. Rules only add: what a folder is granted holds for all that is below it,
-//! now and later. So a folder has a rule only if nothing that is below it now may be had less.
+//! Compiles bounds to path rules. Rules only add: a grant for a folder covers everything below it,
+//! now and later. So a folder gets a rule only if nothing below it may be accessed less.
 //!
-//! In the zone a folder is walked as far as something below could be denied. A folder of which all
-//! is granted has one rule; of another what is granted has rules of its own. Symbolic links have
-//! none and are not followed: what they lead to has its rules where it really is.
+//! In the zone a folder is walked as deep as something below could be denied. A folder that is
+//! granted whole gets one rule; otherwise its granted contents get their own. Symbolic links get
+//! none and are not followed: their targets get rules where they really are.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ use crate::model::Action;
 use crate::zone::GitAccess;
 use crate::zone::patterns::Trail;
 
-/// Single files that have rules; of more the doorbell opens them.
+/// Single files that get rules; beyond this the doorbell opens them.
 const MAX_FILES: usize = 10_000;
 
 pub(super) fn compile(bounds: &Bounds) -> Wall {
@@ -49,7 +49,7 @@ struct Builder<'a> {
     files: usize,
 }
 
-/// What rules may grant of something with all below it.
+/// The access that rules may grant to a path with everything below it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Full {
     write: bool,
@@ -76,7 +76,7 @@ impl<'a> Builder<'a> {
         let bounds = self.bounds;
         let root = Path::new("/");
         self.rule(root, Grant::List, true);
-        // What comes there is looked at: a socket from elsewhere does not.
+        // Files moved there are checked: sockets from elsewhere are refused.
         self.rule(&bounds.private, Grant::Write, true);
         match bounds.reach.confine {
             Confine::Workspace => {
@@ -115,7 +115,7 @@ impl<'a> Builder<'a> {
         self.outside(place, grant, &denied, found.is_dir(), 0);
     }
 
-    /// Walks a place of the zone, and gives it its rule.
+    /// Walks a path of the zone, and adds its rules.
     fn start(&mut self, place: &Path) {
         let bounds = self.bounds;
         let Ok(found) = fs::symlink_metadata(place) else { return };
@@ -128,7 +128,8 @@ impl<'a> Builder<'a> {
         self.grant(&WallEntry { path: place.to_owned(), full, denied });
     }
 
-    /// Grants a place outside the workspace with all below it, but for what is judged otherwise.
+    /// Grants a path outside the workspace with everything below it, except paths that are judged
+    /// specially.
     fn outside(
         &mut self,
         path: &Path,
@@ -173,8 +174,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Returns what rules may grant of a folder of the zone; if not all, what is below it has got
-    /// rules of its own.
+    /// Returns the access that rules may grant to a folder of the zone; if partial, its contents
+    /// get rules of their own.
     fn walk(&mut self, folder: &Path, here: &Here, depth: usize) -> Full {
         let bounds = self.bounds;
         let below = |action| bounds.granted_below(folder, here, action);
@@ -197,7 +198,7 @@ impl<'a> Builder<'a> {
         let mut full = granted;
         let mut children = Vec::new();
         for (name, is_folder) in entries {
-            // Most names are like all the others: nothing tells them apart.
+            // Most names are judged alike.
             if !is_folder && granted == (Full { write: true, read: true }) && name != ".git" {
                 let special = bounds.denied.hits(&here.denied, &name)
                     || above && bounds.places().any(|place| *place == *folder.join(&name));
@@ -236,8 +237,8 @@ impl<'a> Builder<'a> {
         full
     }
 
-    /// What may be written below a folder. Git never writes to an object that is there, so that
-    /// those have no rule to be written by.
+    /// The write access below a folder. Git never writes to existing objects, so those get no rule
+    /// for writing.
     fn writes_below(&self, folder: &Path, here: &Here) -> Subtree {
         let git = &self.bounds.zone.git;
         let is_git = git.below(folder, Action::Write).is_some();
@@ -275,8 +276,8 @@ impl<'a> Builder<'a> {
         rule.grant = rule.grant.max(grant);
     }
 
-    /// The entries of a folder, links aside, each with whether it is a folder. None if they can't
-    /// all be told.
+    /// The entries of a folder without links, each with whether it is a folder. `None` if they
+    /// cannot all be listed.
     fn list(&mut self, folder: &Path, depth: usize) -> Option<Vec<(OsString, bool)>> {
         if depth > MAX_DEPTH {
             self.found.cut = true;

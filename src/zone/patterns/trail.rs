@@ -1,8 +1,8 @@
-//! Patterns followed folder by folder, to tell what may lie *below* a folder, where a compiled set
-//! can only tell whether one path matches.
+//! Matches patterns folder by folder, to find what may lie *below* a folder; a compiled set only
+//! matches single paths.
 //!
-//! What a trail tells errs to one side, by its list: of patterns that deny it tells what they
-//! *may* match, of patterns that allow what they surely do.
+//! Results err on the safe side: for patterns that deny they cover what *may* match, for patterns
+//! that allow only what surely matches.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +13,7 @@ use globset::{Candidate, Error, GlobMatcher};
 use super::glob::{self, Glob};
 use super::{Workspace, grants};
 
-/// Patterns as the parts that they consist of. Each is absolute.
+/// Patterns split into parts. Each is absolute.
 #[derive(Debug)]
 pub(in crate::zone) struct Trails {
     globs: Vec<CompiledPattern>,
@@ -24,9 +24,9 @@ pub(in crate::zone) struct Trails {
 #[derive(Debug)]
 struct CompiledPattern {
     parts: Vec<TrailPart>,
-    /// Index in the list that it comes from.
+    /// Its index in its list.
     index: usize,
-    /// It goes any depth outside the workspace before it names something.
+    /// It begins with `**` outside the workspace, before any name.
     searches: bool,
 }
 
@@ -38,25 +38,24 @@ enum TrailPart {
     Any,
     /// Any number of names: `**`.
     Deep,
-    /// One name. `by_text`: where it is no text, whether it matches can't be told.
+    /// One name. `by_text`: it cannot be matched against names that are not UTF-8.
     Glob { glob: Box<GlobMatcher>, by_text: bool },
-    /// Braces that were too many to expand: names of any number.
+    /// Too many braces to expand: any number of names.
     Unknown,
 }
 
-/// How far each pattern has come on the way to a path: the parts that are still to be matched.
+/// The state of matching a path: for each pattern the parts that remain.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(in crate::zone) struct Trail {
-    /// Indices of a pattern and of a part in it, which may be one past the last.
+    /// Pairs of a pattern's index and a part's index, which may be one past the last.
     at: Vec<(usize, usize)>,
 }
 
-/// Where a pattern begins.
+/// The literal start of a pattern.
 #[derive(Debug)]
 pub(in crate::zone) struct Start {
     /// Index of the pattern.
     pub(in crate::zone) pattern: usize,
-    /// What it names before its first wildcard.
     pub(in crate::zone) path: PathBuf,
     /// All below matches, of any depth.
     pub(in crate::zone) is_whole: bool,
@@ -66,7 +65,7 @@ pub(in crate::zone) struct Start {
     pub(in crate::zone) searches: bool,
 }
 
-/// What patterns hold of all that may ever lie below a folder.
+/// The result of patterns for all paths that may ever lie below a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Subtree {
     All,
@@ -121,12 +120,12 @@ impl Trails {
         })
     }
 
-    /// The trail that has come to a path.
+    /// The trail of a path.
     pub(in crate::zone) fn to(&self, path: &Path) -> Trail {
         self.follow(path, true)
     }
 
-    /// The trail that has come to a path, those patterns aside that search.
+    /// The trail of a path, without the patterns that search.
     pub(in crate::zone) fn to_found(&self, path: &Path) -> Trail {
         self.follow(path, false)
     }
@@ -144,7 +143,7 @@ impl Trails {
         trail
     }
 
-    /// Goes on to an entry of the folder that `trail` has come to.
+    /// Advances `trail` to an entry of its folder.
     pub(in crate::zone) fn step(&self, trail: &Trail, name: &OsStr) -> Trail {
         let mut next = Trail::default();
         for &(glob, at) in &trail.at {
@@ -153,8 +152,8 @@ impl Trails {
         next
     }
 
-    /// Whether an entry of the folder that `trail` has come to matches, or for patterns that deny
-    /// may match, or lies below what does.
+    /// Whether an entry of the trail's folder matches or, for patterns that deny, may match or lies
+    /// below a match.
     pub(in crate::zone) fn hits(&self, trail: &Trail, name: &OsStr) -> bool {
         let mut hit = false;
         for &(glob, at) in &trail.at {
@@ -163,12 +162,12 @@ impl Trails {
         hit
     }
 
-    /// Whether the path that `trail` has come to matches.
+    /// Whether the path of `trail` matches.
     pub(in crate::zone) fn matched(&self, trail: &Trail) -> bool {
         trail.at.iter().any(|&(glob, at)| self.is_end(glob, at))
     }
 
-    /// What holds below the path that `trail` has come to.
+    /// The result below the path of `trail`.
     pub(in crate::zone) fn below(&self, trail: &Trail) -> Subtree {
         let all = |&(glob, at): &(usize, usize)| covers_all(&self.globs[glob].parts[at..]);
         if trail.at.iter().any(all) || self.in_doubt && self.matched(trail) {
@@ -178,7 +177,7 @@ impl Trails {
         if trail.at.iter().any(live) { Subtree::Mixed } else { Subtree::None }
     }
 
-    /// The patterns that may match something below the path that `trail` has come to.
+    /// The patterns that may match something below the path of `trail`.
     pub(in crate::zone) fn live(&self, trail: &Trail) -> impl Iterator<Item = usize> {
         let live = trail.at.iter().filter(|&&(glob, at)| at < self.globs[glob].parts.len());
         live.map(|&(glob, _)| self.globs[glob].index)
@@ -210,7 +209,7 @@ impl Trails {
         Ok(())
     }
 
-    /// Tells `arrive` each part that follows once one is matched by a name.
+    /// Calls `arrive` with each part that follows once a name matches one.
     fn advance(&self, glob: usize, at: usize, name: &OsStr, arrive: &mut dyn FnMut(usize)) {
         let Some(part) = self.globs[glob].parts.get(at) else {
             if self.in_doubt {
@@ -243,7 +242,7 @@ impl Trails {
         }
     }
 
-    /// Adds a place in a pattern, and those behind each `**` there, which may stand for nothing.
+    /// Adds a position in a pattern, and those behind each `**` there, which may match nothing.
     fn arrive(&self, trail: &mut Trail, glob: usize, mut at: usize) {
         loop {
             if !trail.at.contains(&(glob, at)) {

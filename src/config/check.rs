@@ -142,8 +142,7 @@ fn relations(config: &Config, agent: &Agent) -> Vec<String> {
     }
     let lead = config.orchestrator.agent.as_ref() == Some(id);
     if lead && !agent.session {
-        warnings
-            .push(format!("{id} orchestrates, but without a session it can't be told of anything"));
+        warnings.push(format!("{id} orchestrates, but without a session it can't get briefings"));
     }
     if agent.autostart {
         let sleeping = |other: &&Agent| !other.autostart && agent.depends_on.contains(&other.id);

@@ -123,7 +123,7 @@ impl BlockedAccess {
     }
 }
 
-/// What follows an access outside the zone that a tool call told of after the fact, beside the
+/// The reaction to an access outside the zone that a tool call reports after the fact, besides the
 /// report.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum OnViolation {

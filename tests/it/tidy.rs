@@ -82,43 +82,6 @@ const LONGEST_FILE: usize = 400;
 /// Circles of files that are still there; none is added.
 const CIRCLES: &[&str] = &[];
 
-/// Files that still lack an opening `//!`; none is added.
-const WITHOUT_OPENING: &[&str] = &[
-    "app/changes.rs",
-    "app/details.rs",
-    "app/environment.rs",
-    "app/members.rs",
-    "app/observe/status.rs",
-    "app/scratch.rs",
-    "app/team.rs",
-    "bus/rendered.rs",
-    "bus/subscriber.rs",
-    "cli/attach.rs",
-    "cli/blocked.rs",
-    "cli/logs.rs",
-    "cli/logs/tail.rs",
-    "cli/output.rs",
-    "cli/plugin.rs",
-    "cli/prompt.rs",
-    "cli/ps.rs",
-    "cli/reload.rs",
-    "cli/resolve.rs",
-    "cli/team.rs",
-    "main.rs",
-    "model/access.rs",
-    "model/activity.rs",
-    "model/agent.rs",
-    "model/event.rs",
-    "model/graph.rs",
-    "model/id.rs",
-    "model/lines.rs",
-    "model/map.rs",
-    "model/overlap.rs",
-    "model/path.rs",
-    "model/repeats.rs",
-    "model/time.rs",
-];
-
 #[test]
 fn imports_run_one_way() {
     let modules = modules();
@@ -171,11 +134,8 @@ fn files_of_a_room_form_no_circles() {
 #[test]
 fn each_file_opens_with_what_it_owns() {
     for file in sources().into_iter().filter(|file| !is_test(file)) {
-        let name = file.to_string_lossy().into_owned();
         let opens = read(&file).starts_with("//!");
-        let excepted = WITHOUT_OPENING.contains(&name.as_str());
-        assert!(opens || excepted, "src/{name} does not open with `//!`");
-        assert!(!opens || !excepted, "src/{name} has its opening: take it off the list");
+        assert!(opens, "src/{} does not open with `//!`", file.display());
     }
 }
 

@@ -179,7 +179,7 @@ fn what_can_not_work_is_warned_of() {
     let folder = warnings.split("no program ").nth(1).unwrap().split("/missing").next().unwrap();
     expect![[r#"
         a: there is no program FOLDER/missing
-        a orchestrates, but without a session it can't be told of anything
+        a orchestrates, but without a session it can't get briefings
         a waits for b, which does not start by itself
         b: there is no program `sh` on PATH"#]]
     .assert_eq(&warnings.replace(folder, "FOLDER"));

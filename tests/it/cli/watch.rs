@@ -1,5 +1,7 @@
 //! `watch`: what agents say and do, as it comes.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use super::{Running, assert_ended};
@@ -42,10 +44,23 @@ fn what_agents_say_and_do_is_shown_as_lines() {
             "ui  | turn 0 ended: end_turn",
         ],
     );
-    let mut last = Value::Null;
-    while last["type"] != "turn" {
-        last = serde_json::from_str(&json_lines.next().unwrap()).unwrap();
-        assert_eq!(last["agent_id"], "ui", "{last}");
+    // A program that reads JSON sees nothing before the next event: prompt until it does.
+    let begun = Instant::now();
+    let mut last = loop {
+        if let Some(line) = json_lines.try_next() {
+            break line;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "no line of JSON");
+        let prompt = port.begin("ui", "hello");
+        port.said(prompt);
+    };
+    loop {
+        let line: Value = serde_json::from_str(&last).unwrap();
+        assert_eq!(line["agent_id"], "ui", "{line}");
+        if line["type"] == "turn" {
+            break;
+        }
+        last = json_lines.next().unwrap();
     }
     // What an agent says does not steer what shows it.
     let prompt = port.begin("api", "one\n\u{1b}[31mtwo\u{202e}");

@@ -36,6 +36,12 @@ impl Lines {
         Self { lines }
     }
 
+    /// Returns a line that has come already.
+    pub(crate) fn try_next(&self) -> Option<String> {
+        let line = self.lines.try_recv().ok()?;
+        Some(String::from_utf8_lossy(&line).trim_end_matches('\n').to_owned())
+    }
+
     /// Returns the next line; None at the end.
     pub(crate) fn next(&self) -> Option<String> {
         match self.lines.recv_timeout(PATIENCE) {

@@ -183,7 +183,7 @@ fn what_all_guards_left_when_they_were_killed_together_is_cleaned_by_the_next_st
     held.end();
     run.end();
     assert!(!copy.exists() && !stage.run_path("shop").exists());
-    assert!(ended.stderr.contains("this run was killed"), "{ended:?}");
+    assert!(ended.stderr.contains("a run that was killed"), "{ended:?}");
     assert!(ended.stderr.contains("shop"), "{ended:?}");
 }
 

@@ -23,8 +23,7 @@ pub(super) fn nobody() -> OrchestratorView {
 }
 
 /// Plays a script, one command a line: `tick`, `flush`, `later` (by ten seconds), `disk PATH`,
-/// `orchestrate KEY`, or `KEY ACTIVITY`; the n-th line happens at n. Prints the events each
-/// brought, and has a client follow them.
+/// `orchestrate KEY`, or `KEY ACTIVITY`, the n-th line at n. Prints the events of each; a client follows.
 pub(super) fn play(sessions: &mut Sessions, script: &str) -> String {
     let (mut client, mut text) = (Client::default(), String::new());
     let mut write_events = |sessions: &mut Sessions, text: &mut String| {

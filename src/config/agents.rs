@@ -11,7 +11,7 @@ use super::command::{command, environment};
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::launch::find_program;
-use super::profiles::{Profile, Profiles, of_program};
+use super::profiles::{Profile, Profiles, of_command};
 use super::read::{Table, Text};
 use super::source::{plain, read_bytes};
 use super::value::{bad_name, is_name};
@@ -153,7 +153,7 @@ fn launch(
         return (command, env, profile);
     }
     let command = own.unwrap_or_default();
-    let known = command.first().and_then(|program| of_program(program)).cloned();
+    let known = of_command(&command).cloned();
     (command, env, known.unwrap_or_default())
 }
 

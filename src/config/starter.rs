@@ -65,7 +65,8 @@ pub struct KnownAgent {
 
 /// Returns the agents that `init` looks for.
 pub fn known_agents() -> Vec<KnownAgent> {
-    built_in().iter().map(|(name, profile)| known(name, profile)).collect()
+    let programs = built_in().iter().filter(|(_, profile)| profile.module().is_none());
+    programs.map(|(name, profile)| known(name, profile)).collect()
 }
 
 fn known(name: &'static str, profile: &'static Profile) -> KnownAgent {
@@ -267,7 +268,8 @@ fn found(path: &str) -> Vec<(&'static str, &'static Profile)> {
 }
 
 fn is_there(profile: &Profile, path: &str) -> bool {
-    profile.programs().any(|program| find_program(program, path).is_some())
+    profile.module().is_none()
+        && profile.programs().any(|program| find_program(program, path).is_some())
 }
 
 /// Divides the workspace among `count` agents; empty if there are not enough folders.

@@ -24,7 +24,7 @@ pub struct ProxyState {
     pub turns: usize,
     /// The number of its waits: for decisions, its client's answers, terminals.
     pub waits: usize,
-    /// Its accesses that wait for a decision, oldest first, [`MOST_HELD`] at most.
+    /// Its accesses that wait for a decision, oldest first, `MOST_HELD` at most.
     pub held: Vec<Arc<str>>,
     /// Why its last turn failed, if it did.
     pub failed: Option<Arc<str>>,

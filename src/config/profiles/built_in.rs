@@ -96,15 +96,27 @@ pub(in crate::config) fn base_needs() -> &'static Needs {
 }
 
 /// Returns the built-in profile of an agent with its own command.
-pub(in crate::config) fn of_program(program: &str) -> Option<&'static Profile> {
-    let name = Path::new(program).file_name()?.to_str()?;
-    TABLE.profiles.values().find(|profile| profile.programs().any(|program| program == name))
+pub(in crate::config) fn of_command(command: &[String]) -> Option<&'static Profile> {
+    let name = Path::new(command.first()?).file_name()?.to_str()?;
+    TABLE.profiles.values().find(|profile| match profile.module() {
+        Some(_) => name.starts_with("python") && command[1..].starts_with(&profile.command[1..]),
+        None => profile.programs().any(|program| program == name),
+    })
 }
 
 impl Profile {
     /// Returns the programs that can start it, the preferred one first.
     pub(in crate::config) fn programs(&self) -> impl Iterator<Item = &str> {
         self.command.iter().take(1).chain(&self.other_programs).map(String::as_str)
+    }
+
+    /// Returns the Python module that it is, where it has no program of its own: then a `python` on
+    /// PATH does not say that it is installed.
+    pub(in crate::config) fn module(&self) -> Option<&str> {
+        match &self.command[..] {
+            [_, option, module, ..] if option == "-m" => Some(module),
+            _ => None,
+        }
     }
 
     /// Returns the command with the first program that `is_there` accepts; unchanged if there is

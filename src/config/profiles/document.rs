@@ -125,6 +125,18 @@ fn joined(parts: &[String], by: &str) -> String {
 }
 
 #[test]
+fn a_python_module_is_known_by_its_command() {
+    let known = |command: &str| {
+        let command: Vec<_> = command.split(' ').map(str::to_owned).collect();
+        super::of_command(&command).map_or("", |profile| &profile.title)
+    };
+    assert_eq!(known("/venv/bin/python3.11 -m deepagents_acp --x"), "Deep Agents");
+    assert_eq!(known("python -m http.server"), "");
+    assert_eq!(known("python"), "");
+    assert_eq!(known("/usr/bin/opencode acp"), "OpenCode");
+}
+
+#[test]
 fn every_profile_has_what_its_keys_promise() {
     let mut programs: Vec<&str> = Vec::new();
     for (name, profile) in built_in() {

@@ -304,7 +304,7 @@ fn each_mistake_says_what_to_write() {
         5:13 `autostart` must be a boolean, not a string | write `true` or `false`, without quotes
         ── [profiles.a]⏎base = "b"⏎[profiles.b]⏎base = "a"⏎[profiles.c]⏎base = "c"⏎[profiles.d]⏎args = []
         4:8 profiles are based on each other: a → b → a | base one of them on a built-in profile, or give it a `command`
-        6:8 there is no profile "c" | there are auggie, claude-code, cline, codex, copilot, cursor, droid, fast-agent, gemini, goose, hermes, kimi, kiro, opencode, openhands, pi, qoder, qwen-code, vibe, a, b, c, d
+        6:8 there is no profile "c" | there are auggie, claude-code, cline, codex, copilot, cursor, deepagents, droid, fast-agent, gemini, goose, hermes, kimi, kiro, opencode, openhands, pi, qoder, qwen-code, vibe, a, b, c, d
         7:11 the profile `d` runs nothing | give it a `base` or a `command`
         ── [profiles."x y"]⏎[profiles.a]⏎base = "opencod"⏎bass = 1⏎[profiles.b]⏎command = []
         1:11 a profile's name can't be "x y" | write "x-y": up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first

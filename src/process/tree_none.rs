@@ -1,13 +1,13 @@
 //! The process table on systems without `/proc`: empty. Only the command's process group is killed,
 //! and nothing is measured.
 
-pub(super) struct Entry {
+pub(super) struct ProcessEntry {
     pub(super) pid: i32,
     pub(super) session: i32,
     pub(super) started: u64,
 }
 
-pub(super) struct Snapshot;
+pub(super) struct ProcessTable;
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sum {
@@ -16,7 +16,7 @@ pub(super) struct Sum {
     pub(super) processes: u64,
 }
 
-impl Snapshot {
+impl ProcessTable {
     pub(super) fn take() -> Self {
         Self
     }
@@ -27,7 +27,7 @@ impl Snapshot {
 
     pub(super) fn kill_below(&self, _: i32) {}
 
-    pub(super) fn descendants(&self, _: i32) -> Vec<Entry> {
+    pub(super) fn descendants(&self, _: i32) -> Vec<ProcessEntry> {
         Vec::new()
     }
 
@@ -40,10 +40,10 @@ impl Snapshot {
     }
 }
 
-pub(super) fn kill_descendants(_: impl Fn(&Entry) -> bool) -> Vec<i32> {
+pub(super) fn kill_descendants(_: impl Fn(&ProcessEntry) -> bool) -> Vec<i32> {
     Vec::new()
 }
 
-pub(super) fn process(_: i32) -> Option<Entry> {
+pub(super) fn process(_: i32) -> Option<ProcessEntry> {
     None
 }

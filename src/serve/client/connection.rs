@@ -179,7 +179,7 @@ impl Connection {
                 Err(_) => Message::Other,
             },
             ("turn", _) => match serde_json::from_slice(&line) {
-                Ok(Turn { agent_id, session_id }) => {
+                Ok(TurnLine { agent_id, session_id }) => {
                     Message::Turn { agent: agent_id, session: session_id }
                 }
                 Err(_) => Message::Other,
@@ -262,7 +262,7 @@ struct Progress {
 }
 
 #[derive(Deserialize)]
-struct Turn {
+struct TurnLine {
     agent_id: String,
     session_id: String,
 }

@@ -1,5 +1,5 @@
 //! The promises of each tier as `docs/confinement.md` lists them. Each row is held by a test of
-//! `tests/it/confinement`, or says that nothing holds it.
+//! `tests/it/confine`, or says that nothing holds it.
 
 #![allow(clippy::unwrap_used)]
 

@@ -18,7 +18,7 @@ const SOURCES: [(&str, &str); 7] = [
         "dual.ts",
         "export const f: {\n  (p: number): A\n  <B extends D>(s: B): B\n} = dual(\n  (a) => a,\n  <C>(c: C) => c\n)\nexport function last() { f(1) }\n",
     ),
-    ("node.js", include_str!("../../../tests/it/confinement/escapes/node.js")),
+    ("node.js", include_str!("../../../tests/it/confine/confinement/escapes/node.js")),
     (
         "list.jsx",
         "export const List = ({ of }) => {\n  return <ul>{of.map((one) => <Item {...one} />)}</ul>\n}\n",

@@ -21,7 +21,7 @@ use crate::harness::{Program, Puppet, Stage, Team, run};
 use scene::{Outcome, Scene, ZONE, skipped};
 use user::User;
 
-const ESCAPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/confinement/escapes");
+const ESCAPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/confine/confinement/escapes");
 
 #[test]
 fn nothing_escapes() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::harness::assert_server_line;
 
 fn wire() -> impl Iterator<Item = Value> {
-    include_str!("../../docs/demo/wire.ndjson")
+    include_str!("../../../docs/demo/wire.ndjson")
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::harness::{EISEN_CORE, Stage, program, run};
 
-const GUIDE: &str = include_str!("../../docs/plugins.md");
+const GUIDE: &str = include_str!("../../../docs/plugins.md");
 
 /// The text of the `number`th block of a language.
 fn block(language: &str, number: usize) -> &'static str {

@@ -1,0 +1,9 @@
+//! An agent and its processes: start, restart, stop, limits, stalls.
+
+mod ending;
+mod lifecycle;
+mod limits;
+mod restoring;
+mod stalls;
+mod starting;
+mod survivors;

@@ -1,0 +1,4 @@
+//! The built-in ACP client: attached editors, terminals.
+
+mod attach;
+mod terminals;

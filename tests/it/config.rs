@@ -1,0 +1,5 @@
+//! Configuration: `init`, `check`, `reload`.
+
+mod check;
+mod init;
+mod reload;

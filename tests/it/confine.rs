@@ -1,0 +1,4 @@
+//! The kernel tier: escapes, and real programs inside.
+
+mod confinement;
+mod confining;

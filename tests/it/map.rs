@@ -1,0 +1,5 @@
+//! The code graph and the heat map.
+
+mod graph;
+mod snapshot;
+mod tracking;

@@ -1,0 +1,8 @@
+//! Blocked accesses: by each policy and way, and the right to decide them.
+
+mod deciding;
+mod deny;
+mod hold;
+mod orchestrator;
+mod permissions;
+mod violations;

@@ -1,0 +1,5 @@
+//! The port: its stream, its requests, and the registry behind it.
+
+mod port;
+mod registry;
+mod stream;

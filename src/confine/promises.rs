@@ -36,8 +36,8 @@ enum Since {
 const YES: &str = "yes";
 const NO: &str = "–";
 /// Only what goes over the protocol.
-const ASKED: &str = "what it asks its client for";
-const AT_START: &str = "what is there at its start";
+const ASKED: &str = "requests to its client";
+const AT_START: &str = "files that exist at its start";
 
 #[rustfmt::skip]
 const PROMISES: &[Promise] = &[
@@ -66,8 +66,8 @@ const PROMISES: &[Promise] = &[
         protocol: ASKED, wall: NO, doorbell: YES, from: Since::Tier,
     },
     Promise {
-        what: "A path that is swapped between the look at it and its use gains nothing",
-        protocol: YES, wall: AT_START, doorbell: "what it does itself", from: Since::Tier,
+        what: "A path that is swapped between check and use gains nothing",
+        protocol: YES, wall: AT_START, doorbell: "calls that it performs", from: Since::Tier,
     },
     Promise {
         what: "`$EISEN_DIR`, with the control token, is neither read nor written",
@@ -86,7 +86,7 @@ const PROMISES: &[Promise] = &[
         protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
     },
     Promise {
-        what: "Sockets by path: only those in the zone and the private TMPDIR, where none is brought from outside, and listed ones",
+        what: "Sockets by path: only those in the zone and the private TMPDIR (none can be moved there from outside), and listed ones",
         protocol: NO, wall: NO, doorbell: YES, from: Since::Tier,
     },
     Promise {
@@ -94,7 +94,7 @@ const PROMISES: &[Promise] = &[
         protocol: NO, wall: YES, doorbell: YES, from: Since::Feature(SCOPES),
     },
     Promise {
-        what: "Processes outside are not looked into (ptrace, memory, descriptors)",
+        what: "Processes outside are not inspected (ptrace, memory, descriptors)",
         protocol: NO, wall: YES, doorbell: NO, from: Since::Tier,
     },
     Promise {
@@ -114,7 +114,7 @@ const PROMISES: &[Promise] = &[
         protocol: NO, wall: "mounts", doorbell: "its filter", from: Since::Tier,
     },
     Promise {
-        what: "A descriptor from another world of mounts is not used, whoever passed it",
+        what: "A descriptor from another mount namespace is not used, even if another process passes it",
         protocol: NO, wall: AT_START, doorbell: YES, from: Since::Tier,
     },
     Promise {
@@ -122,11 +122,11 @@ const PROMISES: &[Promise] = &[
         protocol: NO, wall: NO, doorbell: "its filter; rights given up", from: Since::Tier,
     },
     Promise {
-        what: "A blocked access is put before the orchestrator, and can be held and let through",
-        protocol: ASKED, wall: NO, doorbell: "what was meant", from: Since::Tier,
+        what: "A blocked access is put before the orchestrator, and can be held and allowed",
+        protocol: ASKED, wall: NO, doorbell: "intended accesses", from: Since::Tier,
     },
     Promise {
-        what: "A signal to a program does not break off its call that is held",
+        what: "A signal to a program does not interrupt its held call",
         protocol: NO, wall: NO, doorbell: YES, from: Since::Feature(KILLABLE),
     },
     Promise {
@@ -138,11 +138,11 @@ const PROMISES: &[Promise] = &[
         protocol: NO, wall: NO, doorbell: NO, from: Since::Never,
     },
     Promise {
-        what: "The network (TCP, UDP), and what listens there",
+        what: "The network (TCP, UDP), and its servers",
         protocol: NO, wall: NO, doorbell: NO, from: Since::Never,
     },
     Promise {
-        what: "What git's objects remember of a denied file",
+        what: "Contents of a denied file in git's objects",
         protocol: NO, wall: "with `git = \"none\"`", doorbell: "with `git = \"none\"`", from: Since::Tier,
     },
     Promise {

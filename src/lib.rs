@@ -56,3 +56,6 @@ pub mod scripted;
 pub mod app;
 
 pub mod cli;
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::model::Action;
+use crate::tests::eventually;
 use crate::zone::{GitAccess, Permit, Zone, ZoneSpec};
 
 /// The agent's end, moved by the test line by line.
@@ -121,9 +122,7 @@ impl Scene {
 
     /// Waits until the host has seen the prompts that were spawned: its mailbox is in order.
     async fn settle(&self) {
-        while self.unsent.load(Ordering::Relaxed) > 0 {
-            tokio::task::yield_now().await;
-        }
+        eventually("all prompts are sent", async || self.unsent.load(Ordering::Relaxed) == 0).await;
         let nowhere = Some(SessionId::new("nowhere"));
         assert!(self.host.cancel(nowhere).await.is_err());
     }

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::bus::{Backlog, Bus, Subscriber};
 use crate::model::Event;
+use crate::tests::eventually;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 
 mod briefings;
@@ -219,10 +220,8 @@ async fn whoever_the_orchestrator_waits_for_is_never_held() {
     assert_eq!(orchestrated.end().await, [id("b2")]);
     let dropped = bench.routing.orchestrate(AgentId::new("a")).await;
     drop(dropped);
-    // What takes the mark away holds the mailbox until it has sent.
-    while bench.routing.mailbox.strong_count() > 1 {
-        tokio::task::yield_now().await;
-    }
+    // The task that takes the mark away holds the mailbox until it has sent.
+    eventually("the mark is gone", async || bench.routing.mailbox.strong_count() == 1).await;
     // The mark is gone: it is held again, until its time is up.
     let settlement = bench.routing.request(read("a", "s", "p")).await.unwrap();
     assert!(matches!(settlement, Settlement::Denied { message: Some(_), .. }));

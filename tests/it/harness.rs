@@ -11,7 +11,7 @@ mod running;
 mod schema;
 mod stage;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) use editor::Editor;
 pub(crate) use held::Held;
@@ -24,6 +24,16 @@ pub(crate) use stage::{Stage, agent};
 
 /// Never reached by a program that does what is tested.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Waits until `is_so` holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "not in time: {what}");
+        std::thread::yield_now();
+    }
+}
 
 /// The program under test.
 pub(crate) const EISEN_CORE: &str = env!("CARGO_BIN_EXE_eisen-core");

@@ -3,12 +3,11 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::time::Instant;
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 
-use crate::harness::{PATIENCE, Stage, agent};
+use crate::harness::{Stage, agent, eventually};
 
 /// Takes one POST, answers with the status, and returns the JSON.
 fn take(listener: &TcpListener, status: &str) -> Value {
@@ -90,11 +89,7 @@ fn an_agent_in_error_runs_the_command() {
     let team = stage.team(&keys, vec![failing]);
     let mut port = team.watch();
     port.agent_is("ui", "error");
-    let begun = Instant::now();
-    while !stage.has("heard") {
-        assert!(begun.elapsed() < PATIENCE, "no notice");
-        std::thread::yield_now();
-    }
+    eventually("a notice", || stage.has("heard"));
     let text = stage.read("heard");
     let (json, event) = text.trim().split_once('\n').unwrap();
     let notice: Value = serde_json::from_str(json).unwrap();

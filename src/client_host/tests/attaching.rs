@@ -267,11 +267,6 @@ async fn only_so_many_editors_are_let_in() {
     first.request("a", "session/list", json!({})).await;
     scene.agent.expect("session/list").await;
     first.writer.shutdown().await.unwrap();
-    loop {
-        if scene.host.attach().await.is_ok() {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
+    eventually("there is a place", async || scene.host.attach().await.is_ok()).await;
     first.ended().await;
 }

@@ -210,13 +210,12 @@ async fn a_turn_is_read_along_from_its_beginning() {
         tokio::spawn(
             async move { host.prompt_streaming(None, content, Urgency::Normal, said).await },
         );
-    let loads = loop {
-        let loads = scene.host.session_loads().await.unwrap();
-        if loads[0].queued == 1 {
-            break loads;
-        }
-        tokio::task::yield_now().await;
-    };
+    let mut loads = Vec::new();
+    eventually("the second prompt is queued", async || {
+        loads = scene.host.session_loads().await.unwrap();
+        loads[0].queued == 1
+    })
+    .await;
     let session = SessionId::new("s");
     let load =
         SessionLoad { session: session.clone(), is_default: true, is_running: true, queued: 1 };

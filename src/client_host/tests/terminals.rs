@@ -38,13 +38,13 @@ impl Shells {
 
     /// Asks for the output until it contains `text`.
     async fn shows(&mut self, terminal: &Value, text: &str) -> Value {
-        loop {
-            let output = self.ask("output", terminal).await;
-            if output["output"].as_str().unwrap().contains(text) {
-                return output;
-            }
-            tokio::task::yield_now().await;
-        }
+        let mut output = Value::Null;
+        eventually(text, async || {
+            output = self.ask("output", terminal).await;
+            output["output"].as_str().unwrap().contains(text)
+        })
+        .await;
+        output
     }
 }
 

@@ -25,9 +25,8 @@ async fn what_a_denied_pattern_matches_only_a_person_opens_who_says_so() {
         for decision in [ALLOW, session.clone(), answer.clone()] {
             let bench = bench(hold, lead());
             let asked = bench.ask(env());
-            while bench.routing.list(None).await.is_empty() {
-                tokio::task::yield_now().await;
-            }
+            eventually("the access is listed", async || !bench.routing.list(None).await.is_empty())
+                .await;
             let resolve = |by| bench.routing.resolve(id("b1"), decision.clone(), by);
             for by in [agent(), Decider::Person] {
                 let refused = resolve(by).await.unwrap_err();

@@ -12,9 +12,10 @@ async fn what_comes_too_fast_is_denied_and_counted_in_one_line() {
             let path = format!("core/{long}/{number}");
             asked.push(bench.ask(Request { via: Via::Kernel, ..read("flood", "s", &path) }));
         }
-        while bench.routing.list(None).await.last().and_then(|it| it.sweep) != Some(1872) {
-            tokio::task::yield_now().await;
-        }
+        eventually("all are counted", async || {
+            bench.routing.list(None).await.last().and_then(|it| it.sweep) == Some(1872)
+        })
+        .await;
         let list = bench.routing.list(None).await;
         assert_eq!(list.len(), 129);
         let counted = list.last().unwrap();

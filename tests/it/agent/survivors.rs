@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::json;
 
-use crate::harness::{Held, PATIENCE, Stage, Team, agent};
+use crate::harness::{Held, Stage, Team, agent, eventually};
 
 /// A shell line that leaves a daemon behind: in a session of its own, an orphan, deaf to what can
 /// be ignored.
@@ -48,11 +48,7 @@ impl Run {
     /// Waits until there are none.
     #[track_caller]
     fn end(&self) {
-        let begun = std::time::Instant::now();
-        while !self.processes().is_empty() {
-            assert!(begun.elapsed() < PATIENCE, "left: {:?}", self.processes());
-            std::thread::yield_now();
-        }
+        eventually("no process is left", || self.processes().is_empty());
     }
 }
 

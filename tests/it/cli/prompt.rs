@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::{Running, assert_ended};
-use crate::harness::{Port, Puppet, Stage, Team, agent};
+use crate::harness::{Port, Puppet, Stage, Team, agent, eventually};
 
 fn puppet(stage: &Stage) -> (Puppet, Team, Port) {
     let mut ui = stage.puppet("ui");
@@ -121,12 +121,10 @@ fn what_was_said_before_a_failure_is_printed_before_it() {
 
 /// Waits until so many prompts wait in the agent's session.
 fn await_queued(port: &mut Port, count: u64) {
-    loop {
+    eventually("the prompts are queued", || {
         let agents = port.call("list_agents", &json!({})).unwrap();
-        if agents[0]["sessions"][0]["queued"] == count {
-            return;
-        }
-    }
+        agents[0]["sessions"][0]["queued"] == count
+    });
 }
 
 #[test]

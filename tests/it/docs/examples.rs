@@ -40,7 +40,7 @@ fn the_subscriber_allows_what_it_was_told_to() {
 #[cfg(target_os = "linux")]
 fn an_agent_that_is_a_shell_is_stopped_as_the_readme_has_it() {
     let readme = include_str!("../../../README.md");
-    let (_, section) = readme.split_once("## What a zone holds").unwrap();
+    let (_, section) = readme.split_once("## What a zone enforces").unwrap();
     let (section, _) = section.split_once("## Commands").unwrap();
     let blocks: Vec<&str> = section.split("```text\n").skip(1).collect();
     let [decisions, console, log] = blocks[..] else { panic!("{} blocks", blocks.len()) };

@@ -75,9 +75,10 @@ async fn an_editor_that_vanishes_while_a_session_is_loaded_leaves_none_behind() 
     editor.request("load", "session/load", json!({ "sessionId": "old" })).await;
     let load = scene.agent.expect("session/load").await;
     drop(editor);
-    while scene.agent.permits.is_editors(&SessionId::new("old")) {
-        tokio::task::yield_now().await;
-    }
+    eventually("the session is no editor\'s", async || {
+        !scene.agent.permits.is_editors(&SessionId::new("old"))
+    })
+    .await;
     let error = json!({ "code": 1, "message": "no" });
     scene.agent.send(json!({ "jsonrpc": "2.0", "id": load["id"], "error": error })).await;
     scene.agent.ask(1, "x", json!({})).await;

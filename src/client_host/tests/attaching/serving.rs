@@ -91,9 +91,8 @@ async fn the_gate_knows_which_sessions_are_an_editors() {
     assert!(scene.agent.permits.is_editors(&session));
     assert!(!scene.agent.permits.is_editors(&SessionId::new("s")));
     drop(editor);
-    while scene.agent.permits.is_editors(&session) {
-        tokio::task::yield_now().await;
-    }
+    eventually("the session is no editor\'s", async || !scene.agent.permits.is_editors(&session))
+        .await;
 }
 
 #[tokio::test]

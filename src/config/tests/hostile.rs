@@ -1,8 +1,10 @@
 use expect_test::expect;
 use proptest::prelude::*;
 
+use toml::de::DeTable;
+
 use super::{Bench, listed};
-use crate::config::Config;
+use crate::config::{Config, syntax};
 
 #[test]
 fn an_error_is_rendered_with_its_place_and_an_excerpt() {
@@ -51,7 +53,7 @@ fn a_hostile_file_is_one_clear_error() {
         latin1: 2:9 this byte is not UTF-8 | save the file as UTF-8
         huge: 0:0 this file is larger than 1024 KiB | make it smaller
         nested: 1:83 tables and arrays are nested too deep here | no key takes more than a few levels of them
-        dotted: 1:1 tables and arrays are nested too deep here | no key takes more than a few levels of them
+        dotted: 1:162 tables and arrays are nested too deep here | no key takes more than a few levels of them
         folder: 0:0 this file is a folder, not a file | name the file in it
         missing: 0:0 this file cannot be read: no such file or directory | `eisen-core init` writes one, with the agents that it finds; `-c FILE` names another
         below a file: 0:0 this file cannot be read: not a directory | check the path and its permissions
@@ -157,6 +159,19 @@ fn piece() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    /// What is left of any text has no errors but keys and tables that are defined twice.
+    #[test]
+    fn a_repaired_text_parses(pieces in proptest::collection::vec(piece(), 0..60)) {
+        let repaired = syntax::repair(&pieces.concat());
+        let (_, errors) = DeTable::parse_recoverable(&repaired.text);
+        let is_conflict =
+            |message: &str| message == "duplicate key" || message.starts_with("cannot extend value");
+        for error in &errors {
+            prop_assert!(is_conflict(error.message()), "{error}");
+        }
+        prop_assert!(errors.len() <= repaired.faults.len());
+    }
+
     /// Whatever the text: an answer, and errors that lie within it and can be shown.
     #[test]
     fn no_text_panics(pieces in proptest::collection::vec(piece(), 0..60)) {

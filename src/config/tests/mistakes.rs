@@ -190,7 +190,7 @@ fn each_mistake_says_what_to_write() {
         4:3 missing comma between array elements, expected `,`
         6:7 `git` must be a string, not an integer | write it in quotes
         ── [zones]⏎shared = ["a"
-        2:14 unclosed array, expected `]`
+        2:10 this array is not closed | close it with `]`
         ── prompt = """never⏎closed⏎[team]⏎nmae = 1
         4:10 this string is not closed | close it with `"""`
         7:1 unknown key `nmae` in `[team]` | did you mean `name`?

@@ -9,6 +9,7 @@ mod down;
 mod environment;
 mod graph;
 mod hints;
+mod journaling;
 mod kernel;
 mod leftovers;
 mod limiting;

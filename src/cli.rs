@@ -148,6 +148,9 @@ struct Observe {
     /// Don't build a code graph of the working directory
     #[arg(long)]
     no_graph: bool,
+    /// Keep a journal of what the agent does, for `history`: one for each agent id
+    #[arg(long)]
+    journal: bool,
     /// The agent's command and arguments
     #[arg(last = true, required = true, value_name = "CMD ARGS")]
     command: Vec<OsString>,
@@ -195,6 +198,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
             deny: observe.deny,
             on_violation: observe.on_violation,
             graph: !observe.no_graph,
+            journal: observe.journal,
             plugin: observe
                 .plugin
                 .map(|file| ObservePlugin { file, config: observe.plugin_config }),

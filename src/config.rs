@@ -15,6 +15,7 @@ mod diff;
 mod errors;
 mod expand;
 mod fault;
+mod journal;
 mod launch;
 mod mcp;
 mod near;
@@ -47,6 +48,7 @@ pub use self::confined::Confined;
 pub use self::diff::{ChangeKind, ConfigChange, Plan, Takes};
 pub use self::errors::{ConfigError, ConfigErrors};
 use self::fault::Fault;
+pub use self::journal::{Journal, JournalContent, journal_path};
 pub use self::notify::{Notify, NotifyBy, NotifyOn};
 use self::overlay::Layer;
 pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
@@ -73,6 +75,7 @@ pub struct Config {
     pub agents: Vec<Agent>,
     pub plugins: Vec<Plugin>,
     pub graph: bool,
+    pub journal: Journal,
     pub notify: Vec<Notify>,
 }
 
@@ -337,6 +340,7 @@ impl Config {
         let tracker = root.section("tracker", "tracker", team::tracker);
         let port = root.section("port", "port", team::port);
         let graph = root.section("graph", "graph", |graph| graph.flag("enabled", true));
+        let journal = root.section("journal", "journal", journal::journal);
         let notify = notify::notify(root);
         let profiles = root.section("profiles", "profiles", |profiles| {
             profiles::profiles(profiles, &team.workspace)
@@ -358,7 +362,7 @@ impl Config {
         agents.extend(root.reader.read(others.added, read));
         let (agents, orchestrator) = references::link(root.reader, agents, &orchestrator);
         let zones = zones.written;
-        Self { team, orchestrator, tracker, port, zones, agents, plugins, graph, notify }
+        Self { team, orchestrator, tracker, port, zones, agents, plugins, graph, journal, notify }
     }
 }
 

@@ -41,6 +41,8 @@ pub mod session;
 
 pub mod bus;
 
+pub mod journal;
+
 pub mod watch;
 
 pub mod serve;

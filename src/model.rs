@@ -13,12 +13,13 @@ mod lines;
 mod map;
 mod overlap;
 mod path;
+mod record;
 mod repeats;
 mod shown;
 mod time;
 
 pub use access::{Action, BlockedAccess, BlockedStatus, OnViolation, Via};
-pub use activity::{Activity, ActivityKind, Model, Source};
+pub use activity::{Activity, ActivityKind, Source};
 pub use agent::{AgentState, AgentStatus, Order, STALLED};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
 pub use graph::{
@@ -26,9 +27,10 @@ pub use graph::{
 };
 pub use id::{AgentId, BlockedId, SessionId, SessionKey};
 pub use lines::Lines;
-pub use map::{Cost, FileNode, Origin, SessionMode, Touch, Usage};
+pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
 pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, wire_path, wire_real, within};
+pub use record::{Decided, DecidedBy, Record};
 pub use repeats::Repeats;
 pub use shown::{deceives, one_line, quoted};
 pub use time::{TimestampMs, now_ms, rfc3339};

@@ -107,10 +107,12 @@ pub enum Settlement {
 /// The author of a decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Decider {
-    /// A person, or a program that has the control token.
+    /// A person at a terminal, with the control token.
     Person,
     /// A person that also overrides a matching pattern of `denied`.
     Insistent,
+    /// A program that has the control token.
+    Program,
     /// An agent of the team, with its own token.
     Agent(AgentId),
 }

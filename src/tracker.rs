@@ -81,8 +81,8 @@ pub struct SessionReport {
 pub struct TrackerHandle {
     inbox: Arc<Inbox>,
     roster: watch::Receiver<()>,
-    /// Subscribers of `session/update`.
-    demand: Demand,
+    /// Subscribers of `session/update`, and of records.
+    demands: [Demand; 2],
     clock: Clock,
 }
 
@@ -116,11 +116,12 @@ impl TrackerHandle {
         cancel: CancellationToken,
         clock: Clock,
     ) -> (Self, impl Future<Output = ()> + Send) {
-        let (inbox, demand) = (Arc::new(Inbox::default()), bus.demand(Topic::SessionUpdate));
+        let inbox = Arc::new(Inbox::default());
+        let demands = [Topic::SessionUpdate, Topic::Record].map(|topic| bus.demand(topic));
         let (changing, roster) = watch::channel(());
         let sessions = Sessions::new(settings, view);
         let task = Task::new(settings, sessions, Arc::clone(&inbox), bus, changing);
-        (Self { inbox, roster, demand, clock }, task.run(cancel))
+        (Self { inbox, roster, demands, clock }, task.run(cancel))
     }
 
     /// Records one activity. Never waits, bounded memory. Drops updates without a subscriber.
@@ -131,7 +132,9 @@ impl TrackerHandle {
     /// Records several activities, and wakes the task once.
     pub fn record_all(&self, agent: &AgentId, activities: impl Iterator<Item = Activity>) {
         let wants_updates = self.wants_updates();
-        let is_unwanted = |kind: &_| matches!(kind, ActivityKind::Update(_)) && !wants_updates;
+        let is_unwanted = |kind: &_| {
+            matches!(kind, ActivityKind::Update(_) | ActivityKind::Record(_)) && !wants_updates
+        };
         let input =
             activities.filter(|activity| !is_unwanted(&activity.kind)).filter_map(|activity| {
                 let input = SessionInput::from_activity(activity.kind)?;
@@ -143,9 +146,10 @@ impl TrackerHandle {
         }
     }
 
-    /// Whether there is a subscriber of `session/update`; without one, updates are dropped.
+    /// Whether there is a subscriber of `session/update` or of records; without one, updates and
+    /// records are dropped.
     pub fn wants_updates(&self) -> bool {
-        self.demand.is_there()
+        self.demands.iter().any(Demand::is_there)
     }
 
     /// Heats a path that was blocked.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::journaling;
 use super::kernel::warn_of_tier;
 use super::limiting;
 use super::members::Conditions;
@@ -15,6 +16,7 @@ use crate::config::{
     Agent, AgentTable, ChangeKind, Config, ConfigChange, LayerError, Layered, Overlay, Plan,
     Source, Takes,
 };
+use crate::journal::Journal;
 use crate::model::{AgentId, AgentStatus};
 use crate::routing::RoutingHandle;
 use crate::serve::{self, Refused, Reloaded};
@@ -84,9 +86,23 @@ impl Changes {
         // A reply fails if its client has disconnected; the change stays applied.
         while let Some(command) = commands.recv().await {
             match command {
-                TeamCommand::Reload(reply) => drop(reply.send(self.reload().await)),
-                TeamCommand::Add(table, reply) => drop(reply.send(self.add(table).await)),
-                TeamCommand::Remove(agent, reply) => drop(reply.send(self.remove(agent).await)),
+                TeamCommand::Reload(reply) => {
+                    let reloaded = self.reload().await;
+                    let _ = reloaded.as_ref().map(|it| journaling::reloaded(self.journal(), it));
+                    let _ = reply.send(reloaded);
+                }
+                TeamCommand::Add(table, reply) => {
+                    let added = self.add(table.clone()).await;
+                    let _ = added.as_ref().map(|_| journaling::added(self.journal(), &table));
+                    let _ = reply.send(added);
+                }
+                TeamCommand::Remove(agent, reply) => {
+                    let removed = self.remove(agent).await;
+                    let _ = removed
+                        .as_ref()
+                        .map(|it| journaling::removed(self.journal(), it.agent.as_str()));
+                    let _ = reply.send(removed);
+                }
             }
         }
     }
@@ -226,6 +242,10 @@ impl Changes {
         let used: Vec<_> =
             ids(&self.current).iter().filter_map(|id| roster.get(id)?.edition()).collect();
         self.editions.retain(|edition, _| *edition == current || used.contains(edition));
+    }
+
+    fn journal(&self) -> Option<&Journal> {
+        self.conditions.journal.as_ref()
     }
 
     fn kept(&self) -> PathBuf {

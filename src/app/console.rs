@@ -135,7 +135,8 @@ impl Console {
             | Event::SessionUpdate { .. }
             | Event::Overlap(_)
             | Event::Graph(_)
-            | Event::GraphDelta(_) => Ok(()),
+            | Event::GraphDelta(_)
+            | Event::Record { .. } => Ok(()),
         }
     }
 

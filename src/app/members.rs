@@ -15,6 +15,7 @@ use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
 use crate::config::check::Kernel;
 use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy};
+use crate::journal::Journal;
 use crate::model::AgentId;
 use crate::plugin::{Hosting, Library, Source};
 use crate::process::{Command, Limits};
@@ -37,6 +38,8 @@ pub(super) struct Conditions {
     pub(super) kernel: Kernel,
     /// Sends the last line of each answer to the console.
     pub(super) answers: mpsc::Sender<TurnAnswer>,
+    /// None: switched off.
+    pub(super) journal: Option<Journal>,
 }
 
 impl Conditions {

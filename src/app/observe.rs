@@ -26,6 +26,7 @@ use super::wiring::Wiring;
 use super::{Failure, StopSignals, announce_port, backlog, drained, leftovers, limits};
 use crate::bus::Bus;
 use crate::config;
+use crate::journal;
 use crate::model::{AgentId, OnViolation, SessionId, SessionKey};
 use crate::process::{Command, Exit, Family, Launcher, Limits, Process, Stopped, Sweeper};
 use crate::proxy::{Gatekeeping, Proxy, ProxyError, RelayHandle, Rules, Vitals};
@@ -59,6 +60,8 @@ pub struct ObserveOptions {
     pub on_violation: OnViolation,
     /// Whether to build the code graph.
     pub graph: bool,
+    /// Whether to keep a journal, in the folder of the agent's id.
+    pub journal: bool,
     /// None: the agent speaks ACP.
     pub plugin: Option<ObservePlugin>,
 }
@@ -119,7 +122,9 @@ async fn run(
     let tier = if is_held { Tier::Protocol } else { Tier::None };
     let first = SessionId::new(options.session_id.clone().unwrap_or_default());
     let view = OrchestratorView::None(SessionKey::new(agent.clone(), first));
-    let mut wiring = Wiring::start(bus.clone(), config::Tracker::default(), view, eisen_dir);
+    let journal = options.journal.then(|| journal_of(&agent, eisen_dir));
+    let mut wiring =
+        Wiring::start(bus.clone(), config::Tracker::default(), view, eisen_dir, journal);
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
     let routing = wiring.route(unrouted());
 
@@ -337,6 +342,13 @@ fn zone(
     };
     let zone = Zone::compile(&spec).context("--zone and --deny take globs such as 'src/ui/**'")?;
     Ok(Some(Arc::new(zone)))
+}
+
+/// One file for all runs with the same agent id.
+fn journal_of(agent: &AgentId, eisen_dir: &Path) -> journal::Settings {
+    let team = format!("observe-{agent}");
+    let path = config::journal_path(eisen_dir, &team);
+    journal::Settings { team, path, keep: journal::Keep::Full }
 }
 
 async fn bind(port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<TcpListener> {

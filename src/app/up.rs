@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -19,8 +20,8 @@ use super::members::Conditions;
 use super::team::Supervised;
 use super::wiring::Wiring;
 use super::{
-    Failure, StopSignals, announce_port, backlog, console, drained, hints, leftovers, limiting,
-    limits, notifying, recorder, scratch, trial,
+    Failure, StopSignals, announce_port, backlog, console, drained, hints, journaling, leftovers,
+    limiting, limits, notifying, recorder, scratch, trial,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::{Bus, Subscriber};
@@ -71,9 +72,7 @@ async fn run(
 ) -> anyhow::Result<()> {
     let mut stop = StopSignals::listen()?;
     let config = layered.config.clone();
-    let mut listen = config.team.listen;
-    listen.set_port(options.port.unwrap_or(listen.port()));
-    let listener = serve::bind(listen, &eisen_dir).await?;
+    let listener = bind(&config, options.port, &eisen_dir).await?;
     let address = listener.local_addr()?;
     let tokens = Tokens::generate(config.orchestrator.agent.clone())?;
     leftovers::clean(&eisen_dir);
@@ -97,14 +96,8 @@ async fn run(
     let (answer_sender, console) = show(options.console, address, &config, events);
 
     let (view, orchestrator) = orchestrator(&config);
-    let mut wiring = Wiring::start(bus, config.tracker, view, &eisen_dir);
-    if config.graph {
-        wiring.keep_graph(workspace.clone());
-    }
+    let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, &workspace);
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
-    let (recorder, recording) =
-        recorder::start(tracker.clone(), wiring.registry.clone(), cancel.clone());
-    wiring.tasks.spawn(recording);
 
     let conditions = Conditions {
         environment: TeamEnvironment::new(&config.team.name, address, depth, &tokens),
@@ -113,6 +106,7 @@ async fn run(
         private: private.path().to_owned(),
         kernel,
         answers: answer_sender,
+        journal: wiring.journal.clone(),
     };
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules, program: environment::program() };
@@ -154,6 +148,31 @@ async fn run(
     wiring.end(async { drop(console.await) }, FLUSH_TIMEOUT).await;
     drop((run_file, scratch, private, sweeper));
     Ok(())
+}
+
+/// Starts what is behind the port, and the recorder of sessions.
+fn wire(
+    bus: Bus,
+    config: &Config,
+    view: OrchestratorView,
+    eisen_dir: &Path,
+    workspace: &Path,
+) -> (Wiring, serve::Recorder) {
+    let journal = journaling::settings(config, eisen_dir);
+    let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
+    if config.graph {
+        wiring.keep_graph(workspace.to_owned());
+    }
+    let (tracker, registry) = (wiring.tracker.clone(), wiring.registry.clone());
+    let (recorder, recording) = recorder::start(tracker, registry, wiring.cancel.clone());
+    wiring.tasks.spawn(recording);
+    (wiring, recorder)
+}
+
+async fn bind(config: &Config, port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<TcpListener> {
+    let mut listen = config.team.listen;
+    listen.set_port(port.unwrap_or(listen.port()));
+    Ok(serve::bind(listen, eisen_dir).await?)
 }
 
 /// Shows the team on standard output; the agents' answers are sent into the returned channel.

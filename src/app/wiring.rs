@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{graph, tracker_settings};
 use crate::bus::Bus;
 use crate::config;
+use crate::journal::{self, Journal};
 use crate::routing::{self, RoutingHandle};
 use crate::serve::{Handles, Recorder};
 use crate::session::RegistryHandle;
@@ -22,24 +23,33 @@ pub(super) struct Wiring {
     pub(super) bus: Bus,
     pub(super) tracker: TrackerHandle,
     pub(super) registry: RegistryHandle,
+    /// None: switched off.
+    pub(super) journal: Option<Journal>,
     graph: Option<GraphHandle>,
 }
 
 impl Wiring {
-    /// Starts the tracker and the registry.
+    /// Starts the tracker, the registry and, by its settings, the journal.
     pub(super) fn start(
         bus: Bus,
         tracker: config::Tracker,
         view: OrchestratorView,
         eisen_dir: &Path,
+        journal: Option<journal::Settings>,
     ) -> Self {
         let (cancel, mut tasks) = (CancellationToken::new(), JoinSet::new());
+        // Before anybody publishes. It ends with the bus, so that it has all of it.
+        let journal = journal.map(|settings| {
+            let (journal, following) = journal::start(settings, bus.subscribe());
+            tasks.spawn(following);
+            journal
+        });
         let settings = tracker_settings(tracker);
         let (tracker, tracking) = TrackerHandle::spawn(settings, view, bus.clone(), cancel.clone());
         tasks.spawn(tracking);
         let (registry, keeping) = RegistryHandle::spawn(eisen_dir, cancel.clone());
         tasks.spawn(keeping);
-        Self { cancel, tasks, bus, tracker, registry, graph: None }
+        Self { cancel, tasks, bus, tracker, registry, journal, graph: None }
     }
 
     /// Keeps the code graph of a workspace from now on, if it can be.
@@ -67,6 +77,7 @@ impl Wiring {
             routing: routing.clone(),
             registry: self.registry.clone(),
             graph: self.graph.clone(),
+            journal: self.journal.clone().map(|journal| (journal, self.bus.clone())),
             recorder,
             follows_active,
         }
@@ -76,7 +87,7 @@ impl Wiring {
     /// lines.
     pub(super) async fn end(self, last: impl Future<Output = ()>, limit: Duration) {
         self.cancel.cancel();
-        drop((self.bus, self.tracker, self.registry, self.graph));
+        drop((self.bus, self.tracker, self.registry, self.graph, self.journal));
         let _ = tokio::time::timeout(limit, async {
             self.tasks.join_all().await;
             last.await;

@@ -89,6 +89,11 @@ impl Subscriber {
         }
     }
 
+    /// Number of the next event: all before it were received, missed or not wanted.
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+
     /// The number of waiting events, including missed ones and those of unwanted topics.
     pub fn waiting(&self) -> u64 {
         self.ring.lock().end() - self.next

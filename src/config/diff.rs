@@ -134,6 +134,7 @@ fn taken_in(current: &Config, new: &Config) -> Config {
         agents,
         plugins: new.plugins.clone(),
         graph: current.graph,
+        journal: current.journal.clone(),
         notify: new.notify.clone(),
     }
 }
@@ -210,6 +211,11 @@ const TEAM: &Keys<Config> = &[
     ("zones.git", Takes::AtOnce, |a, b| a.zones.git != b.zones.git),
     ("notify", Takes::AtOnce, |a, b| a.notify != b.notify),
     ("graph.enabled", Takes::AtTeamStart, |a, b| a.graph != b.graph),
+    ("journal.enabled", Takes::AtTeamStart, |a, b| a.journal.enabled != b.journal.enabled),
+    ("journal.path", Takes::AtTeamStart, |a, b| a.journal.path != b.journal.path),
+    ("journal.keep_days", Takes::AtTeamStart, |a, b| a.journal.keep_days != b.journal.keep_days),
+    ("journal.max_mb", Takes::AtTeamStart, |a, b| a.journal.max_mb != b.journal.max_mb),
+    ("journal.content", Takes::AtTeamStart, |a, b| a.journal.content != b.journal.content),
 ];
 
 const TERMINALS: &str = "zone.terminals";

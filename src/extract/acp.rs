@@ -15,6 +15,7 @@ mod models;
 mod named;
 mod observe;
 mod pending;
+mod records;
 mod replies;
 mod running;
 mod sessions;

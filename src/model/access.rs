@@ -92,7 +92,7 @@ impl BlockedStatus {
 }
 
 /// An access outside the agent's zone, in its current state.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct BlockedAccess {
     pub id: BlockedId,
     pub key: SessionKey,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Action, Lines, SessionId, Touch, Usage};
+use super::{Action, Lines, Model, Record, SessionId, Touch, Usage};
 
 /// One activity of a session, from one line.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,14 +47,8 @@ pub enum ActivityKind {
     RequestCancelled { id: Arc<str> },
     /// The `update` object of a `session/update`, verbatim.
     Update(Arc<str>),
-}
-
-/// A language model, as named by its agent.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Model {
-    pub id: Arc<str>,
-    /// For people.
-    pub name: Arc<str>,
+    /// For the journal only.
+    Record(Record),
 }
 
 /// The source of a touch.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    AgentStatus, BlockedAccess, FileNode, GraphDelta, GraphSnapshot, Overlap, SessionKey,
-    SessionMode, Usage,
+    AgentStatus, BlockedAccess, FileNode, GraphDelta, GraphSnapshot, Overlap, Record, SessionKey,
+    SessionMode, TimestampMs, Usage,
 };
 
 /// An event on the bus.
@@ -27,6 +27,12 @@ pub enum Event {
     /// Announces the code graph when it is built.
     Graph(GraphSnapshot),
     GraphDelta(GraphDelta),
+    /// What happened in a session, for the journal; it has no line on the wire.
+    Record {
+        key: SessionKey,
+        record: Record,
+        timestamp_ms: TimestampMs,
+    },
 }
 
 impl Event {
@@ -36,27 +42,33 @@ impl Event {
             Self::SessionUpdate { .. } => Some(Topic::SessionUpdate),
             Self::Overlap(_) => Some(Topic::Overlap),
             Self::Graph(_) | Self::GraphDelta(_) => Some(Topic::Graph),
+            Self::Record { .. } => Some(Topic::Record),
             _ => None,
         }
     }
 }
 
-/// Events that are off until a client subscribes.
+/// Events that are off until somebody subscribes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topic {
     SessionUpdate,
     Overlap,
     Graph,
+    Record,
 }
 
 impl Topic {
-    pub const ALL: [Self; 3] = [Self::SessionUpdate, Self::Overlap, Self::Graph];
+    pub const ALL: [Self; 4] = [Self::SessionUpdate, Self::Overlap, Self::Graph, Self::Record];
+
+    /// The topics of the wire.
+    pub const ON_WIRE: [Self; 3] = [Self::SessionUpdate, Self::Overlap, Self::Graph];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SessionUpdate => "session_update",
             Self::Overlap => "overlap",
             Self::Graph => "graph",
+            Self::Record => "record",
         }
     }
 }

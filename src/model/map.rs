@@ -1,4 +1,4 @@
-//! Nodes of the heat map, session modes and usage.
+//! Nodes of the heat map, session modes, models and usage.
 
 use std::sync::Arc;
 
@@ -101,6 +101,14 @@ impl SessionMode {
             Self::Orchestrator => "orchestrator",
         }
     }
+}
+
+/// A language model, as named by its agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Model {
+    pub id: Arc<str>,
+    /// For people.
+    pub name: Arc<str>,
 }
 
 /// Tokens and cost, as the agent last reported them.

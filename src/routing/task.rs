@@ -22,9 +22,10 @@ use super::rates::Rates;
 use super::sweeps::Sweeps;
 use super::wait::{Waited, wait};
 use super::{Decider, Decision, Orchestrator, Request, ResolveError, Rules, Settings, Settlement};
-use crate::bus::Bus;
+use crate::bus::{Bus, Demand};
 use crate::model::{
-    AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Via, now_ms,
+    AgentId, BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, SessionKey, Topic, Via,
+    now_ms,
 };
 use crate::tracker::TrackerHandle;
 
@@ -93,6 +94,8 @@ impl From<RoutingMsg> for Envelope {
 /// The state of routing.
 pub(super) struct Task {
     settings: Settings,
+    /// Subscribers of records.
+    records: Demand,
     bus: Bus,
     tracker: TrackerHandle,
     board: Board,
@@ -121,6 +124,7 @@ impl Task {
     ) -> Self {
         Self {
             settings,
+            records: bus.demand(Topic::Record),
             bus,
             tracker,
             board: Board::default(),

@@ -136,6 +136,7 @@ impl ClientView {
             Event::GraphDelta(delta) => self.judge_graph(delta.seq),
             // An update that was not JSON has no line.
             Event::SessionUpdate { .. } if line.is_empty() => Delivery::Drop,
+            Event::Record { .. } => Delivery::Drop,
             Event::Turn(_) | Event::Overlap(_) | Event::SessionUpdate { .. } => Delivery::Send,
         }
     }

@@ -22,6 +22,7 @@ impl Filter {
             Event::Overlap(overlap) => self.covers_overlap(overlap),
             Event::Blocked(access) => self.covers_blocked(access),
             Event::Agent(_) | Event::Graph(_) | Event::GraphDelta(_) => true,
+            Event::Record { .. } => false,
         }
     }
 

@@ -283,7 +283,7 @@ impl Reader {
 
     /// An unknown topic, perhaps of another version, does not affect the others.
     async fn subscribe(&mut self, topics: &[String]) {
-        let known = |name: &String| Topic::ALL.into_iter().find(|topic| topic.as_str() == *name);
+        let known = |name: &String| Topic::ON_WIRE.into_iter().find(|it| it.as_str() == *name);
         for topic in topics.iter().filter_map(known) {
             match rights::permit_topic(topic, self.caller.as_ref()) {
                 Ok(()) => self.send(ViewerCommand::Want(topic)).await,
@@ -293,7 +293,7 @@ impl Reader {
             }
         }
         if let Some(unknown) = topics.iter().find(|topic| known(topic).is_none()) {
-            let known = Topic::ALL.map(Topic::as_str).join(", ");
+            let known = Topic::ON_WIRE.map(Topic::as_str).join(", ");
             let message = format!("there is no topic `{unknown}`; there are {known}");
             self.refuse(None, 404, message).await;
         }

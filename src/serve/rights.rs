@@ -87,10 +87,11 @@ pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
 }
 
 /// Returns the decider of a blocked access, by the caller's token.
-pub(super) fn decider(caller: Option<&Caller>, even_denied: bool) -> Decider {
+pub(super) fn decider(caller: Option<&Caller>, even_denied: bool, at_terminal: bool) -> Decider {
     match caller.and_then(Caller::agent) {
         Some(agent) => Decider::Agent(agent.clone()),
         None if even_denied => Decider::Insistent,
-        None => Decider::Person,
+        None if at_terminal => Decider::Person,
+        None => Decider::Program,
     }
 }

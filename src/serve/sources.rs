@@ -5,6 +5,8 @@ use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
+use crate::bus::Bus;
+use crate::journal::Journal;
 use crate::model::{BlockedAccess, BlockedId, BlockedStatus, UsageReport};
 use crate::routing::{Decider, Decision, ResolveError, RoutingHandle};
 use crate::serve::BoxFuture;
@@ -49,6 +51,8 @@ pub struct Handles {
     pub registry: RegistryHandle,
     /// None: switched off.
     pub graph: Option<GraphHandle>,
+    /// With the bus that it follows; None: switched off.
+    pub journal: Option<(Journal, Bus)>,
     /// None: nothing is recorded.
     pub recorder: Option<Recorder>,
     /// Whether the registry's active session is the default target, if live.
@@ -84,7 +88,14 @@ impl Sources for Handles {
         decision: Decision,
         by: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
-        Box::pin(self.routing.resolve(id, decision, by))
+        Box::pin(async {
+            let resolved = self.routing.resolve(id, decision, by).await;
+            if let (Ok(_), Some((journal, bus))) = (&resolved, &self.journal) {
+                // The decision stands also where it can't be recorded; `ps` shows that.
+                let _ = journal.settled(bus.position()).await;
+            }
+            resolved
+        })
     }
 
     fn graph(&self, wait: bool) -> BoxFuture<'_, GraphState> {

@@ -39,6 +39,8 @@ pub fn encode(event: &Event) -> Bytes {
         Event::SessionUpdate { key, update, .. } => session_update(key, update),
         Event::Graph(shown) => graph(shown),
         Event::GraphDelta(delta) => line(&Message::GraphDelta(delta.into())),
+        // For the journal, which needs no line.
+        Event::Record { .. } => Bytes::new(),
     }
 }
 

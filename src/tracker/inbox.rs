@@ -44,6 +44,8 @@ pub(super) enum Message {
     Join(Arc<dyn Symbols>),
     /// A write seen on the disk, whose author is not known.
     DiskWrote(Arc<str>, TimestampMs),
+    /// The number of the agent's inputs that were dropped.
+    Dropped(AgentId, u64),
     Query(Query),
 }
 
@@ -138,15 +140,17 @@ impl Inbox {
         let taken = mem::take(&mut *waiting);
         waiting.is_closed = taken.is_closed;
         drop(waiting);
+        let mut messages = taken.messages;
         for (agent, load) in taken.agents {
             if load.dropped > 0 {
                 let dropped = load.dropped;
                 warn!(%agent, dropped, "activities dropped: too many at a time, or too long");
+                messages.push(Message::Dropped(agent, dropped));
             }
         }
         let on_disk = taken.on_disk.into_iter();
         let on_disk = on_disk.map(|(path, at)| Message::DiskWrote(path, at));
-        on_disk.chain(taken.messages).collect()
+        on_disk.chain(messages).collect()
     }
 
     /// Rejects further messages and drops the waiting ones.
@@ -194,7 +198,10 @@ impl Waiting {
             | SessionInput::Compacted
             | SessionInput::TurnBegan
             | SessionInput::TurnEnded { .. } => *mergeable = Mergeable::default(),
-            SessionInput::Wrote { .. } | SessionInput::Model(_) | SessionInput::Update(_) => {}
+            SessionInput::Wrote { .. }
+            | SessionInput::Model(_)
+            | SessionInput::Update(_)
+            | SessionInput::Record(_) => {}
         }
         self.messages.push(Message::Input(key, input, at));
     }
@@ -274,6 +281,7 @@ impl Load {
             SessionInput::Model(model) => (&mut self.bytes, model.id.len() + model.name.len()),
             SessionInput::Usage { .. } | SessionInput::Compacted => (&mut self.bytes, 0),
             SessionInput::Update(update) => (&mut self.update_bytes, update.len()),
+            SessionInput::Record(record) => (&mut self.update_bytes, record.text_bytes()),
         };
         let has_room = *bytes < AGENT_BYTES;
         if has_room {

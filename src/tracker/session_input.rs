@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::{Action, ActivityKind, Lines, Model, Source, Touch, Usage};
+use crate::model::{Action, ActivityKind, Lines, Model, Record, Source, Touch, Usage};
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum SessionInput {
@@ -41,6 +41,8 @@ pub(super) enum SessionInput {
         reason: Option<Arc<str>>,
     },
     Update(Arc<str>),
+    /// For the journal only.
+    Record(Record),
 }
 
 /// The sources of a write.
@@ -99,6 +101,23 @@ impl SessionInput {
                 Self::TurnEnded { stop_reason, reason }
             }
             ActivityKind::Update(update) => Self::Update(update),
+            ActivityKind::Record(record) => Self::Record(record),
+        })
+    }
+
+    /// What the journal records of it.
+    pub(super) fn record(&self) -> Option<Record> {
+        Some(match self {
+            Self::Opened => Record::Opened,
+            Self::Closed => Record::Closed,
+            Self::Usage { usage, .. } => Record::Usage(usage.clone()),
+            Self::Model(model) => Record::Model(model.clone()),
+            Self::Compacted => Record::Compacted,
+            Self::TurnBegan => Record::TurnBegan,
+            Self::Update(update) => Record::Update(Arc::clone(update)),
+            Self::Record(record) => record.clone(),
+            // A `turn` event is published.
+            Self::TurnEnded { .. } | Self::Touched { .. } | Self::Wrote { .. } => return None,
         })
     }
 

@@ -137,7 +137,7 @@ impl Sessions {
                 self.roster_changed |= session.model.as_ref() != Some(&model);
                 session.model = Some(model);
             }
-            SessionInput::Update(_) => {}
+            SessionInput::Update(_) | SessionInput::Record(_) => {}
             SessionInput::Closed => self.close(number),
             SessionInput::Touched { .. } | SessionInput::Wrote { .. } => {
                 self.touch(number, input, at);
@@ -152,6 +152,11 @@ impl Sessions {
         if self.live.get(&number).is_some_and(|session| session.map.is_active()) {
             self.active.insert(number);
         }
+    }
+
+    /// Adds an event for the journal, in its order among the others.
+    pub(super) fn record(&mut self, event: Event) {
+        self.events.push(event);
     }
 
     /// Passes one tick and returns whether any node changed since the last one.

@@ -9,9 +9,11 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::inbox::{Inbox, Message, Query};
+use super::session_input::SessionInput;
 use super::sessions::Sessions;
 use super::{Settings, Snapshots};
-use crate::bus::Bus;
+use crate::bus::{Bus, Demand};
+use crate::model::{AgentId, Event, Record, SessionId, SessionKey, TimestampMs, Topic, now_ms};
 
 /// Ticks without a change before the task changes to the idle tick.
 const QUIET_TICKS: u32 = 20;
@@ -20,6 +22,10 @@ pub(super) struct Task {
     sessions: Sessions,
     inbox: Arc<Inbox>,
     bus: Bus,
+    /// Subscribers of `session/update`.
+    updates: Demand,
+    /// Subscribers of records.
+    records: Demand,
     /// Notified when a session is opened or closed, or gets another model or mode.
     roster: watch::Sender<()>,
     tick_period: Duration,
@@ -39,7 +45,19 @@ impl Task {
     ) -> Self {
         let Settings { tick: tick_period, idle_tick: idle_period, .. } = settings;
         let next_tick = Instant::now() + tick_period;
-        Self { sessions, inbox, bus, roster, tick_period, idle_period, quiet: 0, next_tick }
+        let (updates, records) = (bus.demand(Topic::SessionUpdate), bus.demand(Topic::Record));
+        Self {
+            sessions,
+            inbox,
+            bus,
+            updates,
+            records,
+            roster,
+            tick_period,
+            idle_period,
+            quiet: 0,
+            next_tick,
+        }
     }
 
     pub(super) async fn run(mut self, cancel: CancellationToken) {
@@ -72,10 +90,7 @@ impl Task {
     fn drain_inbox(&mut self) {
         for message in self.inbox.take() {
             match message {
-                Message::Input(key, input, at) => {
-                    self.sessions.input(&key, input, at);
-                    self.wake();
-                }
+                Message::Input(key, input, at) => self.input(&key, input, at),
                 Message::Orchestrate(key) => self.sessions.orchestrate(key),
                 Message::Forget(agent) => self.sessions.forget(&agent),
                 Message::Join(symbols) => self.sessions.join(symbols),
@@ -83,10 +98,33 @@ impl Task {
                     self.sessions.disk_wrote(&path, at);
                     self.wake();
                 }
+                Message::Dropped(agent, dropped) => self.record_dropped(agent, dropped),
                 Message::Query(query) => self.answer(query),
             }
         }
         self.publish();
+    }
+
+    fn input(&mut self, key: &SessionKey, input: SessionInput, at: TimestampMs) {
+        if self.records.is_there()
+            && let Some(record) = input.record()
+        {
+            self.sessions.record(Event::Record { key: key.clone(), record, timestamp_ms: at });
+        }
+        match input {
+            SessionInput::Record(_) => return,
+            // The journal has it already, and nobody else wants it.
+            SessionInput::Update(_) if !self.updates.is_there() => return,
+            input => self.sessions.input(key, input, at),
+        }
+        self.wake();
+    }
+
+    fn record_dropped(&mut self, agent: AgentId, dropped: u64) {
+        let (key, record) = (SessionKey::new(agent, SessionId::new("")), Record::Dropped(dropped));
+        if self.records.is_there() {
+            self.sessions.record(Event::Record { key, record, timestamp_ms: now_ms() });
+        }
     }
 
     /// Returns to the normal tick, at the latest one period from now.

@@ -177,7 +177,9 @@ pub(super) fn event_text(event: &Event) -> String {
             }
             text
         }
-        Event::Blocked(_) | Event::Agent(_) => unreachable!("the tracker knows none"),
+        Event::Blocked(_) | Event::Agent(_) | Event::Record { .. } => {
+            unreachable!("the tracker knows none")
+        }
     }
 }
 

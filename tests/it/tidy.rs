@@ -24,6 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("plugin", &["model", "line", "extract", "process"]),
     ("session", &["model"]),
     ("bus", &["model"]),
+    ("journal", &["model", "bus"]),
     // What works with them.
     ("tracker", &["model", "bus"]),
     ("watch", &["model", "bus", "graph"]),
@@ -48,13 +49,17 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("supervisor", &["model", "agent"]),
     ("alert", &["model", "bus", "process"]),
-    ("serve", &["model", "session", "bus", "routing", "tracker", "watch", "client_host"]),
+    (
+        "serve",
+        &["model", "session", "bus", "journal", "routing", "tracker", "watch", "client_host"],
+    ),
     (
         "app",
         &[
             "model",
             "session",
             "bus",
+            "journal",
             "config",
             "zone",
             "extract",

@@ -23,7 +23,9 @@ use super::usage::usage;
 use crate::extract::json::{Members, elements};
 use crate::extract::uri;
 use crate::line::Direction;
-use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, fold, wire_real};
+use crate::model::{
+    Activity, ActivityKind, Lines, Record, SessionId, Source, Touch, fold, wire_real,
+};
 
 impl Acp {
     pub(super) fn observe_message(
@@ -48,7 +50,7 @@ impl Acp {
         match (direction, frame.method()) {
             (Direction::ToAgent, Some(method)) => self.client_request(&method, frame, activities),
             (Direction::ToAgent, None) => {
-                let _ = frame.id.and_then(|id| self.unanswered.remove(id));
+                self.request_answered(frame, activities);
                 self.client_response(frame, activities);
             }
             (Direction::ToClient, Some(method)) => {
@@ -69,6 +71,7 @@ impl Acp {
                 // Without an id no response would end it.
                 if frame.id.is_some() {
                     known.load_began();
+                    self.record(&session, Record::Replays(true), activities);
                 }
                 ClientRequest::Load(session)
             }
@@ -89,6 +92,9 @@ impl Acp {
                     activities
                         .push(Activity { session: session.clone(), kind: ActivityKind::TurnBegan });
                     self.prompted(&session, id, &params, activities);
+                    if let Some(blocks) = params.get("prompt") {
+                        self.record(&session, Record::Prompt(blocks.into()), activities);
+                    }
                 }
                 self.prompt(&session, &params, activities);
                 ClientRequest::Prompt(session)
@@ -147,6 +153,7 @@ impl Acp {
             ClientRequest::Load(session) => {
                 let known = self.sessions.get_mut(&session);
                 let usage = known.and_then(super::sessions::AcpSession::load_ended);
+                self.record(&session, Record::Replays(false), activities);
                 if failure.is_none() {
                     self.session_opened(&session, None, result.as_ref(), activities);
                     let usage = usage.map(ActivityKind::Usage);
@@ -208,6 +215,9 @@ impl Acp {
         match method {
             "session/update" => self.update(&session, &params, frame, activities),
             "session/request_permission" => {
+                if let Some(id) = frame.id {
+                    self.permission_asked(&session, id, frame, activities);
+                }
                 if let Some(permission) = permission {
                     let Permission { fields, call } = *permission;
                     self.call(&session, &fields, Some(call), activities);

@@ -6,7 +6,10 @@ use tokio::time::Instant;
 
 use super::{BoardEntry, Task};
 use crate::bus::Bus;
-use crate::model::{BlockedAccess, BlockedId, BlockedStatus, Event, SessionId, Via, quoted};
+use crate::model::{
+    BlockedAccess, BlockedId, BlockedStatus, Decided, DecidedBy, Event, Record, SessionId, Via,
+    now_ms, quoted,
+};
 use crate::routing::grants::Allowed;
 use crate::routing::{Decider, Decision, ResolveError, Scope, Settlement};
 
@@ -70,6 +73,7 @@ impl Task {
             if matches!(decision, Decision::Deny { .. }) && used_it && settled.via == Via::Kernel {
                 self.stopped.refused(&settled, caller);
             }
+            self.record_decision(&settled, decision, by);
             sessions.push(settled.key.session);
             used |= used_it;
             // A failed system call carries no message.
@@ -91,6 +95,31 @@ impl Task {
         }
         self.grant(&access, decision, used, sessions);
         Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
+    }
+
+    /// Publishes a decision for the journal: with its author, and also where the status stays.
+    fn record_decision(&self, settled: &BlockedAccess, decision: &Decision, by: &Decider) {
+        if !self.records.is_there() {
+            return;
+        }
+        let (for_session, ttl) = match decision {
+            Decision::Allow { scope, ttl } => (*scope == Scope::Session, *ttl),
+            _ => (false, None),
+        };
+        let message = match decision {
+            Decision::Deny { message } => message.clone(),
+            _ => None,
+        };
+        let by = match by {
+            Decider::Agent(agent) => DecidedBy::Agent(agent.clone()),
+            Decider::Person | Decider::Insistent => DecidedBy::Person,
+            Decider::Program => DecidedBy::Program,
+        };
+        let access = settled.clone();
+        let key = access.key.clone();
+        let decided = Decided { access, by, message, for_session, ttl };
+        let record = Record::Decided(Box::new(decided));
+        self.bus.publish(Event::Record { key, record, timestamp_ms: now_ms() });
     }
 
     /// Keeps the message of a denial until the agent is prompted next.

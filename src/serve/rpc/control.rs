@@ -95,6 +95,9 @@ pub(in crate::serve) struct NewSession {
 #[schemars(rename = "ResolveParams")]
 pub(in crate::serve) struct Resolve {
     id: String,
+    /// A person decides at a terminal, not a program: for the journal.
+    #[serde(default)]
+    at_terminal: bool,
     #[serde(flatten)]
     verdict: DecisionParam,
 }
@@ -193,7 +196,7 @@ pub(super) async fn resolve_blocked(
     caller: Option<&Caller>,
     params: Resolve,
 ) -> Result<Value, RpcError> {
-    let by = rights::decider(caller, params.verdict.is_even_denied());
+    let by = rights::decider(caller, params.verdict.is_even_denied(), params.at_terminal);
     let (id, decision) = (BlockedId::new(params.id), params.verdict.try_into()?);
     let access = shared.sources.resolve(id, decision, by).await?;
     json(&wire::Blocked::from(&access))

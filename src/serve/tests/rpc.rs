@@ -160,10 +160,10 @@ async fn requests_arrive_as_they_were_meant() {
         prompt ui None [Object {"type": String("text"), "text": String("y")}] by_orchestrator: false
         cancel ui Some(SessionId("s")) queued: true
         cancel ui None queued: false
-        b1 Allow { scope: Once, ttl: None } Person
-        b1 Allow { scope: Session, ttl: Some(1.5s) } Person
-        b1 Deny { message: Some("no") } Person
-        b1 Answer { content: "c" } Person"#]]
+        b1 Allow { scope: Once, ttl: None } Program
+        b1 Allow { scope: Session, ttl: Some(1.5s) } Program
+        b1 Deny { message: Some("no") } Program
+        b1 Answer { content: "c" } Program"#]]
     .assert_eq(&port.fake.asked.lock().unwrap().join("\n"));
 }
 

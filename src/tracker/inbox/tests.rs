@@ -25,11 +25,16 @@ fn waiting(lines: &[&str]) -> Vec<String> {
         }
         Message::Input(_, other, at) => format!("{other:?} @{at}"),
         Message::DiskWrote(path, at) => format!("{path} on disk @{at}"),
-        Message::Orchestrate(_) | Message::Forget(_) | Message::Join(_) | Message::Query(_) => {
+        Message::Dropped(..)
+        | Message::Orchestrate(_)
+        | Message::Forget(_)
+        | Message::Join(_)
+        | Message::Query(_) => {
             unreachable!("nobody did")
         }
     };
-    inbox.take().into_iter().map(text).collect()
+    let kept = inbox.take().into_iter().filter(|it| !matches!(it, Message::Dropped(..)));
+    kept.map(text).collect()
 }
 
 fn push_paths(inbox: &Inbox, name: &str, count: u32) {

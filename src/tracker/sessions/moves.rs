@@ -36,7 +36,8 @@ impl Sessions {
             | SessionInput::Wrote { .. }
             | SessionInput::Compacted
             | SessionInput::Model(_)
-            | SessionInput::Update(_) => None,
+            | SessionInput::Update(_)
+            | SessionInput::Record(_) => None,
             SessionInput::TurnEnded { .. } => {
                 never_began(key);
                 None
@@ -82,7 +83,8 @@ impl Sessions {
             | SessionInput::Usage { .. }
             | SessionInput::Compacted
             | SessionInput::Model(_)
-            | SessionInput::Update(_) => {}
+            | SessionInput::Update(_)
+            | SessionInput::Record(_) => {}
         }
         None
     }

@@ -105,9 +105,11 @@ fn a_prompt_is_a_turn_with_what_it_embeds() {
         ],
         &expect![[r#"
             s TurnBegan
+            s Record(Prompt("[{\"type\":\"text\",\"text\":\"/w/no\"},{\"type\":\"resource_link\",\"uri\":\"file:///w/ui/a%20b\"},{\"type\":\"resource\",\"resource\":{\"uri\":\"/w/core/auth.rs\",\"text\":\"\"}},{\"type\":\"resource_link\",\"uri\":\"https://x/y\"},{\"type\":\"resource_link\",\"uri\":\"file:///w/node_modules/x\"},{\"type\":\"hologram\"}]"))
             s user_referenced ui/a b (Prompt)
             s user_provided core/auth.rs (Prompt)
             s TurnBegan
+            s Record(Prompt("[]"))
             s ended error: overloaded (transient): overloaded
             s ended max_tokens
         "#]],
@@ -221,6 +223,8 @@ fn a_permission_is_no_activity_until_its_call_goes_on() {
             ),
         ],
         &expect![[r#"
+            s Record(PermissionAsked { id: "1", params: "{\"sessionId\":\"s\",\"options\":[],\"toolCall\":{\"toolCallId\":\"1\",\"kind\":\"edit\",\"locations\":[{\"path\":\"a\"}]}}" })
+            s Record(PermissionAnswered { id: "1", result: Some("{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"y\"}}") })
             s Usage(Usage { used: 1, size: 2, cost: None })
             s write a (Tool)
             s performed write a
@@ -253,9 +257,12 @@ fn a_replay_is_no_activity() {
             &new,
         ],
         &expect![[r#"
+            s Record(Replays(true))
+            s Record(Replays(false))
             s Opened
             s Usage(Usage { used: 9, size: 10, cost: Some(Cost { amount: 0.5, currency: "EUR" }) })
             s TurnBegan
+            s Record(Prompt("[]"))
             s read c (Tool)
         "#]],
     );

@@ -251,24 +251,27 @@ fn a_turn_ends_when_its_session_is_idle() {
     check_turns(
         &[PROMPT, &answer, &runs, &waits, &runs, &cancelled, &cancelled],
         &expect![[r#"
-        s TurnBegan
-        s ended cancelled
-    "#]],
+            s TurnBegan
+            s Record(Prompt("[]"))
+            s ended cancelled
+        "#]],
     );
     // What ended before its prompt was answered, and what a resumed session says of its past.
     check_turns(
         &[PROMPT, &cancelled, &runs, &done, &answer],
         &expect![[r#"
-        s TurnBegan
-        s ended end_turn
-    "#]],
+            s TurnBegan
+            s Record(Prompt("[]"))
+            s ended end_turn
+        "#]],
     );
     check_turns(
         &[PROMPT, &cancelled, &answer, &runs],
         &expect![[r#"
-        s TurnBegan
-        s ended error: gone
-    "#]],
+            s TurnBegan
+            s Record(Prompt("[]"))
+            s ended error: gone
+        "#]],
     );
     // Two prompts, one piece of work.
     let second = PROMPT.replace("\"id\":1", "\"id\":2");
@@ -276,19 +279,22 @@ fn a_turn_ends_when_its_session_is_idle() {
     check_turns(
         &[PROMPT, &answer, &runs, &second, &taken_in, &done],
         &expect![[r#"
-        s TurnBegan
-        s TurnBegan
-        s ended end_turn
-        s ended end_turn
-    "#]],
+            s TurnBegan
+            s Record(Prompt("[]"))
+            s TurnBegan
+            s Record(Prompt("[]"))
+            s ended end_turn
+            s ended end_turn
+        "#]],
     );
     let close = r#">{"id":3,"method":"session/close","params":{"sessionId":"s"}}"#;
     check_turns(
         &[PROMPT, &answer, close, r#"{"id":3,"result":{}}"#],
         &expect![[r#"
-        s TurnBegan
-        s ended cancelled
-        s Closed
-    "#]],
+            s TurnBegan
+            s Record(Prompt("[]"))
+            s ended cancelled
+            s Closed
+        "#]],
     );
 }

@@ -1,0 +1,44 @@
+//! `[journal]`: whether the team keeps a journal, where, how long, and how much of it.
+
+use std::path::{Path, PathBuf};
+
+use super::read::Table;
+
+/// The default place of a team's journal.
+pub fn journal_path(eisen_dir: &Path, team: &str) -> PathBuf {
+    eisen_dir.join("teams").join(team).join("journal.db")
+}
+
+/// The journal of a team.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Journal {
+    pub enabled: bool,
+    /// Absolute. None: the default place, see [`journal_path`].
+    pub path: Option<PathBuf>,
+    /// Days that ended sessions are kept; 0: forever.
+    pub keep_days: u64,
+    /// Size of the file past which the oldest sessions go; 0: no limit.
+    pub max_mb: u64,
+    pub content: JournalContent,
+}
+
+/// What is kept of texts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JournalContent {
+    Full,
+    Metadata,
+}
+
+impl JournalContent {
+    const NAMES: [(&str, Self); 2] = [("full", Self::Full), ("metadata", Self::Metadata)];
+}
+
+pub(super) fn journal(table: &Table<'_>) -> Journal {
+    Journal {
+        enabled: table.flag("enabled", true),
+        path: table.text("path").map(|path| table.reader.path(&path.value)),
+        keep_days: table.count("keep_days", 0..=36_500, 0),
+        max_mb: table.count("max_mb", 0..=1_000_000_000, 0),
+        content: table.choice("content", &JournalContent::NAMES),
+    }
+}

@@ -1,0 +1,196 @@
+//! The team's memory: an append-only log of events in one `SQLite` file, with the contents that they
+//! name. Owns the schema (`docs/journal.md`), the fold of bus events into it, its writer and its
+//! readers.
+//!
+//! ```text
+//! bus ─▶ feed (fold: chunks → messages, updates → calls) ─▶ bounded queue ─▶ writer (one thread, one transaction a batch)
+//! append ──────────────────────────────────────────────────────▲                    └▶ committed
+//! ```
+//!
+//! To read a journal, open a [`Store`]: it needs no running team. To write one, [`start`] it, or
+//! [`open`] it where no team runs; then [`Journal::append`] and await the result.
+
+mod database;
+mod event;
+mod feed;
+mod fold;
+mod ids;
+mod mask;
+mod migrations;
+mod reader;
+mod trouble;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
+
+use self::feed::Feed;
+use self::writer::{Work, Writer};
+use crate::bus::Subscriber;
+use crate::model::Topic;
+
+pub use database::{APPLICATION_ID, OpenError};
+pub use event::{Blob, Committed, EventType, Head, NewEvent, Place, hash_of};
+pub use mask::mask;
+pub use migrations::VERSION;
+pub use reader::{Event, Filter, Found, Page, Session, Store};
+pub use trouble::Trouble;
+
+/// Batches and single events that wait for the writer; beyond this the feed waits, and with it only
+/// the bus's backlog.
+const QUEUE: usize = 256;
+
+/// Bytes of contents that wait for the writer; beyond this [`Journal::offer`] refuses more.
+const MOST_QUEUED: usize = 64 << 20;
+
+/// How long an event may take to be committed before its sender goes on without.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the journal keeps of texts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Keep {
+    #[default]
+    Full,
+    /// No text of prompts, messages, tool inputs and files.
+    Metadata,
+}
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub team: String,
+    pub path: PathBuf,
+    pub keep: Keep,
+}
+
+/// Why an event was not committed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AppendError {
+    #[error("the journal can't be written: {0}")]
+    Trouble(String),
+    #[error("the journal has no such {0}")]
+    Unknown(String),
+    #[error("the journal did not answer in time")]
+    Late,
+    #[error("the journal is closed")]
+    Closed,
+}
+
+/// Adds events to a journal; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    settings: Arc<Settings>,
+    work: mpsc::Sender<Work>,
+    settle: mpsc::Sender<feed::Settle>,
+    queued: Arc<AtomicUsize>,
+    lost: Arc<AtomicUsize>,
+    trouble: watch::Receiver<Option<Trouble>>,
+}
+
+/// Starts a journal that follows the bus. The future ends once the bus is closed and all of it is
+/// committed.
+pub fn start(settings: Settings, events: Subscriber) -> (Journal, impl Future<Output = ()> + Send) {
+    let (journal, settles, ended) = spawn(settings);
+    let mut events = events;
+    events.want(Topic::Record);
+    let feed = Feed::new(journal.settings.keep, events, settles, journal.work.clone());
+    let lost = Arc::clone(&journal.lost);
+    let following = async move {
+        feed.run(lost).await;
+        // The writer's thread may have died only by a panic.
+        let _ = ended.await;
+    };
+    (journal, following)
+}
+
+/// Opens a journal to append to where no team runs; fails where one does.
+pub async fn open(settings: Settings) -> Result<Journal, AppendError> {
+    let (journal, _, _) = spawn(settings);
+    let (opened, is_open) = oneshot::channel();
+    let sent = journal.work.send(Work::Open(opened)).await;
+    sent.map_err(|_| AppendError::Closed)?;
+    is_open.await.map_err(|_| AppendError::Closed)??;
+    Ok(journal)
+}
+
+fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot::Receiver<()>) {
+    let (work, queue) = mpsc::channel(QUEUE);
+    let (settle, settles) = mpsc::channel(QUEUE);
+    let (change, trouble) = watch::channel(None);
+    let (queued, lost) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let settings = Arc::new(settings);
+    let (end, ended) = oneshot::channel();
+    let writer = Writer::new(Arc::clone(&settings), change, Arc::clone(&queued));
+    let started = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
+        writer.run(queue);
+        let _ = end.send(());
+    });
+    if let Err(error) = started {
+        tracing::warn!(%error, "cannot start the journal's thread: nothing is recorded");
+    }
+    (Journal { settings, work, settle, queued, lost, trouble }, settles, ended)
+}
+
+impl Journal {
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Appends an event and waits until it is committed. Its sender is answered even if that fails.
+    pub async fn append(&self, event: NewEvent) -> Result<Committed, AppendError> {
+        self.append_all(vec![event]).await?.pop().ok_or(AppendError::Closed)
+    }
+
+    /// Appends events in one transaction: all of them, or none.
+    pub async fn append_all(&self, events: Vec<NewEvent>) -> Result<Vec<Committed>, AppendError> {
+        let (reply, committed) = oneshot::channel();
+        self.count_in(&events);
+        let appending = async {
+            let sent = self.work.send(Work::Append { events, reply }).await;
+            sent.map_err(|_| AppendError::Closed)?;
+            committed.await.map_err(|_| AppendError::Closed)?
+        };
+        timeout(PATIENCE, appending).await.unwrap_or(Err(AppendError::Late))
+    }
+
+    /// Offers an event without waiting, from any thread. False if there is no room: then a `gap`
+    /// counts it.
+    pub fn offer(&self, event: NewEvent) -> bool {
+        let has_room = self.queued.load(Ordering::Relaxed) < MOST_QUEUED;
+        let events = vec![event];
+        self.count_in(&events);
+        let taken = has_room && self.work.try_send(Work::Offer(events)).is_ok();
+        if !taken {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    /// Waits until all that was published on the bus before number `position` is committed.
+    pub async fn settled(&self, position: u64) -> Result<(), AppendError> {
+        let (reply, settled) = oneshot::channel();
+        let settling = async {
+            let sent = self.settle.send((position, reply)).await;
+            sent.map_err(|_| AppendError::Closed)?;
+            settled.await.map_err(|_| AppendError::Closed)?
+        };
+        timeout(PATIENCE, settling).await.unwrap_or(Err(AppendError::Late))
+    }
+
+    /// Why nothing can be written now.
+    pub fn trouble(&self) -> Option<Trouble> {
+        self.trouble.borrow().clone()
+    }
+
+    fn count_in(&self, events: &[NewEvent]) {
+        let bytes = events.iter().map(NewEvent::content_bytes).sum();
+        self.queued.fetch_add(bytes, Ordering::Relaxed);
+    }
+}

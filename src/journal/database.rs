@@ -1,0 +1,199 @@
+//! Opens the file of a journal: its lock, mode, settings and version; sets a corrupt one aside.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::fcntl::{Flock, FlockArg};
+use rusqlite::{Connection, OpenFlags};
+
+use super::migrations::{VERSION, migrate};
+use super::trouble::{Trouble, TroubleKind, kind};
+use crate::model::now_ms;
+
+/// `eisJ`, in the header of the file.
+pub const APPLICATION_ID: i32 = 0x6569_734a;
+
+/// How long a writer waits for another process to release the file.
+const BUSY: Duration = Duration::from_millis(1_000);
+
+/// Bytes that the write-ahead log keeps after a checkpoint.
+const LOG_BYTES: i64 = 16 << 20;
+
+/// A file up to this size is checked as a whole when it is opened.
+const CHECKED_BYTES: u64 = 16 << 20;
+
+/// Why a journal can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    #[error("there is no journal at {}", .0.display())]
+    Missing(PathBuf),
+    #[error("{} is no journal of eisen-core", .0.display())]
+    Foreign(PathBuf),
+    #[error("{} is from a newer version of eisen-core: update this program", .0.display())]
+    Newer(PathBuf),
+    #[error("cannot read the journal {}: {error}", path.display())]
+    Sqlite { path: PathBuf, error: rusqlite::Error },
+}
+
+/// A journal that is open for writing; no other process writes it meanwhile.
+pub(super) struct Database {
+    pub(super) connection: Connection,
+    _lock: Flock<File>,
+}
+
+impl Database {
+    /// Opens or creates the file at `path`; a corrupt one is set aside, and a new one begun.
+    pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.map_err(|error| Trouble::of_io(path, &error))?;
+        }
+        let lock = lock(path)?;
+        let connection = match connect(path) {
+            Err(trouble) if trouble.kind == TroubleKind::Corrupt => {
+                set_aside(path, &trouble.why)?;
+                connect(path)
+            }
+            opened => opened,
+        }?;
+        Ok(Self { connection, _lock: lock })
+    }
+
+    /// Sets the file aside that turned out to be corrupt.
+    pub(super) fn set_aside(self, path: &Path, why: &str) -> Result<(), Trouble> {
+        drop(self.connection);
+        set_aside(path, why)
+    }
+}
+
+/// Opens the file to read, also while a team writes it.
+pub(super) fn open_to_read(path: &Path) -> Result<Connection, OpenError> {
+    if !path.exists() {
+        return Err(OpenError::Missing(path.to_owned()));
+    }
+    let failed = |error| OpenError::Sqlite { path: path.to_owned(), error };
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY * 2).map_err(failed)?;
+    let id: i32 = pragma(&connection, "application_id").map_err(failed)?;
+    let version: i32 = pragma(&connection, "user_version").map_err(failed)?;
+    if id != APPLICATION_ID || version < 1 {
+        return Err(OpenError::Foreign(path.to_owned()));
+    }
+    if version > VERSION {
+        return Err(OpenError::Newer(path.to_owned()));
+    }
+    Ok(connection)
+}
+
+fn lock(path: &Path) -> Result<Flock<File>, Trouble> {
+    let beside = with_suffix(path, ".lock");
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&beside);
+    let file = file.map_err(|error| Trouble::of_io(path, &error))?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock)
+        .map_err(|(_, errno)| Trouble::of_io(path, &io::Error::from(errno)))
+}
+
+fn connect(path: &Path) -> Result<Connection, Trouble> {
+    let of_io = |error: io::Error| Trouble::of_io(path, &error);
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let mode = fs::metadata(path).map_err(of_io)?.permissions();
+            if mode.mode() & 0o077 != 0 {
+                fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(of_io)?;
+            }
+        }
+        Err(error) => return Err(of_io(error)),
+    }
+    let of_sqlite = |error: rusqlite::Error| Trouble::of_sqlite(path, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(of_sqlite)?;
+    let version = settle(&connection, path)?;
+    migrate(&mut connection, version).map_err(of_sqlite)?;
+    Ok(connection)
+}
+
+/// Checks whose file it is, and sets how it is written; returns its version.
+fn settle(connection: &Connection, path: &Path) -> Result<i32, Trouble> {
+    let of_sqlite = |error: rusqlite::Error| Trouble::of_sqlite(path, &error);
+    connection.busy_timeout(BUSY).map_err(of_sqlite)?;
+    let id: i32 = pragma(connection, "application_id").map_err(of_sqlite)?;
+    let version: i32 = pragma(connection, "user_version").map_err(of_sqlite)?;
+    let count = "SELECT count(*) FROM sqlite_schema";
+    let tables: i64 = connection.query_row(count, [], |row| row.get(0)).map_err(of_sqlite)?;
+    if id != APPLICATION_ID && (id != 0 || tables > 0) {
+        let why = "another program's database";
+        return Err(Trouble::new(TroubleKind::Other, path, why));
+    }
+    if version > VERSION {
+        let why = format!("version {version}, and this program knows {VERSION}");
+        return Err(Trouble::new(TroubleKind::Newer, path, why));
+    }
+    let size = fs::metadata(path).map_or(0, |file| file.len());
+    if tables > 0 && size <= CHECKED_BYTES {
+        let check = "PRAGMA quick_check(1)";
+        let found: String = connection.query_row(check, [], |row| row.get(0)).map_err(of_sqlite)?;
+        if found != "ok" {
+            return Err(Trouble::new(TroubleKind::Corrupt, path, found));
+        }
+    }
+    let set = || {
+        connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.pragma_update_and_check(None, "journal_size_limit", LOG_BYTES, |_| Ok(()))?;
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        connection.pragma_update(None, "cache_size", -16_000)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        Ok(())
+    };
+    set().map_err(of_sqlite)?;
+    Ok(version)
+}
+
+/// Renames a corrupt file and its logs, so that nothing is overwritten.
+fn set_aside(path: &Path, why: &str) -> Result<(), Trouble> {
+    let failed = |error: io::Error| {
+        Trouble::new(TroubleKind::Corrupt, path, format!("{why}; cannot set it aside: {error}"))
+    };
+    let mut at = now_ms();
+    let mut aside = with_suffix(path, &format!(".corrupt-{at}"));
+    while aside.exists() {
+        at += 1;
+        aside = with_suffix(path, &format!(".corrupt-{at}"));
+    }
+    fs::rename(path, &aside).map_err(failed)?;
+    for log in ["-wal", "-shm"] {
+        match fs::rename(with_suffix(path, log), with_suffix(&aside, log)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+            _ => {}
+        }
+    }
+    tracing::warn!(
+        "the journal {} is corrupt ({why}): it was set aside as {}, and a new one begins",
+        path.display(),
+        aside.display()
+    );
+    Ok(())
+}
+
+/// Whether the error says that the file is damaged.
+pub(super) fn is_corrupt(error: &rusqlite::Error) -> bool {
+    kind(error) == TroubleKind::Corrupt
+}
+
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, name, |row| row.get(0))
+}

@@ -1,0 +1,184 @@
+//! An event on its way into the journal: its place, type, payload and contents. Knows no SQL.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use crate::model::{AgentId, SessionKey, TimestampMs, now_ms};
+
+/// The types of events. Others may come with a later version.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct EventType(&'static str);
+
+macro_rules! event_types {
+    ($($name:ident = $text:literal,)*) => {
+        impl EventType {
+            $(pub const $name: Self = Self($text);)*
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+event_types! {
+    SESSION_START = "session.start",
+    SESSION_END = "session.end",
+    SESSION_FORK = "session.fork",
+    SESSION_REWIND = "session.rewind",
+    MESSAGE_USER = "message.user",
+    MESSAGE_ASSISTANT = "message.assistant",
+    MESSAGE_THOUGHT = "message.thought",
+    TOOL_CALL = "tool.call",
+    TOOL_RESULT = "tool.result",
+    PLAN = "plan",
+    USAGE = "usage",
+    COMPACT = "compact",
+    TURN_END = "turn.end",
+    TURN_FAILED = "turn.failed",
+    PERMISSION = "permission",
+    BLOCKED = "blocked",
+    GRANT = "grant",
+    FILE_WRITE = "file.write",
+    FILE_CREATE = "file.create",
+    FILE_DELETE = "file.delete",
+    FILE_RENAME = "file.rename",
+    FILE_READ = "file.read",
+    AGENT_STATE = "agent.state",
+    CONFIG_CHANGE = "config.change",
+    UNDO = "undo",
+    REDO = "redo",
+    UPDATE = "update",
+    GAP = "gap",
+}
+
+impl EventType {
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+/// Where an event belongs.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Place {
+    /// To no session and no agent.
+    Team,
+    /// To an agent, and to no session.
+    Agent(AgentId),
+    /// To the journal's session of a session of the wire, which is begun if there is none.
+    Wire(SessionKey),
+    /// To a session of the journal, by its id.
+    Session(String),
+    /// To a new session, whose first event this is; its parent is the branch point `parent`.
+    Fork { parent: String, agent: AgentId, wire_session_id: Option<String> },
+}
+
+/// What an event does to the head of its session.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub enum Head {
+    /// The event follows the head, and is the head then.
+    #[default]
+    Advance,
+    /// The event follows the head, but the head becomes the event with this id.
+    Set(String),
+}
+
+/// A content to store under its hash.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Blob {
+    pub hash: String,
+    pub data: Vec<u8>,
+}
+
+impl Blob {
+    pub fn new(data: Vec<u8>) -> Self {
+        Self { hash: hash_of(&data), data }
+    }
+}
+
+/// The name of a content: BLAKE3, in lower-case hexadecimal digits.
+pub fn hash_of(data: &[u8]) -> String {
+    blake3::hash(data).to_hex().to_string()
+}
+
+/// An event to append.
+#[derive(Clone, PartialEq, Debug)]
+pub struct NewEvent {
+    pub place: Place,
+    pub kind: EventType,
+    pub timestamp_ms: TimestampMs,
+    /// The wire's turn.
+    pub turn: Option<u64>,
+    /// A JSON object.
+    pub payload: String,
+    /// What a search finds it by.
+    pub text: Option<String>,
+    pub contents: Vec<Blob>,
+    pub head: Head,
+    /// The draft that it completes.
+    pub(super) draft: Option<u64>,
+}
+
+impl NewEvent {
+    /// An event of now. The payload is an object.
+    pub fn new(place: Place, kind: EventType, payload: &impl Serialize) -> Self {
+        // Only a map with keys that are no text can't be written.
+        let payload = serde_json::to_string(payload).unwrap_or_else(|_| "{}".to_owned());
+        Self {
+            place,
+            kind,
+            timestamp_ms: now_ms(),
+            turn: None,
+            payload,
+            text: None,
+            contents: Vec::new(),
+            head: Head::default(),
+            draft: None,
+        }
+    }
+
+    #[must_use]
+    pub fn in_turn(self, turn: u64) -> Self {
+        Self { turn: Some(turn), ..self }
+    }
+
+    #[must_use]
+    pub fn at(self, timestamp_ms: TimestampMs) -> Self {
+        Self { timestamp_ms, ..self }
+    }
+
+    #[must_use]
+    pub fn found_by(self, text: impl Into<String>) -> Self {
+        let text: String = text.into();
+        Self { text: Some(text).filter(|text| !text.is_empty()), ..self }
+    }
+
+    #[must_use]
+    pub fn with(self, contents: Vec<Blob>) -> Self {
+        Self { contents, ..self }
+    }
+
+    #[must_use]
+    pub fn head(self, head: Head) -> Self {
+        Self { head, ..self }
+    }
+
+    pub(super) fn content_bytes(&self) -> usize {
+        self.contents.iter().map(|blob| blob.data.len()).sum()
+    }
+}
+
+/// An event as it was committed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Committed {
+    pub id: String,
+    pub session_id: Option<String>,
+    pub sequence: Option<u64>,
+}
+
+/// Cuts a text to at most `most` bytes; returns the number of bytes it had if it was longer.
+pub(super) fn cut(text: &str, most: usize) -> (Cow<'_, str>, Option<usize>) {
+    if text.len() <= most {
+        return (Cow::Borrowed(text), None);
+    }
+    (Cow::Borrowed(&text[..text.floor_char_boundary(most)]), Some(text.len()))
+}

@@ -1,0 +1,307 @@
+//! Folds events of the bus into events of the journal: chunks into messages, updates into calls.
+//! Pure; bounded for each session and for all of them.
+
+mod accesses;
+mod calls;
+mod messages;
+mod shrink;
+mod updates;
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde_json::json;
+
+use self::calls::Calls;
+use self::messages::Message;
+use super::Keep;
+use super::event::{EventType, NewEvent, Place};
+use crate::model::{
+    AgentId, AgentStatus, BlockedId, BlockedStatus, Event, Record, SessionId, SessionKey,
+    TimestampMs, TurnEnd, Usage, now_ms,
+};
+
+/// Sessions that are followed; past that the oldest is given up: its next event begins anew.
+const MOST_SESSIONS: usize = 4_096;
+
+/// Permission requests of a session that wait for an answer; past that the oldest is given up.
+const MOST_PERMISSIONS: usize = 256;
+
+/// What goes to the writer.
+#[derive(Debug)]
+pub(super) enum Row {
+    Event(NewEvent),
+    /// The next piece of a message that is not complete, in case that no end comes.
+    Draft(Draft),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    /// Numbered from 0 in each run.
+    pub(super) number: u64,
+    pub(super) key: SessionKey,
+    pub(super) kind: EventType,
+    pub(super) turn: u64,
+    pub(super) started_ms: TimestampMs,
+    pub(super) text: String,
+}
+
+pub(super) struct Fold {
+    keep: Keep,
+    sessions: IndexMap<SessionKey, Session>,
+    rows: Vec<Row>,
+    next_draft: u64,
+    /// The last decision: the bus repeats its access for viewers.
+    decided: Option<(BlockedId, BlockedStatus)>,
+}
+
+#[derive(Default)]
+struct Session {
+    /// It was opened, and not ended.
+    is_open: bool,
+    /// The number of the running turn, or of the next.
+    turn: u64,
+    /// Prompts without an end.
+    running: u64,
+    replays: bool,
+    message: Option<Message>,
+    calls: Calls,
+    usage: Option<Usage>,
+    /// The last plan, as it came.
+    plan: Option<Arc<str>>,
+    /// The text of the last prompt: some agents repeat it as chunks.
+    prompt: String,
+    permissions: IndexMap<Arc<str>, Asked>,
+}
+
+struct Asked {
+    params: Arc<str>,
+    at: TimestampMs,
+}
+
+impl Session {
+    fn is_waiting(&self) -> bool {
+        self.calls.are_waiting() || self.message.as_ref().is_some_and(Message::has_undrafted)
+    }
+}
+
+impl Fold {
+    pub(super) fn new(keep: Keep) -> Self {
+        Self { keep, sessions: IndexMap::new(), rows: Vec::new(), next_draft: 0, decided: None }
+    }
+
+    pub(super) fn event(&mut self, event: &Event) {
+        match event {
+            Event::Record { key, record, timestamp_ms } => self.record(key, record, *timestamp_ms),
+            Event::Turn(turn) => self.turn_ended(turn),
+            Event::Blocked(access) => {
+                let now = (access.id.clone(), access.status);
+                if self.decided.take().as_ref() != Some(&now) {
+                    self.blocked(access, None, now_ms());
+                }
+            }
+            Event::Agent(status) => self.agent(status),
+            _ => {}
+        }
+    }
+
+    /// Counts what was left out.
+    pub(super) fn gap(&mut self, events: u64, why: &str) {
+        let payload = json!({ "events": events, "reason": why });
+        self.rows.push(Row::Event(NewEvent::new(Place::Team, EventType::GAP, &payload)));
+    }
+
+    /// Ends all sessions, with the team.
+    pub(super) fn end(&mut self) {
+        let open: Vec<_> = self.sessions.keys().cloned().collect();
+        for key in open {
+            self.end_session(&key, "the team stopped");
+        }
+    }
+
+    /// Puts out what waits for more, so that at most this much time is lost.
+    pub(super) fn flush(&mut self) {
+        let keys: Vec<_> = self.sessions.keys().cloned().collect();
+        for key in keys {
+            self.flush_calls(&key);
+            self.draft(&key);
+        }
+    }
+
+    /// Whether a batch is to be sent: for rows, or for messages that grow.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.rows.is_empty() || self.sessions.values().any(Session::is_waiting)
+    }
+
+    pub(super) fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(super) fn take(&mut self) -> Vec<Row> {
+        std::mem::take(&mut self.rows)
+    }
+
+    fn record(&mut self, key: &SessionKey, record: &Record, at: TimestampMs) {
+        match record {
+            Record::Opened => self.opened(key, at),
+            Record::Closed => self.end_session(key, "closed"),
+            Record::TurnBegan => self.session(key).running += 1,
+            Record::Prompt(blocks) => self.prompt(key, blocks, at),
+            Record::Replays(replays) => self.session(key).replays = *replays,
+            Record::Update(update) => self.update(key, update, at),
+            Record::Usage(usage) => self.usage(key, usage, at),
+            Record::Compacted => self.push(key, EventType::COMPACT, &json!({}), at),
+            Record::Model(model) => {
+                let update = json!({ "model": { "id": &*model.id, "name": &*model.name } });
+                self.push(key, EventType::UPDATE, &update, at);
+            }
+            Record::PermissionAsked { id, params } => {
+                let permissions = &mut self.session(key).permissions;
+                if permissions.len() >= MOST_PERMISSIONS {
+                    permissions.shift_remove_index(0);
+                }
+                permissions.insert(Arc::clone(id), Asked { params: Arc::clone(params), at });
+            }
+            Record::PermissionAnswered { id, result } => {
+                self.permission(key, id, result.as_deref(), at);
+            }
+            Record::Decided(decided) => {
+                self.decided = Some((decided.access.id.clone(), decided.access.status));
+                self.blocked(&decided.access, Some(decided), at);
+            }
+            Record::Dropped(events) => {
+                let payload = json!({ "events": events, "reason": "the agent was too fast" });
+                let place = Place::Agent(key.agent.clone());
+                let event = NewEvent::new(place, EventType::GAP, &payload).at(at);
+                self.rows.push(Row::Event(event));
+            }
+        }
+    }
+
+    fn opened(&mut self, key: &SessionKey, at: TimestampMs) {
+        let session = self.session(key);
+        session.replays = false;
+        if !std::mem::replace(&mut session.is_open, true) {
+            let payload = json!({ "session": key.session.as_str() });
+            self.push(key, EventType::SESSION_START, &payload, at);
+        }
+    }
+
+    fn end_session(&mut self, key: &SessionKey, reason: &str) {
+        self.settle(key, now_ms());
+        let Some(session) = self.sessions.shift_remove(key) else { return };
+        if session.is_open {
+            let place = Place::Wire(key.clone());
+            let payload = json!({ "reason": reason });
+            let event = NewEvent::new(place, EventType::SESSION_END, &payload);
+            self.rows.push(Row::Event(event));
+        }
+    }
+
+    fn turn_ended(&mut self, ended: &TurnEnd) {
+        let at = now_ms();
+        self.settle(&ended.key, at);
+        let session = self.session(&ended.key);
+        session.turn = ended.turn + 1;
+        session.running = session.running.saturating_sub(1);
+        let failed = &*ended.stop_reason == "error";
+        let kind = if failed { EventType::TURN_FAILED } else { EventType::TURN_END };
+        let payload = json!({ "stop_reason": &*ended.stop_reason, "reason": ended.reason });
+        let event = NewEvent::new(Place::Wire(ended.key.clone()), kind, &payload);
+        let event = event.at(at).in_turn(ended.turn);
+        let text = ended.reason.as_deref().unwrap_or_default();
+        self.rows.push(Row::Event(event.found_by(text)));
+    }
+
+    fn usage(&mut self, key: &SessionKey, usage: &Usage, at: TimestampMs) {
+        let session = self.session(key);
+        if session.usage.as_ref() == Some(usage) {
+            return;
+        }
+        session.usage = Some(usage.clone());
+        let cost = usage.cost.as_ref();
+        let cost = cost.map(|it| json!({ "amount": it.amount, "currency": &*it.currency }));
+        let payload = json!({ "used": usage.used, "size": usage.size, "cost": cost });
+        self.push(key, EventType::USAGE, &payload, at);
+    }
+
+    fn agent(&mut self, status: &AgentStatus) {
+        let payload = json!({
+            "state": status.state.as_str(),
+            "pid": status.pid,
+            "reason": status.reason,
+            "restarts": status.restarts,
+        });
+        let place = Place::Agent(status.agent.clone());
+        let event = NewEvent::new(place, EventType::AGENT_STATE, &payload);
+        let event = event.at(status.timestamp_ms);
+        let event = event.found_by(status.reason.clone().unwrap_or_default());
+        if status.pid.is_none() {
+            self.end_sessions_of(&status.agent, &format!("the agent is {}", status.state.as_str()));
+        }
+        self.rows.push(Row::Event(event));
+    }
+
+    fn end_sessions_of(&mut self, agent: &AgentId, reason: &str) {
+        let keys: Vec<_> =
+            self.sessions.keys().filter(|key| key.agent == *agent).cloned().collect();
+        for key in keys {
+            self.end_session(&key, reason);
+        }
+    }
+
+    /// Ends the open message, and the calls whose end never came.
+    fn settle(&mut self, key: &SessionKey, at: TimestampMs) {
+        self.end_message(key, at);
+        self.end_calls(key, at);
+    }
+
+    /// Adds an event of the session's current turn, in order behind what waits for more.
+    fn push(
+        &mut self,
+        key: &SessionKey,
+        kind: EventType,
+        payload: &serde_json::Value,
+        at: TimestampMs,
+    ) {
+        self.push_found(key, kind, payload, at, String::new());
+    }
+
+    fn push_found(
+        &mut self,
+        key: &SessionKey,
+        kind: EventType,
+        payload: &serde_json::Value,
+        at: TimestampMs,
+        text: String,
+    ) {
+        let turn = self.session(key).turn;
+        let event = NewEvent::new(Place::Wire(key.clone()), kind, payload);
+        let event = event.at(at).in_turn(turn).found_by(text);
+        self.rows.push(Row::Event(event));
+    }
+
+    fn session(&mut self, key: &SessionKey) -> &mut Session {
+        if !self.sessions.contains_key(key) {
+            if self.sessions.len() >= MOST_SESSIONS
+                && let Some(oldest) = self.sessions.keys().next().cloned()
+            {
+                self.end_session(&oldest, "too many sessions are open");
+            }
+            self.sessions.insert(key.clone(), Session::default());
+        }
+        &mut self.sessions[key]
+    }
+
+    fn keeps_texts(&self) -> bool {
+        self.keep == Keep::Full
+    }
+}
+
+/// Whether a key names a session: some accesses belong to an agent alone.
+fn place_of(key: &SessionKey) -> Place {
+    if key.session == SessionId::new("") {
+        return Place::Agent(key.agent.clone());
+    }
+    Place::Wire(key.clone())
+}

@@ -1,0 +1,244 @@
+//! Tool calls: one event for the call, once its input is known, and one for its result.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value, json};
+
+use super::Fold;
+use super::shrink::{shrink, texts};
+use crate::journal::event::{EventType, cut};
+use crate::journal::mask;
+use crate::model::{SessionKey, TimestampMs};
+
+/// Calls of a session without an end; past that the oldest gets its result as it is.
+const MOST_CALLS: usize = 512;
+
+/// Bytes of an input, of a result, of an id and of a title.
+const LONGEST_INPUT: usize = 256 << 10;
+const LONGEST_RESULT: usize = 256 << 10;
+const LONGEST_ID: usize = 1024;
+const LONGEST_TITLE: usize = 4096;
+
+/// Bytes of a call or result that a search finds.
+const LONGEST_FOUND: usize = 16 << 10;
+
+/// The calls that have no result yet, by id.
+#[derive(Default)]
+pub(super) struct Calls {
+    open: IndexMap<Arc<str>, Call>,
+    /// Some of them are not put out.
+    waiting: bool,
+}
+
+impl Calls {
+    pub(super) fn are_waiting(&self) -> bool {
+        self.waiting
+    }
+}
+
+struct Call {
+    title: Option<String>,
+    kind: Option<String>,
+    status: Option<String>,
+    locations: Value,
+    input: Value,
+    input_bytes: usize,
+    input_cut: bool,
+    /// The input differs from that of the `tool.call`.
+    input_changed: bool,
+    content: Value,
+    output: Value,
+    started_ms: TimestampMs,
+    is_out: bool,
+}
+
+impl Fold {
+    pub(super) fn call(&mut self, key: &SessionKey, raw: &str, at: TimestampMs) {
+        let Ok(Value::Object(mut fields)) = serde_json::from_str::<Value>(raw) else { return };
+        let Some(Value::String(id)) = fields.remove("toolCallId") else { return };
+        if id.len() > LONGEST_ID {
+            return;
+        }
+        self.end_message(key, at);
+        let id: Arc<str> = id.into();
+        let calls = &mut self.session(key).calls;
+        if !calls.open.contains_key(&id) {
+            // A late word about a call that has its result already.
+            if calls.open.len() >= MOST_CALLS
+                && let Some(oldest) = calls.open.keys().next().cloned()
+            {
+                self.result(key, &oldest, at);
+            }
+            self.session(key).calls.open.insert(Arc::clone(&id), Call::new(at));
+        }
+        let Some(call) = self.session(key).calls.open.get_mut(&id) else { return };
+        call.absorb(fields);
+        let (is_known, is_over) = (call.is_known(), call.is_over());
+        if call.is_out || !is_known {
+            self.session(key).calls.waiting |= !is_known;
+        } else {
+            self.put_call(key, &id, at);
+        }
+        if is_over {
+            self.flush_call(key, &id);
+            self.result(key, &id, at);
+        }
+    }
+
+    /// Puts out the calls whose input is not known yet, as they are.
+    pub(super) fn flush_calls(&mut self, key: &SessionKey) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        if !std::mem::take(&mut session.calls.waiting) {
+            return;
+        }
+        let waiting = session.calls.open.iter().filter(|(_, call)| !call.is_out);
+        let waiting: Vec<_> = waiting.map(|(id, _)| Arc::clone(id)).collect();
+        for id in waiting {
+            self.flush_call(key, &id);
+        }
+    }
+
+    /// Gives every call a result.
+    pub(super) fn end_calls(&mut self, key: &SessionKey, at: TimestampMs) {
+        let Some(session) = self.sessions.get(key) else { return };
+        let open: Vec<_> = session.calls.open.keys().cloned().collect();
+        for id in open {
+            self.flush_call(key, &id);
+            self.result(key, &id, at);
+        }
+    }
+
+    fn flush_call(&mut self, key: &SessionKey, id: &Arc<str>) {
+        let call = self.session(key).calls.open.get(id);
+        if let Some(at) = call.filter(|call| !call.is_out).map(|call| call.started_ms) {
+            self.put_call(key, id, at);
+        }
+    }
+
+    fn put_call(&mut self, key: &SessionKey, id: &Arc<str>, at: TimestampMs) {
+        let texts_too = self.keeps_texts();
+        let Some(call) = self.session(key).calls.open.get_mut(id) else { return };
+        call.is_out = true;
+        call.input_changed = false;
+        let mut payload = call.head(id, texts_too);
+        let mut found = String::new();
+        if texts_too {
+            found.clone_from(call.title.as_ref().unwrap_or(&String::new()));
+            texts(&call.input, LONGEST_FOUND, &mut found);
+            payload.insert("input".to_owned(), call.input.clone());
+        }
+        payload.insert("input_bytes".to_owned(), call.input_bytes.into());
+        if call.input_cut {
+            payload.insert("truncated".to_owned(), true.into());
+        }
+        self.push_found(key, EventType::TOOL_CALL, &payload.into(), at, found);
+    }
+
+    fn result(&mut self, key: &SessionKey, id: &Arc<str>, at: TimestampMs) {
+        let texts_too = self.keeps_texts();
+        let Some(call) = self.session(key).calls.open.shift_remove(id) else { return };
+        let mut payload = call.head(id, texts_too);
+        let status = call.status.as_deref().filter(|_| call.is_over()).unwrap_or("unfinished");
+        payload.insert("status".to_owned(), status.into());
+        payload.insert("duration_ms".to_owned(), at.saturating_sub(call.started_ms).into());
+        let mut found = String::new();
+        texts(&call.content, LONGEST_FOUND, &mut found);
+        let error = (status == "failed").then(|| cut(&found, LONGEST_TITLE).0.into_owned());
+        let error = error.map(|text| if texts_too { text } else { String::new() });
+        payload.insert("error".to_owned(), json!(error));
+        if texts_too {
+            let (mut content, mut output) = (call.content, call.output);
+            mask(&mut content);
+            mask(&mut output);
+            let cut = shrink(&mut content, LONGEST_RESULT) | shrink(&mut output, LONGEST_RESULT);
+            payload.insert("content".to_owned(), content);
+            payload.insert("output".to_owned(), output);
+            if call.input_changed {
+                payload.insert("input".to_owned(), call.input);
+            }
+            if cut || (call.input_changed && call.input_cut) {
+                payload.insert("truncated".to_owned(), true.into());
+            }
+        } else {
+            found.clear();
+        }
+        self.push_found(key, EventType::TOOL_RESULT, &payload.into(), at, found);
+    }
+}
+
+impl Call {
+    fn new(at: TimestampMs) -> Self {
+        Self {
+            title: None,
+            kind: None,
+            status: None,
+            locations: Value::Null,
+            input: Value::Null,
+            input_bytes: 0,
+            input_cut: false,
+            input_changed: false,
+            content: Value::Null,
+            output: Value::Null,
+            started_ms: at,
+            is_out: false,
+        }
+    }
+
+    fn absorb(&mut self, fields: Map<String, Value>) {
+        for (name, mut value) in fields {
+            let text = |most| value.as_str().map(|text| cut(text, most).0.into_owned());
+            match name.as_str() {
+                "title" => self.title = text(LONGEST_TITLE).or(self.title.take()),
+                "kind" => self.kind = text(LONGEST_ID).or(self.kind.take()),
+                "status" => self.status = text(LONGEST_ID).or(self.status.take()),
+                "locations" if !value.is_null() => {
+                    shrink(&mut value, LONGEST_INPUT);
+                    self.locations = value;
+                }
+                "rawInput" if !is_empty(&value) => {
+                    let bytes = value.to_string().len();
+                    mask(&mut value);
+                    let cut = bytes > LONGEST_INPUT && shrink(&mut value, LONGEST_INPUT);
+                    self.input_changed |= self.input != value;
+                    (self.input, self.input_bytes, self.input_cut) = (value, bytes, cut);
+                }
+                // What is kept of a result is bounded while it grows, too.
+                "content" if !value.is_null() => {
+                    shrink(&mut value, LONGEST_RESULT * 2);
+                    self.content = value;
+                }
+                "rawOutput" if !value.is_null() => {
+                    shrink(&mut value, LONGEST_RESULT * 2);
+                    self.output = value;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether the event of the call can be written.
+    fn is_known(&self) -> bool {
+        !self.input.is_null() || self.is_over()
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.status.as_deref(), Some("completed" | "failed" | "cancelled"))
+    }
+
+    /// What the events of the call and of its result have alike.
+    fn head(&self, id: &str, texts_too: bool) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.insert("tool_call_id".to_owned(), id.into());
+        if texts_too {
+            fields.insert("title".to_owned(), json!(self.title));
+        }
+        fields.insert("kind".to_owned(), json!(self.kind));
+        fields.insert("locations".to_owned(), self.locations.clone());
+        fields
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(Map::is_empty)
+}

@@ -1,0 +1,310 @@
+//! Reads a journal: events, sessions, contents, search. Each call is one short read, so that no
+//! reader keeps the write-ahead log from being emptied.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::{Type, Value as Sql};
+use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::OpenError;
+use super::database::open_to_read;
+use super::ids::least;
+
+/// Events of one answer at most.
+const MOST: usize = 10_000;
+
+/// Steps of a lineage at most.
+const LONGEST_LINEAGE: usize = 1_000_000;
+
+/// The bytes of a content that is read at most.
+const LARGEST_CONTENT: usize = 1 << 30;
+
+const COLUMNS: &str = "id, parent_id, session_id, agent_id, sequence, depth, type, timestamp, \
+                       turn, payload";
+
+/// A journal that is open to be read. Not shared by threads; each call blocks for a read of the disk.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+/// An event as it is in the journal.
+#[derive(Clone, Serialize, Debug)]
+pub struct Event {
+    pub id: String,
+    pub parent_id: Option<String>,
+    pub session_id: Option<String>,
+    pub agent_id: Option<String>,
+    pub sequence: Option<u64>,
+    pub depth: Option<u64>,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub timestamp: u64,
+    pub turn: Option<u64>,
+    pub payload: Box<RawValue>,
+}
+
+#[derive(Clone, PartialEq, Eq, Serialize, Debug)]
+pub struct Session {
+    pub id: String,
+    pub agent_id: String,
+    pub wire_session_id: Option<String>,
+    pub root_event_id: String,
+    pub head_event_id: String,
+    /// The session that it was forked from.
+    pub forked_from: Option<String>,
+    /// `open` or `ended`.
+    pub status: String,
+    pub created: u64,
+    pub updated: u64,
+}
+
+/// Which events; all that are named must fit.
+#[derive(Clone, Default, Debug)]
+pub struct Filter {
+    pub session_id: Option<String>,
+    pub agent_id: Option<String>,
+    /// Whole types, or the part before the dot: `file` for `file.write`. Empty: all.
+    pub types: Vec<String>,
+    pub turn: Option<u64>,
+    /// Behind the event with this id.
+    pub after: Option<String>,
+    /// Milliseconds since 1970.
+    pub since: Option<u64>,
+    /// At most; 0 stands for as many as one answer has.
+    pub limit: usize,
+}
+
+/// Events, oldest first.
+#[derive(Clone, Default, Serialize, Debug)]
+pub struct Page {
+    pub events: Vec<Event>,
+    /// The last event's id, if there are more: the `after` of the next page.
+    pub next: Option<String>,
+}
+
+/// An event that a search found.
+#[derive(Clone, Serialize, Debug)]
+pub struct Found {
+    pub event: Event,
+    /// The words in their context, each between `[` and `]`.
+    pub snippet: String,
+    /// Less is better.
+    pub rank: f64,
+}
+
+impl Store {
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        Ok(Self { connection: open_to_read(path)?, path: path.to_owned() })
+    }
+
+    pub fn events(&self, filter: &Filter) -> Result<Page, OpenError> {
+        let (condition, mut values) = filter.condition();
+        let limit = if filter.limit == 0 { MOST } else { filter.limit.min(MOST) };
+        values.push(Sql::Integer(i64::try_from(limit + 1).unwrap_or(i64::MAX)));
+        let sql = format!(
+            "SELECT {COLUMNS} FROM events WHERE {condition} ORDER BY number LIMIT ?{}",
+            values.len()
+        );
+        let mut events = self.all(&sql, params_from_iter(values), event)?;
+        let has_more = events.len() > limit;
+        events.truncate(limit);
+        let next = events.last().filter(|_| has_more).map(|event| event.id.clone());
+        Ok(Page { events, next })
+    }
+
+    /// The event with this id.
+    pub fn event(&self, id: &str) -> Result<Option<Event>, OpenError> {
+        let sql = format!("SELECT {COLUMNS} FROM events WHERE id = ?1");
+        Ok(self.all(&sql, [id], event)?.pop())
+    }
+
+    /// The events whose ids begin so, at most `limit`.
+    pub fn events_like(&self, prefix: &str, limit: usize) -> Result<Vec<Event>, OpenError> {
+        let sql =
+            format!("SELECT {COLUMNS} FROM events WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3");
+        let behind = format!("{prefix}\u{10ffff}");
+        self.all(&sql, params![prefix, behind, limit], event)
+    }
+
+    /// The event and all before it on its branch, oldest first.
+    pub fn lineage(&self, id: &str) -> Result<Vec<Event>, OpenError> {
+        let sql = format!(
+            "WITH RECURSIVE line(id, step) AS (SELECT ?1, 0 UNION ALL \
+             SELECT e.parent_id, step + 1 FROM events e JOIN line ON e.id = line.id \
+             WHERE e.parent_id IS NOT NULL AND step < {LONGEST_LINEAGE}) \
+             SELECT {COLUMNS} FROM events WHERE id IN (SELECT id FROM line) ORDER BY number"
+        );
+        self.all(&sql, [id], event)
+    }
+
+    /// All sessions, oldest first.
+    pub fn sessions(&self) -> Result<Vec<Session>, OpenError> {
+        self.all("SELECT * FROM sessions ORDER BY id", [], session)
+    }
+
+    /// The sessions that a name means: the journal's id, the beginning of one, or `AGENT/SESSION`
+    /// of the wire, of which the last is meant. One, unless the name is not clear.
+    pub fn sessions_named(&self, name: &str) -> Result<Vec<Session>, OpenError> {
+        if let Some((agent, wire)) = name.split_once('/') {
+            let sql = "SELECT * FROM sessions WHERE agent_id = ?1 AND wire_session_id = ?2 \
+                       ORDER BY id DESC LIMIT 1";
+            return self.all(sql, [agent, wire], session);
+        }
+        let behind = format!("{name}\u{10ffff}");
+        let sql = "SELECT * FROM sessions WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 20";
+        self.all(sql, [name, &behind], session)
+    }
+
+    /// The events that have all these words, the best first. A `*` behind a word finds all that
+    /// begins with it; words in quotes stand together.
+    pub fn search(&self, words: &str, limit: usize) -> Result<Vec<Found>, OpenError> {
+        let query = query_of(words);
+        if query.is_empty() {
+            return Ok(Vec::new());
+        }
+        let columns = COLUMNS.replace(", ", ", e.");
+        let sql = format!(
+            "SELECT e.{columns}, snippet(events_fts, 0, '[', ']', '…', 16), f.rank \
+             FROM (SELECT rowid, rank FROM events_fts WHERE events_fts MATCH ?1 \
+             ORDER BY rank LIMIT ?2) f JOIN events_fts ON events_fts.rowid = f.rowid \
+             JOIN events e ON e.number = f.rowid WHERE events_fts MATCH ?1 ORDER BY f.rank"
+        );
+        self.all(&sql, params![query, limit.min(MOST)], |row| {
+            Ok(Found { event: event(row)?, snippet: row.get(10)?, rank: row.get(11)? })
+        })
+    }
+
+    /// The content with this hash; None if it is not stored.
+    pub fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, OpenError> {
+        let sql = "SELECT size, encoding, data FROM contents WHERE hash = ?1";
+        let read = |row: &Row<'_>| {
+            let (size, encoding): (usize, String) = (row.get(0)?, row.get(1)?);
+            let data: Vec<u8> = row.get(2)?;
+            Ok(match encoding.as_str() {
+                "raw" => Some(data),
+                "zstd" if size <= LARGEST_CONTENT => zstd::bulk::decompress(&data, size).ok(),
+                _ => None,
+            })
+        };
+        let found = self.connection.query_row(sql, [hash], read).optional();
+        Ok(found.map_err(|error| self.failed(error))?.flatten())
+    }
+
+    /// The value of `meta`: `team`, `created`.
+    pub fn meta(&self, key: &str) -> Result<Option<String>, OpenError> {
+        Ok(self.all("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0))?.pop())
+    }
+
+    fn all<T>(
+        &self,
+        sql: &str,
+        params: impl rusqlite::Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, OpenError> {
+        let all = || -> rusqlite::Result<Vec<T>> {
+            self.connection.prepare_cached(sql)?.query_map(params, read)?.collect()
+        };
+        all().map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: rusqlite::Error) -> OpenError {
+        OpenError::Sqlite { path: self.path.clone(), error }
+    }
+}
+
+impl Filter {
+    fn condition(&self) -> (String, Vec<Sql>) {
+        let (mut conditions, mut values) = (vec!["1".to_owned()], Vec::new());
+        let mut and = |condition: &str, value: Sql| {
+            values.push(value);
+            conditions.push(condition.replace('?', &format!("?{}", values.len())));
+        };
+        if let Some(session) = &self.session_id {
+            and("session_id = ?", session.clone().into());
+        }
+        if let Some(agent) = &self.agent_id {
+            and("agent_id = ?", agent.clone().into());
+        }
+        if let Some(turn) = self.turn {
+            and("turn = ?", i64::try_from(turn).unwrap_or(i64::MAX).into());
+        }
+        if let Some(after) = &self.after {
+            and("id > ?", after.clone().into());
+        }
+        if let Some(since) = self.since {
+            and("id >= ?", least(since).into());
+        }
+        let mut types = Vec::new();
+        for name in &self.types {
+            values.push(name.clone().into());
+            let place = values.len();
+            types.push(format!("type = ?{place}"));
+            if !name.contains('.') {
+                values.push(format!("{name}/").into());
+                types.push(format!("(type > ?{place} || '.' AND type < ?{})", values.len()));
+            }
+        }
+        if !types.is_empty() {
+            conditions.push(format!("({})", types.join(" OR ")));
+        }
+        (conditions.join(" AND "), values)
+    }
+}
+
+/// Words as a query of FTS5: everything but quotes and a last `*` is text.
+fn query_of(words: &str) -> String {
+    let mut terms = Vec::new();
+    for (index, part) in words.split('"').enumerate() {
+        let phrases: Vec<&str> =
+            if index % 2 == 1 { vec![part.trim()] } else { part.split_whitespace().collect() };
+        for phrase in phrases {
+            let (text, star) = match phrase.strip_suffix('*') {
+                Some(text) => (text, "*"),
+                None => (phrase, ""),
+            };
+            if text.chars().any(char::is_alphanumeric) {
+                terms.push(format!("\"{}\"{star}", text.replace('\0', " ")));
+            }
+        }
+    }
+    terms.join(" ")
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+    let payload: String = row.get(9)?;
+    // What another program wrote there may be no JSON.
+    let payload =
+        RawValue::from_string(payload.clone()).or_else(|_| to_raw_value(&payload)).map_err(
+            |error| rusqlite::Error::FromSqlConversionFailure(9, Type::Text, Box::new(error)),
+        )?;
+    Ok(Event {
+        id: row.get(0)?,
+        parent_id: row.get(1)?,
+        session_id: row.get(2)?,
+        agent_id: row.get(3)?,
+        sequence: row.get(4)?,
+        depth: row.get(5)?,
+        kind: row.get(6)?,
+        timestamp: row.get(7)?,
+        turn: row.get(8)?,
+        payload,
+    })
+}
+
+fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
+    Ok(Session {
+        id: row.get("id")?,
+        agent_id: row.get("agent_id")?,
+        wire_session_id: row.get("wire_session_id")?,
+        root_event_id: row.get("root_event_id")?,
+        head_event_id: row.get("head_event_id")?,
+        forked_from: row.get("forked_from")?,
+        status: row.get("status")?,
+        created: row.get("created")?,
+        updated: row.get("updated")?,
+    })
+}

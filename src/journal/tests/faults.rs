@@ -1,0 +1,145 @@
+//! What keeps a journal from being written, and what a killed run leaves.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{all, following, payload, record, settings, update, wire};
+use crate::journal::trouble::TroubleKind;
+use crate::journal::{EventType, Journal, OpenError, Store, VERSION, open};
+use crate::model::Record;
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// A journal with one event, closed.
+async fn kept(folder: &Path) -> std::path::PathBuf {
+    let settings = settings(folder);
+    let path = settings.path.clone();
+    let (bus, journal, ended) = following(settings);
+    journal.append(wire("a/s", EventType::USAGE)).await.unwrap();
+    drop(bus);
+    ended.await.unwrap();
+    path
+}
+
+async fn trouble(journal: &Journal) -> TroubleKind {
+    assert!(journal.append(wire("a/s", EventType::USAGE)).await.is_err());
+    journal.trouble().unwrap().kind
+}
+
+#[tokio::test]
+async fn only_its_user_reads_it() {
+    let folder = TempDir::new().unwrap();
+    let (_bus, journal, _ended) = following(settings(folder.path()));
+    journal.append(wire("a/s", EventType::USAGE)).await.unwrap();
+    let path = &journal.settings().path;
+    assert_eq!((mode(path), mode(path.parent().unwrap())), (0o600, 0o700));
+    assert_eq!(mode(&path.with_extension("db-wal")), 0o600);
+}
+
+#[tokio::test]
+async fn a_killed_run_loses_no_message_that_was_growing() {
+    let folder = TempDir::new().unwrap();
+    let settings = settings(folder.path());
+    let copy = folder.path().join("copy.db");
+    let (bus, journal, _ended) = following(settings);
+    bus.publish(record("a/s", Record::Opened));
+    for text in ["one ", "two"] {
+        let content = json!({ "type": "text", "text": text });
+        let chunk = json!({ "sessionUpdate": "agent_message_chunk", "content": content });
+        bus.publish(update("a/s", &chunk));
+        journal.settled(bus.position()).await.unwrap();
+    }
+    // The files as they are at a SIGKILL.
+    fs::copy(&journal.settings().path, &copy).unwrap();
+    let log = journal.settings().path.with_extension("db-wal");
+    fs::copy(log, copy.with_extension("db-wal")).unwrap();
+    let reopened = super::Settings { path: copy.clone(), ..super::settings(folder.path()) };
+    open(reopened).await.unwrap();
+    let events = all(&copy);
+    let kinds: Vec<_> = events.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(kinds, ["session.start", "message.assistant", "session.end"]);
+    let message = payload(&events[1]);
+    assert_eq!((&message["text"], &message["incomplete"]), (&json!("one two"), &json!(true)));
+    assert_eq!(payload(&events[2])["reason"], "interrupted");
+}
+
+#[tokio::test]
+async fn a_journal_has_one_writer() {
+    let folder = TempDir::new().unwrap();
+    let (_bus, journal, _ended) = following(settings(folder.path()));
+    journal.append(wire("a/s", EventType::USAGE)).await.unwrap();
+    let second = open(settings(folder.path())).await;
+    assert!(second.unwrap_err().to_string().contains("locked by another process"));
+}
+
+#[tokio::test]
+async fn what_comes_while_it_is_locked_is_written_later() {
+    let folder = TempDir::new().unwrap();
+    let path = kept(folder.path()).await;
+    let (bus, journal, _ended) = following(settings(folder.path()));
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    bus.publish(record("a/s", Record::Opened));
+    assert_eq!(trouble(&journal).await, TroubleKind::Locked);
+    other.execute_batch("ROLLBACK").unwrap();
+    while journal.append(wire("a/s", EventType::USAGE)).await.is_err() {}
+    assert_eq!(journal.trouble(), None);
+    let kinds: Vec<_> = all(&path).into_iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, ["usage", "session.end", "session.start", "usage"]);
+}
+
+#[tokio::test]
+async fn a_corrupt_file_is_set_aside() {
+    let folder = TempDir::new().unwrap();
+    let path = kept(folder.path()).await;
+    let damaged = vec![b'#'; 4096];
+    fs::write(&path, &damaged).unwrap();
+    let (_bus, journal, _ended) = following(settings(folder.path()));
+    journal.append(wire("a/s", EventType::USAGE)).await.unwrap();
+    assert_eq!(all(&path).len(), 1);
+    let aside = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    let aside: Vec<_> = aside.filter(|path| path.to_string_lossy().contains("corrupt")).collect();
+    assert_eq!(aside.len(), 1);
+    assert_eq!(fs::read(&aside[0]).unwrap(), damaged);
+}
+
+#[tokio::test]
+async fn a_newer_or_foreign_file_is_left_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let path = kept(folder.path()).await;
+    let set = |pragma: &str, value: i32| {
+        let connection = Connection::open(&path).unwrap();
+        connection.pragma_update(None, pragma, value).unwrap();
+    };
+    set("user_version", VERSION + 1);
+    let (bus, journal, ended) = following(settings(folder.path()));
+    assert_eq!(trouble(&journal).await, TroubleKind::Newer);
+    assert!(matches!(Store::open(&path), Err(OpenError::Newer(_))));
+    drop((journal, bus));
+    ended.await.unwrap();
+    set("user_version", VERSION);
+    set("application_id", 7);
+    let (_bus, journal, _ended) = following(settings(folder.path()));
+    assert_eq!(trouble(&journal).await, TroubleKind::Other);
+    assert!(matches!(Store::open(&path), Err(OpenError::Foreign(_))));
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_made_is_trouble_and_nothing_waits() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("teams"), "a file").unwrap();
+    let (bus, journal, ended) = following(settings(folder.path()));
+    for _ in 0..100 {
+        bus.publish(record("a/s", Record::Opened));
+    }
+    assert_eq!(trouble(&journal).await, TroubleKind::Other);
+    drop(bus);
+    ended.await.unwrap();
+}

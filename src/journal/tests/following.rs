@@ -1,0 +1,290 @@
+//! What a team did is in its journal.
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{all, following, key, payload, record, settings, update};
+use crate::journal::{Event, Keep, Settings, Store};
+use crate::model::{
+    self, Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus,
+    Decided, DecidedBy, Record, SessionMode, TurnEnd, Usage, Via,
+};
+
+fn types(events: &[Event]) -> Vec<&str> {
+    events.iter().map(|event| event.kind.as_str()).collect()
+}
+
+fn chunk(kind: &str, text: &str) -> model::Event {
+    let content = json!({ "type": "text", "text": text });
+    update("a/s", &json!({ "sessionUpdate": kind, "content": content }))
+}
+
+fn turn_end(turn: u64, stop_reason: &str, reason: Option<&str>) -> model::Event {
+    model::Event::Turn(TurnEnd {
+        key: key("a/s"),
+        mode: SessionMode::SingleAgent,
+        turn,
+        stop_reason: stop_reason.into(),
+        reason: reason.map(Into::into),
+    })
+}
+
+/// Publishes events with a journal, and returns what it has after its orderly end.
+async fn journal(keep: Keep, events: Vec<model::Event>) -> Vec<Event> {
+    let folder = TempDir::new().unwrap();
+    let settings = Settings { keep, ..settings(folder.path()) };
+    let path = settings.path.clone();
+    let (bus, journal, ended) = following(settings);
+    for event in events {
+        bus.publish(event);
+    }
+    drop(bus);
+    ended.await.unwrap();
+    assert_eq!(journal.trouble(), None);
+    let events = all(&path);
+    let mut session: Vec<_> = events.iter().filter_map(|event| event.sequence).collect();
+    session.sort_unstable();
+    assert_eq!(session, (0..session.len() as u64).collect::<Vec<_>>(), "no holes");
+    events
+}
+
+fn a_turn() -> Vec<model::Event> {
+    let prompt = json!([{ "type": "text", "text": "do it" }, { "type": "resource_link", "uri": "file:///x" }]);
+    let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": "Write x",
+        "kind": "edit", "status": "pending" });
+    let input = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c",
+        "rawInput": { "path": "x", "env": { "API_KEY": "sk-1" } }, "status": "in_progress" });
+    let done = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "failed",
+        "content": [{ "type": "content", "content": { "type": "text", "text": "no such file" } }] });
+    vec![
+        record("a/s", Record::Opened),
+        record("a/s", Record::TurnBegan),
+        record("a/s", Record::Prompt(prompt.to_string().into())),
+        chunk("agent_thought_chunk", "hm"),
+        chunk("agent_message_chunk", "I will "),
+        chunk("agent_message_chunk", "write."),
+        update("a/s", &call),
+        update("a/s", &input),
+        update("a/s", &done),
+        record("a/s", Record::Usage(Usage { used: 5, size: 10, cost: None })),
+        record("a/s", Record::Usage(Usage { used: 5, size: 10, cost: None })),
+        update("a/s", &json!({ "sessionUpdate": "plan", "entries": [{ "content": "a" }] })),
+        update("a/s", &json!({ "sessionUpdate": "from_the_future", "token": "t", "x": [1] })),
+        chunk("agent_message_chunk", "done"),
+        turn_end(0, "end_turn", None),
+        turn_end(1, "error", Some("the model is away")),
+    ]
+}
+
+#[tokio::test]
+async fn a_turn_is_kept_message_by_message() {
+    let events = journal(Keep::Full, a_turn()).await;
+    let expected = [
+        "session.start",
+        "message.user",
+        "message.thought",
+        "message.assistant",
+        "tool.call",
+        "tool.result",
+        "usage",
+        "plan",
+        "update",
+        "message.assistant",
+        "turn.end",
+        "turn.failed",
+        "session.end",
+    ];
+    assert_eq!(types(&events), expected);
+    let text = |place: usize| payload(&events[place])["text"].clone();
+    assert_eq!([text(1), text(2), text(3)], ["do it", "hm", "I will write."]);
+    assert_eq!(payload(&events[1])["blocks"][0]["uri"], "file:///x");
+    let call = payload(&events[4]);
+    assert_eq!((&call["title"], &call["input"]["path"]), (&json!("Write x"), &json!("x")));
+    assert_eq!(call["input"]["env"]["API_KEY"], "***");
+    let result = payload(&events[5]);
+    assert_eq!((&result["tool_call_id"], &result["status"]), (&json!("c"), &json!("failed")));
+    assert!(result["error"].as_str().unwrap().contains("no such file"));
+    assert!(result["duration_ms"].is_u64());
+    let future = payload(&events[8]);
+    assert_eq!(future["update"]["x"], json!([1]));
+    assert_eq!(future["update"]["token"], "***");
+    assert_eq!(payload(&events[11])["reason"], "the model is away");
+    assert!(events[1..11].iter().all(|event| event.turn == Some(0)));
+    assert_eq!(events[11].turn, Some(1));
+}
+
+#[tokio::test]
+async fn metadata_has_no_texts() {
+    let events = journal(Keep::Metadata, a_turn()).await;
+    assert_eq!(events.len(), 13);
+    let all: String = events.iter().map(|event| event.payload.get()).collect();
+    for text in ["do it", "I will", "hm\"", "Write x", "no such file", "sk-1", "\"x\""] {
+        assert!(!all.contains(text), "{text} in {all}");
+    }
+    assert_eq!(payload(&events[3])["bytes"], 13);
+}
+
+#[tokio::test]
+async fn what_a_loaded_session_repeats_is_not_kept_again() {
+    let events = journal(
+        Keep::Full,
+        vec![
+            record("a/s", Record::Replays(true)),
+            chunk("agent_message_chunk", "old"),
+            record("a/s", Record::Replays(false)),
+            record("a/s", Record::Opened),
+            chunk("agent_message_chunk", "new"),
+        ],
+    )
+    .await;
+    assert_eq!(types(&events), ["session.start", "message.assistant", "session.end"]);
+    assert_eq!(payload(&events[1])["text"], "new");
+}
+
+#[tokio::test]
+async fn huge_and_torn_updates_are_bounded_and_marked() {
+    let huge = "x".repeat(5 << 20);
+    let mut deep = json!("x");
+    for _ in 0..100 {
+        deep = json!([deep]);
+    }
+    let mut sent = vec![
+        record("a/s", Record::Opened),
+        chunk("agent_message_chunk", &huge),
+        chunk("agent_message_chunk", "more"),
+        update(
+            "a/s",
+            &json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "rawInput": [&huge], "status": "completed" }),
+        ),
+        update(
+            "a/s",
+            &json!({ "sessionUpdate": "tool_call", "toolCallId": huge, "rawInput": [1] }),
+        ),
+        update("a/s", &json!({ "sessionUpdate": "plan", "entries": [huge] })),
+        update("a/s", &json!({ "sessionUpdate": "new", "x": huge, "deep": deep })),
+        update("a/s", &json!({ "sessionUpdate": 7 })),
+        update("a/s", &json!({ "sessionUpdate": "agent_message_chunk", "content": 7 })),
+        update("a/s", &json!([1])),
+        record("a/s", Record::Update("{\"sessionUpdate\":\"\\u0000\\ud800\"".into())),
+        record("a/s", Record::Prompt("no json".into())),
+        record("a/s", Record::PermissionAnswered { id: "1".into(), result: None }),
+        record("b/t", Record::Closed),
+    ];
+    for number in 0..2_000 {
+        let call = json!({ "sessionUpdate": "tool_call", "toolCallId": number.to_string() });
+        sent.push(update("a/s", &call));
+    }
+    let events = journal(Keep::Full, sent).await;
+    assert!(events.iter().all(|event| event.payload.get().len() < 2 << 20));
+    let message = events.iter().find(|event| event.kind == "message.assistant").unwrap();
+    let message = payload(message);
+    assert_eq!((&message["truncated"], &message["bytes"]), (&json!(true), &json!((5 << 20) + 4)));
+    let calls = events.iter().filter(|event| event.kind == "tool.result").count();
+    assert_eq!(calls, 2_001);
+}
+
+#[tokio::test]
+async fn decisions_name_who_decided_and_what_was_granted() {
+    let access = |status| BlockedAccess {
+        id: BlockedId::new("b1"),
+        key: key("a/s"),
+        mode: SessionMode::SingleAgent,
+        path: "src/x.rs".into(),
+        action: Action::Read,
+        via: Via::Fs,
+        status,
+        owners: vec![AgentId::new("b")],
+        orchestrator: None,
+        sweep: None,
+        denied_by: None,
+        completed: false,
+        timestamp_ms: 1,
+    };
+    let decided = Decided {
+        access: access(BlockedStatus::Allowed),
+        by: DecidedBy::Person,
+        message: None,
+        for_session: true,
+        ttl: None,
+    };
+    let events = journal(
+        Keep::Full,
+        vec![
+            model::Event::Blocked(access(BlockedStatus::Pending)),
+            record("a/s", Record::Decided(Box::new(decided))),
+            model::Event::Blocked(access(BlockedStatus::Allowed)),
+            model::Event::Blocked(access(BlockedStatus::Expired)),
+        ],
+    )
+    .await;
+    assert_eq!(types(&events), ["blocked", "blocked", "grant", "blocked"]);
+    let by: Vec<_> = events.iter().map(|event| payload(event)["decided_by"].clone()).collect();
+    assert_eq!(by, [json!(null), json!("person"), json!("person"), json!(null)]);
+    assert_eq!(payload(&events[2])["scope"], "session");
+}
+
+#[tokio::test]
+async fn permissions_have_their_outcome() {
+    let params = json!({ "toolCall": { "toolCallId": "c", "title": "Run" },
+        "options": [{ "optionId": "y", "kind": "allow_once", "name": "Yes" }] });
+    let result = json!({ "outcome": { "outcome": "selected", "optionId": "y" } });
+    let id = || "\"1\"".into();
+    let events = journal(
+        Keep::Full,
+        vec![
+            record("a/s", Record::PermissionAsked { id: id(), params: params.to_string().into() }),
+            record(
+                "a/s",
+                Record::PermissionAnswered { id: id(), result: Some(result.to_string().into()) },
+            ),
+        ],
+    )
+    .await;
+    let permission = payload(&events[0]);
+    assert_eq!(
+        (&permission["outcome"], &permission["option_kind"]),
+        (&json!("selected"), &json!("allow_once"))
+    );
+    assert_eq!(permission["tool_call_id"], "c");
+}
+
+#[tokio::test]
+async fn an_agent_that_stops_ends_its_sessions() {
+    let status = AgentStatus {
+        agent: AgentId::new("a"),
+        state: AgentState::Restarting,
+        pid: None,
+        reason: Some("exited".to_owned()),
+        restarts: 1,
+        timestamp_ms: 1,
+    };
+    let sent = vec![
+        record("a/s", Record::Opened),
+        model::Event::Agent(status),
+        record("a/s", Record::Opened),
+    ];
+    let events = journal(Keep::Full, sent).await;
+    let expected = ["session.start", "session.end", "agent.state", "session.start", "session.end"];
+    assert_eq!(types(&events), expected);
+    assert_eq!(events[0].session_id, events[3].session_id);
+}
+
+#[tokio::test]
+async fn what_settles_is_committed_while_a_message_grows() {
+    let folder = TempDir::new().unwrap();
+    let settings = settings(folder.path());
+    let path = settings.path.clone();
+    let (bus, journal, _ended) = following(settings);
+    bus.publish(record("a/s", Record::Opened));
+    bus.publish(chunk("agent_message_chunk", "half of"));
+    journal.settled(bus.position()).await.unwrap();
+    assert_eq!(types(&all(&path)), ["session.start"]);
+    bus.publish(chunk("agent_message_chunk", " it"));
+    bus.publish(turn_end(0, "end_turn", None));
+    journal.settled(bus.position()).await.unwrap();
+    let events = all(&path);
+    assert_eq!(types(&events), ["session.start", "message.assistant", "turn.end"]);
+    assert_eq!(payload(&events[1])["text"], "half of it");
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.search("\"half of it\"", 5).unwrap().len(), 1);
+}

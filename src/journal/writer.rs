@@ -1,0 +1,321 @@
+//! The thread that writes the journal: one transaction for all that waits. What keeps it from that
+//! is said once; meanwhile rows are kept up to a bound, then counted.
+
+mod insert;
+mod recover;
+mod texts;
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use self::insert::State;
+use super::database::{Database, is_corrupt, with_suffix};
+use super::event::{Committed, EventType, NewEvent, Place};
+use super::fold::Row;
+use super::trouble::{Trouble, TroubleKind};
+use super::{AppendError, Settings};
+
+/// Rows of one transaction.
+const MOST_ROWS: usize = 16_384;
+
+/// Rows kept while nothing can be written; the oldest are given up beyond.
+const MOST_KEPT: usize = 20_000;
+
+/// Bytes of these rows.
+const MOST_KEPT_BYTES: usize = 32 << 20;
+
+/// How often a file that can't be written is tried again, and how often requests are answered
+/// meanwhile.
+const RETRY: Duration = Duration::from_secs(1);
+const POLL: Duration = Duration::from_millis(50);
+
+/// Bytes of the write-ahead log at which it is emptied.
+const LOG_BYTES: u64 = 64 << 20;
+
+/// Bytes of the log, held open by a reader, at which nothing more is written.
+const MOST_LOG_BYTES: u64 = 512 << 20;
+
+type Reply<T> = oneshot::Sender<Result<T, AppendError>>;
+
+#[derive(Debug)]
+pub(super) enum Work {
+    Batch { rows: Vec<Row>, replies: Vec<Reply<()>> },
+    Append { events: Vec<NewEvent>, reply: Reply<Vec<Committed>> },
+    Offer(Vec<NewEvent>),
+    Open(Reply<()>),
+    Close(oneshot::Sender<()>),
+}
+
+pub(super) struct Writer {
+    settings: Arc<Settings>,
+    change: watch::Sender<Option<Trouble>>,
+    queued: Arc<AtomicUsize>,
+    database: Option<Database>,
+    state: State,
+    /// Rows that could not be written yet.
+    kept: VecDeque<Row>,
+    kept_bytes: usize,
+    /// Rows that were given up, and why.
+    lost: u64,
+    why_lost: String,
+    tried: Option<Instant>,
+}
+
+/// What one transaction writes, and who waits for it.
+#[derive(Default)]
+struct Batch {
+    rows: Vec<Row>,
+    replies: Vec<Reply<()>>,
+    appends: Vec<(Vec<NewEvent>, Reply<Vec<Committed>>)>,
+    closes: Vec<oneshot::Sender<()>>,
+}
+
+impl Writer {
+    pub(super) fn new(
+        settings: Arc<Settings>,
+        change: watch::Sender<Option<Trouble>>,
+        queued: Arc<AtomicUsize>,
+    ) -> Self {
+        Self {
+            settings,
+            change,
+            queued,
+            database: None,
+            state: State::default(),
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            lost: 0,
+            why_lost: String::new(),
+            tried: None,
+        }
+    }
+
+    /// Writes until the last sender is gone, or one asks to close.
+    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Work>) {
+        self.open();
+        while let Some(batch) = self.next(&mut queue) {
+            let closes = self.write(batch);
+            if !closes.is_empty() {
+                drop(self.database.take());
+                for closed in closes {
+                    let _ = closed.send(());
+                }
+                return;
+            }
+        }
+    }
+
+    /// Takes all that waits, up to a bound; while rows are kept, what is there at the next try.
+    fn next(&mut self, queue: &mut mpsc::Receiver<Work>) -> Option<Batch> {
+        let mut batch = Batch::default();
+        if self.kept.is_empty() {
+            batch.add(queue.blocking_recv()?);
+        }
+        while batch.rows.len() < MOST_ROWS {
+            match queue.try_recv() {
+                Ok(work) => batch.add(work),
+                Err(TryRecvError::Disconnected) if batch.is_empty() => return None,
+                Err(_) if batch.is_empty() && !self.may_try() => std::thread::sleep(POLL),
+                Err(_) => break,
+            }
+        }
+        Some(batch)
+    }
+
+    fn may_try(&self) -> bool {
+        self.tried.is_none_or(|tried| tried.elapsed() >= RETRY)
+    }
+
+    fn write(&mut self, batch: Batch) -> Vec<oneshot::Sender<()>> {
+        let Batch { rows, replies, appends, closes } = batch;
+        let bytes: usize = rows.iter().map(bytes_of).sum();
+        let offered = rows.iter().map(content_bytes).sum::<usize>();
+        let appended = appends.iter().flat_map(|(events, _)| events).map(NewEvent::content_bytes);
+        self.queued.fetch_sub(offered + appended.sum::<usize>(), Ordering::Relaxed);
+        self.kept_bytes += bytes;
+        self.kept.extend(rows);
+        if !self.may_try() && closes.is_empty() {
+            self.refuse(replies, appends);
+            return closes;
+        }
+        match self.commit(&appends) {
+            Ok(committed) => {
+                for reply in replies {
+                    let _ = reply.send(Ok(()));
+                }
+                for ((_, reply), committed) in appends.into_iter().zip(committed) {
+                    drop(reply.send(committed));
+                }
+            }
+            Err(trouble) => {
+                self.fail(trouble);
+                self.refuse(replies, appends);
+            }
+        }
+        closes
+    }
+
+    fn refuse(
+        &mut self,
+        replies: Vec<Reply<()>>,
+        appends: Vec<(Vec<NewEvent>, Reply<Vec<Committed>>)>,
+    ) {
+        let trouble = self.change.borrow().as_ref().map(ToString::to_string).unwrap_or_default();
+        let refused = || AppendError::Trouble(trouble.clone());
+        for reply in replies {
+            let _ = reply.send(Err(refused()));
+        }
+        for (_, reply) in appends {
+            let _ = reply.send(Err(refused()));
+        }
+        while self.kept.len() > MOST_KEPT || self.kept_bytes > MOST_KEPT_BYTES {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.kept_bytes -= bytes_of(&oldest);
+            self.lost += 1;
+        }
+    }
+
+    /// Writes all that is kept and the events that somebody waits for, or nothing.
+    fn commit(
+        &mut self,
+        appends: &[(Vec<NewEvent>, Reply<Vec<Committed>>)],
+    ) -> Result<Vec<Result<Vec<Committed>, AppendError>>, Trouble> {
+        self.tried = Some(Instant::now());
+        if self.database.is_none() {
+            self.open();
+        }
+        let Some(database) = &mut self.database else {
+            let trouble = self.change.borrow().clone();
+            return Err(trouble.unwrap_or_else(|| {
+                Trouble::new(TroubleKind::Other, &self.settings.path, "it is closed")
+            }));
+        };
+        check_log(database, &self.settings.path)?;
+        let gap = (self.lost > 0).then(|| {
+            let payload = json!({ "events": self.lost, "reason": &self.why_lost });
+            NewEvent::new(Place::Team, EventType::GAP, &payload)
+        });
+        let rows = self.kept.make_contiguous();
+        let written = self.state.write(&mut database.connection, gap.as_ref(), rows, appends);
+        match written {
+            Ok(committed) => {
+                self.kept.clear();
+                (self.kept_bytes, self.lost, self.tried) = (0, 0, None);
+                if self.change.borrow().is_some() {
+                    tracing::info!("the journal {} is written again", self.settings.path.display());
+                    self.change.send_replace(None);
+                }
+                Ok(committed)
+            }
+            Err(error) => {
+                self.state = State::default();
+                self.give_up(&error)
+            }
+        }
+    }
+
+    /// Handles an error of the database.
+    fn give_up<T>(&mut self, error: &rusqlite::Error) -> Result<T, Trouble> {
+        let path = &self.settings.path;
+        let trouble = Trouble::of_sqlite(path, error);
+        if is_corrupt(error)
+            && let Some(database) = self.database.take()
+        {
+            database.set_aside(path, &error.to_string())?;
+        }
+        if matches!(trouble.kind, TroubleKind::ReadOnly | TroubleKind::Other) {
+            self.database = None;
+        }
+        Err(trouble)
+    }
+
+    fn open(&mut self) {
+        self.tried = Some(Instant::now());
+        self.state = State::default();
+        let opened = Database::open(&self.settings.path).and_then(|mut database| {
+            let recovered = self.state.recover(&mut database.connection, &self.settings.team);
+            recovered.map_err(|error| Trouble::of_sqlite(&self.settings.path, &error))?;
+            Ok(database)
+        });
+        match opened {
+            Ok(database) => {
+                self.database = Some(database);
+                self.tried = None;
+            }
+            Err(trouble) => self.fail(trouble),
+        }
+    }
+
+    /// Says once what the trouble is.
+    fn fail(&mut self, trouble: Trouble) {
+        let is_known = self.change.borrow().as_ref().is_some_and(|last| last.kind == trouble.kind);
+        if !is_known {
+            tracing::warn!("{trouble}");
+        }
+        trouble.why.clone_into(&mut self.why_lost);
+        self.change.send_replace(Some(trouble));
+    }
+}
+
+impl Batch {
+    fn add(&mut self, work: Work) {
+        match work {
+            Work::Batch { rows, replies } => {
+                self.rows.extend(rows);
+                self.replies.extend(replies);
+            }
+            Work::Append { events, reply } => self.appends.push((events, reply)),
+            Work::Offer(events) => self.rows.extend(events.into_iter().map(Row::Event)),
+            Work::Open(reply) => self.replies.push(reply),
+            Work::Close(closed) => self.closes.push(closed),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+            && self.replies.is_empty()
+            && self.appends.is_empty()
+            && self.closes.is_empty()
+    }
+}
+
+/// Empties the write-ahead log when it has grown: `SQLite` itself can't while readers hold it.
+fn check_log(database: &Database, path: &Path) -> Result<(), Trouble> {
+    let size = || std::fs::metadata(with_suffix(path, "-wal")).map_or(0, |log| log.len());
+    if size() < LOG_BYTES {
+        return Ok(());
+    }
+    let emptied = database.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()));
+    if emptied.is_err() || size() > MOST_LOG_BYTES {
+        let _ = database.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    }
+    if size() > MOST_LOG_BYTES {
+        let why = "a program that reads it keeps its write-ahead log from being emptied";
+        return Err(Trouble::new(TroubleKind::Locked, path, why));
+    }
+    Ok(())
+}
+
+fn bytes_of(row: &Row) -> usize {
+    match row {
+        Row::Event(event) => {
+            let text = event.text.as_ref().map_or(0, String::len);
+            event.payload.len() + text + event.content_bytes() + 256
+        }
+        Row::Draft(draft) => draft.text.len() + 256,
+    }
+}
+
+fn content_bytes(row: &Row) -> usize {
+    match row {
+        Row::Event(event) => event.content_bytes(),
+        Row::Draft(_) => 0,
+    }
+}

@@ -1,0 +1,73 @@
+//! What a killed run left: messages without an end, and sessions that are open.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::json;
+
+use super::insert::State;
+use crate::journal::event::{EventType, NewEvent, Place};
+use crate::journal::fold::Row;
+use crate::journal::ids::Ids;
+use crate::model::{AgentId, SessionId, SessionKey, now_ms};
+
+impl State {
+    /// Continues the ids, completes what was left, and names the team.
+    pub(super) fn recover(
+        &mut self,
+        connection: &mut Connection,
+        team: &str,
+    ) -> rusqlite::Result<()> {
+        let last = "SELECT max(id) FROM (SELECT max(id) AS id FROM events \
+                    UNION ALL SELECT max(id) FROM sessions)";
+        let last: Option<String> = connection.query_row(last, [], |row| row.get(0))?;
+        self.ids = last.as_deref().map(Ids::after).unwrap_or_default();
+        let known = "SELECT value FROM meta WHERE key = 'team'";
+        let known: Option<String> = connection.query_row(known, [], |row| row.get(0)).optional()?;
+        if known.is_none() {
+            let set = "INSERT INTO meta(key, value) VALUES ('team', ?1), ('created', ?2)";
+            connection.execute(set, params![team, now_ms().to_string()])?;
+        }
+        let mut rows: Vec<_> = drafts(connection)?;
+        rows.extend(open_sessions(connection)?);
+        if !rows.is_empty() {
+            self.write(connection, None, &rows, &[])?;
+            connection.execute("DELETE FROM drafts", [])?;
+        }
+        Ok(())
+    }
+}
+
+/// The messages that were not complete, as far as they came.
+fn drafts(connection: &Connection) -> rusqlite::Result<Vec<Row>> {
+    let sql = "SELECT draft, agent_id, wire_session_id, type, turn, started, \
+               group_concat(text, '' ORDER BY piece) FROM drafts GROUP BY draft ORDER BY draft";
+    let mut statement = connection.prepare(sql)?;
+    let read = |row: &rusqlite::Row<'_>| {
+        let agent = AgentId::new(row.get::<_, String>(1)?);
+        let key = SessionKey::new(agent, SessionId::new(row.get::<_, String>(2)?));
+        let kind: String = row.get(3)?;
+        let kind = EventType::ALL.iter().find(|known| known.as_str() == kind);
+        let (turn, started, text): (u64, u64, String) = (row.get(4)?, row.get(5)?, row.get(6)?);
+        let payload = json!({
+            "bytes": text.len(),
+            "text": &text,
+            "started": started,
+            "incomplete": true,
+        });
+        let kind = kind.copied().unwrap_or(EventType::MESSAGE_ASSISTANT);
+        let mut event = NewEvent::new(Place::Wire(key), kind, &payload).in_turn(turn);
+        event = event.found_by(text);
+        event.draft = Some(row.get(0)?);
+        Ok(Row::Event(event))
+    };
+    statement.query_map([], read)?.collect()
+}
+
+fn open_sessions(connection: &Connection) -> rusqlite::Result<Vec<Row>> {
+    let mut statement = connection.prepare("SELECT id FROM sessions WHERE status = 'open'")?;
+    let read = |row: &rusqlite::Row<'_>| {
+        let payload = json!({ "reason": "interrupted" });
+        let place = Place::Session(row.get(0)?);
+        Ok(Row::Event(NewEvent::new(place, EventType::SESSION_END, &payload)))
+    };
+    statement.query_map([], read)?.collect()
+}

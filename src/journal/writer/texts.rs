@@ -1,0 +1,52 @@
+//! Contents, each stored once, and the pieces of messages that are not complete.
+
+use rusqlite::{Transaction, params};
+
+use crate::journal::event::Blob;
+use crate::journal::fold::Draft;
+
+/// The level of zstd for contents.
+const LEVEL: i32 = 3;
+
+/// Contents below this are stored as they are.
+const LEAST_COMPRESSED: usize = 128;
+
+/// Stores a content that is not there yet.
+pub(super) fn insert_content(transaction: &Transaction<'_>, blob: &Blob) -> rusqlite::Result<()> {
+    let mut known = transaction.prepare_cached("SELECT 1 FROM contents WHERE hash = ?1")?;
+    if known.exists([&blob.hash])? {
+        return Ok(());
+    }
+    let packed = if blob.data.len() < LEAST_COMPRESSED {
+        None
+    } else {
+        zstd::bulk::compress(&blob.data, LEVEL).ok()
+    };
+    let packed = packed.filter(|packed| packed.len() < blob.data.len());
+    let encoding = if packed.is_some() { "zstd" } else { "raw" };
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO contents(hash, size, encoding, data, created) \
+         VALUES (?1, ?2, ?3, ?4, unixepoch('subsec') * 1000)",
+    )?;
+    let data = packed.as_deref().unwrap_or(&blob.data);
+    insert.execute(params![blob.hash, blob.data.len(), encoding, data])?;
+    Ok(())
+}
+
+/// Adds a piece of a message that is not complete.
+pub(super) fn insert_draft(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO drafts(draft, piece, agent_id, wire_session_id, type, turn, started, text) \
+         VALUES (?1, (SELECT count(*) FROM drafts WHERE draft = ?1), ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    insert.execute(params![
+        draft.number,
+        draft.key.agent.as_str(),
+        draft.key.session.as_str(),
+        draft.kind.as_str(),
+        draft.turn,
+        draft.started_ms,
+        draft.text,
+    ])?;
+    Ok(())
+}

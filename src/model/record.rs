@@ -1,0 +1,71 @@
+//! Records of a session for the journal, beside what viewers get.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{AgentId, BlockedAccess, Model, Usage};
+
+/// What happened in a session. Texts are raw JSON, as they came over the protocol.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Record {
+    Opened,
+    Closed,
+    Model(Model),
+    TurnBegan,
+    /// The content blocks of a prompt.
+    Prompt(Arc<str>),
+    /// A session is being loaded (true): until that ends (false) updates repeat what was before.
+    Replays(bool),
+    /// The `update` object of a `session/update`.
+    Update(Arc<str>),
+    Usage(Usage),
+    /// The agent compacted its context.
+    Compacted,
+    /// The agent's request `id`, with the `params`.
+    PermissionAsked {
+        id: Arc<str>,
+        params: Arc<str>,
+    },
+    /// The `result` of the response; None for an error.
+    PermissionAnswered {
+        id: Arc<str>,
+        result: Option<Arc<str>>,
+    },
+    Decided(Box<Decided>),
+    /// Inputs of the agent that were dropped, since they came too fast.
+    Dropped(u64),
+}
+
+impl Record {
+    /// Bytes of its text.
+    pub fn text_bytes(&self) -> usize {
+        match self {
+            Self::Prompt(text) | Self::Update(text) => text.len(),
+            Self::PermissionAsked { params, .. } => params.len(),
+            Self::PermissionAnswered { result, .. } => result.as_ref().map_or(0, |text| text.len()),
+            _ => 0,
+        }
+    }
+}
+
+/// A decision about a blocked access.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Decided {
+    /// As it stands afterwards.
+    pub access: BlockedAccess,
+    pub by: DecidedBy,
+    /// To the agent.
+    pub message: Option<String>,
+    /// Of an access that is allowed: for the session, not once.
+    pub for_session: bool,
+    pub ttl: Option<Duration>,
+}
+
+/// The author of a decision.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DecidedBy {
+    Agent(AgentId),
+    /// At a terminal.
+    Person,
+    Program,
+}

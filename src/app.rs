@@ -36,6 +36,7 @@ pub use detached::{Detached, up_detached};
 pub use down::{Down, Downed, down};
 pub use environment::{DepthError, cache_folder, eisen_dir, own_command};
 pub use hints::hints;
+pub use journaling::{journal_hint, journal_line, journal_place, teams_with_journals};
 pub use kernel::kernel;
 pub use limiting::limit_enforcement;
 pub use loading::{load, read};

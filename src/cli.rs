@@ -6,7 +6,9 @@ mod blocked;
 mod down;
 mod format;
 mod help;
+mod history;
 mod init;
+mod journal;
 mod logs;
 mod many;
 mod notify;
@@ -20,6 +22,7 @@ mod resolve;
 mod snapshot;
 mod table;
 mod team;
+mod transfer;
 mod up;
 mod watch;
 mod why;
@@ -88,6 +91,9 @@ enum Command {
     Watch(watch::Watch),
     Logs(logs::Logs),
     Blocked(blocked::BlockedArgs),
+    History(history::History),
+    Export(transfer::Export),
+    Import(transfer::Import),
     Prompt(prompt::PromptArgs),
     Cancel(agents::Cancel),
     Resolve(resolve::Resolve),
@@ -210,6 +216,9 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Watch(watch) => block_on(watch.run(&global)).map(|()| 0),
         Command::Logs(logs) => logs.run(&global).map(|()| 0),
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),
+        Command::History(history) => history.run(&global).map(|()| 0),
+        Command::Export(export) => export.run(&global).map(|()| 0),
+        Command::Import(import) => import.run(&global).map(|()| 0),
         Command::Prompt(prompt) => block_on(prompt.run(&global)),
         Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
         Command::Resolve(resolve) => block_on(resolve.run(&global)),
@@ -248,11 +257,13 @@ fn check(file: &Path) -> Result<u8, Failure> {
     let layered = app::load(file, &eisen_dir)?;
     let mut progress = progress();
     let limits = app::limit_enforcement();
-    let hints = app::hints(&layered.config, &eisen_dir);
+    let mut hints = app::hints(&layered.config, &eisen_dir);
+    hints.extend(app::journal_hint(&layered.config, &eisen_dir));
     let kernel = app::kernel();
     let mut report = config::check::check(&layered.config, &kernel, limits, hints, &mut progress);
     progress(0);
     report.add_kept(&layered);
+    report.add_journal(app::journal_line(&layered.config, &eisen_dir));
     output::print(output::escape_controls(&report.to_string())).map(|()| 0)
 }
 

@@ -17,6 +17,8 @@ mod fold;
 mod ids;
 mod mask;
 mod migrations;
+mod portable;
+mod probe;
 mod reader;
 mod trouble;
 mod writer;
@@ -41,6 +43,8 @@ pub use database::{APPLICATION_ID, OpenError};
 pub use event::{Blob, Committed, EventType, Head, NewEvent, Place, hash_of};
 pub use mask::mask;
 pub use migrations::VERSION;
+pub use portable::{PortError, export, import, team_of};
+pub use probe::probe;
 pub use reader::{Event, Filter, Found, Page, Session, Store};
 pub use trouble::Trouble;
 

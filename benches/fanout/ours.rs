@@ -87,6 +87,10 @@ fn key() -> SessionKey {
 struct Nothing(Bus);
 
 impl Sources for Nothing {
+    fn journal(&self) -> Option<eisen_core::journal::Journal> {
+        None
+    }
+
     fn snapshots(&self) -> BoxFuture<'_, Snapshots> {
         let (key, mode, nodes) = (key(), SessionMode::SingleAgent, Vec::new());
         let seq = 1_000_000_000 + self.0.position() - 1;

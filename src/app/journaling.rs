@@ -1,6 +1,11 @@
 //! Connects `[journal]` of the configuration with the room `journal`.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -18,6 +23,69 @@ pub(super) fn settings(config: &Config, eisen_dir: &Path) -> Option<journal::Set
     let path = config.path.clone().unwrap_or_else(|| journal_path(eisen_dir, &team));
     let settings = journal::Settings { team, path, keep };
     config.enabled.then_some(settings)
+}
+
+/// The journal of a team: at the place that its last run was given, else at the default one.
+pub fn journal_place(eisen_dir: &Path, team: &str) -> PathBuf {
+    let kept = pointer(eisen_dir, team);
+    match fs::read(&kept) {
+        Ok(path) if !path.is_empty() => PathBuf::from(OsString::from_vec(path)),
+        _ => journal_path(eisen_dir, team),
+    }
+}
+
+/// What keeps the journal of a configuration from being written, as a hint.
+pub fn journal_hint(config: &Config, eisen_dir: &Path) -> Option<String> {
+    let settings = settings(config, eisen_dir)?;
+    // A file that is not there yet, or is corrupt, is begun anew.
+    let trouble = journal::probe(&settings.path)?;
+    Some(trouble.to_string())
+}
+
+/// Where the team's journal is, and what it keeps.
+pub fn journal_line(config: &Config, eisen_dir: &Path) -> String {
+    match settings(config, eisen_dir) {
+        None => "none".to_owned(),
+        Some(settings) => {
+            let keep = if settings.keep == Keep::Metadata { ", without texts" } else { "" };
+            format!("{}{keep}", settings.path.display())
+        }
+    }
+}
+
+/// Every team that has a journal, in order.
+pub fn teams_with_journals(eisen_dir: &Path) -> Vec<String> {
+    let folders = fs::read_dir(eisen_dir.join("teams")).into_iter().flatten().flatten();
+    let names = folders.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut teams: Vec<_> = names.filter(|team| journal_place(eisen_dir, team).is_file()).collect();
+    teams.sort();
+    teams
+}
+
+/// Notes the place of a journal that is not at the default one.
+pub(super) fn note_place(config: &Config, eisen_dir: &Path) {
+    if !config.journal.enabled {
+        return;
+    }
+    let kept = pointer(eisen_dir, &config.team.name);
+    let noted = match &config.journal.path {
+        Some(path) => {
+            let folder = kept.parent().unwrap_or(eisen_dir);
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.and_then(|()| fs::write(&kept, path.as_os_str().as_bytes()))
+        }
+        None => match fs::remove_file(&kept) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        },
+    };
+    if let Err(error) = noted {
+        tracing::warn!(%error, "cannot note the place of the journal for `history`");
+    }
+}
+
+fn pointer(eisen_dir: &Path, team: &str) -> PathBuf {
+    eisen_dir.join("teams").join(team).join("journal.path")
 }
 
 /// Records what a reload changed.

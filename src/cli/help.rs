@@ -9,13 +9,14 @@ use clap::builder::StyledStr;
 use super::Cli;
 
 /// Every command, grouped by task.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     ("Run", &["init", "check", "why", "notify", "up", "down", "observe"]),
     ("Inspect a running team", &["watch", "ps", "logs", "blocked"]),
     (
         "Control a running team",
         &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart", "reload"],
     ),
+    ("Look back", &["history", "export", "import"]),
     ("Other", &["snapshot", "plugin", "scripted-agent", "schema", "completions", "man", "help"]),
 ];
 
@@ -29,6 +30,7 @@ Examples:
   eisen-core ps --watch                      follow the state of all agents
   eisen-core prompt ui \"Add a footer\"        send a prompt to an agent
   eisen-core resolve b3 allow                allow a blocked access
+  eisen-core history search footer           find what agents said and did, also of earlier runs
   eisen-core observe --zone 'src/**' -- opencode acp
 
 A running team is found automatically; if several run, select one with --team or --port.

@@ -52,7 +52,16 @@ impl Ps {
         let mut team = self.which.connect(global).await?;
         if !self.watch {
             let agents = team.call("list_agents", &json!({})).await.map_err(failed)?;
-            return if self.json { print(agents) } else { print(lines(&agents)?.join("\n")) };
+            if self.json {
+                return print(agents);
+            }
+            print(lines(&agents)?.join("\n"))?;
+            // A team of an earlier version has no journal.
+            let journal = team.call("get_journal", &json!({})).await.unwrap_or_default();
+            return journal["trouble"].as_str().map_or(Ok(()), |trouble| {
+                let style = style("error");
+                print(format_args!("{style}{}{style:#}", plain(trouble)))
+            });
         }
         output::end_with_reader();
         let terminal = is_terminal() && !self.json;

@@ -54,6 +54,11 @@ impl Report {
         report::add_list(&mut self.text, "kept from add_agent and remove_agent", &kept);
     }
 
+    /// Adds where the journal is.
+    pub fn add_journal(&mut self, journal: String) {
+        report::add_list(&mut self.text, "journal", &[journal]);
+    }
+
     /// Returns the report in one line.
     pub fn summary(&self) -> String {
         format!(

@@ -66,6 +66,8 @@ pub struct Session {
 #[derive(Clone, Default, Debug)]
 pub struct Filter {
     pub session_id: Option<String>,
+    /// Only events of no session.
+    pub outside: bool,
     pub agent_id: Option<String>,
     /// Whole types, or the part before the dot: `file` for `file.write`. Empty: all.
     pub types: Vec<String>,
@@ -146,6 +148,13 @@ impl Store {
         self.all("SELECT * FROM sessions ORDER BY id", [], session)
     }
 
+    /// The forked sessions, each with its branch point.
+    pub fn forks(&self) -> Result<Vec<(String, Session)>, OpenError> {
+        let sql = "SELECT s.*, e.parent_id FROM sessions s JOIN events e ON e.id = s.root_event_id \
+                   WHERE s.forked_from IS NOT NULL AND e.parent_id IS NOT NULL ORDER BY s.id";
+        self.all(sql, [], |row| Ok((row.get("parent_id")?, session(row)?)))
+    }
+
     /// The sessions that a name means: the journal's id, the beginning of one, or `AGENT/SESSION`
     /// of the wire, of which the last is meant. One, unless the name is not clear.
     pub fn sessions_named(&self, name: &str) -> Result<Vec<Session>, OpenError> {
@@ -184,11 +193,7 @@ impl Store {
         let read = |row: &Row<'_>| {
             let (size, encoding): (usize, String) = (row.get(0)?, row.get(1)?);
             let data: Vec<u8> = row.get(2)?;
-            Ok(match encoding.as_str() {
-                "raw" => Some(data),
-                "zstd" if size <= LARGEST_CONTENT => zstd::bulk::decompress(&data, size).ok(),
-                _ => None,
-            })
+            Ok(unpacked(&encoding, size, data))
         };
         let found = self.connection.query_row(sql, [hash], read).optional();
         Ok(found.map_err(|error| self.failed(error))?.flatten())
@@ -238,6 +243,9 @@ impl Filter {
         if let Some(since) = self.since {
             and("id >= ?", least(since).into());
         }
+        if self.outside {
+            conditions.push("session_id IS NULL".to_owned());
+        }
         let mut types = Vec::new();
         for name in &self.types {
             values.push(name.clone().into());
@@ -274,13 +282,28 @@ fn query_of(words: &str) -> String {
     terms.join(" ")
 }
 
+/// A content as it was; None for an encoding of a later version.
+pub(super) fn unpacked(encoding: &str, size: usize, data: Vec<u8>) -> Option<Vec<u8>> {
+    match encoding {
+        "raw" => Some(data),
+        "zstd" if size <= LARGEST_CONTENT => zstd::bulk::decompress(&data, size).ok(),
+        _ => None,
+    }
+}
+
+/// The payload of an event. What another program wrote there may be no JSON, or several lines.
+pub(super) fn payload(text: String) -> rusqlite::Result<Box<RawValue>> {
+    let raw = match RawValue::from_string(text) {
+        Ok(raw) if !raw.get().contains('\n') => return Ok(raw),
+        Ok(raw) => {
+            serde_json::from_str::<serde_json::Value>(raw.get()).and_then(|it| to_raw_value(&it))
+        }
+        Err(_) => to_raw_value(&()),
+    };
+    raw.map_err(|error| rusqlite::Error::FromSqlConversionFailure(9, Type::Text, Box::new(error)))
+}
+
 fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
-    let payload: String = row.get(9)?;
-    // What another program wrote there may be no JSON.
-    let payload =
-        RawValue::from_string(payload.clone()).or_else(|_| to_raw_value(&payload)).map_err(
-            |error| rusqlite::Error::FromSqlConversionFailure(9, Type::Text, Box::new(error)),
-        )?;
     Ok(Event {
         id: row.get(0)?,
         parent_id: row.get(1)?,
@@ -291,7 +314,7 @@ fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
         kind: row.get(6)?,
         timestamp: row.get(7)?,
         turn: row.get(8)?,
-        payload,
+        payload: payload(row.get(9)?)?,
     })
 }
 

@@ -16,6 +16,7 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::insert::State;
+pub(super) use self::texts::insert_content;
 use super::database::{Database, is_corrupt, with_suffix};
 use super::event::{Committed, EventType, NewEvent, Place};
 use super::fold::Row;
@@ -112,10 +113,10 @@ impl Writer {
         }
     }
 
-    /// Takes all that waits, up to a bound; while rows are kept, what is there at the next try.
+    /// Takes all that waits, up to a bound; in trouble, what is there at the next try.
     fn next(&mut self, queue: &mut mpsc::Receiver<Work>) -> Option<Batch> {
         let mut batch = Batch::default();
-        if self.kept.is_empty() {
+        if self.kept.is_empty() && self.change.borrow().is_none() {
             batch.add(queue.blocking_recv()?);
         }
         while batch.rows.len() < MOST_ROWS {

@@ -25,7 +25,7 @@ use crate::model::Order;
 pub(super) const ATTACH: &str = "attach";
 
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 21] = [
+pub(super) const METHODS: [(&str, Method, Right); 22] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -40,6 +40,7 @@ pub(super) const METHODS: [(&str, Method, Right); 21] = [
     ("list_agents", Method::ListAgents, Right::Anyone),
     ("list_blocked", Method::ListBlocked, Right::Anyone),
     ("get_graph", Method::GetGraph, Right::Anyone),
+    ("get_journal", Method::GetJournal, Right::Anyone),
     ("prompt", Method::Prompt, Right::Lead),
     ("cancel", Method::Cancel, Right::Lead),
     ("new_session", Method::NewSession, Right::Lead),
@@ -59,6 +60,7 @@ pub(super) enum Method {
     ListAgents,
     ListBlocked,
     GetGraph,
+    GetJournal,
     Prompt,
     Cancel,
     NewSession,
@@ -100,6 +102,10 @@ pub(super) async fn call(
         Method::GetGraph => {
             let Empty {} = parse(params)?;
             return read::get_graph(shared).await;
+        }
+        Method::GetJournal => {
+            let Empty {} = parse(params)?;
+            read::get_journal(shared)
         }
         Method::Prompt => control::prompt(shared, caller, parse(params)?, progress).await,
         Method::Cancel => control::cancel(shared, parse(params)?).await,
@@ -148,6 +154,7 @@ pub(super) fn schemas(
             of(subschema::<read::ListBlocked>, subschema::<Vec<wire::Blocked<'_>>>)
         }
         Method::GetGraph => of(subschema::<Empty>, subschema::<graph::Graph<'_>>),
+        Method::GetJournal => of(subschema::<Empty>, subschema::<read::JournalState>),
         Method::Prompt => of(subschema::<control::Prompt>, subschema::<control::Prompted>),
         Method::Cancel => of(subschema::<control::Cancel>, subschema::<control::Cancelled>),
         Method::NewSession => of(subschema::<control::Agent>, subschema::<control::NewSession>),

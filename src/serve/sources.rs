@@ -36,6 +36,9 @@ pub trait Sources: Send + Sync + 'static {
     /// The code graph; with `wait` once it is complete.
     fn graph(&self, wait: bool) -> BoxFuture<'_, GraphState>;
 
+    /// The team's journal; None: switched off.
+    fn journal(&self) -> Option<Journal>;
+
     /// Queries the registry, which has all sessions that were published before.
     fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>>;
 }
@@ -105,6 +108,10 @@ impl Sources for Handles {
                 None => GraphState::Off,
             }
         })
+    }
+
+    fn journal(&self) -> Option<Journal> {
+        self.journal.as_ref().map(|(journal, _)| journal.clone())
     }
 
     fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>> {

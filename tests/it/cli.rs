@@ -3,6 +3,7 @@
 mod blocked;
 mod detached;
 mod finding;
+mod history;
 mod logs;
 mod prompt;
 mod ps;

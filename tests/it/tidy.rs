@@ -78,7 +78,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "serve",
         ],
     ),
-    ("cli", &["model", "app", "config", "graph", "plugin", "serve", "scripted"]),
+    ("cli", &["model", "app", "config", "graph", "journal", "plugin", "serve", "scripted"]),
 ];
 
 /// Lines of a file, its tests counted, past which it is to be split.

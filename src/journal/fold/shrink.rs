@@ -66,7 +66,11 @@ pub(super) fn texts(value: &Value, most: usize, into: &mut String) {
             into.push_str(&text[..text.floor_char_boundary(room)]);
         }
         Value::Array(all) => all.iter().for_each(|one| texts(one, most, into)),
-        Value::Object(fields) => fields.values().for_each(|one| texts(one, most, into)),
+        // `type` names a shape, and is no text.
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| !matches!(name.as_str(), "type" | "terminalId"))
+            .for_each(|(_, one)| texts(one, most, into)),
         _ => {}
     }
 }

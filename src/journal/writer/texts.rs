@@ -1,6 +1,6 @@
 //! Contents, each stored once, and the pieces of messages that are not complete.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use crate::journal::event::Blob;
 use crate::journal::fold::Draft;
@@ -12,8 +12,11 @@ const LEVEL: i32 = 3;
 const LEAST_COMPRESSED: usize = 128;
 
 /// Stores a content that is not there yet.
-pub(super) fn insert_content(transaction: &Transaction<'_>, blob: &Blob) -> rusqlite::Result<()> {
-    let mut known = transaction.prepare_cached("SELECT 1 FROM contents WHERE hash = ?1")?;
+pub(in crate::journal) fn insert_content(
+    connection: &Connection,
+    blob: &Blob,
+) -> rusqlite::Result<()> {
+    let mut known = connection.prepare_cached("SELECT 1 FROM contents WHERE hash = ?1")?;
     if known.exists([&blob.hash])? {
         return Ok(());
     }
@@ -24,7 +27,7 @@ pub(super) fn insert_content(transaction: &Transaction<'_>, blob: &Blob) -> rusq
     };
     let packed = packed.filter(|packed| packed.len() < blob.data.len());
     let encoding = if packed.is_some() { "zstd" } else { "raw" };
-    let mut insert = transaction.prepare_cached(
+    let mut insert = connection.prepare_cached(
         "INSERT INTO contents(hash, size, encoding, data, created) \
          VALUES (?1, ?2, ?3, ?4, unixepoch('subsec') * 1000)",
     )?;

@@ -64,8 +64,14 @@ impl Task {
         let mut sessions = Vec::new();
         for id in &alike {
             let bus = &self.bus;
+            let is_recorded = self.records.is_there();
+            let record = |access: &BlockedAccess| {
+                if is_recorded {
+                    bus.publish(decided(access, decision, by));
+                }
+            };
             let settled = self.board.change(id, |entry| {
-                let used_it = settle(entry, decision, bus);
+                let used_it = settle(entry, decision, &record, bus);
                 (used_it, entry.access.clone(), entry.caller)
             });
             let Some((used_it, settled, caller)) = settled else { continue };
@@ -73,7 +79,6 @@ impl Task {
             if matches!(decision, Decision::Deny { .. }) && used_it && settled.via == Via::Kernel {
                 self.stopped.refused(&settled, caller);
             }
-            self.record_decision(&settled, decision, by);
             sessions.push(settled.key.session);
             used |= used_it;
             // A failed system call carries no message.
@@ -95,31 +100,6 @@ impl Task {
         }
         self.grant(&access, decision, used, sessions);
         Ok(self.board.get(id).map_or(access, |entry| entry.access.clone()))
-    }
-
-    /// Publishes a decision for the journal: with its author, and also where the status stays.
-    fn record_decision(&self, settled: &BlockedAccess, decision: &Decision, by: &Decider) {
-        if !self.records.is_there() {
-            return;
-        }
-        let (for_session, ttl) = match decision {
-            Decision::Allow { scope, ttl } => (*scope == Scope::Session, *ttl),
-            _ => (false, None),
-        };
-        let message = match decision {
-            Decision::Deny { message } => message.clone(),
-            _ => None,
-        };
-        let by = match by {
-            Decider::Agent(agent) => DecidedBy::Agent(agent.clone()),
-            Decider::Person | Decider::Insistent => DecidedBy::Person,
-            Decider::Program => DecidedBy::Program,
-        };
-        let access = settled.clone();
-        let key = access.key.clone();
-        let decided = Decided { access, by, message, for_session, ttl };
-        let record = Record::Decided(Box::new(decided));
-        self.bus.publish(Event::Record { key, record, timestamp_ms: now_ms() });
     }
 
     /// Keeps the message of a denial until the agent is prompted next.
@@ -169,7 +149,12 @@ fn opens_denied(decision: &Decision, by: &Decider) -> bool {
 }
 
 /// Settles one undecided entry; returns whether a request that waited got the decision.
-fn settle(entry: &mut BoardEntry, decision: &Decision, bus: &Bus) -> bool {
+fn settle(
+    entry: &mut BoardEntry,
+    decision: &Decision,
+    record: &dyn Fn(&BlockedAccess),
+    bus: &Bus,
+) -> bool {
     entry.decided = true;
     let (status, settlement) = match decision {
         Decision::Allow { .. } => (BlockedStatus::Allowed, Settlement::Allowed),
@@ -186,9 +171,32 @@ fn settle(entry: &mut BoardEntry, decision: &Decision, bus: &Bus) -> bool {
         ),
     };
     let used = entry.settle.take().is_some_and(|settle| settle.send(settlement).is_ok());
-    if entry.access.status != status {
-        entry.access.status = status;
+    let is_new = entry.access.status != status;
+    entry.access.status = status;
+    record(&entry.access);
+    if is_new {
         bus.publish(Event::Blocked(entry.access.clone()));
     }
     used
+}
+
+/// A decision for the journal: with its author, and also where the status stays.
+fn decided(settled: &BlockedAccess, decision: &Decision, by: &Decider) -> Event {
+    let (for_session, ttl) = match decision {
+        Decision::Allow { scope, ttl } => (*scope == Scope::Session, *ttl),
+        _ => (false, None),
+    };
+    let message = match decision {
+        Decision::Deny { message } => message.clone(),
+        _ => None,
+    };
+    let by = match by {
+        Decider::Agent(agent) => DecidedBy::Agent(agent.clone()),
+        Decider::Person | Decider::Insistent => DecidedBy::Person,
+        Decider::Program => DecidedBy::Program,
+    };
+    let access = settled.clone();
+    let key = access.key.clone();
+    let record = Record::Decided(Box::new(Decided { access, by, message, for_session, ttl }));
+    Event::Record { key, record, timestamp_ms: now_ms() }
 }

@@ -1,7 +1,7 @@
 //! Owns the methods that only read.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -39,6 +39,22 @@ pub(super) async fn list_agents(shared: &Shared) -> Result<Value, RpcError> {
 pub(super) async fn list_blocked(shared: &Shared, params: ListBlocked) -> Result<Value, RpcError> {
     let list = shared.sources.blocked(params.status.map(BlockedStatus::from)).await;
     json(&list.iter().map(wire::Blocked::from).collect::<Vec<_>>())
+}
+
+/// The team's journal.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct JournalState {
+    /// Null: the team keeps none.
+    path: Option<String>,
+    /// Why nothing can be written now; null if all is well.
+    trouble: Option<String>,
+}
+
+pub(super) fn get_journal(shared: &Shared) -> Result<Value, RpcError> {
+    let journal = shared.sources.journal();
+    let path = journal.as_ref().map(|it| it.settings().path.display().to_string());
+    let trouble = journal.and_then(|it| it.trouble()).map(|trouble| trouble.to_string());
+    json(&JournalState { path, trouble })
 }
 
 pub(super) async fn get_graph(shared: &Shared) -> Result<Box<RawValue>, RpcError> {

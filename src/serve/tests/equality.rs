@@ -326,6 +326,10 @@ impl Client {
 struct Tracked(TrackerHandle);
 
 impl Sources for Tracked {
+    fn journal(&self) -> Option<crate::journal::Journal> {
+        None
+    }
+
     fn snapshots(&self) -> BoxFuture<'_, Snapshots> {
         Box::pin(self.0.snapshots())
     }

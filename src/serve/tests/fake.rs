@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::samples;
 use crate::bus::{Backlog, Bus, Rendered};
 use crate::client_host::{Cancelled, PromptOutcome};
+use crate::journal::Journal;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event,
     GraphDelta, GraphSnapshot, Order, SessionId, Snapshot, UsageReport,
@@ -133,6 +134,10 @@ impl Sources for Fake {
             all.retain(|access| status.is_none_or(|status| access.status == status));
             all
         })
+    }
+
+    fn journal(&self) -> Option<Journal> {
+        None
     }
 
     fn resolve(

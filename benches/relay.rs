@@ -15,6 +15,8 @@
 //! The agent behind `observe` has a session of its own, that of the copying child has not. Where the
 //! kernel schedules by sessions (`sched_autogroup_enabled`), a busy machine costs the former more, so
 //! that only figures from a quiet one tell of the relay.
+//!
+//! With `--journal` the last column is an `observe` that keeps a journal, in place of one with a zone.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
 
@@ -60,7 +62,7 @@ fn main() {
 
 fn round_trips(workspace: &Path) {
     let peers = measure(workspace, TRIP_TURNS, ANSWER, &[ANSWER.len(); TRIPS], LINES, false);
-    println!("{:<34} {:>10} {:>10} {:>10}", "against copying", "copying", "observe", "zoned");
+    println!("{:<34} {:>10} {:>10} {:>10}", "against copying", "copying", "observe", third().0);
     row("round trip, median, µs", peers.each_ref().map(|peer| peer.time(0.5) / 1e3));
     row("round trip, p99, µs", peers.each_ref().map(|peer| peer.time(0.99) / 1e3));
     row("round trip, CPU time, µs", peers.each_ref().map(|peer| peer.processor() / 1e3));
@@ -104,7 +106,7 @@ fn measure(
     let mut peers = [
         Peer::copying(&file, writes, wide),
         Peer::observing(&file, writes, wide, &[]),
-        Peer::observing(&file, writes, wide, &["--zone", "**"]),
+        Peer::observing(&file, writes, wide, third().1),
     ];
     for turn in 0..turns {
         // There and back again: what one still does in the background falls to another, or to itself.
@@ -118,6 +120,14 @@ fn measure(
         }
     }
     peers
+}
+
+/// What the last column is: with `--journal` an `observe` that keeps a journal, else one with a zone.
+fn third() -> (&'static str, &'static [&'static str]) {
+    if std::env::args().any(|arg| arg == "--journal") {
+        return ("journal", &["--journal"]);
+    }
+    ("zoned", &["--zone", "**"])
 }
 
 fn row(name: &str, [copying, open, zoned]: [f64; 3]) {

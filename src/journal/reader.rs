@@ -177,10 +177,10 @@ impl Store {
         }
         let columns = COLUMNS.replace(", ", ", e.");
         let sql = format!(
-            "SELECT e.{columns}, snippet(events_fts, 0, '[', ']', '…', 16), f.rank \
-             FROM (SELECT rowid, rank FROM events_fts WHERE events_fts MATCH ?1 \
-             ORDER BY rank LIMIT ?2) f JOIN events_fts ON events_fts.rowid = f.rowid \
-             JOIN events e ON e.number = f.rowid WHERE events_fts MATCH ?1 ORDER BY f.rank"
+            "SELECT e.{columns}, f.snippet, f.rank FROM (SELECT rowid, rank, \
+             snippet(events_fts, 0, '[', ']', '…', 16) AS snippet FROM events_fts \
+             WHERE events_fts MATCH ?1 ORDER BY rank LIMIT ?2) f \
+             JOIN events e ON e.number = f.rowid ORDER BY f.rank"
         );
         self.all(&sql, params![query, limit.min(MOST)], |row| {
             Ok(Found { event: event(row)?, snippet: row.get(10)?, rank: row.get(11)? })

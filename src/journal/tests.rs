@@ -198,6 +198,7 @@ fn every_version_becomes_the_last_one() {
 #[test]
 fn the_document_names_every_type_and_every_table() {
     let text = include_str!("../../docs/journal.md");
+    assert!(text.contains(&format!("`PRAGMA application_id` is {APPLICATION_ID} ")));
     for kind in EventType::ALL {
         assert!(text.contains(&format!("`{}`", kind.as_str())), "{}", kind.as_str());
     }

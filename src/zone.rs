@@ -5,8 +5,8 @@
 //!
 //! 1. It is made real twice: as the kernel reads it, and with `..` folded by name first, as
 //!    editors do. Where the two differ, both must be allowed. What can't be resolved is denied.
-//! 2. [`ZoneSpec::eisen_dir`] and everything in it is denied, whatever else is said, and so is
-//!    writing what is [`ZoneSpec::sealed`].
+//! 2. [`ZoneSpec::eisen_dir`] and everything in it is denied, whatever else is said, and so are
+//!    [`ZoneSpec::journals`], and writing what is [`ZoneSpec::sealed`].
 //! 3. `denied` wins. It denies what it matches and everything below: `denied = ["secret"]` is as
 //!    good as `secret/**`. Where a denied pattern names a link, what the link led to when the zone
 //!    was compiled is denied as well.
@@ -62,6 +62,9 @@ pub struct ZoneSpec {
     pub eisen_dir: PathBuf,
     /// The team's configuration and the files that it names. No agent may write them.
     pub sealed: Vec<PathBuf>,
+    /// Journals outside `eisen_dir`: denied to every agent, with the files beside them whose names
+    /// begin with theirs (`SQLite`'s log, the lock, a corrupt one).
+    pub journals: Vec<PathBuf>,
 }
 
 /// An agent's access to the repository's git folder. No pattern allows more. Other repositories
@@ -81,6 +84,8 @@ pub struct Zone {
     workspace: Workspace,
     root: Arc<Root>,
     eisen: Vec<PathBuf>,
+    /// Real paths of [`ZoneSpec::journals`].
+    journals: Vec<PathBuf>,
     /// Real paths of [`ZoneSpec::sealed`], and of links to them.
     sealed: Vec<PathBuf>,
     denied: Patterns,
@@ -111,8 +116,8 @@ pub struct Denied {
     /// As the wire shows it: relative to the workspace, absolute if outside.
     pub path: Arc<str>,
     pub action: Action,
-    /// Whether a grant could allow it: never in `$EISEN_DIR`, nor for a path that cannot be
-    /// resolved.
+    /// Whether a grant could allow it: never in `$EISEN_DIR`, nor for a journal or a path that
+    /// cannot be resolved.
     pub grantable: bool,
 }
 
@@ -143,12 +148,14 @@ impl Zone {
         let eisen = workspace.real.join(&spec.eisen_dir);
         let places = |path: &Path| real(path).into_iter().chain([fold(path)]);
         let sealed = spec.sealed.iter().flat_map(|path| places(&workspace.real.join(path)));
+        let journals = spec.journals.iter().flat_map(|path| places(&workspace.real.join(path)));
         let writable = [&spec.allowed[..], &spec.shared].concat();
         let readable = [&writable[..], &spec.readable].concat();
         Ok(Self {
             root: Arc::new(Root::open(&workspace.real)),
             eisen: places(&eisen).collect(),
             sealed: sealed.collect(),
+            journals: journals.collect(),
             denied: Patterns::denying(&workspace, &spec.denied)?,
             denials: denials(&workspace, &spec.denied)?,
             own: Patterns::granting(&workspace, &spec.allowed)?,
@@ -274,7 +281,7 @@ impl Zone {
     }
 
     fn judge(&self, real: &Path, place: &PatternPath, action: Action) -> Verdict {
-        if !place.is_text() || self.eisen.iter().any(|eisen| within(eisen, real).is_some()) {
+        if !place.is_text() || self.is_closed(real) {
             return Verdict::Never;
         }
         if action == Action::Write && self.is_sealed(real) {
@@ -308,6 +315,21 @@ impl Zone {
         }
         let matching = self.denials.iter().find(|(_, patterns)| patterns.matches(place));
         matching.map(|(pattern, _)| Arc::clone(pattern))
+    }
+
+    /// Whether a real path lies in `$EISEN_DIR`, or is a journal's.
+    fn is_closed(&self, real: &Path) -> bool {
+        self.eisen.iter().any(|eisen| within(eisen, real).is_some()) || self.is_of_journal(real)
+    }
+
+    fn is_of_journal(&self, real: &Path) -> bool {
+        let real = real.as_os_str().as_bytes();
+        self.journals.iter().any(|journal| real.starts_with(journal.as_os_str().as_bytes()))
+    }
+
+    /// The real paths for [`Zone::is_closed`].
+    fn closed(&self) -> impl Iterator<Item = &PathBuf> {
+        self.eisen.iter().chain(&self.journals)
     }
 
     /// Whether a real path is one of [`ZoneSpec::sealed`].

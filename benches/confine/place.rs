@@ -127,6 +127,7 @@ pub(crate) fn bounds(workspace: &Path) -> Bounds {
         terminals: true,
         eisen_dir: beside("eisen"),
         sealed: Vec::new(),
+        journals: Vec::new(),
     });
     let reach = Reach {
         confine: Confine::Workspace,

@@ -170,7 +170,6 @@ async fn run(
         gate: rules.map(|rules| gatekeeping(rules, routing)),
         running: None,
         vitals,
-        files: None,
     };
     let (exited, ended) = oneshot::channel();
     let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)
@@ -340,6 +339,7 @@ fn zone(
         terminals: true,
         eisen_dir: eisen_dir.to_owned(),
         sealed: Vec::new(),
+        journals: Vec::new(),
     };
     let zone = Zone::compile(&spec).context("--zone and --deny take globs such as 'src/ui/**'")?;
     Ok(Some(Arc::new(zone)))

@@ -46,6 +46,7 @@ async fn run(launcher: &Launcher, within: &Path) -> anyhow::Result<()> {
         terminals: true,
         eisen_dir: place.join("eisen"),
         sealed: Vec::new(),
+        journals: Vec::new(),
     })?;
     std::fs::create_dir(place.join("workspace/inside"))?;
     let reach = Reach {

@@ -209,6 +209,7 @@ fn permit(path: &Path, action: Action) -> Permit {
         terminals: true,
         eisen_dir: PathBuf::from("/nowhere"),
         sealed: Vec::new(),
+        journals: Vec::new(),
     };
     Zone::compile(&spec).unwrap().check(path, action).unwrap()
 }

@@ -117,6 +117,10 @@ fn taken_in(current: &Config, new: &Config) -> Config {
     let mut agents = new.agents.clone();
     let lead = orchestrator.agent.as_ref().filter(|lead| new.agent(lead).is_none());
     agents.extend(lead.and_then(|lead| current.agent(lead)).cloned());
+    for agent in &mut agents {
+        // The journal that is written stays closed.
+        agent.zone.spec.journals.extend(current.journal.path.clone());
+    }
     Config {
         team: Team {
             stop_grace: new.team.stop_grace,

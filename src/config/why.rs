@@ -90,6 +90,7 @@ impl Config {
         match reason {
             Reason::NoPath => "no path leads there".to_owned(),
             Reason::EisenDir => "it lies in $EISEN_DIR, which is closed to all agents".to_owned(),
+            Reason::Journal => "it is the team's journal, which is closed to all agents".to_owned(),
             Reason::Git if allowed => format!("`git = \"{}\"` of [zones]", git(self.zones.git)),
             Reason::Git => {
                 format!(
@@ -135,7 +136,9 @@ impl Config {
                 return Some(Mend { section, key: "denied", value: pattern.clone() });
             }
             // No change, or a pattern for the path's other spelling.
-            Reason::NoPath | Reason::EisenDir | Reason::Pattern { .. } => return None,
+            Reason::NoPath | Reason::EisenDir | Reason::Journal | Reason::Pattern { .. } => {
+                return None;
+            }
             Reason::NoPattern => self.pattern_for(agent, why),
         };
         let mut spec = agent.zone.spec.clone();

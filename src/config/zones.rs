@@ -10,7 +10,8 @@ use super::{AgentZone, Config, Confine, Enforce, Zones, profiles};
 use crate::zone::{GitAccess, ZoneSpec};
 
 impl Config {
-    /// Denies all agents write access to the file itself and to the files that it names.
+    /// Denies all agents write access to the file itself and to the files that it names, and all
+    /// access to the journal.
     pub(super) fn sealed(mut self, file: Option<&PathBuf>) -> Self {
         let prompts = self.agents.iter().filter_map(|agent| agent.prompt_file.as_ref());
         let protocols = self.agents.iter().filter_map(|agent| agent.plugin.as_ref());
@@ -19,6 +20,7 @@ impl Config {
             file.into_iter().chain(prompts).chain(libraries).cloned().collect();
         for agent in &mut self.agents {
             agent.zone.spec.sealed.clone_from(&sealed);
+            agent.zone.spec.journals.extend(self.journal.path.clone());
         }
         self
     }
@@ -122,6 +124,7 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
                 eisen_dir: team.eisen_dir.clone(),
                 // Known when the whole file is read.
                 sealed: Vec::new(),
+                journals: Vec::new(),
             },
             denied,
             readable,

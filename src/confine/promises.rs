@@ -70,7 +70,7 @@ const PROMISES: &[Promise] = &[
         protocol: YES, wall: AT_START, doorbell: "calls that it performs", from: Since::Tier,
     },
     Promise {
-        what: "`$EISEN_DIR`, with the control token, is neither read nor written",
+        what: "`$EISEN_DIR`, with the control token, and the team's journal are neither read nor written",
         protocol: ASKED, wall: YES, doorbell: YES, from: Since::Tier,
     },
     Promise {

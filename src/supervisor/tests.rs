@@ -46,7 +46,6 @@ fn supervisor() -> Supervisor {
         tracker,
         routing,
         admission: Admission::new(Capacity { max_running: 1, max_memory_mb: 0 }),
-        capture: None,
         workspace: Arc::new(DiskWorkspace::new(PathBuf::from("/"))),
     };
     Supervisor::new(team, cancel)
@@ -63,6 +62,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
         terminals: true,
         eisen_dir: "/nonexistent/eisen".into(),
         sealed: Vec::new(),
+        journals: Vec::new(),
     };
     let (cwd, env) = (PathBuf::from("/"), std::collections::BTreeMap::new());
     Member {

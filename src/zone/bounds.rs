@@ -4,8 +4,8 @@
 //! How a real path is judged, whoever asks for it:
 //!
 //! 1. The private TMPDIR is the process's own.
-//! 2. `$EISEN_DIR` is denied, and so is every other path to what lies in it, in the workspace or in
-//!    the git folder: where those are mounted a second time.
+//! 2. `$EISEN_DIR` is denied, a journal outside it too, and so is every other path to what lies in
+//!    them, in the workspace or in the git folder: where those are mounted a second time.
 //!    What the team is made of (its configuration) is not written.
 //! 3. In the workspace the zone decides.
 //! 4. `/proc` and `/sys` may be read, as far as the kernel itself shows them to the process; nothing
@@ -134,11 +134,11 @@ impl Bounds {
         system.extend(real_places(&reach.readable));
         let mounts = mounts::mounts();
         let own = [workspace.real.as_path()].into_iter().chain(zone.git.places());
-        let held = own.chain(zone.eisen.iter().map(PathBuf::as_path));
+        let held = own.chain(zone.closed().map(PathBuf::as_path));
         let aliases = held.flat_map(|place| mounts::aliases(place, &mounts));
         let watching = mounts::watching(&mounts);
         let others = reach.privates.as_deref().and_then(real);
-        let barred = zone.eisen.iter().cloned().chain(aliases).chain(watching).chain(others);
+        let barred = zone.closed().cloned().chain(aliases).chain(watching).chain(others);
         let barred = barred.collect();
         Ok(Self {
             barred,
@@ -301,5 +301,6 @@ impl Bounds {
 
     fn is_barred(&self, real: &Path) -> bool {
         self.barred.iter().any(|barred| within(barred, real).is_some())
+            || self.zone.is_of_journal(real)
     }
 }

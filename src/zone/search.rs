@@ -56,7 +56,7 @@ impl Zone {
             if !is_open || !real.is_dir() {
                 return verdict;
             }
-            if self.eisen.iter().any(|eisen| within(real, eisen).is_some()) {
+            if self.closed().any(|closed| within(real, closed).is_some()) {
                 return Verdict::Never;
             }
             let here = [&self.below.allowed, &self.below.denied].map(|trails| trails.to(real));

@@ -4,6 +4,7 @@ mod bounds;
 mod cwd;
 mod evasions;
 mod git;
+mod journals;
 mod open;
 mod patterns;
 mod properties;
@@ -79,6 +80,7 @@ impl Bed {
             terminals: true,
             eisen_dir: self.path("eisen"),
             sealed: Vec::new(),
+            journals: Vec::new(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::git::GitVerdict;
 use super::patterns::{PatternPath, Patterns};
 use super::{Verdict, Zone};
-use crate::model::{Action, within};
+use crate::model::Action;
 
 /// A verdict with its reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +25,8 @@ pub enum Reason {
     NoPath,
     /// It is, or is in, `$EISEN_DIR`.
     EisenDir,
+    /// It is the team's journal, or lies beside it.
+    Journal,
     /// The git folder, of which [`super::GitAccess`] decides.
     Git,
     /// A pattern, as it was written, and its list: `allowed`, `shared`, `denied` or `readable`.
@@ -78,7 +80,10 @@ impl Zone {
 
     /// The first rule that decides, in the order in which they do.
     fn reason(&self, real: &Path, place: &PatternPath, action: Action) -> Reason {
-        if self.eisen.iter().any(|eisen| within(eisen, real).is_some()) {
+        if self.is_of_journal(real) {
+            return Reason::Journal;
+        }
+        if self.is_closed(real) {
             return Reason::EisenDir;
         }
         if !place.is_text() {

@@ -77,7 +77,6 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
         vitals: Vitals::new(),
         workspace: Arc::new(crate::extract::DiskWorkspace::new(workspace.clone())),
         observe_files: true,
-        files: None,
         age: |pid| (pid == OWN).then_some(Duration::from_hours(1)),
         handle: Handle::current(),
     });
@@ -95,6 +94,7 @@ fn bounds(workspace: PathBuf) -> Arc<Bounds> {
         terminals: true,
         eisen_dir: "/nonexistent/eisen".into(),
         sealed: Vec::new(),
+        journals: Vec::new(),
     };
     let reach = Reach {
         confine: Confine::Workspace,

@@ -191,6 +191,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         terminals: options.terminals,
         eisen_dir: "/nonexistent/eisen".into(),
         sealed: Vec::new(),
+        journals: Vec::new(),
     };
     let permits = Arc::new(Permits::default());
     let zone = Arc::new(Zone::compile(&spec).unwrap());
@@ -222,7 +223,6 @@ pub(super) fn bench(options: &Options) -> Bench {
         gate,
         running: Some(running.clone()),
         vitals: vitals.clone(),
-        files: None,
     };
     let (agent, ours) = tokio::io::duplex(options.buffer);
     let (from_agent, to_agent) = tokio::io::split(ours);

@@ -179,6 +179,11 @@ impl Bounds {
             || below(Path::new(system::DEV))
     }
 
+    /// Whether a real path is judged differently from its surroundings.
+    pub(super) fn is_place(&self, real: &Path) -> bool {
+        self.places().any(|place| *place == *real) || self.zone.is_of_journal(real)
+    }
+
     /// The real paths that are judged differently from their surroundings, except the system's.
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
         let barred = self.barred.iter().map(std::path::PathBuf::as_path);

@@ -201,7 +201,7 @@ impl<'a> Builder<'a> {
             // Most names are judged alike.
             if !is_folder && granted == (Full { write: true, read: true }) && name != ".git" {
                 let special = bounds.denied.hits(&here.denied, &name)
-                    || above && bounds.places().any(|place| *place == *folder.join(&name));
+                    || above && bounds.is_place(&folder.join(&name));
                 if !special {
                     children.push((name, granted, None));
                     continue;

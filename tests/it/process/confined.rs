@@ -43,6 +43,7 @@ impl Place {
             terminals: true,
             eisen_dir: self.path("eisen"),
             sealed: Vec::new(),
+            journals: Vec::new(),
         });
         let reach = Reach {
             confine: Confine::Workspace,

@@ -133,10 +133,14 @@ struct State<'a> {
     providers: &'a [Raw],
     created_at_ms: u64,
     updated_at_ms: u64,
+    /// Only if true: `history`, `summary` and `context` are left empty, since they are content of a
+    /// running team's agent, and the caller has no token that opens it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    withheld: bool,
     /// Fields of other versions.
     #[serde(flatten)]
     #[schemars(skip)]
-    rest: &'a BTreeMap<String, Raw>,
+    rest: Option<&'a BTreeMap<String, Raw>>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -182,7 +186,13 @@ pub(super) async fn call(
     }
     match shared.sources.registry(request).await? {
         Answer::List(list) => raw(&list.iter().map(Listed::from).collect::<Vec<_>>()),
-        Answer::Session(session) => raw(&State::from(&session)),
+        Answer::Session(session) => {
+            let agent = &session.key.agent;
+            let is_open = caller.is_some_and(|caller| rights::opens(caller, agent));
+            let is_withheld = !is_open && shared.team.keeps(agent);
+            let state = State::from(&session);
+            raw(&if is_withheld { state.withheld() } else { state })
+        }
         Answer::Closed(closed) => raw(&Closed { closed }),
         Answer::Active => raw(&Active { active: true }),
     }
@@ -273,8 +283,16 @@ impl<'a> From<&'a session::Session> for State<'a> {
             providers: &session.providers,
             created_at_ms: session.created_at_ms,
             updated_at_ms: session.updated_at_ms,
-            rest: &session.rest,
+            withheld: false,
+            rest: Some(&session.rest),
         }
+    }
+}
+
+impl State<'_> {
+    /// Leaves out what was said in the session.
+    fn withheld(self) -> Self {
+        Self { history: &[], summary: &None, context: &[], withheld: true, rest: None, ..self }
     }
 }
 

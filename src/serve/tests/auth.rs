@@ -125,6 +125,36 @@ async fn the_registry_entries_of_the_team_are_not_a_strangers_to_change() {
 }
 
 #[tokio::test]
+async fn what_was_said_in_a_teams_session_is_withheld_from_strangers() {
+    let port = Port::open().await;
+    let session = |agent: &str| json!({ "agent_id": agent, "session_id": "s" });
+    let mut content = json!({ "mode": "single_agent", "history": ["said"], "summary": "said",
+        "context": ["said"], "providers": [session("api")] });
+    let mut person = port.steer().await;
+    for agent in ["ui", "editor"] {
+        content["agent_id"] = json!(agent);
+        content["session_id"] = json!("s");
+        assert_eq!(person.ask("create_session", content.clone()).await["type"], "rpc_result");
+    }
+    for (mut client, is_open) in [
+        (port.join().await, false),
+        (port.act("api").await, false),
+        (port.act("ui").await, true),
+        (port.act("lead").await, true),
+        (person, true),
+    ] {
+        let state = client.ask("get_session_state", session("ui")).await["result"].clone();
+        assert_eq!(state["mode"], "orchestrator", "{state}");
+        assert_eq!(state["providers"], json!([session("api")]), "{state}");
+        assert_eq!(state.to_string().contains("said"), is_open, "{state}");
+        assert_eq!(state.get("withheld"), (!is_open).then_some(&json!(true)), "{state}");
+        // No agent of the team.
+        let state = client.ask("get_session_state", session("editor")).await["result"].clone();
+        assert_eq!(state["history"], json!(["said"]), "{state}");
+    }
+}
+
+#[tokio::test]
 async fn a_token_is_proved_without_being_shown() {
     let port = Port::open().await;
     let mut client = port.join().await;

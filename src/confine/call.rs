@@ -16,11 +16,12 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::unistd::{getegid, geteuid};
 
+use super::Confinement;
 use super::caller::Caller;
 use super::identity::Identity;
+use super::place::Unresolved;
 use super::raw;
 use super::resolve::{PathArg, Resolved, Slot};
-use super::{Confinement, FileCall};
 use crate::model::{Action, wire_real};
 use crate::zone::{Bounds, Denied, Grant};
 
@@ -54,6 +55,8 @@ pub(super) enum Stop {
         /// It is a new file whose temporary name does not show which file it replaces.
         draft: bool,
     },
+    /// Its file is not at this path, which its link reports.
+    Elsewhere(PathBuf),
     /// It must be performed with these rights instead of ours.
     Rights(Identity),
 }
@@ -61,6 +64,15 @@ pub(super) enum Stop {
 impl From<Errno> for Stop {
     fn from(errno: Errno) -> Self {
         Self::Fails(errno)
+    }
+}
+
+impl From<Unresolved> for Stop {
+    fn from(unresolved: Unresolved) -> Self {
+        match unresolved {
+            Unresolved::Fails(errno) => Self::Fails(errno),
+            Unresolved::Elsewhere(link) => Self::Elsewhere(link),
+        }
     }
 }
 
@@ -94,7 +106,7 @@ impl<'a> Syscall<'a> {
 
     /// Performs the call, or returns why not. It may be repeated with more granted.
     pub(super) fn handle(&mut self) -> SyscallResult<SyscallReply> {
-        match self.dispatch() {
+        let done = match self.dispatch() {
             Err(Stop::Rights(identity)) => {
                 let rights = raw::borrow_rights(&identity)?;
                 self.has_rights = true;
@@ -103,7 +115,26 @@ impl<'a> Syscall<'a> {
                 done
             }
             done => done,
+        };
+        match done {
+            Err(Stop::Elsewhere(link)) => Err(self.refused(link)),
+            done => done,
         }
+    }
+
+    /// Denies a file of which no path is known for certain. No grant opens it: that would be a path.
+    fn refused(&self, link: PathBuf) -> Stop {
+        let path = wire_real(self.bounds.zone().workspace(), &link).into();
+        let args = self.caller.notice.args;
+        let reads = match self.caller.notice.call {
+            libc::SYS_openat => open::only_reads(args[2]),
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_open => open::only_reads(args[1]),
+            _ => false,
+        };
+        let action = if reads { Action::Read } else { Action::Write };
+        let denied = Denied { path, action, grantable: false };
+        Stop::Outside { denied, real: link.clone(), arg: link, draft: false }
     }
 
     #[expect(clippy::many_single_char_names, reason = "registers have no better names")]
@@ -221,11 +252,6 @@ impl<'a> Syscall<'a> {
         }
         let identity = self.caller.identity()?;
         Ok(self.identity.get_or_init(|| identity))
-    }
-
-    /// Announces a call that is about to go on and may change files.
-    fn changes(&self, call: FileCall<'_>) {
-        self.confinement.keeper().changes(self.caller.notice.tid.cast_unsigned(), call);
     }
 
     /// Reports an access to a file of the workspace that the zone allows. A draft is reported under

@@ -108,6 +108,8 @@ impl Doorbell {
             }
             // `Syscall::handle` has already retried with the caller's rights.
             Err(Stop::Rights(_)) => self.answer(notice, Err(Errno::EPERM)),
+            // It has become `Stop::Outside`.
+            Err(Stop::Elsewhere(_)) => self.answer(notice, Err(Errno::EACCES)),
         }
     }
 

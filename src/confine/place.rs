@@ -14,6 +14,20 @@ use super::caller::DELETED;
 use super::lookup::{LookupFlags, openat2_path};
 use super::raw::{self, Standing};
 
+/// Why a path or a descriptor leads to no file that could be judged.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Unresolved {
+    Fails(Errno),
+    /// The file is not at this path, which its link reports.
+    Elsewhere(PathBuf),
+}
+
+impl From<Errno> for Unresolved {
+    fn from(errno: Errno) -> Self {
+        Self::Fails(errno)
+    }
+}
+
 /// How often a file may be moved between reading its link and checking its path.
 const LOOKS: usize = 3;
 
@@ -24,9 +38,10 @@ const LOOKS: usize = 3;
 /// The kernel marks a file that is no longer at its path, though it may have other names; it is
 /// judged by the old path, if that is on one of our mounts. A file in no folder, such as memory,
 /// has no root.
-pub(super) fn place(handle: &OwnedFd) -> Result<PathBuf, Errno> {
+pub(super) fn place(handle: &OwnedFd) -> Result<PathBuf, Unresolved> {
+    let mut link = PathBuf::new();
     for _ in 0..LOOKS {
-        let link = PathBuf::from(readlink(&*by_handle(handle))?);
+        link = PathBuf::from(readlink(&*by_handle(handle))?);
         if !link.has_root() {
             return Ok(link);
         }
@@ -47,7 +62,7 @@ pub(super) fn place(handle: &OwnedFd) -> Result<PathBuf, Errno> {
             return Ok(place.to_owned());
         }
     }
-    Err(Errno::EACCES)
+    Err(Unresolved::Elsewhere(link))
 }
 
 /// The inode and mount at a real path.
@@ -137,7 +152,8 @@ mod tests {
         child.wait().unwrap();
         let ended = handle.as_ref().map(place);
         for found in [living, deleted.unwrap(), ended] {
-            assert_eq!(found, Ok(Err(Errno::EACCES)));
+            let found = found.unwrap();
+            assert!(matches!(found, Err(Unresolved::Elsewhere(_))), "{found:?}");
         }
     }
 

@@ -14,7 +14,7 @@ use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 
 use super::caller::Caller;
 use super::lookup::{HANDLE, LookupFlags, openat2_path};
-use super::place::{by_handle, place};
+use super::place::{Unresolved, by_handle, place};
 use crate::model::within;
 
 /// The file system in which `self` differs for each process.
@@ -64,7 +64,7 @@ pub(super) struct PathArg {
 
 impl Resolved {
     /// Fails if the file's real path is unknown: see [`place`].
-    pub(super) fn new(handle: OwnedFd) -> Result<Self, Errno> {
+    pub(super) fn new(handle: OwnedFd) -> Result<Self, Unresolved> {
         let stat = fstat(&handle)?;
         let real = place(&handle)?;
         Ok(Self { handle, real, stat, is_foreign: false })
@@ -112,9 +112,9 @@ impl Slot {
 
 impl PathArg {
     /// Resolves the argument.
-    pub(super) fn find(&self, caller: &Caller, lookup: LookupFlags) -> Result<Target, Errno> {
+    pub(super) fn find(&self, caller: &Caller, lookup: LookupFlags) -> Result<Target, Unresolved> {
         if self.path.as_os_str().is_empty() {
-            return Err(Errno::ENOENT);
+            return Err(Errno::ENOENT.into());
         }
         if let Some(target) = self.resolve_directly(caller, lookup)? {
             return Ok(target);
@@ -135,7 +135,7 @@ impl PathArg {
                 return self.missing(base.as_ref(), lookup);
             }
             Err(Errno::ELOOP | Errno::ENOENT) if !lookup.resolve.intersects(SCOPED) => {}
-            Err(errno) => return Err(errno),
+            Err(errno) => return Err(errno.into()),
         }
         walk(caller, base, &self.path, lookup.last)
     }
@@ -189,16 +189,16 @@ impl PathArg {
     }
 
     /// Finds the slot of a missing file, with the kernel's lookup only.
-    fn missing(&self, base: Option<&OwnedFd>, lookup: LookupFlags) -> Result<Target, Errno> {
+    fn missing(&self, base: Option<&OwnedFd>, lookup: LookupFlags) -> Result<Target, Unresolved> {
         let (Some(above), Some(name)) = (self.path.parent(), self.path.file_name()) else {
-            return Err(Errno::ENOENT);
+            return Err(Errno::ENOENT.into());
         };
         let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
         let folder =
             Resolved::new(openat2_path(base, above, LookupFlags { last: true, ..lookup })?)?;
         let slot = Slot { folder, name: name.to_owned() };
         // A link that leads nowhere would have to be followed.
-        if slot.occupant().is_ok() { Err(Errno::EXDEV) } else { Ok(Target::Missing(slot)) }
+        if slot.occupant().is_ok() { Err(Errno::EXDEV.into()) } else { Ok(Target::Missing(slot)) }
     }
 
     /// Finds what must be there, for something to be done with it.
@@ -206,23 +206,23 @@ impl PathArg {
         &self,
         caller: &Caller,
         lookup: LookupFlags,
-    ) -> Result<Resolved, Errno> {
+    ) -> Result<Resolved, Unresolved> {
         match self.find(caller, LookupFlags { present: true, ..lookup })? {
-            Target::Found(found) if found.is_foreign => Err(Errno::EACCES),
+            Target::Found(found) if found.is_foreign => Err(Errno::EACCES.into()),
             Target::Found(found) => Ok(found),
-            Target::Missing(_) => Err(Errno::ENOENT),
+            Target::Missing(_) => Err(Errno::ENOENT.into()),
         }
     }
 
     /// Finds the slot of a name that is to be created, moved or removed. `None` if the path ends in
     /// no name (`.`, `..`, `/`).
-    pub(super) fn slot(&self, caller: &Caller) -> Result<Option<Slot>, Errno> {
+    pub(super) fn slot(&self, caller: &Caller) -> Result<Option<Slot>, Unresolved> {
         let bytes = self.path.as_os_str().as_bytes();
         let end = bytes.iter().rposition(|&byte| byte != b'/').map_or(0, |at| at + 1);
         let start = memchr::memrchr(b'/', &bytes[..end]).map_or(0, |at| at + 1);
         let name = &bytes[start..end];
         if bytes.is_empty() {
-            return Err(Errno::ENOENT);
+            return Err(Errno::ENOENT.into());
         }
         if matches!(name, b"" | b"." | b"..") {
             return Ok(None);
@@ -234,7 +234,7 @@ impl PathArg {
         let folder = Self { folder: self.folder, path: above.to_owned() };
         let folder = folder.find_present(caller, LookupFlags::FOLLOW)?;
         if folder.kind() != SFlag::S_IFDIR {
-            return Err(Errno::ENOTDIR);
+            return Err(Errno::ENOTDIR.into());
         }
         Ok(Some(Slot { folder, name: OsStr::from_bytes(name).to_owned() }))
     }
@@ -246,7 +246,7 @@ fn walk(
     base: Option<OwnedFd>,
     path: &Path,
     follow: bool,
-) -> Result<Target, Errno> {
+) -> Result<Target, Unresolved> {
     let mut here = match base {
         Some(base) => base,
         None => root()?,
@@ -275,7 +275,7 @@ fn walk(
         }
         links += 1;
         if links > LINKS_MAX {
-            return Err(Errno::ELOOP);
+            return Err(Errno::ELOOP.into());
         }
         if fstatfs(&here)?.filesystem_type() == PROC_SUPER_MAGIC {
             let folder = PathBuf::from(readlink(&*by_handle(&here))?);
@@ -304,7 +304,7 @@ fn walk(
     }
     let found = Resolved { is_foreign, ..Resolved::new(here)? };
     if must_be_folder && found.kind() != SFlag::S_IFDIR {
-        return Err(Errno::ENOTDIR);
+        return Err(Errno::ENOTDIR.into());
     }
     Ok(Target::Found(found))
 }

@@ -10,7 +10,6 @@ use nix::sys::stat::{Mode, SFlag, makedev};
 use nix::unistd::{AccessFlags, faccessat};
 
 use super::{Syscall, SyscallReply, SyscallResult};
-use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
 use crate::confine::place::by_handle;
 use crate::confine::raw;
@@ -90,7 +89,6 @@ impl Syscall<'_> {
                 Target::Missing(_) if !creates => return Err(Errno::ENOENT.into()),
                 Target::Missing(slot) if slot.folder.is_foreign => {
                     self.demand(&slot.real(), Action::Write, arg)?;
-                    self.changes(FileCall::Name(&slot.real()));
                     return Ok(SyscallReply::Continue);
                 }
                 Target::Missing(slot) => {
@@ -133,9 +131,6 @@ impl Syscall<'_> {
             self.demand(&found.real, action, arg)?;
         }
         if found.is_foreign {
-            if writes && found.kind() == SFlag::S_IFREG {
-                self.changes(FileCall::Write(&found.real, &found.stat));
-            }
             return Ok(SyscallReply::Continue);
         }
         if found.kind() == SFlag::S_IFCHR
@@ -150,9 +145,6 @@ impl Syscall<'_> {
             if is_regular && self.is_shown(&found.real, action) && self.may_open(found, flags)? {
                 self.passed(&found.real, action);
             }
-            if is_regular && writes {
-                self.changes(FileCall::Write(&found.real, &found.stat));
-            }
             return Ok(SyscallReply::Continue);
         }
         if found.kind() == SFlag::S_IFIFO {
@@ -163,9 +155,6 @@ impl Syscall<'_> {
             return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
-        if writes {
-            self.changes(FileCall::Write(&found.real, &found.stat));
-        }
         // A lease would block the doorbell, and with it all calls.
         let flags_now = (flags - APPLIED) | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         let file = open(&*found.path(), flags_now, Mode::empty())?;
@@ -277,11 +266,9 @@ impl Syscall<'_> {
         let is_draft = self.demand_new(slot, arg)?;
         let room = if is_draft { Some(self.confinement.drafts().reserve()?) } else { None };
         if !is_draft && self.wall_leaves_names(&slot.folder) {
-            self.changes(FileCall::Name(&real));
             return Ok(Some(SyscallReply::Continue));
         }
         self.take_rights()?;
-        self.changes(FileCall::Name(&real));
         let umask = self.identity()?.umask;
         let exclusive = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mode = Mode::from_bits_truncate(mode & !umask & 0o7777);
@@ -319,6 +306,12 @@ impl Syscall<'_> {
         let flags_now = (flags - OFlag::O_NOFOLLOW) | OFlag::O_CLOEXEC;
         Ok(add_fd(open(&*folder.path(), flags_now, mode)?, flags))
     }
+}
+
+/// Whether a file that is opened with these flags is only read.
+pub(super) fn only_reads(flags: u64) -> bool {
+    let writes = OFlag::O_ACCMODE | OFlag::O_TRUNC | OFlag::O_CREAT;
+    !OFlag::from_bits_retain(super::low(flags)).intersects(writes)
 }
 
 fn add_fd(file: OwnedFd, flags: OFlag) -> SyscallReply {

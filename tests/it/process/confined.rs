@@ -1,7 +1,7 @@
 //! Commands behind a wall and a doorbell, as the kernel holds them.
 
 use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use eisen_core::confine::{Attempt, Confinement, Doorkeeper};
 use eisen_core::model::Action;
@@ -58,13 +58,13 @@ impl Place {
 
     fn confinement(&self) -> Arc<Confinement> {
         let bounds = self.bounds();
-        let keeper = Arc::new(Strict(bounds.clone()));
+        let keeper = Arc::new(Strict(bounds.clone(), Mutex::default()));
         Arc::new(Confinement::build(&bounds, &self.path("eisen/run"), keeper).unwrap())
     }
 
     /// One whose wall is of these rules alone.
     fn behind(&self, rules: &[Rule]) -> Arc<Confinement> {
-        let keeper = Arc::new(Strict(self.bounds()));
+        let keeper = Arc::new(Strict(self.bounds(), Mutex::default()));
         Arc::new(Confinement::behind(rules, &self.path("eisen/run"), keeper).unwrap())
     }
 
@@ -82,8 +82,8 @@ impl Place {
     }
 }
 
-/// Lets nothing through that the bounds do not.
-struct Strict(Arc<Bounds>);
+/// Lets nothing through that the bounds do not, and notes what was tried.
+struct Strict(Arc<Bounds>, Mutex<Vec<Attempt>>);
 
 impl Doorkeeper for Strict {
     fn bounds(&self) -> Arc<Bounds> {
@@ -92,7 +92,9 @@ impl Doorkeeper for Strict {
 
     fn passed(&self, _: Arc<str>, _: Action) {}
 
-    fn blocked(&self, _: Attempt, _: oneshot::Sender<bool>) {}
+    fn blocked(&self, attempt: Attempt, _: oneshot::Sender<bool>) {
+        self.1.lock().unwrap().push(attempt);
+    }
 }
 
 fn whole(path: &str) -> Rule {
@@ -198,6 +200,49 @@ async fn a_process_outside_cannot_be_signalled_nor_traced() {
     let (said, _) = place.run(&place.launcher(), &script).await;
     assert_eq!(said.lines().filter(|line| *line == "no").count(), 2, "{said}");
     assert_eq!(outside.kill().await, Exit::KILLED);
+}
+
+/// Passes a file on that it opened among mounts of its own.
+const PASSES: &str = r#"
+import os, socket
+server = socket.socket(socket.AF_UNIX); server.bind("ws/mine/socket"); server.listen(1)
+print("listens", flush=True)
+client = server.accept()[0]
+socket.send_fds(client, [b"x"], [os.open("ws/mine/a", os.O_PATH)])
+client.recv(1)
+"#;
+
+/// Opens what it is passed.
+const OPENS: &str = r#"
+import os, socket
+client = socket.socket(socket.AF_UNIX); client.connect("mine/socket")
+fd = socket.recv_fds(client, 1, 1)[1][0]
+open(f"/proc/self/fd/{fd}")
+"#;
+
+#[tokio::test]
+async fn a_file_whose_path_is_not_believed_is_shown_as_denied() {
+    let place = Place::new();
+    let args = ["--user", "--map-root-user", "--mount", "python3", "-c", PASSES];
+    let elsewhere = Command { cwd: place.path(""), ..command("unshare", &args) };
+    let (elsewhere, stdio) = spawn(&elsewhere).await;
+    let (listens, _rest) = line(stdio.stdout).await;
+    if listens.is_empty() {
+        // Some kernels and some machines forbid it.
+        return;
+    }
+    let keeper = Arc::new(Strict(place.bounds(), Mutex::default()));
+    let confinement =
+        Confinement::build(&place.bounds(), &place.path("eisen/run"), keeper.clone()).unwrap();
+    let launcher = launcher().confined(Arc::new(confinement));
+    let script = format!("python3 -c '{OPENS}'");
+    let (said, exit) = place.run(&launcher, &script).await;
+    assert!(!exit.success() && said.contains("Permission denied"), "{said}");
+    let attempts = keeper.1.lock().unwrap().clone();
+    let shown = attempts.iter().find(|attempt| &*attempt.path == "mine/a");
+    let shown = shown.unwrap_or_else(|| panic!("{attempts:?}"));
+    assert_eq!((shown.action, shown.grantable), (Action::Read, false));
+    elsewhere.kill().await;
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::errors::quoted;
+use super::fault::Fault;
 use super::read::Table;
 
 /// The default place of a team's journal.
@@ -36,9 +38,21 @@ impl JournalContent {
 pub(super) fn journal(table: &Table<'_>) -> Journal {
     Journal {
         enabled: table.flag("enabled", true),
-        path: table.text("path").map(|path| table.reader.path(&path.value)),
+        path: path(table),
         keep_days: table.count("keep_days", 0..=36_500, 0),
         max_mb: table.count("max_mb", 0..=1_000_000_000, 0),
         content: table.choice("content", &JournalContent::NAMES),
     }
+}
+
+fn path(table: &Table<'_>) -> Option<PathBuf> {
+    let text = table.word("path")?;
+    let path = table.reader.path(&text.value);
+    if path.is_dir() {
+        let message = format!("the journal {} is a folder", quoted(&text.value));
+        let help =
+            format!("name a file in it, such as {}", quoted(&format!("{}/journal.db", text.value)));
+        table.fault(Fault::new(text.span, message).help(help));
+    }
+    Some(path)
 }

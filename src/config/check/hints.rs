@@ -188,7 +188,7 @@ fn of_command(agent: &Agent) -> Option<String> {
 }
 
 /// Returns a file of that name that is not executable.
-fn without_x(program: &str, agent: &Agent) -> Option<PathBuf> {
+pub(super) fn without_x(program: &str, agent: &Agent) -> Option<PathBuf> {
     if program.contains('/') {
         return Some(PathBuf::from(program)).filter(|file| file.exists());
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::holding::{Holding, Tier};
 use super::survey::{Claim, Survey};
-use super::{counted, found, profile_notes, shown};
+use super::{counted, found, hints, profile_notes, shown};
 use crate::config::errors::printable;
 use crate::config::{
     Agent, Config, Confine, Isolation, OnBlock, Plugin, Restart, RestartPolicy, profiles,
@@ -240,13 +240,25 @@ fn command(agent: &Agent) -> String {
         ("eisen-core", "this program".to_owned())
     } else {
         let found = found(program, agent);
-        let place = found.map_or("not found".to_owned(), |found| found.display().to_string());
+        let place = found.map_or_else(
+            || missing(program, agent).to_owned(),
+            |found| found.display().to_string(),
+        );
         (program.as_str(), place)
     };
     let words: Vec<&str> =
         std::iter::once(program).chain(args.iter().map(String::as_str)).collect();
     let place = if place == program { String::new() } else { format!("  ({place})") };
     printable(&format!("{}{place}", words.join(" ")), usize::MAX)
+}
+
+/// Says why a program is not found.
+fn missing(program: &str, agent: &Agent) -> &'static str {
+    match hints::without_x(program, agent) {
+        Some(file) if file.is_dir() => "a folder",
+        Some(_) => "not executable",
+        None => "not found",
+    }
 }
 
 fn limits(agent: &Agent) -> Option<String> {

@@ -120,6 +120,7 @@ fn each_mistake_says_what_to_write() {
         // Values.
         "[team]\nname = \"my shop\"\nworkspace = \"nowhere\"\nmax_running = 1.5",
         "[team]\nworkspace = \"prompt.md\"",
+        "[journal]\npath = \".\"",
         "[tracker]\ndecay_rate = nan\ncompaction_threshold = 0\ntick_ms = 500\nidle_tick_ms = 100",
         "[tracker]\ncontext_turns = 99999999999999999999999\ndecay_rate = 1e999",
         "[zones]\nshared = \"a\"\nreadable = [1, \"../x\", \"\", \"./\"]",
@@ -218,6 +219,8 @@ fn each_mistake_says_what_to_write() {
         4:15 `max_running` must be a whole number from 0 to 1000000, not a float | leave it out for 0
         ── [team]⏎workspace = "prompt.md"
         2:13 the workspace "prompt.md" is not a folder | name an existing folder, relative to this file
+        ── [journal]⏎path = "."
+        2:8 the journal "." is a folder | name a file in it, such as "./journal.db"
         ── [tracker]⏎decay_rate = nan⏎compaction_threshold = 0⏎tick_ms = 500⏎idle_tick_ms = 100
         2:14 `decay_rate` must be at least 0 and at most 1 | leave it out for 0.95
         3:24 `compaction_threshold` must be more than 0 and at most 1 | leave it out for 0.5

@@ -10,7 +10,6 @@ mod plugged;
 mod prompting;
 mod run;
 mod stalls;
-mod writing;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +20,6 @@ use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::capture::Capture;
 use crate::client_host::{
     AgentInfo, Cancelled, HostError, HostSettings, PromptOutcome, Said, SessionLoad,
 };
@@ -93,8 +91,6 @@ pub struct Surroundings {
     pub tracker: TrackerHandle,
     pub routing: RoutingHandle,
     pub admission: Admission,
-    /// Captures the files that agents write; None without a journal.
-    pub capture: Option<Capture>,
     /// File system access for extractors.
     pub workspace: Arc<dyn crate::extract::Workspace>,
 }

@@ -36,7 +36,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::capture::RunFiles;
 use crate::model::{BlockedId, SessionId};
 use crate::process::Launcher;
 use crate::proxy::{Permits, Vitals};
@@ -152,8 +151,6 @@ struct Shared {
     agent: OnceLock<AgentInfo>,
     /// Reports whether the agent waits for a decision.
     vitals: OnceLock<Arc<Vitals>>,
-    /// Captures what is written for the agent.
-    files: OnceLock<RunFiles>,
     /// The reason of the host's end; the first one is kept.
     gone: OnceLock<String>,
 }
@@ -163,12 +160,6 @@ impl HostHandle {
     pub fn set_vitals(&self, vitals: Arc<Vitals>) {
         // An agent has one only.
         let _ = self.shared.vitals.set(vitals);
-    }
-
-    /// Sets what captures the files that are written for the agent.
-    pub fn set_files(&self, files: RunFiles) {
-        // A run has one only.
-        let _ = self.shared.files.set(files);
     }
 
     /// Creates a host on the client's end of a proxy; `launcher` starts the agent's terminals. The
@@ -206,7 +197,6 @@ impl HostHandle {
             settings,
             agent: OnceLock::new(),
             vitals: OnceLock::new(),
-            files: OnceLock::new(),
             gone: OnceLock::new(),
         });
         let (mailbox, messages) = mpsc::channel(MAILBOX);

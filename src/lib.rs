@@ -43,8 +43,6 @@ pub mod bus;
 
 pub mod journal;
 
-pub mod capture;
-
 pub mod watch;
 
 pub mod serve;

@@ -19,7 +19,6 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 
-use crate::capture::RunFiles;
 use crate::extract::Extractor;
 use crate::model::{AgentId, BlockedId, OnViolation};
 use crate::routing::RoutingHandle;
@@ -27,7 +26,7 @@ use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
 
 pub use handle::RelayHandle;
-pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext, WriteContext};
+pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext};
 pub use permits::Permits;
 pub use vitals::{ProxyState, Vitals, Waits};
 
@@ -41,8 +40,6 @@ pub struct Proxy {
     /// The running turns and tool calls, recorded for the kernel access handler.
     pub running: Option<Arc<LiveCalls>>,
     pub vitals: Arc<Vitals>,
-    /// Settles the files that the agent wrote when a turn begins or ends; `None` without a journal.
-    pub files: Option<RunFiles>,
 }
 
 /// The rules, routing and permits by which a zoned agent's requests are judged.

@@ -22,7 +22,7 @@ use crate::bus::{Bus, Rendered};
 use crate::graph::{Graph, Settings};
 use crate::model::{GraphSnapshot, Lines, TimestampMs};
 
-pub use self::keeper::{OnChanged, OnWritten};
+pub use self::keeper::OnWritten;
 
 /// The graph, or why there is none.
 #[derive(Clone, Debug)]
@@ -55,13 +55,12 @@ struct GraphShared {
 
 impl GraphHandle {
     /// Starts the thread for the folder `root`; the future ends soon after `cancel`. `on_written`
-    /// is called for each file written on disk, `on_changed` for whatever changes.
+    /// is called for each file written on disk.
     pub fn spawn(
         root: PathBuf,
         settings: Settings,
         bus: Bus,
         on_written: OnWritten,
-        on_changed: Option<OnChanged>,
         cancel: CancellationToken,
     ) -> std::io::Result<(Self, impl Future<Output = ()> + Send + 'static)> {
         let shared = Arc::new(GraphShared::of(&root));
@@ -72,7 +71,6 @@ impl GraphHandle {
             shared: Arc::clone(&shared),
             bus,
             on_written,
-            on_changed,
             is_there: there,
         };
         let thread = std::thread::Builder::new().name("graph".to_owned());

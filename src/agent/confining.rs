@@ -11,7 +11,6 @@ use tokio::sync::watch;
 
 use super::doorkeeper::{KernelAccessConfig, KernelAccessHandler};
 use super::{AgentSettings, Surroundings};
-use crate::capture::RunFiles;
 use crate::confine::Confinement;
 use crate::process::{self, Launcher, remove_folder};
 use crate::proxy::{LiveCalls, Rules, Vitals};
@@ -30,7 +29,8 @@ pub(super) async fn confine(
     settings: &AgentSettings,
     team: &Surroundings,
     rules: watch::Receiver<Rules>,
-    (running, vitals, files): (Arc<LiveCalls>, Arc<Vitals>, Option<RunFiles>),
+    running: Arc<LiveCalls>,
+    vitals: Arc<Vitals>,
 ) -> Result<(Launcher, Option<Private>), String> {
     let Some(bounds) = settings.bounds.clone() else { return Ok((launcher, None)) };
     let doorkeeper = KernelAccessHandler::new(KernelAccessConfig {
@@ -43,7 +43,6 @@ pub(super) async fn confine(
         vitals,
         workspace: team.workspace.clone(),
         observe_files: settings.observe_files,
-        files,
         age: process::age_of,
         handle: Handle::current(),
     });

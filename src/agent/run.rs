@@ -14,10 +14,9 @@ use tracing::Instrument as _;
 use super::confining::Private;
 use super::lifecycle::Event;
 use super::plugged::Plugged;
-use super::prompting::{RunHandle, send_briefings};
+use super::prompting::RunHandle;
 use super::stalls::publish_held;
-use super::{AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
-use crate::capture::RunFiles;
+use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
 use crate::client_host::{Content, HostError, HostHandle, Urgency};
 use crate::extract::Acp;
 use crate::model::{SessionId, SessionKey};
@@ -26,6 +25,9 @@ use crate::proxy::{Gatekeeping, LiveCalls, Permits, Proxy, Rules, Streams, Vital
 
 /// Bytes buffered between relay and client host, each way; the writer waits when they are full.
 const DUPLEX: usize = 256 * 1024;
+
+/// Pause after a briefing that the orchestrator answered with an error.
+const BRIEF_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The agent's output and input.
 type Wires = (Box<dyn AsyncRead + Unpin + Send>, Box<dyn AsyncWrite + Unpin + Send>);
@@ -65,8 +67,8 @@ pub(super) struct Fresh {
     /// Launches its terminals.
     pub(super) launcher: Launcher,
     pub(super) family: Family,
-    /// What it runs, whether it waits, and what captures its files.
-    pub(super) parts: (Arc<LiveCalls>, Arc<Vitals>, Option<RunFiles>),
+    pub(super) running: Arc<LiveCalls>,
+    pub(super) vitals: Arc<Vitals>,
     /// Kept for the duration of the run.
     pub(super) private: Option<Private>,
     /// The plugin of an agent that does not speak ACP.
@@ -96,16 +98,14 @@ impl Run {
         team: &Surroundings,
         last: Option<SessionId>,
     ) -> Self {
-        let Fresh { process, stdio, launcher, family, parts, private, plugged } = fresh;
-        let (running, vitals, files) = parts;
+        let Fresh { process, stdio, launcher, family, running, vitals, private, plugged } = fresh;
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
         let permits = Arc::new(Permits::default());
         let gate =
             Gatekeeping { rules, routing: team.routing.clone(), permits: Some(permits.clone()) };
-        let shared = (running, vitals.clone(), files.clone());
-        let proxy = proxy(settings, team, gate, shared, plugged.is_some());
+        let proxy = proxy(settings, team, gate, (running, vitals.clone()), plugged.is_some());
         let (mut from_agent, mut to_agent): Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
         let ((_, mut plugin_concern), mut translating) = (watch::channel(None), None);
         if let Some((translator, concern)) = plugged {
@@ -147,9 +147,6 @@ impl Run {
         // The host's log lines name the agent.
         wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
         host.set_vitals(vitals.clone());
-        if let Some(files) = &files {
-            host.set_files(files.clone());
-        }
         let (concern_sender, concern) = watch::channel(None);
         let (held_sender, held_up) = watch::channel(None);
         let mut beside = JoinSet::new();
@@ -166,7 +163,7 @@ impl Run {
                 process.pid(),
             ),
             process: Ending::Running(process),
-            handle: RunHandle { host, relay: relay_handle, files, edition: settings.edition },
+            handle: RunHandle { host, relay: relay_handle, edition: settings.edition },
             handshake: Some(handshake),
             ended,
             wires,
@@ -286,7 +283,7 @@ fn proxy(
     settings: &AgentSettings,
     team: &Surroundings,
     gate: Gatekeeping,
-    (running, vitals, files): (Arc<LiveCalls>, Arc<Vitals>, Option<RunFiles>),
+    (running, vitals): (Arc<LiveCalls>, Arc<Vitals>),
     plugged: bool,
 ) -> Proxy {
     let extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
@@ -298,7 +295,6 @@ fn proxy(
         gate: Some(gate),
         running: Some(running),
         vitals,
-        files,
     }
 }
 
@@ -365,6 +361,33 @@ async fn handshake(
         _ if !session => Ok(None),
         Some(last) => host.restore_session(last).await.map(Some),
         None => host.new_session().await.map(Some),
+    }
+}
+
+/// Sends briefings to the orchestrator for the duration of its run. The next one is queued as soon
+/// as one has begun, so that no other prompt comes between.
+async fn send_briefings(run: RunHandle, team: Surroundings) {
+    let mut waiting = team.routing.waiting();
+    waiting.mark_changed();
+    let mut briefings = JoinSet::new();
+    while waiting.changed().await.is_ok() {
+        let (begins, begun) = oneshot::channel();
+        let (run, routing) = (run.clone(), team.routing.clone());
+        briefings.spawn(async move {
+            match run.brief(&routing, begins).await {
+                Ok(()) | Err(AgentError::Host(HostError::Gone(_))) => {}
+                // No access was left to decide, or the briefing was cancelled before it was sent.
+                Err(AgentError::Host(HostError::Withdrawn)) => routing.brief_again().await,
+                Err(error) => {
+                    tracing::warn!(%error, "a briefing failed: it will be sent again");
+                    tokio::time::sleep(BRIEF_AGAIN).await;
+                    routing.brief_again().await;
+                }
+            }
+        });
+        // An error means that the briefing is over.
+        let _ = begun.await;
+        while briefings.try_join_next().is_some() {}
     }
 }
 

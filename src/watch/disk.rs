@@ -15,11 +15,7 @@ pub(super) struct Disk {
 /// What changed.
 #[derive(Debug)]
 pub(super) enum DiskChange {
-    Paths {
-        paths: Vec<PathBuf>,
-        /// They were made.
-        are_new: bool,
-    },
+    Paths(Vec<PathBuf>),
     /// The system dropped events.
     Unknown,
 }
@@ -29,10 +25,7 @@ impl Disk {
     pub(super) fn new(on_change: impl Fn(DiskChange) + Send + 'static) -> notify::Result<Self> {
         let on_event = move |event: notify::Result<notify::Event>| match event {
             Ok(event) if event.need_rescan() => on_change(DiskChange::Unknown),
-            Ok(event) if is_change(event.kind) => {
-                let are_new = matches!(event.kind, EventKind::Create(_));
-                on_change(DiskChange::Paths { paths: event.paths, are_new });
-            }
+            Ok(event) if is_change(event.kind) => on_change(DiskChange::Paths(event.paths)),
             Ok(_) => {}
             Err(_) => on_change(DiskChange::Unknown),
         };

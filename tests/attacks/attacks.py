@@ -55,6 +55,8 @@ stop_grace_s = 2
 [zones]
 denied = ["**/.env"]
 git = "commit"
+[journal]
+path = "journal.db"
 """
 AGENT = """
 [[agents]]
@@ -217,7 +219,14 @@ class Team:
         facts = self.accomplice.stdout.readline().split()
         private = self.let("core", {"code": "result = os.environ.get('TMPDIR')\n"
                                             "open(result + '/private.txt', 'w').write('%s')" % MARK})
-        return {"ATTACK_WS": self.workspace, "ATTACK_HOME": self.home, "ATTACK_CONFIG": self.config,
+        peer = self.let("core", {"code": f"""
+import ctypes, subprocess
+os.secret = open({self.workspace + "/core/auth.rs"!r}, "rb")
+os.held = ctypes.create_string_buffer(os.secret.read())
+sleeper = subprocess.Popen(["sleep", "1000"])
+result = [os.getpid(), os.secret.fileno(), ctypes.addressof(os.held), len(os.held), sleeper.pid]
+"""})
+        return {"ATTACK_WS": self.workspace, "ATTACK_PEER": " ".join(map(str, peer)), "ATTACK_HOME": self.home, "ATTACK_CONFIG": self.config,
                 "ATTACK_OTHER": private, "ATTACK_OWN": self.folder + "/accomplice",
                 "ATTACK_PIDS": " ".join([str(self.process.pid), *facts])}
 

@@ -573,6 +573,9 @@ def through(got):
 
 
 if __name__ == "__main__":
+    import others
+
+    TRIES.update(others.TRIES)
     wanted = sys.argv[1:]
     for name, function in TRIES.items():
         if not wanted or name in wanted:

@@ -1,5 +1,4 @@
 //! The kernel tier: escapes, and real programs inside.
 
-mod capturing;
 mod confinement;
 mod confining;

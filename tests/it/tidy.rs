@@ -27,11 +27,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("journal", &["model", "bus"]),
     // What works with them.
     ("tracker", &["model", "bus"]),
-    ("capture", &["model", "zone", "journal", "tracker"]),
     ("watch", &["model", "bus", "graph"]),
     ("routing", &["model", "bus", "zone", "tracker"]),
-    ("proxy", &["model", "line", "zone", "extract", "routing", "tracker", "capture"]),
-    ("client_host", &["model", "zone", "process", "proxy", "capture"]),
+    ("proxy", &["model", "line", "zone", "extract", "routing", "tracker"]),
+    ("client_host", &["model", "zone", "process", "proxy"]),
     (
         "agent",
         &[
@@ -45,7 +44,6 @@ const ROOMS: &[(&str, &[&str])] = &[
             "proxy",
             "routing",
             "tracker",
-            "capture",
             "client_host",
         ],
     ),
@@ -73,7 +71,6 @@ const ROOMS: &[(&str, &[&str])] = &[
             "graph",
             "watch",
             "tracker",
-            "capture",
             "client_host",
             "agent",
             "supervisor",

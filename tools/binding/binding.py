@@ -6,7 +6,7 @@ against a fake model, and prints the table of docs/binding.md.
   tools/binding/binding.py --install opencode copilot      these
   tools/binding/binding.py --tier kernel --as 1000 kimi    as another user (run by root)
 
-Needs Linux, Python 3.12 or later, Node with npm, git, and eisen-core (--eisen-core, or the
+Needs Linux, Python 3.12 (OpenHands installs with no other), Node with npm, git, and eisen-core (--eisen-core, or the
 release build of this repository). Nothing leaves the machine once all is installed: the agents run
 in a network namespace that has loopback only (root, or unprivileged user namespaces).
 """
@@ -108,7 +108,9 @@ class Run:
             ask = [self.bin / "python", "-c", "import sys; print(sys.base_prefix)"]
             self.python = Path(subprocess.check_output(ask, text=True).strip())
         self.lines, self.news, self.socket = [], threading.Condition(), None
-        self.decided = []
+        # Accesses that wait, and all that were put before the decider. One that comes two ways at a time, as
+        # OpenCode's writes, is put before it once.
+        self.waiting, self.decided = set(), []
 
     def fill(self, text):
         for key, value in (("model", self.model.url), ("home", self.home), ("ws", self.ws)):
@@ -242,8 +244,13 @@ class Run:
         with self.news:
             self.lines.append(line)
             self.news.notify_all()
-        if line.get("type") == "blocked" and line["status"] == "pending":
-            self.decide(line)
+        if line.get("type") == "blocked":
+            access = (line["action"], line["path"])
+            if line["status"] != "pending":
+                self.waiting.discard(access)
+            elif access not in self.waiting:
+                self.waiting.add(access)
+                self.decide(line)
 
     def decide(self, access):
         """What lies in `core` is granted for the session, all else refused."""
@@ -345,7 +352,7 @@ def main():
     given.add_argument("--tier", action="append", choices=TIERS, help="these tiers; all if none is named")
     given.add_argument("--install", action="store_true", help="install what is missing, which needs the network")
     given.add_argument("--dir", type=Path, default=Path("/tmp/eisen-binding"), help="where all of it is kept")
-    given.add_argument("--python", default=sys.executable, help="for the agents that are Python's, 3.12 or later")
+    given.add_argument("--python", default=sys.executable, help="for the agents in Python: 3.12")
     given.add_argument("--eisen-core", type=Path, default=HERE.parents[1] / "target/release/eisen-core")
     given.add_argument("--print", action="store_true", dest="again", help="only print what was measured before")
     given.add_argument("--as", dest="user", type=int, metavar="UID", help="run the teams as this user")

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -45,6 +46,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
             "authenticate" => self.authenticate(params),
             "session/new" => self.new_session(params).map(Some),
             "session/load" if self.script.agent.load.is_some() => self.load_session(id, params),
+            "session/fork" if self.script.agent.fork => self.fork_session(params).map(Some),
             "session/set_mode" => self.set_mode(params),
             "session/set_config_option" => self.set_config_option(params),
             "session/prompt" => self.prompt(id, params),
@@ -61,12 +63,16 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         let agent = &script.agent;
         let methods: Vec<_> =
             agent.auth_methods.iter().map(|id| json!({"id": id, "name": id})).collect();
+        let mut sessions = json!({"list": {}, "close": {}});
+        if agent.fork {
+            sessions["fork"] = json!({});
+        }
         let answer = json!({
             "protocolVersion": 1,
             "agentCapabilities": {
                 "loadSession": agent.load.is_some(),
                 "promptCapabilities": {"image": false, "audio": false, "embeddedContext": true},
-                "sessionCapabilities": {"list": {}, "close": {}},
+                "sessionCapabilities": sessions,
             },
             "agentInfo": {"name": agent.name, "version": agent.version},
             "authMethods": methods,
@@ -93,6 +99,20 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
         let id: Arc<str> = format!("{}-s{}", self.script.agent.name, self.sessions_opened).into();
         let mut answer = self.open(id.clone(), cwd);
         answer["sessionId"] = json!(&*id);
+        Ok(answer)
+    }
+
+    /// Opens a session that has matched what the other one has.
+    fn fork_session(&mut self, params: &Value) -> Result<Value, RpcError> {
+        let source = self.session(params)?;
+        let (mode, model) = (source.mode.clone(), source.model.clone());
+        let (matched, calls) = (source.matched.clone(), source.calls.load(Ordering::Relaxed));
+        let answer = self.new_session(params)?;
+        let id = answer["sessionId"].as_str().unwrap_or_default();
+        if let Some(fork) = self.sessions.get_mut(id) {
+            (fork.mode, fork.model, fork.matched) = (mode, model, matched);
+            fork.calls.store(calls, Ordering::Relaxed);
+        }
         Ok(answer)
     }
 

@@ -72,7 +72,7 @@ pub(super) const REACTIONS: &[&str] = &["on_ok", "on_error", "required"];
 
 /// Keys of `[agent]`.
 pub(super) const AGENT: &[&str] =
-    &["name", "version", "auth_methods", "modes", "models", "start", "load"];
+    &["name", "version", "auth_methods", "modes", "models", "start", "load", "fork"];
 
 /// Keys of `[[on]]`.
 pub(super) const ON: &[&str] = &["prompt", "regex", "times", "ignore_cancel", "steps"];
@@ -129,6 +129,7 @@ impl Parser<'_> {
             modes: fields.texts("modes")?.unwrap_or_default(),
             models: fields.texts("models")?.unwrap_or_default(),
             start: start.unwrap_or_default(),
+            fork: fields.flag("fork")?.unwrap_or(false),
             load: fields.items("load")?.map(|items| self.steps(items, true)).transpose()?,
         })
     }

@@ -28,6 +28,8 @@ pub(super) struct Persona {
     pub(super) start: Vec<Step>,
     /// Played before `session/load` is answered; None: not supported.
     pub(super) load: Option<Vec<Step>>,
+    /// Offers `session/fork`.
+    pub(super) fork: bool,
 }
 
 #[derive(Clone, Debug)]

@@ -21,9 +21,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::client_host::{
-    AgentInfo, Cancelled, HostError, HostSettings, PromptOutcome, Said, SessionLoad,
+    AgentInfo, Cancelled, Continuation, Forking, HostError, HostSettings, PromptOutcome, Said,
+    SessionLoad,
 };
-use crate::model::{AgentId, AgentState, AgentStatus, OnViolation, Order, SessionId, now_ms};
+use crate::model::{AgentId, AgentState, AgentStatus, How, OnViolation, Order, SessionId, now_ms};
 use crate::process::{Command, Family, Launcher, Limits};
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
@@ -271,6 +272,27 @@ impl AgentHandle {
         let session = run.host.new_session().await?;
         run.settled(&self.tracker).await;
         Ok(session)
+    }
+
+    /// Opens a session that begins as a fork; returns when that is published.
+    pub async fn fork(&self, forking: Forking) -> Result<(SessionId, How), AgentError> {
+        let run = self.ready()?;
+        let forked = run.host.fork_session(forking).await?;
+        run.settled(&self.tracker).await;
+        Ok(forked)
+    }
+
+    /// Sets a session back, unless `commit` fails.
+    pub async fn rewind<E>(
+        &self,
+        session: &SessionId,
+        continuation: Continuation,
+        commit: impl Future<Output = Result<(), E>>,
+    ) -> Result<Result<(), E>, AgentError> {
+        let run = self.ready()?;
+        let rewound = run.host.rewind_session(session, continuation, commit).await?;
+        run.settled(&self.tracker).await;
+        Ok(rewound)
     }
 
     /// Attaches an editor; see [`HostHandle::attach`](crate::client_host::HostHandle::attach) for

@@ -7,6 +7,7 @@
 mod actor;
 mod answers;
 mod attach;
+mod branching;
 mod content;
 mod dispatch;
 mod elicitations;
@@ -38,12 +39,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::model::{BlockedId, SessionId};
 use crate::process::Launcher;
-use crate::proxy::{Permits, Vitals};
+use crate::proxy::{Branches, Permits, Vitals};
 use host::Host;
 use messages::{HostMsg, Reply};
 use terminals::Launch;
 
 pub use answers::{Answers, TurnAnswer};
+pub use branching::{Continuation, Document, Forking};
 pub use content::Content;
 pub use error::HostError;
 pub use handshake::AgentInfo;
@@ -151,6 +153,8 @@ struct Shared {
     agent: OnceLock<AgentInfo>,
     /// Reports whether the agent waits for a decision.
     vitals: OnceLock<Arc<Vitals>>,
+    /// What stands behind the agent's sessions.
+    branches: Arc<Branches>,
     /// The reason of the host's end; the first one is kept.
     gone: OnceLock<String>,
 }
@@ -197,6 +201,7 @@ impl HostHandle {
             settings,
             agent: OnceLock::new(),
             vitals: OnceLock::new(),
+            branches: Arc::clone(permits.branches()),
             gone: OnceLock::new(),
         });
         let (mailbox, messages) = mpsc::channel(MAILBOX);

@@ -30,7 +30,7 @@ pub use lines::Lines;
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
 pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, wire_path, wire_real, within};
-pub use record::{Decided, DecidedBy, Record};
+pub use record::{Decided, DecidedBy, Fork, How, Record};
 pub use repeats::Repeats;
 pub use shown::{deceives, one_line, quoted};
 pub use time::{TimestampMs, now_ms, rfc3339};

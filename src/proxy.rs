@@ -2,6 +2,7 @@
 //! byte; an access that the zone denies goes to routing. Knows no heat map, no server, and no
 //! orchestrator.
 
+mod branches;
 mod gatekeeper;
 mod handle;
 mod inlet;
@@ -25,6 +26,7 @@ use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
 use crate::zone::{Bounds, Zone};
 
+pub use branches::{Branches, Opening};
 pub use handle::RelayHandle;
 pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext};
 pub use permits::Permits;

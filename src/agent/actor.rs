@@ -17,7 +17,7 @@ use super::{AgentSettings, Plugin, Surroundings, ZoneEnforcement, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, Order, SessionId, now_ms};
 use crate::plugin::Conversation;
 use crate::process::{Family, Peak};
-use crate::proxy::{LiveCalls, Rules, Vitals};
+use crate::proxy::{Branches, LiveCalls, Permits, Rules, Vitals};
 
 #[derive(Debug)]
 pub(super) enum AgentMsg {
@@ -60,6 +60,8 @@ pub(super) struct Actor {
     session: Option<SessionId>,
     /// The conversation that an agent behind a plugin can resume.
     conversation: Conversation,
+    /// What stands behind its sessions.
+    branches: Arc<Branches>,
 }
 
 impl Actor {
@@ -72,8 +74,8 @@ impl Actor {
     ) -> Self {
         let lifecycle = Lifecycle::new(settings.restarts);
         Self {
-            rules: watch::Sender::new(rules(&settings)),
-            held: watch::Sender::new(held(&settings)),
+            rules: watch::Sender::new(settings.rules()),
+            held: watch::Sender::new(settings.enforcement()),
             settings,
             team,
             depends_on: Vec::new(),
@@ -89,6 +91,7 @@ impl Actor {
             prompted: watch::Sender::new(false),
             session: None,
             conversation: Conversation::default(),
+            branches: Arc::default(),
         }
     }
 
@@ -191,11 +194,11 @@ impl Actor {
     }
 
     fn change(&mut self, settings: AgentSettings, depends_on: Vec<watch::Receiver<AgentStatus>>) {
-        self.rules.send_replace(rules(&settings));
+        self.rules.send_replace(settings.rules());
         if let Some(run) = &self.run {
             run.handle.host.set_permissions(settings.host.permissions);
         } else {
-            self.held.send_replace(held(&settings));
+            self.held.send_replace(settings.enforcement());
         }
         self.lifecycle.set_restarts(settings.restarts);
         if settings.prompt != self.settings.prompt {
@@ -315,9 +318,12 @@ impl Actor {
             place.set_family(&family);
         }
         self.family.send_replace(Some(family.clone()));
-        let fresh = Fresh { process, stdio, launcher, family, running, vitals, private, plugged };
+        self.branches.begin_run(self.session.as_ref());
+        let permits = Arc::new(Permits::with(self.branches.clone()));
+        let fresh =
+            Fresh { process, stdio, launcher, family, running, vitals, permits, private, plugged };
         let run = Run::start(fresh, &self.settings, rules, &self.team, self.session.clone());
-        self.held.send_replace(held(&self.settings));
+        self.held.send_replace(self.settings.enforcement());
         self.handle.send_replace(Some(run.handle.clone()));
         self.run = Some(run);
         Event::Spawned
@@ -362,26 +368,12 @@ impl Actor {
                     None => Event::Exited { exit, why: exit.to_string() },
                 };
                 self.publish_peak();
-                self.held.send_replace(held(&self.settings));
+                self.held.send_replace(self.settings.enforcement());
                 self.handle.send_replace(None);
                 self.team.tracker.settled().await;
                 event
             }
         })
-    }
-}
-
-fn held(settings: &AgentSettings) -> ZoneEnforcement {
-    ZoneEnforcement { by_kernel: settings.bounds.is_some(), lacks: settings.kernel_lacks.clone() }
-}
-
-fn rules(settings: &AgentSettings) -> Rules {
-    let AgentSettings { zone, bounds, orchestrator_permits, on_violation, .. } = settings;
-    Rules {
-        zone: zone.clone(),
-        bounds: bounds.clone(),
-        orchestrator_permits: *orchestrator_permits,
-        on_violation: *on_violation,
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::doorkeeper::{KernelAccessConfig, KernelAccessHandler};
-use super::{AgentSettings, Surroundings};
+use super::{AgentSettings, Surroundings, ZoneEnforcement};
 use crate::confine::Confinement;
 use crate::process::{self, Launcher, remove_folder};
 use crate::proxy::{LiveCalls, Rules, Vitals};
@@ -19,6 +19,23 @@ use crate::zone::{Confine, Reach};
 /// The private TMPDIR of a run. Dropping it removes the folder, which blocks.
 #[derive(Debug)]
 pub(super) struct Private(PathBuf);
+
+impl AgentSettings {
+    /// The rules by which the agent is judged.
+    pub(super) fn rules(&self) -> Rules {
+        let Self { zone, bounds, orchestrator_permits, on_violation, .. } = self;
+        Rules {
+            zone: zone.clone(),
+            bounds: bounds.clone(),
+            orchestrator_permits: *orchestrator_permits,
+            on_violation: *on_violation,
+        }
+    }
+
+    pub(super) fn enforcement(&self) -> ZoneEnforcement {
+        ZoneEnforcement { by_kernel: self.bounds.is_some(), lacks: self.kernel_lacks.clone() }
+    }
+}
 
 /// Returns the launcher of a run's processes, confined if the settings require it, and the
 /// temporary folder to keep for the run; the error is the reason why the agent cannot start.

@@ -1,14 +1,20 @@
 //! Prompts and briefings of one run of an agent.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
-use super::{AgentError, Prompt};
-use crate::client_host::{Content, HostHandle, PromptOutcome, Urgency};
+use super::{AgentError, Prompt, Surroundings};
+use crate::client_host::{Content, HostError, HostHandle, PromptOutcome, Urgency};
 use crate::model::AgentId;
 use crate::proxy::RelayHandle;
 use crate::routing::RoutingHandle;
 use crate::tracker::TrackerHandle;
+
+/// Pause after a briefing that the orchestrator answered with an error.
+const BRIEF_AGAIN: Duration = Duration::from_secs(5);
 
 /// Handle of a run, valid from the agent's spawn to its exit.
 #[derive(Clone, Debug)]
@@ -76,6 +82,33 @@ impl RunHandle {
         self.host.prompt(None, content, Urgency::Briefing).await?;
         routing.briefed().await;
         Ok(())
+    }
+}
+
+/// Sends briefings to the orchestrator for the duration of its run. The next one is queued as soon
+/// as one has begun, so that no other prompt comes between.
+pub(super) async fn send_briefings(run: RunHandle, team: Surroundings) {
+    let mut waiting = team.routing.waiting();
+    waiting.mark_changed();
+    let mut briefings = JoinSet::new();
+    while waiting.changed().await.is_ok() {
+        let (begins, begun) = oneshot::channel();
+        let (run, routing) = (run.clone(), team.routing.clone());
+        briefings.spawn(async move {
+            match run.brief(&routing, begins).await {
+                Ok(()) | Err(AgentError::Host(HostError::Gone(_))) => {}
+                // No access was left to decide, or the briefing was cancelled before it was sent.
+                Err(AgentError::Host(HostError::Withdrawn)) => routing.brief_again().await,
+                Err(error) => {
+                    tracing::warn!(%error, "a briefing failed: it will be sent again");
+                    tokio::time::sleep(BRIEF_AGAIN).await;
+                    routing.brief_again().await;
+                }
+            }
+        });
+        // An error means that the briefing is over.
+        let _ = begun.await;
+        while briefings.try_join_next().is_some() {}
     }
 }
 

@@ -14,9 +14,9 @@ use tracing::Instrument as _;
 use super::confining::Private;
 use super::lifecycle::Event;
 use super::plugged::Plugged;
-use super::prompting::RunHandle;
+use super::prompting::{RunHandle, send_briefings};
 use super::stalls::publish_held;
-use super::{AgentError, AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
+use super::{AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
 use crate::client_host::{Content, HostError, HostHandle, Urgency};
 use crate::extract::Acp;
 use crate::model::{SessionId, SessionKey};
@@ -25,9 +25,6 @@ use crate::proxy::{Gatekeeping, LiveCalls, Permits, Proxy, Rules, Streams, Vital
 
 /// Bytes buffered between relay and client host, each way; the writer waits when they are full.
 const DUPLEX: usize = 256 * 1024;
-
-/// Pause after a briefing that the orchestrator answered with an error.
-const BRIEF_AGAIN: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The agent's output and input.
 type Wires = (Box<dyn AsyncRead + Unpin + Send>, Box<dyn AsyncWrite + Unpin + Send>);
@@ -69,6 +66,7 @@ pub(super) struct Fresh {
     pub(super) family: Family,
     pub(super) running: Arc<LiveCalls>,
     pub(super) vitals: Arc<Vitals>,
+    pub(super) permits: Arc<Permits>,
     /// Kept for the duration of the run.
     pub(super) private: Option<Private>,
     /// The plugin of an agent that does not speak ACP.
@@ -98,11 +96,11 @@ impl Run {
         team: &Surroundings,
         last: Option<SessionId>,
     ) -> Self {
-        let Fresh { process, stdio, launcher, family, running, vitals, private, plugged } = fresh;
+        let Fresh { process, stdio, launcher, family, running, vitals, permits, private, plugged } =
+            fresh;
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
-        let permits = Arc::new(Permits::default());
         let gate =
             Gatekeeping { rules, routing: team.routing.clone(), permits: Some(permits.clone()) };
         let proxy = proxy(settings, team, gate, (running, vitals.clone()), plugged.is_some());
@@ -361,33 +359,6 @@ async fn handshake(
         _ if !session => Ok(None),
         Some(last) => host.restore_session(last).await.map(Some),
         None => host.new_session().await.map(Some),
-    }
-}
-
-/// Sends briefings to the orchestrator for the duration of its run. The next one is queued as soon
-/// as one has begun, so that no other prompt comes between.
-async fn send_briefings(run: RunHandle, team: Surroundings) {
-    let mut waiting = team.routing.waiting();
-    waiting.mark_changed();
-    let mut briefings = JoinSet::new();
-    while waiting.changed().await.is_ok() {
-        let (begins, begun) = oneshot::channel();
-        let (run, routing) = (run.clone(), team.routing.clone());
-        briefings.spawn(async move {
-            match run.brief(&routing, begins).await {
-                Ok(()) | Err(AgentError::Host(HostError::Gone(_))) => {}
-                // No access was left to decide, or the briefing was cancelled before it was sent.
-                Err(AgentError::Host(HostError::Withdrawn)) => routing.brief_again().await,
-                Err(error) => {
-                    tracing::warn!(%error, "a briefing failed: it will be sent again");
-                    tokio::time::sleep(BRIEF_AGAIN).await;
-                    routing.brief_again().await;
-                }
-            }
-        });
-        // An error means that the briefing is over.
-        let _ = begun.await;
-        while briefings.try_join_next().is_some() {}
     }
 }
 

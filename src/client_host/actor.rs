@@ -126,6 +126,9 @@ where
                     Ok(result) => stop_reason(result),
                     Err(error) => Err(RpcFailure::read(error).into_error("session/prompt")),
                 };
+                if ended.is_ok() {
+                    self.permits.branches().set_document(&session, None);
+                }
                 self.sessions.end_turn(&session, ended);
                 self.begin_turn(&session);
             }
@@ -138,13 +141,24 @@ where
             HostMsg::Call { reply, .. } if !self.out.is_open() => {
                 let _ = reply.send(Err(closed_input()));
             }
-            HostMsg::Call { method, params, reply } => {
-                self.call(method, &params, PendingAnswer::Call { method, reply });
+            HostMsg::Call { method, params, opening, reply } => {
+                let id = self.call(method, &params, PendingAnswer::Call { method, reply });
+                if let Some(opening) = opening {
+                    self.permits.branches().expect(id, opening);
+                }
             }
             HostMsg::Opened { session } if self.guests.has(&session) => {
                 tracing::warn!(%session, "the agent opened an editor's session a second time");
             }
             HostMsg::Opened { session } => self.sessions.open(session),
+            HostMsg::Hold { session, reply } => {
+                let held = self.resolve(Some(session)).and_then(|it| self.sessions.hold(&it));
+                let _ = reply.send(held);
+            }
+            HostMsg::Release { session } => {
+                self.sessions.release(&session);
+                self.begin_turn(&session);
+            }
             HostMsg::Attach { reply } => {
                 // If the caller is gone, the stream ends at once.
                 let _ = reply.send(self.guests.admit());

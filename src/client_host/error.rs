@@ -32,6 +32,10 @@ pub enum HostError {
     Editors(usize),
     #[error("the session `{session}` has {queued} prompts queued already")]
     QueueFull { session: SessionId, queued: usize },
+    #[error("the session `{0}` is not idle: it has a running turn or prompts that wait")]
+    Busy(SessionId),
+    #[error("the agent has too many sessions that were set back: restart it")]
+    Branches,
     #[error("the prompt was cancelled before it was sent")]
     Withdrawn,
 }

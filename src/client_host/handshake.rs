@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::messages::HostMsg;
-use super::{HostError, HostHandle};
+use super::{HostError, HostHandle, HostSettings};
 use crate::model::SessionId;
 use crate::model::code;
+use crate::proxy::Opening;
 use choice::{Choice, ChoiceRequest};
 
 const PROTOCOL_VERSION: u64 = 1;
@@ -18,6 +19,7 @@ const AUTH_REQUIRED: i64 = code::AUTH_REQUIRED as i64;
 
 /// The agent's own description, from its answer to `initialize`.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a capability of its own")]
 pub struct AgentInfo {
     pub name: Option<String>,
     pub version: Option<String>,
@@ -25,6 +27,10 @@ pub struct AgentInfo {
     pub load_session: bool,
     /// `session/resume` is offered.
     pub resume_session: bool,
+    /// `session/fork` is offered.
+    pub fork_session: bool,
+    /// Prompts may have embedded resources.
+    pub embedded_context: bool,
     /// Ids of the authentication methods.
     pub auth_methods: Vec<String>,
 }
@@ -49,14 +55,16 @@ impl HostHandle {
             None => return Err(HostError::malformed("initialize", &"it has no `protocolVersion`")),
         }
         let methods = choice::auth_methods(&answer);
+        let capabilities = &answer["agentCapabilities"];
         // If a run is initialized twice, the first answer is kept.
         let _ = self.shared.agent.set(AgentInfo {
             name: text(&answer["agentInfo"]["name"]),
             version: text(&answer["agentInfo"]["version"]),
-            load_session: answer["agentCapabilities"]["loadSession"] == true,
+            load_session: capabilities["loadSession"] == true,
             // An object means that it is offered, null that it is not.
-            resume_session: answer["agentCapabilities"]["sessionCapabilities"]["resume"]
-                .is_object(),
+            resume_session: capabilities["sessionCapabilities"]["resume"].is_object(),
+            fork_session: capabilities["sessionCapabilities"]["fork"].is_object(),
+            embedded_context: capabilities["promptCapabilities"]["embeddedContext"] == true,
             auth_methods: methods.iter().map(|method| method.id.clone()).collect(),
         });
         if let Some(wanted) = &settings.auth_method {
@@ -69,16 +77,35 @@ impl HostHandle {
     /// Sends `session/new`, then sets mode and model as configured. The first session is the
     /// default for prompts.
     pub async fn new_session(&self) -> Result<SessionId, HostError> {
-        let settings = &self.shared.settings;
-        let params = json!({ "cwd": settings.cwd, "mcpServers": settings.mcp_servers });
-        let answer =
-            self.step("session/new", params).await.map_err(|error| self.name_auth(error))?;
-        let id = match answer["sessionId"].as_str() {
-            Some(id) if !id.is_empty() => id,
-            _ => return Err(HostError::malformed("session/new", &"it has no `sessionId`")),
-        };
-        self.configure(id, &answer).await?;
-        self.opened(SessionId::new(id)).await
+        let (session, answer) = self.open("session/new", None, None).await?;
+        self.configure(session.as_str(), &answer).await?;
+        self.opened(session).await
+    }
+
+    /// The params of a request for a session, new or from this one.
+    pub(super) fn params(&self, from: Option<&SessionId>) -> Value {
+        let HostSettings { cwd, mcp_servers, .. } = &self.shared.settings;
+        match from {
+            None => json!({ "cwd": cwd, "mcpServers": mcp_servers }),
+            Some(from) => {
+                json!({ "sessionId": from.as_str(), "cwd": cwd, "mcpServers": mcp_servers })
+            }
+        }
+    }
+
+    /// Has the agent open a session; returns its id and the whole answer.
+    pub(super) async fn open(
+        &self,
+        method: &'static str,
+        from: Option<&SessionId>,
+        opening: Option<Opening>,
+    ) -> Result<(SessionId, Value), HostError> {
+        let answer = self.step_opening(method, self.params(from), opening).await;
+        let answer = answer.map_err(|error| self.name_auth(error))?;
+        match answer["sessionId"].as_str() {
+            Some(id) if !id.is_empty() => Ok((SessionId::new(id), answer)),
+            _ => Err(HostError::malformed(method, &"it has no `sessionId`")),
+        }
     }
 
     /// Restores the session of an earlier run if the agent can; otherwise, or on failure, opens a
@@ -88,35 +115,44 @@ impl HostHandle {
             // Preferred: a load replays the whole conversation.
             Some(AgentInfo { resume_session: true, .. }) => "session/resume",
             Some(AgentInfo { load_session: true, .. }) => "session/load",
-            _ => return self.new_session().await,
+            _ => {
+                self.shared.branches.begin_run(None);
+                return self.new_session().await;
+            }
         };
-        let settings = &self.shared.settings;
-        let params = json!({
-            "sessionId": last.as_str(),
-            "cwd": settings.cwd,
-            "mcpServers": settings.mcp_servers,
-        });
+        let params = self.params(Some(&last));
         let session = last.as_str();
         let answer = match self.step(method, params).await {
             Ok(answer) => answer,
             Err(error @ HostError::Gone(_)) => return Err(error),
             Err(error) => {
                 tracing::warn!(session, %error, "the last session is lost: a new one begins");
+                self.shared.branches.begin_run(None);
                 return self.new_session().await;
             }
         };
-        match self.configure(session, &answer).await {
-            // Some agents do not repeat their options here.
-            Err(error @ HostError::NotOffered { .. }) => {
-                tracing::warn!(session, %error, "cannot configure the restored session: it keeps its own settings");
-            }
-            configured => configured?,
-        }
+        self.configure_restored(&last, &answer).await?;
         self.opened(last).await
     }
 
+    /// Configures a session that may have its settings from before.
+    pub(super) async fn configure_restored(
+        &self,
+        session: &SessionId,
+        answer: &Value,
+    ) -> Result<(), HostError> {
+        match self.configure(session.as_str(), answer).await {
+            // Some agents do not repeat their options here.
+            Err(error @ HostError::NotOffered { .. }) => {
+                tracing::warn!(%session, %error, "cannot configure the restored session: it keeps its own settings");
+                Ok(())
+            }
+            configured => configured,
+        }
+    }
+
     /// Sets mode and model as configured, from the options in the agent's `answer`.
-    async fn configure(&self, session: &str, answer: &Value) -> Result<(), HostError> {
+    pub(super) async fn configure(&self, session: &str, answer: &Value) -> Result<(), HostError> {
         let settings = &self.shared.settings;
         if let Some(mode) = &settings.mode {
             self.set(session, choice::choose("mode", mode, &choice::modes(answer))?).await?;
@@ -128,7 +164,7 @@ impl HostHandle {
     }
 
     /// Makes a session available for prompts.
-    async fn opened(&self, session: SessionId) -> Result<SessionId, HostError> {
+    pub(super) async fn opened(&self, session: SessionId) -> Result<SessionId, HostError> {
         self.send(HostMsg::Opened { session: session.clone() }).await?;
         Ok(session)
     }
@@ -153,8 +189,17 @@ impl HostHandle {
     /// Sends one request of the handshake, with the configured timeout: a silent agent must not
     /// stay `connecting` for ever.
     async fn step(&self, method: &'static str, params: Value) -> Result<Value, HostError> {
+        self.step_opening(method, params, None).await
+    }
+
+    async fn step_opening(
+        &self,
+        method: &'static str,
+        params: Value,
+        opening: Option<Opening>,
+    ) -> Result<Value, HostError> {
         let after = self.shared.settings.initialize_timeout;
-        let call = self.ask(|reply| HostMsg::Call { method, params, reply });
+        let call = self.ask(|reply| HostMsg::Call { method, params, opening, reply });
         let answer = match self.shared.vitals.get() {
             Some(vitals) => vitals.within(after, call).await,
             None => timeout(after, call).await.ok(),

@@ -74,7 +74,8 @@ where
         }
     }
 
-    pub(super) fn call(&mut self, method: &str, params: &Value, pending: PendingAnswer) {
+    /// Sends a request; returns its id.
+    pub(super) fn call(&mut self, method: &str, params: &Value, pending: PendingAnswer) -> u64 {
         // Drops calls whose caller is gone, except the latest few.
         self.pending.retain(|_, pending| match pending {
             PendingAnswer::Call { reply, .. } => !reply.is_closed(),
@@ -83,6 +84,7 @@ where
         let id = self.next_id();
         self.pending.insert(id, pending);
         self.out.push(rpc::request(id, method, params), None);
+        id
     }
 
     /// Returns the id of the next request to the agent, of any origin.

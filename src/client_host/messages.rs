@@ -8,6 +8,7 @@ use tokio::sync::{oneshot, watch};
 use super::guests::Forwarded;
 use super::{Cancelled, Content, HostError, PromptOutcome, Said, SessionLoad, Urgency};
 use crate::model::SessionId;
+use crate::proxy::Opening;
 
 pub(super) type Reply<T> = oneshot::Sender<Result<T, HostError>>;
 
@@ -18,10 +19,20 @@ pub(super) enum HostMsg {
     Call {
         method: &'static str,
         params: Value,
+        /// What the session is that it opens, if it is no ordinary one.
+        opening: Option<Opening>,
         reply: Reply<Box<RawValue>>,
     },
     /// A session is open and accepts prompts.
     Opened {
+        session: SessionId,
+    },
+    /// Sends no prompt of a session that is idle, until it is released.
+    Hold {
+        session: SessionId,
+        reply: Reply<()>,
+    },
+    Release {
         session: SessionId,
     },
     Prompt {

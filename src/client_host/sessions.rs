@@ -30,6 +30,8 @@ struct HostSession {
     running: Option<Turn>,
     briefings: VecDeque<QueuedPrompt>,
     queued: VecDeque<QueuedPrompt>,
+    /// No prompt of it is sent.
+    held: bool,
     /// Its editor has left: the next editor that names it becomes its owner.
     left: bool,
 }
@@ -133,11 +135,29 @@ impl HostSessions {
         }
     }
 
+    /// Holds an idle session: its prompts wait until it is released.
+    pub(super) fn hold(&mut self, id: &SessionId) -> Result<(), HostError> {
+        match self.by_id.get_mut(id) {
+            Some(it) if it.running.is_none() && it.waiting() == 0 && !it.held => {
+                it.held = true;
+                Ok(())
+            }
+            Some(_) => Err(HostError::Busy(id.clone())),
+            None => Err(HostError::UnknownSession(id.clone())),
+        }
+    }
+
+    pub(super) fn release(&mut self, id: &SessionId) {
+        if let Some(session) = self.by_id.get_mut(id) {
+            session.held = false;
+        }
+    }
+
     /// If no turn runs, begins the turn of the next prompt whose caller is still waiting, and
     /// returns its content.
     pub(super) fn begin(&mut self, id: &SessionId) -> Option<Content> {
         let session = self.by_id.get_mut(id)?;
-        if session.running.is_some() {
+        if session.running.is_some() || session.held {
             return None;
         }
         loop {

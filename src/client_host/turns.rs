@@ -60,6 +60,8 @@ where
             self.sessions.end_turn(session, Err(closed_input()));
             return false;
         }
+        let document = self.permits.branches().document(session);
+        let blocks: Vec<_> = document.iter().chain(blocks).collect();
         let params = json!({ "sessionId": session.as_str(), "prompt": blocks });
         self.call("session/prompt", &params, PendingAnswer::Turn(session.clone()));
         self.sessions.sent(session);

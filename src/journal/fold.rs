@@ -17,7 +17,7 @@ use self::messages::Message;
 use super::Keep;
 use super::event::{EventType, NewEvent, Place};
 use crate::model::{
-    AgentId, AgentStatus, BlockedId, BlockedStatus, Event, Record, SessionId, SessionKey,
+    AgentId, AgentStatus, BlockedId, BlockedStatus, Event, Fork, Record, SessionId, SessionKey,
     TimestampMs, TurnEnd, Usage, now_ms,
 };
 
@@ -144,6 +144,7 @@ impl Fold {
     fn record(&mut self, key: &SessionKey, record: &Record, at: TimestampMs) {
         match record {
             Record::Opened => self.opened(key, at),
+            Record::Forked(fork) => self.forked(key, fork, at),
             Record::Closed => self.end_session(key, "closed"),
             Record::TurnBegan => self.session(key).running += 1,
             Record::Prompt(blocks) => self.prompt(key, blocks, at),
@@ -185,6 +186,23 @@ impl Fold {
             let payload = json!({ "session": key.session.as_str() });
             self.push(key, EventType::SESSION_START, &payload, at);
         }
+    }
+
+    fn forked(&mut self, key: &SessionKey, fork: &Fork, at: TimestampMs) {
+        let session = self.session(key);
+        (session.is_open, session.replays) = (true, false);
+        let payload = json!({
+            "from_session_id": &*fork.session,
+            "from_event_id": &*fork.event,
+            "how": fork.how.as_str(),
+        });
+        let place = Place::Fork {
+            parent: fork.event.to_string(),
+            agent: key.agent.clone(),
+            wire_session_id: Some(key.session.to_string()),
+        };
+        let event = NewEvent::new(place, EventType::SESSION_FORK, &payload);
+        self.rows.push(Row::Event(event.at(at).in_turn(0)));
     }
 
     fn end_session(&mut self, key: &SessionKey, reason: &str) {

@@ -9,6 +9,8 @@ use super::{AgentId, BlockedAccess, Model, Usage};
 #[derive(Clone, PartialEq, Debug)]
 pub enum Record {
     Opened,
+    /// The session begins as a fork; comes before its `Opened`.
+    Forked(Fork),
     Closed,
     Model(Model),
     TurnBegan,
@@ -44,6 +46,36 @@ impl Record {
             Self::PermissionAsked { params, .. } => params.len(),
             Self::PermissionAnswered { result, .. } => result.as_ref().map_or(0, |text| text.len()),
             _ => 0,
+        }
+    }
+}
+
+/// The origin of a session that continues another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fork {
+    /// The session of the journal.
+    pub session: Arc<str>,
+    /// The branch point, an event of the journal.
+    pub event: Arc<str>,
+    pub how: How,
+}
+
+/// How an agent came to know the conversation that a session continues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum How {
+    /// The agent forked its own session.
+    Forked,
+    /// A new session gets the conversation as a document.
+    Primed,
+}
+
+impl How {
+    pub const ALL: [Self; 2] = [Self::Forked, Self::Primed];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Forked => "forked",
+            Self::Primed => "primed",
         }
     }
 }

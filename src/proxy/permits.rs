@@ -1,10 +1,11 @@
 //! Passes permits from the gate to the built-in client, and the list of editors' sessions back.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
 
+use super::Branches;
 use crate::model::SessionId;
 use crate::zone::Permit;
 
@@ -21,11 +22,22 @@ use crate::zone::Permit;
 pub struct Permits {
     waiting: Mutex<IndexMap<Box<str>, VecDeque<Vec<Permit>>>>,
     editor_sessions: Mutex<HashSet<SessionId>>,
+    branches: Arc<Branches>,
 }
 
 impl Permits {
     /// Ids whose permits may wait at once.
     pub const CAPACITY: usize = 16_384;
+
+    /// Permits of a run of an agent whose sessions continue others.
+    pub fn with(branches: Arc<Branches>) -> Self {
+        Self { branches, ..Self::default() }
+    }
+
+    /// What stands behind the agent's sessions.
+    pub fn branches(&self) -> &Arc<Branches> {
+        &self.branches
+    }
 
     /// Stores the permits of one request, in the order of its accesses.
     pub fn leave(&self, id: &str, permits: Vec<Permit>) {

@@ -265,7 +265,7 @@ where
             return;
         }
         let block = self.proxy.extractor.without_late(block);
-        self.to_agent.push(block.clone());
+        self.send_to_agent(block.clone());
         for line in lines(&block) {
             self.observe(Direction::ToAgent, line);
         }
@@ -274,6 +274,7 @@ where
     /// Relays the agent's lines, except those that the gate withholds.
     fn relay_to_client(&mut self, block: Option<Bytes>) {
         let Some(block) = block else { return };
+        let block = self.named(block);
         self.proxy.extractor.report_updates(self.proxy.tracker.wants_updates());
         if self.proxy.gate.is_none() {
             self.to_client.push(block.clone());

@@ -216,6 +216,8 @@ async fn client_and_agent_say_who_they_are() {
             version: Some("0.1".to_owned()),
             load_session: true,
             resume_session: false,
+            fork_session: false,
+            embedded_context: false,
             auth_methods: vec!["key".to_owned(), "login".to_owned()],
         };
         assert_eq!(host.agent_info(), Some(&known));

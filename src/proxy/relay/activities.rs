@@ -1,11 +1,15 @@
 //! Extracts the activities of each relayed line, updates the relay's state by them, and sends them
 //! to the tracker.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
 use super::Relay;
 use crate::line::{Direction, content, lines};
-use crate::model::{ActivityKind, SessionKey};
+use crate::model::{Activity, ActivityKind, Record, SessionKey};
+use crate::proxy::Branches;
 
 impl<AW, CW> Relay<AW, CW>
 where
@@ -76,6 +80,30 @@ where
             self.unsent.push(activity);
         }
         self.activities = activities;
+    }
+
+    /// Gives the agent's lines the names under which its sessions go.
+    pub(super) fn named(&mut self, block: Bytes) -> Bytes {
+        let Some(branches) = self.branches() else { return block };
+        let (block, forks) = branches.to_client(block);
+        for (session, fork) in forks {
+            let kind = ActivityKind::Record(Record::Forked(fork));
+            self.unsent.push(Activity { session, kind });
+        }
+        block
+    }
+
+    /// Sends lines that name sessions.
+    pub(super) fn send_to_agent(&mut self, block: Bytes) {
+        let block = match self.branches() {
+            Some(branches) => branches.to_agent(block),
+            None => block,
+        };
+        self.to_agent.push(block);
+    }
+
+    fn branches(&self) -> Option<&Arc<Branches>> {
+        self.proxy.gate.as_ref()?.permits.as_ref().map(|permits| permits.branches())
     }
 
     pub(super) fn flush_to_tracker(&mut self) {

@@ -90,7 +90,7 @@ where
                     let agent = &self.proxy.agent;
                     tracing::warn!(%agent, %session, %id, %path, "cancelled a turn for an access outside the zone");
                     let line = self.proxy.extractor.cancel(&session);
-                    self.to_agent.push(line.clone());
+                    self.send_to_agent(line.clone());
                     self.observe(Direction::ToAgent, &line);
                     let withdrawn = self.proxy.extractor.withdraw(&session);
                     self.to_agent.push(withdrawn.to_agent);

@@ -3,6 +3,7 @@
 mod agents;
 mod attach;
 mod blocked;
+mod branching;
 mod down;
 mod format;
 mod help;
@@ -92,6 +93,8 @@ enum Command {
     Logs(logs::Logs),
     Blocked(blocked::BlockedArgs),
     History(history::History),
+    Fork(branching::Fork),
+    Rewind(branching::Rewind),
     Export(transfer::Export),
     Import(transfer::Import),
     Prompt(prompt::PromptArgs),
@@ -217,6 +220,8 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Logs(logs) => logs.run(&global).map(|()| 0),
         Command::Blocked(blocked) => block_on(blocked.run(&global)).map(|()| 0),
         Command::History(history) => history.run(&global).map(|()| 0),
+        Command::Fork(fork) => block_on(fork.run(&global)).map(|()| 0),
+        Command::Rewind(rewind) => block_on(rewind.run(&global)).map(|()| 0),
         Command::Export(export) => export.run(&global).map(|()| 0),
         Command::Import(import) => import.run(&global).map(|()| 0),
         Command::Prompt(prompt) => block_on(prompt.run(&global)),

@@ -10,6 +10,7 @@
 //! To read a journal, open a [`Store`]: it needs no running team. To write one, [`start`] it, or
 //! [`open`] it where no team runs; then [`Journal::append`] and await the result.
 
+mod conversation;
 mod database;
 mod event;
 mod feed;
@@ -17,6 +18,7 @@ mod fold;
 mod ids;
 mod mask;
 mod migrations;
+mod names;
 mod portable;
 mod probe;
 mod reader;
@@ -39,13 +41,16 @@ use self::writer::{Work, Writer};
 use crate::bus::Subscriber;
 use crate::model::Topic;
 
+pub use conversation::Point;
 pub use database::{APPLICATION_ID, OpenError};
 pub use event::{Blob, Committed, EventType, Head, NewEvent, Place, hash_of};
 pub use mask::mask;
 pub use migrations::VERSION;
+pub use names::NameError;
 pub use portable::{PortError, export, import, team_of};
 pub use probe::probe;
-pub use reader::{Event, Filter, Found, Page, Session, Store};
+pub use reader::{Event, Filter, Found, Page, Session, Store, is_searchable};
+pub use rusqlite::InterruptHandle;
 pub use trouble::Trouble;
 
 /// Batches and single events that wait for the writer; beyond this the feed waits, and with it only
@@ -186,6 +191,14 @@ impl Journal {
             settled.await.map_err(|_| AppendError::Closed)?
         };
         timeout(PATIENCE, settling).await.unwrap_or(Err(AppendError::Late))
+    }
+
+    /// Closes the file; what is appended later is lost.
+    pub async fn close(&self) {
+        let (closed, is_closed) = oneshot::channel();
+        if self.work.send(Work::Close(closed)).await.is_ok() {
+            let _ = is_closed.await;
+        }
     }
 
     /// Why nothing can be written now.

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 
-use crate::client_host::{Cancelled, PromptOutcome, Said};
-use crate::model::{AgentId, AgentStatus, Order, SessionId};
+use crate::client_host::{Cancelled, Continuation, Forking, PromptOutcome, Said};
+use crate::model::{AgentId, AgentStatus, How, Order, SessionId, SessionKey};
 
 pub mod client;
 mod client_view;
@@ -62,39 +62,76 @@ pub trait Team: Send + Sync + 'static {
     /// Whether the team records the sessions of an agent in the registry.
     fn keeps(&self, agent: &AgentId) -> bool;
 
+    /// The error of all that it does not implement.
+    fn refusal(&self) -> Refused {
+        let message = "this team can't be controlled over the port".to_owned();
+        Refused { code: 409, message }
+    }
+
     /// Answers when the turn ends and its lines are on the bus. Dropping the future withdraws a
     /// prompt that was not sent yet. Prompts are queued in the order of the futures' first polls.
-    fn prompt(&self, prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>>;
+    fn prompt(&self, _prompt: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
+        refuse(self)
+    }
 
     /// Cancels the running turn, and with `queued` the prompts behind it.
     fn cancel(
         &self,
-        agent: AgentId,
-        session: Option<SessionId>,
-        queued: bool,
-    ) -> BoxFuture<'_, Result<Cancelled, Refused>>;
+        _agent: AgentId,
+        _session: Option<SessionId>,
+        _queued: bool,
+    ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
+        refuse(self)
+    }
 
-    fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>>;
+    fn new_session(&self, _agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
+        refuse(self)
+    }
+
+    /// Opens a session that begins as a fork, and answers when that is on the bus.
+    fn fork(&self, _fork: Fork) -> BoxFuture<'_, Result<(SessionId, How), Refused>> {
+        refuse(self)
+    }
+
+    /// Sets a session back by its `commit`; true if its agent goes on with a session that gets the
+    /// conversation as a document.
+    fn rewind(&self, _rewind: Rewind) -> BoxFuture<'_, Result<bool, Refused>> {
+        refuse(self)
+    }
 
     /// Attaches an editor to an agent that is ready; what goes over the stream is ACP. The end of
     /// either direction is the editor's or the agent's.
-    fn attach(&self, agent: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>>;
+    fn attach(&self, _agent: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {
+        refuse(self)
+    }
 
     /// Start, stop or restart; answers with the agent as it stands when that is under way.
-    fn order(&self, agent: AgentId, order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
+    fn order(&self, _agent: AgentId, _order: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        refuse(self)
+    }
 
     /// Applies the changes of the configuration.
-    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>>;
+    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>> {
+        refuse(self)
+    }
 
     /// Adds an agent by an `[[agents]]` table of the configuration, and keeps it over a restart of
     /// the team; answers with the agent as it stands when its start is under way.
     fn add_agent(
         &self,
-        config: serde_json::Map<String, serde_json::Value>,
-    ) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
+        _config: serde_json::Map<String, serde_json::Value>,
+    ) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        refuse(self)
+    }
 
     /// Removes an agent, also over a restart of the team; returns its last state.
-    fn remove_agent(&self, agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>>;
+    fn remove_agent(&self, _agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        refuse(self)
+    }
+}
+
+fn refuse<T: Send + 'static>(team: &(impl Team + ?Sized)) -> BoxFuture<'_, Result<T, Refused>> {
+    Box::pin(std::future::ready(Err(team.refusal())))
 }
 
 #[derive(Debug)]
@@ -107,6 +144,22 @@ pub struct Prompt {
     pub by_orchestrator: bool,
     /// Receives the text of the turn as it grows.
     pub said: watch::Sender<Said>,
+}
+
+/// A session to open that continues another.
+#[derive(Debug)]
+pub struct Fork {
+    pub agent: AgentId,
+    pub forking: Forking,
+}
+
+/// A session to set back.
+pub struct Rewind {
+    /// The session may be one that no agent has open.
+    pub key: SessionKey,
+    pub continuation: Continuation,
+    /// Records it; once it has succeeded the session is set back.
+    pub commit: BoxFuture<'static, Result<(), Refused>>,
 }
 
 /// A request that the team refused, with a code of the wire (404, 409, …).

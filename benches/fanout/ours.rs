@@ -4,21 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eisen_core::bus::{Backlog, Bus, Rendered};
-use eisen_core::client_host::{Cancelled, PromptOutcome};
 use eisen_core::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event, FileNode, Order,
+    AgentId, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event, FileNode,
     SessionId, SessionKey, SessionMode, Snapshot, Touch, UsageReport,
 };
 use eisen_core::routing::{Decider, Decision, ResolveError};
 use eisen_core::serve::{
-    AgentDetails, BoxFuture, Limits, Prompt, Refused, Reloaded, Server, Sources, Team, Tokens,
-    bind, encode,
+    AgentDetails, BoxFuture, Limits, Server, Sources, Team, Tokens, bind, encode,
 };
 use eisen_core::session::{Answer, Registry, RegistryError, RegistryRequest};
 use eisen_core::tracker::Snapshots;
 use eisen_core::watch::GraphState;
-use serde_json::{Map, Value};
-use tokio::io::DuplexStream;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -137,45 +133,4 @@ impl Team for Nothing {
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {
         Box::pin(async { Vec::new() })
     }
-
-    fn prompt(&self, _: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
-        Box::pin(async { Err(no_agents()) })
-    }
-
-    fn cancel(
-        &self,
-        _: AgentId,
-        _: Option<SessionId>,
-        _: bool,
-    ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
-        Box::pin(async { Err(no_agents()) })
-    }
-
-    fn new_session(&self, _: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
-        Box::pin(async { Err(no_agents()) })
-    }
-
-    fn order(&self, _: AgentId, _: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
-        Box::pin(async { Err(no_agents()) })
-    }
-
-    fn attach(&self, _: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {
-        Box::pin(async { Err(no_agents()) })
-    }
-
-    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>> {
-        Box::pin(async { Err(no_agents()) })
-    }
-
-    fn add_agent(&self, _: Map<String, Value>) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
-        Box::pin(async { Err(no_agents()) })
-    }
-
-    fn remove_agent(&self, _: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
-        Box::pin(async { Err(no_agents()) })
-    }
-}
-
-fn no_agents() -> Refused {
-    Refused { code: 404, message: "there are no agents".to_owned() }
 }

@@ -6,11 +6,11 @@ use tokio::sync::{mpsc, oneshot};
 use super::changes::TeamCommand;
 use super::details;
 use crate::agent::{self, AgentError, AgentHandle};
-use crate::client_host::{Cancelled, HostError, PromptOutcome};
+use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
 use crate::config::AgentTable;
-use crate::model::{AgentId, AgentStatus, Order, SessionId};
+use crate::model::{AgentId, AgentStatus, How, Order, SessionId};
 use crate::process::Family;
-use crate::serve::{AgentDetails, BoxFuture, Prompt, Refused, Reloaded, Team, Tier};
+use crate::serve::{AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Team, Tier};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
 
@@ -82,6 +82,33 @@ impl Team for Supervised {
         )
     }
 
+    fn fork(&self, fork: Fork) -> BoxFuture<'_, Result<(SessionId, How), Refused>> {
+        Box::pin(async move {
+            self.agent(&fork.agent)?.fork(fork.forking).await.map_err(|error| refused(&error))
+        })
+    }
+
+    fn rewind(&self, rewind: Rewind) -> BoxFuture<'_, Result<bool, Refused>> {
+        Box::pin(async move {
+            let Rewind { key, continuation, commit } = rewind;
+            let sessions = self.tracker.sessions().await.unwrap_or_default();
+            let is_live = sessions.iter().any(|session| session.key == key);
+            let agent = self.roster.get(&key.agent).filter(|_| is_live);
+            // Nobody has it open: only the journal changes.
+            let Some(agent) = agent else { return commit.await.map(|()| false) };
+            let is_open = agent
+                .announced()
+                .await
+                .is_none_or(|(_, loads)| loads.iter().any(|load| load.session == key.session));
+            if !is_open {
+                return commit.await.map(|()| false);
+            }
+            let primes = matches!(continuation, Continuation::Anew(_));
+            let rewound = agent.rewind(&key.session, continuation, commit).await;
+            rewound.map_err(|error| refused(&error))?.map(|()| primes)
+        })
+    }
+
     fn attach(&self, agent: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {
         Box::pin(async move { self.agent(&agent)?.attach().await.map_err(|error| refused(&error)) })
     }
@@ -109,7 +136,13 @@ fn refused(error: &AgentError) -> Refused {
     let code = match error {
         AgentError::Host(HostError::UnknownSession(_)) => 404,
         AgentError::NotReady { .. }
-        | AgentError::Host(HostError::Withdrawn | HostError::Attached(_) | HostError::Editors(_))
+        | AgentError::Host(
+            HostError::Withdrawn
+            | HostError::Attached(_)
+            | HostError::Editors(_)
+            | HostError::Busy(_)
+            | HostError::Branches,
+        )
         | AgentError::Stopping => 409,
         // The agent failed.
         AgentError::Host(_) => 500,
@@ -123,17 +156,6 @@ pub(super) struct Observed {
     pub(super) zone: Tier,
     pub(super) tracker: TrackerHandle,
     pub(super) family: Family,
-}
-
-impl Observed {
-    fn refuse<T: Send + 'static>() -> BoxFuture<'static, Result<T, Refused>> {
-        Box::pin(std::future::ready(Err(Refused {
-            code: 409,
-            message: "this agent belongs to the editor that started `eisen-core observe`; only \
-                      agents of `eisen-core up` can be controlled over the port"
-                .to_owned(),
-        })))
-    }
 }
 
 impl Team for Observed {
@@ -151,40 +173,9 @@ impl Team for Observed {
         Box::pin(details::of_observed(status, self.zone, &self.tracker, &self.family))
     }
 
-    fn prompt(&self, _: Prompt) -> BoxFuture<'_, Result<PromptOutcome, Refused>> {
-        Self::refuse()
-    }
-
-    fn cancel(
-        &self,
-        _: AgentId,
-        _: Option<SessionId>,
-        _: bool,
-    ) -> BoxFuture<'_, Result<Cancelled, Refused>> {
-        Self::refuse()
-    }
-
-    fn new_session(&self, _: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
-        Self::refuse()
-    }
-
-    fn attach(&self, _: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {
-        Self::refuse()
-    }
-
-    fn order(&self, _: AgentId, _: Order) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
-        Self::refuse()
-    }
-
-    fn reload(&self) -> BoxFuture<'_, Result<Reloaded, Refused>> {
-        Self::refuse()
-    }
-
-    fn add_agent(&self, _: AgentTable) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
-        Self::refuse()
-    }
-
-    fn remove_agent(&self, _: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
-        Self::refuse()
+    fn refusal(&self) -> Refused {
+        let message = "this agent belongs to the editor that started `eisen-core observe`; only \
+                       agents of `eisen-core up` can be controlled over the port";
+        Refused { code: 409, message: message.to_owned() }
     }
 }

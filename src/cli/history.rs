@@ -6,7 +6,7 @@ mod tree;
 
 use std::io::{self, BufWriter};
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -16,11 +16,8 @@ use super::Global;
 use super::journal::WhichJournal;
 use super::output::{failure, is_terminal, plain, print};
 use crate::app::Failure;
-use crate::journal::{Event, Filter, OpenError, Session, Store};
+use crate::journal::{Event, Filter, NameError, OpenError, Session, Store};
 use crate::model::rfc3339;
-
-/// Sessions that are listed where a name is not clear.
-const MOST_LISTED: usize = 5;
 
 /// Show what the agents of a team did, said and asked
 ///
@@ -159,9 +156,9 @@ fn named(store: &Store, name: &str) -> Result<Named, Failure> {
     if !store.events(&of_agent).map_err(unreadable)?.events.is_empty() {
         return Ok(Named::Agent(name.to_owned()));
     }
-    let mut sessions = store.sessions_named(name).map_err(unreadable)?;
-    match sessions.len() {
-        0 => {
+    match store.session_named(name, None) {
+        Ok(session) => Ok(Named::Session(session)),
+        Err(NameError::NoSession { .. }) => {
             let agents = store.sessions().map_err(unreadable)?;
             let mut agents: Vec<_> = agents.into_iter().map(|session| session.agent_id).collect();
             agents.sort();
@@ -175,26 +172,12 @@ fn named(store: &Store, name: &str) -> Result<Named, Failure> {
             };
             Err(Failure::Run(anyhow!("{why}{known}")))
         }
-        1 => Ok(Named::Session(sessions.remove(0))),
-        _ => {
-            let some = sessions.iter().take(MOST_LISTED).map(|session| session.id.as_str());
-            let some = some.collect::<Vec<_>>().join(", ");
-            Err(Failure::Run(anyhow!("several sessions begin with `{name}`: {some}")))
-        }
+        Err(error) => Err(Failure::Run(error.into())),
     }
 }
 
-/// The event with an id, or with a beginning that no other has.
 fn event(store: &Store, id: &str) -> Result<Event, Failure> {
-    let found = store.events_like(id, 2).map_err(unreadable)?;
-    let only = || -> anyhow::Result<Event> {
-        match <[Event; 1]>::try_from(found) {
-            Ok([event]) => Ok(event),
-            Err(found) if found.is_empty() => bail!("there is no event `{id}`"),
-            Err(_) => bail!("several events begin with `{id}`: give more of the id"),
-        }
-    };
-    only().map_err(Failure::Run)
+    store.event_named(id).map_err(|error| Failure::Run(error.into()))
 }
 
 fn search(store: &Store, words: &[String], limit: usize, as_json: bool) -> Result<(), Failure> {

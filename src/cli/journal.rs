@@ -33,6 +33,11 @@ impl WhichJournal {
         Ok(app::journal_place(&eisen_dir, &team))
     }
 
+    /// Whether a file is named in place of a team.
+    pub(super) fn is_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     pub(super) fn open(&self, global: &Global) -> Result<Store, Failure> {
         let path = self.path(global)?;
         Store::open(&path).map_err(|error| Failure::Run(error.into()))

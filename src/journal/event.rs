@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::json;
 
+use super::reader::Session;
 use crate::model::{AgentId, SessionKey, TimestampMs, now_ms};
 
 /// The types of events. Others may come with a later version.
@@ -54,6 +56,13 @@ event_types! {
 impl EventType {
     pub fn as_str(self) -> &'static str {
         self.0
+    }
+
+    /// Whether a name is a type's, or the part of one before its dot.
+    pub fn is_known(name: &str) -> bool {
+        Self::ALL.iter().any(|kind| {
+            kind.0 == name || kind.0.split_once('.').is_some_and(|(family, _)| family == name)
+        })
     }
 }
 
@@ -134,6 +143,17 @@ impl NewEvent {
             head: Head::default(),
             draft: None,
         }
+    }
+
+    /// The event that sets a session back to another of its events.
+    pub fn rewind(session: &Session, to: &str, files: bool) -> Self {
+        let payload = json!({
+            "to_event_id": to,
+            "from_event_id": session.head_event_id,
+            "files": files,
+        });
+        let place = Place::Session(session.id.clone());
+        Self::new(place, EventType::SESSION_REWIND, &payload).head(Head::Set(to.to_owned()))
     }
 
     #[must_use]

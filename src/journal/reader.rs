@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::{Type, Value as Sql};
-use rusqlite::{Connection, OptionalExtension as _, Row, params, params_from_iter};
+use rusqlite::{
+    Connection, InterruptHandle, OptionalExtension as _, Row, params, params_from_iter,
+};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -78,6 +80,8 @@ pub struct Filter {
     pub since: Option<u64>,
     /// At most; 0 stands for as many as one answer has.
     pub limit: usize,
+    /// Bytes of the payloads after which a page ends; 0: no end.
+    pub bytes: usize,
 }
 
 /// Events, oldest first.
@@ -111,11 +115,25 @@ impl Store {
             "SELECT {COLUMNS} FROM events WHERE {condition} ORDER BY number LIMIT ?{}",
             values.len()
         );
-        let mut events = self.all(&sql, params_from_iter(values), event)?;
-        let has_more = events.len() > limit;
-        events.truncate(limit);
-        let next = events.last().filter(|_| has_more).map(|event| event.id.clone());
-        Ok(Page { events, next })
+        let most_bytes = if filter.bytes == 0 { usize::MAX } else { filter.bytes };
+        let mut page = Page::default();
+        let mut bytes = 0;
+        let read = || -> rusqlite::Result<()> {
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(params_from_iter(values))?;
+            while let Some(row) = rows.next()? {
+                if page.events.len() == limit || bytes >= most_bytes {
+                    page.next = page.events.last().map(|event| event.id.clone());
+                    break;
+                }
+                let event = event(row)?;
+                bytes += event.payload.get().len();
+                page.events.push(event);
+            }
+            Ok(())
+        };
+        read().map_err(|error| self.failed(error))?;
+        Ok(page)
     }
 
     /// The event with this id.
@@ -155,36 +173,50 @@ impl Store {
         self.all(sql, [], |row| Ok((row.get("parent_id")?, session(row)?)))
     }
 
-    /// The sessions that a name means: the journal's id, the beginning of one, or `AGENT/SESSION`
-    /// of the wire, of which the last is meant. One, unless the name is not clear.
-    pub fn sessions_named(&self, name: &str) -> Result<Vec<Session>, OpenError> {
-        if let Some((agent, wire)) = name.split_once('/') {
-            let sql = "SELECT * FROM sessions WHERE agent_id = ?1 AND wire_session_id = ?2 \
-                       ORDER BY id DESC LIMIT 1";
-            return self.all(sql, [agent, wire], session);
-        }
-        let behind = format!("{name}\u{10ffff}");
-        let sql = "SELECT * FROM sessions WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 20";
-        self.all(sql, [name, &behind], session)
-    }
-
     /// The events that have all these words, the best first. A `*` behind a word finds all that
     /// begins with it; words in quotes stand together.
     pub fn search(&self, words: &str, limit: usize) -> Result<Vec<Found>, OpenError> {
+        self.search_of(None, words, limit, usize::MAX)
+    }
+
+    /// Like [`Self::search`], in the events of an agent, up to about so many bytes of payloads.
+    pub fn search_of(
+        &self,
+        agent: Option<&str>,
+        words: &str,
+        limit: usize,
+        bytes: usize,
+    ) -> Result<Vec<Found>, OpenError> {
         let query = query_of(words);
         if query.is_empty() {
             return Ok(Vec::new());
         }
         let columns = COLUMNS.replace(", ", ", e.");
+        let of_agent = match agent {
+            Some(_) => "AND rowid IN (SELECT number FROM events WHERE agent_id = ?3)",
+            None => "AND ?3 IS NULL",
+        };
         let sql = format!(
             "SELECT e.{columns}, f.snippet, f.rank FROM (SELECT rowid, rank, \
              snippet(events_fts, 0, '[', ']', '…', 16) AS snippet FROM events_fts \
-             WHERE events_fts MATCH ?1 ORDER BY rank LIMIT ?2) f \
+             WHERE events_fts MATCH ?1 {of_agent} ORDER BY rank LIMIT ?2) f \
              JOIN events e ON e.number = f.rowid ORDER BY f.rank"
         );
-        self.all(&sql, params![query, limit.min(MOST)], |row| {
-            Ok(Found { event: event(row)?, snippet: row.get(10)?, rank: row.get(11)? })
-        })
+        let (mut found, mut read_bytes) = (Vec::new(), 0);
+        let mut read = || -> rusqlite::Result<()> {
+            let mut statement = self.connection.prepare_cached(&sql)?;
+            let mut rows = statement.query(params![query, limit.min(MOST), agent])?;
+            while read_bytes < bytes
+                && let Some(row) = rows.next()?
+            {
+                let event = event(row)?;
+                read_bytes += event.payload.get().len();
+                found.push(Found { event, snippet: row.get(10)?, rank: row.get(11)? });
+            }
+            Ok(())
+        };
+        read().map_err(|error| self.failed(error))?;
+        Ok(found)
     }
 
     /// The content with this hash; None if it is not stored.
@@ -199,12 +231,17 @@ impl Store {
         Ok(found.map_err(|error| self.failed(error))?.flatten())
     }
 
+    /// Ends the reads of this store from another thread.
+    pub fn interrupt_handle(&self) -> InterruptHandle {
+        self.connection.get_interrupt_handle()
+    }
+
     /// The value of `meta`: `team`, `created`.
     pub fn meta(&self, key: &str) -> Result<Option<String>, OpenError> {
         Ok(self.all("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0))?.pop())
     }
 
-    fn all<T>(
+    pub(super) fn all<T>(
         &self,
         sql: &str,
         params: impl rusqlite::Params,
@@ -214,6 +251,24 @@ impl Store {
             self.connection.prepare_cached(sql)?.query_map(params, read)?.collect()
         };
         all().map_err(|error| self.failed(error))
+    }
+
+    /// Calls `read` for each row.
+    pub(super) fn each(
+        &self,
+        sql: &str,
+        params: impl rusqlite::Params,
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<()>,
+    ) -> Result<(), OpenError> {
+        let each = || -> rusqlite::Result<()> {
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let mut rows = statement.query(params)?;
+            while let Some(row) = rows.next()? {
+                read(row)?;
+            }
+            Ok(())
+        };
+        each().map_err(|error| self.failed(error))
     }
 
     fn failed(&self, error: rusqlite::Error) -> OpenError {
@@ -261,6 +316,11 @@ impl Filter {
         }
         (conditions.join(" AND "), values)
     }
+}
+
+/// Whether a search for these words could find anything.
+pub fn is_searchable(words: &str) -> bool {
+    !query_of(words).is_empty()
 }
 
 /// Words as a query of FTS5: everything but quotes and a last `*` is text.
@@ -318,7 +378,7 @@ fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
     })
 }
 
-fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
+pub(super) fn session(row: &Row<'_>) -> rusqlite::Result<Session> {
     Ok(Session {
         id: row.get("id")?,
         agent_id: row.get("agent_id")?,

@@ -12,6 +12,8 @@ pub(super) enum Right {
     Anyone,
     /// Any client; for a session of the team's agents one with a token that opens it.
     Register,
+    /// Any token; an agent's opens its own sessions only.
+    Reader,
     /// The orchestrator agent and a person.
     Lead,
     /// A person only: an agent could change the team to leave its zone.
@@ -19,6 +21,11 @@ pub(super) enum Right {
 }
 
 impl Right {
+    /// Whether the method requires a token.
+    pub(super) fn needs_token(self) -> bool {
+        self == Self::Reader || self.steers()
+    }
+
     /// Whether the method acts on agents. It then requires a token, and may take as long as the
     /// agent does.
     pub(super) fn steers(self) -> bool {
@@ -30,9 +37,10 @@ impl Right {
 pub(super) fn permit(method: &str, right: Right, caller: Option<&Caller>) -> Result<(), RpcError> {
     match (right, caller) {
         (Right::Anyone | Right::Register, _)
+        | (Right::Reader, Some(_))
         | (_, Some(Caller::Person))
         | (Right::Lead, Some(Caller::Lead(_))) => Ok(()),
-        (Right::Lead | Right::Person, None) => {
+        (Right::Reader | Right::Lead | Right::Person, None) => {
             Err(RpcError::new(401, format!("`{method}` needs `auth` first")))
         }
         (Right::Person, Some(Caller::Lead(_) | Caller::Member(_))) => {

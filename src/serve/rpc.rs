@@ -1,6 +1,8 @@
 //! Owns the methods of the port: params → a call on the team or its sources → a result.
 
+mod branching;
 mod control;
+mod events;
 mod object;
 mod read;
 mod registry;
@@ -25,7 +27,7 @@ use crate::model::Order;
 pub(super) const ATTACH: &str = "attach";
 
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 22] = [
+pub(super) const METHODS: [(&str, Method, Right); 27] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -41,9 +43,14 @@ pub(super) const METHODS: [(&str, Method, Right); 22] = [
     ("list_blocked", Method::ListBlocked, Right::Anyone),
     ("get_graph", Method::GetGraph, Right::Anyone),
     ("get_journal", Method::GetJournal, Right::Anyone),
+    ("list_events", Method::ListEvents, Right::Reader),
+    ("get_event", Method::GetEvent, Right::Reader),
+    ("search_events", Method::SearchEvents, Right::Reader),
     ("prompt", Method::Prompt, Right::Lead),
     ("cancel", Method::Cancel, Right::Lead),
     ("new_session", Method::NewSession, Right::Lead),
+    ("fork_session", Method::ForkSession, Right::Lead),
+    ("rewind_session", Method::RewindSession, Right::Lead),
     (ATTACH, Method::Attach, Right::Person),
     ("resolve_blocked", Method::ResolveBlocked, Right::Lead),
     ("start_agent", Method::Order(Order::Start), Right::Person),
@@ -61,9 +68,14 @@ pub(super) enum Method {
     ListBlocked,
     GetGraph,
     GetJournal,
+    ListEvents,
+    GetEvent,
+    SearchEvents,
     Prompt,
     Cancel,
     NewSession,
+    ForkSession,
+    RewindSession,
     Attach,
     ResolveBlocked,
     Order(Order),
@@ -107,9 +119,14 @@ pub(super) async fn call(
             let Empty {} = parse(params)?;
             read::get_journal(shared)
         }
+        Method::ListEvents => return events::list_events(shared, caller, parse(params)?).await,
+        Method::GetEvent => return events::get_event(shared, caller, parse(params)?).await,
+        Method::SearchEvents => return events::search_events(shared, caller, parse(params)?).await,
         Method::Prompt => control::prompt(shared, caller, parse(params)?, progress).await,
         Method::Cancel => control::cancel(shared, parse(params)?).await,
         Method::NewSession => control::new_session(shared, parse(params)?).await,
+        Method::ForkSession => branching::fork_session(shared, parse(params)?).await,
+        Method::RewindSession => branching::rewind_session(shared, caller, parse(params)?).await,
         // The reader calls `attach` itself, unless other requests are running.
         Method::Attach => Err(RpcError::new(
             409,
@@ -155,9 +172,20 @@ pub(super) fn schemas(
         }
         Method::GetGraph => of(subschema::<Empty>, subschema::<graph::Graph<'_>>),
         Method::GetJournal => of(subschema::<Empty>, subschema::<read::JournalState>),
+        Method::ListEvents => of(subschema::<events::ListEvents>, subschema::<events::Events<'_>>),
+        Method::GetEvent => of(subschema::<events::GetEvent>, subschema::<events::Event<'_>>),
+        Method::SearchEvents => {
+            of(subschema::<events::SearchEvents>, subschema::<events::FoundEvents<'_>>)
+        }
         Method::Prompt => of(subschema::<control::Prompt>, subschema::<control::Prompted>),
         Method::Cancel => of(subschema::<control::Cancel>, subschema::<control::Cancelled>),
         Method::NewSession => of(subschema::<control::Agent>, subschema::<control::NewSession>),
+        Method::ForkSession => {
+            of(subschema::<branching::ForkSession>, subschema::<branching::Forked>)
+        }
+        Method::RewindSession => {
+            of(subschema::<branching::RewindSession>, subschema::<branching::Rewound>)
+        }
         Method::Attach => of(subschema::<control::Agent>, subschema::<Empty>),
         Method::ResolveBlocked => of(subschema::<control::Resolve>, subschema::<wire::Blocked<'_>>),
         Method::AddAgent => of(subschema::<control::AddAgent>, subschema::<wire::Agent<'_>>),

@@ -26,7 +26,7 @@ pub fn schema() -> Value {
             },
             "required": ["type", "id", "method"],
         }));
-        let auth = right.steers();
+        let auth = right.needs_token();
         methods
             .insert(name.to_owned(), json!({ "auth": auth, "params": params, "result": result }));
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,9 @@ use crate::bus::Bus;
 
 /// How long the listener waits when the system has no more descriptors, or the port no slot.
 const REST: Duration = Duration::from_millis(100);
+
+/// Reads of the journal at once, of all clients; others wait.
+const READS: usize = 4;
 
 /// Seconds of silence before a TCP keepalive probe, and between two probes.
 #[cfg(target_os = "linux")]
@@ -101,7 +104,8 @@ impl Server {
     ) -> io::Result<Self> {
         let guarded = !listener.local_addr()?.ip().to_canonical().is_loopback();
         let crowded = watch::Sender::new(());
-        let shared = Shared { bus, sources, team, tokens, limits, guarded, crowded };
+        let reads = Arc::new(Semaphore::new(READS));
+        let shared = Shared { bus, sources, team, tokens, limits, guarded, reads, crowded };
         let places = ConnectionSlots::new(limits.max_connections);
         Ok(Self { listener, places, shared: Arc::new(shared) })
     }

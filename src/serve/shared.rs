@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::{Sources, Team, Tokens};
 use crate::bus::Bus;
@@ -17,6 +17,8 @@ pub(super) struct Shared {
     pub(super) limits: Limits,
     /// Other machines can connect, so all requests need a token.
     pub(super) guarded: bool,
+    /// Held by each read of the journal.
+    pub(super) reads: Arc<Semaphore>,
     /// Asks connections to probe their clients, because slots are short.
     pub(super) crowded: watch::Sender<()>,
 }

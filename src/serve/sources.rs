@@ -39,6 +39,11 @@ pub trait Sources: Send + Sync + 'static {
     /// The team's journal; None: switched off.
     fn journal(&self) -> Option<Journal>;
 
+    /// The team's journal, once all that was published is in it, as far as it can be written.
+    fn recorded(&self) -> BoxFuture<'_, Option<Journal>> {
+        Box::pin(async { self.journal() })
+    }
+
     /// Queries the registry, which has all sessions that were published before.
     fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>>;
 }
@@ -93,9 +98,9 @@ impl Sources for Handles {
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
         Box::pin(async {
             let resolved = self.routing.resolve(id, decision, by).await;
-            if let (Ok(_), Some((journal, bus))) = (&resolved, &self.journal) {
+            if resolved.is_ok() {
                 // The decision stands also where it can't be recorded; `ps` shows that.
-                let _ = journal.settled(bus.position()).await;
+                self.recorded().await;
             }
             resolved
         })
@@ -112,6 +117,14 @@ impl Sources for Handles {
 
     fn journal(&self) -> Option<Journal> {
         self.journal.as_ref().map(|(journal, _)| journal.clone())
+    }
+
+    fn recorded(&self) -> BoxFuture<'_, Option<Journal>> {
+        Box::pin(async {
+            let (journal, bus) = self.journal.as_ref()?;
+            let _ = journal.settled(bus.position()).await;
+            Some(journal.clone())
+        })
     }
 
     fn registry(&self, request: RegistryRequest) -> BoxFuture<'_, Result<Answer, RegistryError>> {

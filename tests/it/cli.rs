@@ -1,6 +1,7 @@
 //! The commands that talk to a running team, as a user would run them.
 
 mod blocked;
+mod branching;
 mod detached;
 mod finding;
 mod history;

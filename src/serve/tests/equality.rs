@@ -11,7 +11,7 @@ use proptest::sample::select;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, DuplexStream};
 use tokio::runtime::Builder;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::{advance, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -190,6 +190,7 @@ impl Stage {
             tokens: Tokens::generate(None).unwrap(),
             limits: Limits { write_deadline: TICK * 100_000, ..Limits::default() },
             guarded: false,
+            reads: Arc::new(Semaphore::new(1)),
             crowded: watch::Sender::new(()),
         };
         let (commands, waiting) = mpsc::channel(1_000);

@@ -5,20 +5,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tempfile::TempDir;
 use tokio::io::{AsyncWriteExt as _, DuplexStream};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, OnceCell, mpsc};
 use tokio::time::timeout;
 
-use super::samples;
+use super::{recorded, samples};
 use crate::bus::{Backlog, Bus, Rendered};
-use crate::client_host::{Cancelled, PromptOutcome};
+use crate::client_host::{Cancelled, Continuation, PromptOutcome};
 use crate::journal::Journal;
 use crate::model::{
     AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Delta, Event,
-    GraphDelta, GraphSnapshot, Order, SessionId, Snapshot, UsageReport,
+    GraphDelta, GraphSnapshot, How, Order, SessionId, Snapshot, UsageReport,
 };
 use crate::routing::{Decider, Decision, ResolveError};
-use crate::serve::{AgentDetails, BoxFuture, Prompt, Refused, Reloaded, Sources, Team};
+use crate::serve::{
+    AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Sources, Team,
+};
 use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
 use crate::tracker::Snapshots;
 use crate::watch::GraphState;
@@ -33,6 +36,8 @@ pub(in crate::serve) struct Fake {
     pub(in crate::serve) asked: Mutex<Vec<String>>,
     /// Something happens right before and right after snapshots are taken.
     pub(in crate::serve) racing: AtomicBool,
+    /// With its folder.
+    journal: OnceCell<(TempDir, Journal)>,
     /// Lets prompts of the agent `slow` end.
     pub(in crate::serve) release: Notify,
     /// Hears of each prompt of the agent `slow` that begins or is dropped.
@@ -55,6 +60,7 @@ impl Fake {
             registry: Mutex::default(),
             asked: Mutex::default(),
             racing: AtomicBool::new(false),
+            journal: OnceCell::new(),
             release: Notify::new(),
             slow,
             heard: Mutex::new(heard),
@@ -138,6 +144,13 @@ impl Sources for Fake {
 
     fn journal(&self) -> Option<Journal> {
         None
+    }
+
+    fn recorded(&self) -> BoxFuture<'_, Option<Journal>> {
+        Box::pin(async {
+            let (_, journal) = self.journal.get_or_init(recorded::journal).await;
+            Some(journal.clone())
+        })
     }
 
     fn resolve(
@@ -234,6 +247,24 @@ impl Team for Fake {
 
     fn new_session(&self, agent: AgentId) -> BoxFuture<'_, Result<SessionId, Refused>> {
         Box::pin(async move { self.known(&agent).map(|_| SessionId::new("s-ui-2")) })
+    }
+
+    fn fork(&self, fork: Fork) -> BoxFuture<'_, Result<(SessionId, How), Refused>> {
+        Box::pin(async move {
+            self.known(&fork.agent)?;
+            self.ask(format!("{fork:?}"));
+            let forking = fork.forking;
+            let how = if forking.source.is_some() { How::Forked } else { How::Primed };
+            Ok((SessionId::new("s-ui-2"), how))
+        })
+    }
+
+    fn rewind(&self, rewind: Rewind) -> BoxFuture<'_, Result<bool, Refused>> {
+        Box::pin(async move {
+            self.ask(format!("rewind {:?} {:?}", rewind.key, rewind.continuation));
+            rewind.commit.await?;
+            Ok(matches!(rewind.continuation, Continuation::Anew(_)))
+        })
     }
 
     fn attach(&self, agent: AgentId) -> BoxFuture<'_, Result<DuplexStream, Refused>> {

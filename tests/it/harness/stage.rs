@@ -61,6 +61,12 @@ impl AgentTable {
         self
     }
 
+    /// Offers `session/fork`.
+    pub(crate) fn forks(mut self) -> Self {
+        self.script = Some("fork = true\n".to_owned());
+        self
+    }
+
     /// Is started by this shell line, which goes on as the agent with `exec "$@"`.
     pub(crate) fn behind(mut self, line: &str) -> Self {
         line.clone_into(&mut self.before);

@@ -1,0 +1,204 @@
+//! `fork` and `rewind`: a session that goes on from an earlier point, in a running team, or in the
+//! journal of one that is gone.
+
+use anyhow::anyhow;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Global;
+use super::journal::WhichJournal;
+use super::output::{note, plain, print};
+use super::team::{Which, failed};
+use crate::app::Failure;
+use crate::journal::{
+    self, EventType, Keep, NameError, NewEvent, Place, Point, Session, Settings, Store,
+};
+use crate::model::{AgentId, How};
+use crate::serve::client::{ClientError, Connection};
+
+/// Begin a new session at a point of an earlier one
+///
+/// In a running team the agent forks its own session, if it can and the point is the session's
+/// head. Otherwise a new session of the agent gets the conversation up to the point in front of its
+/// next prompt. The files stay as they are. Where no team runs, the fork is in the journal only.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core fork ui/ui-s1                         go on from where a session is
+  eisen-core fork ui/ui-s1 --at 0199c0e8-7a        … from an event; `history` shows their ids
+  eisen-core fork 0199c0e8 --agent reviewer        another agent goes on
+  eisen-core prompt ui --session $(eisen-core fork ui/ui-s1 --json | jq -r .session_id) \"Go on\"
+
+Exit codes: 0 done, 1 no such session or event, or refused, 2 wrong usage.")]
+pub(super) struct Fork {
+    /// The session: its id in the journal, the beginning of one, or AGENT/SESSION of the wire
+    session: String,
+    /// The event behind which the new session begins, or the beginning of its id [default: the
+    /// session's head]
+    #[arg(long, value_name = "EVENT")]
+    at: Option<String>,
+    /// The agent that goes on [default: the session's own]
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: WhichJournal,
+}
+
+/// Set a session back to an earlier event
+///
+/// What came after the event stays in the journal, on no branch; `fork` continues it. In a running
+/// team the next prompt of the session reaches an agent that knows the conversation up to the event
+/// and no more. Files stay as they are, unless --files undoes what the session's agent wrote after
+/// the event.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core rewind ui/ui-s1 --to 0199c0e8-7a      forget what was said after an event
+  eisen-core rewind ui/ui-s1 --to 0199c0e8-7a --files
+
+Exit codes: 0 done, 1 no such session or event, or refused, 2 wrong usage.")]
+pub(super) struct Rewind {
+    /// The session: its id in the journal, the beginning of one, or AGENT/SESSION of the wire
+    session: String,
+    /// The event that becomes the session's head, or the beginning of its id
+    #[arg(long, value_name = "EVENT")]
+    to: String,
+    /// Undo what the session's agent wrote after the event, too
+    #[arg(long)]
+    files: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    which: WhichJournal,
+}
+
+impl Fork {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let params = json!({ "session_id": self.session, "at": self.at, "agent_id": self.agent });
+        let result = match running(&self.which, global).await? {
+            Some(mut team) => team.call("fork_session", &params).await.map_err(failed)?,
+            None => self.in_journal(global).await?,
+        };
+        if self.json {
+            return print(result);
+        }
+        let text = |name: &str| plain(result[name].as_str().unwrap_or("-"));
+        let (agent, session) = (text("agent_id"), text("session_id"));
+        let id = text("journal_session_id");
+        print(format_args!("{agent}/{session}  {}  {id}  at {}", text("how"), text("at")))
+    }
+
+    async fn in_journal(&self, global: &Global) -> Result<Value, Failure> {
+        let (settings, session, point) =
+            found(&self.which, global, &self.session, self.at.as_deref())?;
+        let agent = self.agent.clone().unwrap_or_else(|| session.agent_id.clone());
+        let place = Place::Fork {
+            parent: point.event.clone(),
+            agent: AgentId::new(agent.as_str()),
+            wire_session_id: None,
+        };
+        let payload = json!({
+            "from_session_id": session.id,
+            "from_event_id": point.event,
+            "how": How::Primed.as_str(),
+        });
+        let event = NewEvent::new(place, EventType::SESSION_FORK, &payload);
+        let committed = append(settings, event).await?;
+        note(
+            "no such team runs: the fork is in its journal only; fork it again when the team runs",
+        );
+        Ok(json!({
+            "agent_id": agent,
+            "session_id": null,
+            "how": How::Primed.as_str(),
+            "journal_session_id": committed.session_id,
+            "at": point.event,
+        }))
+    }
+}
+
+impl Rewind {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let params = json!({ "session_id": self.session, "to": self.to, "files": self.files });
+        let result = match running(&self.which, global).await? {
+            Some(mut team) => team.call("rewind_session", &params).await.map_err(failed)?,
+            None => self.in_journal(global).await?,
+        };
+        if self.json {
+            return print(result);
+        }
+        let text = |name: &str| plain(result[name].as_str().unwrap_or("-"));
+        let (agent, session) = (text("agent_id"), text("session_id"));
+        print(format_args!("{agent}/{session}  set back to {}", text("head_event_id")))
+    }
+
+    async fn in_journal(&self, global: &Global) -> Result<Value, Failure> {
+        if self.files {
+            let why = "files can't be undone with a rewind yet: leave --files out";
+            return Err(Failure::Run(anyhow!(why)));
+        }
+        let (settings, session, point) = found(&self.which, global, &self.session, Some(&self.to))?;
+        if point.behind.is_none() {
+            let why =
+                format!("a rewind left the event {} behind: `fork` continues it", point.event);
+            return Err(Failure::Run(anyhow!(why)));
+        }
+        let event = NewEvent::rewind(&session, &point.event, self.files);
+        append(settings, event).await?;
+        Ok(json!({
+            "agent_id": session.agent_id,
+            "session_id": session.wire_session_id,
+            "journal_session_id": session.id,
+            "head_event_id": point.event,
+            "how": null,
+        }))
+    }
+}
+
+/// Connects to the team that is meant; None if it does not run.
+async fn running(which: &WhichJournal, global: &Global) -> Result<Option<Connection>, Failure> {
+    if which.is_file() {
+        return Ok(None);
+    }
+    let team = Which { team: which.team.clone() };
+    match team.connect(global).await {
+        Ok(team) => Ok(Some(team)),
+        Err(failure) => match failure.error().downcast_ref::<ClientError>() {
+            Some(ClientError::NoTeam | ClientError::NotRunning { .. }) => Ok(None),
+            _ => Err(failure),
+        },
+    }
+}
+
+/// The session and the point that are meant, in the journal of a team that is gone.
+fn found(
+    which: &WhichJournal,
+    global: &Global,
+    session: &str,
+    event: Option<&str>,
+) -> Result<(Settings, Session, Point), Failure> {
+    let path = which.path(global)?;
+    let store = Store::open(&path).map_err(|error| Failure::Run(error.into()))?;
+    let find = || -> Result<_, NameError> {
+        let team = store.meta("team")?.unwrap_or_default();
+        let session = store.session_named(session, None)?;
+        let point = store.point(&session, event)?;
+        Ok((team, session, point))
+    };
+    let (team, session, point) = find().map_err(|error| Failure::Run(error.into()))?;
+    Ok((Settings { team, path, keep: Keep::Full }, session, point))
+}
+
+async fn append(settings: Settings, event: NewEvent) -> Result<journal::Committed, Failure> {
+    let append = async {
+        let journal = journal::open(settings).await?;
+        let committed = journal.append(event).await?;
+        journal.close().await;
+        Ok::<_, journal::AppendError>(committed)
+    };
+    append.await.map_err(|error| Failure::Run(error.into()))
+}

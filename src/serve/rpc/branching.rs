@@ -1,0 +1,181 @@
+//! Owns the methods by which a session continues from an earlier point: `fork_session` and
+//! `rewind_session`.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::events::read;
+use super::{json, wrong};
+use crate::client_host::{Continuation, Document, Forking};
+use crate::journal::{NewEvent, Point, Session};
+use crate::model::{AgentId, How, SessionId, SessionKey};
+use crate::serve::shared::Shared;
+use crate::serve::wire::RpcError;
+use crate::serve::{Caller, Fork, Refused, Rewind};
+
+/// Until files can be undone.
+const NO_FILES: &str = "files can't be undone with a rewind yet: leave `files` out";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ForkSessionParams")]
+pub(in crate::serve) struct ForkSession {
+    /// The journal's id, the beginning of one, `AGENT/SESSION` or a session of the wire.
+    session_id: String,
+    /// The branch point, an event of the session by its id or the beginning of one; the session's
+    /// head if left out.
+    #[serde(default, deserialize_with = "super::name")]
+    at: Option<String>,
+    /// The agent that goes on; the session's own if left out.
+    #[serde(default, deserialize_with = "super::name")]
+    agent_id: Option<String>,
+}
+
+/// A session that continues another.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct Forked {
+    agent_id: String,
+    /// The session of the wire, which `prompt` takes.
+    session_id: String,
+    /// `forked`: the agent forked its own session. `primed`: a new session gets the conversation as
+    /// a document in front of its next prompt.
+    #[schemars(extend("enum" = How::ALL.map(How::as_str)))]
+    how: &'static str,
+    /// The session of the journal.
+    journal_session_id: String,
+    /// The branch point.
+    at: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "RewindSessionParams")]
+pub(in crate::serve) struct RewindSession {
+    /// As for `fork_session`.
+    session_id: String,
+    /// The event that becomes the session's head: its id, or the beginning of one.
+    to: String,
+    /// Undo what the session's agent wrote after it, too.
+    files: Option<bool>,
+}
+
+/// A session that was set back.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct Rewound {
+    agent_id: String,
+    /// The session of the wire, which goes on under its name.
+    session_id: Option<String>,
+    journal_session_id: String,
+    head_event_id: String,
+    /// `primed`: the agent goes on with a session that gets the conversation up to the point in
+    /// front of its next prompt. Null: no agent has the session open, or it knows nothing that came
+    /// after the point.
+    #[schemars(extend("enum" = [json!("primed"), json!(null)]))]
+    how: Option<&'static str>,
+}
+
+pub(super) async fn fork_session(shared: &Shared, params: ForkSession) -> Result<Value, RpcError> {
+    let (session, point, document) = read(shared, move |store| {
+        let session = store.session_named(&params.session_id, None)?;
+        let point = store.point(&session, params.at.as_deref())?;
+        let document = document(&session, &point, store.conversation(&point.event)?);
+        Ok((session, point, document))
+    })
+    .await?;
+    let agent = AgentId::new(params.agent_id.unwrap_or_else(|| session.agent_id.clone()));
+    let is_head = point.behind == Some(0) && agent.as_str() == session.agent_id;
+    let source = session.wire_session_id.filter(|_| is_head).map(SessionId::new);
+    let origin = (Arc::from(session.id), Arc::from(point.event.as_str()));
+    let forking = Forking { source, origin, document };
+    let fork = Fork { agent: agent.clone(), forking };
+    let team = Arc::clone(&shared.team);
+    // To its end, also if the client leaves.
+    let forked = tokio::spawn(async move { team.fork(fork).await });
+    let (wire, how) = forked.await.map_err(|error| RpcError::new(500, error.to_string()))??;
+    let (name, at) = (format!("{agent}/{wire}"), point.event.clone());
+    let recorded = read(shared, move |store| {
+        let session = store.session_named(&name, None)?;
+        let root = store.event(&session.root_event_id)?;
+        Ok(root.filter(|root| root.parent_id == Some(at)).map(|_| session.id))
+    })
+    .await;
+    let journal_session_id = recorded.ok().flatten().ok_or_else(|| {
+        let why =
+            format!("the session {agent}/{wire} is open, but the journal can't record the fork");
+        RpcError::new(500, why)
+    })?;
+    json(&Forked {
+        agent_id: agent.to_string(),
+        session_id: wire.to_string(),
+        how: how.as_str(),
+        journal_session_id,
+        at: point.event,
+    })
+}
+
+pub(super) async fn rewind_session(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: RewindSession,
+) -> Result<Value, RpcError> {
+    let files = params.files.unwrap_or(false);
+    if files && !matches!(caller, Some(Caller::Person)) {
+        let why = "`files` changes files of the workspace: it takes the control token of a person";
+        return Err(RpcError::new(403, why));
+    }
+    if files {
+        return Err(RpcError::new(409, NO_FILES));
+    }
+    let (session, point, document) = read(shared, move |store| {
+        let session = store.session_named(&params.session_id, None)?;
+        let point = store.point(&session, Some(&params.to))?;
+        let document = document(&session, &point, store.conversation(&point.event)?);
+        Ok((session, point, document))
+    })
+    .await?;
+    let Some(behind) = point.behind else {
+        let why = format!(
+            "the event {} is on no branch: a rewind left it behind. `fork_session` continues it",
+            point.event
+        );
+        return Err(wrong(why));
+    };
+    let continuation = if behind == 0 { Continuation::Same } else { Continuation::Anew(document) };
+    let sources = Arc::clone(&shared.sources);
+    let event = NewEvent::rewind(&session, &point.event, files);
+    let commit = async move {
+        // What the agent said before is on the branch that is left.
+        let journal = sources.recorded().await.ok_or_else(no_journal)?;
+        let appended = journal.append(event).await;
+        appended.map(drop).map_err(|error| Refused {
+            code: 500,
+            message: format!("the rewind was not recorded: {error}"),
+        })
+    };
+    let wire = session.wire_session_id.clone();
+    let key = SessionKey::new(
+        AgentId::new(session.agent_id.as_str()),
+        SessionId::new(wire.clone().unwrap_or_default()),
+    );
+    let rewind = Rewind { key, continuation, commit: Box::pin(commit) };
+    let team = Arc::clone(&shared.team);
+    let rewound = tokio::spawn(async move { team.rewind(rewind).await });
+    let is_primed = rewound.await.map_err(|error| RpcError::new(500, error.to_string()))??;
+    json(&Rewound {
+        agent_id: session.agent_id,
+        session_id: wire,
+        journal_session_id: session.id,
+        head_event_id: point.event,
+        how: is_primed.then_some(How::Primed.as_str()),
+    })
+}
+
+fn document(session: &Session, point: &Point, text: Option<String>) -> Option<Document> {
+    let uri = format!("eisen://session/{}?at={}", session.id, point.event);
+    Some(Document { uri, text: text? })
+}
+
+fn no_journal() -> Refused {
+    Refused { code: 404, message: "the team keeps no journal".to_owned() }
+}

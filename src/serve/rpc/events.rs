@@ -1,0 +1,318 @@
+//! Owns the methods that read the team's journal: events, one event, a search.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::{raw, wrong};
+use crate::journal::{self, EventType, Filter, NameError, OpenError, Store};
+use crate::serve::Caller;
+use crate::serve::shared::Shared;
+use crate::serve::wire::RpcError;
+
+/// Events of one answer: unless the request names a limit, and at most.
+const USUAL: u64 = 100;
+const MOST: u64 = 1_000;
+
+/// Bytes of payloads after which an answer ends. One event has about 1.5 MiB at most.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Bytes of the words of a search, and types of a request.
+const LONGEST_QUERY: usize = 4_096;
+const MOST_TYPES: usize = 100;
+
+/// How long one request may read; a reader keeps the write-ahead log from being emptied.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "ListEventsParams")]
+pub(in crate::serve) struct ListEvents {
+    /// Only of this session: the journal's id, the beginning of one, `AGENT/SESSION` or a session of
+    /// the wire.
+    #[serde(default, deserialize_with = "super::name")]
+    session_id: Option<String>,
+    /// Only of this agent.
+    #[serde(default, deserialize_with = "super::name")]
+    agent_id: Option<String>,
+    /// Only of these types; `tool` stands for all that begin with `tool.`.
+    types: Option<Vec<String>>,
+    /// Only behind the event with this id: `next` of the answer before.
+    #[serde(default, deserialize_with = "super::name")]
+    after: Option<String>,
+    /// From 1 to 1,000; 100 if left out.
+    limit: Option<u64>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "GetEventParams")]
+pub(in crate::serve) struct GetEvent {
+    /// The event's id, or a beginning that no other has.
+    id: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "SearchEventsParams")]
+pub(in crate::serve) struct SearchEvents {
+    /// Words that an event must have, all of them.
+    query: String,
+    /// From 1 to 1,000; 100 if left out.
+    limit: Option<u64>,
+}
+
+/// An event of the journal.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Event")]
+pub(in crate::serve) struct Event<'a> {
+    id: &'a str,
+    /// The event before it on its branch.
+    parent_id: Option<&'a str>,
+    /// The journal's session; null for events of no session.
+    session_id: Option<&'a str>,
+    agent_id: Option<&'a str>,
+    /// From 0 within a session.
+    sequence: Option<u64>,
+    depth: Option<u64>,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    /// Milliseconds since 1970.
+    timestamp: u64,
+    turn: Option<u64>,
+    /// Its fields depend on the type.
+    #[schemars(with = "Map<String, Value>")]
+    payload: &'a RawValue,
+}
+
+/// Events, oldest first.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::serve) struct Events<'a> {
+    events: Vec<Event<'a>>,
+    /// The `after` of the next request; null at the end.
+    next: Option<&'a str>,
+}
+
+/// An event that a search found.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::serve) struct FoundEvent<'a> {
+    #[serde(flatten)]
+    event: Event<'a>,
+    /// The words in their context, each between `[` and `]`.
+    snippet: &'a str,
+    /// Less is better.
+    rank: f64,
+}
+
+/// What a search found, the best first.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::serve) struct FoundEvents<'a> {
+    events: Vec<FoundEvent<'a>>,
+}
+
+pub(super) async fn list_events(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: ListEvents,
+) -> Result<Box<RawValue>, RpcError> {
+    let types = params.types.unwrap_or_default();
+    check_types(&types)?;
+    let limit = limit(params.limit)?;
+    if let Some(after) = params.after.as_deref().filter(|after| !is_id(after)) {
+        let after = &after[..after.floor_char_boundary(100)];
+        return Err(wrong(format!("`after` is the id of an event, as `next` is, not `{after}`")));
+    }
+    let own = own(caller).map(str::to_owned);
+    if let (Some(own), Some(named)) = (&own, &params.agent_id)
+        && own != named
+    {
+        return Err(foreign(own));
+    }
+    read(shared, move |store| {
+        let agent = params.agent_id.as_deref();
+        let session =
+            params.session_id.map(|name| store.session_named(&name, agent)).transpose()?;
+        if let (Some(own), Some(session)) = (&own, &session)
+            && *own != session.agent_id
+        {
+            return Err(foreign(own));
+        }
+        let filter = Filter {
+            session_id: session.map(|session| session.id),
+            agent_id: own.or(params.agent_id),
+            types,
+            after: params.after,
+            limit,
+            bytes: MOST_BYTES,
+            ..Filter::default()
+        };
+        let page = store.events(&filter)?;
+        raw(&Events {
+            events: page.events.iter().map(Event::from).collect(),
+            next: page.next.as_deref(),
+        })
+    })
+    .await
+}
+
+pub(super) async fn get_event(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: GetEvent,
+) -> Result<Box<RawValue>, RpcError> {
+    let own = own(caller).map(str::to_owned);
+    read(shared, move |store| {
+        let event = store.event_named(&params.id)?;
+        match own {
+            Some(own) if event.agent_id.as_ref() != Some(&own) => Err(foreign(&own)),
+            _ => raw(&Event::from(&event)),
+        }
+    })
+    .await
+}
+
+pub(super) async fn search_events(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: SearchEvents,
+) -> Result<Box<RawValue>, RpcError> {
+    let limit = limit(params.limit)?;
+    if params.query.len() > LONGEST_QUERY {
+        return Err(wrong(format!("`query` may have {LONGEST_QUERY} bytes")));
+    }
+    if !journal::is_searchable(&params.query) {
+        return Err(wrong("`query` has no word to search for"));
+    }
+    let own = own(caller).map(str::to_owned);
+    read(shared, move |store| {
+        let found = store.search_of(own.as_deref(), &params.query, limit, MOST_BYTES)?;
+        let events = found.iter().map(|found| FoundEvent {
+            event: (&found.event).into(),
+            snippet: &found.snippet,
+            rank: found.rank,
+        });
+        raw(&FoundEvents { events: events.collect() })
+    })
+    .await
+}
+
+/// Reads the journal in a thread of its own, with all that was published before. The read is broken
+/// off when it takes too long, and when its client is gone.
+pub(super) async fn read<T: Send + 'static>(
+    shared: &Shared,
+    work: impl FnOnce(&Store) -> Result<T, RpcError> + Send + 'static,
+) -> Result<T, RpcError> {
+    let journal = shared.sources.recorded().await.ok_or_else(|| {
+        RpcError::new(404, "the team keeps no journal: `journal.enabled` is false")
+    })?;
+    let closed = |_| RpcError::new(409, "the team is stopping");
+    let place = shared.reads.clone().acquire_owned().await.map_err(closed)?;
+    let path = journal.settings().path.clone();
+    let (opened, is_open) = oneshot::channel();
+    let reading = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        let store = Store::open(&path)?;
+        let _ = opened.send(Interrupt(store.interrupt_handle()));
+        work(&store)
+    });
+    let read = async {
+        let _interrupt = is_open.await;
+        reading.await
+    };
+    let late = || RpcError::new(500, "the journal could not be read in time: ask for less of it");
+    let read = timeout(PATIENCE, read).await.map_err(|_| late())?;
+    read.map_err(|error| RpcError::new(500, error.to_string()))?
+}
+
+/// Ends a read when it is dropped.
+struct Interrupt(journal::InterruptHandle);
+
+impl Drop for Interrupt {
+    fn drop(&mut self) {
+        self.0.interrupt();
+    }
+}
+
+/// The agent whose sessions alone the caller may read.
+fn own(caller: Option<&Caller>) -> Option<&str> {
+    match caller {
+        Some(Caller::Member(agent)) => Some(agent.as_str()),
+        _ => None,
+    }
+}
+
+fn foreign(own: &str) -> RpcError {
+    RpcError::new(403, format!("the token of `{own}` opens its own sessions only"))
+}
+
+fn check_types(types: &[String]) -> Result<(), RpcError> {
+    if types.len() > MOST_TYPES {
+        return Err(wrong(format!("`types` may name {MOST_TYPES} types")));
+    }
+    match types.iter().find(|name| !EventType::is_known(name)) {
+        None => Ok(()),
+        Some(unknown) => {
+            let known = EventType::ALL.iter().map(|kind| kind.as_str()).collect::<Vec<_>>();
+            let unknown = &unknown[..unknown.floor_char_boundary(100)];
+            let known = known.join(", ");
+            Err(wrong(format!("there is no type `{unknown}`; there are {known}")))
+        }
+    }
+}
+
+fn limit(wanted: Option<u64>) -> Result<usize, RpcError> {
+    match wanted.unwrap_or(USUAL) {
+        0 => Err(wrong(format!("`limit` is from 1 to {MOST}"))),
+        limit => Ok(usize::try_from(limit.min(MOST)).unwrap_or(usize::MAX)),
+    }
+}
+
+/// Whether a text has the form of an event's id.
+fn is_id(text: &str) -> bool {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => is_digit(byte),
+        })
+}
+
+impl<'a> From<&'a journal::Event> for Event<'a> {
+    fn from(event: &'a journal::Event) -> Self {
+        Self {
+            id: &event.id,
+            parent_id: event.parent_id.as_deref(),
+            session_id: event.session_id.as_deref(),
+            agent_id: event.agent_id.as_deref(),
+            sequence: event.sequence,
+            depth: event.depth,
+            kind: &event.kind,
+            timestamp: event.timestamp,
+            turn: event.turn,
+            payload: &event.payload,
+        }
+    }
+}
+
+impl From<NameError> for RpcError {
+    fn from(error: NameError) -> Self {
+        match error {
+            NameError::NoSession { .. } | NameError::NoEvent(_) => {
+                Self::new(404, error.to_string())
+            }
+            NameError::SeveralSessions { .. }
+            | NameError::SeveralEvents { .. }
+            | NameError::Elsewhere { .. } => wrong(error.to_string()),
+            NameError::Open(error) => error.into(),
+        }
+    }
+}
+
+impl From<OpenError> for RpcError {
+    fn from(error: OpenError) -> Self {
+        let code = if matches!(error, OpenError::Missing(_)) { 404 } else { 500 };
+        Self::new(code, error.to_string())
+    }
+}

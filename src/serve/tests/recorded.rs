@@ -1,0 +1,179 @@
+//! The methods that read the journal, over a journal of a few events.
+
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::Port;
+use crate::journal::{self, Journal, Keep, Settings};
+
+const LINES: &str = r#"{"journal":{"format":1,"version":1}}
+{"meta":{"key":"created","value":"1760000000000"}}
+{"meta":{"key":"team","value":"shop"}}
+{"session":{"id":"0199c0e8-0000-7000-8000-00000000000a","agent_id":"ui","wire_session_id":"s-ui","root_event_id":"0199c0e8-0000-7000-8000-000000000001","head_event_id":"0199c0e8-0000-7000-8000-000000000004","forked_from":null,"status":"ended","created":1760000000000,"updated":1760000000003}}
+{"session":{"id":"0199c0e8-0000-7000-8000-00000000000b","agent_id":"api","wire_session_id":"s-api","root_event_id":"0199c0e8-0000-7000-8000-000000000005","head_event_id":"0199c0e8-0000-7000-8000-000000000005","forked_from":null,"status":"ended","created":1760000000004,"updated":1760000000004}}
+{"session":{"id":"0199c0e8-0000-7000-8000-00000000000c","agent_id":"ui","wire_session_id":"s-ui-2","root_event_id":"0199c0e8-0000-7000-8000-000000000006","head_event_id":"0199c0e8-0000-7000-8000-000000000006","forked_from":"0199c0e8-0000-7000-8000-00000000000a","status":"ended","created":1760000000005,"updated":1760000000005}}
+{"event":{"id":"0199c0e8-0000-7000-8000-000000000001","parent_id":null,"session_id":"0199c0e8-0000-7000-8000-00000000000a","agent_id":"ui","sequence":0,"depth":0,"type":"session.start","timestamp":1760000000000,"turn":0,"payload":{"session":"s-ui"},"text":null}}
+{"event":{"id":"0199c0e8-0000-7000-8000-000000000002","parent_id":"0199c0e8-0000-7000-8000-000000000001","session_id":"0199c0e8-0000-7000-8000-00000000000a","agent_id":"ui","sequence":1,"depth":1,"type":"message.user","timestamp":1760000000001,"turn":0,"payload":{"bytes":12,"text":"Add a footer","started":1760000000001},"text":"Add a footer"}}
+{"event":{"id":"0199c0e8-0000-7000-8000-000000000003","parent_id":"0199c0e8-0000-7000-8000-000000000002","session_id":"0199c0e8-0000-7000-8000-00000000000a","agent_id":"ui","sequence":2,"depth":2,"type":"message.assistant","timestamp":1760000000002,"turn":0,"payload":{"bytes":5,"text":"Done.","started":1760000000002},"text":"Done."}}
+{"event":{"id":"0199c0e8-0000-7000-8000-000000000004","parent_id":"0199c0e8-0000-7000-8000-000000000003","session_id":"0199c0e8-0000-7000-8000-00000000000a","agent_id":"ui","sequence":3,"depth":3,"type":"turn.end","timestamp":1760000000003,"turn":0,"payload":{"stop_reason":"end_turn","reason":null},"text":null}}
+{"event":{"id":"0199c0e8-0000-7000-8000-000000000005","parent_id":null,"session_id":"0199c0e8-0000-7000-8000-00000000000b","agent_id":"api","sequence":0,"depth":0,"type":"session.start","timestamp":1760000000004,"turn":0,"payload":{"session":"s-api"},"text":null}}
+{"event":{"id":"0199c0e8-0000-7000-8000-000000000006","parent_id":"0199c0e8-0000-7000-8000-000000000004","session_id":"0199c0e8-0000-7000-8000-00000000000c","agent_id":"ui","sequence":0,"depth":4,"type":"session.fork","timestamp":1760000000005,"turn":0,"payload":{"from_session_id":"0199c0e8-0000-7000-8000-00000000000a","from_event_id":"0199c0e8-0000-7000-8000-000000000004","how":"forked"},"text":null}}
+"#;
+
+/// A journal of three sessions, `ui/s-ui` with its fork `ui/s-ui-2`, and `api/s-api`.
+pub(super) async fn journal() -> (TempDir, Journal) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    journal::import(&mut LINES.as_bytes(), &path, None).unwrap();
+    let settings = Settings { team: "shop".to_owned(), path, keep: Keep::Full };
+    (folder, journal::open(settings).await.unwrap())
+}
+
+const ID: &str = "0199c0e8-0000-7000-8000-00000000000";
+
+fn id(last: u8) -> String {
+    format!("{ID}{last:x}")
+}
+
+/// The last digits of the events' ids, and of `next`.
+fn digits(answer: &Value) -> String {
+    let last = |id: &Value| id.as_str().map_or("-".to_owned(), |id| id[id.len() - 1..].to_owned());
+    let result = &answer["result"];
+    let events = result["events"].as_array().unwrap_or_else(|| panic!("{answer}"));
+    let ids: Vec<_> = events.iter().map(|event| last(&event["id"])).collect();
+    format!("{} next {}", ids.join(" "), last(&result["next"]))
+}
+
+#[tokio::test]
+async fn events_are_listed_page_by_page() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    for (params, expected) in [
+        (json!({}), "1 2 3 4 5 6 next -"),
+        (json!({ "limit": 2 }), "1 2 next 2"),
+        (json!({ "limit": 2, "after": id(2) }), "3 4 next 4"),
+        (json!({ "limit": 2, "after": id(4) }), "5 6 next -"),
+        (json!({ "limit": 9_000, "after": id(6) }), " next -"),
+        (json!({ "types": ["message"] }), "2 3 next -"),
+        (json!({ "types": ["message.user", "turn.end"] }), "2 4 next -"),
+        (json!({ "types": [] }), "1 2 3 4 5 6 next -"),
+        (json!({ "agent_id": "api" }), "5 next -"),
+        (json!({ "agent_id": "" , "session_id": "" }), "1 2 3 4 5 6 next -"),
+        (json!({ "agent_id": "nobody" }), " next -"),
+        (json!({ "session_id": "s-api" }), "5 next -"),
+        (json!({ "session_id": "ui/s-ui", "types": ["turn"] }), "4 next -"),
+        (json!({ "session_id": format!("{ID}b") }), "5 next -"),
+        (json!({ "session_id": &format!("{ID}b")[..36] }), "5 next -"),
+    ] {
+        let answer = client.ask("list_events", params.clone()).await;
+        assert_eq!(digits(&answer), expected, "{params}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_says_what_there_is() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    let mut check = async |method: &str, params: Value, expected: Expect| {
+        let answer = client.ask(method, params).await;
+        let error = &answer["error"];
+        expected.assert_eq(&format!("{} {}", error["code"], error["message"]));
+    };
+    let list = "list_events";
+    check(list, json!({ "session_id": "x" }), expect![[r#"404 "there is no session `x`; the last ones are: 0199c0e8-0000-7000-8000-00000000000c (ui/s-ui-2), 0199c0e8-0000-7000-8000-00000000000b (api/s-api), 0199c0e8-0000-7000-8000-00000000000a (ui/s-ui)""#]]).await;
+    check(list, json!({ "session_id": "0199" }), expect![[r#"400 "`0199` may mean several sessions: 0199c0e8-0000-7000-8000-00000000000a (ui/s-ui), 0199c0e8-0000-7000-8000-00000000000b (api/s-api), 0199c0e8-0000-7000-8000-00000000000c (ui/s-ui-2)""#]]).await;
+    check(list, json!({ "session_id": "s-ui", "agent_id": "api" }), expect![[r#"404 "there is no session `s-ui`; the last ones are: 0199c0e8-0000-7000-8000-00000000000b (api/s-api)""#]]).await;
+    check(
+        list,
+        json!({ "after": "0199" }),
+        expect![[r#"400 "`after` is the id of an event, as `next` is, not `0199`""#]],
+    )
+    .await;
+    check(list, json!({ "limit": 0 }), expect![[r#"400 "`limit` is from 1 to 1000""#]]).await;
+    check(
+        list,
+        json!({ "limit": -1 }),
+        expect![[
+            r#"400 "params.limit: invalid value: integer `-1`, expected u64 at line 1 column 11""#
+        ]],
+    )
+    .await;
+    let known = "there are session.start, session.end, session.fork";
+    let answer = client.ask(list, json!({ "types": ["message.", "dance"] })).await;
+    assert_eq!(answer["error"]["code"], 400);
+    assert!(answer["error"]["message"].as_str().unwrap().contains(known), "{answer}");
+
+    let mut check = async |method: &str, params: Value, expected: Expect| {
+        let answer = client.ask(method, params).await;
+        let error = &answer["error"];
+        expected.assert_eq(&format!("{} {}", error["code"], error["message"]));
+    };
+    check("get_event", json!({ "id": "ffff" }), expect![[r#"404 "there is no event `ffff`""#]])
+        .await;
+    check("get_event", json!({ "id": "" }), expect![[r#"404 "there is no event ``""#]]).await;
+    check("get_event", json!({ "id": "0199c0e8" }), expect![[r#"400 "several events begin with `0199c0e8`: 0199c0e8-0000-7000-8000-000000000001 (session.start), 0199c0e8-0000-7000-8000-000000000002 (message.user), 0199c0e8-0000-7000-8000-000000000003 (message.assistant), 0199c0e8-0000-7000-8000-000000000004 (turn.end), 0199c0e8-0000-7000-8000-000000000005 (session.start), and 1 more""#]]).await;
+    check(
+        "search_events",
+        json!({ "query": " \"*\" " }),
+        expect![[r#"400 "`query` has no word to search for""#]],
+    )
+    .await;
+    check(
+        "search_events",
+        json!({ "query": "x".repeat(5_000) }),
+        expect![[r#"400 "`query` may have 4096 bytes""#]],
+    )
+    .await;
+    check(
+        "search_events",
+        json!({}),
+        expect![[r#"400 "params: missing field `query` at line 1 column 2""#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_search_finds_words_in_their_context() {
+    let port = Port::open().await;
+    let mut client = port.steer().await;
+    let found = client.ask("search_events", json!({ "query": "foot*" })).await;
+    let events = found["result"]["events"].as_array().unwrap();
+    assert_eq!((events.len(), &events[0]["id"]), (1, &json!(id(2))));
+    assert_eq!(events[0]["snippet"], "Add a [footer]");
+    let none = client.ask("search_events", json!({ "query": "nonsense" })).await;
+    assert_eq!(none["result"], json!({ "events": [] }));
+}
+
+#[tokio::test]
+async fn a_token_opens_its_own_sessions_only() {
+    let port = Port::open().await;
+    let requests = [
+        ("list_events", json!({})),
+        ("get_event", json!({ "id": id(2) })),
+        ("search_events", json!({ "query": "footer" })),
+    ];
+    let mut stranger = port.join().await;
+    for (method, params) in &requests {
+        assert_eq!(stranger.ask(method, params.clone()).await["error"]["code"], 401, "{method}");
+    }
+    let mut lead = port.act("lead").await;
+    assert_eq!(digits(&lead.ask("list_events", json!({})).await), "1 2 3 4 5 6 next -");
+    assert_eq!(lead.ask("get_event", json!({ "id": id(2) })).await["result"]["id"], json!(id(2)));
+
+    let mut api = port.act("api").await;
+    assert_eq!(digits(&api.ask("list_events", json!({})).await), "5 next -");
+    let found = api.ask("search_events", json!({ "query": "footer" })).await;
+    assert_eq!(found["result"], json!({ "events": [] }));
+    for (method, params) in [
+        ("list_events", json!({ "agent_id": "ui" })),
+        ("list_events", json!({ "session_id": "s-ui" })),
+        ("get_event", json!({ "id": id(2) })),
+    ] {
+        let answer = api.ask(method, params.clone()).await;
+        assert_eq!(answer["error"]["code"], 403, "{method} {params} {answer}");
+    }
+    let mut ui = port.act("ui").await;
+    let found = ui.ask("search_events", json!({ "query": "footer" })).await;
+    assert_eq!(digits(&found), "2 next -");
+}

@@ -72,8 +72,8 @@ fn journal_round(path: &Path, events: u64) -> f64 {
         // All fits in: what the bus would drop is another question.
         let backlog = Backlog { events: usize::MAX, bytes: usize::MAX };
         let bus = Bus::new(backlog);
-        let settings =
-            Settings { team: "bench".to_owned(), path: path.to_owned(), keep: Keep::Full };
+        let (team, quotas) = ("bench".to_owned(), None);
+        let settings = Settings { team, path: path.to_owned(), keep: Keep::Full, quotas };
         let (journal, following) = journal::start(settings, bus.subscribe());
         let following = tokio::spawn(following);
         while journal.settled(bus.position()).await.is_err() {}
@@ -150,7 +150,7 @@ fn bare(like: &Path, path: &Path) -> Connection {
     let connection = Connection::open(path).unwrap();
     connection
         .execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; \
+            "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; \
              PRAGMA cache_size = -16000; PRAGMA journal_size_limit = 16777216;",
         )
         .unwrap();

@@ -6,6 +6,7 @@ mod blocked;
 mod branching;
 mod down;
 mod format;
+mod gc;
 mod help;
 mod history;
 mod init;
@@ -15,9 +16,11 @@ mod many;
 mod notify;
 mod output;
 mod packaging;
+mod pin;
 mod plugin;
 mod prompt;
 mod ps;
+mod purge;
 mod reload;
 mod resolve;
 mod snapshot;
@@ -97,6 +100,9 @@ enum Command {
     Rewind(branching::Rewind),
     Export(transfer::Export),
     Import(transfer::Import),
+    Pin(pin::PinArgs),
+    Purge(purge::Purge),
+    Gc(gc::Gc),
     Prompt(prompt::PromptArgs),
     Cancel(agents::Cancel),
     Resolve(resolve::Resolve),
@@ -224,6 +230,9 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Rewind(rewind) => block_on(rewind.run(&global)).map(|()| 0),
         Command::Export(export) => export.run(&global).map(|()| 0),
         Command::Import(import) => import.run(&global).map(|()| 0),
+        Command::Pin(pin) => pin.run(&global).map(|()| 0),
+        Command::Purge(purge) => purge.run(&global).map(|()| 0),
+        Command::Gc(gc) => block_on(gc.run(&global)).map(|()| 0),
         Command::Prompt(prompt) => block_on(prompt.run(&global)),
         Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
         Command::Resolve(resolve) => block_on(resolve.run(&global)),

@@ -15,12 +15,17 @@ mod database;
 mod event;
 mod feed;
 mod fold;
+mod gone;
 mod ids;
 mod mask;
 mod migrations;
 mod names;
+mod pins;
 mod portable;
 mod probe;
+mod prune;
+mod purge;
+mod quotas;
 mod reader;
 mod trouble;
 mod writer;
@@ -42,13 +47,19 @@ use crate::bus::Subscriber;
 use crate::model::Topic;
 
 pub use conversation::Point;
-pub use database::{APPLICATION_ID, OpenError};
+pub use database::{APPLICATION_ID, ChangeError, OpenError, files_set_aside, is_written};
 pub use event::{Blob, Committed, EventType, Head, NewEvent, Place, hash_of};
+pub use gone::{excess, past, prune};
 pub use mask::mask;
 pub use migrations::VERSION;
 pub use names::NameError;
+pub use pins::{Pin, PinKind, pin, unpin};
 pub use portable::{PortError, export, import, team_of};
 pub use probe::probe;
+pub use prune::Pruned;
+pub use purge::pattern::{MARK, Pattern, PatternError};
+pub use purge::{Matches, find, purge};
+pub use quotas::{Excess, Quotas};
 pub use reader::{Event, Filter, Found, Page, Session, Store, is_searchable};
 pub use rusqlite::InterruptHandle;
 pub use trouble::Trouble;
@@ -77,6 +88,8 @@ pub struct Settings {
     pub team: String,
     pub path: PathBuf,
     pub keep: Keep,
+    /// None: those of the last run stay noted, and nothing is removed.
+    pub quotas: Option<Quotas>,
 }
 
 /// Why an event was not committed.
@@ -101,6 +114,7 @@ pub struct Journal {
     queued: Arc<AtomicUsize>,
     lost: Arc<AtomicUsize>,
     trouble: watch::Receiver<Option<Trouble>>,
+    notice: watch::Receiver<Option<String>>,
 }
 
 /// Starts a journal that follows the bus. The future ends once the bus is closed and all of it is
@@ -109,7 +123,7 @@ pub fn start(settings: Settings, events: Subscriber) -> (Journal, impl Future<Ou
     let (journal, settles, ended) = spawn(settings);
     let mut events = events;
     events.want(Topic::Record);
-    let feed = Feed::new(journal.settings.keep, events, settles, journal.work.clone());
+    let feed = Feed::new(&journal.settings, events, settles, journal.work.clone());
     let lost = Arc::clone(&journal.lost);
     let following = async move {
         feed.run(lost).await;
@@ -133,10 +147,11 @@ fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot:
     let (work, queue) = mpsc::channel(QUEUE);
     let (settle, settles) = mpsc::channel(QUEUE);
     let (change, trouble) = watch::channel(None);
+    let (announce, notice) = watch::channel(None);
     let (queued, lost) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let settings = Arc::new(settings);
     let (end, ended) = oneshot::channel();
-    let writer = Writer::new(Arc::clone(&settings), change, Arc::clone(&queued));
+    let writer = Writer::new(Arc::clone(&settings), change, announce, Arc::clone(&queued));
     let started = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
         writer.run(queue);
         let _ = end.send(());
@@ -144,7 +159,7 @@ fn spawn(settings: Settings) -> (Journal, mpsc::Receiver<feed::Settle>, oneshot:
     if let Err(error) = started {
         tracing::warn!(%error, "cannot start the journal's thread: nothing is recorded");
     }
-    (Journal { settings, work, settle, queued, lost, trouble }, settles, ended)
+    (Journal { settings, work, settle, queued, lost, trouble, notice }, settles, ended)
 }
 
 impl Journal {
@@ -204,6 +219,11 @@ impl Journal {
     /// Why nothing can be written now.
     pub fn trouble(&self) -> Option<Trouble> {
         self.trouble.borrow().clone()
+    }
+
+    /// What is about to be deleted, or why a file that is too large stays so.
+    pub fn notice(&self) -> Option<String> {
+        self.notice.borrow().clone()
     }
 
     fn count_in(&self, events: &[NewEvent]) {

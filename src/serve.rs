@@ -40,7 +40,7 @@ mod tests;
 pub use details::{AgentDetails, SessionDetails, Tier};
 pub use reloaded::{Change, Kind, Reloaded, Restart};
 pub use run_file::{
-    Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, live_teams, stale_runs,
+    Held, Ledger, Remains, RunFile, RunFileError, RunInfo, StaleRun, hold, live_teams, stale_runs,
 };
 pub use schema::schema;
 pub use server::{BindError, Server, bind};

@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::config::{AgentTable, Config, JournalContent, journal_path};
-use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place};
+use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas};
 use crate::serve::Reloaded;
+
+/// The file with the path of a team's workspace.
+const WORKSPACE: &str = "workspace";
 
 /// The settings of a team's journal; None if it is switched off.
 pub(super) fn settings(config: &Config, eisen_dir: &Path) -> Option<journal::Settings> {
@@ -21,7 +24,8 @@ pub(super) fn settings(config: &Config, eisen_dir: &Path) -> Option<journal::Set
         JournalContent::Metadata => Keep::Metadata,
     };
     let path = config.path.clone().unwrap_or_else(|| journal_path(eisen_dir, &team));
-    let settings = journal::Settings { team, path, keep };
+    let quotas = Some(Quotas { keep_days: config.keep_days, max_mb: config.max_mb });
+    let settings = journal::Settings { team, path, keep, quotas };
     config.enabled.then_some(settings)
 }
 
@@ -38,8 +42,12 @@ pub fn journal_place(eisen_dir: &Path, team: &str) -> PathBuf {
 pub fn journal_hint(config: &Config, eisen_dir: &Path) -> Option<String> {
     let settings = settings(config, eisen_dir)?;
     // A file that is not there yet, or is corrupt, is begun anew.
-    let trouble = journal::probe(&settings.path)?;
-    Some(trouble.to_string())
+    if let Some(trouble) = journal::probe(&settings.path) {
+        return Some(trouble.to_string());
+    }
+    let excess = journal::past(&settings.path, settings.quotas?).ok()??;
+    let path = settings.path.display();
+    Some(format!("the journal {path} loses a minute after the team's start: {excess}"))
 }
 
 /// Where the team's journal is, and what it keeps.
@@ -60,6 +68,29 @@ pub fn teams_with_journals(eisen_dir: &Path) -> Vec<String> {
     let mut teams: Vec<_> = names.filter(|team| journal_place(eisen_dir, team).is_file()).collect();
     teams.sort();
     teams
+}
+
+/// Notes the workspace of a team, by which it is known later whether the team is gone for good.
+pub(super) fn note_workspace(config: &Config, eisen_dir: &Path) {
+    let folder = team_folder(eisen_dir, &config.team.name);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    let workspace = config.team.workspace.as_os_str().as_bytes();
+    let noted = made.and_then(|()| fs::write(folder.join(WORKSPACE), workspace));
+    if let Err(error) = noted {
+        tracing::warn!(%error, "cannot note the workspace of the team for `gc`");
+    }
+}
+
+/// The workspace that a team had in its last run.
+pub(super) fn workspace_of(eisen_dir: &Path, team: &str) -> Option<PathBuf> {
+    let path = fs::read(team_folder(eisen_dir, team).join(WORKSPACE)).ok()?;
+    let path = PathBuf::from(OsString::from_vec(path));
+    path.is_absolute().then_some(path)
+}
+
+/// The folder of a team's own files.
+pub(super) fn team_folder(eisen_dir: &Path, team: &str) -> PathBuf {
+    eisen_dir.join("teams").join(team)
 }
 
 /// Notes the place of a journal that is not at the default one.
@@ -85,7 +116,7 @@ pub(super) fn note_place(config: &Config, eisen_dir: &Path) {
 }
 
 fn pointer(eisen_dir: &Path, team: &str) -> PathBuf {
-    eisen_dir.join("teams").join(team).join("journal.path")
+    team_folder(eisen_dir, team).join("journal.path")
 }
 
 /// Records what a reload changed.

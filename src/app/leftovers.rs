@@ -28,7 +28,8 @@ pub(super) fn announce(ledger: &Ledger, group: Option<PathBuf>) -> anyhow::Resul
     Ok(())
 }
 
-fn clean_after(run: StaleRun) {
+/// Ends the processes of a killed run, and removes its temporary folders and its run file.
+pub(super) fn clean_after(run: StaleRun) {
     let (team, pid) = (run.info.team.clone(), run.info.pid);
     let Remains { started, boot, mark, group, folders, workspace: _ } = &run.info.remains;
     let same_boot = process::boot().is_some_and(|now| now == *boot);

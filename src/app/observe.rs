@@ -349,7 +349,7 @@ fn zone(
 fn journal_of(agent: &AgentId, eisen_dir: &Path) -> journal::Settings {
     let team = format!("observe-{agent}");
     let path = config::journal_path(eisen_dir, &team);
-    journal::Settings { team, path, keep: journal::Keep::Full }
+    journal::Settings { team, path, keep: journal::Keep::Full, quotas: None }
 }
 
 async fn bind(port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<TcpListener> {

@@ -158,6 +158,7 @@ fn wire(
     eisen_dir: &Path,
     workspace: &Path,
 ) -> (Wiring, serve::Recorder) {
+    journaling::note_workspace(config, eisen_dir);
     journaling::note_place(config, eisen_dir);
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);

@@ -23,6 +23,11 @@ pub(super) struct WhichJournal {
 }
 
 impl WhichJournal {
+    /// Whether the command line says which.
+    pub(super) fn is_named(&self) -> bool {
+        self.team.is_some() || self.file.is_some()
+    }
+
     /// The place of the journal.
     pub(super) fn path(&self, global: &Global) -> Result<PathBuf, Failure> {
         if let Some(file) = &self.file {

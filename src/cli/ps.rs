@@ -58,10 +58,13 @@ impl Ps {
             print(lines(&agents)?.join("\n"))?;
             // A team of an earlier version has no journal.
             let journal = team.call("get_journal", &json!({})).await.unwrap_or_default();
-            return journal["trouble"].as_str().map_or(Ok(()), |trouble| {
-                let style = style("error");
-                print(format_args!("{style}{}{style:#}", plain(trouble)))
-            });
+            for (field, word) in [("trouble", "error"), ("notice", "pending")] {
+                if let Some(text) = journal[field].as_str() {
+                    let style = style(word);
+                    print(format_args!("{style}{}{style:#}", plain(text)))?;
+                }
+            }
+            return Ok(());
         }
         output::end_with_reader();
         let terminal = is_terminal() && !self.json;

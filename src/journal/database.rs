@@ -38,6 +38,21 @@ pub enum OpenError {
     Sqlite { path: PathBuf, error: rusqlite::Error },
 }
 
+/// Why a command can't change a journal.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error("{0}")]
+    Trouble(Trouble),
+    #[error(
+        "a program reads the journal {} and keeps what was purged readable in its write-ahead log: \
+         end that program, and purge again",
+        .0.display()
+    )]
+    HeldByReader(PathBuf),
+}
+
 /// A journal that is open for writing; no other process writes it meanwhile.
 pub(super) struct Database {
     pub(super) connection: Connection,
@@ -88,6 +103,29 @@ pub(super) fn open_to_read(path: &Path) -> Result<Connection, OpenError> {
         return Err(OpenError::Newer(path.to_owned()));
     }
     Ok(connection)
+}
+
+/// Opens the file for a short change by a command, also while a team writes it: the writer sees that
+/// another connection wrote. A file of an earlier version is brought to the last one first.
+pub(super) fn open_to_change(path: &Path) -> Result<Connection, ChangeError> {
+    let mut read = open_to_read(path)?;
+    let of_sqlite = |error| ChangeError::Trouble(Trouble::of_sqlite(path, &error));
+    if pragma(&read, "user_version").map_err(of_sqlite)? < VERSION {
+        Database::open(path).map_err(ChangeError::Trouble)?;
+        read = open_to_read(path)?;
+    }
+    drop(read);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(of_sqlite)?;
+    connection.busy_timeout(BUSY * 10).map_err(of_sqlite)?;
+    connection.pragma_update(None, "trusted_schema", false).map_err(of_sqlite)?;
+    Ok(connection)
+}
+
+/// Whether a process writes the journal at `path`.
+pub fn is_written(path: &Path) -> bool {
+    with_suffix(path, ".lock").exists()
+        && lock(path).is_err_and(|trouble| trouble.kind == TroubleKind::Locked)
 }
 
 fn lock(path: &Path) -> Result<Flock<File>, Trouble> {
@@ -143,6 +181,10 @@ fn settle(connection: &Connection, path: &Path) -> Result<i32, Trouble> {
         }
     }
     let set = || {
+        if tables == 0 {
+            // Free pages can be given back in steps. Only a new file can be made so.
+            connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        }
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
         connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
@@ -181,6 +223,18 @@ fn set_aside(path: &Path, why: &str) -> Result<(), Trouble> {
         aside.display()
     );
     Ok(())
+}
+
+/// The files that were set aside for a journal.
+pub fn files_set_aside(path: &Path) -> Vec<PathBuf> {
+    let mut beside = path.file_name().unwrap_or_default().to_owned();
+    beside.push(".corrupt-");
+    let entries = path.parent().and_then(|folder| fs::read_dir(folder).ok());
+    let entries = entries.into_iter().flatten().flatten();
+    let is_aside = |entry: &fs::DirEntry| {
+        entry.file_name().as_encoded_bytes().starts_with(beside.as_encoded_bytes())
+    };
+    entries.filter(is_aside).map(|entry| entry.path()).collect()
 }
 
 /// Whether the error says that the file is damaged.

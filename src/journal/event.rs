@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memchr::memmem;
 use serde::Serialize;
 use serde_json::json;
 
@@ -51,6 +52,8 @@ event_types! {
     REDO = "redo",
     UPDATE = "update",
     GAP = "gap",
+    PRUNE = "prune",
+    PURGE = "purge",
 }
 
 impl EventType {
@@ -201,4 +204,15 @@ pub(super) fn cut(text: &str, most: usize) -> (Cow<'_, str>, Option<usize>) {
         return (Cow::Borrowed(text), None);
     }
     (Cow::Borrowed(&text[..text.floor_char_boundary(most)]), Some(text.len()))
+}
+
+/// The hashes that a payload has in fields of the name `hash`.
+pub(super) fn contents_named(payload: &str) -> impl Iterator<Item = &str> {
+    const NAME: &str = "\"hash\"";
+    memmem::find_iter(payload.as_bytes(), NAME).filter_map(|at| {
+        let value = payload[at + NAME.len()..].trim_start().strip_prefix(':')?;
+        let (hash, _) = value.trim_start().strip_prefix('"')?.split_once('"')?;
+        let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hash.then_some(hash)
+    })
 }

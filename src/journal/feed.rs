@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, interval, sleep_until};
 
 use super::fold::Fold;
 use super::writer::Work;
-use super::{AppendError, Keep};
+use super::{AppendError, Quotas, Settings};
 use crate::bus::{Received, Subscriber};
 
 /// How long a row waits for others of its batch. With the time of a commit it stays below 250 ms.
@@ -18,6 +18,9 @@ const BATCH_TIME: Duration = Duration::from_millis(100);
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 1024;
+
+/// How often the writer looks at the quotas.
+const TICK: Duration = Duration::from_secs(60);
 
 /// Waits for what was published before a number of the bus.
 pub(super) type Settle = (u64, oneshot::Sender<Result<(), AppendError>>);
@@ -30,24 +33,32 @@ pub(super) struct Feed {
     waiting: Vec<Settle>,
     /// When the open batch is sent.
     due: Option<Instant>,
+    has_quotas: bool,
 }
 
 impl Feed {
     pub(super) fn new(
-        keep: Keep,
+        settings: &Settings,
         events: Subscriber,
         settles: mpsc::Receiver<Settle>,
         work: mpsc::Sender<Work>,
     ) -> Self {
-        Self { fold: Fold::new(keep), events, settles, work, waiting: Vec::new(), due: None }
+        let (fold, has_quotas) =
+            (Fold::new(settings.keep), settings.quotas.is_some_and(Quotas::are_set));
+        Self { fold, events, settles, work, waiting: Vec::new(), due: None, has_quotas }
     }
 
     /// Follows the bus until it is closed.
     pub(super) async fn run(mut self, lost: Arc<AtomicUsize>) {
+        let mut tick = interval(TICK);
         loop {
             let due = self.due;
             tokio::select! {
                 biased;
+                _ = tick.tick(), if self.has_quotas => {
+                    // A writer that is that busy looks at them a minute later.
+                    let _ = self.work.try_send(Work::Tick);
+                }
                 Some(settle) = self.settles.recv() => self.waiting.push(settle),
                 () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                     self.fold.flush();

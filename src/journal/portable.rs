@@ -243,32 +243,7 @@ fn insert(connection: &Connection, line: Line<'_>, team: Option<&str>) -> Result
                 updated
             ],
         ),
-        Line::Event(event) => {
-            let EventLine { id, parent_id, session_id, agent_id, .. } = &event;
-            run(
-                "INSERT INTO events(id, parent_id, session_id, agent_id, sequence, depth, type, \
-                 timestamp, turn, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-                params![
-                    id,
-                    parent_id,
-                    session_id,
-                    agent_id,
-                    event.sequence,
-                    event.depth,
-                    event.kind,
-                    event.timestamp,
-                    event.turn,
-                    event.payload.get()
-                ],
-            )?;
-            match &event.text {
-                Some(text) => run(
-                    "INSERT INTO events_fts(rowid, text) VALUES (last_insert_rowid(), ?1)",
-                    params![text],
-                ),
-                None => Ok(()),
-            }
-        }
+        Line::Event(event) => insert_event(connection, &event).map_err(|error| error.to_string()),
         Line::Content { hash, created, data } => {
             let data = STANDARD.decode(data.as_bytes()).map_err(|error| error.to_string())?;
             if hash_of(&data) != hash {
@@ -283,6 +258,32 @@ fn insert(connection: &Connection, line: Line<'_>, team: Option<&str>) -> Result
             params![kind, id, created],
         ),
     }
+}
+
+fn insert_event(connection: &Connection, event: &EventLine<'_>) -> rusqlite::Result<()> {
+    let mut row = connection.prepare_cached(
+        "INSERT INTO events(id, parent_id, session_id, agent_id, sequence, depth, type, \
+         timestamp, turn, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    )?;
+    row.execute(params![
+        event.id,
+        event.parent_id,
+        event.session_id,
+        event.agent_id,
+        event.sequence,
+        event.depth,
+        event.kind,
+        event.timestamp,
+        event.turn,
+        event.payload.get()
+    ])?;
+    let number = connection.last_insert_rowid();
+    super::writer::insert_refs(connection, number, event.payload.get())?;
+    if let Some(text) = &event.text {
+        let found = "INSERT INTO events_fts(rowid, text) VALUES (?1, ?2)";
+        connection.prepare_cached(found)?.execute(params![number, text])?;
+    }
+    Ok(())
 }
 
 fn event_line<'a>(row: &Row<'_>) -> rusqlite::Result<Line<'a>> {

@@ -10,9 +10,9 @@ use rusqlite::{
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::OpenError;
 use super::database::open_to_read;
 use super::ids::least;
+use super::{OpenError, Pin};
 
 /// Events of one answer at most.
 const MOST: usize = 10_000;
@@ -229,6 +229,13 @@ impl Store {
         };
         let found = self.connection.query_row(sql, [hash], read).optional();
         Ok(found.map_err(|error| self.failed(error))?.flatten())
+    }
+
+    /// What is pinned, oldest first.
+    pub fn pins(&self) -> Result<Vec<Pin>, OpenError> {
+        self.all("SELECT kind, id, created FROM pins ORDER BY created, id", [], |row| {
+            Ok(Pin { kind: row.get(0)?, id: row.get(1)?, created: row.get(2)? })
+        })
     }
 
     /// Ends the reads of this store from another thread.

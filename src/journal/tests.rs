@@ -2,6 +2,7 @@
 
 mod faults;
 mod following;
+mod upkeep;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub(super) fn key(name: &str) -> SessionKey {
 
 pub(super) fn settings(folder: &Path) -> Settings {
     let path = folder.join("teams/t/journal.db");
-    Settings { team: "t".to_owned(), path, keep: Keep::Full }
+    Settings { team: "t".to_owned(), path, keep: Keep::Full, quotas: None }
 }
 
 fn wire(name: &str, kind: EventType) -> NewEvent {

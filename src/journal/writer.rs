@@ -4,6 +4,7 @@
 mod insert;
 mod recover;
 mod texts;
+mod upkeep;
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -11,12 +12,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use rusqlite::Connection;
 use serde_json::json;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::insert::State;
-pub(super) use self::texts::insert_content;
+pub(super) use self::texts::{insert_content, insert_refs};
+use self::upkeep::Upkeep;
 use super::database::{Database, is_corrupt, with_suffix};
 use super::event::{Committed, EventType, NewEvent, Place};
 use super::fold::Row;
@@ -43,14 +46,27 @@ const LOG_BYTES: u64 = 64 << 20;
 /// Bytes of the log, held open by a reader, at which nothing more is written.
 const MOST_LOG_BYTES: u64 = 512 << 20;
 
+/// Appends one event to a journal that this process opened itself.
+pub(super) fn append(connection: &mut Connection, event: NewEvent) -> rusqlite::Result<()> {
+    State::default().write(connection, None, &[Row::Event(event)], &[]).map(drop)
+}
+
 type Reply<T> = oneshot::Sender<Result<T, AppendError>>;
 
 #[derive(Debug)]
 pub(super) enum Work {
-    Batch { rows: Vec<Row>, replies: Vec<Reply<()>> },
-    Append { events: Vec<NewEvent>, reply: Reply<Vec<Committed>> },
+    Batch {
+        rows: Vec<Row>,
+        replies: Vec<Reply<()>>,
+    },
+    Append {
+        events: Vec<NewEvent>,
+        reply: Reply<Vec<Committed>>,
+    },
     Offer(Vec<NewEvent>),
     Open(Reply<()>),
+    /// It is time to look at the quotas.
+    Tick,
     Close(oneshot::Sender<()>),
 }
 
@@ -60,6 +76,7 @@ pub(super) struct Writer {
     queued: Arc<AtomicUsize>,
     database: Option<Database>,
     state: State,
+    upkeep: Upkeep,
     /// Rows that could not be written yet.
     kept: VecDeque<Row>,
     kept_bytes: usize,
@@ -76,15 +93,18 @@ struct Batch {
     replies: Vec<Reply<()>>,
     appends: Vec<(Vec<NewEvent>, Reply<Vec<Committed>>)>,
     closes: Vec<oneshot::Sender<()>>,
+    is_tick: bool,
 }
 
 impl Writer {
     pub(super) fn new(
         settings: Arc<Settings>,
         change: watch::Sender<Option<Trouble>>,
+        notice: watch::Sender<Option<String>>,
         queued: Arc<AtomicUsize>,
     ) -> Self {
         Self {
+            upkeep: Upkeep::new(settings.quotas.unwrap_or_default(), notice),
             settings,
             change,
             queued,
@@ -102,7 +122,9 @@ impl Writer {
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Work>) {
         self.open();
         while let Some(batch) = self.next(&mut queue) {
+            let is_tick = batch.is_tick;
             let closes = self.write(batch);
+            self.keep_up(is_tick);
             if !closes.is_empty() {
                 drop(self.database.take());
                 for closed in closes {
@@ -116,7 +138,8 @@ impl Writer {
     /// Takes all that waits, up to a bound; in trouble, what is there at the next try.
     fn next(&mut self, queue: &mut mpsc::Receiver<Work>) -> Option<Batch> {
         let mut batch = Batch::default();
-        if self.kept.is_empty() && self.change.borrow().is_none() {
+        let is_calm = self.kept.is_empty() && self.change.borrow().is_none();
+        if is_calm && !self.upkeep.is_busy() {
             batch.add(queue.blocking_recv()?);
         }
         while batch.rows.len() < MOST_ROWS {
@@ -135,7 +158,11 @@ impl Writer {
     }
 
     fn write(&mut self, batch: Batch) -> Vec<oneshot::Sender<()>> {
-        let Batch { rows, replies, appends, closes } = batch;
+        let has_nothing = batch.is_empty() && self.kept.is_empty();
+        if has_nothing && self.database.is_some() && self.change.borrow().is_none() {
+            return Vec::new();
+        }
+        let Batch { rows, replies, appends, closes, is_tick: _ } = batch;
         let bytes: usize = rows.iter().map(bytes_of).sum();
         let offered = rows.iter().map(content_bytes).sum::<usize>();
         let appended = appends.iter().flat_map(|(events, _)| events).map(NewEvent::content_bytes);
@@ -222,6 +249,37 @@ impl Writer {
         }
     }
 
+    /// Keeps the journal within its quotas, a little at a time.
+    fn keep_up(&mut self, is_tick: bool) {
+        let path = &self.settings.path;
+        let Some(database) = self.database.as_mut().filter(|_| self.change.borrow().is_none())
+        else {
+            return;
+        };
+        let connection = &mut database.connection;
+        let ticked = if is_tick { self.upkeep.tick(connection, path) } else { Ok(()) };
+        let stepped = ticked.and_then(|()| {
+            if !self.upkeep.is_busy() {
+                return Ok(None);
+            }
+            // What is remembered of a session may be of one that goes.
+            self.state.forget();
+            self.upkeep.step(connection, path)
+        });
+        let kept = match stepped {
+            Ok(event) => check_log(database, path).map(|()| event),
+            Err(error) => self.give_up(&error),
+        };
+        match kept {
+            Ok(event) => {
+                let row = event.map(Row::Event);
+                self.kept_bytes += row.as_ref().map_or(0, bytes_of);
+                self.kept.extend(row);
+            }
+            Err(trouble) => self.fail(trouble),
+        }
+    }
+
     /// Handles an error of the database.
     fn give_up<T>(&mut self, error: &rusqlite::Error) -> Result<T, Trouble> {
         let path = &self.settings.path;
@@ -241,8 +299,9 @@ impl Writer {
         self.tried = Some(Instant::now());
         self.state = State::default();
         let opened = Database::open(&self.settings.path).and_then(|mut database| {
-            let recovered = self.state.recover(&mut database.connection, &self.settings.team);
-            recovered.map_err(|error| Trouble::of_sqlite(&self.settings.path, &error))?;
+            let recovered = self.state.recover(&mut database.connection, &self.settings);
+            let resumed = recovered.and_then(|()| self.upkeep.resume(&database.connection));
+            resumed.map_err(|error| Trouble::of_sqlite(&self.settings.path, &error))?;
             Ok(database)
         });
         match opened {
@@ -275,6 +334,7 @@ impl Batch {
             Work::Append { events, reply } => self.appends.push((events, reply)),
             Work::Offer(events) => self.rows.extend(events.into_iter().map(Row::Event)),
             Work::Open(reply) => self.replies.push(reply),
+            Work::Tick => self.is_tick = true,
             Work::Close(closed) => self.closes.push(closed),
         }
     }
@@ -284,6 +344,7 @@ impl Batch {
             && self.replies.is_empty()
             && self.appends.is_empty()
             && self.closes.is_empty()
+            && !self.is_tick
     }
 }
 

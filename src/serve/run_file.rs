@@ -124,6 +124,27 @@ impl Drop for RunFile {
     }
 }
 
+/// Keeps a team from being started as long as the result is held; None if it runs.
+pub fn hold(eisen_dir: &Path, team: &str) -> io::Result<Option<Held>> {
+    let dir = run_dir(eisen_dir);
+    private_dir(&dir)?;
+    let lock_file = dir.join(format!("{team}.lock"));
+    Ok(try_lock(&lock_file)?.map(|lock| Held { lock_file, _lock: lock }))
+}
+
+/// See [`hold`].
+#[derive(Debug)]
+pub struct Held {
+    lock_file: PathBuf,
+    _lock: Flock<File>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.lock_file);
+    }
+}
+
 /// Returns the running teams, by name. Files of dead ones are left to the next start.
 pub fn live_teams(eisen_dir: &Path) -> io::Result<Vec<RunInfo>> {
     let dir = run_dir(eisen_dir);

@@ -8,6 +8,7 @@ mod history;
 mod logs;
 mod prompt;
 mod ps;
+mod upkeep;
 mod watch;
 
 use std::process::{Child, ChildStdout, Stdio};

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Transaction, params};
 
 use super::Reply;
-use super::texts::{insert_content, insert_draft};
+use super::texts::{insert_content, insert_draft, insert_refs};
 use crate::journal::AppendError;
 use crate::journal::event::{Committed, EventType, Head, NewEvent, Place};
 use crate::journal::fold::Row;
@@ -20,6 +20,8 @@ const MOST_SESSIONS: usize = 10_000;
 #[derive(Default)]
 pub(super) struct State {
     pub(super) ids: Ids,
+    /// Changes with each commit of another connection.
+    pub(super) seen: Option<i64>,
     wire: HashMap<SessionKey, String>,
     heads: HashMap<String, SessionHead>,
     /// Sessions whose row is to be written.
@@ -60,6 +62,7 @@ impl State {
     ) -> rusqlite::Result<Vec<Appended>> {
         let behavior = rusqlite::TransactionBehavior::Immediate;
         let transaction = connection.transaction_with_behavior(behavior)?;
+        self.catch_up(&transaction)?;
         let events = rows.iter().map(|row| match row {
             Row::Event(event) => Ok(event),
             Row::Draft(draft) => Err(draft),
@@ -115,7 +118,8 @@ impl State {
         }
     }
 
-    fn forget(&mut self) {
+    /// Reads again what is remembered, where it is next needed.
+    pub(super) fn forget(&mut self) {
         self.wire.clear();
         self.heads.clear();
         self.changed.clear();
@@ -202,8 +206,10 @@ impl<'a> Insert<'a> {
             event.turn,
             event.payload,
         ])?;
+        let number = self.transaction.last_insert_rowid();
+        insert_refs(self.transaction, number, &event.payload)?;
         if let Some(text) = &event.text {
-            self.found.execute(params![self.transaction.last_insert_rowid(), text])?;
+            self.found.execute(params![number, text])?;
         }
         if let Some(draft) = event.draft {
             let mut delete =

@@ -4,27 +4,43 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 
 use super::insert::State;
+use crate::journal::Settings;
 use crate::journal::event::{EventType, NewEvent, Place};
 use crate::journal::fold::Row;
 use crate::journal::ids::Ids;
 use crate::model::{AgentId, SessionId, SessionKey, now_ms};
 
 impl State {
-    /// Continues the ids, completes what was left, and names the team.
-    pub(super) fn recover(
-        &mut self,
-        connection: &mut Connection,
-        team: &str,
-    ) -> rusqlite::Result<()> {
+    /// Reads again what it remembers if another connection wrote since: `pin`, `purge` and `gc` do.
+    pub(super) fn catch_up(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        let sql = "PRAGMA data_version";
+        let version = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
+        if self.seen == Some(version) {
+            return Ok(());
+        }
+        self.forget();
         let last = "SELECT max(id) FROM (SELECT max(id) AS id FROM events \
                     UNION ALL SELECT max(id) FROM sessions)";
         let last: Option<String> = connection.query_row(last, [], |row| row.get(0))?;
         self.ids = last.as_deref().map(Ids::after).unwrap_or_default();
+        self.seen = Some(version);
+        Ok(())
+    }
+
+    /// Completes what was left, and names the team and its quotas.
+    pub(super) fn recover(
+        &mut self,
+        connection: &mut Connection,
+        settings: &Settings,
+    ) -> rusqlite::Result<()> {
         let known = "SELECT value FROM meta WHERE key = 'team'";
         let known: Option<String> = connection.query_row(known, [], |row| row.get(0)).optional()?;
         if known.is_none() {
             let set = "INSERT INTO meta(key, value) VALUES ('team', ?1), ('created', ?2)";
-            connection.execute(set, params![team, now_ms().to_string()])?;
+            connection.execute(set, params![settings.team, now_ms().to_string()])?;
+        }
+        if let Some(quotas) = settings.quotas {
+            quotas.note(connection)?;
         }
         let mut rows: Vec<_> = drafts(connection)?;
         rows.extend(open_sessions(connection)?);

@@ -1,8 +1,9 @@
-//! Contents, each stored once, and the pieces of messages that are not complete.
+//! Contents, each stored once, which events name them, and the pieces of messages that are not
+//! complete.
 
 use rusqlite::{Connection, Transaction, params};
 
-use crate::journal::event::Blob;
+use crate::journal::event::{Blob, contents_named};
 use crate::journal::fold::Draft;
 
 /// The level of zstd for contents.
@@ -33,6 +34,19 @@ pub(in crate::journal) fn insert_content(
     )?;
     let data = packed.as_deref().unwrap_or(&blob.data);
     insert.execute(params![blob.hash, blob.data.len(), encoding, data])?;
+    Ok(())
+}
+
+/// Notes which contents an event names.
+pub(in crate::journal) fn insert_refs(
+    connection: &Connection,
+    number: i64,
+    payload: &str,
+) -> rusqlite::Result<()> {
+    for hash in contents_named(payload) {
+        let sql = "INSERT OR IGNORE INTO content_refs(hash, number) VALUES (?1, ?2)";
+        connection.prepare_cached(sql)?.execute(params![hash, number])?;
+    }
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{json, raw};
+use crate::journal::Journal;
 use crate::model::BlockedStatus;
 use crate::serve::details;
 use crate::serve::graph::Graph;
@@ -48,13 +49,16 @@ pub(in crate::serve) struct JournalState {
     path: Option<String>,
     /// Why nothing can be written now; null if all is well.
     trouble: Option<String>,
+    /// What is about to be deleted by `keep_days` or `max_mb`; null if nothing is.
+    notice: Option<String>,
 }
 
 pub(super) fn get_journal(shared: &Shared) -> Result<Value, RpcError> {
     let journal = shared.sources.journal();
     let path = journal.as_ref().map(|it| it.settings().path.display().to_string());
-    let trouble = journal.and_then(|it| it.trouble()).map(|trouble| trouble.to_string());
-    json(&JournalState { path, trouble })
+    let trouble = journal.as_ref().and_then(Journal::trouble).map(|it| it.to_string());
+    let notice = journal.as_ref().and_then(Journal::notice);
+    json(&JournalState { path, trouble, notice })
 }
 
 pub(super) async fn get_graph(shared: &Shared) -> Result<Box<RawValue>, RpcError> {

@@ -26,7 +26,7 @@ pub(super) async fn journal() -> (TempDir, Journal) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");
     journal::import(&mut LINES.as_bytes(), &path, None).unwrap();
-    let settings = Settings { team: "shop".to_owned(), path, keep: Keep::Full };
+    let settings = Settings { team: "shop".to_owned(), path, keep: Keep::Full, quotas: None };
     (folder, journal::open(settings).await.unwrap())
 }
 

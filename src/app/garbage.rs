@@ -1,0 +1,236 @@
+//! `gc`: what is nobody's below `$EISEN_DIR`, and its removal. A team that runs is never touched; it
+//! keeps its own journal within its quotas.
+//!
+//! Without a limit of age goes what is of a team whose workspace is gone, what a killed run left, and
+//! what a journal's own quotas say. With one also what is older.
+
+mod files;
+mod sessions;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, bail};
+
+use self::files::{age, names_of, remove, size};
+use super::journaling::{journal_place, team_folder, workspace_of};
+use super::leftovers;
+use crate::journal::{self, Excess, Store};
+use crate::model::{SessionKey, rfc3339};
+use crate::serve::{self, StaleRun};
+
+/// Endings of the files of one journal, besides those that were set aside.
+const OF_A_JOURNAL: [&str; 8] =
+    ["", "-wal", "-shm", ".lock", ".import", ".import-wal", ".import-shm", ".import.lock"];
+
+/// Something that goes.
+#[derive(Debug)]
+pub struct Garbage {
+    /// What it is, for people.
+    pub what: String,
+    pub reason: String,
+    pub bytes: u64,
+    /// The team that must not run meanwhile.
+    team: Option<String>,
+    removal: Removal,
+}
+
+#[derive(Debug)]
+enum Removal {
+    Paths(Vec<PathBuf>),
+    /// The oldest of a journal.
+    Prune(PathBuf, Excess),
+    Run(Box<StaleRun>),
+    /// Entries of the registry.
+    Sessions(Vec<SessionKey>),
+}
+
+/// Finds what goes; removes nothing.
+pub async fn garbage(eisen_dir: &Path, max_age_days: Option<u64>) -> anyhow::Result<Vec<Garbage>> {
+    let running = serve::live_teams(eisen_dir).context("cannot find out which teams run")?;
+    let running: BTreeSet<_> = running.into_iter().map(|info| info.team).collect();
+    let mut found: Vec<_> = serve::stale_runs(eisen_dir)?.into_iter().map(of_run).collect();
+    let mut closed = Vec::new();
+    for team in teams(eisen_dir)? {
+        let path = journal_place(eisen_dir, &team);
+        if running.contains(&team) || journal::is_written(&path) {
+            continue;
+        }
+        match workspace_of(eisen_dir, &team) {
+            Some(workspace) if workspace.try_exists().is_ok_and(|is_there| !is_there) => {
+                let reason = format!("its workspace {} is gone", workspace.display());
+                closed.extend(sessions::of_journal(&path));
+                found.extend(of_team(eisen_dir, &team, &path, &reason)?);
+            }
+            _ => found.extend(by_age(eisen_dir, &team, &path, max_age_days)?),
+        }
+    }
+    found.extend(set_aside_registries(eisen_dir, max_age_days));
+    found.extend(sessions::nobodys(eisen_dir, closed, max_age_days).await?);
+    Ok(found)
+}
+
+impl Garbage {
+    pub async fn remove(self, eisen_dir: &Path) -> anyhow::Result<()> {
+        let held = match &self.team {
+            Some(team) => match serve::hold(eisen_dir, team)? {
+                Some(held) => Some(held),
+                None => bail!("the team `{team}` runs now: {} stays", self.what),
+            },
+            None => None,
+        };
+        let removed = match self.removal {
+            Removal::Paths(paths) => paths.iter().try_for_each(|path| remove(path)),
+            Removal::Prune(path, excess) => journal::prune(&path, &excess)
+                .map(drop)
+                .map_err(|trouble| anyhow::anyhow!("{trouble}")),
+            Removal::Run(run) => {
+                leftovers::clean_after(*run);
+                Ok(())
+            }
+            Removal::Sessions(keys) => sessions::close(eisen_dir, keys).await,
+        };
+        drop(held);
+        removed.with_context(|| format!("cannot remove {}", self.what))
+    }
+}
+
+/// All teams that left something, in order.
+fn teams(eisen_dir: &Path) -> anyhow::Result<BTreeSet<String>> {
+    let mut teams = BTreeSet::new();
+    for (folder, endings) in [("teams", [".json", ""]), ("logs", [".console", ".console.1"])] {
+        for name in names_of(&eisen_dir.join(folder))? {
+            let is_folder = eisen_dir.join(folder).join(&name).is_dir();
+            let mut ending = endings.iter().filter(|ending| !ending.is_empty());
+            let team = ending.find_map(|ending| name.strip_suffix(ending));
+            let team = if is_folder { Some(name.as_str()) } else { team };
+            teams.extend(team.filter(|team| crate::config::is_name(team)).map(str::to_owned));
+        }
+    }
+    Ok(teams)
+}
+
+fn of_run(run: StaleRun) -> Garbage {
+    let folders = &run.info.remains.folders;
+    Garbage {
+        what: format!("leftovers of the team `{}`", run.info.team),
+        reason: format!("its run was killed: {} temporary folders", folders.len()),
+        bytes: folders.iter().map(|folder| size(folder)).sum(),
+        team: None,
+        removal: Removal::Run(Box::new(run)),
+    }
+}
+
+/// All of a team that is gone for good.
+fn of_team(
+    eisen_dir: &Path,
+    team: &str,
+    journal: &Path,
+    reason: &str,
+) -> anyhow::Result<Vec<Garbage>> {
+    let garbage = |what: String, paths: Vec<PathBuf>| Garbage {
+        what,
+        reason: reason.to_owned(),
+        bytes: paths.iter().map(|path| size(path)).sum(),
+        team: Some(team.to_owned()),
+        removal: Removal::Paths(paths),
+    };
+    let mut found = Vec::new();
+    let is_pinned = Store::open(journal).and_then(|it| it.pins()).is_ok_and(|it| !it.is_empty());
+    if !is_pinned {
+        let mut paths = files_of_journal(journal)?;
+        paths.extend(Some(team_folder(eisen_dir, team)).filter(|folder| folder.exists()));
+        if !paths.is_empty() {
+            found.push(garbage(format!("journal of the team `{team}`"), paths));
+        }
+    }
+    let overlay = eisen_dir.join("teams").join(format!("{team}.json"));
+    if overlay.exists() {
+        found.push(garbage(format!("agents added to the team `{team}`"), vec![overlay]));
+    }
+    let logs = logs_of(eisen_dir, team);
+    if !logs.is_empty() {
+        found.push(garbage(format!("logs of the team `{team}`"), logs));
+    }
+    Ok(found)
+}
+
+/// What is past a limit of a team that may come again.
+fn by_age(
+    eisen_dir: &Path,
+    team: &str,
+    journal: &Path,
+    max_age_days: Option<u64>,
+) -> anyhow::Result<Vec<Garbage>> {
+    let garbage = |what, reason, bytes, removal| Garbage {
+        what,
+        reason,
+        bytes,
+        team: Some(team.to_owned()),
+        removal,
+    };
+    let mut found = Vec::new();
+    // What can't be read as a journal is nothing that `gc` may judge.
+    if let Ok(Some(excess)) = journal::excess(journal, max_age_days) {
+        let (what, reason) = (format!("in the journal of the team `{team}`"), excess.to_string());
+        let removal = Removal::Prune(journal.to_owned(), excess.clone());
+        found.push(garbage(what, reason, excess.bytes, removal));
+    }
+    let aside = files_of_journal(journal)?.into_iter().filter(|file| is_set_aside(file));
+    for file in aside.chain(logs_of(eisen_dir, team)) {
+        if let Some(reason) = too_old(&file, max_age_days) {
+            let what = file.display().to_string();
+            found.push(garbage(what, reason, size(&file), Removal::Paths(vec![file])));
+        }
+    }
+    Ok(found)
+}
+
+fn set_aside_registries(eisen_dir: &Path, max_age_days: Option<u64>) -> Vec<Garbage> {
+    let names = names_of(eisen_dir).unwrap_or_default();
+    let aside = names.into_iter().filter(|name| name.starts_with("core_sessions.corrupt-"));
+    let garbage = |file: PathBuf| {
+        let reason = too_old(&file, max_age_days)?;
+        let (what, bytes) = (file.display().to_string(), size(&file));
+        Some(Garbage { what, reason, bytes, team: None, removal: Removal::Paths(vec![file]) })
+    };
+    aside.filter_map(|name| garbage(eisen_dir.join(name))).collect()
+}
+
+/// Why a file goes by its age.
+fn too_old(file: &Path, max_age_days: Option<u64>) -> Option<String> {
+    let days = max_age_days?;
+    let age = age(file)?;
+    let changed = SystemTime::now() - age;
+    let changed = changed.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
+    let limit = Duration::from_secs(days.saturating_mul(86_400));
+    let day = &rfc3339(changed)[..10];
+    (age >= limit).then(|| format!("last changed on {day}, `--max-age-days` is {days}"))
+}
+
+/// The files that belong to a journal, also those that were set aside.
+fn files_of_journal(journal: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let (Some(folder), Some(name)) = (journal.parent(), journal.file_name()) else {
+        return Ok(Vec::new());
+    };
+    let name = name.to_string_lossy().into_owned();
+    let names = names_of(folder)?.into_iter().filter(|file| {
+        file.strip_prefix(&name)
+            .is_some_and(|rest| OF_A_JOURNAL.contains(&rest) || rest.starts_with(".corrupt-"))
+    });
+    Ok(names.map(|file| folder.join(file)).collect())
+}
+
+fn is_set_aside(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name.to_string_lossy().contains(".corrupt-"))
+}
+
+/// The files and folders with the logs of a team.
+fn logs_of(eisen_dir: &Path, team: &str) -> Vec<PathBuf> {
+    let logs = eisen_dir.join("logs");
+    let console = ["console", "console.1"].map(|ending| logs.join(format!("{team}.{ending}")));
+    let folder = logs.join(team);
+    let all = console.into_iter().chain([folder]);
+    all.filter(|path| path.symlink_metadata().is_ok()).collect()
+}

@@ -1,0 +1,114 @@
+//! `purge`: takes a secret out of journals.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use clap::Args;
+
+use super::Global;
+use super::journal::WhichJournal;
+use super::output::{note, plain, print};
+use crate::app::{self, Failure};
+use crate::journal::{self, Matches, Pattern};
+
+/// Take a text, such as a secret, out of everything that journals keep
+///
+/// Replaces it by `[purged]` in all events, also in what a search finds them by, and in messages
+/// that are being written; removes the contents of files that have it; and writes the journal anew,
+/// so that no byte of it is left in its files. Later exports don't have it. An earlier export, a
+/// log, and the files of the workspace are not touched.
+///
+/// It can be done while the team runs; what an agent is saying at that moment may be missed, so
+/// repeat it after the turn.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core purge --matching hunter2 --dry-run
+  eisen-core purge --matching hunter2 --team shop
+  eisen-core purge --regex --matching 'sk-[A-Za-z0-9]{20,}'
+
+Exit codes: 0 done, 1 a journal could not be purged, 2 wrong usage.")]
+pub(super) struct Purge {
+    /// The text; with --regex a regular expression
+    #[arg(long, value_name = "TEXT|REGEX")]
+    matching: String,
+    /// Take it for a regular expression. `(?i)` before it ignores case
+    #[arg(long)]
+    regex: bool,
+    /// List what has it, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    which: WhichJournal,
+}
+
+impl Purge {
+    pub(super) fn run(self, global: &Global) -> Result<(), Failure> {
+        let made = if self.regex { Pattern::regex } else { Pattern::text };
+        let pattern = made(&self.matching).map_err(|error| {
+            Failure::Usage(anyhow::Error::new(error).context("--matching can't be used"))
+        })?;
+        let (mut is_found, mut failed) = (false, false);
+        for path in self.paths(global)? {
+            match self.purge(&path, &pattern) {
+                Ok(found) => is_found |= found,
+                Err(Failure::Run(error)) if !error.is::<super::output::Closed>() => {
+                    failed = true;
+                    note(format_args!("error: {}", plain(&format!("{error:#}"))));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        if failed {
+            return Err(Failure::Run(anyhow!("not all journals could be purged")));
+        }
+        if !is_found {
+            let hint = if self.regex { "" } else { "; for a regular expression add --regex" };
+            note(format_args!("nothing has it{hint}"));
+        }
+        Ok(())
+    }
+
+    /// The journals; without a name those of all teams.
+    fn paths(&self, global: &Global) -> Result<Vec<PathBuf>, Failure> {
+        if self.which.is_named() {
+            return Ok(vec![self.which.path(global)?]);
+        }
+        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let teams = app::teams_with_journals(&eisen_dir);
+        Ok(teams.iter().map(|team| app::journal_place(&eisen_dir, team)).collect())
+    }
+
+    /// Purges one journal; returns whether it had the text.
+    fn purge(&self, path: &Path, pattern: &Pattern) -> Result<bool, Failure> {
+        let found = journal::find(path, pattern).map_err(|error| Failure::Run(error.into()))?;
+        announce(path, &found)?;
+        if !self.dry_run {
+            // Also if nothing has it now: it may still be in pages of what was deleted.
+            let purged = journal::purge(path, pattern);
+            let purged = purged.map_err(|error| Failure::Run(error.into()))?;
+            if !purged.is_empty() {
+                note(format_args!("{} was purged", path.display()));
+            }
+        }
+        for aside in journal::files_set_aside(path) {
+            note(format_args!("{} is not purged: it was set aside; remove it", aside.display()));
+        }
+        Ok(!found.is_empty())
+    }
+}
+
+/// Lists what has the text, without the text.
+fn announce(path: &Path, found: &Matches) -> Result<(), Failure> {
+    let path = plain(&path.display().to_string());
+    for id in &found.ids {
+        print(format_args!("{path}: event {}", plain(id)))?;
+    }
+    for hash in &found.contents {
+        print(format_args!("{path}: content {}", plain(hash)))?;
+    }
+    if found.drafts > 0 {
+        print(format_args!("{path}: messages that are being written: {}", found.drafts))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! What of a journal may go by a quota, and in which order.
+
+use std::fmt;
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use crate::model::{TimestampMs, rfc3339};
+
+pub(in crate::journal) const MB: u64 = 1 << 20;
+
+/// Whose open sessions are in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::journal) enum Team {
+    Running,
+    /// No session is in use, also if it never got its end.
+    Gone,
+}
+
+/// A quota that is passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::journal) enum Quota {
+    Age { name: &'static str, days: u64, before: TimestampMs },
+    Size { max_mb: u64, bytes: u64 },
+}
+
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Age { name, days, before } => {
+                let day = rfc3339(before / 1000);
+                write!(f, "older than {}, `{name}` is {days}", &day[..10.min(day.len())])
+            }
+            Self::Size { max_mb, bytes } => {
+                write!(f, "the journal has {} MB, `max_mb` is {max_mb}", bytes.div_ceil(MB))
+            }
+        }
+    }
+}
+
+/// The events of no session before a time that are not pinned.
+pub(in crate::journal) const OUTSIDE: &str = "session_id IS NULL AND timestamp < ?1 AND NOT EXISTS \
+                       (SELECT 1 FROM pins WHERE kind = 'event' AND pins.id = e.id)";
+
+pub(in crate::journal) fn count_outside(
+    connection: &Connection,
+    before: TimestampMs,
+) -> rusqlite::Result<u64> {
+    let sql = format!("SELECT count(*) FROM events e WHERE {OUTSIDE}");
+    connection.query_row(&sql, [before], |row| row.get(0))
+}
+
+/// The condition of a session `s` that may go, if its last event is before `?1`.
+pub(in crate::journal) fn removable(team: Team) -> String {
+    let ended = match team {
+        Team::Running => "s.status = 'ended' AND ",
+        Team::Gone => "",
+    };
+    format!(
+        "{ended}s.updated < ?1 \
+         AND NOT EXISTS (SELECT 1 FROM sessions f WHERE f.forked_from = s.id) \
+         AND NOT EXISTS (SELECT 1 FROM pins WHERE kind = 'session' AND pins.id = s.id) \
+         AND NOT EXISTS (SELECT 1 FROM pins JOIN events e ON e.id = pins.id \
+                         WHERE kind = 'event' AND e.session_id = s.id)"
+    )
+}
+
+/// The session that goes next, and the time of its last event.
+pub(in crate::journal) fn next_session(
+    connection: &Connection,
+    team: Team,
+    quota: Quota,
+) -> rusqlite::Result<Option<(String, TimestampMs)>> {
+    let before = match quota {
+        Quota::Age { before, .. } => before,
+        // All that ended.
+        Quota::Size { .. } => i64::MAX.unsigned_abs(),
+    };
+    let sql = format!(
+        "SELECT s.id, s.updated FROM sessions s WHERE {} ORDER BY s.updated, s.id DESC LIMIT 1",
+        removable(team)
+    );
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    connection.query_row(&sql, [before], read).optional()
+}
+
+/// The time before which events of no session may go. By size they go with the sessions of their
+/// time; with none that may go, those from before all sessions.
+pub(in crate::journal) fn outside_before(
+    connection: &Connection,
+    team: Team,
+    quota: Quota,
+) -> rusqlite::Result<TimestampMs> {
+    if let Quota::Age { before, .. } = quota {
+        return Ok(before);
+    }
+    if let Some((_, updated)) = next_session(connection, team, quota)? {
+        return Ok(updated);
+    }
+    let first = "SELECT min(created) FROM sessions";
+    let first: Option<TimestampMs> = connection.query_row(first, [], |row| row.get(0))?;
+    Ok(first.unwrap_or(0))
+}
+
+/// Bytes to which a journal is brought that is too large: some below its quota, so that it is not
+/// there again at once.
+pub(in crate::journal) fn target(max_mb: u64) -> u64 {
+    max_mb * MB / 8 * 7
+}
+
+/// Bytes of the pages that are in use.
+pub(in crate::journal) fn used_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
+    Ok((pragma("page_count")? - pragma("freelist_count")?) * pragma("page_size")?)
+}

@@ -1,0 +1,260 @@
+//! Takes a text out of a journal: out of payloads, the search index, contents, drafts, and the bytes
+//! that `SQLite` leaves in free pages and in the write-ahead log.
+//!
+//! It works in short transactions, also while a team writes; only the last step, which writes the
+//! file anew, takes longer.
+
+pub(super) mod pattern;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::{Value, json};
+
+use self::pattern::Pattern;
+use super::Trouble;
+use super::database::{ChangeError, open_to_change, open_to_read};
+use super::event::{EventType, NewEvent, Place};
+use super::reader::unpacked;
+
+/// Events that are read at once.
+const PAGE: usize = 500;
+
+/// Pages of the search index that are merged at once.
+const MERGED_PAGES: i64 = 500;
+
+/// How long readers may hold the write-ahead log.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What has the text.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Matches {
+    events: Vec<i64>,
+    /// The ids of these events.
+    pub ids: Vec<String>,
+    /// Hashes of contents.
+    pub contents: Vec<String>,
+    /// Messages that are not complete.
+    pub drafts: u64,
+}
+
+impl Matches {
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty() && self.contents.is_empty() && self.drafts == 0
+    }
+}
+
+/// Finds what has the text.
+pub fn find(path: &Path, pattern: &Pattern) -> Result<Matches, ChangeError> {
+    let connection = open_to_read(path)?;
+    find_in(&connection, pattern).map_err(|error| failed(path, &error))
+}
+
+/// Takes the text out of the journal at `path`; returns what had it.
+pub fn purge(path: &Path, pattern: &Pattern) -> Result<Matches, ChangeError> {
+    let mut connection = open_to_change(path)?;
+    let matches = replace_all(&mut connection, pattern).map_err(|error| failed(path, &error))?;
+    // Also if nothing has it now: what was deleted before may still be in free pages.
+    scrub(&connection).map_err(|error| failed(path, &error))?;
+    empty_log(&connection, path)?;
+    Ok(matches)
+}
+
+fn failed(path: &Path, error: &rusqlite::Error) -> ChangeError {
+    ChangeError::Trouble(Trouble::of_sqlite(path, error))
+}
+
+fn find_in(connection: &Connection, pattern: &Pattern) -> rusqlite::Result<Matches> {
+    let mut found = Matches::default();
+    let mut last = 0;
+    while find_events(connection, pattern, &mut last, &mut found)? {}
+    let mut contents = connection.prepare("SELECT hash, size, encoding, data FROM contents")?;
+    let mut rows = contents.query([])?;
+    while let Some(row) = rows.next()? {
+        let (size, encoding): (usize, String) = (row.get(1)?, row.get(2)?);
+        if unpacked(&encoding, size, row.get(3)?).is_some_and(|data| pattern.is_in(&data)) {
+            found.contents.push(row.get(0)?);
+        }
+    }
+    for (_, text) in drafts(connection)? {
+        found.drafts += u64::from(pattern.is_in(text.as_bytes()));
+    }
+    Ok(found)
+}
+
+/// Looks at one page of events behind `last`; false at the end.
+fn find_events(
+    connection: &Connection,
+    pattern: &Pattern,
+    last: &mut i64,
+    found: &mut Matches,
+) -> rusqlite::Result<bool> {
+    let mut page = connection.prepare_cached(
+        "SELECT e.number, e.id, e.payload, f.text FROM events e LEFT JOIN events_fts f \
+         ON f.rowid = e.number WHERE e.number > ?1 ORDER BY e.number LIMIT ?2",
+    )?;
+    let mut rows = page.query(params![*last, PAGE])?;
+    let mut count = 0;
+    while let Some(row) = rows.next()? {
+        (*last, count) = (row.get(0)?, count + 1);
+        let (payload, text): (String, Option<String>) = (row.get(2)?, row.get(3)?);
+        let is_in_text = || text.is_some_and(|text| pattern.is_in(text.as_bytes()));
+        if pattern.purged_json(&payload).is_some() || is_in_text() {
+            found.events.push(*last);
+            found.ids.push(row.get(1)?);
+        }
+    }
+    Ok(count == PAGE)
+}
+
+/// Each message that is not complete, as far as it came.
+fn drafts(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
+    let sql = "SELECT draft, group_concat(text, '' ORDER BY piece) FROM drafts GROUP BY draft";
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
+fn replace_all(connection: &mut Connection, pattern: &Pattern) -> rusqlite::Result<Matches> {
+    let mut found = find_in(connection, pattern)?;
+    let mut last = found.events.last().copied().unwrap_or(0);
+    for events in found.events.chunks(PAGE) {
+        replace_events(connection, pattern, events)?;
+    }
+    for hash in &found.contents {
+        remove_content(connection, hash)?;
+    }
+    replace_drafts(connection, pattern)?;
+    // What was written meanwhile.
+    let mut later = Matches::default();
+    while find_events(connection, pattern, &mut last, &mut later)? {}
+    replace_events(connection, pattern, &later.events)?;
+    found.events.extend(later.events);
+    found.ids.extend(later.ids);
+    if !found.is_empty() {
+        let payload = json!({
+            "events": found.events.len(),
+            "contents": found.contents.len(),
+            "drafts": found.drafts,
+        });
+        let event = NewEvent::new(Place::Team, EventType::PURGE, &payload);
+        super::writer::append(connection, event)?;
+    }
+    Ok(found)
+}
+
+fn replace_events(
+    connection: &mut Connection,
+    pattern: &Pattern,
+    events: &[i64],
+) -> rusqlite::Result<()> {
+    let behavior = rusqlite::TransactionBehavior::Immediate;
+    let transaction = connection.transaction_with_behavior(behavior)?;
+    for number in events {
+        let sql = "SELECT e.payload, f.text FROM events e LEFT JOIN events_fts f \
+                   ON f.rowid = e.number WHERE e.number = ?1";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let row: Option<(String, Option<String>)> =
+            transaction.prepare_cached(sql)?.query_row([number], read).optional()?;
+        // It may have been deleted meanwhile.
+        let Some((payload, text)) = row else { continue };
+        if let Some(payload) = pattern.purged_json(&payload) {
+            let sql = "UPDATE events SET payload = ?2 WHERE number = ?1";
+            transaction.prepare_cached(sql)?.execute(params![number, payload])?;
+        }
+        if let Some(text) = text.and_then(|text| pattern.purged(&text)) {
+            let sql = "UPDATE events_fts SET text = ?2 WHERE rowid = ?1";
+            transaction.prepare_cached(sql)?.execute(params![number, text])?;
+        }
+    }
+    transaction.commit()
+}
+
+/// Removes a content; the events that name it say that it is not stored.
+fn remove_content(connection: &mut Connection, hash: &str) -> rusqlite::Result<()> {
+    let behavior = rusqlite::TransactionBehavior::Immediate;
+    let transaction = connection.transaction_with_behavior(behavior)?;
+    let sql = "SELECT e.number, e.payload FROM content_refs r JOIN events e \
+               ON e.number = r.number WHERE r.hash = ?1";
+    let mut statement = transaction.prepare_cached(sql)?;
+    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let naming: Vec<(i64, String)> =
+        statement.query_map([hash], read)?.collect::<Result<_, _>>()?;
+    for (number, payload) in naming {
+        let Ok(mut payload) = serde_json::from_str::<Value>(&payload) else { continue };
+        if unstore(&mut payload, hash) {
+            let sql = "UPDATE events SET payload = ?2 WHERE number = ?1";
+            transaction.execute(sql, params![number, payload.to_string()])?;
+        }
+    }
+    drop(statement);
+    transaction.execute("DELETE FROM contents WHERE hash = ?1", [hash])?;
+    transaction.commit()
+}
+
+/// Marks the states of files that have this content; returns whether there is one.
+fn unstore(value: &mut Value, hash: &str) -> bool {
+    match value {
+        Value::Array(all) => all.iter_mut().fold(false, |any, one| unstore(one, hash) | any),
+        Value::Object(fields) => {
+            let mut found = fields.values_mut().fold(false, |any, one| unstore(one, hash) | any);
+            if fields.get("hash").and_then(Value::as_str) == Some(hash) {
+                fields.insert("stored".to_owned(), false.into());
+                found = true;
+            }
+            if found && fields.contains_key("restorable") {
+                fields.insert("restorable".to_owned(), false.into());
+            }
+            found
+        }
+        _ => false,
+    }
+}
+
+/// A purged draft is one piece; the others stay, empty, since they are counted.
+fn replace_drafts(connection: &mut Connection, pattern: &Pattern) -> rusqlite::Result<()> {
+    let behavior = rusqlite::TransactionBehavior::Immediate;
+    let transaction = connection.transaction_with_behavior(behavior)?;
+    for (draft, text) in drafts(&transaction)? {
+        if let Some(text) = pattern.purged(&text) {
+            let sql = "UPDATE drafts SET text = iif(piece = 0, ?2, '') WHERE draft = ?1";
+            transaction.execute(sql, params![draft, text])?;
+        }
+    }
+    transaction.commit()
+}
+
+/// Writes the search index and the file anew: no page keeps what was replaced.
+fn scrub(connection: &Connection) -> rusqlite::Result<()> {
+    // Merges all segments of the index, which drops the words of replaced texts. A negative number
+    // begins that, and as long as it goes on more than one row changes.
+    let merge = "INSERT INTO events_fts(events_fts, rank) VALUES ('merge', ?1)";
+    let mut pages = -MERGED_PAGES;
+    loop {
+        let before = connection.total_changes();
+        connection.prepare_cached(merge)?.execute([pages])?;
+        if connection.total_changes() - before < 2 {
+            break;
+        }
+        pages = MERGED_PAGES;
+    }
+    connection.execute_batch("VACUUM")
+}
+
+/// Empties the write-ahead log, which may need readers to end.
+fn empty_log(connection: &Connection, path: &Path) -> Result<(), ChangeError> {
+    let begun = Instant::now();
+    loop {
+        let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+        let busy: bool = connection
+            .query_row(sql, [], |row| row.get(0))
+            .map_err(|error| failed(path, &error))?;
+        if !busy {
+            return Ok(());
+        }
+        if begun.elapsed() > PATIENCE {
+            return Err(ChangeError::HeldByReader(path.to_owned()));
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -11,6 +11,8 @@ start has to clean up after. Looked at then:
   or, where the wardens were killed too, once the next start is up;
 - files: what agents wrote is whole, never a part;
 - the registry of sessions is whole, and has the sessions of which it was said so before;
+- the journal is sound, its sequences have no holes, and of what a client saw it lacks nothing that is
+  older than 250 ms;
 - the next start succeeds, with nothing done by hand.
 
 Prints a JSON object; exits with 1 if something survived or was lost."""
@@ -23,6 +25,7 @@ import signal
 import sys
 import time
 
+import journal
 from team import Team, program
 
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -37,6 +40,8 @@ chance = random.Random(seed)
 
 team = Team(program(args.program), args.agents)
 problems, ends, while_starting, all_killed, writes = [], [], 0, 0, 0
+unwritten, lost = [], 0.25
+kept = team.folder / "eisen/teams/trial/journal.db"
 registry = team.folder / "eisen/core_sessions.json"
 
 
@@ -60,6 +65,7 @@ def work(until):
 
 try:
     for number in range(args.kills):
+        witness, since_ms = None, int(time.time() * 1000)
         wait = chance.choice([chance.uniform(0, 0.3), chance.uniform(0.3, 2.0)])
         begin = time.monotonic()
         try:
@@ -76,11 +82,13 @@ try:
             while_starting += 1
             time.sleep(max(0, until - time.monotonic()))
         else:
+            witness = journal.Witness(team.client())
             writes += work(until)
         everybody = chance.random() < 0.2
         if everybody:
             all_killed += 1
             helpers = [pid for pid, command in team.marked() if " warden" in command or " sweeper" in command]
+            at = time.monotonic()
             os.kill(team.child.pid, signal.SIGKILL)
             for pid in helpers:
                 try:
@@ -88,6 +96,7 @@ try:
                 except ProcessLookupError:
                     pass
         else:
+            at = time.monotonic()
             os.kill(team.child.pid, signal.SIGKILL)
         team.child.wait()
         if not everybody:
@@ -96,6 +105,13 @@ try:
             ends.append(time.monotonic() - killed)
             if left:
                 report(number, f"survived: {left}")
+        if kept.exists():
+            for fault in journal.faults(kept)[:5]:
+                report(number, f"the journal: {fault}")
+            if witness:
+                unwritten.append(witness.missing(kept, at, since_ms))
+                if unwritten[-1] > lost:
+                    report(number, f"the journal lacks a turn that ended {unwritten[-1]:.3f} s before")
         for agent in team.agents:
             text = (team.folder / "work" / agent / "a.txt").read_text()
             if text != agent:
@@ -125,6 +141,10 @@ try:
         "until_all_had_ended_ms": {
             "median": round(1000 * sorted(ends)[len(ends) // 2]) if ends else None,
             "longest": round(1000 * max(ends, default=0)),
+        },
+        "journal_lacks_ms": {
+            "median": round(1000 * sorted(unwritten)[len(unwritten) // 2]) if unwritten else None,
+            "longest": round(1000 * max(unwritten, default=0)),
         },
         "problems": problems,
     }, indent=1))

@@ -10,6 +10,7 @@ mod plugged;
 mod prompting;
 mod run;
 mod stalls;
+mod writing;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::capture::Capture;
 use crate::client_host::{
     AgentInfo, Cancelled, Continuation, Forking, HostError, HostSettings, PromptOutcome, Said,
     SessionLoad,
@@ -92,6 +94,8 @@ pub struct Surroundings {
     pub tracker: TrackerHandle,
     pub routing: RoutingHandle,
     pub admission: Admission,
+    /// Captures the files that agents write; None without a journal.
+    pub capture: Option<Capture>,
     /// File system access for extractors.
     pub workspace: Arc<dyn crate::extract::Workspace>,
 }

@@ -37,6 +37,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::capture::RunFiles;
 use crate::model::{BlockedId, SessionId};
 use crate::process::Launcher;
 use crate::proxy::{Branches, Permits, Vitals};
@@ -155,6 +156,8 @@ struct Shared {
     vitals: OnceLock<Arc<Vitals>>,
     /// What stands behind the agent's sessions.
     branches: Arc<Branches>,
+    /// Captures what is written for the agent.
+    files: OnceLock<RunFiles>,
     /// The reason of the host's end; the first one is kept.
     gone: OnceLock<String>,
 }
@@ -164,6 +167,12 @@ impl HostHandle {
     pub fn set_vitals(&self, vitals: Arc<Vitals>) {
         // An agent has one only.
         let _ = self.shared.vitals.set(vitals);
+    }
+
+    /// Sets what captures the files that are written for the agent.
+    pub fn set_files(&self, files: RunFiles) {
+        // A run has one only.
+        let _ = self.shared.files.set(files);
     }
 
     /// Creates a host on the client's end of a proxy; `launcher` starts the agent's terminals. The
@@ -202,6 +211,7 @@ impl HostHandle {
             agent: OnceLock::new(),
             vitals: OnceLock::new(),
             branches: Arc::clone(permits.branches()),
+            files: OnceLock::new(),
             gone: OnceLock::new(),
         });
         let (mailbox, messages) = mpsc::channel(MAILBOX);

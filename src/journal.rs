@@ -44,7 +44,7 @@ use tokio::time::timeout;
 use self::feed::Feed;
 use self::writer::{Work, Writer};
 use crate::bus::Subscriber;
-use crate::model::Topic;
+use crate::model::{FileContents, Topic};
 
 pub use conversation::Point;
 pub use database::{APPLICATION_ID, ChangeError, OpenError, files_set_aside, is_written};
@@ -187,7 +187,7 @@ impl Journal {
     /// Offers an event without waiting, from any thread. False if there is no room: then a `gap`
     /// counts it.
     pub fn offer(&self, event: NewEvent) -> bool {
-        let has_room = self.queued.load(Ordering::Relaxed) < MOST_QUEUED;
+        let has_room = self.has_room();
         let events = vec![event];
         self.count_in(&events);
         let taken = has_room && self.work.try_send(Work::Offer(events)).is_ok();
@@ -195,6 +195,16 @@ impl Journal {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
         taken
+    }
+
+    /// Whether more contents may wait for the writer.
+    pub fn has_room(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) < MOST_QUEUED
+    }
+
+    /// Contents for an event that is to be published on the bus.
+    pub fn contents(&self, contents: Vec<(Arc<str>, Vec<u8>)>) -> FileContents {
+        FileContents::new(contents, Arc::clone(&self.queued))
     }
 
     /// Waits until all that was published on the bus before number `position` is committed.

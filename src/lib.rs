@@ -43,6 +43,8 @@ pub mod bus;
 
 pub mod journal;
 
+pub mod capture;
+
 pub mod watch;
 
 pub mod serve;

@@ -7,6 +7,7 @@ mod activity;
 mod agent;
 pub mod code;
 mod event;
+mod file_change;
 mod graph;
 mod id;
 mod lines;
@@ -22,6 +23,9 @@ pub use access::{Action, BlockedAccess, BlockedStatus, OnViolation, Via};
 pub use activity::{Activity, ActivityKind, Source};
 pub use agent::{AgentState, AgentStatus, Order, STALLED};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
+pub use file_change::{
+    FileCause, FileChange, FileChangeKind, FileContents, FileKind, FileName, FileState, SeenBy,
+};
 pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,
 };

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{oneshot, watch};
 
+use crate::capture::RunFiles;
 use crate::extract::Extractor;
 use crate::model::{AgentId, BlockedId, OnViolation};
 use crate::routing::RoutingHandle;
@@ -28,7 +29,7 @@ use crate::zone::{Bounds, Zone};
 
 pub use branches::{Branches, Opening};
 pub use handle::RelayHandle;
-pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext};
+pub use live_calls::{CallText, LiveCalls, NamedPath, TurnContext, WriteContext};
 pub use permits::Permits;
 pub use vitals::{ProxyState, Vitals, Waits};
 
@@ -42,6 +43,8 @@ pub struct Proxy {
     /// The running turns and tool calls, recorded for the kernel access handler.
     pub running: Option<Arc<LiveCalls>>,
     pub vitals: Arc<Vitals>,
+    /// Settles the files that the agent wrote when a turn begins or ends; `None` without a journal.
+    pub files: Option<RunFiles>,
 }
 
 /// The rules, routing and permits by which a zoned agent's requests are judged.

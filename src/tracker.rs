@@ -35,8 +35,8 @@ use self::sessions::Sessions;
 use self::task::Task;
 use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
-    Activity, ActivityKind, AgentId, Model, SessionKey, SessionMode, Snapshot, TimestampMs, Topic,
-    Usage, UsageReport, now_ms,
+    Activity, ActivityKind, AgentId, FileChange, Model, Record, SessionKey, SessionMode, Snapshot,
+    TimestampMs, Topic, Usage, UsageReport, now_ms,
 };
 
 pub use symbols::{Symbols, Write};
@@ -146,6 +146,20 @@ impl TrackerHandle {
         }
     }
 
+    /// Records a changed file, before what [`TrackerHandle::hold`] holds back.
+    pub fn file_changed(&self, key: SessionKey, change: FileChange) {
+        if self.wants_updates() {
+            let input = SessionInput::Record(Record::FileChanged(Arc::new(change)));
+            self.inbox.push_ahead(key, input, (self.clock)());
+        }
+    }
+
+    /// Holds back what is recorded of an agent from now on, until the value is dropped.
+    pub fn hold(&self, agent: &AgentId) -> Hold {
+        self.inbox.hold(agent);
+        Hold { inbox: Arc::clone(&self.inbox), agent: agent.clone() }
+    }
+
     /// Whether there is a subscriber of `session/update` or of records; without one, updates and
     /// records are dropped.
     pub fn wants_updates(&self) -> bool {
@@ -209,6 +223,24 @@ impl TrackerHandle {
         let (reply, answer) = oneshot::channel();
         self.inbox.query(query(reply));
         answer.await.ok()
+    }
+}
+
+/// Holds back what an agent reports.
+pub struct Hold {
+    inbox: Arc<Inbox>,
+    agent: AgentId,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.inbox.release(&self.agent);
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hold").field("agent", &self.agent).finish_non_exhaustive()
     }
 }
 

@@ -22,7 +22,7 @@ use crate::bus::{Bus, Rendered};
 use crate::graph::{Graph, Settings};
 use crate::model::{GraphSnapshot, Lines, TimestampMs};
 
-pub use self::keeper::OnWritten;
+pub use self::keeper::{OnChanged, OnWritten};
 
 /// The graph, or why there is none.
 #[derive(Clone, Debug)]
@@ -55,12 +55,13 @@ struct GraphShared {
 
 impl GraphHandle {
     /// Starts the thread for the folder `root`; the future ends soon after `cancel`. `on_written`
-    /// is called for each file written on disk.
+    /// is called for each file written on disk, `on_changed` for whatever changes.
     pub fn spawn(
         root: PathBuf,
         settings: Settings,
         bus: Bus,
         on_written: OnWritten,
+        on_changed: Option<OnChanged>,
         cancel: CancellationToken,
     ) -> std::io::Result<(Self, impl Future<Output = ()> + Send + 'static)> {
         let shared = Arc::new(GraphShared::of(&root));
@@ -71,6 +72,7 @@ impl GraphHandle {
             shared: Arc::clone(&shared),
             bus,
             on_written,
+            on_changed,
             is_there: there,
         };
         let thread = std::thread::Builder::new().name("graph".to_owned());

@@ -13,6 +13,7 @@ use super::confining::confine;
 use super::lifecycle::{Effect, Event, Lifecycle};
 use super::prompting::RunHandle;
 use super::run::{Fresh, Run, RunEvent, next_of_run};
+use super::writing::files_of;
 use super::{AgentSettings, Plugin, Surroundings, ZoneEnforcement, pending_or};
 use crate::model::{AgentState, AgentStatus, Event as BusEvent, Order, SessionId, now_ms};
 use crate::plugin::Conversation;
@@ -284,10 +285,8 @@ impl Actor {
 
     fn waits_for_others(&self) -> String {
         let unready = self.depends_on.iter().map(|other| other.borrow().clone());
-        let unready: Vec<_> = unready
-            .filter(|other| other.state != AgentState::Ready)
-            .map(|other| format!("`{}`", other.agent))
-            .collect();
+        let unready = unready.filter(|other| other.state != AgentState::Ready);
+        let unready: Vec<_> = unready.map(|other| format!("`{}`", other.agent)).collect();
         format!("waits for {} to be ready", unready.join(", "))
     }
 
@@ -296,9 +295,9 @@ impl Actor {
         let launcher = self.team.launcher.within(&family);
         let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
         let rules = self.rules.subscribe();
-        let (calls, state) = (running.clone(), vitals.clone());
-        let confined =
-            confine(launcher, &self.settings, &self.team, rules.clone(), calls, state).await;
+        let files = files_of(&self.settings, &self.team, &running, &family);
+        let parts = (running.clone(), vitals.clone(), files.clone());
+        let confined = confine(launcher, &self.settings, &self.team, rules.clone(), parts).await;
         let (launcher, private) = match confined {
             Ok(confined) => confined,
             Err(why) => return Event::NotSpawned(why),
@@ -320,8 +319,8 @@ impl Actor {
         self.family.send_replace(Some(family.clone()));
         self.branches.begin_run(self.session.as_ref());
         let permits = Arc::new(Permits::with(self.branches.clone()));
-        let fresh =
-            Fresh { process, stdio, launcher, family, running, vitals, permits, private, plugged };
+        let parts = (running, vitals, files);
+        let fresh = Fresh { process, stdio, launcher, family, parts, permits, private, plugged };
         let run = Run::start(fresh, &self.settings, rules, &self.team, self.session.clone());
         self.held.send_replace(self.settings.enforcement());
         self.handle.send_replace(Some(run.handle.clone()));

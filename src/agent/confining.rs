@@ -11,6 +11,7 @@ use tokio::sync::watch;
 
 use super::doorkeeper::{KernelAccessConfig, KernelAccessHandler};
 use super::{AgentSettings, Surroundings, ZoneEnforcement};
+use crate::capture::RunFiles;
 use crate::confine::Confinement;
 use crate::process::{self, Launcher, remove_folder};
 use crate::proxy::{LiveCalls, Rules, Vitals};
@@ -46,8 +47,7 @@ pub(super) async fn confine(
     settings: &AgentSettings,
     team: &Surroundings,
     rules: watch::Receiver<Rules>,
-    running: Arc<LiveCalls>,
-    vitals: Arc<Vitals>,
+    (running, vitals, files): (Arc<LiveCalls>, Arc<Vitals>, Option<RunFiles>),
 ) -> Result<(Launcher, Option<Private>), String> {
     let Some(bounds) = settings.bounds.clone() else { return Ok((launcher, None)) };
     let doorkeeper = KernelAccessHandler::new(KernelAccessConfig {
@@ -60,6 +60,7 @@ pub(super) async fn confine(
         vitals,
         workspace: team.workspace.clone(),
         observe_files: settings.observe_files,
+        files,
         age: process::age_of,
         handle: Handle::current(),
     });

@@ -19,7 +19,8 @@ use tokio::time::Instant;
 use self::grace_period::GracePeriods;
 use self::late::Late;
 use self::passing::Passing;
-use crate::confine::{Attempt, Doorkeeper};
+use crate::capture::{RunFiles, Stamp};
+use crate::confine::{Attempt, Doorkeeper, FileCall};
 use crate::extract::Workspace;
 use crate::model::{
     Action, Activity, ActivityKind, AgentId, Lines, SessionKey, Source, Touch, Via, one_line,
@@ -46,6 +47,8 @@ pub struct KernelAccessConfig {
     pub workspace: Arc<dyn Workspace>,
     /// Report the files that the agent opens.
     pub observe_files: bool,
+    /// Captures the files that it writes; None without a journal.
+    pub files: Option<RunFiles>,
     /// Returns the age of a process.
     pub age: fn(u32) -> Option<Duration>,
     /// The doorbell's threads run outside the runtime.
@@ -56,6 +59,7 @@ pub struct KernelAccessConfig {
 pub struct KernelAccessHandler {
     state: Arc<HandlerState>,
     passing: Option<Passing>,
+    files: Option<RunFiles>,
     handle: Handle,
 }
 
@@ -83,6 +87,7 @@ impl KernelAccessHandler {
             running,
             vitals,
             workspace,
+            files,
             ..
         } = config;
         let passing = config.observe_files.then(|| {
@@ -105,7 +110,7 @@ impl KernelAccessHandler {
             late: Late::default(),
         });
         config.handle.spawn(record_late_loop(Arc::downgrade(&state), news));
-        Arc::new(Self { state, passing, handle: config.handle })
+        Arc::new(Self { state, passing, files, handle: config.handle })
     }
 }
 
@@ -121,6 +126,19 @@ impl Doorkeeper for KernelAccessHandler {
     fn passed(&self, path: Arc<str>, action: Action) {
         if let Some(passing) = &self.passing {
             passing.passed(path, action);
+        }
+    }
+
+    fn changes(&self, thread: u32, call: FileCall<'_>) {
+        let Some(files) = &self.files else { return };
+        match call {
+            FileCall::Write(path, stat) => files.writes(thread, path, Some(Stamp::of(stat))),
+            FileCall::Name(path) => files.writes(thread, path, None),
+            FileCall::Rename { from, to, exchanges: false } => files.renames(thread, from, to),
+            FileCall::Rename { from, to, exchanges: true } => {
+                files.writes(thread, from, None);
+                files.writes(thread, to, None);
+            }
         }
     }
 

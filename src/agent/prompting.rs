@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::{AgentError, Prompt, Surroundings};
+use crate::capture::RunFiles;
 use crate::client_host::{Content, HostError, HostHandle, PromptOutcome, Urgency};
 use crate::model::AgentId;
 use crate::proxy::RelayHandle;
@@ -21,14 +22,20 @@ const BRIEF_AGAIN: Duration = Duration::from_secs(5);
 pub(super) struct RunHandle {
     pub(super) host: HostHandle,
     pub(super) relay: RelayHandle,
+    /// Captures what it writes; None without a journal.
+    pub(super) files: Option<RunFiles>,
     /// Edition of the settings that the run was started with.
     pub(super) edition: u64,
 }
 
 impl RunHandle {
-    /// Waits until all output of the agent so far has been published.
+    /// Waits until all output of the agent so far has been published, with the files that it wrote
+    /// in turns that have ended.
     pub(super) async fn settled(&self, tracker: &TrackerHandle) {
         self.relay.settled().await;
+        if let Some(files) = &self.files {
+            files.settled().await;
+        }
         tracker.settled().await;
     }
 

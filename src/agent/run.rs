@@ -17,6 +17,7 @@ use super::plugged::Plugged;
 use super::prompting::{RunHandle, send_briefings};
 use super::stalls::publish_held;
 use super::{AgentSettings, Surroundings, pending_or, text_blocks, watch_over};
+use crate::capture::RunFiles;
 use crate::client_host::{Content, HostError, HostHandle, Urgency};
 use crate::extract::Acp;
 use crate::model::{SessionId, SessionKey};
@@ -64,8 +65,8 @@ pub(super) struct Fresh {
     /// Launches its terminals.
     pub(super) launcher: Launcher,
     pub(super) family: Family,
-    pub(super) running: Arc<LiveCalls>,
-    pub(super) vitals: Arc<Vitals>,
+    /// What it runs, whether it waits, and what captures its files.
+    pub(super) parts: (Arc<LiveCalls>, Arc<Vitals>, Option<RunFiles>),
     pub(super) permits: Arc<Permits>,
     /// Kept for the duration of the run.
     pub(super) private: Option<Private>,
@@ -96,14 +97,15 @@ impl Run {
         team: &Surroundings,
         last: Option<SessionId>,
     ) -> Self {
-        let Fresh { process, stdio, launcher, family, running, vitals, permits, private, plugged } =
-            fresh;
+        let Fresh { process, stdio, launcher, family, parts, permits, private, plugged } = fresh;
+        let (running, vitals, files) = parts;
         let (client, proxy_client) = tokio::io::duplex(DUPLEX);
         let (from_client, to_client) = tokio::io::split(proxy_client);
         let (from_proxy, to_proxy) = tokio::io::split(client);
         let gate =
             Gatekeeping { rules, routing: team.routing.clone(), permits: Some(permits.clone()) };
-        let proxy = proxy(settings, team, gate, (running, vitals.clone()), plugged.is_some());
+        let shared = (running, vitals.clone(), files.clone());
+        let proxy = proxy(settings, team, gate, shared, plugged.is_some());
         let (mut from_agent, mut to_agent): Wires = (Box::new(stdio.stdout), Box::new(stdio.stdin));
         let ((_, mut plugin_concern), mut translating) = (watch::channel(None), None);
         if let Some((translator, concern)) = plugged {
@@ -145,6 +147,9 @@ impl Run {
         // The host's log lines name the agent.
         wires.spawn(hosting.instrument(tracing::error_span!("host", agent = %settings.id)));
         host.set_vitals(vitals.clone());
+        if let Some(files) = &files {
+            host.set_files(files.clone());
+        }
         let (concern_sender, concern) = watch::channel(None);
         let (held_sender, held_up) = watch::channel(None);
         let mut beside = JoinSet::new();
@@ -161,7 +166,7 @@ impl Run {
                 process.pid(),
             ),
             process: Ending::Running(process),
-            handle: RunHandle { host, relay: relay_handle, edition: settings.edition },
+            handle: RunHandle { host, relay: relay_handle, files, edition: settings.edition },
             handshake: Some(handshake),
             ended,
             wires,
@@ -281,7 +286,7 @@ fn proxy(
     settings: &AgentSettings,
     team: &Surroundings,
     gate: Gatekeeping,
-    (running, vitals): (Arc<LiveCalls>, Arc<Vitals>),
+    (running, vitals, files): (Arc<LiveCalls>, Arc<Vitals>, Option<RunFiles>),
     plugged: bool,
 ) -> Proxy {
     let extractor = Acp::new(team.workspace.clone(), settings.host.cwd.clone());
@@ -293,6 +298,7 @@ fn proxy(
         gate: Some(gate),
         running: Some(running),
         vitals,
+        files,
     }
 }
 

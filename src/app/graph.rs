@@ -9,16 +9,18 @@ use tokio_util::sync::CancellationToken;
 
 use super::environment;
 use crate::bus::Bus;
+use crate::capture::{Capture, Noticed};
 use crate::graph::Settings;
 use crate::model::Lines;
 use crate::tracker::{Symbols, TrackerHandle, Write};
-use crate::watch::GraphHandle;
+use crate::watch::{GraphHandle, OnChanged};
 
 /// Starts the graph of a workspace. None: it failed to start, which was logged.
 pub(super) fn keep(
     workspace: PathBuf,
     bus: Bus,
     tracker: &TrackerHandle,
+    capture: Option<Capture>,
     cancel: CancellationToken,
     rooms: &mut JoinSet<()>,
 ) -> Option<GraphHandle> {
@@ -26,7 +28,13 @@ pub(super) fn keep(
     let on_write = Box::new(move |path| writes.disk_wrote(path));
     // One thread: the agents need the others.
     let settings = Settings { jobs: 1, tokens: true, cache: environment::cache_folder() };
-    match GraphHandle::spawn(workspace, settings, bus, on_write, cancel) {
+    let on_changed = capture.map(|capture| -> OnChanged {
+        Box::new(move |paths, is_new| {
+            let noticed = paths.iter().map(|path| Noticed { path: path.clone(), is_new });
+            capture.noticed(noticed.collect());
+        })
+    });
+    match GraphHandle::spawn(workspace, settings, bus, on_write, on_changed, cancel) {
         Ok((graph, keeping)) => {
             rooms.spawn(keeping);
             tracker.join(Arc::new(GraphSymbols(graph.clone())));

@@ -170,6 +170,7 @@ async fn run(
         gate: rules.map(|rules| gatekeeping(rules, routing)),
         running: None,
         vitals,
+        files: None,
     };
     let (exited, ended) = oneshot::channel();
     let (relay, relayed) = relay(proxy, stdio.stdout, stdio.stdin, ended)

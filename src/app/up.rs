@@ -96,7 +96,7 @@ async fn run(
     let (answer_sender, console) = show(options.console, address, &config, events);
 
     let (view, orchestrator) = orchestrator(&config);
-    let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, &workspace);
+    let (mut wiring, recorder) = wire(bus, &config, view, &eisen_dir, (&workspace, private.path()));
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
 
     let conditions = Conditions {
@@ -119,6 +119,7 @@ async fn run(
         tracker: tracker.clone(),
         routing: routing.clone(),
         admission: Admission::new(limiting::capacity(&config)),
+        capture: wiring.capture.clone(),
         workspace: Arc::new(DiskWorkspace::new(workspace)),
     };
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
@@ -156,12 +157,13 @@ fn wire(
     config: &Config,
     view: OrchestratorView,
     eisen_dir: &Path,
-    workspace: &Path,
+    (workspace, private): (&Path, &Path),
 ) -> (Wiring, serve::Recorder) {
     journaling::note_workspace(config, eisen_dir);
     journaling::note_place(config, eisen_dir);
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
+    wiring.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned(), private.to_owned()]);
     if config.graph {
         wiring.keep_graph(workspace.to_owned());
     }

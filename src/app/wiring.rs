@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{graph, tracker_settings};
 use crate::bus::Bus;
+use crate::capture::{self, Capture};
 use crate::config;
 use crate::journal::{self, Journal};
 use crate::routing::{self, RoutingHandle};
@@ -25,6 +26,8 @@ pub(super) struct Wiring {
     pub(super) registry: RegistryHandle,
     /// None: switched off.
     pub(super) journal: Option<Journal>,
+    /// None without a journal, or before it is started.
+    pub(super) capture: Option<Capture>,
     graph: Option<GraphHandle>,
 }
 
@@ -49,13 +52,31 @@ impl Wiring {
         tasks.spawn(tracking);
         let (registry, keeping) = RegistryHandle::spawn(eisen_dir, cancel.clone());
         tasks.spawn(keeping);
-        Self { cancel, tasks, bus, tracker, registry, journal, graph: None }
+        Self { cancel, tasks, bus, tracker, registry, journal, capture: None, graph: None }
+    }
+
+    /// Captures the changes of files from now on, if there is a journal.
+    pub(super) fn capture_files(&mut self, workspace: PathBuf, left_out: Vec<PathBuf>) {
+        let Some(journal) = self.journal.clone() else { return };
+        let mut left_out = left_out;
+        left_out.push(journal.settings().path.clone());
+        let settings = capture::Settings { workspace, left_out };
+        let started = Capture::start(settings, journal, self.tracker.clone());
+        let failed = |error: &_| tracing::warn!(%error, "changes of files are not recorded");
+        self.capture = started.inspect_err(failed).ok();
     }
 
     /// Keeps the code graph of a workspace from now on, if it can be.
     pub(super) fn keep_graph(&mut self, workspace: PathBuf) {
         let (bus, cancel) = (self.bus.clone(), self.cancel.clone());
-        self.graph = graph::keep(workspace, bus, &self.tracker, cancel, &mut self.tasks);
+        self.graph = graph::keep(
+            workspace,
+            bus,
+            &self.tracker,
+            self.capture.clone(),
+            cancel,
+            &mut self.tasks,
+        );
     }
 
     pub(super) fn route(&mut self, settings: routing::Settings) -> RoutingHandle {
@@ -86,8 +107,11 @@ impl Wiring {
     /// Ends every task, and then `last`. Past `limit` a client that does not read loses its last
     /// lines.
     pub(super) async fn end(self, last: impl Future<Output = ()>, limit: Duration) {
+        if let Some(capture) = &self.capture {
+            capture.settle().await;
+        }
         self.cancel.cancel();
-        drop((self.bus, self.tracker, self.registry, self.graph, self.journal));
+        drop((self.bus, self.tracker, self.registry, self.graph, self.journal, self.capture));
         let _ = tokio::time::timeout(limit, async {
             self.tasks.join_all().await;
             last.await;

@@ -98,7 +98,7 @@ where
                 let permit = files::only(permits, Action::Write)?;
                 let params = params.unwrap_or(RawValue::NULL).to_owned();
                 let bytes = params.get().len();
-                let write = files::write(params, permit);
+                let write = files::write(params, permit, self.shared.files.get().cloned());
                 self.requests.start(id, bytes, async { write.await.map(Completed::Result) });
             }
             _ if self.shared.settings.terminals => self.terminal(id, method, params, permits)?,

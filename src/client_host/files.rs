@@ -12,8 +12,9 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::rpc;
-use crate::model::Action;
+use crate::capture::RunFiles;
 use crate::model::code;
+use crate::model::{Action, SessionId};
 use crate::zone::Permit;
 
 /// Bytes of a file in one answer: with the JSON around it, still a line of 64 MiB.
@@ -40,12 +41,22 @@ pub(super) async fn read(request: ReadTextFileRequest, permit: Permit) -> FileRe
 }
 
 /// Answers `fs/write_text_file`. Decodes the params inside the task, since they may be large.
-pub(super) async fn write(params: Box<RawValue>, permit: Permit) -> FileResult {
+pub(super) async fn write(
+    params: Box<RawValue>,
+    permit: Permit,
+    files: Option<RunFiles>,
+) -> FileResult {
     blocking(move || {
         let request: WriteTextFileRequest = rpc::decode(Some(&params))?;
-        permit
-            .replace(request.content.as_bytes())
-            .map_err(|error| explain("write", &request.path, &error))?;
+        let replace = || permit.replace(request.content.as_bytes());
+        let replaced = match files {
+            Some(files) => {
+                let session = SessionId::new(&*request.session_id.0);
+                files.replaces(&session, &permit.real, replace)
+            }
+            None => replace(),
+        };
+        replaced.map_err(|error| explain("write", &request.path, &error))?;
         rpc::encode(&WriteTextFileResponse::new())
     })
     .await

@@ -16,12 +16,12 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::unistd::{getegid, geteuid};
 
-use super::Confinement;
 use super::caller::Caller;
 use super::identity::Identity;
 use super::place::Unresolved;
 use super::raw;
 use super::resolve::{PathArg, Resolved, Slot};
+use super::{Confinement, FileCall};
 use crate::model::{Action, wire_real};
 use crate::zone::{Bounds, Denied, Grant};
 
@@ -252,6 +252,11 @@ impl<'a> Syscall<'a> {
         }
         let identity = self.caller.identity()?;
         Ok(self.identity.get_or_init(|| identity))
+    }
+
+    /// Announces a call that is about to go on and may change files.
+    fn changes(&self, call: FileCall<'_>) {
+        self.confinement.keeper().changes(self.caller.notice.tid.cast_unsigned(), call);
     }
 
     /// Reports an access to a file of the workspace that the zone allows. A draft is reported under

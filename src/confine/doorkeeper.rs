@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use nix::sys::stat::FileStat;
 use tokio::sync::oneshot;
 
 use crate::model::Action;
@@ -11,7 +12,7 @@ use crate::zone::Bounds;
 
 /// Decides for one agent behind a doorbell.
 ///
-/// Called on the doorbell's threads: no method may block.
+/// Called on the doorbell's threads: no method may block, but where it says so.
 pub trait Doorkeeper: Send + Sync + 'static {
     /// The present bounds, which may be narrower or wider than the wall.
     fn bounds(&self) -> Arc<Bounds>;
@@ -25,9 +26,28 @@ pub trait Doorkeeper: Send + Sync + 'static {
     /// form.
     fn passed(&self, path: Arc<str>, action: Action);
 
+    /// Prepares for a call of a thread that is about to go on and may change files. Unlike the
+    /// others it may read the disk.
+    fn changes(&self, _thread: u32, _call: FileCall<'_>) {}
+
     /// Reports an access outside the bounds. The call waits until `reply` is used (true allows it)
     /// or dropped. A closed `reply` means that the caller is gone.
     fn blocked(&self, attempt: Attempt, reply: oneshot::Sender<bool>);
+}
+
+/// What a call may change. Paths are real.
+#[derive(Clone, Copy, Debug)]
+pub enum FileCall<'a> {
+    /// The content or mode of an existing file.
+    Write(&'a Path, &'a FileStat),
+    /// What there is at a path.
+    Name(&'a Path),
+    Rename {
+        from: &'a Path,
+        to: &'a Path,
+        /// What is at either path moves to the other.
+        exchanges: bool,
+    },
 }
 
 /// An access outside the bounds.

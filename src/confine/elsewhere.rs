@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use nix::errno::Errno;
 
-pub use self::doorkeeper::{Attempt, Doorkeeper};
+pub use self::doorkeeper::{Attempt, Doorkeeper, FileCall};
 pub use self::step::SetupStep;
 use crate::zone::{Bounds, Rule};
 

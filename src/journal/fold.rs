@@ -3,6 +3,7 @@
 
 mod accesses;
 mod calls;
+mod files;
 mod messages;
 mod shrink;
 mod updates;
@@ -170,6 +171,7 @@ impl Fold {
                 self.decided = Some((decided.access.id.clone(), decided.access.status));
                 self.blocked(&decided.access, Some(decided), at);
             }
+            Record::FileChanged(change) => self.file_changed(key, change, at),
             Record::Dropped(events) => {
                 let payload = json!({ "events": events, "reason": "the agent was too fast" });
                 let place = Place::Agent(key.agent.clone());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AgentId, BlockedAccess, Model, Usage};
+use super::{AgentId, BlockedAccess, FileChange, Model, Usage};
 
 /// What happened in a session. Texts are raw JSON, as they came over the protocol.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,6 +34,8 @@ pub enum Record {
         result: Option<Arc<str>>,
     },
     Decided(Box<Decided>),
+    /// A file changed; the key's session is empty if it is not known.
+    FileChanged(Arc<FileChange>),
     /// Inputs of the agent that were dropped, since they came too fast.
     Dropped(u64),
 }
@@ -43,6 +45,7 @@ impl Record {
     pub fn text_bytes(&self) -> usize {
         match self {
             Self::Prompt(text) | Self::Update(text) => text.len(),
+            Self::FileChanged(change) => change.path.text.len() * 2 + 256,
             Self::PermissionAsked { params, .. } => params.len(),
             Self::PermissionAnswered { result, .. } => result.as_ref().map_or(0, |text| text.len()),
             _ => 0,

@@ -37,6 +37,14 @@ impl Family {
         self.0.state().usage
     }
 
+    /// The processes of all its wardens now. Reads every process of the machine, and blocks.
+    pub fn processes(&self) -> Vec<u32> {
+        let wardens: Vec<_> = self.0.state().wardens.keys().copied().collect();
+        let table = ProcessTable::take();
+        let below = wardens.into_iter().flat_map(|warden| table.descendants(warden));
+        below.map(|process| process.pid.cast_unsigned()).collect()
+    }
+
     /// The highest measured usage.
     pub fn peak(&self) -> Peak {
         self.0.state().peak

@@ -31,6 +31,8 @@ pub struct LiveCalls {
     withholds: AtomicBool,
     /// The number of turns that began or ended.
     changes: AtomicU64,
+    /// The same, with tool calls.
+    epoch: AtomicU64,
     updates: broadcast::Sender<Arc<CallText>>,
     stopped: CancellationToken,
 }
@@ -47,6 +49,14 @@ pub struct TurnContext {
     /// One for each running turn, cancelled when the turn ends or is cancelled.
     over: Vec<CancellationToken>,
     stopped: CancellationToken,
+}
+
+/// The session, its turn's number as in [`TurnContext`], and the tool call of a write.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct WriteContext {
+    pub session: Option<SessionId>,
+    pub turn: u64,
+    pub tool_call: Option<Arc<str>>,
 }
 
 /// A path that a call may have named.
@@ -84,6 +94,7 @@ impl Default for LiveCalls {
             now: Mutex::default(),
             withholds: AtomicBool::default(),
             changes: AtomicU64::default(),
+            epoch: AtomicU64::default(),
             updates: broadcast::channel(UPDATES).0,
             stopped: CancellationToken::default(),
         }
@@ -96,6 +107,7 @@ impl LiveCalls {
         let Activity { session, kind } = activity;
         if matches!(kind, ActivityKind::TurnBegan | ActivityKind::TurnEnded { .. }) {
             self.changes.fetch_add(1, Ordering::Relaxed);
+            self.epoch.fetch_add(1, Ordering::Relaxed);
         }
         match kind {
             ActivityKind::TurnBegan => self.lock().began(session),
@@ -111,12 +123,19 @@ impl LiveCalls {
                 }
             }
             ActivityKind::Runs { call, cwd, said } => {
-                if let Some(said) = self.lock().runs(session, call, cwd, said) {
+                let (said, is_new) = self.lock().runs(session, call, cwd, said);
+                if is_new {
+                    self.epoch.fetch_add(1, Ordering::Relaxed);
+                }
+                if let Some(said) = said {
                     // There may be no subscriber.
                     let _ = self.updates.send(said);
                 }
             }
-            ActivityKind::Ran { call } => self.lock().forget(session, call),
+            ActivityKind::Ran { call } => {
+                self.lock().forget(session, call);
+                self.epoch.fetch_add(1, Ordering::Relaxed);
+            }
             _ => {}
         }
     }
@@ -158,6 +177,56 @@ impl LiveCalls {
         self.changes.load(Ordering::Relaxed)
     }
 
+    /// Changes whenever a turn or a tool call begins or ends.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Relaxed)
+    }
+
+    /// The session, turn and tool call that a write of a path made now belongs to, as far as they
+    /// are certain: of one turn or call, or of the one that names the path. May resolve links on
+    /// the disk.
+    pub fn write_context(&self, place: NamedPath<'_>) -> WriteContext {
+        let (turns, calls) = {
+            let now = self.lock();
+            let turns: Vec<_> =
+                now.turns.iter().map(|(of, turn)| (of.clone(), turn.number)).collect();
+            let calls = now.calls.iter().map(|(key, said)| (key.clone(), Arc::clone(said)));
+            (turns, calls.collect::<Vec<_>>())
+        };
+        let mut named = None;
+        let mut naming = || {
+            let naming = || calls.iter().filter(|(_, said)| said.names(place)).collect::<Vec<_>>();
+            named.get_or_insert_with(naming).clone()
+        };
+        let turn = match &turns[..] {
+            [] => None,
+            [turn] => Some(turn),
+            _ => {
+                let naming = naming();
+                let of = |(session, _): &&(SessionId, u64)| {
+                    naming.iter().any(|((it, _), _)| it == session)
+                };
+                only(turns.iter().filter(of))
+            }
+        };
+        let Some((session, turn)) = turn else { return WriteContext::default() };
+        let is_tool = |key: &(SessionId, Arc<str>)| {
+            key.0 == *session && !key.1.starts_with("terminal ") && !key.1.starts_with("prompt ")
+        };
+        let tools = calls.iter().map(|(key, _)| key).filter(|key| is_tool(key));
+        let tool = only(tools).or_else(|| {
+            let naming = naming();
+            only(naming.into_iter().map(|(key, _)| key).filter(|key| is_tool(key)))
+        });
+        let tool_call = tool.map(|(_, call)| Arc::clone(call));
+        WriteContext { session: Some(session.clone()), turn: *turn, tool_call }
+    }
+
+    /// Whether a turn still runs, by its number.
+    pub fn runs_turn(&self, session: &SessionId, turn: u64) -> bool {
+        self.lock().turns.get(session).is_some_and(|running| running.number == turn)
+    }
+
     /// The turns to which an access made now may belong.
     pub fn moment(&self) -> TurnContext {
         let now = self.lock();
@@ -192,6 +261,11 @@ impl LiveCalls {
         // After a panic there is at worst a call too many or too few.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The item of an iterator that has no other.
+fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    items.next().filter(|_| items.next().is_none())
 }
 
 impl TurnContext {
@@ -247,19 +321,22 @@ impl Now {
         self.bytes -= freed;
     }
 
-    /// Adds to the text of a call; returns it if it grew.
+    /// Adds to the text of a call; returns it if it grew, and whether the call is new.
     fn runs(
         &mut self,
         session: &SessionId,
         call: &Arc<str>,
         cwd: &Arc<Path>,
         said: &[Arc<str>],
-    ) -> Option<Arc<CallText>> {
+    ) -> (Option<Arc<CallText>>, bool) {
         let key = (session.clone(), Arc::clone(call));
-        let more = Arc::new(match self.calls.get(&key) {
-            Some(known) => known.with(cwd, said)?,
-            None => CallText::new(Arc::clone(cwd), said),
-        });
+        let known = self.calls.get(&key);
+        let is_new = known.is_none();
+        let more = match known {
+            Some(known) => known.with(cwd, said),
+            None => Some(CallText::new(Arc::clone(cwd), said)),
+        };
+        let Some(more) = more.map(Arc::new) else { return (None, is_new) };
         self.bytes += more.bytes();
         if let Some(before) = self.calls.insert(key, Arc::clone(&more)) {
             self.bytes -= before.bytes();
@@ -268,7 +345,7 @@ impl Now {
             let Some((_, oldest)) = self.calls.shift_remove_index(0) else { break };
             self.bytes -= oldest.bytes();
         }
-        Some(more)
+        (Some(more), is_new)
     }
 
     fn forget(&mut self, session: &SessionId, call: &Arc<str>) {

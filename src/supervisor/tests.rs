@@ -46,6 +46,7 @@ fn supervisor() -> Supervisor {
         tracker,
         routing,
         admission: Admission::new(Capacity { max_running: 1, max_memory_mb: 0 }),
+        capture: None,
         workspace: Arc::new(DiskWorkspace::new(PathBuf::from("/"))),
     };
     Supervisor::new(team, cancel)

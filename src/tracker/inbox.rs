@@ -24,6 +24,10 @@ const MESSAGE_BYTES: usize = 256;
 /// Bytes of the longest path and session id; inputs with longer ones are dropped.
 const TEXT_BYTES: usize = 4_096;
 
+/// Inputs of one agent that are held back, and bytes of their texts. Over it all of them pass.
+const MOST_HELD: usize = 100_000;
+const MOST_HELD_BYTES: usize = 16 << 20;
+
 /// Waiting writes seen on the disk. Over it they are dropped: so many are not an agent's work.
 const MOST_ON_DISK: usize = 100_000;
 
@@ -66,6 +70,15 @@ struct Waiting {
     on_disk: IndexMap<Arc<str>, TimestampMs>,
     sessions: HashMap<SessionKey, Mergeable>,
     agents: HashMap<AgentId, Load>,
+    held: HashMap<AgentId, Held>,
+}
+
+/// Inputs of an agent that are held back.
+#[derive(Default)]
+struct Held {
+    holds: usize,
+    inputs: Vec<(SessionKey, SessionInput, TimestampMs)>,
+    bytes: usize,
 }
 
 /// Indexes of a session's messages since its last ordered input, to merge later ones into.
@@ -95,7 +108,36 @@ impl Inbox {
     ) {
         let mut waiting = self.lock();
         if !waiting.is_closed {
-            all.into_iter().for_each(|(key, input)| waiting.push_input(key, input, at));
+            all.into_iter().for_each(|(key, input)| waiting.hold_or_push(key, input, at));
+            drop(waiting);
+            self.filled.notify_one();
+        }
+    }
+
+    /// Adds an input before those that are held back.
+    pub(super) fn push_ahead(&self, key: SessionKey, input: SessionInput, at: TimestampMs) {
+        let mut waiting = self.lock();
+        if !waiting.is_closed {
+            waiting.push_input(key, input, at);
+            drop(waiting);
+            self.filled.notify_one();
+        }
+    }
+
+    /// Holds the inputs of an agent back, until as many calls of [`Self::release`].
+    pub(super) fn hold(&self, agent: &AgentId) {
+        self.lock().held.entry(agent.clone()).or_default().holds += 1;
+    }
+
+    pub(super) fn release(&self, agent: &AgentId) {
+        let mut waiting = self.lock();
+        let Some(held) = waiting.held.get_mut(agent) else { return };
+        held.holds -= 1;
+        if held.holds == 0
+            && let Some(held) = waiting.held.remove(agent)
+            && !waiting.is_closed
+        {
+            held.inputs.into_iter().for_each(|(key, input, at)| waiting.push_input(key, input, at));
             drop(waiting);
             self.filled.notify_one();
         }
@@ -139,6 +181,7 @@ impl Inbox {
         let mut waiting = self.lock();
         let taken = mem::take(&mut *waiting);
         waiting.is_closed = taken.is_closed;
+        waiting.held = taken.held;
         drop(waiting);
         let mut messages = taken.messages;
         for (agent, load) in taken.agents {
@@ -174,6 +217,23 @@ impl Inbox {
 }
 
 impl Waiting {
+    fn hold_or_push(&mut self, key: SessionKey, input: SessionInput, at: TimestampMs) {
+        let held = if self.held.is_empty() { None } else { self.held.get_mut(&key.agent) };
+        let Some(held) = held else { return self.push_input(key, input, at) };
+        held.bytes += match &input {
+            SessionInput::Update(update) => update.len(),
+            SessionInput::Record(record) => record.text_bytes(),
+            _ => 0,
+        };
+        held.inputs.push((key, input, at));
+        if held.inputs.len() > MOST_HELD || held.bytes > MOST_HELD_BYTES {
+            held.bytes = 0;
+            for (key, input, at) in mem::take(&mut held.inputs) {
+                self.push_input(key, input, at);
+            }
+        }
+    }
+
     fn push_input(&mut self, key: SessionKey, input: SessionInput, at: TimestampMs) {
         if self.merge(&key, &input, at) {
             return;

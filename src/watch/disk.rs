@@ -15,7 +15,11 @@ pub(super) struct Disk {
 /// What changed.
 #[derive(Debug)]
 pub(super) enum DiskChange {
-    Paths(Vec<PathBuf>),
+    Paths {
+        paths: Vec<PathBuf>,
+        /// They were made.
+        are_new: bool,
+    },
     /// The system dropped events.
     Unknown,
 }
@@ -25,7 +29,10 @@ impl Disk {
     pub(super) fn new(on_change: impl Fn(DiskChange) + Send + 'static) -> notify::Result<Self> {
         let on_event = move |event: notify::Result<notify::Event>| match event {
             Ok(event) if event.need_rescan() => on_change(DiskChange::Unknown),
-            Ok(event) if is_change(event.kind) => on_change(DiskChange::Paths(event.paths)),
+            Ok(event) if is_change(event.kind) => {
+                let are_new = matches!(event.kind, EventKind::Create(_));
+                on_change(DiskChange::Paths { paths: event.paths, are_new });
+            }
             Ok(_) => {}
             Err(_) => on_change(DiskChange::Unknown),
         };

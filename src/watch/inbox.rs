@@ -60,7 +60,7 @@ impl Inbox {
     pub(super) fn changed(&self, change: DiskChange) {
         let (mut state, now) = (self.lock(), Instant::now());
         match change {
-            DiskChange::Paths(paths) => {
+            DiskChange::Paths { paths, .. } => {
                 for path in paths {
                     state.pending.add(path, now);
                 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::disk::Disk;
+use super::disk::{Disk, DiskChange};
 use super::inbox::{GraphTask, Write, Writes};
 use super::pending::Changed;
 use super::{GraphShared, GraphState, shown};
@@ -27,12 +27,16 @@ const REST: Duration = Duration::from_secs(30);
 /// Called for each file written on disk.
 pub type OnWritten = Box<dyn Fn(Arc<str>) + Send>;
 
+/// Called at once for each change in a watched folder, with its paths, and whether they are new.
+pub type OnChanged = Box<dyn Fn(&[PathBuf], bool) + Send>;
+
 pub(super) struct KeeperThread {
     pub(super) root: PathBuf,
     pub(super) settings: graph::Settings,
     pub(super) shared: Arc<GraphShared>,
     pub(super) bus: Bus,
     pub(super) on_written: OnWritten,
+    pub(super) on_changed: Option<OnChanged>,
     pub(super) is_there: watch::Sender<bool>,
 }
 
@@ -62,9 +66,16 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new(thread: KeeperThread) -> Self {
+    fn new(mut thread: KeeperThread) -> Self {
         let shared = Arc::clone(&thread.shared);
-        let disk = Disk::new(move |change| shared.inbox.changed(change));
+        let on_changed = thread.on_changed.take();
+        let disk = Disk::new(move |change| {
+            if let (Some(on_changed), DiskChange::Paths { paths, are_new }) = (&on_changed, &change)
+            {
+                on_changed(paths, *are_new);
+            }
+            shared.inbox.changed(change);
+        });
         let disk = disk.inspect_err(|error| tracing::warn!(%error, "the code graph is not live"));
         Self {
             disk: disk.ok(),

@@ -1,4 +1,5 @@
 //! The kernel tier: escapes, and real programs inside.
 
+mod capturing;
 mod confinement;
 mod confining;

@@ -27,10 +27,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("journal", &["model", "bus"]),
     // What works with them.
     ("tracker", &["model", "bus"]),
+    ("capture", &["model", "zone", "journal", "tracker"]),
     ("watch", &["model", "bus", "graph"]),
     ("routing", &["model", "bus", "zone", "tracker"]),
-    ("proxy", &["model", "line", "zone", "extract", "routing", "tracker"]),
-    ("client_host", &["model", "zone", "process", "proxy"]),
+    ("proxy", &["model", "line", "zone", "extract", "routing", "tracker", "capture"]),
+    ("client_host", &["model", "zone", "process", "proxy", "capture"]),
     (
         "agent",
         &[
@@ -44,6 +45,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "proxy",
             "routing",
             "tracker",
+            "capture",
             "client_host",
         ],
     ),
@@ -71,6 +73,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "graph",
             "watch",
             "tracker",
+            "capture",
             "client_host",
             "agent",
             "supervisor",

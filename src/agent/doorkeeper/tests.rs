@@ -77,6 +77,7 @@ fn team(hold: bool, orchestrator: Orchestrator) -> Bench {
         vitals: Vitals::new(),
         workspace: Arc::new(crate::extract::DiskWorkspace::new(workspace.clone())),
         observe_files: true,
+        files: None,
         age: |pid| (pid == OWN).then_some(Duration::from_hours(1)),
         handle: Handle::current(),
     });

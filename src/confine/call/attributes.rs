@@ -14,6 +14,7 @@ use nix::unistd::{Gid, Uid, fchownat, ftruncate};
 
 use super::names::spare_device;
 use super::{HERE, Syscall, SyscallReply, SyscallResult, low, low_unsigned};
+use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
 use crate::confine::raw;
 use crate::confine::resolve::{PathArg, Resolved};
@@ -90,6 +91,7 @@ impl Syscall<'_> {
         }
         self.demand_write(&found, &arg)?;
         self.passed(&found.real, Action::Write);
+        self.changes(FileCall::Write(&found.real, &found.stat));
         if self.granted.is_empty()
             && self.confinement.covers(&found.real, Grant::Write, found.identity())
         {
@@ -103,6 +105,9 @@ impl Syscall<'_> {
 
     fn chmod(&self, file: &AttributeTarget, mode: u64) -> SyscallResult<SyscallReply> {
         self.change(file, |path| {
+            if file.found.real.has_root() {
+                self.changes(FileCall::Write(&file.found.real, &file.found.stat));
+            }
             let mode = Mode::from_bits_truncate(low_unsigned(mode) & 0o7777);
             fchmodat(AT_FDCWD, path, mode, FchmodatFlags::FollowSymlink)
         })

@@ -15,6 +15,7 @@ use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::open::TERMINALS;
 use super::{Stop, Syscall, SyscallReply, SyscallResult};
+use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
 use crate::confine::resolve::{PathArg, Resolved, Slot};
 use crate::model::{Action, wire_real};
@@ -97,6 +98,7 @@ impl Syscall<'_> {
         {
             return Err(Errno::EACCES.into());
         }
+        self.changes(FileCall::Name(&real));
         // The wall ensures that no link widens its grants.
         if self.wall_leaves_names(&slot.folder) && !self.bounds.is_inside(&source.real) {
             return Ok(SyscallReply::Continue);
@@ -116,6 +118,7 @@ impl Syscall<'_> {
             return Err(Errno::EBUSY.into());
         }
         self.demand_name(&slot, arg)?;
+        self.changes(FileCall::Name(&slot.real()));
         if self.wall_leaves_names(&slot.folder) {
             return Ok(SyscallReply::Continue);
         }
@@ -169,7 +172,9 @@ impl Syscall<'_> {
         let room = if keeps { Some(self.confinement.drafts().reserve()?) } else { None };
         let wall_leaves =
             self.wall_leaves_names(&from.folder) && self.wall_leaves_names(&to.folder);
+        let renames = FileCall::Rename { from: &from.real(), to: &to.real(), exchanges };
         if wall_leaves && !keeps {
+            self.changes(renames);
             return Ok(SyscallReply::Continue);
         }
         self.demand_move(&moved, &from, &to)?;
@@ -179,6 +184,7 @@ impl Syscall<'_> {
         self.take_rights()?;
         let (old_name, new_name) = (with_slash(&from, old)?, with_slash(&to, new)?);
         let (old_folder, new_folder) = (&from.folder.handle, &to.folder.handle);
+        self.changes(renames);
         renameat2(old_folder, &*old_name, new_folder, &*new_name, flags)?;
         self.report_named(&moved, &to);
         if let Some(replaced) = replaced.as_ref().filter(|_| exchanges) {
@@ -232,10 +238,19 @@ impl Syscall<'_> {
             self.demand_name(&slot, arg)?;
         }
         self.demand_kind(kind, &slot, arg)?;
+        let is_recorded = matches!(kind, SFlag::S_IFREG | SFlag::S_IFDIR | SFlag::S_IFLNK);
+        let real = slot.real();
+        let announce = || {
+            if is_recorded {
+                self.changes(FileCall::Name(&real));
+            }
+        };
         if self.wall_leaves_names(&slot.folder) {
+            announce();
             return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
+        announce();
         make(&slot, self.identity()?.umask)?;
         Ok(SyscallReply::Done)
     }

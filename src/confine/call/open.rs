@@ -10,6 +10,7 @@ use nix::sys::stat::{Mode, SFlag, makedev};
 use nix::unistd::{AccessFlags, faccessat};
 
 use super::{Syscall, SyscallReply, SyscallResult};
+use crate::confine::FileCall;
 use crate::confine::lookup::LookupFlags;
 use crate::confine::place::by_handle;
 use crate::confine::raw;
@@ -89,6 +90,7 @@ impl Syscall<'_> {
                 Target::Missing(_) if !creates => return Err(Errno::ENOENT.into()),
                 Target::Missing(slot) if slot.folder.is_foreign => {
                     self.demand(&slot.real(), Action::Write, arg)?;
+                    self.changes(FileCall::Name(&slot.real()));
                     return Ok(SyscallReply::Continue);
                 }
                 Target::Missing(slot) => {
@@ -131,6 +133,9 @@ impl Syscall<'_> {
             self.demand(&found.real, action, arg)?;
         }
         if found.is_foreign {
+            if writes && found.kind() == SFlag::S_IFREG {
+                self.changes(FileCall::Write(&found.real, &found.stat));
+            }
             return Ok(SyscallReply::Continue);
         }
         if found.kind() == SFlag::S_IFCHR
@@ -145,6 +150,9 @@ impl Syscall<'_> {
             if is_regular && self.is_shown(&found.real, action) && self.may_open(found, flags)? {
                 self.passed(&found.real, action);
             }
+            if is_regular && writes {
+                self.changes(FileCall::Write(&found.real, &found.stat));
+            }
             return Ok(SyscallReply::Continue);
         }
         if found.kind() == SFlag::S_IFIFO {
@@ -155,6 +163,9 @@ impl Syscall<'_> {
             return Ok(SyscallReply::Continue);
         }
         self.take_rights()?;
+        if writes {
+            self.changes(FileCall::Write(&found.real, &found.stat));
+        }
         // A lease would block the doorbell, and with it all calls.
         let flags_now = (flags - APPLIED) | OFlag::O_CLOEXEC | OFlag::O_NONBLOCK;
         let file = open(&*found.path(), flags_now, Mode::empty())?;
@@ -266,9 +277,11 @@ impl Syscall<'_> {
         let is_draft = self.demand_new(slot, arg)?;
         let room = if is_draft { Some(self.confinement.drafts().reserve()?) } else { None };
         if !is_draft && self.wall_leaves_names(&slot.folder) {
+            self.changes(FileCall::Name(&real));
             return Ok(Some(SyscallReply::Continue));
         }
         self.take_rights()?;
+        self.changes(FileCall::Name(&real));
         let umask = self.identity()?.umask;
         let exclusive = OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mode = Mode::from_bits_truncate(mode & !umask & 0o7777);

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
 use super::Relay;
+use crate::capture::RunFiles;
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, ActivityKind, Record, SessionKey};
 use crate::proxy::Branches;
@@ -77,6 +78,7 @@ where
                 }
                 _ => {}
             }
+            self.settle_files(&activity);
             self.unsent.push(activity);
         }
         self.activities = activities;
@@ -104,6 +106,21 @@ where
 
     fn branches(&self) -> Option<&Arc<Branches>> {
         self.proxy.gate.as_ref()?.permits.as_ref().map(|permits| permits.branches())
+    }
+
+    /// Has the files settled that the agent wrote, before the tracker gets the turn's end.
+    fn settle_files(&mut self, activity: &Activity) {
+        if self.proxy.files.is_none() {
+            return;
+        }
+        match &activity.kind {
+            ActivityKind::TurnBegan => self.proxy.files.iter().for_each(RunFiles::turn_began),
+            ActivityKind::TurnEnded { .. } => {
+                self.flush_to_tracker();
+                self.proxy.files.iter().for_each(|files| files.turn_ended(&activity.session));
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn flush_to_tracker(&mut self) {

@@ -223,6 +223,7 @@ pub(super) fn bench(options: &Options) -> Bench {
         gate,
         running: Some(running.clone()),
         vitals: vitals.clone(),
+        files: None,
     };
     let (agent, ours) = tokio::io::duplex(options.buffer);
     let (from_agent, to_agent) = tokio::io::split(ours);

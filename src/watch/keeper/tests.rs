@@ -16,6 +16,7 @@ fn keeper(root: &Path, on_written: impl Fn(Arc<str>) + Send + 'static) -> Keeper
         shared: Arc::new(GraphShared::of(root)),
         bus: Bus::new(Backlog::of(8)),
         on_written: Box::new(on_written),
+        on_changed: None,
         is_there: watch::channel(false).0,
     });
     keeper.begin().unwrap();

@@ -1,0 +1,55 @@
+//! What one run of an agent is doing, for the capture of the files that it writes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{AgentSettings, Surroundings};
+use crate::capture::{AgentRun, Moment, RunFiles};
+use crate::model::wire_real;
+use crate::process::Family;
+use crate::proxy::{LiveCalls, NamedPath, WriteContext};
+
+/// The turns, tool calls and processes of a run.
+struct Writing {
+    running: Arc<LiveCalls>,
+    family: Family,
+    /// Real.
+    workspace: PathBuf,
+}
+
+impl AgentRun for Writing {
+    fn epoch(&self) -> u64 {
+        self.running.epoch()
+    }
+
+    fn moment(&self, real: &Path) -> Moment {
+        let wire = wire_real(&self.workspace, real);
+        let place = NamedPath { wire: &wire, workspace: &self.workspace };
+        let WriteContext { session, turn, tool_call } = self.running.write_context(place);
+        Moment { session, turn, tool_call }
+    }
+
+    fn runs(&self, moment: &Moment) -> bool {
+        let session = moment.session.as_ref();
+        session.is_some_and(|session| self.running.runs_turn(session, moment.turn))
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        self.family.processes()
+    }
+}
+
+/// Captures what a run writes; None without a journal.
+pub(super) fn files_of(
+    settings: &AgentSettings,
+    team: &Surroundings,
+    running: &Arc<LiveCalls>,
+    family: &Family,
+) -> Option<RunFiles> {
+    let capture = team.capture.as_ref()?;
+    let AgentSettings { id, zone, bounds, .. } = settings;
+    capture.set_zone(id, zone.clone());
+    let workspace = zone.workspace().to_owned();
+    let run = Writing { running: running.clone(), family: family.clone(), workspace };
+    Some(capture.of_run(id.clone(), Arc::new(run), bounds.is_some()))
+}

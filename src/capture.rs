@@ -1,0 +1,236 @@
+//! The exact changes of files: what was there before and after, and who did it. Owns the last known
+//! content of each file that somebody writes.
+//!
+//! ```text
+//! doorbell, before a call goes on ─▶ register (reads what is there) ─┐
+//! client host, around its write ───▶ register, settle ───────────────┤
+//! watcher, after a change ─────────▶ notice ─────────────────────────┴▶ settle (reads again, compares) ─▶ tracker ─▶ journal
+//! ```
+//!
+//! Whoever may write a path is *registered* with it before that. A path is *settled* when it is read
+//! again and compared: soon after, when a turn begins or ends, before another agent writes it, when
+//! the team stops, and on demand. Who is registered is the author of what changed; one that still
+//! holds the file open then stays registered. Nothing here may fail or hold up a write: what can't be
+//! read or kept is marked.
+
+mod disk;
+mod holders;
+mod keeper;
+mod publish;
+mod room;
+mod scope;
+mod source;
+mod table;
+mod team;
+mod tracked;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use self::keeper::{Keeper, Request};
+use self::room::Room;
+use self::scope::Scope;
+use self::source::{Cause, Source, When};
+use self::team::Team;
+use crate::journal::Journal;
+use crate::model::{AgentId, SessionId};
+use crate::tracker::TrackerHandle;
+use crate::zone::Zone;
+
+pub use self::disk::Stamp;
+pub use self::source::{AgentRun, Moment};
+
+/// Entries of a folder that is moved which are followed; past that only the folder is.
+const MOST_MOVED: usize = 10_000;
+
+/// How long somebody waits for files to be settled.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub workspace: PathBuf,
+    /// Paths that are not recorded, with all that begins with them: the program's own files.
+    pub left_out: Vec<PathBuf>,
+}
+
+/// Captures the changes of a team; cheap to clone.
+#[derive(Clone)]
+pub struct Capture {
+    team: Arc<Team>,
+    requests: mpsc::Sender<Request>,
+    tracker: TrackerHandle,
+    runs: Arc<AtomicU64>,
+}
+
+/// Captures what one run of an agent writes; cheap to clone.
+#[derive(Clone)]
+pub struct RunFiles(Arc<OfRun>);
+
+struct OfRun {
+    capture: Capture,
+    source: Source,
+    is_confined: bool,
+}
+
+/// A changed path, as the system reports it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Noticed {
+    pub path: PathBuf,
+    /// It was made.
+    pub is_new: bool,
+}
+
+impl Capture {
+    /// Starts the thread that settles files. It ends with the last clone.
+    pub fn start(settings: Settings, journal: Journal, tracker: TrackerHandle) -> io::Result<Self> {
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        let left_out = settings.left_out.into_iter().map(real).collect();
+        let scope = Scope::new(real(settings.workspace), left_out);
+        let team = Arc::new(Team::new(scope, Room::new(journal), tracker.clone()));
+        let (requests, queue) = mpsc::channel();
+        let keeper = Keeper::new(Arc::clone(&team), queue);
+        std::thread::Builder::new().name("capture".to_owned()).spawn(move || keeper.run())?;
+        Ok(Self { team, requests, tracker, runs: Arc::default() })
+    }
+
+    /// Sets the zone of an agent: what its `denied` patterns match is not read.
+    pub fn set_zone(&self, agent: &AgentId, zone: Arc<Zone>) {
+        self.team.scope.set_zone(agent, zone);
+    }
+
+    /// Captures what a run of an agent writes, until the value is dropped.
+    pub fn of_run(&self, agent: AgentId, run: Arc<dyn AgentRun>, is_confined: bool) -> RunFiles {
+        let source = Source::new(agent, self.runs.fetch_add(1, Ordering::Relaxed), run);
+        if !is_confined {
+            self.team.unconfined.fetch_add(1, Ordering::Relaxed);
+        }
+        RunFiles(Arc::new(OfRun { capture: self.clone(), source, is_confined }))
+    }
+
+    /// Takes in what changed on the disk, by whomever. Never waits.
+    pub fn noticed(&self, changed: Vec<Noticed>) {
+        let _ = self.requests.send(Request::Noticed(changed));
+    }
+
+    /// Waits until the changes of all files up to now are on the bus.
+    pub async fn settle(&self) {
+        let (reply, settled) = oneshot::channel();
+        let _ = self.requests.send(Request::Settle(reply));
+        let _ = timeout(PATIENCE, settled).await;
+        self.tracker.settled().await;
+    }
+}
+
+impl RunFiles {
+    /// A thread is about to write a file, or to make, change or remove what is at a path. Real;
+    /// `stamp` if it is known to be there. Returns when what is there is kept.
+    pub fn writes(&self, thread: u32, path: &Path, stamp: Option<Stamp>) {
+        self.register(Cause::Thread(thread), path, stamp, None);
+    }
+
+    /// A thread is about to move something. Real paths.
+    pub fn renames(&self, thread: u32, from: &Path, to: &Path) {
+        let cause = Cause::Thread(thread);
+        let is_folder = std::fs::symlink_metadata(from).is_ok_and(|found| found.is_dir());
+        let below = if is_folder { Team::below(from, MOST_MOVED) } else { None };
+        let below = below.unwrap_or_default();
+        for path in std::iter::once(from).chain(below.iter().map(PathBuf::as_path)) {
+            let Ok(inside) = path.strip_prefix(from) else { continue };
+            let moved = if inside.as_os_str().is_empty() { to.to_owned() } else { to.join(inside) };
+            self.register(cause, path, None, None);
+            self.register(cause, &moved, None, Some(&path.into()));
+        }
+    }
+
+    /// Writes a file for a session, with the folders above it that are missing.
+    pub fn replaces<T>(&self, session: &SessionId, path: &Path, write: impl FnOnce() -> T) -> T {
+        let missing = path.ancestors().skip(1).take_while(|above| !above.exists());
+        let mut paths: Vec<_> = missing.chain([path]).collect();
+        paths.sort_unstable();
+        for path in &paths {
+            self.register(Cause::Request(session), path, None, None);
+        }
+        let done = write();
+        for path in paths {
+            self.0.capture.team.settle_path(path, When::Now);
+        }
+        done
+    }
+
+    /// A turn has begun: settles what was written before.
+    pub fn turn_began(&self) {
+        if !self.0.capture.team.table.is_clean() {
+            self.send(Request::Began(self.0.source.agent().clone()));
+        }
+    }
+
+    /// A turn has ended: settles what was written in it, and holds back what the tracker gets of
+    /// the agent until that is recorded.
+    pub fn turn_ended(&self, session: &SessionId) {
+        if !self.0.capture.team.table.is_clean() {
+            let agent = self.0.source.agent().clone();
+            let hold = self.0.capture.tracker.hold(&agent);
+            self.send(Request::Ended { agent, session: session.clone(), hold });
+        }
+    }
+
+    /// Waits until what is held back is recorded.
+    pub async fn settled(&self) {
+        if self.0.capture.team.table.is_clean() {
+            return;
+        }
+        let (reply, settled) = oneshot::channel();
+        self.send(Request::Done(reply));
+        let _ = timeout(PATIENCE, settled).await;
+    }
+
+    fn register(
+        &self,
+        cause: Cause<'_>,
+        path: &Path,
+        stamp: Option<Stamp>,
+        from: Option<&Arc<Path>>,
+    ) {
+        let OfRun { capture, source, .. } = &*self.0;
+        if capture.team.register(source, cause, path, stamp, from) {
+            self.send(Request::Dirty);
+        }
+    }
+
+    fn send(&self, request: Request) {
+        // The thread lives as long as this.
+        let _ = self.0.capture.requests.send(request);
+    }
+}
+
+impl Drop for OfRun {
+    fn drop(&mut self) {
+        let _ = self.capture.requests.send(Request::Over {
+            agent: self.source.agent().clone(),
+            is_confined: self.is_confined,
+        });
+    }
+}
+
+impl fmt::Debug for Capture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Capture").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RunFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunFiles").field("agent", self.0.source.agent()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,115 @@
+//! Which files the processes of an agent hold open for writing, or have mapped so that they can
+//! write them: as `/proc` shows it.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::source::Source;
+
+/// Bytes of the memory map of one process that are read.
+const LONGEST_MAP: u64 = 4 << 20;
+
+/// What the processes of some runs hold, by the number of the run.
+#[derive(Default)]
+pub(super) struct Holders(HashMap<u64, Held>);
+
+#[derive(Default)]
+struct Held {
+    open: HashSet<(u64, u64)>,
+    mapped: HashSet<PathBuf>,
+}
+
+impl Holders {
+    /// Looks at all processes of these runs. What a process writes later is not among what it wrote
+    /// before, so look before the files are read.
+    pub(super) fn look(sources: impl Iterator<Item = Source>) -> Self {
+        let mut holders = Self::default();
+        for source in sources {
+            holders.0.entry(source.number()).or_insert_with(|| {
+                let mut held = Held::default();
+                for process in source.processes() {
+                    held.add(process);
+                }
+                held
+            });
+        }
+        holders
+    }
+
+    pub(super) fn hold(&self, source: &Source, path: &Path, identity: Option<(u64, u64)>) -> bool {
+        self.0.get(&source.number()).is_some_and(|held| {
+            identity.is_some_and(|identity| held.open.contains(&identity))
+                || held.mapped.contains(path)
+        })
+    }
+
+    /// Whether a file may have changed without a new time.
+    pub(super) fn map(&self, path: &Path) -> bool {
+        self.0.values().any(|held| held.mapped.contains(path))
+    }
+}
+
+impl Held {
+    /// Adds what a process holds; nothing if it is gone.
+    fn add(&mut self, process: u32) {
+        let folder = PathBuf::from(format!("/proc/{process}"));
+        for entry in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
+            let link = entry.path();
+            // The link's own mode says how it was opened.
+            let is_writable = fs::symlink_metadata(&link).is_ok_and(|it| it.mode() & 0o200 != 0);
+            if is_writable && let Ok(file) = fs::metadata(&link).map(|file| (file.is_file(), file))
+            {
+                self.open.extend(file.0.then(|| (file.1.dev(), file.1.ino())));
+            }
+        }
+        self.mapped.extend(mapped(&folder.join("maps")));
+    }
+}
+
+/// The files that a process maps shared and writable.
+fn mapped(maps: &Path) -> Vec<PathBuf> {
+    use std::io::Read as _;
+    let mut text = Vec::new();
+    let read = fs::File::open(maps).and_then(|file| file.take(LONGEST_MAP).read_to_end(&mut text));
+    if read.is_err() {
+        return Vec::new();
+    }
+    let path = |line: &[u8]| {
+        // The address, and then how it is mapped.
+        let at = memchr::memchr(b' ', line)?;
+        let is_shared = line.get(at + 2) == Some(&b'w') && line.get(at + 4) == Some(&b's');
+        let path = &line[memchr::memchr(b'/', line).filter(|_| is_shared)?..];
+        Some(PathBuf::from(OsString::from_vec(path.to_vec())))
+    };
+    text.split(|byte| *byte == b'\n').filter_map(path).collect()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn what_is_open_for_writing_is_held() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let written = File::create(at("written")).unwrap();
+        drop(File::create(at("read")).unwrap());
+        let read = File::open(at("read")).unwrap();
+        let mut held = Held::default();
+        held.add(std::process::id());
+        let identity = |file: &File| {
+            let found = file.metadata().unwrap();
+            (found.dev(), found.ino())
+        };
+        assert!(held.open.contains(&identity(&written)));
+        assert!(!held.open.contains(&identity(&read)));
+    }
+}

@@ -1,0 +1,126 @@
+//! The thread that settles files.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::Noticed;
+use super::source::When;
+use super::team::Team;
+use crate::model::{AgentId, SessionId};
+use crate::tracker::Hold;
+
+/// How often files that somebody may be writing are looked at. With the journal's batch a change is
+/// on the disk within 250 ms.
+const PASS: Duration = Duration::from_millis(50);
+
+/// How long a change on the disk waits for others of its path.
+const NOTICE: Duration = Duration::from_millis(150);
+
+/// Changed paths that wait. Past it the rest is not recorded.
+const MOST_NOTICED: usize = 100_000;
+
+pub(super) enum Request {
+    /// There is a file to look at.
+    Dirty,
+    Noticed(Vec<Noticed>),
+    Began(AgentId),
+    Ended {
+        agent: AgentId,
+        session: SessionId,
+        hold: Hold,
+    },
+    /// A run of the agent is over.
+    Over {
+        agent: AgentId,
+        is_confined: bool,
+    },
+    Settle(oneshot::Sender<()>),
+    /// Answered after all earlier requests.
+    Done(oneshot::Sender<()>),
+}
+
+pub(super) struct Keeper {
+    team: Arc<Team>,
+    queue: Receiver<Request>,
+    noticed: HashMap<PathBuf, (Instant, bool)>,
+    next: Instant,
+}
+
+impl Keeper {
+    pub(super) fn new(team: Arc<Team>, queue: Receiver<Request>) -> Self {
+        Self { team, queue, noticed: HashMap::new(), next: Instant::now() }
+    }
+
+    /// Runs until the last sender is gone.
+    pub(super) fn run(mut self) {
+        loop {
+            let request = if self.team.table.is_clean() && self.noticed.is_empty() {
+                self.queue.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            } else {
+                self.queue.recv_timeout(self.next.saturating_duration_since(Instant::now()))
+            };
+            match request {
+                Ok(request) => self.take(request),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            let now = Instant::now();
+            if now >= self.next {
+                self.team.settle(None, true, When::Now);
+                self.look(now, false);
+                self.next = Instant::now() + PASS;
+            }
+        }
+    }
+
+    fn take(&mut self, request: Request) {
+        match request {
+            Request::Dirty => self.next = Instant::now() + PASS,
+            Request::Noticed(changed) => self.notice(changed),
+            Request::Began(agent) => self.team.settle(Some(&agent), false, When::Began),
+            Request::Ended { agent, session, hold } => {
+                self.team.settle(Some(&agent), false, When::Ended(&session));
+                drop(hold);
+            }
+            Request::Over { agent, is_confined } => {
+                self.team.settle(Some(&agent), false, When::Now);
+                if !is_confined {
+                    self.team.unconfined.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+            Request::Settle(reply) => {
+                self.team.settle(None, false, When::Now);
+                self.look(Instant::now(), true);
+                let _ = reply.send(());
+            }
+            Request::Done(reply) => drop(reply.send(())),
+        }
+    }
+
+    fn notice(&mut self, changed: Vec<Noticed>) {
+        let now = Instant::now();
+        for Noticed { path, is_new } in changed {
+            if let Some((_, was_new)) = self.noticed.get_mut(&path) {
+                *was_new |= is_new;
+            } else if self.noticed.len() < MOST_NOTICED {
+                self.noticed.insert(path, (now, is_new));
+            }
+        }
+    }
+
+    /// Looks at what changed on the disk some time ago, or at all of it.
+    fn look(&mut self, now: Instant, all: bool) {
+        let due = |(since, _): &(Instant, bool)| all || now >= *since + NOTICE;
+        let mut due: Vec<_> = self.noticed.extract_if(|_, it| due(it)).collect();
+        due.sort_unstable();
+        for (path, (_, is_new)) in due {
+            self.team.noticed(&path, is_new);
+        }
+    }
+}

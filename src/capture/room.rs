@@ -1,0 +1,46 @@
+//! How many bytes of contents may be in memory: those from before a write until it is settled, and
+//! those that wait for the journal.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::journal::{Journal, Keep};
+
+/// Bytes of contents from before a write that is not settled. Past it they are known by hash only.
+const MOST_BYTES: usize = 64 << 20;
+
+pub(super) struct Room {
+    journal: Journal,
+    bytes: AtomicUsize,
+}
+
+impl Room {
+    pub(super) fn new(journal: Journal) -> Self {
+        Self { journal, bytes: AtomicUsize::new(0) }
+    }
+
+    /// Whether contents are kept at all.
+    pub(super) fn keeps_contents(&self) -> bool {
+        self.journal.settings().keep == Keep::Full
+    }
+
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    pub(super) fn has_journal_room(&self) -> bool {
+        self.keeps_contents() && self.journal.has_room()
+    }
+
+    /// Takes room for a content; false if there is none.
+    pub(super) fn enter(&self, bytes: usize) -> bool {
+        let has_room = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= MOST_BYTES;
+        if !has_room {
+            self.leave(bytes);
+        }
+        has_room
+    }
+
+    pub(super) fn leave(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,122 @@
+//! Which paths are recorded, and how: never what is the program's or git's own, without content what
+//! a `denied` pattern matches, and marked what git ignores.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::SystemTime;
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::model::{AgentId, FileName, wire_real, within};
+use crate::zone::Zone;
+
+/// What the kernel makes up.
+const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// Folders whose ignore file is remembered; when full, all are read again.
+const MOST_FOLDERS: usize = 4096;
+
+/// Bytes of the largest ignore file; larger ones are not read.
+const LARGEST: u64 = 1 << 20;
+
+pub(super) struct Scope {
+    /// Real.
+    workspace: PathBuf,
+    /// Paths whose files, and those with longer names that begin so, are not recorded.
+    left_out: Vec<PathBuf>,
+    /// The zone of each agent.
+    zones: RwLock<HashMap<AgentId, Arc<Zone>>>,
+    ignores: Mutex<HashMap<PathBuf, Remembered>>,
+}
+
+struct Remembered {
+    state: Fingerprint,
+    matcher: Arc<Gitignore>,
+}
+
+type Fingerprint = Option<(SystemTime, u64)>;
+
+impl Scope {
+    pub(super) fn new(workspace: PathBuf, left_out: Vec<PathBuf>) -> Self {
+        let (zones, ignores) = (RwLock::default(), Mutex::default());
+        Self { workspace, left_out, zones, ignores }
+    }
+
+    pub(super) fn set_zone(&self, agent: &AgentId, zone: Arc<Zone>) {
+        let mut zones = self.zones.write().unwrap_or_else(PoisonError::into_inner);
+        zones.insert(agent.clone(), zone);
+    }
+
+    pub(super) fn leaves_out(&self, real: &Path) -> bool {
+        let bytes = real.as_os_str().as_bytes();
+        real == self.workspace
+            || KERNEL.iter().any(|folder| within(Path::new(folder), real).is_some())
+            || self.left_out.iter().any(|path| bytes.starts_with(path.as_os_str().as_bytes()))
+            || bytes.split(|byte| *byte == b'/').any(|name| name == b".git")
+    }
+
+    /// Whether a `denied` pattern of any agent matches.
+    pub(super) fn denies(&self, real: &Path) -> bool {
+        let wire = wire_real(&self.workspace, real);
+        let zones = self.zones.read().unwrap_or_else(PoisonError::into_inner);
+        zones.values().any(|zone| zone.denied_by(&wire).is_some())
+    }
+
+    pub(super) fn name(&self, real: &Path) -> FileName {
+        let text = wire_real(&self.workspace, real).into();
+        let shown = within(&self.workspace, real).unwrap_or(real).as_os_str();
+        let bytes = shown.to_str().is_none().then(|| shown.as_bytes().into());
+        FileName { text, bytes }
+    }
+
+    /// Whether the ignore files of git name a path of the workspace, or a folder above it.
+    pub(super) fn ignores(&self, real: &Path, is_folder: bool) -> bool {
+        let Some(inside) = within(&self.workspace, real) else { return false };
+        let mut at = self.workspace.clone();
+        let mut matchers = self.of_repository();
+        let mut names = inside.iter().peekable();
+        while let Some(name) = names.next() {
+            matchers.push(self.matcher(&at, &at.join(".gitignore")));
+            at.push(name);
+            let is_folder = is_folder || names.peek().is_some();
+            let verdict = matchers.iter().rev().map(|it| it.matched(&at, is_folder));
+            if matches!(verdict.into_iter().find(|it| !it.is_none()), Some(Match::Ignore(_))) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The matchers of all repositories of the user, and of this one.
+    fn of_repository(&self) -> Vec<Arc<Gitignore>> {
+        let info = self.matcher(&self.workspace, &self.workspace.join(".git/info/exclude"));
+        let global = ignore::gitignore::gitconfig_excludes_path();
+        let global = global.map(|path| self.matcher(&self.workspace, &path));
+        global.into_iter().chain([info]).collect()
+    }
+
+    /// The matcher of an ignore file, for paths in `folder`; read again if the file changed.
+    fn matcher(&self, folder: &Path, file: &Path) -> Arc<Gitignore> {
+        let found = fs::metadata(file).ok().filter(fs::Metadata::is_file);
+        let state = found.and_then(|found| Some((found.modified().ok()?, found.len())));
+        let mut known = self.ignores.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(file).filter(|known| known.state == state) {
+            return Arc::clone(&known.matcher);
+        }
+        let mut builder = GitignoreBuilder::new(folder);
+        if state.is_some_and(|(_, length)| length <= LARGEST) {
+            // Invalid lines are skipped, as in git.
+            builder.add(file);
+        }
+        let matcher = Arc::new(builder.build().unwrap_or_else(|_| Gitignore::empty()));
+        if known.len() >= MOST_FOLDERS {
+            known.clear();
+        }
+        known.insert(file.to_owned(), Remembered { state, matcher: Arc::clone(&matcher) });
+        matcher
+    }
+}

@@ -1,0 +1,201 @@
+//! What all who see changes share: the files, who may write them, and the way to the journal.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use super::disk::{Depth, Stamp};
+use super::holders::Holders;
+use super::publish::change_of;
+use super::room::Room;
+use super::scope::Scope;
+use super::source::{Cause, Source, When};
+use super::table::{File, Table, locked};
+use super::tracked::{Registration, Settled, Tracked};
+use crate::model::{AgentId, FileCause, FileKind, SessionId, SessionKey};
+use crate::tracker::TrackerHandle;
+
+pub(super) struct Team {
+    pub(super) scope: Scope,
+    pub(super) table: Table,
+    room: Arc<Room>,
+    tracker: TrackerHandle,
+    /// Runs of agents that the kernel does not confine.
+    pub(super) unconfined: AtomicUsize,
+    /// The log has a warning that there are too many files.
+    is_full: AtomicBool,
+}
+
+impl Team {
+    pub(super) fn new(scope: Scope, room: Room, tracker: TrackerHandle) -> Self {
+        Self {
+            scope,
+            table: Table::default(),
+            room: Arc::new(room),
+            tracker,
+            unconfined: AtomicUsize::new(0),
+            is_full: AtomicBool::new(false),
+        }
+    }
+
+    /// Registers that a path may be written from now on, and keeps what is there. Returns whether
+    /// it is the first path that waits to be settled.
+    pub(super) fn register(
+        &self,
+        source: &Source,
+        cause: Cause<'_>,
+        path: &Path,
+        stamp: Option<Stamp>,
+        from: Option<&Arc<Path>>,
+    ) -> bool {
+        if self.scope.leaves_out(path) {
+            return false;
+        }
+        let Some(file) = self.file(path) else { return false };
+        let mut tracked = locked(&file);
+        let order = self.table.next_order();
+        let epoch = source.epoch();
+        let settled = tracked.register(Registration { source, cause, epoch, stamp, from, order });
+        let is_first = self.table.add_dirty(&tracked.path(), &file);
+        if let Some(settled) = settled {
+            self.publish(vec![settled]);
+        }
+        is_first
+    }
+
+    fn file(&self, path: &Path) -> Option<File> {
+        let file = self.table.file(path, |path| {
+            let depth = match () {
+                () if self.scope.denies(&path) => Depth::Stamp,
+                () if self.room.keeps_contents() => Depth::Content,
+                () => Depth::Hash,
+            };
+            Tracked::new(path, depth, Arc::clone(&self.room))
+        });
+        if file.is_none() && !self.is_full.swap(true, Ordering::Relaxed) {
+            tracing::warn!("more files are written at a time than the journal can follow");
+        }
+        file
+    }
+
+    /// Settles the files that have writers: those of one agent, or of all; those that are due, or
+    /// each of them.
+    pub(super) fn settle(&self, agent: Option<&AgentId>, only_due: bool, when: When<'_>) {
+        let now = Instant::now();
+        let mut files = self.table.dirty();
+        files.retain(|file| {
+            let tracked = locked(file);
+            agent.is_none_or(|agent| tracked.is_of(agent)) && (!only_due || tracked.is_due(now))
+        });
+        self.settle_files(&files, when);
+    }
+
+    /// Settles one path now.
+    pub(super) fn settle_path(&self, path: &Path, when: When<'_>) {
+        if let Some(file) = self.table.find(path) {
+            self.settle_files(&[file], when);
+        }
+    }
+
+    fn settle_files(&self, files: &[File], when: When<'_>) {
+        let mut sources: BTreeMap<u64, Source> = BTreeMap::new();
+        for file in files {
+            let of_file = locked(file).sources().map(|it| (it.number(), it)).collect::<Vec<_>>();
+            sources.extend(of_file);
+        }
+        let holders = Holders::look(sources.into_values());
+        let mut settled = Vec::new();
+        for file in files {
+            let mut tracked = locked(file);
+            settled.extend(tracked.settle(Some(&holders), when));
+            if !tracked.has_writers() {
+                self.table.clean(&tracked.path(), tracked.is_known());
+            }
+        }
+        self.publish(settled);
+    }
+
+    /// Looks at a path that changed on the disk. `is_new`: it was made.
+    pub(super) fn noticed(&self, path: &Path, is_new: bool) {
+        if self.scope.leaves_out(path) {
+            return;
+        }
+        let Some(file) = self.file(path) else { return };
+        let mut tracked = locked(&file);
+        if tracked.has_writers() {
+            return;
+        }
+        let settled = tracked.notice(is_new);
+        if !tracked.is_known() {
+            self.table.clean(path, false);
+        }
+        self.publish(settled.into_iter().collect());
+    }
+
+    /// Records changes, in the order in which they were registered.
+    fn publish(&self, mut all: Vec<Settled>) {
+        all.sort_by_key(|settled| settled.order);
+        let mut moved: HashMap<Arc<Path>, Settled> = HashMap::new();
+        let gone: Vec<_> =
+            all.iter().filter(|it| it.after.is_none()).map(|it| it.path.clone()).collect();
+        let is_move = |it: &Settled| {
+            it.before.is_none()
+                && it.after.is_some()
+                && it.from.as_ref().is_some_and(|from| gone.contains(from))
+        };
+        let sources: Vec<_> =
+            all.iter().filter(|it| is_move(it)).filter_map(|it| it.from.clone()).collect();
+        for settled in all.extract_if(.., |it| it.after.is_none() && sources.contains(&it.path)) {
+            moved.insert(Arc::clone(&settled.path), settled);
+        }
+        for mut settled in all {
+            let from = settled.from.take().and_then(|from| moved.remove(&from));
+            if let Some(from) = from {
+                settled.before = from.before;
+                settled.contents.extend(from.contents);
+                settled.from = Some(from.path);
+            }
+            self.record(settled);
+        }
+    }
+
+    fn record(&self, settled: Settled) {
+        let is_folder = [&settled.before, &settled.after]
+            .into_iter()
+            .flatten()
+            .any(|state| state.kind == FileKind::Folder);
+        let ignored = self.scope.ignores(&settled.path, is_folder);
+        let cause = match &settled.author {
+            Some(_) => FileCause::Agent,
+            None if self.unconfined.load(Ordering::Relaxed) > 0 => FileCause::Unknown,
+            None => FileCause::Outside,
+        };
+        let author = settled.author.as_ref();
+        let session = author.and_then(|author| author.session.clone());
+        let agent = author.map_or_else(|| AgentId::new(""), |author| author.agent.clone());
+        let key = SessionKey::new(agent, session.unwrap_or_else(|| SessionId::new("")));
+        let change = change_of(settled, cause, ignored, &self.scope, self.room.journal());
+        self.tracker.file_changed(key, change);
+    }
+
+    /// The paths of what is in a folder, up to a bound; None if there is more.
+    pub(super) fn below(folder: &Path, most: usize) -> Option<Vec<PathBuf>> {
+        let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).ok()?.flatten() {
+                if found.len() >= most {
+                    return None;
+                }
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    folders.push(entry.path());
+                }
+                found.push(entry.path());
+            }
+        }
+        found.sort_by_key(|path| path.as_os_str().as_bytes().to_vec());
+        Some(found)
+    }
+}

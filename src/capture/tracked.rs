@@ -1,0 +1,308 @@
+//! One file whose content is known: what was there last, and who may have written it since.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::disk::{self, Depth, Seen, Stamp};
+use super::holders::Holders;
+use super::room::Room;
+use super::source::{Cause, Source, When, Writer};
+use crate::model::{AgentId, FileState, SeenBy, SessionId};
+
+/// Writers of one file that are known; past that the oldest is forgotten.
+const MOST_WRITERS: usize = 16;
+
+/// How soon a file that is held open is looked at again: at first, and at most.
+const SOON: Duration = Duration::from_millis(100);
+const LATEST: Duration = Duration::from_secs(2);
+
+/// How long a file that is being written is left, so that its event has all of it.
+const UNFINISHED: Duration = Duration::from_millis(150);
+
+/// Time between two events of a file that is always written, for each byte.
+const REST_NS_PER_BYTE: u64 = 100;
+
+/// A path, with what the journal knows of it.
+pub(super) struct Tracked {
+    path: Arc<Path>,
+    depth: Depth,
+    /// What was there last; None before it was first read.
+    base: Option<Seen>,
+    /// An event names the base.
+    is_known: bool,
+    /// Who may have written it since then.
+    writers: Vec<Writer>,
+    /// The path from which it was moved here.
+    from: Option<Arc<Path>>,
+    /// Numbers the registrations.
+    order: u64,
+    /// When it is looked at again; from `not_before` on if its stamp shows a change.
+    due: Instant,
+    not_before: Instant,
+    patience: Duration,
+    room: Arc<Room>,
+}
+
+/// A registration.
+#[derive(Clone, Copy)]
+pub(super) struct Registration<'a> {
+    pub(super) source: &'a Source,
+    pub(super) cause: Cause<'a>,
+    pub(super) epoch: u64,
+    /// Of the file, if it was looked at just now.
+    pub(super) stamp: Option<Stamp>,
+    pub(super) from: Option<&'a Arc<Path>>,
+    pub(super) order: u64,
+}
+
+/// A file that was found changed.
+#[derive(Debug)]
+pub(super) struct Settled {
+    pub(super) path: Arc<Path>,
+    pub(super) from: Option<Arc<Path>>,
+    pub(super) order: u64,
+    pub(super) before: Option<FileState>,
+    pub(super) after: Option<FileState>,
+    pub(super) contents: Vec<(Arc<str>, Vec<u8>)>,
+    /// None: nobody of the team is known to have written it.
+    pub(super) author: Option<Author>,
+    pub(super) contested: Vec<AgentId>,
+    pub(super) denied: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Author {
+    pub(super) agent: AgentId,
+    pub(super) session: Option<SessionId>,
+    pub(super) tool_call: Option<Arc<str>>,
+    pub(super) process: Option<u32>,
+    pub(super) by: SeenBy,
+}
+
+impl Tracked {
+    pub(super) fn new(path: Arc<Path>, depth: Depth, room: Arc<Room>) -> Self {
+        let (writers, now) = (Vec::new(), Instant::now());
+        Self {
+            path,
+            depth,
+            base: None,
+            is_known: false,
+            writers,
+            from: None,
+            order: 0,
+            due: now,
+            not_before: now,
+            patience: SOON,
+            room,
+        }
+    }
+
+    pub(super) fn path(&self) -> Arc<Path> {
+        Arc::clone(&self.path)
+    }
+
+    /// Whether an event may come of it.
+    pub(super) fn has_writers(&self) -> bool {
+        !self.writers.is_empty()
+    }
+
+    /// Whether what it had last is worth to be remembered.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    pub(super) fn is_of(&self, agent: &AgentId) -> bool {
+        self.writers.iter().any(|writer| writer.source.agent() == agent)
+    }
+
+    pub(super) fn sources(&self) -> impl Iterator<Item = Source> {
+        self.writers.iter().map(|writer| writer.source.clone())
+    }
+
+    /// Whether it is time to look at it.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        now >= self.due || now >= self.not_before && self.may_have_changed(disk::stamp(&self.path))
+    }
+
+    /// Adds a writer, before it writes. What was written before is settled first, if it is of
+    /// others.
+    pub(super) fn register(&mut self, new: Registration<'_>) -> Option<Settled> {
+        let Registration { source, cause, epoch, .. } = new;
+        let known = self.writers.iter_mut().find(|writer| writer.is(source, cause, epoch));
+        if let Some(known) = known {
+            known.add(cause);
+            self.from = new.from.or(self.from.as_ref()).cloned();
+            return None;
+        }
+        let settled = self.settle_before(new);
+        self.writers.push(Writer::new(source, &self.path, cause, epoch));
+        if self.writers.len() > MOST_WRITERS {
+            self.writers.remove(0);
+        }
+        self.from = new.from.or(self.from.as_ref()).cloned();
+        self.order = new.order;
+        self.patience = SOON;
+        self.due = Instant::now() + SOON / 2;
+        self.not_before = self.due;
+        settled
+    }
+
+    fn settle_before(&mut self, new: Registration<'_>) -> Option<Settled> {
+        if self.base.is_none() {
+            let seen = disk::read(&self.path, self.depth);
+            self.set_base(seen);
+            return None;
+        }
+        let is_other = |writer: &Writer| writer.source.number() != new.source.number();
+        if self.writers.iter().any(is_other) {
+            let holders = Holders::look(self.sources());
+            return self.settle(Some(&holders), When::Now);
+        }
+        let now = new.stamp.or_else(|| disk::stamp(&self.path));
+        if self.may_have_changed(now) { self.settle(None, When::Now) } else { None }
+    }
+
+    /// Finds out whether the file was changed since it was last looked at, and by whom. With
+    /// `holders` forgets those who do not hold it any more.
+    pub(super) fn settle(&mut self, holders: Option<&Holders>, when: When<'_>) -> Option<Settled> {
+        let stamp = disk::stamp(&self.path);
+        let is_mapped = holders.is_some_and(|holders| holders.map(&self.path));
+        let (path, identity) = (Arc::clone(&self.path), stamp.map(|stamp| stamp.identity()));
+        let holds = |writer: &Writer| {
+            holders.is_none_or(|holders| holders.hold(&writer.source, &path, identity))
+        };
+        let is_held = self.writers.iter().any(&holds);
+        let is_young = self.writers.iter().all(|writer| writer.age() < UNFINISHED);
+        let may_wait = matches!(when, When::Now) && holders.is_some() && is_held && is_young;
+        if may_wait {
+            self.due = Instant::now() + SOON;
+            self.not_before = self.due;
+            return None;
+        }
+        let settled = if is_mapped || self.may_have_changed(stamp) {
+            let now = disk::read(&self.path, self.depth);
+            self.change(now, when)
+        } else {
+            None
+        };
+        if holders.is_some() {
+            self.writers.retain(|writer| holds(writer) || writer.is_in_flight());
+        }
+        self.rest(settled.is_some());
+        settled
+    }
+
+    /// Looks at a file that nobody of the team is known to write. `is_new`: it was made just now.
+    pub(super) fn notice(&mut self, is_new: bool) -> Option<Settled> {
+        if self.base.is_none() {
+            let now = disk::read(&self.path, self.depth);
+            if !now.is_there() {
+                return None;
+            }
+            let before = if is_new { Seen::default() } else { now.unknown() };
+            self.base = Some(before);
+            return self.change(now, When::Now);
+        }
+        self.settle(None, When::Now)
+    }
+
+    fn may_have_changed(&self, now: Option<Stamp>) -> bool {
+        self.base.as_ref().is_none_or(|base| !base.is_still(now))
+    }
+
+    /// Takes what is there now for the base.
+    fn change(&mut self, mut now: Seen, when: When<'_>) -> Option<Settled> {
+        let Some(mut base) = self.base.take() else {
+            self.set_base(now);
+            return None;
+        };
+        if base.is_same(&now) {
+            // Only its times changed.
+            (now.content, now.state) = (base.content.take(), base.state.take());
+            self.base = Some(now);
+            return None;
+        }
+        let from = self.from.take();
+        let mut contents = Vec::new();
+        self.room.leave(base.content_bytes());
+        for seen in [&mut base, &mut now] {
+            let content = seen.content.take().filter(|_| self.room.has_journal_room());
+            if let (Some(state), Some(content)) = (&mut seen.state, content)
+                && let Some(hash) = state.hash.clone().filter(|_| !state.stored)
+            {
+                state.stored = true;
+                contents.push((hash, content));
+            }
+        }
+        let (author, contested) = self.authors(when);
+        let settled = Settled {
+            path: Arc::clone(&self.path),
+            from,
+            order: self.order,
+            before: base.state,
+            after: now.state.clone(),
+            contents,
+            author,
+            contested,
+            denied: self.depth == Depth::Stamp,
+        };
+        self.is_known = true;
+        self.base = Some(now);
+        Some(settled)
+    }
+
+    /// The last one that may have written it, and the agents of the others.
+    fn authors(&self, when: When<'_>) -> (Option<Author>, Vec<AgentId>) {
+        let Some(last) = self.writers.last() else { return (None, Vec::new()) };
+        let mut contested: Vec<AgentId> = Vec::new();
+        for writer in &self.writers {
+            let agent = writer.source.agent();
+            if agent != last.source.agent() && !contested.contains(agent) {
+                contested.push(agent.clone());
+            }
+        }
+        let moment = last.moment(&self.path, when);
+        let author = Author {
+            agent: last.source.agent().clone(),
+            session: moment.session,
+            tool_call: moment.tool_call,
+            process: last.process,
+            by: last.by,
+        };
+        (Some(author), contested)
+    }
+
+    /// Keeps a first content, if there is room for it.
+    fn set_base(&mut self, mut seen: Seen) {
+        if !self.room.enter(seen.content_bytes()) {
+            seen.content = None;
+        }
+        self.base = Some(seen);
+    }
+
+    fn rest(&mut self, changed: bool) {
+        let now = Instant::now();
+        if changed {
+            let state = self.base.as_ref().and_then(|base| base.state.as_ref());
+            let size = state.map_or(0, |state| state.size);
+            let rest = Duration::from_nanos(size.saturating_mul(REST_NS_PER_BYTE));
+            self.patience = SOON;
+            self.due = now + rest.clamp(SOON, LATEST);
+            self.not_before = self.due;
+        } else {
+            self.from = None;
+            self.patience = (self.patience * 2).min(LATEST);
+            self.due = now + self.patience;
+            self.not_before = now;
+        }
+    }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        if let Some(base) = &self.base {
+            self.room.leave(base.content_bytes());
+        }
+    }
+}

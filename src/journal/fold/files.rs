@@ -1,0 +1,87 @@
+//! Changes of files. Their contents go with their events.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::{Fold, Row, place_of};
+use crate::journal::event::{Blob, EventType, NewEvent, Place, cut};
+use crate::model::{
+    AgentId, FileCause, FileChange, FileChangeKind, FileName, FileState, SessionKey, TimestampMs,
+};
+
+/// Bytes of a path.
+const LONGEST_PATH: usize = 4096;
+
+impl Fold {
+    pub(super) fn file_changed(&mut self, key: &SessionKey, change: &FileChange, at: TimestampMs) {
+        let (place, turn) = match change.cause {
+            FileCause::Agent => {
+                let session = self.sessions.get(key).filter(|session| session.running > 0);
+                (place_of(key), session.map(|session| session.turn))
+            }
+            FileCause::Outside | FileCause::Unknown => (Place::Team, None),
+        };
+        let kind = match change.kind {
+            FileChangeKind::Write => EventType::FILE_WRITE,
+            FileChangeKind::Create => EventType::FILE_CREATE,
+            FileChangeKind::Delete => EventType::FILE_DELETE,
+            FileChangeKind::Rename => EventType::FILE_RENAME,
+        };
+        let mut found = cut(&change.path.text, LONGEST_PATH).0.into_owned();
+        if let Some(from) = &change.from {
+            found.push('\n');
+            found.push_str(&cut(&from.text, LONGEST_PATH).0);
+        }
+        let event = NewEvent::new(place, kind, &payload(change)).at(at).found_by(found);
+        let contents = change.contents.take().into_iter();
+        let contents = contents.map(|(hash, data)| Blob { hash: hash.to_string(), data });
+        let event = NewEvent { turn, ..event }.with(contents.collect());
+        self.rows.push(Row::Event(event));
+    }
+}
+
+fn payload(change: &FileChange) -> Map<String, Value> {
+    let mut payload = Map::new();
+    let mut put = |name: &str, value: Value| payload.insert(name.to_owned(), value);
+    let mut name = |field: &str, name: &FileName| {
+        put(field, cut(&name.text, LONGEST_PATH).0.into());
+        if let Some(bytes) = &name.bytes {
+            put(&format!("{field}_bytes"), STANDARD.encode(bytes).into());
+        }
+    };
+    name("path", &change.path);
+    if let Some(from) = &change.from {
+        name("from", from);
+    }
+    let states = [change.before.as_ref(), change.after.as_ref()];
+    let [before, after] = states.map(|state| state.filter(|_| !change.denied).map(state_of));
+    put("before", json!(before));
+    put("after", json!(after));
+    put("by", change.by.as_str().into());
+    put("cause", change.cause.as_str().into());
+    put("tool_call_id", json!(change.tool_call.as_deref()));
+    put("pid", json!(change.pid));
+    if !change.contested.is_empty() {
+        put("contested", change.contested.iter().map(AgentId::as_str).collect());
+    }
+    let restorable = !change.denied && states.into_iter().flatten().all(|state| state.stored);
+    put("restorable", restorable.into());
+    if change.ignored {
+        put("ignored", true.into());
+    }
+    if change.denied {
+        put("denied", true.into());
+    }
+    payload
+}
+
+fn state_of(state: &FileState) -> Value {
+    json!({
+        "hash": state.hash.as_deref(),
+        "size": state.size,
+        "mode": state.mode,
+        "kind": state.kind.as_str(),
+        "stored": state.stored,
+    })
+}

@@ -1,0 +1,157 @@
+//! A change of one file, with what was there before and after.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::AgentId;
+
+/// A change of one file, for the journal.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FileChange {
+    pub kind: FileChangeKind,
+    pub path: FileName,
+    /// Of a rename: the path before.
+    pub from: Option<FileName>,
+    /// The state at `path`, of a rename at `from`; None: nothing was there.
+    pub before: Option<FileState>,
+    /// None: nothing is there.
+    pub after: Option<FileState>,
+    pub by: SeenBy,
+    pub cause: FileCause,
+    pub tool_call: Option<Arc<str>>,
+    /// The process.
+    pub pid: Option<u32>,
+    /// Other agents that had the file open for writing.
+    pub contested: Vec<AgentId>,
+    /// git ignores it.
+    pub ignored: bool,
+    /// A `denied` pattern matches it: nothing more is known than that it changed.
+    pub denied: bool,
+    pub contents: Arc<FileContents>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileChangeKind {
+    Write,
+    Create,
+    Delete,
+    Rename,
+}
+
+/// A path as the wire shows it, and its bytes if they are not UTF-8.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileName {
+    pub text: Arc<str>,
+    pub bytes: Option<Arc<[u8]>>,
+}
+
+/// What is at a path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FileState {
+    pub kind: FileKind,
+    /// The permission bits.
+    pub mode: u32,
+    pub size: u64,
+    /// None: too large to be read, not readable, or a folder.
+    pub hash: Option<Arc<str>>,
+    /// Whether the journal has the content.
+    pub stored: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileKind {
+    File,
+    /// Its content is its target.
+    Symlink,
+    Folder,
+}
+
+impl FileKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Symlink => "symlink",
+            Self::Folder => "folder",
+        }
+    }
+}
+
+/// What saw a change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SeenBy {
+    Doorbell,
+    ClientHost,
+    Watcher,
+}
+
+impl SeenBy {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Doorbell => "doorbell",
+            Self::ClientHost => "client_host",
+            Self::Watcher => "watcher",
+        }
+    }
+}
+
+/// Who changed a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FileCause {
+    Agent,
+    /// Nobody of the team.
+    Outside,
+    Unknown,
+}
+
+impl FileCause {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Outside => "outside",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Contents by their hashes, on their way to the journal. Whoever takes them takes over their count
+/// in `queued`; if nobody does, that ends with them.
+#[derive(Default)]
+pub struct FileContents {
+    contents: Mutex<Vec<(Arc<str>, Vec<u8>)>>,
+    queued: Arc<AtomicUsize>,
+}
+
+impl FileContents {
+    /// Adds their bytes to `queued`.
+    pub fn new(contents: Vec<(Arc<str>, Vec<u8>)>, queued: Arc<AtomicUsize>) -> Self {
+        queued.fetch_add(bytes(&contents), Ordering::Relaxed);
+        Self { contents: Mutex::new(contents), queued }
+    }
+
+    pub fn take(&self) -> Vec<(Arc<str>, Vec<u8>)> {
+        std::mem::take(&mut *self.contents.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for FileContents {
+    fn drop(&mut self) {
+        self.queued.fetch_sub(bytes(&self.take()), Ordering::Relaxed);
+    }
+}
+
+fn bytes(contents: &[(Arc<str>, Vec<u8>)]) -> usize {
+    contents.iter().map(|(_, data)| data.len()).sum()
+}
+
+impl PartialEq for FileContents {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+impl fmt::Debug for FileContents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileContents").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,294 @@
+//! The journal's events of what agents wrote: exact, and each of who did it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::harness::{Port, Stage, Team, agent};
+
+/// The file events of a journal, in order, and the contents that they name.
+struct Changes {
+    events: Vec<Value>,
+    contents: HashMap<String, Vec<u8>>,
+}
+
+impl Changes {
+    /// Of a team that has stopped.
+    fn of(stage: &Stage) -> Self {
+        let exported = stage.run(&["export"]);
+        assert_eq!(exported.code, 0, "{}", exported.stderr);
+        let (mut events, mut contents) = (Vec::new(), HashMap::new());
+        for line in exported.stdout.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            if let Some(content) = line.get("content") {
+                let data = STANDARD.decode(content["data"].as_str().unwrap()).unwrap();
+                contents.insert(content["hash"].as_str().unwrap().to_owned(), data);
+            }
+            let kind = line["event"]["type"].as_str().unwrap_or_default();
+            if kind.starts_with("file.") && kind != "file.read" {
+                events.push(line["event"].clone());
+            }
+        }
+        Self { events, contents }
+    }
+
+    /// The changes of a turn as lines: what was done to what, and what was there before and after.
+    fn of_turn(&self, turn: u64) -> Vec<String> {
+        let of_turn = self.events.iter().filter(|event| event["turn"] == turn);
+        of_turn.map(|event| self.line(event)).collect()
+    }
+
+    fn line(&self, event: &Value) -> String {
+        let payload = &event["payload"];
+        let kind = event["type"].as_str().unwrap().strip_prefix("file.").unwrap();
+        let from = payload["from"].as_str().map(|from| format!("{from} → ")).unwrap_or_default();
+        let path = payload["path"].as_str().unwrap();
+        let [before, after] = ["before", "after"].map(|name| self.state(&payload[name]));
+        format!("{kind} {from}{path}: {before} → {after}")
+    }
+
+    fn state(&self, state: &Value) -> String {
+        if state.is_null() {
+            return "none".to_owned();
+        }
+        let content = state["hash"].as_str().and_then(|hash| self.contents.get(hash));
+        assert_eq!(state["stored"], content.is_some() || state["kind"] == "folder", "{state}");
+        let content = content.map(|content| String::from_utf8_lossy(content).into_owned());
+        let content = content.map_or(String::new(), |text| format!("{text:?}"));
+        match state["kind"].as_str().unwrap() {
+            "file" if state["mode"] == 0o644 => content,
+            kind => format!("{kind} {:o} {content}", state["mode"].as_u64().unwrap()),
+        }
+    }
+}
+
+/// A command of a shell, and the changes that it makes.
+const COMMANDS: &[(&str, &[&str])] = &[
+    ("echo new >a", &[r#"write a: "old\n" → "new\n""#]),
+    ("echo more >>a", &[r#"write a: "new\n" → "new\nmore\n""#]),
+    ("echo b >made", &[r#"create made: none → "b\n""#]),
+    ("sed -i s/more/less/ a", &[r#"write a: "new\nmore\n" → "new\nless\n""#]),
+    ("perl -i -pe s/less/least/ a", &[r#"write a: "new\nless\n" → "new\nleast\n""#]),
+    ("mv made moved", &[r#"rename made → moved: "b\n" → "b\n""#]),
+    ("cp a copy", &[r#"create copy: none → "new\nleast\n""#]),
+    ("truncate -s 3 copy", &[r#"write copy: "new\nleast\n" → "new""#]),
+    ("rm copy", &[r#"delete copy: "new" → none"#]),
+    ("mkdir empty", &["create empty: none → folder 755 "]),
+    ("rmdir empty", &["delete empty: folder 755  → none"]),
+    ("ln -s a link", &[r#"create link: none → symlink 777 "a""#]),
+    ("rm link", &[r#"delete link: symlink 777 "a" → none"#]),
+    ("chmod 755 a", &[r#"write a: "new\nleast\n" → file 755 "new\nleast\n""#]),
+    ("chmod 644 a", &[r#"write a: file 755 "new\nleast\n" → "new\nleast\n""#]),
+    ("mv a A", &[r#"rename a → A: "new\nleast\n" → "new\nleast\n""#]),
+    ("mv A a", &[r#"rename A → a: "new\nleast\n" → "new\nleast\n""#]),
+    ("ln a hard", &[r#"create hard: none → "new\nleast\n""#]),
+    ("rm hard", &[r#"delete hard: "new\nleast\n" → none"#]),
+    ("node -e 'require(\"fs\").writeFileSync(\"made\", \"node\")'; rm made", &[]),
+    ("node -e 'require(\"fs\").writeFileSync(\"moved\", \"b\\n\")'", &[]),
+    // An open for writing that writes nothing is no write, nor is a new time.
+    ("exec 3>>a; touch a", &[]),
+    ("echo saved >a.tmp.81; mv a.tmp.81 a", &[r#"write a: "new\nleast\n" → "saved\n""#]),
+    ("mv a a~; echo vim >a; rm a~", &[r#"write a: "saved\n" → "vim\n""#]),
+    ("printf 'o\\r\\n\\357\\273\\277' >crlf", &[r#"create crlf: none → "o\r\n\u{feff}""#]),
+    (
+        "mkdir d; echo x >d/x; echo y >d/y",
+        &[
+            "create d: none → folder 755 ",
+            r#"create d/x: none → "x\n""#,
+            r#"create d/y: none → "y\n""#,
+        ],
+    ),
+    (
+        "mv d e",
+        &[
+            "rename d → e: folder 755  → folder 755 ",
+            r#"rename d/x → e/x: "x\n" → "x\n""#,
+            r#"rename d/y → e/y: "y\n" → "y\n""#,
+        ],
+    ),
+    (
+        "rm -r e",
+        &[
+            r#"delete e/x: "x\n" → none"#,
+            r#"delete e/y: "y\n" → none"#,
+            "delete e: folder 755  → none",
+        ],
+    ),
+    (
+        "python3 -c 'import mmap; f = open(\"a\", \"r+b\"); m = mmap.mmap(f.fileno(), 0); f.close(); m[0] = 86'",
+        &[r#"write a: "vim\n" → "Vim\n""#],
+    ),
+    (
+        "git diff --no-index moved a >p; sed -i s,/a$,/moved, p; git apply p; rm p",
+        &[r#"write moved: "b\n" → "Vim\n""#],
+    ),
+];
+
+fn said(port: &mut Port, line: &str) {
+    let said = port.prompt("ui", &format!("run in src/ui: umask 022; {line}"));
+    assert!(!said.starts_with("failed"), "{line}: {said}");
+}
+
+#[test]
+fn whatever_program_writes_each_change_is_exact_and_of_its_turn() {
+    let stage = Stage::new();
+    stage.file("shop/src/ui/a", "old\n");
+    let mode = fs::Permissions::from_mode(0o644);
+    fs::set_permissions(stage.path("shop/src/ui/a"), mode).unwrap();
+    let team = stage.team("", vec![agent("ui").zone("src/ui/**").with("enforce = \"kernel\"")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    for (command, _) in COMMANDS {
+        said(&mut port, command);
+    }
+    drop(port);
+    team.stop();
+
+    let changes = Changes::of(&stage);
+    for (turn, (command, expected)) in (0..).zip(COMMANDS) {
+        let found = changes.of_turn(turn);
+        let found: Vec<_> = found.iter().map(|line| line.replace("src/ui/", "")).collect();
+        assert_eq!(found, *expected, "{command}");
+    }
+    for event in &changes.events {
+        let payload = &event["payload"];
+        let who = (&event["agent_id"], &payload["cause"], &payload["by"], &payload["restorable"]);
+        let exact = (&json!("ui"), &json!("agent"), &json!("doorbell"), &json!(true));
+        assert_eq!(who, exact, "{event}");
+        assert!(event["session_id"].is_string() && payload["pid"].is_u64(), "{event}");
+        assert!(payload["tool_call_id"].is_string(), "{event}");
+    }
+}
+
+/// What an agent starts before it speaks the protocol: a process that has a file open and writes the
+/// lines that come through a pipe to it.
+fn holding(file: &str) -> String {
+    format!(
+        "mkfifo {file}.pipe; (exec 5>>{file}; while read -r line <{file}.pipe; do echo \"$line\" \
+         >&5; done) >/dev/null 2>&1 </dev/null & until [ -e {file} ]; do :; done; "
+    )
+}
+
+fn kernel(port: &mut Port, agent: &str, line: &str) {
+    let said = port.prompt(agent, &format!("run {line}"));
+    assert!(!said.starts_with("failed"), "{line}: {said}");
+}
+
+fn stopped(stage: &Stage, port: Port, team: Team) -> Changes {
+    drop(port);
+    team.stop();
+    Changes::of(stage)
+}
+
+#[test]
+fn what_is_written_through_an_old_descriptor_is_of_the_turn_in_which_it_is() {
+    let stage = Stage::new();
+    let ui = agent("ui").behind(&holding("src/ui/held")).zone("src/ui/**");
+    let team = stage.team("", vec![ui.with("enforce = \"kernel\"")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    for word in ["one", "two"] {
+        let wait = format!("until grep -q {word} src/ui/held; do :; done");
+        kernel(&mut port, "ui", &format!("echo {word} >src/ui/held.pipe; {wait}"));
+    }
+    let changes = stopped(&stage, port, team);
+    assert_eq!(changes.of_turn(0), [r#"write src/ui/held: "" → "one\n""#]);
+    assert_eq!(changes.of_turn(1), [r#"write src/ui/held: "one\n" → "one\ntwo\n""#]);
+    let made = &changes.events[0];
+    assert_eq!(changes.line(made), r#"create src/ui/held: none → """#);
+    let of = (&made["agent_id"], &made["session_id"], &made["turn"]);
+    assert_eq!(of, (&json!("ui"), &Value::Null, &Value::Null));
+}
+
+#[test]
+fn two_agents_in_one_file_contest_it() {
+    let stage = Stage::new();
+    let api = agent("api").behind(&holding("src/ui/log")).zone("src/**");
+    let ui = agent("ui").zone("src/ui/**").with("enforce = \"kernel\"");
+    let team = stage.team("", vec![ui, api.with("enforce = \"kernel\"")]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    kernel(&mut port, "ui", "echo ui >>src/ui/log");
+    kernel(&mut port, "ui", "echo alone >src/ui/alone");
+    let changes = stopped(&stage, port, team);
+    let contested = |turn: u64| {
+        let event =
+            changes.events.iter().find(|event| event["agent_id"] == "ui" && event["turn"] == turn);
+        event.unwrap()["payload"]["contested"].clone()
+    };
+    assert_eq!(contested(0), json!(["api"]));
+    assert_eq!(contested(1), Value::Null);
+}
+
+#[test]
+fn what_nobody_of_the_team_wrote_is_outside() {
+    let stage = Stage::new();
+    stage.file("shop/src/ui/a", "old\n");
+    let ui = agent("ui").zone("src/ui/**").with("enforce = \"kernel\"");
+    let team = stage.team("", vec![ui]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    kernel(&mut port, "ui", "echo agent >src/ui/a");
+    stage.file("shop/src/ui/a", "person\n");
+    kernel(&mut port, "ui", "echo again >>src/ui/a");
+    let changes = stopped(&stage, port, team);
+    let lines: Vec<_> = changes.events.iter().map(|event| changes.line(event)).collect();
+    assert_eq!(
+        lines,
+        [
+            r#"write src/ui/a: "old\n" → "agent\n""#,
+            r#"write src/ui/a: "agent\n" → "person\n""#,
+            r#"write src/ui/a: "person\n" → "person\nagain\n""#,
+        ]
+    );
+    let outside = &changes.events[1];
+    let who = (&outside["agent_id"], &outside["turn"], &outside["payload"]["cause"]);
+    assert_eq!(who, (&Value::Null, &Value::Null, &json!("outside")));
+}
+
+#[test]
+fn what_is_denied_to_anybody_is_neither_read_nor_hashed() {
+    let stage = Stage::new();
+    stage.file("shop/src/ui/.env", "SESAME\n");
+    let ui = agent("ui").zone("src/ui/**").with("enforce = \"kernel\"");
+    let api = agent("api").zone("src/api/**").with("denied = [\"**/.env\"]");
+    let team = stage.team("", vec![api, ui]);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    kernel(&mut port, "ui", "echo SESAME2 >src/ui/.env");
+    let changes = stopped(&stage, port, team);
+    let [event] = &changes.events[..] else { panic!("{:?}", changes.events) };
+    let payload = &event["payload"];
+    assert_eq!((&payload["denied"], &payload["restorable"]), (&json!(true), &json!(false)));
+    assert_eq!((&payload["before"], &payload["after"]), (&Value::Null, &Value::Null));
+    assert!(changes.contents.is_empty());
+}
+
+#[test]
+fn what_the_client_writes_for_an_agent_is_exact_in_both_tiers() {
+    let stage = Stage::new();
+    let [ui, api] = ["ui", "api"].map(|id| agent(id).zone(&format!("src/{id}/**")));
+    let agents = vec![ui.with("enforce = \"kernel\""), api.with("enforce = \"protocol\"")];
+    let team = stage.team("", agents);
+    let mut port = team.steer_when_ready(&["ui", "api"]);
+    for agent in ["ui", "api"] {
+        assert_eq!(port.prompt(agent, &format!("write src/{agent}/new/file fresh")), "written");
+        assert_eq!(port.prompt(agent, &format!("write src/{agent}/new/file old")), "written");
+    }
+    let changes = stopped(&stage, port, team);
+    let of = |agent: &str, turn: u64| {
+        let events =
+            changes.events.iter().filter(|it| it["agent_id"] == agent && it["turn"] == turn);
+        let lines = events.map(|event| {
+            assert_eq!(event["payload"]["by"], "client_host");
+            changes.line(event).replace(&format!("src/{agent}/"), "")
+        });
+        lines.collect::<Vec<_>>()
+    };
+    for agent in ["ui", "api"] {
+        let made = of(agent, 0);
+        assert!(made[0].starts_with("create new: none → folder"), "{made:?}");
+        assert!(made[1].starts_with("create new/file: none → "), "{made:?}");
+        assert!(made[1].contains("\"fresh\""), "{made:?}");
+        assert!(of(agent, 1)[0].starts_with("write new/file"), "{made:?}");
+    }
+}

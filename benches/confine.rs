@@ -2,7 +2,7 @@
 //! the programs see them, `git status` and `cargo build`, and starts. Ratios, so that the machine
 //! cancels out; starts also in milliseconds.
 //!
-//! `cargo bench --bench confine -- opens` takes only one of `opens`, `programs` and `starts`.
+//! `cargo bench --bench confine -- opens` takes only one of `opens`, `writes`, `programs` and `starts`.
 
 #![allow(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
 

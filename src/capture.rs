@@ -23,6 +23,7 @@ mod source;
 mod table;
 mod team;
 mod tracked;
+mod turns;
 
 #[cfg(test)]
 mod tests;
@@ -41,10 +42,10 @@ use tokio::time::timeout;
 use self::keeper::{Keeper, Request};
 use self::room::Room;
 use self::scope::Scope;
-use self::source::{Cause, Source, When};
+use self::source::{Cause, Source};
 use self::team::Team;
 use crate::journal::Journal;
-use crate::model::{AgentId, SessionId};
+use crate::model::{AgentId, SessionId, SessionKey};
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
 
@@ -118,6 +119,11 @@ impl Capture {
         RunFiles(Arc::new(OfRun { capture: self.clone(), source, is_confined }))
     }
 
+    /// An agent runs of which nobody sees what it writes.
+    pub fn add_unconfined(&self) {
+        self.team.unconfined.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Takes in what changed on the disk, by whomever. Never waits.
     pub fn noticed(&self, changed: Vec<Noticed>) {
         let _ = self.requests.send(Request::Noticed(changed));
@@ -133,15 +139,15 @@ impl Capture {
 }
 
 impl RunFiles {
-    /// A thread is about to write a file, or to make, change or remove what is at a path. Real;
+    /// A process is about to write a file, or to make, change or remove what is at a path. Real;
     /// `stamp` if it is known to be there. Returns when what is there is kept.
-    pub fn writes(&self, thread: u32, path: &Path, stamp: Option<Stamp>) {
-        self.register(Cause::Thread(thread), path, stamp, None);
+    pub fn writes(&self, process: u32, path: &Path, stamp: Option<Stamp>) {
+        self.register(Cause::Process(process), path, stamp, None);
     }
 
-    /// A thread is about to move something. Real paths.
-    pub fn renames(&self, thread: u32, from: &Path, to: &Path) {
-        let cause = Cause::Thread(thread);
+    /// A process is about to move something. Real paths.
+    pub fn renames(&self, process: u32, from: &Path, to: &Path) {
+        let cause = Cause::Process(process);
         let is_folder = std::fs::symlink_metadata(from).is_ok_and(|found| found.is_dir());
         let below = if is_folder { Team::below(from, MOST_MOVED) } else { None };
         let below = below.unwrap_or_default();
@@ -163,33 +169,37 @@ impl RunFiles {
         }
         let done = write();
         for path in paths {
-            self.0.capture.team.settle_path(path, When::Now);
+            self.0.capture.team.settle_path(path);
         }
         done
     }
 
+    /// The client read a file for a session.
+    pub fn was_read(&self, session: &SessionId, path: &Path) {
+        let OfRun { capture, source, .. } = &*self.0;
+        let key = SessionKey::new(source.agent().clone(), session.clone());
+        capture.tracker.file_read(key, capture.team.scope.name(path).text);
+    }
+
     /// A turn has begun: settles what was written before.
-    pub fn turn_began(&self) {
-        if !self.0.capture.team.table.is_clean() {
-            self.send(Request::Began(self.0.source.agent().clone()));
-        }
+    pub fn turn_began(&self, session: &SessionId) {
+        let source = &self.0.source;
+        let (agent, session, epoch) = (source.agent().clone(), session.clone(), source.epoch());
+        self.send(Request::Began { agent, session, epoch, at: disk::now_ns() });
     }
 
     /// A turn has ended: settles what was written in it, and holds back what the tracker gets of
     /// the agent until that is recorded.
     pub fn turn_ended(&self, session: &SessionId) {
-        if !self.0.capture.team.table.is_clean() {
-            let agent = self.0.source.agent().clone();
-            let hold = self.0.capture.tracker.hold(&agent);
-            self.send(Request::Ended { agent, session: session.clone(), hold });
-        }
+        let OfRun { capture, source, .. } = &*self.0;
+        let (agent, session, epoch) = (source.agent().clone(), session.clone(), source.epoch());
+        let has_written = !capture.team.table.is_clean();
+        let hold = has_written.then(|| capture.tracker.hold(&agent));
+        self.send(Request::Ended { agent, session, epoch, hold });
     }
 
     /// Waits until what is held back is recorded.
     pub async fn settled(&self) {
-        if self.0.capture.team.table.is_clean() {
-            return;
-        }
         let (reply, settled) = oneshot::channel();
         self.send(Request::Done(reply));
         let _ = timeout(PATIENCE, settled).await;

@@ -35,8 +35,8 @@ use self::sessions::Sessions;
 use self::task::Task;
 use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
-    Activity, ActivityKind, AgentId, FileChange, Model, Record, SessionKey, SessionMode, Snapshot,
-    TimestampMs, Topic, Usage, UsageReport, now_ms,
+    Activity, ActivityKind, AgentId, FileChange, Model, Record, SeenBy, SessionKey, SessionMode,
+    Snapshot, Source, TimestampMs, Topic, Touch, Usage, UsageReport, now_ms,
 };
 
 pub use symbols::{Symbols, Write};
@@ -136,9 +136,12 @@ impl TrackerHandle {
             matches!(kind, ActivityKind::Update(_) | ActivityKind::Record(_)) && !wants_updates
         };
         let input =
-            activities.filter(|activity| !is_unwanted(&activity.kind)).filter_map(|activity| {
-                let input = SessionInput::from_activity(activity.kind)?;
-                Some((SessionKey::new(agent.clone(), activity.session), input))
+            activities.filter(|activity| !is_unwanted(&activity.kind)).flat_map(|activity| {
+                let read = if wants_updates { read_of(&activity.kind) } else { None };
+                let input = SessionInput::from_activity(activity.kind);
+                let key = SessionKey::new(agent.clone(), activity.session);
+                let read = read.map(SessionInput::Record);
+                [read, input].into_iter().flatten().map(move |input| (key.clone(), input))
             });
         let mut input = input.peekable();
         if input.peek().is_some() {
@@ -151,6 +154,14 @@ impl TrackerHandle {
         if self.wants_updates() {
             let input = SessionInput::Record(Record::FileChanged(Arc::new(change)));
             self.inbox.push_ahead(key, input, (self.clock)());
+        }
+    }
+
+    /// Records a file that the client read for a session.
+    pub fn file_read(&self, key: SessionKey, path: Arc<str>) {
+        if self.wants_updates() {
+            let read = Record::FileRead { path, by: SeenBy::ClientHost };
+            self.inbox.push_input(key, SessionInput::Record(read), (self.clock)());
         }
     }
 
@@ -224,6 +235,13 @@ impl TrackerHandle {
         self.inbox.query(query(reply));
         answer.await.ok()
     }
+}
+
+/// A read that is certain, not only an agent's claim.
+fn read_of(kind: &ActivityKind) -> Option<Record> {
+    let ActivityKind::Touched { path, touch: Touch::Read, source, .. } = kind else { return None };
+    let path = (*source == Source::Kernel).then(|| Arc::clone(path))?;
+    Some(Record::FileRead { path, by: SeenBy::Doorbell })
 }
 
 /// Holds back what an agent reports.

@@ -36,6 +36,7 @@ pub(crate) fn run(args: &[String]) {
             enter_wall(Path::new(workspace));
             opens(Path::new(workspace));
         }
+        ["write", workspace] => writes(Path::new(workspace)),
         ["repeat", times, touched, command @ ..] => {
             repeat(times.parse().unwrap(), touched, command);
         }
@@ -87,6 +88,21 @@ fn pass(files: &[PathBuf]) -> (f64, f64) {
     }
     let all = nanoseconds(begun.elapsed());
     (nanoseconds(opening) / files.len() as f64, all / files.len() as f64)
+}
+
+/// Writes each file twice, 16 KB in place, with a rest between; the mean time of a write.
+#[expect(clippy::cast_precision_loss, reason = "some thousands")]
+fn writes(workspace: &Path) {
+    let files = place::files(workspace);
+    for letter in [b'a', b'b'] {
+        let content = vec![letter; 16 << 10];
+        let begun = Instant::now();
+        for file in &files {
+            fs::write(file, &content).unwrap();
+        }
+        println!("{}", nanoseconds(begun.elapsed()) / files.len() as f64);
+        std::thread::sleep(Duration::from_millis(500));
+    }
 }
 
 /// Runs a command over and over, each time after a change to a source file if there is one.

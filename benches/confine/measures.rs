@@ -14,6 +14,7 @@ use super::place::{self, Place};
 const WALKED: usize = 4_000;
 const TRACKED: usize = 2_000;
 const MANY: usize = 20_000;
+const WRITTEN: usize = 500;
 
 const ROUNDS: usize = 7;
 const STARTS: usize = 40;
@@ -33,6 +34,9 @@ pub(crate) fn run() {
     Runtime::new().unwrap().block_on(async {
         if asked("opens") {
             opens().await;
+        }
+        if asked("writes") {
+            writes().await;
         }
         if asked("programs") {
             programs().await;
@@ -73,6 +77,29 @@ async fn opens() {
             continued / bare,
             handed / bare
         );
+    }
+}
+
+/// A write of 16 KB with the journal, against one without: the first of a turn, and a later one.
+async fn writes() {
+    let mut times: [Vec<Vec<f64>>; 2] = Default::default();
+    for _ in 0..ROUNDS {
+        // Each round has files that were never written before.
+        let place = Place::with_large_files(WRITTEN);
+        let workspace = place.workspace().display().to_string();
+        let plain = launcher().confined(place.confinement());
+        times[0].push(numbers(&plain, &place, &["write", &workspace]).await);
+        let place = Place::with_large_files(WRITTEN);
+        let workspace = place.workspace().display().to_string();
+        let captured = place.capture();
+        let capturing = launcher().confined(place.captured(&captured));
+        times[1].push(numbers(&capturing, &place, &["write", &workspace]).await);
+    }
+    println!("\n{:<34} {:>9} {:>10}", "write of 16 KB, confined", "bare, µs", "journal");
+    for (case, name) in ["the first of a turn", "a later one"].iter().enumerate() {
+        let [off, on] =
+            times.each_ref().map(|times| median(times.iter().map(|times| times[case]).collect()));
+        println!("{name:<34} {:>9.2} {:>10.2}", off / 1e3, on / off);
     }
 }
 

@@ -5,12 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use eisen_core::confine::{Attempt, Confinement, Doorkeeper};
-use eisen_core::model::Action;
+use eisen_core::bus::{Backlog, Bus};
+use eisen_core::capture::{self, AgentRun, Capture, Moment, RunFiles, Stamp};
+use eisen_core::confine::{Attempt, Confinement, Doorkeeper, FileCall};
+use eisen_core::journal::{self, Journal};
+use eisen_core::model::{Action, AgentId, SessionId, SessionKey};
+use eisen_core::tracker::{self, OrchestratorView, TrackerHandle};
 use eisen_core::zone::{Bounds, Confine, GitAccess, Reach, Zone, ZoneSpec};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) struct Place {
     /// Holds the workspace, and beside it what a supervisor keeps.
@@ -18,8 +24,37 @@ pub(crate) struct Place {
     workspace: PathBuf,
 }
 
-/// Lets nothing through that the bounds do not.
-struct Keeper(Arc<Bounds>);
+/// Lets nothing through that the bounds do not; may capture what is written.
+struct Keeper(Arc<Bounds>, Option<RunFiles>);
+
+/// A team's journal in a folder of its own, and the capture of one agent in a turn.
+pub(crate) struct Captured {
+    _journal: Journal,
+    files: RunFiles,
+    _folder: TempDir,
+}
+
+/// All processes may be the agent's.
+struct OneTurn;
+
+impl AgentRun for OneTurn {
+    fn epoch(&self) -> u64 {
+        0
+    }
+
+    fn moment(&self, _: &Path, _: Instant) -> Moment {
+        Moment { session: Some(SessionId::new("s")), ..Moment::default() }
+    }
+
+    fn tool_call(&self, _: &SessionId, _: &Path, _: Instant) -> Option<Arc<str>> {
+        None
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        let names = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name());
+        names.filter_map(|name| name.to_str()?.parse().ok()).collect()
+    }
+}
 
 impl Doorkeeper for Keeper {
     fn bounds(&self) -> Arc<Bounds> {
@@ -28,6 +63,15 @@ impl Doorkeeper for Keeper {
 
     fn passed(&self, path: Arc<str>, _: Action) {
         std::hint::black_box(path);
+    }
+
+    fn changes(&self, process: u32, call: FileCall<'_>) {
+        let Some(files) = &self.1 else { return };
+        match call {
+            FileCall::Write(path, stat) => files.writes(process, path, Some(Stamp::of(stat))),
+            FileCall::Name(path) => files.writes(process, path, None),
+            FileCall::Rename { from, to, .. } => files.renames(process, from, to),
+        }
     }
 
     fn blocked(&self, _: Attempt, _: oneshot::Sender<bool>) {}
@@ -49,6 +93,16 @@ impl Place {
         for file in place.named(count) {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(&file, format!("// {}\n", file.display()).repeat(20)).unwrap();
+        }
+        place
+    }
+
+    /// The same, with 16 KB in each file.
+    pub(crate) fn with_large_files(count: usize) -> Self {
+        let place = Self::with_files(count);
+        for file in place.named(count) {
+            let text = file.display().to_string().repeat(1024);
+            fs::write(&file, &text.as_bytes()[..16 << 10]).unwrap();
         }
         place
     }
@@ -89,7 +143,44 @@ impl Place {
 
     /// Builds the wall of bounds, as each start of an agent does: they come with its configuration.
     pub(crate) fn walled(&self, bounds: &Arc<Bounds>) -> Arc<Confinement> {
-        let keeper = Arc::new(Keeper(Arc::clone(bounds)));
+        self.kept(bounds, None)
+    }
+
+    /// One whose writes are captured.
+    pub(crate) fn captured(&self, captured: &Captured) -> Arc<Confinement> {
+        self.kept(&Arc::new(bounds(&self.workspace)), Some(captured.files.clone()))
+    }
+
+    /// Starts a journal and the capture of an agent that writes here.
+    pub(crate) fn capture(&self) -> Captured {
+        let folder = tempfile::tempdir().unwrap();
+        let bus = Bus::new(Backlog { events: 100_000, bytes: 1 << 30 });
+        let path = folder.path().join("journal.db");
+        let (team, keep) = ("bench".to_owned(), journal::Keep::Full);
+        let settings = journal::Settings { team, path, keep, quotas: None };
+        let (journal, following) = journal::start(settings, bus.subscribe());
+        tokio::spawn(following);
+        let hour = Duration::from_secs(3600);
+        let settings = tracker::Settings {
+            context_turns: 3,
+            compaction_threshold: 0.5,
+            decay_rate: 0.95,
+            tick: hour,
+            idle_tick: hour,
+        };
+        let key = SessionKey::new(AgentId::new("a"), SessionId::new(""));
+        let view = OrchestratorView::None(key);
+        let (tracker, task) = TrackerHandle::spawn(settings, view, bus, CancellationToken::new());
+        tokio::spawn(task);
+        let settings =
+            capture::Settings { workspace: self.workspace.clone(), left_out: Vec::new() };
+        let capture = Capture::start(settings, journal.clone(), tracker).unwrap();
+        let files = capture.of_run(AgentId::new("a"), Arc::new(OneTurn), true);
+        Captured { _journal: journal, files, _folder: folder }
+    }
+
+    fn kept(&self, bounds: &Arc<Bounds>, files: Option<RunFiles>) -> Arc<Confinement> {
+        let keeper = Arc::new(Keeper(Arc::clone(bounds), files));
         Arc::new(Confinement::build(bounds, &self.outside(), keeper).unwrap())
     }
 
@@ -98,7 +189,7 @@ impl Place {
         let bounds = Arc::new(bounds(&self.workspace));
         let mut rules = bounds.rules();
         rules.retain(|rule| !rule.path.starts_with(&self.workspace));
-        let keeper = Arc::new(Keeper(bounds));
+        let keeper = Arc::new(Keeper(bounds, None));
         Arc::new(Confinement::behind(&rules, &self.outside(), keeper).unwrap())
     }
 

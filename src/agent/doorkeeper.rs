@@ -129,15 +129,15 @@ impl Doorkeeper for KernelAccessHandler {
         }
     }
 
-    fn changes(&self, thread: u32, call: FileCall<'_>) {
+    fn changes(&self, process: u32, call: FileCall<'_>) {
         let Some(files) = &self.files else { return };
         match call {
-            FileCall::Write(path, stat) => files.writes(thread, path, Some(Stamp::of(stat))),
-            FileCall::Name(path) => files.writes(thread, path, None),
-            FileCall::Rename { from, to, exchanges: false } => files.renames(thread, from, to),
+            FileCall::Write(path, stat) => files.writes(process, path, Some(Stamp::of(stat))),
+            FileCall::Name(path) => files.writes(process, path, None),
+            FileCall::Rename { from, to, exchanges: false } => files.renames(process, from, to),
             FileCall::Rename { from, to, exchanges: true } => {
-                files.writes(thread, from, None);
-                files.writes(thread, to, None);
+                files.writes(process, from, None);
+                files.writes(process, to, None);
             }
         }
     }

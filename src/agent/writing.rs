@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::{AgentSettings, Surroundings};
 use crate::capture::{AgentRun, Moment, RunFiles};
-use crate::model::wire_real;
+use crate::model::{SessionId, wire_real};
 use crate::process::Family;
 use crate::proxy::{LiveCalls, NamedPath, WriteContext};
 
@@ -22,16 +23,18 @@ impl AgentRun for Writing {
         self.running.epoch()
     }
 
-    fn moment(&self, real: &Path) -> Moment {
+    fn moment(&self, real: &Path, at: Instant) -> Moment {
         let wire = wire_real(&self.workspace, real);
         let place = NamedPath { wire: &wire, workspace: &self.workspace };
-        let WriteContext { session, turn, tool_call } = self.running.write_context(place);
-        Moment { session, turn, tool_call }
+        let at = tokio::time::Instant::from_std(at);
+        let WriteContext { session, tool_call } = self.running.write_context(place, at);
+        Moment { session, tool_call }
     }
 
-    fn runs(&self, moment: &Moment) -> bool {
-        let session = moment.session.as_ref();
-        session.is_some_and(|session| self.running.runs_turn(session, moment.turn))
+    fn tool_call(&self, session: &SessionId, real: &Path, at: Instant) -> Option<Arc<str>> {
+        let wire = wire_real(&self.workspace, real);
+        let place = NamedPath { wire: &wire, workspace: &self.workspace };
+        self.running.tool_call(session, place, tokio::time::Instant::from_std(at))
     }
 
     fn processes(&self) -> Vec<u32> {

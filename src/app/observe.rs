@@ -140,9 +140,7 @@ async fn run(
     let (plugin_problem, problem) = watch::channel(None);
     let (own, ended) = (vitals.clone(), cancel.clone());
     wiring.tasks.spawn(status.clone().log_problems(own, family.clone(), problem, ended));
-    if options.graph {
-        wiring.keep_graph(workspace.clone());
-    }
+    wiring.watch_unconfined(&workspace, eisen_dir, options.graph);
     let server = Server::new(
         listener,
         bus,

@@ -66,6 +66,17 @@ impl Wiring {
         self.capture = started.inspect_err(failed).ok();
     }
 
+    /// Watches the workspace of an agent that nothing confines, and for which an editor writes.
+    pub(super) fn watch_unconfined(&mut self, workspace: &Path, eisen_dir: &Path, graph: bool) {
+        self.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned()]);
+        if let Some(capture) = &self.capture {
+            capture.add_unconfined();
+        }
+        if graph {
+            self.keep_graph(workspace.to_owned());
+        }
+    }
+
     /// Keeps the code graph of a workspace from now on, if it can be.
     pub(super) fn keep_graph(&mut self, workspace: PathBuf) {
         let (bus, cancel) = (self.bus.clone(), self.cancel.clone());

@@ -26,8 +26,8 @@ const LARGEST_HASHED: u64 = 256 << 20;
 /// Bytes at the start of a file that are searched for a zero byte: text has none.
 const PREFIX: usize = 8 << 10;
 
-/// The time within which two changes may have the same times.
-const COARSEST_CLOCK_NS: i128 = 100_000_000;
+/// The time within which two changes may have the same times: more than a tick of the kernel.
+const COARSEST_CLOCK_NS: i128 = 20_000_000;
 
 /// What changes with a file. Programs can't set the time of its last change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +35,8 @@ pub struct Stamp {
     device: u64,
     inode: u64,
     mode: u32,
+    /// Names of the file.
+    links: u64,
     size: u64,
     modified_ns: i128,
     changed_ns: i128,
@@ -68,6 +70,7 @@ impl Stamp {
             device: wide(stat.st_dev),
             inode: stat.st_ino,
             mode: mode(stat),
+            links: links(stat),
             size: stat.st_size.cast_unsigned(),
             modified_ns: ns(stat.st_mtime, stat.st_mtime_nsec),
             changed_ns: ns(stat.st_ctime, stat.st_ctime_nsec),
@@ -77,6 +80,16 @@ impl Stamp {
     /// Device and inode.
     pub(super) fn identity(&self) -> (u64, u64) {
         (self.device, self.inode)
+    }
+
+    /// Whether the last change may have been after a time, in nanoseconds since 1970.
+    pub(super) fn is_after(&self, at: i128) -> bool {
+        self.changed_ns >= at - COARSEST_CLOCK_NS
+    }
+
+    /// Whether the file may have other names.
+    pub(super) fn is_linked(&self) -> bool {
+        self.links > 1 && !self.is_folder()
     }
 
     fn is_folder(&self) -> bool {
@@ -218,9 +231,13 @@ fn hash(content: &[u8]) -> Arc<str> {
 }
 
 fn is_fresh(stamp: &Stamp) -> bool {
+    stamp.changed_ns.max(stamp.modified_ns) > now_ns() - COARSEST_CLOCK_NS
+}
+
+/// Nanoseconds since 1970.
+pub(super) fn now_ns() -> i128 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    let now = i128::try_from(now).unwrap_or(i128::MAX);
-    stamp.changed_ns.max(stamp.modified_ns) > now - COARSEST_CLOCK_NS
+    i128::try_from(now).unwrap_or(i128::MAX)
 }
 
 /// A descriptor that refers to what is at a path, without opening it.
@@ -277,6 +294,15 @@ fn bytes(text: &OsStr) -> Vec<u8> {
 )]
 fn wide(device: nix::libc::dev_t) -> u64 {
     device as u64
+}
+
+#[allow(
+    clippy::useless_conversion,
+    clippy::unnecessary_cast,
+    reason = "the type depends on the system"
+)]
+fn links(stat: &FileStat) -> u64 {
+    stat.st_nlink as u64
 }
 
 #[allow(clippy::useless_conversion, reason = "the type depends on the system")]

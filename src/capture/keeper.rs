@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::Noticed;
-use super::source::When;
 use super::team::Team;
 use crate::model::{AgentId, SessionId};
 use crate::tracker::Hold;
@@ -29,11 +28,18 @@ pub(super) enum Request {
     /// There is a file to look at.
     Dirty,
     Noticed(Vec<Noticed>),
-    Began(AgentId),
+    /// A turn of an agent, in this epoch of its run and at this time in nanoseconds since 1970.
+    Began {
+        agent: AgentId,
+        session: SessionId,
+        epoch: u64,
+        at: i128,
+    },
     Ended {
         agent: AgentId,
         session: SessionId,
-        hold: Hold,
+        epoch: u64,
+        hold: Option<Hold>,
     },
     /// A run of the agent is over.
     Over {
@@ -72,7 +78,7 @@ impl Keeper {
             }
             let now = Instant::now();
             if now >= self.next {
-                self.team.settle(None, true, When::Now);
+                self.team.settle_due();
                 self.look(now, false);
                 self.next = Instant::now() + PASS;
             }
@@ -83,19 +89,21 @@ impl Keeper {
         match request {
             Request::Dirty => self.next = Instant::now() + PASS,
             Request::Noticed(changed) => self.notice(changed),
-            Request::Began(agent) => self.team.settle(Some(&agent), false, When::Began),
-            Request::Ended { agent, session, hold } => {
-                self.team.settle(Some(&agent), false, When::Ended(&session));
+            Request::Began { agent, session, epoch, at } => {
+                self.team.turn_began(&agent, session, epoch, at);
+            }
+            Request::Ended { agent, session, epoch, hold } => {
+                self.team.turn_ended(&agent, &session, epoch);
                 drop(hold);
             }
             Request::Over { agent, is_confined } => {
-                self.team.settle(Some(&agent), false, When::Now);
+                self.team.run_over(&agent);
                 if !is_confined {
                     self.team.unconfined.fetch_sub(1, Ordering::Relaxed);
                 }
             }
             Request::Settle(reply) => {
-                self.team.settle(None, false, When::Now);
+                self.team.settle(None);
                 self.look(Instant::now(), true);
                 let _ = reply.send(());
             }

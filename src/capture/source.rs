@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::disk::Stamp;
+use super::turns::Turns;
 use crate::model::{AgentId, SeenBy, SessionId};
 
-/// Threads of one writer that are remembered.
-const MOST_THREADS: usize = 64;
+/// Processes of one writer that are remembered.
+const MOST_PROCESSES: usize = 64;
 
 /// How long a call that goes on may take until the process has its descriptor.
 const IN_FLIGHT: Duration = Duration::from_millis(50);
@@ -17,22 +19,20 @@ pub trait AgentRun: Send + Sync {
     /// Changes when a turn or a tool call begins or ends.
     fn epoch(&self) -> u64;
 
-    /// What a write of a file that is made now belongs to.
-    fn moment(&self, real: &Path) -> Moment;
+    /// What a write of a file that was made at a time belongs to, among the turns that run now.
+    fn moment(&self, real: &Path, at: Instant) -> Moment;
 
-    /// Whether a turn that a moment had still runs.
-    fn runs(&self, moment: &Moment) -> bool;
+    /// The tool call of a session that a write made at a time belongs to.
+    fn tool_call(&self, session: &SessionId, real: &Path, at: Instant) -> Option<Arc<str>>;
 
     /// All its processes, and those of its terminals.
     fn processes(&self) -> Vec<u32>;
 }
 
-/// The session, its turn and the tool call that a write belongs to, as far as that is certain.
+/// The session and the tool call that a write belongs to, as far as that is certain.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Moment {
     pub session: Option<SessionId>,
-    /// Unique within the run.
-    pub turn: u64,
     pub tool_call: Option<Arc<str>>,
 }
 
@@ -46,25 +46,17 @@ struct Inner {
     run: Arc<dyn AgentRun>,
 }
 
-/// When a file is settled, which decides the turn of what was not registered in it.
-#[derive(Clone, Copy)]
-pub(super) enum When<'a> {
-    Now,
-    /// A turn of this session has just begun: what was written before is of no turn.
-    Began,
-    /// A turn of this session has just ended.
-    Ended(&'a SessionId),
-}
-
 /// One who may write a file.
 #[derive(Clone)]
 pub(super) struct Writer {
     pub(super) source: Source,
     pub(super) by: SeenBy,
+    /// The last of those that opened it.
     pub(super) process: Option<u32>,
     epoch: u64,
     moment: Moment,
-    threads: Vec<u32>,
+    processes: Vec<u32>,
+    /// Of its last call.
     since: Instant,
 }
 
@@ -92,11 +84,12 @@ impl Source {
 }
 
 impl Writer {
-    /// One who writes from now on: by a call of a thread, or the client host for a session.
+    /// One who writes from now on: by a call of a process, or the client host for a session.
     pub(super) fn new(source: &Source, real: &Path, cause: Cause<'_>, epoch: u64) -> Self {
-        let mut moment = source.0.run.moment(real);
-        let (by, thread) = match cause {
-            Cause::Thread(thread) => (SeenBy::Doorbell, Some(thread)),
+        let now = Instant::now();
+        let mut moment = source.0.run.moment(real, now);
+        let (by, process) = match cause {
+            Cause::Process(process) => (SeenBy::Doorbell, Some(process)),
             Cause::Request(session) => {
                 if moment.session.as_ref() != Some(session) {
                     moment = Moment { session: Some(session.clone()), ..Moment::default() };
@@ -107,18 +100,18 @@ impl Writer {
         Self {
             source: source.clone(),
             by,
-            process: thread.map(process_of),
+            process,
             epoch,
             moment,
-            threads: thread.into_iter().collect(),
-            since: Instant::now(),
+            processes: process.into_iter().collect(),
+            since: now,
         }
     }
 
     /// Whether a write by `cause` is this writer's.
     pub(super) fn is(&self, source: &Source, cause: Cause<'_>, epoch: u64) -> bool {
         let is_alike = match cause {
-            Cause::Thread(_) => self.by == SeenBy::Doorbell,
+            Cause::Process(_) => self.by == SeenBy::Doorbell,
             Cause::Request(session) => {
                 self.by == SeenBy::ClientHost && self.moment.session.as_ref() == Some(session)
             }
@@ -127,10 +120,11 @@ impl Writer {
     }
 
     pub(super) fn add(&mut self, cause: Cause<'_>) {
-        if let Cause::Thread(thread) = cause {
+        if let Cause::Process(process) = cause {
             self.since = Instant::now();
-            if self.threads.len() < MOST_THREADS && !self.threads.contains(&thread) {
-                self.threads.push(thread);
+            self.process = Some(process);
+            if self.processes.len() < MOST_PROCESSES && !self.processes.contains(&process) {
+                self.processes.push(process);
             }
         }
     }
@@ -138,48 +132,42 @@ impl Writer {
     /// Whether its last call may not have come to an end.
     pub(super) fn is_in_flight(&self) -> bool {
         self.since.elapsed() < IN_FLIGHT
-            && self.threads.iter().any(|it| Path::new(&format!("/proc/{it}")).exists())
+            && self.processes.iter().any(|it| Path::new(&format!("/proc/{it}")).exists())
     }
 
     pub(super) fn age(&self) -> Duration {
         self.since.elapsed()
     }
 
-    /// What a write of it belongs to that is found now.
-    pub(super) fn moment(&self, real: &Path, when: When<'_>) -> Moment {
-        let run = &self.source.0.run;
-        if self.moment.session.is_some() {
-            let has_ended = match when {
-                When::Ended(session) => self.moment.session.as_ref() == Some(session),
-                When::Now | When::Began => false,
-            };
-            if has_ended || self.by == SeenBy::ClientHost || run.runs(&self.moment) {
-                return self.moment.clone();
-            }
+    /// Whether it writes in a turn or call that began after an epoch.
+    pub(super) fn is_later(&self, epoch: u64) -> bool {
+        self.epoch > epoch
+    }
+
+    /// The turn of a session has ended: what it writes from now on may be of another.
+    pub(super) fn carry_over(&mut self, session: &SessionId) {
+        if self.moment.session.as_ref() == Some(session) {
+            self.moment = Moment::default();
         }
-        let now = run.moment(real);
-        match when {
-            When::Now => Moment { tool_call: None, ..now },
-            When::Ended(session) if now.session.is_none() => {
-                Moment { session: Some(session.clone()), ..Moment::default() }
-            }
-            When::Began | When::Ended(_) => Moment::default(),
-        }
+    }
+
+    /// What a write of it belongs to, that left the file with a stamp.
+    pub(super) fn moment(&self, real: &Path, stamp: Option<Stamp>, turns: &Turns) -> Moment {
+        let Some(session) = &self.moment.session else {
+            let session = turns.session(self.source.agent(), stamp);
+            return Moment { session, tool_call: None };
+        };
+        let call = || self.source.0.run.tool_call(session, real, self.since);
+        let tool_call = self.moment.tool_call.clone().or_else(call);
+        Moment { tool_call, ..self.moment.clone() }
     }
 }
 
 /// What a write is known by.
 #[derive(Clone, Copy)]
 pub(super) enum Cause<'a> {
-    /// A call of this thread.
-    Thread(u32),
+    /// A call of this process.
+    Process(u32),
     /// A request in this session.
     Request(&'a SessionId),
-}
-
-/// The process of a thread; the thread itself if it is gone.
-fn process_of(thread: u32) -> u32 {
-    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
-    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
-    process.unwrap_or(thread)
 }

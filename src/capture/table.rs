@@ -56,6 +56,16 @@ impl Table {
         Some(file)
     }
 
+    /// The other paths of a file, by device and inode.
+    pub(super) fn other_names(&self, path: &Path, identity: (u64, u64)) -> Vec<Arc<Path>> {
+        let files: Vec<_> =
+            self.lock().files.iter().map(|(at, it)| (at.clone(), it.clone())).collect();
+        let is_other = |(at, file): &(Arc<Path>, File)| {
+            **at != *path && locked(file).identity() == Some(identity)
+        };
+        files.into_iter().filter(is_other).map(|(at, _)| at).collect()
+    }
+
     /// The number of the next registration.
     pub(super) fn next_order(&self) -> u64 {
         self.orders.fetch_add(1, Ordering::Relaxed)

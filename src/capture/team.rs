@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::disk::{Depth, Stamp};
@@ -12,9 +12,10 @@ use super::holders::Holders;
 use super::publish::change_of;
 use super::room::Room;
 use super::scope::Scope;
-use super::source::{Cause, Source, When};
+use super::source::{Cause, Source};
 use super::table::{File, Table, locked};
 use super::tracked::{Registration, Settled, Tracked};
+use super::turns::Turns;
 use crate::model::{AgentId, FileCause, FileKind, SessionId, SessionKey};
 use crate::tracker::TrackerHandle;
 
@@ -23,6 +24,7 @@ pub(super) struct Team {
     pub(super) table: Table,
     room: Arc<Room>,
     tracker: TrackerHandle,
+    turns: Mutex<Arc<Turns>>,
     /// Runs of agents that the kernel does not confine.
     pub(super) unconfined: AtomicUsize,
     /// The log has a warning that there are too many files.
@@ -36,14 +38,31 @@ impl Team {
             table: Table::default(),
             room: Arc::new(room),
             tracker,
+            turns: Mutex::default(),
             unconfined: AtomicUsize::new(0),
             is_full: AtomicBool::new(false),
         }
     }
 
-    /// Registers that a path may be written from now on, and keeps what is there. Returns whether
-    /// it is the first path that waits to be settled.
+    /// Registers that a path may be written from now on, and keeps what is there: also by its other
+    /// names that are known. Returns whether it is the first path that waits to be settled.
     pub(super) fn register(
+        &self,
+        source: &Source,
+        cause: Cause<'_>,
+        path: &Path,
+        stamp: Option<Stamp>,
+        from: Option<&Arc<Path>>,
+    ) -> bool {
+        let linked = stamp.filter(Stamp::is_linked).map(|stamp| stamp.identity());
+        let mut is_first = self.register_one(source, cause, path, stamp, from);
+        for other in linked.iter().flat_map(|it| self.table.other_names(path, *it)) {
+            is_first |= self.register_one(source, cause, &other, stamp, None);
+        }
+        is_first
+    }
+
+    fn register_one(
         &self,
         source: &Source,
         cause: Cause<'_>,
@@ -55,10 +74,12 @@ impl Team {
             return false;
         }
         let Some(file) = self.file(path) else { return false };
+        let turns = &*self.turns();
         let mut tracked = locked(&file);
         let order = self.table.next_order();
         let epoch = source.epoch();
-        let settled = tracked.register(Registration { source, cause, epoch, stamp, from, order });
+        let registration = Registration { source, cause, epoch, stamp, from, order, turns };
+        let settled = tracked.register(registration);
         let is_first = self.table.add_dirty(&tracked.path(), &file);
         if let Some(settled) = settled {
             self.publish(vec![settled]);
@@ -81,26 +102,76 @@ impl Team {
         file
     }
 
-    /// Settles the files that have writers: those of one agent, or of all; those that are due, or
-    /// each of them.
-    pub(super) fn settle(&self, agent: Option<&AgentId>, only_due: bool, when: When<'_>) {
+    /// Settles the files with writers that are due.
+    pub(super) fn settle_due(&self) {
         let now = Instant::now();
         let mut files = self.table.dirty();
-        files.retain(|file| {
-            let tracked = locked(file);
-            agent.is_none_or(|agent| tracked.is_of(agent)) && (!only_due || tracked.is_due(now))
-        });
-        self.settle_files(&files, when);
+        files.retain(|file| locked(file).is_due(now));
+        self.settle_files(&files, &self.turns(), true);
     }
 
-    /// Settles one path now.
-    pub(super) fn settle_path(&self, path: &Path, when: When<'_>) {
+    /// Settles all files with writers: of one agent, or of all.
+    pub(super) fn settle(&self, agent: Option<&AgentId>) {
+        let mut files = self.table.dirty();
+        files.retain(|file| agent.is_none_or(|agent| locked(file).is_of(agent)));
+        self.settle_files(&files, &self.turns(), false);
+    }
+
+    /// Settles one path.
+    pub(super) fn settle_path(&self, path: &Path) {
         if let Some(file) = self.table.find(path) {
-            self.settle_files(&[file], when);
+            self.settle_files(&[file], &self.turns(), false);
         }
     }
 
-    fn settle_files(&self, files: &[File], when: When<'_>) {
+    /// A turn of an agent began at a time: settles what was written before.
+    pub(super) fn turn_began(&self, agent: &AgentId, session: SessionId, epoch: u64, at: i128) {
+        let files = self.earlier(agent, epoch);
+        let turns = self.turns().beginning(agent.clone(), session.clone(), at);
+        self.settle_files(&files, &turns, false);
+        self.change_turns(|turns| turns.add(agent.clone(), session));
+    }
+
+    /// A turn of an agent has ended: settles what was written in it.
+    pub(super) fn turn_ended(&self, agent: &AgentId, session: &SessionId, epoch: u64) {
+        let files = self.earlier(agent, epoch);
+        self.settle_files(&files, &self.turns(), false);
+        let mut is_over = false;
+        self.change_turns(|turns| is_over = turns.remove(agent, session));
+        for file in files.iter().filter(|_| is_over) {
+            locked(file).carry_over(agent, session);
+        }
+    }
+
+    /// A run of an agent is over.
+    pub(super) fn run_over(&self, agent: &AgentId) {
+        self.settle(Some(agent));
+        self.change_turns(|turns| turns.forget(agent));
+    }
+
+    /// The files that an agent writes, but for those that it writes in a later turn already: what it
+    /// wrote of them before was settled then.
+    fn earlier(&self, agent: &AgentId, epoch: u64) -> Vec<File> {
+        let mut files = self.table.dirty();
+        files.retain(|file| {
+            let tracked = locked(file);
+            tracked.is_of(agent) && !tracked.is_later(agent, epoch)
+        });
+        files
+    }
+
+    fn turns(&self) -> Arc<Turns> {
+        Arc::clone(&self.turns.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn change_turns(&self, change: impl FnOnce(&mut Turns)) {
+        change(Arc::make_mut(&mut self.turns.lock().unwrap_or_else(PoisonError::into_inner)));
+    }
+
+    fn settle_files(&self, files: &[File], turns: &Turns, patient: bool) {
+        if files.is_empty() {
+            return;
+        }
         let mut sources: BTreeMap<u64, Source> = BTreeMap::new();
         for file in files {
             let of_file = locked(file).sources().map(|it| (it.number(), it)).collect::<Vec<_>>();
@@ -109,13 +180,16 @@ impl Team {
         let holders = Holders::look(sources.into_values());
         let mut settled = Vec::new();
         for file in files {
-            let mut tracked = locked(file);
-            settled.extend(tracked.settle(Some(&holders), when));
+            settled.extend(locked(file).settle(Some(&holders), turns, patient));
+        }
+        self.publish(settled);
+        // Only now: whoever finds no file with writers relies on their changes being recorded.
+        for file in files {
+            let tracked = locked(file);
             if !tracked.has_writers() {
                 self.table.clean(&tracked.path(), tracked.is_known());
             }
         }
-        self.publish(settled);
     }
 
     /// Looks at a path that changed on the disk. `is_new`: it was made.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use super::disk::{self, Depth, Seen, Stamp};
 use super::holders::Holders;
 use super::room::Room;
-use super::source::{Cause, Source, When, Writer};
+use super::source::{Cause, Source, Writer};
+use super::turns::Turns;
 use crate::model::{AgentId, FileState, SeenBy, SessionId};
 
 /// Writers of one file that are known; past that the oldest is forgotten.
@@ -33,6 +34,8 @@ pub(super) struct Tracked {
     is_known: bool,
     /// Who may have written it since then.
     writers: Vec<Writer>,
+    /// The last writer that is none any more: it often writes again.
+    last: Option<Writer>,
     /// The path from which it was moved here.
     from: Option<Arc<Path>>,
     /// Numbers the registrations.
@@ -54,6 +57,7 @@ pub(super) struct Registration<'a> {
     pub(super) stamp: Option<Stamp>,
     pub(super) from: Option<&'a Arc<Path>>,
     pub(super) order: u64,
+    pub(super) turns: &'a Turns,
 }
 
 /// A file that was found changed.
@@ -89,6 +93,7 @@ impl Tracked {
             base: None,
             is_known: false,
             writers,
+            last: None,
             from: None,
             order: 0,
             due: now,
@@ -112,8 +117,25 @@ impl Tracked {
         self.is_known
     }
 
+    /// The file that was there last, by device and inode.
+    pub(super) fn identity(&self) -> Option<(u64, u64)> {
+        Some(self.base.as_ref()?.stamp?.identity())
+    }
+
     pub(super) fn is_of(&self, agent: &AgentId) -> bool {
         self.writers.iter().any(|writer| writer.source.agent() == agent)
+    }
+
+    /// Whether an agent writes it in a turn or call that began after an epoch.
+    pub(super) fn is_later(&self, agent: &AgentId, epoch: u64) -> bool {
+        let mut of_agent = self.writers.iter().filter(|writer| writer.source.agent() == agent);
+        of_agent.any(|writer| writer.is_later(epoch))
+    }
+
+    /// The turn of a session has ended.
+    pub(super) fn carry_over(&mut self, agent: &AgentId, session: &SessionId) {
+        let of_agent = self.writers.iter_mut().filter(|writer| writer.source.agent() == agent);
+        of_agent.for_each(|writer| writer.carry_over(session));
     }
 
     pub(super) fn sources(&self) -> impl Iterator<Item = Source> {
@@ -136,7 +158,10 @@ impl Tracked {
             return None;
         }
         let settled = self.settle_before(new);
-        self.writers.push(Writer::new(source, &self.path, cause, epoch));
+        let last = self.last.take().filter(|last| last.is(source, cause, epoch));
+        let mut writer = last.unwrap_or_else(|| Writer::new(source, &self.path, cause, epoch));
+        writer.add(cause);
+        self.writers.push(writer);
         if self.writers.len() > MOST_WRITERS {
             self.writers.remove(0);
         }
@@ -157,15 +182,21 @@ impl Tracked {
         let is_other = |writer: &Writer| writer.source.number() != new.source.number();
         if self.writers.iter().any(is_other) {
             let holders = Holders::look(self.sources());
-            return self.settle(Some(&holders), When::Now);
+            return self.settle(Some(&holders), new.turns, false);
         }
         let now = new.stamp.or_else(|| disk::stamp(&self.path));
-        if self.may_have_changed(now) { self.settle(None, When::Now) } else { None }
+        if self.may_have_changed(now) { self.settle(None, new.turns, false) } else { None }
     }
 
     /// Finds out whether the file was changed since it was last looked at, and by whom. With
-    /// `holders` forgets those who do not hold it any more.
-    pub(super) fn settle(&mut self, holders: Option<&Holders>, when: When<'_>) -> Option<Settled> {
+    /// `holders` forgets those who do not hold it any more. If `patient` leaves a file that is just
+    /// being written.
+    pub(super) fn settle(
+        &mut self,
+        holders: Option<&Holders>,
+        turns: &Turns,
+        patient: bool,
+    ) -> Option<Settled> {
         let stamp = disk::stamp(&self.path);
         let is_mapped = holders.is_some_and(|holders| holders.map(&self.path));
         let (path, identity) = (Arc::clone(&self.path), stamp.map(|stamp| stamp.identity()));
@@ -174,7 +205,7 @@ impl Tracked {
         };
         let is_held = self.writers.iter().any(&holds);
         let is_young = self.writers.iter().all(|writer| writer.age() < UNFINISHED);
-        let may_wait = matches!(when, When::Now) && holders.is_some() && is_held && is_young;
+        let may_wait = patient && is_held && is_young;
         if may_wait {
             self.due = Instant::now() + SOON;
             self.not_before = self.due;
@@ -182,12 +213,13 @@ impl Tracked {
         }
         let settled = if is_mapped || self.may_have_changed(stamp) {
             let now = disk::read(&self.path, self.depth);
-            self.change(now, when)
+            self.change(now, turns)
         } else {
             None
         };
         if holders.is_some() {
-            self.writers.retain(|writer| holds(writer) || writer.is_in_flight());
+            let gone = |writer: &mut Writer| !holds(writer) && !writer.is_in_flight();
+            self.last = self.writers.extract_if(.., gone).last().or(self.last.take());
         }
         self.rest(settled.is_some());
         settled
@@ -202,9 +234,9 @@ impl Tracked {
             }
             let before = if is_new { Seen::default() } else { now.unknown() };
             self.base = Some(before);
-            return self.change(now, When::Now);
+            return self.change(now, &Turns::default());
         }
-        self.settle(None, When::Now)
+        self.settle(None, &Turns::default(), false)
     }
 
     fn may_have_changed(&self, now: Option<Stamp>) -> bool {
@@ -212,7 +244,7 @@ impl Tracked {
     }
 
     /// Takes what is there now for the base.
-    fn change(&mut self, mut now: Seen, when: When<'_>) -> Option<Settled> {
+    fn change(&mut self, mut now: Seen, turns: &Turns) -> Option<Settled> {
         let Some(mut base) = self.base.take() else {
             self.set_base(now);
             return None;
@@ -235,7 +267,7 @@ impl Tracked {
                 contents.push((hash, content));
             }
         }
-        let (author, contested) = self.authors(when);
+        let (author, contested) = self.authors(now.stamp, turns);
         let settled = Settled {
             path: Arc::clone(&self.path),
             from,
@@ -253,7 +285,7 @@ impl Tracked {
     }
 
     /// The last one that may have written it, and the agents of the others.
-    fn authors(&self, when: When<'_>) -> (Option<Author>, Vec<AgentId>) {
+    fn authors(&self, stamp: Option<Stamp>, turns: &Turns) -> (Option<Author>, Vec<AgentId>) {
         let Some(last) = self.writers.last() else { return (None, Vec::new()) };
         let mut contested: Vec<AgentId> = Vec::new();
         for writer in &self.writers {
@@ -262,7 +294,7 @@ impl Tracked {
                 contested.push(agent.clone());
             }
         }
-        let moment = last.moment(&self.path, when);
+        let moment = last.moment(&self.path, stamp, turns);
         let author = Author {
             agent: last.source.agent().clone(),
             session: moment.session,

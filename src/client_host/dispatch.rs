@@ -92,7 +92,8 @@ where
             "fs/read_text_file" => {
                 let request: ReadTextFileRequest = rpc::decode(params)?;
                 let permit = files::only(permits, Action::Read)?;
-                self.requests.start_bulky(id, files::read(request, permit));
+                let read = files::read(request, permit, self.shared.files.get().cloned());
+                self.requests.start_bulky(id, read);
             }
             "fs/write_text_file" => {
                 let permit = files::only(permits, Action::Write)?;

@@ -25,7 +25,11 @@ const MAX_READ: u64 = 1 << 30;
 const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Answers `fs/read_text_file`. Dropping the future stops the read.
-pub(super) async fn read(request: ReadTextFileRequest, permit: Permit) -> FileResult {
+pub(super) async fn read(
+    request: ReadTextFileRequest,
+    permit: Permit,
+    files: Option<RunFiles>,
+) -> FileResult {
     let dropped = CancellationToken::new();
     let budget = ReadBudget { bytes: MAX_READ, until: Instant::now() + MAX_TIME, dropped };
     let _guard = budget.dropped.clone().drop_guard();
@@ -35,6 +39,9 @@ pub(super) async fn read(request: ReadTextFileRequest, permit: Permit) -> FileRe
         let first = request.line.unwrap_or(1).max(1);
         let content = lines_of(BufReader::new(file), first, request.limit, MAX_CONTENT, budget);
         let content = content.map_err(failure)?;
+        if let Some(files) = files {
+            files.was_read(&SessionId::new(&*request.session_id.0), &permit.real);
+        }
         rpc::encode(&ReadTextFileResponse::new(content))
     })
     .await

@@ -256,7 +256,13 @@ impl<'a> Syscall<'a> {
 
     /// Announces a call that is about to go on and may change files.
     fn changes(&self, call: FileCall<'_>) {
-        self.confinement.keeper().changes(self.caller.notice.tid.cast_unsigned(), call);
+        let thread = self.caller.notice.tid;
+        let process = if raw::is_process(thread) {
+            thread.cast_unsigned()
+        } else {
+            self.identity().map_or(thread.cast_unsigned(), |identity| identity.process)
+        };
+        self.confinement.keeper().changes(process, call);
     }
 
     /// Reports an access to a file of the workspace that the zone allows. A draft is reported under

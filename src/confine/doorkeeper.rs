@@ -26,9 +26,9 @@ pub trait Doorkeeper: Send + Sync + 'static {
     /// form.
     fn passed(&self, path: Arc<str>, action: Action);
 
-    /// Prepares for a call of a thread that is about to go on and may change files. Unlike the
+    /// Prepares for a call of a process that is about to go on and may change files. Unlike the
     /// others it may read the disk.
-    fn changes(&self, _thread: u32, _call: FileCall<'_>) {}
+    fn changes(&self, _process: u32, _call: FileCall<'_>) {}
 
     /// Reports an access outside the bounds. The call waits until `reply` is used (true allows it)
     /// or dropped. A closed `reply` means that the caller is gone.

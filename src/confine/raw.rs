@@ -53,6 +53,12 @@ pub(super) fn with_own_rights<T>(act: impl FnOnce() -> T) -> T {
     done
 }
 
+/// Whether a thread is the first of its process, whose number is the process's.
+pub(super) fn is_process(thread: i32) -> bool {
+    // SAFETY: signal 0 is only checked, and no pointer is passed.
+    unsafe { libc::syscall(libc::SYS_tgkill, thread, thread, 0) == 0 }
+}
+
 /// The raw call, since the C library's wrapper changes all threads.
 fn set_groups(groups: &[u32]) -> Result<(), Errno> {
     // SAFETY: the pointer is valid for reading `groups.len()` ids for the length of the call.

@@ -8,6 +8,7 @@ mod messages;
 mod shrink;
 mod updates;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -73,6 +74,8 @@ struct Session {
     /// The text of the last prompt: some agents repeat it as chunks.
     prompt: String,
     permissions: IndexMap<Arc<str>, Asked>,
+    /// The files that were read in this turn.
+    reads: HashSet<Arc<str>>,
 }
 
 struct Asked {
@@ -171,6 +174,7 @@ impl Fold {
                 self.decided = Some((decided.access.id.clone(), decided.access.status));
                 self.blocked(&decided.access, Some(decided), at);
             }
+            Record::FileRead { path, by } => self.file_read(key, path, *by, at),
             Record::FileChanged(change) => self.file_changed(key, change, at),
             Record::Dropped(events) => {
                 let payload = json!({ "events": events, "reason": "the agent was too fast" });
@@ -223,6 +227,7 @@ impl Fold {
         self.settle(&ended.key, at);
         let session = self.session(&ended.key);
         session.turn = ended.turn + 1;
+        session.reads.clear();
         session.running = session.running.saturating_sub(1);
         let failed = &*ended.stop_reason == "error";
         let kind = if failed { EventType::TURN_FAILED } else { EventType::TURN_END };

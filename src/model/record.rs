@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{AgentId, BlockedAccess, FileChange, Model, Usage};
+use super::{AgentId, BlockedAccess, FileChange, Model, SeenBy, Usage};
 
 /// What happened in a session. Texts are raw JSON, as they came over the protocol.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,6 +34,11 @@ pub enum Record {
         result: Option<Arc<str>>,
     },
     Decided(Box<Decided>),
+    /// The session read a file for certain.
+    FileRead {
+        path: Arc<str>,
+        by: SeenBy,
+    },
     /// A file changed; the key's session is empty if it is not known.
     FileChanged(Arc<FileChange>),
     /// Inputs of the agent that were dropped, since they came too fast.
@@ -46,6 +51,7 @@ impl Record {
         match self {
             Self::Prompt(text) | Self::Update(text) => text.len(),
             Self::FileChanged(change) => change.path.text.len() * 2 + 256,
+            Self::FileRead { path, .. } => path.len(),
             Self::PermissionAsked { params, .. } => params.len(),
             Self::PermissionAnswered { result, .. } => result.as_ref().map_or(0, |text| text.len()),
             _ => 0,

@@ -2,6 +2,7 @@
 //! relay; read from any thread.
 
 mod call_text;
+mod write_context;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,6 +14,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use self::call_text::CallText;
+pub use self::write_context::WriteContext;
+use self::write_context::{Call, Ended};
 use crate::model::{Action, Activity, ActivityKind, SessionId};
 
 /// Calls and terminals that are kept, and the bytes of their text; beyond either the oldest is
@@ -51,14 +54,6 @@ pub struct TurnContext {
     stopped: CancellationToken,
 }
 
-/// The session, its turn's number as in [`TurnContext`], and the tool call of a write.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct WriteContext {
-    pub session: Option<SessionId>,
-    pub turn: u64,
-    pub tool_call: Option<Arc<str>>,
-}
-
 /// A path that a call may have named.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedPath<'a> {
@@ -73,8 +68,15 @@ struct Now {
     /// The running turns.
     turns: IndexMap<SessionId, Turn>,
     last_turn: u64,
-    calls: IndexMap<(SessionId, Arc<str>), Arc<CallText>>,
+    calls: IndexMap<(SessionId, Arc<str>), RunningCall>,
     bytes: usize,
+    ended: Ended,
+}
+
+#[derive(Clone, Debug)]
+struct RunningCall {
+    said: Arc<CallText>,
+    began: Instant,
 }
 
 #[derive(Debug)]
@@ -182,49 +184,26 @@ impl LiveCalls {
         self.epoch.load(Ordering::Relaxed)
     }
 
-    /// The session, turn and tool call that a write of a path made now belongs to, as far as they
-    /// are certain: of one turn or call, or of the one that names the path. May resolve links on
-    /// the disk.
-    pub fn write_context(&self, place: NamedPath<'_>) -> WriteContext {
+    /// The session and tool call that a write of a path made at a time belongs to, as far as
+    /// they are certain: of one turn or call, or of the one that names the path. May resolve links
+    /// on the disk.
+    pub fn write_context(&self, place: NamedPath<'_>, at: Instant) -> WriteContext {
         let (turns, calls) = {
             let now = self.lock();
-            let turns: Vec<_> =
-                now.turns.iter().map(|(of, turn)| (of.clone(), turn.number)).collect();
-            let calls = now.calls.iter().map(|(key, said)| (key.clone(), Arc::clone(said)));
-            (turns, calls.collect::<Vec<_>>())
+            (now.turns.keys().cloned().collect::<Vec<_>>(), now.all_calls())
         };
-        let mut named = None;
-        let mut naming = || {
-            let naming = || calls.iter().filter(|(_, said)| said.names(place)).collect::<Vec<_>>();
-            named.get_or_insert_with(naming).clone()
-        };
-        let turn = match &turns[..] {
-            [] => None,
-            [turn] => Some(turn),
-            _ => {
-                let naming = naming();
-                let of = |(session, _): &&(SessionId, u64)| {
-                    naming.iter().any(|((it, _), _)| it == session)
-                };
-                only(turns.iter().filter(of))
-            }
-        };
-        let Some((session, turn)) = turn else { return WriteContext::default() };
-        let is_tool = |key: &(SessionId, Arc<str>)| {
-            key.0 == *session && !key.1.starts_with("terminal ") && !key.1.starts_with("prompt ")
-        };
-        let tools = calls.iter().map(|(key, _)| key).filter(|key| is_tool(key));
-        let tool = only(tools).or_else(|| {
-            let naming = naming();
-            only(naming.into_iter().map(|(key, _)| key).filter(|key| is_tool(key)))
-        });
-        let tool_call = tool.map(|(_, call)| Arc::clone(call));
-        WriteContext { session: Some(session.clone()), turn: *turn, tool_call }
+        write_context::write_context(place, at, &turns, &calls)
     }
 
-    /// Whether a turn still runs, by its number.
-    pub fn runs_turn(&self, session: &SessionId, turn: u64) -> bool {
-        self.lock().turns.get(session).is_some_and(|running| running.number == turn)
+    /// The tool call of such a write in a session, whose turn may have ended.
+    pub fn tool_call(
+        &self,
+        session: &SessionId,
+        place: NamedPath<'_>,
+        at: Instant,
+    ) -> Option<Arc<str>> {
+        let calls = self.lock().all_calls();
+        write_context::tool_call(session, place, at, &calls)
     }
 
     /// The turns to which an access made now may belong.
@@ -243,13 +222,13 @@ impl LiveCalls {
     /// Whether a running tool call or terminal names the path. May resolve links on the disk.
     pub fn names(&self, place: NamedPath<'_>) -> bool {
         let calls: Vec<_> = self.lock().calls.values().cloned().collect();
-        calls.iter().any(|said| said.names(place))
+        calls.iter().any(|call| call.said.names(place))
     }
 
     /// The file that a temporary one at this path is to replace, if a running tool call names it.
     pub fn names_beside(&self, place: NamedPath<'_>) -> Option<PathBuf> {
         let calls: Vec<_> = self.lock().calls.values().cloned().collect();
-        calls.iter().rev().find_map(|said| said.names_beside(place))
+        calls.iter().rev().find_map(|call| call.said.names_beside(place))
     }
 
     /// Subscribes to updates of tool calls and terminals, each with the whole text so far.
@@ -261,11 +240,6 @@ impl LiveCalls {
         // After a panic there is at worst a call too many or too few.
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The item of an iterator that has no other.
-fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
-    items.next().filter(|_| items.next().is_none())
 }
 
 impl TurnContext {
@@ -290,6 +264,7 @@ impl TurnContext {
 impl Now {
     fn began(&mut self, session: &SessionId) {
         self.last_turn += 1;
+        self.ended.forget(session);
         let number = self.last_turn;
         let turn = self.turns.entry(session.clone()).or_insert_with(|| Turn {
             prompts: 0,
@@ -312,13 +287,22 @@ impl Now {
             return;
         }
         self.turns.shift_remove(session);
-        let mut freed = 0;
-        self.calls.retain(|(of, _), said| {
-            let stays = of != session;
-            freed += if stays { 0 } else { said.bytes() };
-            stays
+        let calls: Vec<_> = self.calls.keys().filter(|(of, _)| of == session).cloned().collect();
+        for (session, call) in calls {
+            self.forget(&session, &call);
+        }
+    }
+
+    /// The calls that run, and those that have ended.
+    fn all_calls(&self) -> Vec<Call> {
+        let running = self.calls.iter().map(|((session, id), call)| Call {
+            session: session.clone(),
+            id: Arc::clone(id),
+            said: Arc::clone(&call.said),
+            began: call.began,
+            ended: None,
         });
-        self.bytes -= freed;
+        running.chain(self.ended.calls()).collect()
     }
 
     /// Adds to the text of a call; returns it if it grew, and whether the call is new.
@@ -333,25 +317,29 @@ impl Now {
         let known = self.calls.get(&key);
         let is_new = known.is_none();
         let more = match known {
-            Some(known) => known.with(cwd, said),
+            Some(known) => known.said.with(cwd, said),
             None => Some(CallText::new(Arc::clone(cwd), said)),
         };
         let Some(more) = more.map(Arc::new) else { return (None, is_new) };
         self.bytes += more.bytes();
-        if let Some(before) = self.calls.insert(key, Arc::clone(&more)) {
-            self.bytes -= before.bytes();
+        let began = known.map_or_else(Instant::now, |known| known.began);
+        let call = RunningCall { said: Arc::clone(&more), began };
+        if let Some(before) = self.calls.insert(key, call) {
+            self.bytes -= before.said.bytes();
         }
         while self.calls.len() > MOST_CALLS || self.bytes > MOST_BYTES {
             let Some((_, oldest)) = self.calls.shift_remove_index(0) else { break };
-            self.bytes -= oldest.bytes();
+            self.bytes -= oldest.said.bytes();
         }
         (Some(more), is_new)
     }
 
     fn forget(&mut self, session: &SessionId, call: &Arc<str>) {
         let key = (session.clone(), Arc::clone(call));
-        if let Some(said) = self.calls.shift_remove(&key) {
+        if let Some(RunningCall { said, began }) = self.calls.shift_remove(&key) {
             self.bytes -= said.bytes();
+            let (session, id) = key;
+            self.ended.add(Call { session, id, said, began, ended: None });
         }
     }
 }

@@ -32,6 +32,12 @@ pub(super) struct Calls {
 }
 
 impl Calls {
+    /// The id of the only call that runs.
+    pub(super) fn only(&self) -> Option<Arc<str>> {
+        let mut ids = self.open.keys();
+        ids.next().filter(|_| ids.next().is_none()).cloned()
+    }
+
     pub(super) fn are_waiting(&self) -> bool {
         self.waiting
     }

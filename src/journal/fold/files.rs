@@ -1,5 +1,7 @@
 //! Changes of files. Their contents go with their events.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
@@ -7,8 +9,12 @@ use serde_json::{Map, Value, json};
 use super::{Fold, Row, place_of};
 use crate::journal::event::{Blob, EventType, NewEvent, Place, cut};
 use crate::model::{
-    AgentId, FileCause, FileChange, FileChangeKind, FileName, FileState, SessionKey, TimestampMs,
+    AgentId, FileCause, FileChange, FileChangeKind, FileName, FileState, SeenBy, SessionKey,
+    TimestampMs,
 };
+
+/// Files that are recorded as read in one turn of a session.
+const MOST_READS: usize = 1_000;
 
 /// Bytes of a path.
 const LONGEST_PATH: usize = 4096;
@@ -38,6 +44,27 @@ impl Fold {
         let contents = contents.map(|(hash, data)| Blob { hash: hash.to_string(), data });
         let event = NewEvent { turn, ..event }.with(contents.collect());
         self.rows.push(Row::Event(event));
+    }
+}
+
+impl Fold {
+    /// Once for each file and turn; not between turns.
+    pub(super) fn file_read(
+        &mut self,
+        key: &SessionKey,
+        path: &Arc<str>,
+        by: SeenBy,
+        at: TimestampMs,
+    ) {
+        let Some(session) = self.sessions.get_mut(key) else { return };
+        let has_room = session.running > 0 && session.reads.len() < MOST_READS;
+        if !has_room || !session.reads.insert(Arc::clone(path)) {
+            return;
+        }
+        let tool_call = session.calls.only();
+        let path = cut(path, LONGEST_PATH).0.into_owned();
+        let payload = json!({ "path": &path, "by": by.as_str(), "tool_call_id": tool_call });
+        self.push_found(key, EventType::FILE_READ, &payload, at, path);
     }
 }
 

@@ -7,7 +7,6 @@ use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
 use super::Relay;
-use crate::capture::RunFiles;
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, ActivityKind, Record, SessionKey};
 use crate::proxy::Branches;
@@ -114,7 +113,9 @@ where
             return;
         }
         match &activity.kind {
-            ActivityKind::TurnBegan => self.proxy.files.iter().for_each(RunFiles::turn_began),
+            ActivityKind::TurnBegan => {
+                self.proxy.files.iter().for_each(|files| files.turn_began(&activity.session));
+            }
             ActivityKind::TurnEnded { .. } => {
                 self.flush_to_tracker();
                 self.proxy.files.iter().for_each(|files| files.turn_ended(&activity.session));

@@ -1,6 +1,6 @@
 //! The journal's events of what agents wrote: exact, and each of who did it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -40,6 +40,50 @@ impl Changes {
     fn of_turn(&self, turn: u64) -> Vec<String> {
         let of_turn = self.events.iter().filter(|event| event["turn"] == turn);
         of_turn.map(|event| self.line(event)).collect()
+    }
+
+    /// What a turn changed in all, by path. A slow machine may show more of the way to it.
+    fn net(&self, turn: u64) -> Vec<String> {
+        let mut paths: BTreeMap<&str, (String, String)> = BTreeMap::new();
+        let mut moves = Vec::new();
+        for event in self.events.iter().filter(|event| event["turn"] == turn) {
+            let payload = &event["payload"];
+            let [before, after] = ["before", "after"].map(|name| self.state(&payload[name]));
+            let path = payload["path"].as_str().unwrap();
+            let none = || "none".to_owned();
+            let mut step = |path, before, after: String| {
+                let all = paths.entry(path).or_insert_with(|| (before, none()));
+                all.1 = after;
+            };
+            if let Some(from) = payload["from"].as_str() {
+                moves.push((from, path));
+                step(from, before, none());
+                step(path, none(), after);
+            } else {
+                step(path, before, after);
+            }
+        }
+        let mut lines = Vec::new();
+        let states = paths.clone();
+        for (path, (before, after)) in &states {
+            let from = moves.iter().find(|(_, to)| to == path && before == "none");
+            let from =
+                from.filter(|(from, _)| states[from].1 == "none" && states[from].0 != "none");
+            let is_moved = moves
+                .iter()
+                .any(|(old, to)| old == path && states[to].0 == "none" && states[to].1 != "none");
+            if let Some((from, _)) = from {
+                lines.push(format!("rename {from} → {path}: {} → {after}", states[from].0));
+            } else if before != after && !is_moved {
+                let kind = match (before.as_str(), after.as_str()) {
+                    ("none", _) => "create",
+                    (_, "none") => "delete",
+                    _ => "write",
+                };
+                lines.push(format!("{kind} {path}: {before} → {after}"));
+            }
+        }
+        lines
     }
 
     fn line(&self, event: &Value) -> String {
@@ -113,9 +157,9 @@ const COMMANDS: &[(&str, &[&str])] = &[
     (
         "rm -r e",
         &[
+            "delete e: folder 755  → none",
             r#"delete e/x: "x\n" → none"#,
             r#"delete e/y: "y\n" → none"#,
-            "delete e: folder 755  → none",
         ],
     ),
     (
@@ -149,7 +193,7 @@ fn whatever_program_writes_each_change_is_exact_and_of_its_turn() {
 
     let changes = Changes::of(&stage);
     for (turn, (command, expected)) in (0..).zip(COMMANDS) {
-        let found = changes.of_turn(turn);
+        let found = changes.net(turn);
         let found: Vec<_> = found.iter().map(|line| line.replace("src/ui/", "")).collect();
         assert_eq!(found, *expected, "{command}");
     }
@@ -167,8 +211,8 @@ fn whatever_program_writes_each_change_is_exact_and_of_its_turn() {
 /// lines that come through a pipe to it.
 fn holding(file: &str) -> String {
     format!(
-        "mkfifo {file}.pipe; (exec 5>>{file}; while read -r line <{file}.pipe; do echo \"$line\" \
-         >&5; done) >/dev/null 2>&1 </dev/null & until [ -e {file} ]; do :; done; "
+        "mkfifo {file}.pipe; (exec 5>>{file} 6<>{file}.pipe; while read -r line <&6; do \
+         echo \"$line\" >&5; done) >/dev/null 2>&1 </dev/null & until [ -e {file} ]; do :; done; "
     )
 }
 
@@ -244,6 +288,44 @@ fn what_nobody_of_the_team_wrote_is_outside() {
     let outside = &changes.events[1];
     let who = (&outside["agent_id"], &outside["turn"], &outside["payload"]["cause"]);
     assert_eq!(who, (&Value::Null, &Value::Null, &json!("outside")));
+}
+
+#[test]
+fn a_second_name_of_a_file_changes_with_it() {
+    let stage = Stage::new();
+    stage.file("shop/src/ui/a", "old\n");
+    let team = stage.team("", vec![agent("ui").zone("src/ui/**").with("enforce = \"kernel\"")]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    kernel(&mut port, "ui", "ln src/ui/a src/ui/b");
+    kernel(&mut port, "ui", "echo new >src/ui/a");
+    let changes = stopped(&stage, port, team);
+    let mut both = changes.of_turn(1);
+    both.sort();
+    assert_eq!(
+        both,
+        [r#"write src/ui/a: "old\n" → "new\n""#, r#"write src/ui/b: "old\n" → "new\n""#]
+    );
+}
+
+#[test]
+fn without_contents_there_are_hashes_and_reads_are_once_a_turn() {
+    let stage = Stage::new();
+    stage.file("shop/src/ui/a", "old\n");
+    let ui = agent("ui").zone("src/ui/**").with("enforce = \"kernel\"");
+    let team = stage.team("[journal]\ncontent = \"metadata\"", vec![ui]);
+    let mut port = team.steer_when_ready(&["ui"]);
+    kernel(&mut port, "ui", "cat src/ui/a; cat src/ui/a; echo new >src/ui/a");
+    let changes = stopped(&stage, port, team);
+    let [event] = &changes.events[..] else { panic!("{:?}", changes.events) };
+    let hash = blake3::hash(b"old\n").to_hex().to_string();
+    assert_eq!(event["payload"]["before"]["hash"], hash);
+    assert_eq!(event["payload"]["restorable"], false);
+    assert!(changes.contents.is_empty());
+    let reads = stage.run(&["history", "--type", "file.read", "--json"]).stdout;
+    let reads = reads.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let reads: Vec<_> = reads.filter(|it| it["payload"]["path"] == "src/ui/a").collect();
+    assert_eq!(reads.len(), 1, "{reads:?}");
+    assert_eq!((&reads[0]["turn"], &reads[0]["payload"]["by"]), (&json!(0), &json!("doorbell")));
 }
 
 #[test]

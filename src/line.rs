@@ -1,6 +1,11 @@
-//! Bounded framing of ndjson: bytes in, blocks of whole lines out, unchanged and uninterpreted.
+//! Bounded reading of lines, for whoever reads them: a [`Framer`] cuts bytes into blocks of whole
+//! lines, unchanged; a [`LineReader`] reads a stream line by line. Doesn't know what a line means.
+
+mod reader;
 
 use bytes::{Bytes, BytesMut};
+
+pub use reader::{Line, LineReader};
 
 /// Bytes of the longest relayed line, without its end.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
@@ -51,12 +56,19 @@ impl Framer {
             self.scanned = self.buffer.len();
             return self.check_length(&self.buffer).map(|()| None);
         };
-        let block = self.buffer.split_to(self.scanned + last + 1).freeze();
-        self.scanned = self.buffer.len();
-        if block.len() > self.limit {
-            lines(&block).try_for_each(|line| self.check_length(line))?;
+        let length = self.scanned + last + 1;
+        if length > self.limit {
+            lines(&self.buffer[..length]).try_for_each(|line| self.check_length(line))?;
         }
+        let block = self.buffer.split_to(length).freeze();
+        self.scanned = self.buffer.len();
         Ok(Some(block))
+    }
+
+    /// Returns the whole lines read so far. If a line is past the limit, returns all bytes read: a
+    /// part of the line ends the block, and another part begins the next one.
+    pub fn block_or_part(&mut self) -> Option<Bytes> {
+        self.block().unwrap_or_else(|TooLong { .. }| self.rest())
     }
 
     /// Returns the bytes after the last newline, at the end of the stream.
@@ -120,6 +132,17 @@ mod tests {
         assert_eq!(read(&mut framer, b"123\n12345\n"), Err(TooLong { limit: 4 }));
         let mut framer = Framer::new(4);
         assert_eq!(read(&mut framer, b"12345"), Err(TooLong { limit: 4 }));
+    }
+
+    #[test]
+    fn a_line_over_the_limit_comes_in_parts_where_that_serves() {
+        let mut framer = Framer::new(4);
+        for (bytes, block) in [("1\n12345\n1", "1\n12345\n1"), ("23\n1", "23\n"), ("2345", "12345")]
+        {
+            framer.space().put_slice(bytes.as_bytes());
+            assert_eq!(framer.block_or_part().unwrap(), block);
+        }
+        assert_eq!(framer.rest(), None);
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod command;
 mod details;
 mod filter;
 mod graph;
-mod lines;
+mod http;
 mod outgoing;
 mod peer;
 mod places;

@@ -43,7 +43,7 @@ where
                 () = sleep_until(silence.unwrap_or_else(Instant::now)), if silence.is_some() => {
                     return CLOSED_INPUT.to_owned();
                 }
-                line = self.lines.next(), if self.requests.has_room() => match line {
+                line = self.lines.next_whole(), if self.requests.has_room() => match line {
                     Ok(Some(line)) => self.on_line(&line),
                     Ok(None) => return "it closed its output".to_owned(),
                     Err(error) => return format!("its output cannot be read: {error}"),

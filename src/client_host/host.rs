@@ -13,8 +13,9 @@ use super::messages::{HostMsg, PendingAnswer};
 use super::requests::Requests;
 use super::sessions::HostSessions;
 use super::terminals::{Launch, Terminals};
-use super::transport::{LineReader, MAX_LINE, Outbox};
+use super::transport::{MAX_LINE, Outbox};
 use super::{HostError, Shared, rpc};
+use crate::line::LineReader;
 use crate::model::Repeats;
 use crate::proxy::Permits;
 

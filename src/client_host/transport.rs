@@ -1,10 +1,10 @@
-//! Both ends of the pipe to the agent: whole lines in, whole lines out. Does not parse JSON.
+//! Owns the lines that wait for the agent to read them, and their bounds. Does not parse JSON.
 
 use std::collections::VecDeque;
 use std::io;
 
 use bytes::{Buf, Bytes};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// Longest line read; a longer one ends the host with an error. The relay in front has the tighter
@@ -17,42 +17,6 @@ const MAX_WAITING: usize = 512 << 20;
 
 /// Bytes queued before the host stops reading from editors, as a full pipe would.
 const HIGH_WATER: usize = 8 << 20;
-
-/// Reads lines without their newline.
-#[derive(Debug)]
-pub(super) struct LineReader<R> {
-    reader: BufReader<R>,
-    /// The part of the next line that has been read.
-    line: Vec<u8>,
-    max: usize,
-}
-
-impl<R: AsyncRead + Unpin> LineReader<R> {
-    pub(super) fn new(reader: R, max: usize) -> Self {
-        Self { reader: BufReader::new(reader), line: Vec::new(), max }
-    }
-
-    /// Returns the next line; None at the end. A last line without a newline counts. Cancel safe.
-    pub(super) async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
-        loop {
-            let room = (self.max + 1).saturating_sub(self.line.len());
-            let mut limited = (&mut self.reader).take(room as u64);
-            let read = limited.read_until(b'\n', &mut self.line).await?;
-            if self.line.last() == Some(&b'\n') {
-                self.line.pop();
-                return Ok(Some(std::mem::take(&mut self.line)));
-            }
-            if self.line.len() > self.max {
-                let why = format!("a line of more than {} bytes", self.max);
-                return Err(io::Error::new(io::ErrorKind::InvalidData, why));
-            }
-            if read == 0 {
-                let last = std::mem::take(&mut self.line);
-                return Ok((!last.is_empty()).then_some(last));
-            }
-        }
-    }
-}
 
 /// Lines queued for the agent. Pushing never waits.
 #[derive(Debug)]
@@ -133,48 +97,6 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-
-    async fn lines(text: &'static [u8], max: usize) -> Vec<Result<String, String>> {
-        let mut lines = LineReader::new(text, max);
-        let mut read = Vec::new();
-        loop {
-            match lines.next().await {
-                Ok(Some(line)) => read.push(Ok(String::from_utf8(line).unwrap())),
-                Ok(None) => return read,
-                Err(error) => {
-                    read.push(Err(error.to_string()));
-                    return read;
-                }
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn lines_are_split_and_bounded() {
-        let ok = |line: &str| Ok(line.to_owned());
-        assert_eq!(lines(b"a\n\nb\r\nc", 9).await, [ok("a"), ok(""), ok("b\r"), ok("c")]);
-        assert_eq!(lines(b"", 9).await, []);
-        assert_eq!(lines(b"123\n", 3).await, [ok("123")]);
-        assert_eq!(lines(b"123", 3).await, [ok("123")]);
-        let long = Err("a line of more than 3 bytes".to_owned());
-        assert_eq!(lines(b"12\n1234\n", 3).await, [ok("12"), long]);
-    }
-
-    #[tokio::test]
-    async fn a_line_in_pieces_survives_dropped_futures() {
-        let (mut far, near) = tokio::io::duplex(64);
-        let mut lines = LineReader::new(near, 64);
-        for piece in ["ab", "cd", "ef"] {
-            far.write_all(piece.as_bytes()).await.unwrap();
-            tokio::select! {
-                biased;
-                line = lines.next() => panic!("no line yet: {line:?}"),
-                () = tokio::task::yield_now() => {}
-            }
-        }
-        far.write_all(b"\n").await.unwrap();
-        assert_eq!(lines.next().await.unwrap().unwrap(), b"abcdef");
-    }
 
     #[tokio::test]
     async fn a_closed_writer_takes_no_more() {

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -13,13 +13,14 @@ use super::approval::Approval;
 use super::frame::{self, ChildRole, HEAD, LONGEST_ANSWER};
 use super::overdue::DEADLINE;
 use super::reader::{CallError, CallOutput};
+use crate::line::{Framer, lines};
 use crate::process::{Command, Exit, Launcher, Process, Stdio, Stopped};
 
 /// How long the child may take to end once its input is closed.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Bytes of its output that are logged as one line.
-const LONGEST_LINE: u64 = 4096;
+const LONGEST_LINE: usize = 4096;
 
 /// Environment variables that the child inherits: library paths and locale. It gets no other, such
 /// as the API keys of models.
@@ -166,14 +167,21 @@ async fn log_ended(log: JoinHandle<()>) {
 }
 
 /// Logs what a plugin prints, line by line. A full pipe would block the plugin for ever.
-async fn log(stderr: pipe::Receiver, name: String) {
-    let (mut stderr, mut line) = (BufReader::new(stderr), Vec::new());
-    while let Ok(1..) = (&mut stderr).take(LONGEST_LINE).read_until(b'\n', &mut line).await {
-        let said = String::from_utf8_lossy(line.trim_ascii_end());
-        if !said.is_empty() {
-            tracing::warn!(plugin = name, said = %said.escape_debug(), "a plugin printed");
+async fn log(mut stderr: pipe::Receiver, name: String) {
+    let mut framer = Framer::new(LONGEST_LINE);
+    loop {
+        let is_open = matches!(stderr.read_buf(framer.space()).await, Ok(1..));
+        let block = if is_open { framer.block_or_part() } else { framer.rest() };
+        let block = block.unwrap_or_default();
+        for line in lines(&block).flat_map(|line| line.chunks(LONGEST_LINE)) {
+            let said = String::from_utf8_lossy(line.trim_ascii_end());
+            if !said.is_empty() {
+                tracing::warn!(plugin = name, said = %said.escape_debug(), "a plugin printed");
+            }
         }
-        line.clear();
+        if !is_open {
+            return;
+        }
     }
 }
 

@@ -8,13 +8,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bytes::{BufMut, BytesMut};
 use tokio::fs::{DirBuilder, File, OpenOptions, rename};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::line::{Framer, content, lines};
 use crate::model::{AgentId, now_ms, rfc3339};
 
 /// Maximum bytes of a line; longer lines are split.
@@ -26,8 +26,9 @@ const KEPT_LINES: usize = 20;
 const KEPT_CHARACTERS: usize = 1_000;
 /// A kept line is cut to this many characters.
 const KEPT_WIDTH: usize = 500;
-/// Bytes still read after the agent's end, if descendants keep writing.
+/// Bytes still read after the agent's end, if descendants keep writing, and bytes of one such read.
 const LAST_BYTES: usize = 1024 * 1024;
+const NOW_BYTES: usize = 16 * 1024;
 
 /// Maximum lines of a run that are logged because they ask for a login.
 const NOTICES: usize = 3;
@@ -65,7 +66,7 @@ impl StderrLog {
             noticed: 0,
             pid,
             within_line: false,
-            waiting: BytesMut::new(),
+            framer: Framer::new(LONGEST_LINE),
             kept: VecDeque::new(),
             file: LogFile { path, open: None, warned: false },
         };
@@ -87,10 +88,9 @@ struct Pump {
     /// Lines logged because they ask for a login.
     noticed: usize,
     pid: u32,
-    /// The file ends inside a line, which was too long for `waiting`.
+    /// The file ends inside a line, which was longer than [`LONGEST_LINE`].
     within_line: bool,
-    /// An incomplete line; shorter than [`LONGEST_LINE`].
-    waiting: BytesMut,
+    framer: Framer,
     kept: VecDeque<String>,
     file: LogFile,
 }
@@ -102,12 +102,10 @@ impl Pump {
         agent_ended: CancellationToken,
     ) -> VecDeque<String> {
         loop {
-            let room = LONGEST_LINE - self.waiting.len();
-            let mut room = (&mut self.waiting).limit(room);
             tokio::select! {
                 biased;
                 () = agent_ended.cancelled() => break,
-                read = stderr.read_buf(&mut room) => match read {
+                read = stderr.read_buf(self.framer.space()) => match read {
                     Ok(0) | Err(_) => break,
                     Ok(_) => self.take_lines().await,
                 },
@@ -120,9 +118,10 @@ impl Pump {
             left = left.saturating_sub(read);
             self.take_lines().await;
         }
-        if !self.waiting.is_empty() || self.within_line {
-            self.waiting.put_u8(b'\n');
-            self.take_lines().await;
+        let mut last = self.framer.rest().map(Vec::from).unwrap_or_default();
+        if !last.is_empty() || self.within_line {
+            last.push(b'\n');
+            self.log(&last).await;
         }
         self.kept
     }
@@ -130,36 +129,36 @@ impl Pump {
     /// Reads what is in the pipe already; None if it is empty. Bypasses the runtime, whose
     /// readiness may be outdated.
     fn read_now(&mut self, stderr: &pipe::Receiver) -> Option<usize> {
-        let length = self.waiting.len();
-        self.waiting.resize(LONGEST_LINE, 0);
-        let read = nix::unistd::read(stderr, &mut self.waiting[length..]).unwrap_or(0);
-        self.waiting.truncate(length + read);
+        let space = self.framer.space();
+        let length = space.len();
+        space.resize(length + NOW_BYTES, 0);
+        let read = nix::unistd::read(stderr, &mut space[length..]).unwrap_or(0);
+        space.truncate(length + read);
         Some(read).filter(|&read| read > 0)
     }
 
-    /// Takes the complete lines out of `waiting`.
     async fn take_lines(&mut self) {
-        let end = match memchr::memrchr(b'\n', &self.waiting) {
-            Some(newline) => newline + 1,
-            None if self.waiting.len() >= LONGEST_LINE => self.waiting.len(),
-            None => return,
-        };
-        let lines = self.waiting.split_to(end);
-        for line in lines.strip_suffix(b"\n").unwrap_or(&lines).split(|&byte| byte == b'\n') {
-            let line = readable(line);
+        if let Some(block) = self.framer.block_or_part() {
+            self.log(&block).await;
+        }
+    }
+
+    async fn log(&mut self, block: &[u8]) {
+        for line in lines(block) {
+            let line = readable(content(line));
             tracing::debug!(agent = %self.agent, stderr = line);
             self.notice(&line);
             self.keep(line);
         }
-        let stamped = self.stamped(&lines);
+        let stamped = self.stamped(block);
         self.file.append(&stamped).await;
     }
 
     /// Adds the stamp to each line that begins.
-    fn stamped(&mut self, lines: &[u8]) -> Vec<u8> {
+    fn stamped(&mut self, block: &[u8]) -> Vec<u8> {
         let stamp = format!("[{} {}] ", rfc3339(now_ms() / 1000), self.pid).into_bytes();
-        let mut stamped = Vec::with_capacity(lines.len() + stamp.len());
-        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+        let mut stamped = Vec::with_capacity(block.len() + stamp.len());
+        for line in lines(block) {
             if !std::mem::replace(&mut self.within_line, !line.ends_with(b"\n")) {
                 stamped.extend_from_slice(&stamp);
             }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use bytes::Bytes;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -102,7 +103,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
     /// Serves until the input ends or the script ends it.
     pub(super) async fn serve(
         &mut self,
-        mut lines: mpsc::Receiver<Option<Vec<u8>>>,
+        mut lines: mpsc::Receiver<Option<Bytes>>,
     ) -> Result<PlayEnd, ScriptError> {
         let mut open = true;
         loop {

@@ -1,13 +1,14 @@
 //! JSON-RPC over ndjson, on the agent's side: bounded lines in, messages out. Knows no methods.
 
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use tokio::io::AsyncRead;
 use tokio::sync::mpsc;
 
 pub(super) use crate::line::MAX_LINE;
-use crate::line::content;
+use crate::line::{Line, LineReader};
 use crate::model::code;
 
 /// Capacity of the queue of lines read; past that, reading waits.
@@ -43,28 +44,22 @@ impl RpcError {
 }
 
 /// Reads lines to the end of the input; sends None for a line that is too long.
-pub(super) async fn read_lines<R>(reader: R, lines: mpsc::Sender<Option<Vec<u8>>>)
+pub(super) async fn read_lines<R>(reader: R, lines: mpsc::Sender<Option<Bytes>>)
 where
     R: AsyncRead + Unpin,
 {
-    let mut reader = BufReader::new(reader);
+    let mut reader = LineReader::new(reader, MAX_LINE);
     loop {
-        let mut line = Vec::new();
-        // Room for the line ending, which does not count.
-        let limit = MAX_LINE as u64 + 2;
-        match (&mut reader).take(limit).read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) if content(&line).len() > MAX_LINE => {
-                // Fails if the receiver has ended.
-                let _ = lines.send(None).await;
-                return;
-            }
-            Ok(_) if line.trim_ascii().is_empty() => {}
-            Ok(_) => {
-                if lines.send(Some(line)).await.is_err() {
-                    return;
-                }
-            }
+        let line = match reader.next().await {
+            Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
+            Ok(Line::Whole(line)) => Some(line),
+            Ok(Line::TooLong(_)) => None,
+            Ok(Line::End) | Err(_) => return,
+        };
+        let is_last = line.is_none();
+        // Fails if the receiver has ended.
+        if lines.send(line).await.is_err() || is_last {
+            return;
         }
     }
 }

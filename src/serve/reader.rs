@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::command::ViewerCommand;
-use super::lines::{Line, LineSplitter, speaks_http};
+use super::http;
 use super::places::{ConnectionSlot, Rank};
 use super::progress::Progress;
 use super::request::{self, Malformed, Request};
@@ -30,6 +30,7 @@ use super::shared::Shared;
 use super::viewer::Viewer;
 use super::wire::{self, RpcError};
 use super::{BoxFuture, Caller, peer, rights, rpc, token};
+use crate::line::{Line, LineReader};
 use crate::model::{SessionId, Topic};
 
 /// Commands that may wait for the viewer, some of which are answers of several megabytes. Past that
@@ -73,7 +74,7 @@ pub(super) async fn serve(
     let (commands, waiting) = mpsc::channel(COMMANDS);
     let viewer = Viewer::new(Arc::clone(&shared), guarded, write, waiting);
     let reader = Reader {
-        lines: LineSplitter::new(read, shared.limits.max_line_bytes),
+        lines: LineReader::new(read, shared.limits.max_line_bytes),
         crowded: shared.crowded.subscribe(),
         shared,
         commands,
@@ -109,7 +110,7 @@ pub(super) async fn serve(
 
 struct Reader {
     shared: Arc<Shared>,
-    lines: LineSplitter<OwnedReadHalf>,
+    lines: LineReader<OwnedReadHalf>,
     commands: mpsc::Sender<ViewerCommand>,
     cancel: CancellationToken,
     /// Changes when new clients find no slot.
@@ -204,7 +205,7 @@ impl Reader {
         if line.trim_ascii().is_empty() {
             return ControlFlow::Continue(());
         }
-        if std::mem::take(&mut self.first) && speaks_http(line) {
+        if std::mem::take(&mut self.first) && http::is_request_line(line) {
             debug!("client speaks HTTP");
             return ControlFlow::Break(());
         }
@@ -367,7 +368,7 @@ fn end_if(last: bool) -> ControlFlow<()> {
 
 /// Forwards an attached client's bytes, and the end of its input. Returns when the client has
 /// closed the connection.
-async fn pass_on(lines: LineSplitter<OwnedReadHalf>, mut agent: WriteHalf<DuplexStream>) {
+async fn pass_on(lines: LineReader<OwnedReadHalf>, mut agent: WriteHalf<DuplexStream>) {
     let (mut said, mut reader) = lines.into_rest();
     loop {
         if agent.write_all_buf(&mut said).await.is_err() {
@@ -390,7 +391,7 @@ async fn pass_on(lines: LineSplitter<OwnedReadHalf>, mut agent: WriteHalf<Duplex
 
 /// Reads the next line. If no more lines are accepted, waits for the connection's end instead; the
 /// client may read on for any time.
-async fn listen(lines: &mut LineSplitter<OwnedReadHalf>, hearing: bool) -> io::Result<Line> {
+async fn listen(lines: &mut LineReader<OwnedReadHalf>, hearing: bool) -> io::Result<Line> {
     if hearing {
         return lines.next().await;
     }

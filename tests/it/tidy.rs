@@ -20,7 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("graph", &[]),
     // Adapters.
     ("confine", &["model", "zone"]),
-    ("process", &["model", "confine"]),
+    ("process", &["model", "line", "confine"]),
     ("plugin", &["model", "line", "extract", "process"]),
     ("session", &["model"]),
     ("bus", &["model"]),
@@ -31,7 +31,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("watch", &["model", "bus", "graph"]),
     ("routing", &["model", "bus", "zone", "tracker"]),
     ("proxy", &["model", "line", "zone", "extract", "routing", "tracker", "capture"]),
-    ("client_host", &["model", "zone", "process", "proxy", "capture"]),
+    ("client_host", &["model", "line", "zone", "process", "proxy", "capture"]),
     (
         "agent",
         &[
@@ -53,7 +53,17 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("alert", &["model", "bus", "process"]),
     (
         "serve",
-        &["model", "session", "bus", "journal", "routing", "tracker", "watch", "client_host"],
+        &[
+            "model",
+            "line",
+            "session",
+            "bus",
+            "journal",
+            "routing",
+            "tracker",
+            "watch",
+            "client_host",
+        ],
     ),
     (
         "app",

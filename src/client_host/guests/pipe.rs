@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::EditorId;
-use crate::client_host::transport::LineReader;
+use crate::line::LineReader;
 
 /// Longest line of an editor, as in the relay; a longer one ends the pipe.
 const MAX_LINE: usize = 64 << 20;
@@ -29,7 +29,7 @@ const DRAIN_GRACE: Duration = Duration::from_secs(2);
 /// An event of a pipe.
 #[derive(Debug)]
 pub(in crate::client_host) enum PipeEvent {
-    Line(Vec<u8>),
+    Line(Bytes),
     /// The editor closed its output.
     End,
     /// The pipe can no longer be read or written.
@@ -98,7 +98,7 @@ async fn read(
 ) {
     let mut lines = LineReader::new(reader, MAX_LINE);
     loop {
-        let next = match lines.next().await {
+        let next = match lines.next_whole().await {
             Ok(Some(line)) => PipeEvent::Line(line),
             Ok(None) => PipeEvent::End,
             Err(error) => PipeEvent::Broken(error),

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{ClientError, Target};
-use crate::serve::lines::{Line, LineSplitter};
+use crate::line::{Line, LineReader};
 use crate::serve::token;
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ const LONGEST_LINE: usize = 256 << 20;
 
 /// A connection that the team has accepted our token on. Dropping it withdraws its queued prompts.
 pub struct Connection {
-    lines: LineSplitter<OwnedReadHalf>,
+    lines: LineReader<OwnedReadHalf>,
     /// To the writing task, so that a large request and a large snapshot don't block each other. It
     /// holds only our own few requests.
     requests: mpsc::UnboundedSender<String>,
@@ -78,7 +78,7 @@ impl Connection {
         let (read, write) = connect(target).await?.into_split();
         let (requests, queue) = mpsc::unbounded_channel();
         let writer = AbortOnDropHandle::new(tokio::spawn(write_all(write, queue)));
-        let lines = LineSplitter::new(read, LONGEST_LINE);
+        let lines = LineReader::new(read, LONGEST_LINE);
         let mut connection = Self { lines, requests, writer, last_id: 0 };
         connection.show(target).await?;
         Ok(connection)

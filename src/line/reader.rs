@@ -1,4 +1,4 @@
-//! Splits a client's bytes into lines; the client may be hostile, torn or endless.
+//! Reads a stream line by line, within a limit. The peer may be hostile, torn or endless.
 
 use std::io;
 
@@ -8,21 +8,22 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 /// Bytes read at once.
 const CHUNK: usize = 8 * 1024;
 
-/// A line past this many times the limit ends the connection.
-const PATIENCE: usize = 16;
+/// A line past this many times the limit is an error: its end is not waited for.
+const SKIPPED_LIMITS: usize = 16;
 
+/// The next line of a stream, or its end.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) enum Line {
-    /// Without its line feed, which the last one may lack.
+pub enum Line {
+    /// Without its line feed, which the last line may lack.
     Whole(Bytes),
-    /// A line past the limit, as far as it was read; the rest is skipped.
+    /// The start of a line past the limit; the rest of it is skipped.
     TooLong(Bytes),
-    /// The client ended its side.
     End,
 }
 
-/// Splits a client's bytes; holds at most one line of `limit` bytes and a chunk.
-pub(super) struct LineSplitter<R> {
+/// Reads lines; holds at most one line of `limit` bytes and a chunk.
+#[derive(Debug)]
+pub struct LineReader<R> {
     reader: R,
     limit: usize,
     buffer: BytesMut,
@@ -32,22 +33,34 @@ pub(super) struct LineSplitter<R> {
     skipping: Option<usize>,
 }
 
-impl<R: AsyncRead + Unpin> LineSplitter<R> {
-    pub(super) fn new(reader: R, limit: usize) -> Self {
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub fn new(reader: R, limit: usize) -> Self {
         Self { reader, limit, buffer: BytesMut::new(), scanned: 0, skipping: None }
     }
 
     /// Returns the bytes read behind the last line, and the stream.
-    pub(super) fn into_rest(self) -> (BytesMut, R) {
+    pub fn into_rest(self) -> (BytesMut, R) {
         (self.buffer, self.reader)
     }
 
-    pub(super) fn get_ref(&self) -> &R {
+    pub fn get_ref(&self) -> &R {
         &self.reader
     }
 
-    /// Returns the next line; an error for a line without end. Cancel-safe.
-    pub(super) async fn next(&mut self) -> io::Result<Line> {
+    /// Returns the next line, or None at the end; a line past the limit is an error. Cancel-safe.
+    pub async fn next_whole(&mut self) -> io::Result<Option<Bytes>> {
+        match self.next().await? {
+            Line::Whole(line) => Ok(Some(line)),
+            Line::TooLong(_) => {
+                let error = format!("a line of more than {} bytes", self.limit);
+                Err(io::Error::new(io::ErrorKind::InvalidData, error))
+            }
+            Line::End => Ok(None),
+        }
+    }
+
+    /// Returns the next line; a line without end is an error. Cancel-safe.
+    pub async fn next(&mut self) -> io::Result<Line> {
         loop {
             if let Some(at) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
                 let length = self.scanned + at;
@@ -67,7 +80,7 @@ impl<R: AsyncRead + Unpin> LineSplitter<R> {
                 *skipped += self.scanned;
                 self.buffer.clear();
                 self.scanned = 0;
-                if *skipped > self.limit.saturating_mul(PATIENCE) {
+                if *skipped > self.limit.saturating_mul(SKIPPED_LIMITS) {
                     let error = "a line without an end";
                     return Err(io::Error::new(io::ErrorKind::InvalidData, error));
                 }
@@ -86,19 +99,11 @@ impl<R: AsyncRead + Unpin> LineSplitter<R> {
     }
 }
 
-/// Whether the line could be an HTTP request line: method, target and version, in any case. No JSON
-/// looks like that.
-pub(super) fn speaks_http(line: &[u8]) -> bool {
-    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    let method = words.next().unwrap_or_default();
-    let version = words.next_back().unwrap_or_default();
-    method.iter().all(|&byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
-        && version.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"HTTP/"))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use tokio::io::AsyncWriteExt as _;
+
     use super::*;
 
     async fn split(limit: usize, pieces: &[&[u8]]) -> Vec<String> {
@@ -107,7 +112,7 @@ mod tests {
             .fold(Box::new(tokio::io::empty()) as Box<dyn AsyncRead + Unpin>, |before, piece| {
                 Box::new(before.chain(*piece))
             });
-        let mut lines = LineSplitter::new(reader, limit);
+        let mut lines = LineReader::new(reader, limit);
         let mut seen = Vec::new();
         loop {
             match lines.next().await.unwrap() {
@@ -122,42 +127,49 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_come_whole_however_they_are_torn() {
+    async fn torn_lines_are_joined() {
         assert_eq!(split(8, &[b"a", b"b\nc", b"\n\nd"]).await, ["ab", "c", "", "d"]);
+        assert_eq!(split(8, &[b"a\r\n"]).await, ["a\r"]);
         assert_eq!(split(8, &[b"12345678\n"]).await, ["12345678"]);
         assert_eq!(split(8, &[]).await, Vec::<String>::new());
     }
 
     #[tokio::test]
-    async fn a_line_past_the_limit_is_told_once_and_skipped() {
+    async fn a_line_past_the_limit_is_reported_once_and_skipped() {
         assert_eq!(split(4, &[b"12345\nok\n"]).await, ["too long", "ok"]);
         assert_eq!(split(4, &[b"12", b"345", b"678", b"9\nok\n"]).await, ["too long", "ok"]);
         assert_eq!(split(4, &[b"12345", b"67"]).await, ["too long"]);
     }
 
     #[tokio::test]
-    async fn an_endless_line_is_given_up() {
-        let mut lines = LineSplitter::new(tokio::io::repeat(b'x'), 100);
+    async fn a_line_without_end_is_an_error() {
+        let mut lines = LineReader::new(tokio::io::repeat(b'x'), 100);
         assert!(matches!(lines.next().await.unwrap(), Line::TooLong(_)));
         assert_eq!(lines.next().await.unwrap_err().kind(), io::ErrorKind::InvalidData);
     }
 
-    #[test]
-    fn http_is_known_by_its_request_line() {
-        for http in [
-            "GET / HTTP/1.1\r",
-            "post /x?{\"type\":\"rpc\"} http/1.0",
-            "PRI * HTTP/2.0\r",
-            "M-SEARCH  *\tHTTP/1.1",
-            "  GET / HTTP/1.1",
-            "GET HTTP/1.1",
-        ] {
-            assert!(speaks_http(http.as_bytes()), "{http}");
+    #[tokio::test]
+    async fn a_line_past_the_limit_is_an_error_where_all_lines_are_needed() {
+        let mut lines = LineReader::new(&b"12\n1234\n"[..], 3);
+        assert_eq!(lines.next_whole().await.unwrap().unwrap(), "12");
+        let error = lines.next_whole().await.unwrap_err();
+        assert_eq!(error.to_string(), "a line of more than 3 bytes");
+        assert_eq!(lines.next_whole().await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_line_in_pieces_survives_dropped_futures() {
+        let (mut far, near) = tokio::io::duplex(64);
+        let mut lines = LineReader::new(near, 64);
+        for piece in ["ab", "cd", "ef"] {
+            far.write_all(piece.as_bytes()).await.unwrap();
+            tokio::select! {
+                biased;
+                line = lines.next() => panic!("no line yet: {line:?}"),
+                () = tokio::task::yield_now() => {}
+            }
         }
-        for other in
-            ["", "{\"type\":\"rpc\"}", "{} / HTTP/1.1", "HTTP/1.1", "GET / HTTPS", "hello there"]
-        {
-            assert!(!speaks_http(other.as_bytes()), "{other}");
-        }
+        far.write_all(b"\n").await.unwrap();
+        assert_eq!(lines.next_whole().await.unwrap().unwrap(), "abcdef");
     }
 }

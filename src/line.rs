@@ -65,10 +65,15 @@ impl Framer {
         Ok(Some(block))
     }
 
-    /// Returns the whole lines read so far. If a line is past the limit, returns all bytes read: a
-    /// part of the line ends the block, and another part begins the next one.
+    /// Returns whole lines read so far, and of a line past the limit its first bytes, up to the
+    /// limit, at the end of the block. Call it until it returns None.
     pub fn block_or_part(&mut self) -> Option<Bytes> {
-        self.block().unwrap_or_else(|TooLong { .. }| self.rest())
+        self.block().unwrap_or_else(|TooLong { limit }| {
+            let is_short = |line: &&[u8]| content(line).len() <= limit;
+            let before: usize = lines(&self.buffer).take_while(is_short).map(<[u8]>::len).sum();
+            self.scanned = 0;
+            Some(self.buffer.split_to(before + limit).freeze())
+        })
     }
 
     /// Returns the bytes after the last newline, at the end of the stream.
@@ -137,12 +142,12 @@ mod tests {
     #[test]
     fn a_line_over_the_limit_comes_in_parts_where_that_serves() {
         let mut framer = Framer::new(4);
-        for (bytes, block) in [("1\n12345\n1", "1\n12345\n1"), ("23\n1", "23\n"), ("2345", "12345")]
-        {
-            framer.space().put_slice(bytes.as_bytes());
-            assert_eq!(framer.block_or_part().unwrap(), block);
+        framer.space().put_slice(b"1\n123456789\n12\n3");
+        for part in ["1\n1234", "5678", "9\n12\n"] {
+            assert_eq!(framer.block_or_part().unwrap(), part);
         }
-        assert_eq!(framer.rest(), None);
+        assert_eq!(framer.block_or_part(), None);
+        assert_eq!(framer.rest().unwrap(), "3");
     }
 
     #[test]

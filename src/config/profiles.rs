@@ -90,56 +90,61 @@ type Edit = Box<dyn Fn(&mut Profile)>;
 /// Keys of one type, each with its field.
 type Keys<T> = [(&'static str, fn(&mut Profile) -> &mut T)];
 
-/// Reads the keys whose values replace the base's; the names are those of the table of built-in
-/// profiles.
+// The names are those of the table of built-in profiles.
+
+const WORDS: &Keys<String> = &[
+    ("title", |profile| &mut profile.title),
+    ("install", |profile| &mut profile.install),
+    ("login", |profile| &mut profile.login),
+    ("model_env", |profile| &mut profile.model_env),
+    ("unattended_mode", |profile| &mut profile.unattended_mode),
+    ("compact", |profile| &mut profile.compact),
+];
+
+const LISTS: &Keys<Vec<String>> = &[
+    ("other_programs", |profile| &mut profile.other_programs),
+    ("login_env", |profile| &mut profile.login_env),
+    ("auth_methods", |profile| &mut profile.auth_methods),
+    ("model_args", |profile| &mut profile.model_args),
+    ("unattended_args", |profile| &mut profile.unattended_args),
+    ("readable", |profile| &mut profile.readable),
+    ("writable", |profile| &mut profile.writable),
+    ("confined_args", |profile| &mut profile.confined_args),
+];
+
+const TABLES: &Keys<BTreeMap<String, String>> = &[
+    ("unattended_env", |profile| &mut profile.unattended_env),
+    ("confined_env", |profile| &mut profile.confined_env),
+];
+
+const FLAGS: &Keys<Option<bool>> = &[
+    ("ends_on_eof", |profile| &mut profile.ends_on_eof),
+    ("leaves_children", |profile| &mut profile.leaves_children),
+    ("confined_client_fs", |profile| &mut profile.confined_client_fs),
+];
+
+/// Reads the keys whose values replace the base's.
 fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
-    let words: &Keys<String> = &[
-        ("title", |profile| &mut profile.title),
-        ("install", |profile| &mut profile.install),
-        ("login", |profile| &mut profile.login),
-        ("model_env", |profile| &mut profile.model_env),
-        ("unattended_mode", |profile| &mut profile.unattended_mode),
-        ("compact", |profile| &mut profile.compact),
-    ];
-    let lists: &Keys<Vec<String>> = &[
-        ("other_programs", |profile| &mut profile.other_programs),
-        ("login_env", |profile| &mut profile.login_env),
-        ("auth_methods", |profile| &mut profile.auth_methods),
-        ("model_args", |profile| &mut profile.model_args),
-        ("unattended_args", |profile| &mut profile.unattended_args),
-        ("readable", |profile| &mut profile.readable),
-        ("writable", |profile| &mut profile.writable),
-        ("confined_args", |profile| &mut profile.confined_args),
-    ];
-    let tables: &Keys<BTreeMap<String, String>> = &[
-        ("unattended_env", |profile| &mut profile.unattended_env),
-        ("confined_env", |profile| &mut profile.confined_env),
-    ];
-    let flags: &Keys<Option<bool>> = &[
-        ("ends_on_eof", |profile| &mut profile.ends_on_eof),
-        ("leaves_children", |profile| &mut profile.leaves_children),
-        ("confined_client_fs", |profile| &mut profile.confined_client_fs),
-    ];
     let mut edits: Vec<Edit> = Vec::new();
-    for &(key, field) in words {
+    for &(key, field) in WORDS {
         if let Some(word) = table.word(key) {
             edits.push(Box::new(move |profile| field(profile).clone_from(&word.value)));
         }
     }
-    for &(key, field) in lists {
+    for &(key, field) in LISTS {
         if let Some(texts) = table.texts(key) {
             check_list(table, key, &texts);
             let values: Vec<String> = texts.into_iter().map(|text| text.value).collect();
             edits.push(Box::new(move |profile| field(profile).clone_from(&values)));
         }
     }
-    for &(key, field) in tables {
+    for &(key, field) in TABLES {
         let values = environment(table, key);
         if table.place_of(key).is_some() {
             edits.push(Box::new(move |profile| field(profile).clone_from(&values)));
         }
     }
-    for &(key, field) in flags {
+    for &(key, field) in FLAGS {
         let value = table.flag(key, true);
         if table.place_of(key).is_some() {
             edits.push(Box::new(move |profile| *field(profile) = Some(value)));

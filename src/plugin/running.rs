@@ -169,20 +169,20 @@ async fn log_ended(log: JoinHandle<()>) {
 /// Logs what a plugin prints, line by line. A full pipe would block the plugin for ever.
 async fn log(mut stderr: pipe::Receiver, name: String) {
     let mut framer = Framer::new(LONGEST_LINE);
-    loop {
-        let is_open = matches!(stderr.read_buf(framer.space()).await, Ok(1..));
-        let block = if is_open { framer.block_or_part() } else { framer.rest() };
-        let block = block.unwrap_or_default();
-        for line in lines(&block).flat_map(|line| line.chunks(LONGEST_LINE)) {
+    let print = |block: &[u8]| {
+        for line in lines(block) {
             let said = String::from_utf8_lossy(line.trim_ascii_end());
             if !said.is_empty() {
                 tracing::warn!(plugin = name, said = %said.escape_debug(), "a plugin printed");
             }
         }
-        if !is_open {
-            return;
+    };
+    while let Ok(1..) = stderr.read_buf(framer.space()).await {
+        while let Some(block) = framer.block_or_part() {
+            print(&block);
         }
     }
+    print(&framer.rest().unwrap_or_default());
 }
 
 /// Reads an answer; an error if it is missing or too long.

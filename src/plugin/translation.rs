@@ -5,6 +5,7 @@ mod asking;
 mod conversation;
 mod counted;
 mod transcript;
+mod updates;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -263,11 +264,8 @@ impl Translation {
     ) -> Result<(), String> {
         match record {
             // Only `describe` puts descriptions, and errors are counted elsewhere.
-            Record::Description { .. } | Record::Error { .. } | Record::TurnBegan => return Ok(()),
-            Record::Line { body } => {
-                said.to_agent.push(body.to_vec());
-                return Ok(());
-            }
+            Record::Description { .. } | Record::Error { .. } | Record::TurnBegan => {}
+            Record::Line { body } => said.to_agent.push(body.to_vec()),
             Record::Session { id } => {
                 self.is_kept &= self.known_as.as_deref() == Some(&*id);
                 self.known_as = Some(id.into_owned());
@@ -282,66 +280,25 @@ impl Translation {
             Record::Ask { id, title, accesses, command } => {
                 self.ask(&id, &title, &accesses, &command, said)?;
             }
-            Record::Text { body, reason } => {
-                let thinks = reason == "thought";
-                let kind = if thinks { "agent_thought_chunk" } else { "agent_message_chunk" };
-                let content = json!({"type": "text", "text": body});
-                self.update(&json!({"sessionUpdate": kind, "content": content}), said);
-            }
             Record::Withdrawn { id } => {
                 // A withdrawn request needs no refusal.
                 said.intents
                     .retain(|intent| !matches!(intent, Intent::Deny { ask, .. } if *ask == id));
                 self.withdrawn(&id, said);
             }
+            Record::Text { body, reason } => self.update(&updates::text(&body, &reason), said),
             Record::Touched { action, path, call } => {
-                let (kind, verb) = match &*action {
-                    "write" => ("edit", "Write"),
-                    "search" => ("search", "Search"),
-                    _ => ("read", "Read"),
-                };
-                let call = self.call(&call);
-                let path = self.cwd.join(&*path);
-                let update = json!({
-                    "sessionUpdate": "tool_call",
-                    "toolCallId": call,
-                    "title": format!("{verb} {}", path.display()),
-                    "kind": kind,
-                    "status": "completed",
-                    "locations": [{"path": path}],
-                });
-                self.update(&update, said);
+                let (call, path) = (self.call(&call), self.cwd.join(&*path));
+                self.update(&updates::touched(&action, &path, &call), said);
             }
             Record::Runs { command, call } => {
                 let call = self.call(&call);
-                let update = json!({
-                    "sessionUpdate": "tool_call",
-                    "toolCallId": call,
-                    "title": command,
-                    "kind": "execute",
-                    "status": "completed",
-                    "rawInput": {"command": command},
-                });
-                self.update(&update, said);
+                self.update(&updates::runs(&command, &call), said);
             }
             Record::Usage(usage) => {
                 self.counted.take(usage).iter().for_each(|update| self.update(update, said));
             }
-            Record::Model { id, name } => {
-                let name = if name.is_empty() { &id } else { &name };
-                let update = json!({
-                    "sessionUpdate": "config_option_update",
-                    "configOptions": [{
-                        "type": "select",
-                        "id": "model",
-                        "category": "model",
-                        "name": "Model",
-                        "currentValue": id,
-                        "options": [{"value": id, "name": name}],
-                    }],
-                });
-                self.update(&update, said);
-            }
+            Record::Model { id, name } => self.update(&updates::model(&id, &name), said),
         }
         Ok(())
     }

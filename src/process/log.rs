@@ -138,7 +138,7 @@ impl Pump {
     }
 
     async fn take_lines(&mut self) {
-        if let Some(block) = self.framer.block_or_part() {
+        while let Some(block) = self.framer.block_or_part() {
             self.log(&block).await;
         }
     }

@@ -83,6 +83,7 @@ pub(super) async fn serve(
         place,
         caller: None,
         challenge: None,
+        is_reading: true,
         first: true,
         malformed: 0,
         wrong_tokens: 0,
@@ -121,6 +122,8 @@ struct Reader {
     caller: Option<Caller>,
     /// The challenge by which the client may prove its token.
     challenge: Option<String>,
+    /// False once the client has ended its side.
+    is_reading: bool,
     /// No line came yet.
     first: bool,
     /// Malformed lines in a row.
@@ -138,17 +141,16 @@ struct Reader {
 impl Reader {
     async fn run(mut self) {
         let auth_deadline = Instant::now() + AUTH_DEADLINE;
-        let mut hearing = true;
         loop {
-            let line = tokio::select! {
+            let read = tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => break,
                 Some(answer) = self.running.next() => {
                     self.send(ViewerCommand::Answer(answer)).await;
                     continue;
                 }
-                line = listen(&mut self.lines, hearing) => line,
-                Ok(()) = self.crowded.changed(), if !hearing && !self.is_locked() => {
+                read = listen(&mut self.lines, self.is_reading) => read,
+                Ok(()) = self.crowded.changed(), if !self.is_reading && !self.is_locked() => {
                     self.send(ViewerCommand::Probe).await;
                     continue;
                 }
@@ -162,42 +164,46 @@ impl Reader {
                 }
             };
             self.place.touch();
-            match line {
-                Ok(Line::Whole(line)) => {
-                    if self.on_line(&line).await.is_break() {
-                        if let Some(agent) = self.attached.take() {
-                            // When the team stops, its agents have ended already.
-                            let passing = pass_on(self.lines, agent);
-                            self.cancel.run_until_cancelled(passing).await;
-                        }
-                        return;
-                    }
+            if self.on_read(read).await.is_break() {
+                if let Some(agent) = self.attached.take() {
+                    // When the team stops, its agents have ended already.
+                    self.cancel.run_until_cancelled(pass_on(self.lines, agent)).await;
                 }
-                Ok(Line::TooLong(head)) => {
-                    let limit = self.shared.limits.max_line_bytes;
-                    let message = format!("a line may have {limit} bytes, and this one has more");
-                    self.refuse(None, 400, message).await;
-                    // It may be HTTP, whose later lines must not be run.
-                    if self.first && !head.trim_ascii_start().starts_with(b"{") {
-                        return;
-                    }
-                    self.first = false;
-                }
-                Ok(Line::End) => {
-                    hearing = false;
-                    // A closed client looks like one that only ended its side, until a write fails.
-                    // The prompts of a closed client have to be withdrawn.
-                    if !self.running.is_empty() {
-                        self.send(ViewerCommand::Probe).await;
-                    }
-                }
-                Err(error) => return debug!(%error, "cannot read from client"),
+                return;
             }
         }
         // Each ends at once, with a result or the error that the team is stopping.
         while let Some(answer) = self.running.next().await {
             self.send(ViewerCommand::Answer(answer)).await;
         }
+    }
+
+    /// Handles a line or the end; breaks if no more is read.
+    async fn on_read(&mut self, read: io::Result<Line>) -> ControlFlow<()> {
+        match read {
+            Ok(Line::Whole(line)) => return self.on_line(&line).await,
+            Ok(Line::TooLong(head)) => {
+                let limit = self.shared.limits.max_line_bytes;
+                let message = format!("a line may have {limit} bytes, and this one has more");
+                self.refuse(None, 400, message).await;
+                // It may be HTTP, whose later lines must not be run.
+                let is_first = std::mem::take(&mut self.first);
+                return end_if(is_first && !head.trim_ascii_start().starts_with(b"{"));
+            }
+            Ok(Line::End) => {
+                self.is_reading = false;
+                // A closed client looks like one that only ended its side, until a write fails.
+                // The prompts of a closed client have to be withdrawn.
+                if !self.running.is_empty() {
+                    self.send(ViewerCommand::Probe).await;
+                }
+            }
+            Err(error) => {
+                debug!(%error, "cannot read from client");
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
     }
 
     /// Runs a line; breaks if it was the connection's last.
@@ -391,8 +397,8 @@ async fn pass_on(lines: LineReader<OwnedReadHalf>, mut agent: WriteHalf<DuplexSt
 
 /// Reads the next line. If no more lines are accepted, waits for the connection's end instead; the
 /// client may read on for any time.
-async fn listen(lines: &mut LineReader<OwnedReadHalf>, hearing: bool) -> io::Result<Line> {
-    if hearing {
+async fn listen(lines: &mut LineReader<OwnedReadHalf>, is_reading: bool) -> io::Result<Line> {
+    if is_reading {
         return lines.next().await;
     }
     let stream: &TcpStream = lines.get_ref().as_ref();

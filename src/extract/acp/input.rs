@@ -49,10 +49,11 @@ struct Nested<'a> {
     is_table: bool,
 }
 
-/// The arguments beside a program.
+/// The program and the arguments of an object, which stand under keys of their own.
 #[derive(Default)]
-struct Arguments<'a> {
-    words: Vec<String>,
+struct Invocation<'a> {
+    program: Option<ShellCommand>,
+    arguments: Vec<String>,
     /// Arguments in one text, for a shell to split.
     line: Option<Cow<'a, str>>,
 }
@@ -71,17 +72,17 @@ pub(crate) struct Shape {
     pub(crate) more_than_reads: bool,
 }
 
-impl Arguments<'_> {
-    fn behind(self, program: ShellCommand) -> ShellCommand {
-        match (program, self.line) {
-            (ShellCommand::Line(program), _) if !self.words.is_empty() => {
-                ShellCommand::Argv([vec![program], self.words].concat())
+impl Invocation<'_> {
+    fn command(self) -> Option<ShellCommand> {
+        Some(match (self.program?, self.line) {
+            (ShellCommand::Line(program), _) if !self.arguments.is_empty() => {
+                ShellCommand::Argv([vec![program], self.arguments].concat())
             }
             (ShellCommand::Line(program), Some(line)) => {
                 ShellCommand::Line(format!("{program} {line}"))
             }
             (program, _) => program,
-        }
+        })
     }
 }
 
@@ -150,8 +151,7 @@ impl Named {
         budget: &mut usize,
         todo: &mut Vec<Nested<'a>>,
     ) {
-        let mut program: Option<ShellCommand> = None;
-        let mut arguments = Arguments::default();
+        let mut invocation = Invocation::default();
         for (key, value) in members.iter() {
             if *budget == 0 {
                 self.unreadable = true;
@@ -163,58 +163,16 @@ impl Named {
             }
             let is_file = key.starts_with('/') && value.starts_with('{') && is_pathlike(key)
                 || nested.is_table && looks_like_file(key);
-            if is_file {
+            let meaning = if is_file {
                 let reads = self.kind == Some(ToolKind::Read);
                 let files = if reads { &mut self.paths } else { &mut self.written };
                 files.push(key.to_owned());
-            }
-            let has_text = value.starts_with('"') || is_nested(value);
-            let meaning = if is_file { Meaning::Other } else { meaning(key, has_text, self.kind) };
+                Meaning::Other
+            } else {
+                meaning(key, has_text(value), self.kind)
+            };
             self.shape.take(meaning);
-            match meaning {
-                Meaning::Path => self.values(value, |named, path| named.paths.push(path)),
-                Meaning::Target => self.values(value, |named, path| named.written.push(path)),
-                Meaning::Folder => self.values(value, |named, path| named.folders.push(path)),
-                Meaning::Command => program = command(value).or(program),
-                Meaning::Commands => {
-                    self.commands.extend(texts(value).into_iter().map(ShellCommand::Line));
-                }
-                Meaning::Arguments | Meaning::Input => match text(value) {
-                    // Models write JSON as text, which some agents pass on.
-                    Some(inner) if holds_json(&inner) => self.add(read(&inner, self.kind)),
-                    Some(body) => {
-                        self.body(&body);
-                        self.shape.more_than_reads |= meaning == Meaning::Input;
-                        if meaning == Meaning::Arguments {
-                            arguments.line = Some(body);
-                        }
-                    }
-                    None => {
-                        self.shape.more_than_reads |= !has_text;
-                        arguments.words.extend(strings(value).into_iter().flatten());
-                    }
-                },
-                Meaning::Diff => {
-                    if let Some(body) = text(value) {
-                        self.body(&body);
-                        self.headed.extend(patch::files(&body).into_iter().map(str::to_owned));
-                    }
-                }
-                Meaning::Content
-                | Meaning::Changes
-                | Meaning::Query
-                | Meaning::Pattern
-                | Meaning::Detail => {
-                    if let Some(body) = text(value) {
-                        self.patch(&body);
-                    }
-                }
-                Meaning::Other => {
-                    if let Some(body) = text(value) {
-                        self.body(&body);
-                    }
-                }
-            }
+            self.member(meaning, value, &mut invocation);
             if is_nested(value) {
                 if nested.depth < MOST_DEPTH {
                     let is_table = matches!(meaning, Meaning::Path | Meaning::Changes);
@@ -224,7 +182,57 @@ impl Named {
                 }
             }
         }
-        self.commands.extend(program.map(|program| arguments.behind(program)));
+        self.commands.extend(invocation.command());
+    }
+
+    /// Takes the value of a key by what the key means.
+    fn member<'a>(&mut self, meaning: Meaning, value: &'a str, invocation: &mut Invocation<'a>) {
+        match meaning {
+            Meaning::Path => self.values(value, |named, path| named.paths.push(path)),
+            Meaning::Target => self.values(value, |named, path| named.written.push(path)),
+            Meaning::Folder => self.values(value, |named, path| named.folders.push(path)),
+            Meaning::Command => {
+                invocation.program = command(value).or(invocation.program.take());
+            }
+            Meaning::Commands => {
+                self.commands.extend(texts(value).into_iter().map(ShellCommand::Line));
+            }
+            Meaning::Arguments | Meaning::Input => match text(value) {
+                // Models write JSON as text, which some agents pass on.
+                Some(inner) if holds_json(&inner) => self.add(read(&inner, self.kind)),
+                Some(body) => {
+                    self.body(&body);
+                    self.shape.more_than_reads |= meaning == Meaning::Input;
+                    if meaning == Meaning::Arguments {
+                        invocation.line = Some(body);
+                    }
+                }
+                None => {
+                    self.shape.more_than_reads |= !has_text(value);
+                    invocation.arguments.extend(strings(value).into_iter().flatten());
+                }
+            },
+            Meaning::Diff => {
+                if let Some(body) = text(value) {
+                    self.body(&body);
+                    self.headed.extend(patch::files(&body).into_iter().map(str::to_owned));
+                }
+            }
+            Meaning::Content
+            | Meaning::Changes
+            | Meaning::Query
+            | Meaning::Pattern
+            | Meaning::Detail => {
+                if let Some(body) = text(value) {
+                    self.patch(&body);
+                }
+            }
+            Meaning::Other => {
+                if let Some(body) = text(value) {
+                    self.body(&body);
+                }
+            }
+        }
     }
 
     /// Adds a text, or each text of an array, that may be a path.
@@ -300,6 +308,11 @@ fn command(raw: &str) -> Option<ShellCommand> {
 fn texts(raw: &str) -> Vec<String> {
     let one = text(raw).map(|text| vec![text.into_owned()]);
     one.or_else(|| strings(raw)).unwrap_or_default()
+}
+
+/// Whether a value is or may hold a text.
+fn has_text(raw: &str) -> bool {
+    raw.starts_with('"') || is_nested(raw)
 }
 
 fn is_nested(raw: &str) -> bool {

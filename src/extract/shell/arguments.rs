@@ -1,7 +1,9 @@
 //! Sorts the arguments of one program into options, their values, and operands.
 
+use std::slice;
+
 use super::FileRole;
-use super::programs::{Operands, Prefix, program};
+use super::programs::{Operands, Prefix, Program, program};
 
 /// One argument, expanded where the value is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,66 +56,97 @@ pub(super) fn uses(name: &str, args: &[Argument]) -> Vec<Use> {
     let Some(program) = program(name) else {
         return if name == "dd" { dd(args) } else { guesses(args) };
     };
-    let mut uses = Vec::new();
-    let mut operands: Vec<&Argument> = Vec::new();
-    let mut in_place = false;
-    let mut first_given = false;
-    // The target of `cp -t` and the like, in place of the last operand.
-    let mut target: Option<Argument> = None;
     let takes_target = matches!(program.operands, Operands::Into(_) | Operands::Link)
         && program.valued.contains('t');
-    let mut options = true;
+    let mut reading = Reading {
+        program,
+        takes_target,
+        uses: Vec::new(),
+        operands: Vec::new(),
+        target: None,
+        in_place: false,
+        first_given: false,
+    };
+    let mut has_options = true;
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
         let text = arg.text.as_str();
-        if !options || !text.starts_with('-') || text == "-" {
-            operands.push(arg);
+        if !has_options || !text.starts_with('-') || text == "-" {
+            reading.operands.push(arg);
         } else if text == "--" {
-            options = false;
+            has_options = false;
         } else if text.starts_with("--") {
-            let (option, value) = text.split_once('=').map_or((text, None), |(o, v)| (o, Some(v)));
-            in_place |= program.in_place.contains(&option);
-            first_given |= matches!(option, "--regexp" | "--expression" | "--file" | "--files");
-            if takes_target && option == "--target-directory" {
-                target = value.map(|value| arg.with_text(value)).or_else(|| rest.next().cloned());
-                continue;
-            }
-            // The option is unknown: its value may be a file.
-            uses.extend(value.map(|value| guess(arg.with_text(value))));
+            reading.long_option(arg, &mut rest);
         } else {
-            for (at, option) in text.char_indices().skip(1) {
-                in_place |=
-                    program.in_place.contains(&option.encode_utf8(&mut [0; 4]).to_owned().as_str());
-                if let Operands::AllButFirst(_, instead) = program.operands {
-                    first_given |= instead.contains(option);
-                }
-                if in_place && option == 'i' {
-                    // The rest is the suffix of a backup.
-                    break;
-                }
-                if program.valued.contains(option) {
-                    let attached = &text[at + option.len_utf8()..];
-                    let value = if attached.is_empty() {
-                        rest.next().cloned()
-                    } else {
-                        Some(arg.with_text(attached))
-                    };
-                    if takes_target && option == 't' {
-                        target = value;
-                        break;
-                    }
-                    let role = program.files.iter().find(|(file, _)| *file == option);
-                    if let (Some(argument), Some((_, role))) = (value, role) {
-                        uses.push(Use { argument, role: *role, into: None });
-                    }
-                    break;
-                }
-            }
+            reading.short_options(arg, &mut rest);
         }
     }
+    let Reading { program, mut uses, mut operands, target, in_place, first_given, .. } = reading;
     operands.extend(&target);
     sort_operands(program.operands, operands, in_place, first_given, &mut uses);
     uses
+}
+
+/// The arguments of a program, as far as they are read.
+struct Reading<'a> {
+    program: Program,
+    /// Has `-t TARGET`, as `cp` has.
+    takes_target: bool,
+    uses: Vec<Use>,
+    operands: Vec<&'a Argument>,
+    /// The target of `-t`, in place of the last operand.
+    target: Option<Argument>,
+    in_place: bool,
+    /// An option stands in for the first operand.
+    first_given: bool,
+}
+
+impl Reading<'_> {
+    fn long_option(&mut self, arg: &Argument, rest: &mut slice::Iter<'_, Argument>) {
+        let text = arg.text.as_str();
+        let (option, value) = text.split_once('=').map_or((text, None), |(o, v)| (o, Some(v)));
+        self.in_place |= self.program.in_place.contains(&option);
+        self.first_given |= matches!(option, "--regexp" | "--expression" | "--file" | "--files");
+        let value = value.map(|value| arg.with_text(value));
+        if self.takes_target && option == "--target-directory" {
+            self.target = value.or_else(|| rest.next().cloned());
+        } else {
+            // The option is unknown: its value may be a file.
+            self.uses.extend(value.map(guess));
+        }
+    }
+
+    /// Reads options of one letter that stand together, up to one with a value.
+    fn short_options(&mut self, arg: &Argument, rest: &mut slice::Iter<'_, Argument>) {
+        for (at, option) in arg.text.char_indices().skip(1) {
+            let behind = at + option.len_utf8();
+            self.in_place |= self.program.in_place.contains(&&arg.text[at..behind]);
+            if let Operands::AllButFirst(_, instead) = self.program.operands {
+                self.first_given |= instead.contains(option);
+            }
+            if self.in_place && option == 'i' {
+                // The rest is the suffix of a backup.
+                return;
+            }
+            if self.program.valued.contains(option) {
+                let attached = &arg.text[behind..];
+                let value = if attached.is_empty() {
+                    rest.next().cloned()
+                } else {
+                    Some(arg.with_text(attached))
+                };
+                if self.takes_target && option == 't' {
+                    self.target = value;
+                    return;
+                }
+                let role = self.program.files.iter().find(|(file, _)| *file == option);
+                if let (Some(argument), Some((_, role))) = (value, role) {
+                    self.uses.push(Use { argument, role: *role, into: None });
+                }
+                return;
+            }
+        }
+    }
 }
 
 fn sort_operands(

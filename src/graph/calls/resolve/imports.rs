@@ -138,14 +138,16 @@ impl Resolver<'_> {
         match walk.enter((id, name, want, skip.is_some())) {
             Err(known) => known,
             Ok(at) => {
-                let found = self.look(id, name, want, skip, walk);
+                let found = self.find_member(id, name, want, skip, walk);
                 walk.0[at].1 = found;
                 found
             }
         }
     }
 
-    fn look(
+    /// Looks a name up among a file's declarations and submodules, then among its named imports,
+    /// then in what it exports from others.
+    fn find_member(
         &self,
         id: FileId,
         name: Name,
@@ -155,30 +157,53 @@ impl Resolver<'_> {
     ) -> Target {
         let Some(file) = self.index.file(id) else { return Target::Nowhere };
         self.depend_on_name(id, name);
+        let found = self.own_member(id, file, name, want);
+        if found != Target::Nowhere {
+            return found;
+        }
+        let is_default = self.family == Family::Script
+            && matches!(self.index.names.text(name), "default" | "exports");
+        let is_skipped = |import: &Import| skip.is_some_and(|skip| std::ptr::eq(skip, import));
+        let imports = || file.imports.iter().filter(|import| !is_skipped(import));
+        let named = imports().filter(|import| import.known_as == Some(name) && !import.all);
+        let found = self.named_import(id, name, is_default, named, walk);
+        if found != Target::Nowhere {
+            return found;
+        }
+        if id != self.id {
+            self.depend_on(Lookup::All(id));
+        }
+        // `export *` leaves the default export out.
+        let all = imports().filter(|import| import.all && !is_default);
+        self.glob_import(id, name, want, all, walk).unwrap_or(Target::Nowhere)
+    }
+
+    fn own_member(&self, id: FileId, file: &File, name: Name, want: Want) -> Target {
         // `const shop = require('./shop')` is both a declaration and an import.
         let is_import = self.family == Family::Script
             && file.imports.iter().any(|import| import.known_as == Some(name));
         if !is_import && let Some(found) = self.pick(id, name, NONE, want) {
             return Target::Symbol(id, found);
         }
-        if want == Want::Container
-            && let Some(module) = self.submodule(id, file, name)
-        {
-            return Target::Module(module);
-        }
-        let is_default = self.family == Family::Script
-            && matches!(self.index.names.text(name), "default" | "exports");
-        let mut named = file.imports.iter().filter(|import| import.known_as == Some(name));
-        let mut outside = false;
-        // Of several default exports the last counts.
-        while let Some(import) = if is_default { named.next_back() } else { named.next() } {
-            let same = skip.is_some_and(|skip| std::ptr::eq(skip, import));
-            if same || import.all {
-                continue;
-            }
+        let is_container = want == Want::Container;
+        let module = is_container.then(|| self.submodule(id, file, name)).flatten();
+        module.map_or(Target::Nowhere, Target::Module)
+    }
+
+    /// Resolves the imports of a name: the first that is found, of default exports the last.
+    fn named_import<'i>(
+        &self,
+        id: FileId,
+        name: Name,
+        is_default: bool,
+        mut imports: impl DoubleEndedIterator<Item = &'i Import>,
+        walk: &mut Walk,
+    ) -> Target {
+        let mut none = Target::Nowhere;
+        while let Some(import) = if is_default { imports.next_back() } else { imports.next() } {
             match self.import(id, import, walk) {
                 Target::Nowhere => {}
-                Target::Outside => outside = true,
+                Target::Outside => none = Target::Outside,
                 Target::Module(other) if is_default => {
                     let found = self.default(other, import.name.unwrap_or(name), walk);
                     return if found == Target::Nowhere { Target::Module(other) } else { found };
@@ -186,18 +211,20 @@ impl Resolver<'_> {
                 found => return found,
             }
         }
-        if outside {
-            return Target::Outside;
-        }
-        if id != self.id {
-            self.depend_on(Lookup::All(id));
-        }
-        // `export *` leaves the default export out.
+        none
+    }
+
+    /// Resolves a name by `import *` and the like; None if two of them disagree.
+    fn glob_import<'i>(
+        &self,
+        id: FileId,
+        name: Name,
+        want: Want,
+        imports: impl Iterator<Item = &'i Import>,
+        walk: &mut Walk,
+    ) -> Option<Target> {
         let mut found = Target::Nowhere;
-        for import in file.imports.iter().filter(|import| import.all && !is_default) {
-            if skip.is_some_and(|skip| std::ptr::eq(skip, import)) {
-                continue;
-            }
+        for import in imports {
             let found_there = match self.import(id, import, walk) {
                 Target::Module(other) if self.family == Family::Script => {
                     self.member(other, name, want, walk)
@@ -207,16 +234,16 @@ impl Resolver<'_> {
             match found_there {
                 Target::Nowhere | Target::Outside => {}
                 other if found == Target::Nowhere || found == other => found = other,
-                _ => return Target::Nowhere,
+                _ => return None,
             }
         }
         if found == Target::Nowhere
             && want == Want::Container
             && let Some(any) = self.pick(id, name, NONE, Want::Callable)
         {
-            return Target::Symbol(id, any);
+            return Some(Target::Symbol(id, any));
         }
-        found
+        Some(found)
     }
 
     pub(super) fn submodule(&self, id: FileId, file: &File, name: Name) -> Option<FileId> {

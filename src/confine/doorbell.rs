@@ -32,7 +32,7 @@ const DEFERRED_MAX: usize = 1024;
 const LATER_MAX: usize = 64;
 
 /// The name of threads that perform blocking calls.
-const DEFERRED_THREAD: &str = "aside";
+const DEFERRED_THREAD: &str = "deferred";
 
 /// How often a waiting call is checked for being abandoned.
 const CHECK_CALLER: Duration = Duration::from_millis(500);

@@ -12,6 +12,7 @@ use super::*;
 use crate::bus::{Backlog, Bus};
 use crate::model::{Activity, ActivityKind, AgentId, SessionId};
 use crate::session::Answer;
+use crate::tests::eventually;
 use crate::tracker::{OrchestratorView, Settings};
 
 const SETTINGS: Settings = Settings {
@@ -153,17 +154,12 @@ async fn failed_writes_are_retried() {
     team.check(expect![""]).await;
     std::fs::remove_dir(&in_the_way).unwrap();
     // No further event, and no request.
-    let recorded = async {
-        loop {
-            if let Answer::List(list) = team.ask(RegistryRequest::List { agent: None }).await
-                && !list.is_empty()
-            {
-                return list.len();
-            }
-            tokio::time::advance(RETRY).await;
-        }
-    };
-    assert_eq!(recorded.await, 1);
+    eventually("one session is recorded", async || {
+        tokio::time::advance(RETRY).await;
+        let answer = team.ask(RegistryRequest::List { agent: None }).await;
+        matches!(answer, Answer::List(list) if list.len() == 1)
+    })
+    .await;
 }
 
 #[tokio::test]

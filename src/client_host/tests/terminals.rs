@@ -174,7 +174,10 @@ async fn terminals_are_counted() {
     let request = json!({ "sessionId": "s", "command": ":" });
     assert_eq!(shells.create(request.clone()).await["code"], -32603);
     shells.ask("release", &last).await;
-    while shells.create(request.clone()).await.get("terminalId").is_none() {}
+    eventually("there is room for a terminal", async || {
+        shells.create(request.clone()).await.get("terminalId").is_some()
+    })
+    .await;
 }
 
 #[tokio::test]

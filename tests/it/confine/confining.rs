@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::harness::{EISEN_CORE, Stage, agent};
+use crate::harness::{EISEN_CORE, Stage, agent, eventually};
 
 #[test]
 fn no_program_of_an_agent_gets_past_its_zone() {
@@ -107,12 +107,12 @@ fn a_pipe_is_waited_at_as_long_as_its_opener_does() {
         let tasks = std::fs::read_dir(format!("/proc/{supervisor}/task")).unwrap().flatten();
         tasks
             .filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok())
-            .any(|name| name == "aside\n")
+            .any(|name| name == "deferred\n")
     };
     port.begin("ui", "run mkfifo src/ui/pipe && cat src/ui/pipe");
-    while !waiting() {}
+    eventually("a thread waits at the pipe", waiting);
     port.call("stop_agent", &json!({"agent_id": "ui"})).unwrap();
-    while waiting() {}
+    eventually("no thread waits at the pipe", || !waiting());
 }
 
 #[test]

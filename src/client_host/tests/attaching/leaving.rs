@@ -146,14 +146,13 @@ async fn requests_to_an_agent_that_closed_its_input_fail_at_once() {
     };
     let scene = Scene { host, agent, cancel, task, unsent: Arc::default() };
     let mut editor = Editor::attach(&scene).await;
-    loop {
+    eventually("the host ends for the closed input", async || {
         // The first finds the input closed, and is answered at the end.
         editor.request("a", "x", json!({})).await;
         let error = editor.answered("a").await["error"].take();
-        if error["message"] == "the agent ended: it closed its input" {
-            break;
-        }
-    }
+        error["message"] == "the agent ended: it closed its input"
+    })
+    .await;
     scene.cancel.cancel();
 }
 

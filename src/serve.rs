@@ -9,6 +9,7 @@ use tokio::sync::watch;
 use crate::client_host::{Cancelled, Continuation, Forking, PromptOutcome, Said};
 use crate::model::{AgentId, AgentStatus, How, Order, SessionId, SessionKey};
 
+mod attached;
 pub mod client;
 mod client_view;
 mod command;

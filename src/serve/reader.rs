@@ -13,7 +13,7 @@ use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, Interest, WriteHalf, split};
+use tokio::io::{DuplexStream, Interest, WriteHalf, split};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -29,7 +29,7 @@ use super::request::{self, Malformed, Request};
 use super::shared::Shared;
 use super::viewer::Viewer;
 use super::wire::{self, RpcError};
-use super::{BoxFuture, Caller, peer, rights, rpc, token};
+use super::{BoxFuture, Caller, attached, peer, rights, rpc, token};
 use crate::line::{Line, LineReader};
 use crate::model::{SessionId, Topic};
 
@@ -39,9 +39,6 @@ const COMMANDS: usize = 8;
 
 /// Concurrent requests of one client; further ones are refused with 409.
 const REQUESTS: usize = 256;
-
-/// Bytes read from an attached client at once.
-const CHUNK: usize = 64 * 1024;
 
 /// Wrong tokens after which the connection ends.
 const WRONG_TOKENS: u32 = 3;
@@ -167,7 +164,7 @@ impl Reader {
             if self.on_read(read).await.is_break() {
                 if let Some(agent) = self.attached.take() {
                     // When the team stops, its agents have ended already.
-                    self.cancel.run_until_cancelled(pass_on(self.lines, agent)).await;
+                    self.cancel.run_until_cancelled(attached::forward(self.lines, agent)).await;
                 }
                 return;
             }
@@ -370,29 +367,6 @@ impl Reader {
 
 fn end_if(last: bool) -> ControlFlow<()> {
     if last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-}
-
-/// Forwards an attached client's bytes, and the end of its input. Returns when the client has
-/// closed the connection.
-async fn pass_on(lines: LineReader<OwnedReadHalf>, mut agent: WriteHalf<DuplexStream>) {
-    let (mut said, mut reader) = lines.into_rest();
-    loop {
-        if agent.write_all_buf(&mut said).await.is_err() {
-            // The agent is gone, and its last bytes are still on their way to the client.
-            return pending().await;
-        }
-        said.reserve(CHUNK);
-        match reader.read_buf(&mut said).await {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(error) => return debug!(%error, "cannot read from an attached client"),
-        }
-    }
-    if agent.shutdown().await.is_err() {
-        return pending().await;
-    }
-    let stream: &TcpStream = reader.as_ref();
-    let _ = stream.ready(Interest::ERROR).await;
 }
 
 /// Reads the next line. If no more lines are accepted, waits for the connection's end instead; the

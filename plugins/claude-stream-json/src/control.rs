@@ -1,4 +1,4 @@
-//! Claude's control requests: what it asks its client for, and how that is answered.
+//! Owns Claude's open control requests (permissions and hooks), and the answers to them.
 
 use std::collections::VecDeque;
 
@@ -10,19 +10,19 @@ use crate::tool::Tool;
 /// Requests that may be open at once; past that, the oldest is forgotten.
 const MOST_ASKS: usize = 256;
 
-/// The requests that are not answered, by the ids under which the host is asked, and what their tools
-/// are given. An id is the request's behind its kind: an instance that takes the place of one that
-/// died knows of none, and has to answer.
+/// The open requests with the inputs of their tools, by the ids that the host knows. An id is the
+/// request's kind and its own id, so that a replacing instance, which knows no open request, can
+/// answer it from the id alone.
 #[derive(Default)]
 pub(crate) struct Asks(VecDeque<(String, Value)>);
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// `can_use_tool`: allowed by giving the tool's input back.
+    /// `can_use_tool`: it is allowed by returning the tool's input.
     Permission,
     /// The hook that runs before each tool.
     Hook,
-    /// The hook that may answer in the place of a permission.
+    /// The hook that may answer instead of a permission.
     Grant,
 }
 
@@ -41,9 +41,9 @@ const HARMLESS: [&str; 11] = [
     "PreCompact",
 ];
 
-/// The request that begins a conversation. `PreToolUse` is asked before each use of a tool, also of
-/// those that Claude allows itself (reading below its folder); without it, a zone would only bind
-/// what is written. An ask may wait for a person: the time limit is a day.
+/// The request that begins a conversation. It registers the hook `PreToolUse`, which runs before each
+/// use of a tool, also of tools that Claude allows by itself (reading below its folder); without it,
+/// a zone would bind only writes. A person may have to answer, so the time limit is a day.
 pub(crate) fn initialize(asks_always: bool) -> Value {
     if asks_always {
         let hook = json!({"hookCallbackIds": ["gate"], "timeout": 86_400});
@@ -54,7 +54,7 @@ pub(crate) fn initialize(asks_always: bool) -> Value {
 }
 
 impl Asks {
-    /// Takes in a control request: asks the host, or answers what nobody has to be asked for.
+    /// Handles a control request: asks the host, or answers it if no permission is needed.
     pub(crate) fn asked(
         &mut self,
         message: &Value,
@@ -71,7 +71,7 @@ impl Asks {
                 let input = &request["input"];
                 let tool = tool(&input["tool_name"], &input["tool_input"]);
                 let event = input["hook_event_name"].as_str().unwrap_or_default();
-                // No decision: what Claude wants to ask for, it asks for.
+                // No decision: Claude asks by itself if it wants to.
                 if !tool.touches() || HARMLESS.contains(&event) {
                     records.line(answer(id, &json!({})));
                     return Ok(());
@@ -83,7 +83,7 @@ impl Asks {
                 };
                 (tool, kind, Value::Null)
             }
-            // Left unanswered, Claude would wait for good.
+            // Without an answer Claude would wait forever.
             _ => {
                 let error = json!({
                     "subtype": "error",
@@ -110,8 +110,8 @@ impl Asks {
         Ok(())
     }
 
-    /// Forgets a request that Claude took back, or that was answered. Neither says of which kind that
-    /// was, and the host knows which is open.
+    /// Removes a request that Claude cancelled or that was answered. The message doesn't contain the
+    /// kind, so both kinds are reported; the host knows which is open.
     pub(crate) fn closed(&mut self, message: &Value, records: &mut Records<'_>) {
         let Some(id) = message["request_id"].as_str() else { return };
         for kind in Kind::ALL {
@@ -121,7 +121,7 @@ impl Asks {
         }
     }
 
-    /// Returns the line that allows what was asked for.
+    /// Returns the line that allows a request.
     pub(crate) fn allow(&mut self, ask: &str) -> Option<String> {
         let input = self.forget(ask);
         let (kind, id) = Kind::of(ask)?;
@@ -157,12 +157,12 @@ impl Kind {
         }
     }
 
-    /// The id under which the host is asked.
+    /// The id that the host knows.
     fn ask(self, id: &str) -> String {
         format!("{}{id}", self.prefix())
     }
 
-    /// The kind and the id of a request that the host was asked about.
+    /// Splits the id that the host knows into kind and request id.
     fn of(ask: &str) -> Option<(Self, &str)> {
         Self::ALL.into_iter().find_map(|kind| Some((kind, ask.strip_prefix(kind.prefix())?)))
     }

@@ -2,8 +2,8 @@
 //! stream-json --verbose --permission-prompt-tool stdio`. Made against Claude Code 2.1, as its
 //! agent SDK describes its messages; the README says how an agent is configured.
 //!
-//! The way of a tool: Claude announces it (`assistant`), asks for it (`control_request`), and tells
-//! how it went (`tool_result`); only then a file counts as touched.
+//! A tool's steps: Claude announces it (`assistant`), asks for permission (`control_request`), and
+//! reports the result (`tool_result`); only then does a file count as touched.
 
 mod control;
 mod strict;
@@ -18,22 +18,22 @@ use serde_json::{Value, json};
 use crate::control::Asks;
 use crate::tool::Tool;
 
-/// Calls of tools that may run at once; further ones go unseen.
+/// Tool calls that may run at once; further ones are ignored.
 const MOST_CALLS: usize = 4096;
 
 /// One run of Claude.
 pub struct ClaudeStreamJson {
     config: Config,
     asks: Asks,
-    /// Calls of tools without a result, by their ids.
+    /// Tool calls without a result yet, by id.
     calls: HashMap<String, Tool>,
     session: String,
     model: String,
-    /// The message whose text came in pieces.
+    /// The message whose text arrived in chunks.
     streamed: Option<String>,
     /// Tokens in its context.
     used: Option<u64>,
-    /// How many fit.
+    /// Size of the context, in tokens.
     size: Option<u64>,
     is_cancelled: bool,
     last_request: u64,
@@ -44,7 +44,7 @@ pub struct ClaudeStreamJson {
 #[serde(default, deny_unknown_fields)]
 struct Config {
     ask: When,
-    /// The agent is a script that reads `resume ID`, or `begin`, before it starts Claude.
+    /// The agent is a script that reads `resume ID` or `begin` before it starts Claude.
     resumes: bool,
 }
 
@@ -52,7 +52,7 @@ struct Config {
 #[derive(Deserialize, Default, PartialEq)]
 #[serde(rename_all = "lowercase")]
 enum When {
-    /// Before each tool that gets at files: a zone binds whatever Claude's own settings are.
+    /// Before each tool that accesses files, whatever Claude's own settings allow.
     #[default]
     Always,
     /// When Claude would ask its user.
@@ -184,7 +184,7 @@ impl ClaudeStreamJson {
         records.line(message.to_string());
     }
 
-    /// Each turn begins with the same message, also one whose prompt was an argument.
+    /// Each turn begins with the same message, also if the prompt was a command line argument.
     fn began(&mut self, message: &Value, records: &mut Records<'_>) {
         if let Some(session) = changed(&mut self.session, &message["session_id"]) {
             records.session(session);
@@ -196,7 +196,7 @@ impl ClaudeStreamJson {
     }
 
     fn said(&mut self, message: &Value, records: &mut Records<'_>) {
-        // A subagent's words are for the agent that sent it out.
+        // A subagent's text is for the agent that started it.
         let is_main = is_main(message);
         let message = &message["message"];
         if is_main {
@@ -218,7 +218,7 @@ impl ClaudeStreamJson {
         }
     }
 
-    /// With `--include-partial-messages` a message comes in pieces, and then as a whole.
+    /// With `--include-partial-messages` a message comes in chunks, and then again as a whole.
     fn streams(&mut self, event: &Value, records: &mut Records<'_>) {
         match event["type"].as_str() {
             Some("message_start") => {
@@ -238,7 +238,7 @@ impl ClaudeStreamJson {
             let Some(tool) = self.calls.remove(id) else { continue };
             let failed = block["is_error"] == true;
             if let Some(command) = &tool.command {
-                // What a shell did before it failed, it did.
+                // A failed command may have had effects before it failed.
                 let ran = block["content"].as_str().is_some_and(|it| it.starts_with("Exit code"));
                 if !failed || ran {
                     records.runs(command, id);
@@ -258,7 +258,7 @@ impl ClaudeStreamJson {
         ];
         let used =
             parts.iter().filter_map(|&part| usage[part].as_u64()).fold(0, u64::saturating_add);
-        // A message comes as often as it has blocks.
+        // A message is repeated once for each of its blocks.
         if used > 0 && self.used != Some(used) {
             self.used = Some(used);
             records.usage(Usage { used: self.used, size: self.size, ..Usage::default() });
@@ -275,7 +275,7 @@ impl ClaudeStreamJson {
         let currency = cost.is_some().then_some("USD".into());
         records.usage(Usage { used: self.used, size: self.size, cost, currency });
 
-        // What wakes Claude between prompts, it says; a turn of its own ends nobody's.
+        // Claude names the cause of a turn of its own, between prompts; its end is not a prompt's end.
         if message["origin"]["kind"].as_str().is_some_and(|kind| kind != "human") {
             return;
         }
@@ -298,7 +298,7 @@ impl ClaudeStreamJson {
     }
 }
 
-/// Reads a line as the protocol's. None: it is something else, such as a warning.
+/// Parses a message; None if the line is something else, such as a warning.
 fn parsed(line: &[u8]) -> Result<Option<Value>, String> {
     if !line.trim_ascii_start().starts_with(b"{") {
         return Ok(None);
@@ -307,7 +307,7 @@ fn parsed(line: &[u8]) -> Result<Option<Value>, String> {
     message.map(Some).map_err(|error| format!("a line of Claude's is no JSON: {error}"))
 }
 
-/// Whether a message is the agent's, not that of one of its subagents.
+/// Whether a message is the agent's own, not a subagent's.
 fn is_main(message: &Value) -> bool {
     message["parent_tool_use_id"].is_null()
 }
@@ -328,21 +328,20 @@ fn thought(text: &Value, records: &mut Records<'_>) {
     }
 }
 
-/// Takes over a text; returns it if it is another one.
+/// Stores a text; returns it if it changed.
 fn changed<'a>(known: &'a mut String, new: &Value) -> Option<&'a str> {
     let new = new.as_str().filter(|new| !new.is_empty() && *new != known)?;
     new.clone_into(known);
     Some(known)
 }
 
-/// Whether a text can be the id of a session; it must not be read as an option, or as words of a
-/// shell.
+/// Whether a text can be a session id. It must not be taken for an option, or split by a shell.
 fn is_id(text: &str) -> bool {
     let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "-_".contains(sign);
     (1..=128).contains(&text.len()) && !text.starts_with('-') && text.chars().all(is_sign)
 }
 
-/// Says why a turn failed.
+/// Returns why a turn failed.
 fn why(message: &Value, subtype: &str) -> String {
     let errors = message["errors"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let errors = errors.collect::<Vec<_>>().join("; ");

@@ -1,5 +1,5 @@
-//! Control requests, read as any reader might. What two readers could take for different things is an
-//! error: nobody knows what it asks for.
+//! Parses control requests strictly: a line that two JSON parsers could read differently is an error,
+//! since it is unknown what Claude will act on.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -7,21 +7,21 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// What a control request says somewhere; letters of it may be written by their numbers.
+/// Text that every control request contains, perhaps with escaped characters.
 const MARKS: [&str; 2] = ["control_request", "\\u"];
 
 /// White space of JSON.
 const WHITE: [char; 3] = [' ', '\t', '\r'];
 
-/// Members that decide what is asked for.
+/// Members that determine what a request asks for.
 const ENVELOPE: [&str; 3] = ["type", "request_id", "request"];
 const REQUEST: [&str; 4] = ["subtype", "tool_name", "input", "callback_id"];
 const HOOK: [&str; 3] = ["hook_event_name", "tool_name", "tool_input"];
 
-/// Reads a line as a control request; None if it is something else to everyone.
+/// Parses a control request; None if no parser would take the line for one.
 pub(crate) fn request(line: &[u8]) -> Result<Option<Value>, String> {
     let line = str::from_utf8(line).map_err(|_| "a line is not UTF-8")?.trim_matches(WHITE);
-    // Some readers begin where an object does, and put lines together until they are a whole one.
+    // Some parsers start at the first object, and join lines until it is complete.
     if !line.starts_with('{') {
         let mut objects = line.match_indices('{');
         return if objects.any(|(at, _)| opens(&line[at + 1..])) {
@@ -32,7 +32,7 @@ pub(crate) fn request(line: &[u8]) -> Result<Option<Value>, String> {
     }
     let unclear = |error| format!("a line is no JSON that is clear: {error}");
     serde_json::from_str::<IgnoredAny>(line).map_err(unclear)?;
-    // Few lines ask; the others are parsed once more, by `observe`.
+    // Few lines are requests; `observe` parses the others again.
     if !MARKS.iter().any(|mark| line.contains(mark)) {
         return Ok(None);
     }
@@ -56,7 +56,7 @@ pub(crate) fn request(line: &[u8]) -> Result<Option<Value>, String> {
     Ok(Some(message))
 }
 
-/// Whether an object that begins before this could have members, as far as it goes.
+/// Whether an object that begins before this text could still have members in it.
 fn opens(rest: &str) -> bool {
     let rest = rest.trim_start_matches(WHITE);
     rest.is_empty() || rest.starts_with('"')
@@ -66,7 +66,7 @@ fn members(value: &Value) -> impl Iterator<Item = &String> {
     value.as_object().into_iter().flat_map(serde_json::Map::keys)
 }
 
-/// Refuses names that some readers take for one of these.
+/// Refuses names that some parsers treat as one of these.
 fn well_spelt<'a>(
     names: impl Iterator<Item = &'a String>,
     known: &[&'static str],
@@ -80,14 +80,14 @@ fn well_spelt<'a>(
     Ok(())
 }
 
-/// An error if it is there twice.
+/// An error if the member is there twice.
 #[derive(serde::Deserialize)]
 struct Kind {
     #[serde(rename = "type")]
     kind: Option<Value>,
 }
 
-/// JSON of which no object has a member twice.
+/// JSON in which no object has a duplicate member.
 struct Unique;
 
 impl<'de> Deserialize<'de> for Unique {

@@ -1,15 +1,15 @@
-//! What Claude's tools do to files, by their names and inputs.
+//! Derives from a tool's name and input which files it accesses.
 
 use serde_json::Value;
 
-/// What one call of a tool does, as far as its input says.
+/// The accesses of one tool call, as far as its input names them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Tool {
     pub(crate) name: String,
     /// `read`, `write` or `search`.
     pub(crate) action: &'static str,
     pub(crate) paths: Vec<String>,
-    /// A line of a shell.
+    /// A shell command line.
     pub(crate) command: Option<String>,
 }
 
@@ -18,13 +18,13 @@ impl Tool {
         let action = match name {
             "Read" | "NotebookRead" => "read",
             "Glob" | "Grep" | "LS" => "search",
-            // A tool that isn't known may write.
+            // An unknown tool may write.
             _ => "write",
         };
         let text = |key: &str| input[key].as_str().map(str::to_owned);
         let mut paths: Vec<_> =
             ["file_path", "notebook_path", "path"].into_iter().filter_map(text).collect();
-        // Its user's home is not known here, but that it is no folder of the workspace's.
+        // The home folder is not known here, but it is outside the workspace.
         for path in paths.iter_mut().filter(|path| path.starts_with('~')) {
             path.insert(0, '/');
         }
@@ -35,7 +35,7 @@ impl Tool {
         Self { name: name.to_owned(), action, paths, command }
     }
 
-    /// What it asks for, of each of its paths: the others that search list names.
+    /// The action to ask for, for each path; search tools other than these only list names.
     pub(crate) fn asks(&self) -> &'static str {
         match self.action {
             "search" if self.name != "Grep" => "read",
@@ -43,12 +43,12 @@ impl Tool {
         }
     }
 
-    /// Whether it is known to get at any file.
+    /// Whether the tool is known to access files.
     pub(crate) fn touches(&self) -> bool {
         self.command.is_some() || !self.paths.is_empty()
     }
 
-    /// For people.
+    /// A title for users.
     pub(crate) fn title(&self) -> String {
         match (&self.command, self.paths.first()) {
             (Some(command), _) => command.clone(),

@@ -35,19 +35,19 @@ fn odd_lines() {
     check("{}", "odd.transcript");
 }
 
-/// What it is told becomes a word of a shell's.
+/// Settings become quoted words of a shell.
 #[test]
 fn a_script_is_told_what_to_go_on_with() {
     let initialize =
         r#"{"type":"control_request","request_id":"eisen-1","request":{"subtype":"initialize"}}"#;
-    for (settings, told) in [
+    for (settings, output) in [
         ("{}", "line begin\n"),
         (r#"{"resume":"ab-1"}"#, "session ab-1\nline resume ab-1\n"),
         (r#"{"resume":"--version"}"#, "line begin\n"),
         (r#"{"resume":"a b"}"#, "line begin\n"),
     ] {
         let config = r#"{"ask":"own","resumes":true}"#;
-        let transcript = format!("start {settings}\n{told}line {initialize}\n");
+        let transcript = format!("start {settings}\n{output}line {initialize}\n");
         eisen_plugin::assert_transcript!(ClaudeStreamJson, config, &transcript);
         let transcript = format!("start {settings}\nline {initialize}\n");
         eisen_plugin::assert_transcript!(ClaudeStreamJson, r#"{"ask":"own"}"#, &transcript);
@@ -55,9 +55,9 @@ fn a_script_is_told_what_to_go_on_with() {
 }
 
 #[test]
-fn a_mistake_in_the_configuration_is_told() {
-    let told = eisen_plugin::testing::play::<ClaudeStreamJson>(r#"{"ask":"never"}"#, "");
-    assert!(told.starts_with("error ") && told.contains("never"), "{told}");
+fn a_mistake_in_the_configuration_is_an_error() {
+    let output = eisen_plugin::testing::play::<ClaudeStreamJson>(r#"{"ask":"never"}"#, "");
+    assert!(output.starts_with("error ") && output.contains("never"), "{output}");
 }
 
 #[test]

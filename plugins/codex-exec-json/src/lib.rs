@@ -1,26 +1,25 @@
-//! Reads what `codex exec --json` says: threads, turns and their items. Made against codex-cli
+//! Reads the output of `codex exec --json`: threads, turns and their items. Made against codex-cli
 //! 0.169; the README says how an agent is configured.
 //!
-//! One process of Codex runs one turn, so that what the supervisor starts is a loop of the shell
-//! (`turns.sh`). It is told two lines for a turn, `prompt THREAD` and the prompt itself, with
-//! newlines and backslashes as `printf %b` reads them; `cancel` for the end of one; and says
-//! `{"type":"exited","status":0}` when Codex is gone. Codex asks for nothing in this mode: a zone is
-//! the kernel's.
+//! A Codex process runs one turn, so the supervisor starts a shell loop (`turns.sh`) instead. The
+//! loop reads two lines for a turn, `prompt THREAD` and the prompt, escaped for `printf %b`; the line
+//! `cancel` cancels the turn. It writes `{"type":"exited","status":0}` when Codex has exited. Codex
+//! asks for no permission in this mode, so only the kernel enforces a zone.
 
 use eisen_plugin::{Description, Direction, Extractor, Records, Usage, export_extractor, testing};
 use serde_json::Value;
 
 /// One loop of turns.
 pub struct CodexExecJson {
-    /// What the next turn goes on with.
+    /// The thread that the next turn continues.
     thread: Option<String>,
-    /// Or may be: a new instance may take the place of one that died in the middle of a turn, and an
-    /// end that nobody waits for is nothing.
+    /// A turn runs, or may run: a replacing instance may begin in the middle of a turn, and an end
+    /// without a turn is ignored.
     is_running: bool,
     is_cancelled: bool,
-    /// Processes that were prompted, or heard, and are not gone.
+    /// Processes that were prompted or wrote a line, and have not exited.
     processes: usize,
-    /// What Codex last complained of.
+    /// The last error that Codex reported.
     complaint: Option<String>,
 }
 
@@ -54,7 +53,7 @@ impl Extractor for CodexExecJson {
         line: &[u8],
         records: &mut Records<'_>,
     ) -> Result<(), String> {
-        // Codex's warnings go elsewhere; what its user's shell says at its start may come here.
+        // Codex's warnings go to standard error, but a shell's startup output may come here.
         if direction == Direction::ToAgent || !line.trim_ascii_start().starts_with(b"{") {
             return Ok(());
         }
@@ -62,7 +61,7 @@ impl Extractor for CodexExecJson {
             .map_err(|error| format!("a line of Codex's is no JSON: {error}"))?;
         let kind = event["type"].as_str();
         if kind != Some("exited") {
-            // One that speaks is not gone, also if an earlier instance prompted it.
+            // It runs, also if an earlier instance prompted it.
             self.processes = self.processes.max(1);
         }
         match kind {
@@ -97,7 +96,7 @@ impl Extractor for CodexExecJson {
         self.processes += 1;
         let thread = self.thread.as_deref().unwrap_or_default();
         records.line(format!("prompt {thread}").trim_end());
-        // A shell holds no NUL.
+        // Shell variables can't hold NUL.
         records.line(text.replace('\\', r"\\").replace('\n', r"\n").replace('\0', ""));
         Ok(())
     }
@@ -121,7 +120,7 @@ touched write a i
 impl CodexExecJson {
     fn knows(&mut self, thread: &Value, records: &mut Records<'_>) -> Result<(), String> {
         let thread = thread.as_str().unwrap_or_default();
-        // It becomes an argument of the next turn's.
+        // It becomes an argument of the next turn's command.
         if !is_id(thread) {
             return Err("Codex began a thread without an id that can be used".to_owned());
         }
@@ -138,7 +137,7 @@ impl CodexExecJson {
         }
     }
 
-    /// Codex is gone. The one of the turn before may only go when the next was asked for.
+    /// Codex has exited. The process of a turn may exit only after the next prompt.
     fn exited(&mut self, status: &Value, records: &mut Records<'_>) {
         self.processes = self.processes.saturating_sub(1);
         if self.processes == 0 && self.is_running {
@@ -160,16 +159,16 @@ impl CodexExecJson {
     }
 }
 
-/// What one item tells.
+/// Reports one item.
 fn item(item: &Value, records: &mut Records<'_>) {
     let text = |key: &str| item[key].as_str().filter(|text| !text.is_empty());
     let id = text("id").unwrap_or_default();
     match item["type"].as_str() {
         Some("agent_message") => text("text").into_iter().for_each(|text| records.text(text)),
         Some("reasoning") => text("text").into_iter().for_each(|text| records.thought(text)),
-        // A warning: what ends the turn comes as `turn.failed`.
+        // A warning: an error that ends the turn comes as `turn.failed`.
         Some("error") => text("message").into_iter().for_each(|text| records.thought(text)),
-        // One without an exit code was declined, or never began.
+        // Without an exit code, it was declined or never began.
         Some("command_execution") if item["exit_code"].is_number() => {
             if let Some(command) = text("command") {
                 records.runs(command, id);
@@ -185,8 +184,7 @@ fn item(item: &Value, records: &mut Records<'_>) {
     }
 }
 
-/// Codex counts what the thread has used since it began, not what is in its context, nor how much
-/// fits.
+/// Codex counts the tokens that the thread has used since it began, not those in its context.
 fn used(usage: &Value, records: &mut Records<'_>) {
     let counts = ["input_tokens", "output_tokens"].map(|key| usage[key].as_u64());
     if let [Some(input), Some(output)] = counts {
@@ -194,7 +192,7 @@ fn used(usage: &Value, records: &mut Records<'_>) {
     }
 }
 
-/// Whether a text can be an id of a thread; it must not be read as an option.
+/// Whether a text can be a thread id. It must not be taken for an option.
 fn is_id(text: &str) -> bool {
     let is_sign = |sign: char| sign.is_ascii_alphanumeric() || "-_".contains(sign);
     (1..=128).contains(&text.len()) && !text.starts_with('-') && text.chars().all(is_sign)

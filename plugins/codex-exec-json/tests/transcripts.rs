@@ -20,9 +20,9 @@ fn odd_lines() {
 }
 
 #[test]
-fn a_mistake_in_the_configuration_is_told() {
-    let told = play::<CodexExecJson>(r#"{"model":"x"}"#, "");
-    assert!(told.starts_with("error ") && told.contains("`model`"), "{told}");
+fn a_mistake_in_the_configuration_is_an_error() {
+    let output = play::<CodexExecJson>(r#"{"model":"x"}"#, "");
+    assert!(output.starts_with("error ") && output.contains("`model`"), "{output}");
 }
 
 #[test]

@@ -1,5 +1,4 @@
-//! The loop of the shell that the README puts into `eisen.toml`, with a Codex that tells what it is
-//! given.
+//! Tests the README's shell loop with a Codex that prints its arguments and input.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +12,7 @@ use eisen_plugin::{Extractor, Record, Records, records};
 
 const LOOP: &str = include_str!("../turns.sh");
 
-/// Tells its arguments, and its input as one line; with `stay` in it, it stays until it is ended.
+/// Prints its arguments, and its input as one line; with `stay` in the input, runs until killed.
 const CODEX: &str = r#"echo "args $*"; input=$(cat; echo .)
 printf '%s' "$input" | tr '\n' '~'; echo
 case $input in *stay*) exec sleep 3600 ;; esac"#;
@@ -21,7 +20,7 @@ case $input in *stay*) exec sleep 3600 ;; esac"#;
 #[test]
 fn it_is_what_the_readme_shows() {
     assert!(include_str!("../README.md").contains(&format!("'''\n{LOOP}'''")));
-    // `eisen.toml` would read more into these.
+    // TOML would interpret these.
     assert!(!LOOP.contains("${") && !LOOP.contains("$$") && !LOOP.contains("'''"));
 }
 
@@ -55,34 +54,34 @@ fn nothing_is_left_when_its_input_ends() {
 
 #[test]
 fn a_failed_start_is_the_end_of_the_turn() {
-    let told = play::<CodexExecJson>("{}", "prompt x\n< {\"type\":\"exited\",\"status\":127}\n");
-    assert!(told.contains("turn-ended error Codex ended with status 127"), "{told}");
+    let output = play::<CodexExecJson>("{}", "prompt x\n< {\"type\":\"exited\",\"status\":127}\n");
+    assert!(output.contains("turn-ended error Codex ended with status 127"), "{output}");
 }
 
-/// Nobody else can tell: the loop lives on.
+/// Only the loop can report it: it runs on.
 #[test]
 fn an_instance_that_comes_in_the_middle_of_a_turn_tells_its_end() {
-    let told = play::<CodexExecJson>(
+    let output = play::<CodexExecJson>(
         "{}",
         "start {\"cwd\":\"/\"}\n< {\"type\":\"exited\",\"status\":3}\n",
     );
-    assert!(told.contains("turn-ended error Codex ended with status 3"), "{told}");
+    assert!(output.contains("turn-ended error Codex ended with status 3"), "{output}");
     let again = "< {\"type\":\"exited\",\"status\":0}\n< {\"type\":\"exited\",\"status\":0}\n";
     assert_eq!(play::<CodexExecJson>("{}", again).matches("turn-ended").count(), 1);
 }
 
-/// The process of the turn before goes when the next turn runs already.
+/// The process of a turn exits while the next turn is running.
 #[test]
 fn an_instance_that_comes_in_the_middle_of_a_turn_loses_no_later_one() {
     let exited = "< {\"type\":\"exited\",\"status\":0}\n";
     let ended = "< {\"type\":\"turn.completed\"}\n";
     let second = format!("start {{\"cwd\":\"/\"}}\n{ended}prompt x\n{exited}");
-    let told = play::<CodexExecJson>("{}", &second);
-    assert_eq!(told.matches("turn-ended").count(), 1, "{told}");
-    assert!(told.contains("turn-ended end_turn"), "{told}");
-    // The second process says nothing of its end, and is the last.
-    let told = play::<CodexExecJson>("{}", &format!("{second}{exited}"));
-    assert!(told.contains("turn-ended error Codex ended with status 0"), "{told}");
+    let output = play::<CodexExecJson>("{}", &second);
+    assert_eq!(output.matches("turn-ended").count(), 1, "{output}");
+    assert!(output.contains("turn-ended end_turn"), "{output}");
+    // The second process is the last, and its exit is not reported.
+    let output = play::<CodexExecJson>("{}", &format!("{second}{exited}"));
+    assert!(output.contains("turn-ended error Codex ended with status 0"), "{output}");
 }
 
 struct Agent {
@@ -131,14 +130,14 @@ impl Agent {
         &mut self,
         act: impl FnOnce(&mut CodexExecJson, &mut Records<'_>) -> Result<(), String>,
     ) {
-        let mut told: Vec<u8> = Vec::new();
+        let mut output: Vec<u8> = Vec::new();
         let mut put = |bytes: &[u8]| {
-            told.extend(bytes);
+            output.extend(bytes);
             true
         };
         act(&mut self.plugin, &mut Records::new(&mut put)).unwrap();
         let stdin = self.child.stdin.as_mut().unwrap();
-        for record in records(&told) {
+        for record in records(&output) {
             if let Record::Line { body } = record.unwrap() {
                 stdin.write_all(body).unwrap();
                 stdin.write_all(b"\n").unwrap();
@@ -146,7 +145,7 @@ impl Agent {
         }
     }
 
-    /// Prompts, and returns the first two lines that Codex says.
+    /// Prompts, and returns the first two lines of Codex.
     fn prompt(&mut self, text: &str) -> [String; 2] {
         self.does(|plugin, records| plugin.prompt(text, records));
         [self.line(), self.line()]
@@ -165,7 +164,7 @@ impl Agent {
 }
 
 impl Drop for Agent {
-    /// Its end is the end of the loop, and of what it runs.
+    /// Ends the loop and all that it runs.
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         let _ = self.child.wait();

@@ -1,13 +1,13 @@
 /* The interface between eisen-core and its extractor plugins, version 1.
  *
  * A plugin is a shared library that exports one function, eisen_plugin_entry. It reads the lines of
- * one agent's protocol and tells what happened, as records: bytes in, records out. Bytes that are
+ * one agent's protocol and reports what happened, as records: bytes in, records out. Bytes that are
  * passed to a function belong to the caller and are valid until the function returns. Records are
- * put into the caller's output with the eisen_put_… functions below; nothing else is handed over,
+ * put into the caller's output with the eisen_put_… functions below; nothing else is passed,
  * so each side frees what it allocated.
  *
- * Text is UTF-8 without a final NUL. A function returns 0 if it did what it is for, anything else
- * if not; it may put one EISEN_ERROR record then, a sentence that says why.
+ * Text is UTF-8 without a final NUL. A function returns 0 on success, anything else
+ * on failure; it may then put one EISEN_ERROR record, a sentence with the reason.
  *
  * All functions of one instance are called one after the other, not always from the same thread.
  * Instances don't wait for each other. A library is never unloaded.
@@ -34,14 +34,14 @@ typedef struct eisen_bytes {
     size_t length;
 } eisen_bytes;
 
-/* Where records go. put returns 0, or anything else once no more is taken: what a plugin puts in
- * one call is bounded (16 MiB). */
+/* The output for records. put returns 0, or anything else once no more is taken: the records of one
+ * call are limited to 16 MiB. */
 typedef struct eisen_output {
     void *host;
     int32_t (*put)(void *host, const uint8_t *data, size_t length);
 } eisen_output;
 
-/* What the host is: its version of the interface, and its features (none yet: 0). */
+/* The host: its version of the interface, and its features (none yet: 0). */
 typedef struct eisen_host {
     uint32_t size; /* sizeof(eisen_host) of the host */
     uint32_t abi;
@@ -53,12 +53,12 @@ enum { EISEN_TO_AGENT = 0, EISEN_TO_CLIENT = 1 };
 
 /* Features of a plugin, to be or-ed. Unknown ones are ignored. */
 enum {
-    EISEN_GATES = 1,  /* gate and deny hold a zone: without it only the kernel can */
+    EISEN_GATES = 1,  /* gate and deny enforce a zone; without it only the kernel can */
     EISEN_DRIVES = 2, /* start, prompt, cancel and answer work: a team can prompt the agent */
 };
 
-/* The functions of a plugin. All but those marked optional must be there; size covers the last one
- * that is. An instance reads along with one run of one agent. */
+/* The functions of a plugin. All but those marked optional are required; size covers the last one
+ * present. An instance reads the lines of one run of an agent. */
 typedef struct eisen_plugin {
     uint32_t size; /* sizeof(eisen_plugin) of the plugin */
     uint32_t abi;  /* EISEN_ABI of the plugin */
@@ -72,46 +72,45 @@ typedef struct eisen_plugin {
     int32_t (*create)(eisen_bytes config, void **instance, const eisen_output *output);
     /* Ends an instance. */
     void (*destroy)(void *instance);
-    /* Reads a line that the agent said, after gate did, or that was sent to it; without its line
-     * end. Puts EISEN_SESSION, EISEN_TURN_BEGAN,
-     * EISEN_TURN_ENDED, EISEN_TOUCHED, EISEN_RUNS, EISEN_USAGE, EISEN_MODEL, EISEN_TEXT,
+    /* Reads a line of the agent, after gate, or a line that was sent to the agent; without its line
+     * end. Puts EISEN_SESSION, EISEN_TURN_BEGAN, EISEN_TURN_ENDED, EISEN_TOUCHED, EISEN_RUNS, EISEN_USAGE, EISEN_MODEL, EISEN_TEXT,
      * EISEN_WITHDRAWN. */
     int32_t (*observe)(void *instance, uint32_t direction, eisen_bytes line,
                        const eisen_output *output);
 
-    /* Reads a line of the agent before anything comes of it: puts EISEN_ASK if the agent asks for
-     * permission with it, EISEN_LINE for what is answered without asking anybody, and nothing if
-     * it asks for nothing. With EISEN_GATES. */
+    /* Reads a line of the agent before it has any effect. Puts EISEN_ASK if the line asks for
+     * permission, EISEN_LINE for an answer that needs no permission, and nothing for other lines.
+     * With EISEN_GATES. */
     int32_t (*gate)(void *instance, eisen_bytes line, const eisen_output *output);
-    /* Puts EISEN_LINE: what tells the agent that what it asked for is refused, and why. The id is
-     * that of EISEN_ASK, and has to be enough, for allow too: an instance that takes the place of one
-     * that died is asked about what that one put. One that puts no line leaves the agent waiting: it
-     * is stopped. With EISEN_GATES. */
+    /* Puts the EISEN_LINE that denies a request, with the reason. The id is that of EISEN_ASK. It
+     * must contain all that deny and allow need: an instance that replaces one that died has to
+     * answer the requests of the former. If no line is put, the agent would wait forever, so it is
+     * stopped. With EISEN_GATES. */
     int32_t (*deny)(void *instance, eisen_bytes id, eisen_bytes why, const eisen_output *output);
 
-    /* Puts the EISEN_LINEs that begin a conversation, if the agent wants any. settings is a JSON
-     * object: {"cwd": absolute path, "model": text, "resume": session id}, all but cwd only where
-     * they are known. resume is the EISEN_SESSION of an earlier run: put it here again if the agent
-     * goes on with it; otherwise a new session begins. An instance that takes the place of one that
-     * died is started too, and the lines that it puts then are dropped. With EISEN_DRIVES. */
+    /* Puts the EISEN_LINEs that begin a conversation, if the agent needs any. settings is a JSON
+     * object: {"cwd": absolute path, "model": text, "resume": session id}, all but cwd only if
+     * known. resume is the EISEN_SESSION of an earlier run: put it again if the agent
+     * resumes it; otherwise a new session begins. An instance that replaces one that died is
+     * started, too, and its lines are dropped. With EISEN_DRIVES. */
     int32_t (*start)(void *instance, eisen_bytes settings, const eisen_output *output);
     /* Puts the EISEN_LINEs that prompt the agent. With EISEN_DRIVES. */
     int32_t (*prompt)(void *instance, eisen_bytes text, const eisen_output *output);
-    /* Puts the EISEN_LINEs that cancel the running turn; none if the agent knows no such thing: it
-     * is stopped then. With EISEN_DRIVES. */
+    /* Puts the EISEN_LINEs that cancel the running turn; none if the agent can't cancel: then it
+     * is stopped. With EISEN_DRIVES. */
     int32_t (*cancel)(void *instance, const eisen_output *output);
-    /* Puts the EISEN_LINEs that allow what EISEN_ASK asked for, one at least, as deny does. With
+    /* Puts the EISEN_LINEs, at least one, that allow a request, by the id of EISEN_ASK. With
      * EISEN_DRIVES. */
     int32_t (*allow)(void *instance, eisen_bytes id, const eisen_output *output);
 } eisen_plugin;
 
-/* The one function that a plugin exports. Returns a table that stays valid for good, whatever the
- * version of the host is: the host compares, and says which version of what is needed. */
+/* The one function that a plugin exports. Returns a table that stays valid forever, whatever the
+ * version of the host is: the host compares the versions. */
 const eisen_plugin *eisen_plugin_entry(const eisen_host *host);
 
 /* Records. Each is a kind and its fields; a field that is missing is empty. */
 enum {
-    /* What the plugin is: EISEN_NAME, EISEN_VERSION, EISEN_PROTOCOL for each protocol it reads. */
+    /* The plugin: EISEN_NAME, EISEN_VERSION, EISEN_PROTOCOL for each protocol it reads. */
     EISEN_DESCRIPTION = 1,
     /* Why a call failed: EISEN_BODY, one sentence. */
     EISEN_ERROR = 2,
@@ -120,30 +119,30 @@ enum {
     /* A turn began. */
     EISEN_TURN_BEGAN = 4,
     /* The turn ended: EISEN_REASON as ACP has it (end_turn, max_tokens, max_turn_requests, refusal,
-     * cancelled), or "error" with EISEN_BODY, what went wrong. */
+     * cancelled), or "error" with EISEN_BODY, the error. */
     EISEN_TURN_ENDED = 5,
-    /* A file was touched: EISEN_ACTION (read, write, search), EISEN_PATH (relative ones are taken
-     * against the agent's folder), EISEN_ID of the tool call if there is one. */
+    /* A file was touched: EISEN_ACTION (read, write, search), EISEN_PATH (relative to the
+     * agent's folder, or absolute), EISEN_ID of the tool call if there is one. */
     EISEN_TOUCHED = 6,
-    /* The agent's count: EISEN_USED of EISEN_SIZE tokens of its context; what it cost so far:
+    /* The agent's own count: EISEN_USED of EISEN_SIZE tokens of its context; the cost so far,
      * EISEN_COST as a decimal number, in EISEN_CURRENCY (USD). Numbers in decimal digits. */
     EISEN_USAGE = 7,
-    /* The model that runs from now on: EISEN_ID, EISEN_NAME. */
+    /* The model from now on: EISEN_ID, EISEN_NAME. */
     EISEN_MODEL = 8,
-    /* What the agent says to its client: EISEN_BODY; EISEN_REASON is "thought" if it only thinks. */
+    /* Text of the agent for its client: EISEN_BODY; EISEN_REASON is "thought" for a thought. */
     EISEN_TEXT = 9,
-    /* The agent asks before it does something: EISEN_ID, by which it is answered; EISEN_TITLE, for
-     * people; for each path an EISEN_ACTION and then its EISEN_PATH; EISEN_COMMAND if it wants to
-     * run a shell. The action is read, write, or search: of a folder, the contents of all that lies
-     * below it. To read a folder is to list its names. */
+    /* The agent asks for permission: EISEN_ID, the id for the answer; EISEN_TITLE, for users; for
+     * each path an EISEN_ACTION and then its EISEN_PATH; EISEN_COMMAND if it wants to run a shell
+     * command. The action is read, write, or search (the contents of all files below a folder; a
+     * read of a folder lists its names). */
     EISEN_ASK = 10,
     /* A line for the agent: EISEN_BODY, without a line end. */
     EISEN_LINE = 11,
-    /* The agent runs a shell: EISEN_COMMAND, a line as a shell reads it, EISEN_ID of the tool call if
-     * there is one. What it plainly reads and writes is found by the host. */
+    /* The agent runs a shell command: EISEN_COMMAND, the command line, EISEN_ID of the tool call if
+     * there is one. The host finds the files that it plainly reads and writes. */
     EISEN_RUNS = 12,
-    /* The agent took back what it asked for under EISEN_ID: nobody is to answer it any more. Nothing
-     * comes of an id under which nothing is open. */
+    /* The agent withdrew the request EISEN_ID: it needs no answer any more. An id without an open
+     * request is ignored. */
     EISEN_WITHDRAWN = 13,
 };
 
@@ -165,7 +164,7 @@ enum {
     EISEN_COMMAND = 14,
 };
 
-/* One field of a record that is to be put. */
+/* One field of a record. */
 typedef struct eisen_field {
     uint32_t tag;
     eisen_bytes value;

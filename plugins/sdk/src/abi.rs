@@ -43,24 +43,26 @@ pub struct Host {
     pub features: u64,
 }
 
-/// A function of the table that takes nothing but what it puts its records in.
-pub type Tell = unsafe extern "C" fn(output: *const Output) -> i32;
-/// One of an instance.
+/// A function without an instance, which puts its records into the output.
+pub type Describe = unsafe extern "C" fn(output: *const Output) -> i32;
+/// The earlier name of [`Describe`].
+#[deprecated(note = "use `Describe`")]
+pub type Tell = Describe;
+/// A function of an instance.
 pub type Act = unsafe extern "C" fn(instance: *mut c_void, output: *const Output) -> i32;
-/// One that takes bytes.
+/// A function of an instance that takes bytes.
 pub type Take =
     unsafe extern "C" fn(instance: *mut c_void, bytes: Bytes, output: *const Output) -> i32;
 
-/// `eisen_plugin`. A function that may be missing is `None`; so may any be that a hostile library
-/// left out.
+/// `eisen_plugin`. A missing function is `None`; a broken library may leave out any.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Plugin {
     pub size: u32,
     pub abi: u32,
     pub features: u64,
-    pub describe: Option<Tell>,
-    pub self_test: Option<Tell>,
+    pub describe: Option<Describe>,
+    pub self_test: Option<Describe>,
     pub create: Option<
         unsafe extern "C" fn(
             config: Bytes,

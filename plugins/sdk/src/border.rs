@@ -1,5 +1,5 @@
-//! The border between the C interface and a plugin's type: nothing that a plugin does crosses it but
-//! records, and nothing that a host passes is used before it was looked at.
+//! Implements the C interface for a plugin's type. Checks all that the host passes; turns errors and
+//! panics of the plugin into error records.
 
 #![allow(unsafe_code)]
 
@@ -13,11 +13,11 @@ use std::sync::{Mutex, PoisonError};
 use crate::abi::{self, Bytes, Output};
 use crate::{Description, Direction, Extractor, Record, Records};
 
-/// The table of a plugin's type.
+/// The function table for a plugin's type.
 pub struct Border<T>(PhantomData<T>);
 
-/// What an instance is behind its pointer. Hosts call one function after the other; the lock is for
-/// those that do not.
+/// An instance, behind its pointer. The lock is for hosts that call two functions at once, which the
+/// interface forbids.
 type Instance<T> = Mutex<T>;
 
 type Outcome = Result<(), String>;
@@ -43,7 +43,7 @@ impl<T: Extractor> Border<T> {
 }
 
 unsafe extern "C" fn describe<T: Extractor>(output: *const Output) -> i32 {
-    told(output, |records| {
+    guard(output, |records| {
         let Description { name, version, protocols } = T::DESCRIPTION;
         let protocols = protocols.iter().map(|&protocol| protocol.into()).collect();
         let (name, version) = (name.into(), version.into());
@@ -53,7 +53,7 @@ unsafe extern "C" fn describe<T: Extractor>(output: *const Output) -> i32 {
 }
 
 unsafe extern "C" fn self_test<T: Extractor>(output: *const Output) -> i32 {
-    told(output, |_| T::self_test())
+    guard(output, |_| T::self_test())
 }
 
 unsafe extern "C" fn create<T: Extractor>(
@@ -61,7 +61,7 @@ unsafe extern "C" fn create<T: Extractor>(
     instance: *mut *mut c_void,
     output: *const Output,
 ) -> i32 {
-    told(output, |_| {
+    guard(output, |_| {
         // SAFETY: the host passes a place for the pointer, or null by mistake.
         let place = unsafe { instance.as_mut() }.ok_or("the host has no place for an instance")?;
         let made = Box::new(Instance::new(T::create(text(&config)?)?));
@@ -144,7 +144,7 @@ fn with<T>(
     output: *const Output,
     act: impl FnOnce(&mut T, &mut Records<'_>) -> Outcome,
 ) -> i32 {
-    told(output, |records| {
+    guard(output, |records| {
         // SAFETY: `create` made it of this type, and the host has not destroyed it.
         let instance = unsafe { instance.cast::<Instance<T>>().as_ref() };
         let instance = instance.ok_or("the host passed no instance")?;
@@ -152,8 +152,8 @@ fn with<T>(
     })
 }
 
-/// Runs a function of the plugin, and puts why it failed.
-fn told(output: *const Output, act: impl FnOnce(&mut Records<'_>) -> Outcome) -> i32 {
+/// Runs a function of the plugin; puts an error record if it fails or panics.
+fn guard(output: *const Output, act: impl FnOnce(&mut Records<'_>) -> Outcome) -> i32 {
     // SAFETY: the host passes its output, or null by mistake.
     let output = unsafe { output.as_ref() };
     let mut put = |bytes: &[u8]| match output {

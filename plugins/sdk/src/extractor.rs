@@ -1,30 +1,30 @@
-//! What a plugin is, as a Rust type.
+//! The trait that a plugin implements.
 
 use crate::Records;
 
-/// Which way a line goes.
+/// The direction of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     ToAgent,
     ToClient,
 }
 
-/// What a plugin says of itself.
+/// Name, version and protocols of a plugin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Description {
-    /// As `eisen.toml` names it.
+    /// The name in `eisen.toml`.
     pub name: &'static str,
     pub version: &'static str,
-    /// What it reads, as its makers call it.
+    /// The protocols that it reads.
     pub protocols: &'static [&'static str],
 }
 
-/// Reads along with one run of one agent. An error is a sentence for whoever runs the team; five in
-/// a row are shown beside the agent, and ten end it. A panic counts as an error.
+/// Reads the lines of one run of an agent. An error is a sentence for the user; after five in a row it
+/// is shown beside the agent, and ten end the agent. A panic counts as an error.
 pub trait Extractor: Sized + Send + 'static {
     const DESCRIPTION: Description;
 
-    /// [`Extractor::gate`] and [`Extractor::deny`] hold a zone. Without, only the kernel can.
+    /// [`Extractor::gate`] and [`Extractor::deny`] enforce a zone. Without them, only the kernel can.
     const GATES: bool = false;
 
     /// [`Extractor::start`], [`Extractor::prompt`], [`Extractor::cancel`] and [`Extractor::allow`]
@@ -34,8 +34,8 @@ pub trait Extractor: Sized + Send + 'static {
     /// `config` is a JSON object: what `eisen.toml` has under `config`.
     fn create(config: &str) -> Result<Self, String>;
 
-    /// Reads a line that the agent said, after [`Extractor::gate`] did, or that was sent to it. It
-    /// comes without its line end, and need not be UTF-8.
+    /// Reads a line of the agent, after [`Extractor::gate`], or a line sent to the agent. It comes
+    /// without its line end, and need not be UTF-8.
     fn observe(
         &mut self,
         direction: Direction,
@@ -43,13 +43,13 @@ pub trait Extractor: Sized + Send + 'static {
         records: &mut Records<'_>,
     ) -> Result<(), String>;
 
-    /// Reads a line of the agent before anything comes of it: [`Records::ask`] if it asks for
-    /// permission, [`Records::line`] for what is answered without asking anybody.
+    /// Reads a line of the agent before it has any effect. Puts [`Records::ask`] if the line asks for
+    /// permission, [`Records::line`] for an answer that needs no permission.
     fn gate(&mut self, _line: &[u8], _records: &mut Records<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Puts the [`Records::line`] that refuses what was asked for under `id`.
+    /// Puts the [`Records::line`] that denies the request `id`.
     fn deny(&mut self, _id: &str, _why: &str, _records: &mut Records<'_>) -> Result<(), String> {
         Err("this plugin can't deny anything".to_owned())
     }
@@ -66,18 +66,18 @@ pub trait Extractor: Sized + Send + 'static {
         Err("this plugin can't prompt its agent".to_owned())
     }
 
-    /// Puts the lines that cancel the running turn; an agent that gets none is stopped.
+    /// Puts the lines that cancel the running turn; without any, the agent is stopped.
     fn cancel(&mut self, _records: &mut Records<'_>) -> Result<(), String> {
         Ok(())
     }
 
-    /// Puts the lines that allow what was asked for under `id`.
+    /// Puts the lines that allow the request `id`.
     fn allow(&mut self, _id: &str, _records: &mut Records<'_>) -> Result<(), String> {
         Err("this plugin can't answer its agent".to_owned())
     }
 
     /// Tries the plugin on examples of its own, as [`testing::check`](crate::testing::check) plays
-    /// them; `eisen-core plugin check` tells the outcome.
+    /// them; `eisen-core plugin check` reports the outcome.
     fn self_test() -> Result<(), String> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Records: what a plugin tells, as bytes. The header describes their form.
+//! Records: what a plugin reports, as bytes. The header describes their form.
 
 #[cfg(test)]
 mod tests;
@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::abi::{field, kind};
 
-/// What a plugin tells.
+/// One thing that a plugin reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Record<'a> {
     Description {
@@ -41,7 +41,7 @@ pub enum Record<'a> {
         id: Text<'a>,
         name: Text<'a>,
     },
-    /// What the agent says; `reason` is `thought` if it only thinks.
+    /// Text of the agent; `reason` is `thought` for its thoughts.
     Text {
         body: Text<'a>,
         reason: Text<'a>,
@@ -63,7 +63,7 @@ pub enum Record<'a> {
         command: Text<'a>,
         call: Text<'a>,
     },
-    /// The agent took back what it asked for.
+    /// The agent withdrew a request for permission.
     Withdrawn {
         id: Text<'a>,
     },
@@ -71,25 +71,25 @@ pub enum Record<'a> {
 
 type Text<'a> = Cow<'a, str>;
 
-/// The agent's own count. What is not known is left out.
+/// The agent's own count of tokens and cost, as far as known.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Usage<'a> {
-    /// Tokens in its context, and how many fit.
+    /// Tokens in its context, and the context's size.
     pub used: Option<u64>,
     pub size: Option<u64>,
-    /// What the session cost so far: a decimal number, and its currency.
+    /// Cost of the session so far: a decimal number, and its currency.
     pub cost: Option<Cow<'a, str>>,
     pub currency: Option<Cow<'a, str>>,
 }
 
-/// Bytes that are no records.
+/// The bytes are not records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Malformed {
-    /// They end within one.
+    /// They end within a record.
     Torn,
     /// A text is not UTF-8.
     NotText,
-    /// A number is not one.
+    /// A number is malformed.
     NotANumber,
 }
 
@@ -123,7 +123,7 @@ pub fn records(bytes: &[u8]) -> impl Iterator<Item = Result<Record<'_>, Malforme
     })
 }
 
-/// Takes a number, and the bytes that a second number counts.
+/// Takes a tag, a length, and as many bytes.
 fn piece<'a>(rest: &mut &'a [u8]) -> Result<(u32, &'a [u8]), Malformed> {
     let mut number = || {
         let (number, behind) = rest.split_first_chunk().ok_or(Malformed::Torn)?;
@@ -137,7 +137,7 @@ fn piece<'a>(rest: &mut &'a [u8]) -> Result<(u32, &'a [u8]), Malformed> {
     Ok((first, body))
 }
 
-/// The fields that records have, gathered.
+/// The fields of a record.
 #[derive(Default)]
 struct Fields<'a> {
     texts: [Option<Text<'a>>; 15],

@@ -1,21 +1,20 @@
-//! Where a plugin puts its records.
+//! The output into which a plugin puts its records.
 
 use crate::{Record, Usage};
 
-/// Where a plugin puts what it tells.
+/// The records of one call.
 pub struct Records<'a> {
     put: &'a mut dyn FnMut(&[u8]) -> bool,
     is_full: bool,
 }
 
 impl<'a> Records<'a> {
-    /// Hands whole records to `put`, which says whether it takes more.
+    /// Passes whole records to `put`, which returns whether it takes more.
     pub fn new(put: &'a mut dyn FnMut(&[u8]) -> bool) -> Self {
         Self { put, is_full: false }
     }
 
-    /// Whether the host takes no more of this call's records: what is put now is lost, and the call
-    /// fails.
+    /// Whether the host takes no more records of this call: further ones are lost, and the call fails.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
@@ -39,7 +38,7 @@ impl<'a> Records<'a> {
         self.put(&Record::Touched { action: action.into(), path: path.into(), call: call.into() });
     }
 
-    /// The agent runs a line of a shell; the host finds what it plainly reads and writes.
+    /// The agent runs a shell command line; the host finds the files that it plainly accesses.
     pub fn runs(&mut self, command: &str, call: &str) {
         self.put(&Record::Runs { command: command.into(), call: call.into() });
     }
@@ -60,22 +59,22 @@ impl<'a> Records<'a> {
         self.put(&Record::Text { body: body.into(), reason: "thought".into() });
     }
 
-    /// The agent asks, under `id`, before it does something to each `(action, path)`. An action is
-    /// `read`, `write`, or `search`: the contents of all that lies below a folder, whose names are
-    /// what a `read` of it gives.
+    /// The agent asks, under `id`, for permission to access each `(action, path)`. An action is
+    /// `read`, `write`, or `search` (the contents of all files below a folder; a `read` of a folder
+    /// lists its names).
     pub fn ask(&mut self, id: &str, title: &str, accesses: &[(&str, &str)]) {
         let accesses = accesses.iter().map(|&(action, path)| (action.into(), path.into()));
         let (id, title) = (id.into(), title.into());
         self.put(&Record::Ask { id, title, accesses: accesses.collect(), command: "".into() });
     }
 
-    /// The agent asks, under `id`, before it runs a line of a shell.
+    /// The agent asks, under `id`, for permission to run a shell command line.
     pub fn ask_to_run(&mut self, id: &str, title: &str, command: &str) {
         let (id, title, command) = (id.into(), title.into(), command.into());
         self.put(&Record::Ask { id, title, accesses: Vec::new(), command });
     }
 
-    /// The agent took back what it asked for under `id`: nobody is to answer it any more.
+    /// The agent withdrew the request `id`: it needs no answer any more.
     pub fn withdrawn(&mut self, id: &str) {
         self.put(&Record::Withdrawn { id: id.into() });
     }

@@ -1,14 +1,14 @@
 //! A test kit: plays a golden transcript through a plugin, by the same interface as a host.
 //!
-//! A transcript has a line for each thing that happens, and behind it one for each record that the
-//! plugin puts then:
+//! A transcript has a line for each thing that happens, and after it one for each record that the
+//! plugin puts:
 //!
 //! | line | what happens |
 //! | --- | --- |
-//! | `< LINE` | the agent said it, and it was relayed |
-//! | `> LINE` | the client said it |
-//! | `? LINE` | the agent said it, and the gate reads it |
-//! | `start SETTINGS`, `prompt TEXT`, `cancel`, `allow ID`, `deny ID WHY` | the host wants that |
+//! | `< LINE` | the agent wrote it, and it was relayed |
+//! | `> LINE` | the client wrote it |
+//! | `? LINE` | the agent wrote it, and the gate reads it |
+//! | `start SETTINGS`, `prompt TEXT`, `cancel`, `allow ID`, `deny ID WHY` | the host calls this function |
 //! | `# …`, or empty | nothing |
 
 #![allow(unsafe_code)]
@@ -24,13 +24,13 @@ use crate::{Border, Extractor, Record, Usage, records};
 
 pub use torment::{feed, torment};
 
-/// Checks that a transcript (its text) is what a plugin makes of it with this configuration.
+/// Checks that a plugin with this configuration puts the records of a transcript (its text).
 #[macro_export]
 macro_rules! assert_transcript {
     ($extractor:ty, $config:expr, $transcript:expr) => {
         let transcript: &str = $transcript;
         let played = $crate::testing::play::<$extractor>($config, transcript);
-        assert!(played == transcript, "expected:\n{transcript}\nthe plugin told:\n{played}");
+        assert!(played == transcript, "expected:\n{transcript}\nthe plugin put:\n{played}");
     };
 }
 
@@ -46,21 +46,21 @@ pub fn assert_file<T: Extractor>(config: &str, file: &Path) {
     }
     assert!(
         played == transcript,
-        "{} says:\n{transcript}\nthe plugin told:\n{played}\n(UPDATE_EXPECT=1 writes it anew)",
+        "{} says:\n{transcript}\nthe plugin put:\n{played}\n(UPDATE_EXPECT=1 writes it anew)",
         file.display()
     );
 }
 
-/// Says whether a transcript (its text) is what a plugin makes of it: what a
-/// [`self_test`](Extractor::self_test) is made of.
+/// Returns whether a plugin puts the records of a transcript (its text): use it for a
+/// [`self_test`](Extractor::self_test).
 pub fn check<T: Extractor>(config: &str, transcript: &str) -> Result<(), String> {
     let played = play::<T>(config, transcript);
     let differs = transcript.lines().zip(played.lines().chain(std::iter::repeat("nothing")));
-    match differs.into_iter().find(|(expected, told)| expected != told) {
-        Some((expected, told)) => Err(format!("it is to tell `{expected}`, and tells `{told}`")),
+    match differs.into_iter().find(|(expected, put)| expected != put) {
+        Some((expected, put)) => Err(format!("expected the record `{expected}`, got `{put}`")),
         None if played == transcript => Ok(()),
         None => Err(format!(
-            "it tells more than it is to: `{}`",
+            "expected no further record, got `{}`",
             played.lines().last().unwrap_or_default()
         )),
     }
@@ -113,12 +113,12 @@ fn act(table: &abi::Plugin, instance: *mut c_void, line: &str, played: &mut Stri
     });
 }
 
-/// Makes a call, and writes what it put. Returns whether it succeeded.
+/// Makes a call, and writes its records. Returns whether it succeeded.
 fn call(played: &mut String, call: impl FnOnce(*const Output) -> Option<i32>) -> bool {
-    let mut told: Vec<u8> = Vec::new();
-    let output = Output { host: (&raw mut told).cast(), put: Some(append) };
+    let mut written: Vec<u8> = Vec::new();
+    let output = Output { host: (&raw mut written).cast(), put: Some(append) };
     let status = call(&raw const output);
-    for record in records(&told) {
+    for record in records(&written) {
         match record {
             Ok(record) => show(&record, played),
             Err(malformed) => drop(writeln!(played, "malformed {malformed}")),
@@ -131,15 +131,15 @@ fn call(played: &mut String, call: impl FnOnce(*const Output) -> Option<i32>) ->
     succeeded
 }
 
-unsafe extern "C" fn append(told: *mut c_void, data: *const u8, length: usize) -> i32 {
+unsafe extern "C" fn append(written: *mut c_void, data: *const u8, length: usize) -> i32 {
     // SAFETY: `call` passed the vector, and the plugin its bytes, for the length of the call.
-    let (told, data) =
-        unsafe { (&mut *told.cast::<Vec<u8>>(), std::slice::from_raw_parts(data, length)) };
-    told.extend(data);
+    let (written, data) =
+        unsafe { (&mut *written.cast::<Vec<u8>>(), std::slice::from_raw_parts(data, length)) };
+    written.extend(data);
     0
 }
 
-/// The first words of lines that stand for records.
+/// The first words of a transcript's record lines.
 const SHOWN: [&str; 14] = [
     "description",
     "error",

@@ -1,15 +1,14 @@
-//! What the configuration says of a tool's lines. Each pattern is compiled, and looked at for the
-//! names that it has to give.
+//! Parses the configuration: compiles each pattern, and checks that it has the groups it needs.
 
 use regex::{Captures, Regex, RegexBuilder};
 use serde::Deserialize;
 
-/// Bytes that one compiled pattern may take.
+/// Limit of a compiled pattern, in bytes.
 const PATTERN_SIZE: usize = 1024 * 1024;
-/// Patterns of one configuration.
+/// Limit of patterns in a configuration.
 const MOST_PATTERNS: usize = 256;
 
-/// `config` in `eisen.toml`, as it is written.
+/// `config` in `eisen.toml`, before its patterns are compiled.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Written {
@@ -41,7 +40,7 @@ struct WrittenAsk {
     deny: String,
 }
 
-/// What a question is about, where the line itself doesn't say so.
+/// The action of a question whose line doesn't name one.
 #[derive(Deserialize, Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Action {
@@ -52,7 +51,7 @@ pub(crate) enum Action {
 }
 
 pub(crate) struct Config {
-    /// What each touches by its `path`.
+    /// The action of each pattern with a `path`.
     pub(crate) touches: Vec<(&'static str, Regex)>,
     pub(crate) runs: Vec<Regex>,
     pub(crate) session: Vec<Regex>,
@@ -60,7 +59,7 @@ pub(crate) struct Config {
     pub(crate) usage: Vec<Regex>,
     pub(crate) thoughts: Vec<Regex>,
     pub(crate) ignore: Vec<Regex>,
-    /// None: every line that is nothing else.
+    /// None: each line that matches no other pattern.
     pub(crate) text: Option<Vec<Regex>>,
     pub(crate) ends: Vec<Regex>,
     pub(crate) fails: Vec<Regex>,
@@ -107,7 +106,7 @@ impl Config {
             return Err(format!("there are more than {MOST_PATTERNS} patterns"));
         }
         if !written.prompt.contains("{prompt}") {
-            return Err("`prompt` has no {prompt}: the agent would not be told it".to_owned());
+            return Err("`prompt` has no {prompt}: the agent would not get the prompt".to_owned());
         }
         let mut touches = Vec::new();
         for (key, action, patterns) in [
@@ -189,7 +188,7 @@ fn lacks(key: &str, pattern: &str, names: &str) -> String {
     format!("`{key}` has the pattern `{pattern}`, which lacks a group named {names}: (?<name>…)")
 }
 
-/// What a named group of a pattern found.
+/// The text that a named group matched.
 pub(crate) fn group<'a>(captures: &Captures<'a>, name: &str) -> Option<&'a str> {
     captures.name(name).map(|found| found.as_str()).filter(|text| !text.is_empty())
 }

@@ -1,8 +1,8 @@
-//! Reads the lines of a tool that only prints text, by patterns of the configuration: what reads,
-//! what writes, what asks, what ends a turn. The README describes the configuration.
+//! Reads the lines of a tool that only prints text. Patterns of the configuration say which lines are
+//! reads, writes, questions or ends of a turn; the README describes them.
 //!
-//! Patterns are those of the regex crate, which takes time in proportion to a line whatever its
-//! pattern is: the tool's output is not to be trusted, nor is every pattern thought through.
+//! The regex crate matches in linear time, whatever the pattern: neither the tool's output nor the
+//! user's patterns can be trusted to be harmless.
 
 mod config;
 
@@ -14,7 +14,7 @@ use regex::{Captures, Regex};
 
 use crate::config::{Action, Ask, Config, group};
 
-/// What is read of a line; the rest of a longer one is as if it were not there.
+/// Bytes read of a line; the rest is ignored.
 const LONGEST_LINE: usize = 64 * 1024;
 /// Questions that may be open at once; past that, the oldest is forgotten.
 const MOST_ASKS: usize = 256;
@@ -22,11 +22,11 @@ const MOST_ASKS: usize = 256;
 /// One run of a tool.
 pub struct TextLog {
     config: Config,
-    /// The answers to what was asked, by its ids: allowed, denied.
+    /// The answers (allow, deny) to open questions, by id.
     asks: VecDeque<(String, (String, String))>,
     last_ask: u64,
     is_cancelled: bool,
-    /// What colours a terminal.
+    /// Escape sequences of terminal colours.
     colours: Option<Regex>,
 }
 
@@ -56,7 +56,7 @@ impl Extractor for TextLog {
         records: &mut Records<'_>,
     ) -> Result<(), String> {
         if direction == Direction::ToAgent {
-            // Or goes on: what it is told meanwhile is of the same turn.
+            // Or goes on: a line that is sent meanwhile belongs to the same turn.
             records.turn_began();
             return Ok(());
         }
@@ -125,7 +125,7 @@ impl Extractor for TextLog {
             return Ok(());
         }
         let id = if let Some(id) = group(&captures, "id") {
-            // One that is open already is refused, with the other, by the host.
+            // If the id is open already, the host denies both.
             id.to_owned()
         } else {
             self.last_ask += 1;
@@ -180,7 +180,7 @@ impl Extractor for TextLog {
 }
 
 impl TextLog {
-    /// A line as a person sees it.
+    /// The line as a terminal shows it.
     fn plain<'a>(&self, line: &'a [u8]) -> Cow<'a, str> {
         let line = &line[..line.len().min(LONGEST_LINE)];
         let line = String::from_utf8_lossy(line.trim_ascii_end());
@@ -199,9 +199,9 @@ impl TextLog {
     }
 }
 
-/// What a question is about: the line may say so.
+/// The action that a question asks for; the line may name it.
 fn action(ask: &Ask, captures: &Captures<'_>) -> &'static str {
-    // A word that isn't known may be one for writing.
+    // An unknown word may mean a write.
     let action = match group(captures, "action").map(str::to_ascii_lowercase).as_deref() {
         Some("read") => Action::Read,
         Some("search") => Action::Search,
@@ -239,7 +239,7 @@ fn first<'a>(patterns: &[Regex], line: &'a str, name: &str) -> Option<&'a str> {
     patterns.iter().find_map(|pattern| found(pattern, line, name))
 }
 
-/// Puts what the line's groups found in the place of their names.
+/// Replaces the names of groups by what they matched.
 fn filled(template: &str, captures: &Captures<'_>) -> String {
     let mut filled = template.to_owned();
     for name in ["id", "path", "command", "action"] {
@@ -248,7 +248,7 @@ fn filled(template: &str, captures: &Captures<'_>) -> String {
     filled
 }
 
-/// Puts the lines that a text has.
+/// Puts each line of a text.
 fn put(text: &str, records: &mut Records<'_>) {
     text.split('\n').for_each(|line| records.line(line));
 }

@@ -15,25 +15,25 @@ fn a_tool_by_its_patterns() {
 
 #[test]
 fn without_a_configuration_all_is_text_and_a_prompt_one_line() {
-    let told = play::<TextLog>("{}", "prompt hello\n< Reading a...\n");
-    assert_eq!(told, "prompt hello\nline hello\n< Reading a...\ntext Reading a...\\n\n");
+    let output = play::<TextLog>("{}", "prompt hello\n< Reading a...\n");
+    assert_eq!(output, "prompt hello\nline hello\n< Reading a...\ntext Reading a...\\n\n");
 }
 
 #[test]
 fn lines_without_end_are_read_to_a_point() {
     let long = format!("< Wrote {}\n", "a".repeat(1024 * 1024));
-    let told = play::<TextLog>(TOOL, &long);
-    assert!(told.len() < long.len() + 70_000, "{}", told.len());
+    let output = play::<TextLog>(TOOL, &long);
+    assert!(output.len() < long.len() + 70_000, "{}", output.len());
 }
 
 #[test]
 fn questions_that_nobody_answers_are_bounded() {
     let asked: Vec<_> = (0..300).map(|id| format!("? May I read a? [{id}]")).collect();
     let asked = asked.join("\n") + "\nallow 43\nallow 44";
-    let told = play::<TextLog>(TOOL, &asked);
-    assert_eq!(told.matches("\nask ").count(), 300);
-    assert!(told.contains("error nothing is asked under 43"), "the oldest are forgotten");
-    assert_eq!(told.matches("under 44").count(), 0);
+    let output = play::<TextLog>(TOOL, &asked);
+    assert_eq!(output.matches("\nask ").count(), 300);
+    assert!(output.contains("error nothing is asked under 43"), "the oldest are forgotten");
+    assert_eq!(output.matches("under 44").count(), 0);
 }
 
 #[test]
@@ -51,11 +51,11 @@ fn a_configuration_that_is_none_is_told_with_its_pattern() {
         (r#"{"prompt": "go"}"#, ["`prompt`", "{prompt}", ""]),
         ("[", ["error", "", ""]),
     ] {
-        let told = play::<TextLog>(config, "");
-        assert!(told.starts_with("error "), "{config}: {told}");
+        let output = play::<TextLog>(config, "");
+        assert!(output.starts_with("error "), "{config}: {output}");
         assert!(
-            words.iter().all(|&word| told.contains(&word.escape_debug().to_string())),
-            "{told}"
+            words.iter().all(|&word| output.contains(&word.escape_debug().to_string())),
+            "{output}"
         );
     }
     let many = format!(r#"{{"ends": [{}"a"]}}"#, r#""a","#.repeat(256));

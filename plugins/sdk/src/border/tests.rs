@@ -1,4 +1,4 @@
-//! Whatever a plugin or its host does wrong at the border is an error that says what.
+//! Each mistake of a plugin or its host at the interface is an error that names it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ use std::ptr::{null, null_mut};
 use super::*;
 use crate::records;
 
-/// Panics, or does as it is told.
+/// Panics, or does what the line says.
 struct Odd;
 
 impl Extractor for Odd {
@@ -33,7 +33,7 @@ impl Extractor for Odd {
             b"panic" => panic!("a word"),
             b"wordless" => std::panic::panic_any(7),
             b"index" => records.text(&line[line.len()..][0].to_string()),
-            b"told" => {
+            b"fail" => {
                 records.text("before");
                 return Err("after all not".to_owned());
             }
@@ -55,10 +55,10 @@ impl Drop for Odd {
 
 const TABLE: abi::Plugin = Border::<Odd>::TABLE;
 
-/// What a call returns, and what it puts: the text of an error or of a text.
-fn told(call: impl FnOnce(*const Output) -> i32) -> (i32, Vec<String>) {
+/// Returns a call's result and the texts of its records.
+fn call(call: impl FnOnce(*const Output) -> i32) -> (i32, Vec<String>) {
     unsafe extern "C" fn put(host: *mut c_void, data: *const u8, length: usize) -> i32 {
-        // SAFETY: it is called below, with what it takes.
+        // SAFETY: it is called below, with valid arguments.
         let bytes = unsafe { std::slice::from_raw_parts(data, length) };
         unsafe { &mut *host.cast::<Vec<u8>>() }.extend(bytes);
         0
@@ -84,13 +84,13 @@ fn error(why: &str) -> (i32, Vec<String>) {
 fn instance() -> *mut c_void {
     let mut instance = null_mut();
     // SAFETY: as the header has it; so everywhere below, but for what is wrong on purpose.
-    let made = told(|output| unsafe { create::<Odd>(bytes(b"{}"), &raw mut instance, output) });
+    let made = call(|output| unsafe { create::<Odd>(bytes(b"{}"), &raw mut instance, output) });
     assert_eq!(made, (0, vec![]));
     instance
 }
 
 fn observed(instance: *mut c_void, direction: u32, line: Bytes) -> (i32, Vec<String>) {
-    told(|output| unsafe { observe::<Odd>(instance, direction, line, output) })
+    call(|output| unsafe { observe::<Odd>(instance, direction, line, output) })
 }
 
 #[test]
@@ -100,17 +100,17 @@ fn a_panic_is_an_error_and_what_follows_is_read() {
     assert_eq!(line(b"panic"), error("it panicked: a word"));
     assert_eq!(line(b"wordless"), error("it panicked: without a word"));
     assert!(line(b"index").1[0].starts_with("it panicked: index out of bounds"));
-    assert_eq!(line(b"told"), (1, vec!["before".to_owned(), "after all not".to_owned()]));
+    assert_eq!(line(b"fail"), (1, vec!["before".to_owned(), "after all not".to_owned()]));
     assert_eq!(line(b"good"), (0, vec!["ToClient 4".to_owned()]));
     // Nor does one leave a destructor.
     unsafe { destroy::<Odd>(instance) };
     unsafe { destroy::<Odd>(null_mut()) };
 
-    let tested = told(|output| unsafe { self_test::<Odd>(output) });
+    let tested = call(|output| unsafe { self_test::<Odd>(output) });
     assert_eq!(tested, error("it panicked: it never works"));
     for (config, why) in [("panic", "it panicked: no panic"), ("fail", "it may not")] {
         let mut made = null_mut();
-        let outcome = told(|output| unsafe {
+        let outcome = call(|output| unsafe {
             create::<Odd>(bytes(config.as_bytes()), &raw mut made, output)
         });
         assert_eq!(outcome, error(why));
@@ -128,20 +128,20 @@ fn what_a_host_passes_wrongly_is_an_error() {
         observed(null_mut(), abi::TO_CLIENT, bytes(b"line")),
         error("the host passed no instance")
     );
-    let made = told(|output| unsafe { create::<Odd>(bytes(b"{}"), null_mut(), output) });
+    let made = call(|output| unsafe { create::<Odd>(bytes(b"{}"), null_mut(), output) });
     assert_eq!(made.1[0], "the host has no place for an instance");
 
     let odd = bytes(b"\xff");
     let not_text = error("the host passed a text that is not UTF-8");
     let mut place = null_mut();
     unsafe {
-        assert_eq!(told(|output| create::<Odd>(odd, &raw mut place, output)), not_text);
-        assert_eq!(told(|output| deny::<Odd>(instance, odd, nowhere, output)), not_text);
-        assert_eq!(told(|output| deny::<Odd>(instance, nowhere, odd, output)), not_text);
-        assert_eq!(told(|output| start::<Odd>(instance, odd, output)), not_text);
-        assert_eq!(told(|output| prompt::<Odd>(instance, odd, output)), not_text);
-        assert_eq!(told(|output| allow::<Odd>(instance, odd, output)), not_text);
-        // There is nobody to tell.
+        assert_eq!(call(|output| create::<Odd>(odd, &raw mut place, output)), not_text);
+        assert_eq!(call(|output| deny::<Odd>(instance, odd, nowhere, output)), not_text);
+        assert_eq!(call(|output| deny::<Odd>(instance, nowhere, odd, output)), not_text);
+        assert_eq!(call(|output| start::<Odd>(instance, odd, output)), not_text);
+        assert_eq!(call(|output| prompt::<Odd>(instance, odd, output)), not_text);
+        assert_eq!(call(|output| allow::<Odd>(instance, odd, output)), not_text);
+        // There is no host to report to.
         let nobody = Output { host: null_mut(), put: None };
         for output in [null(), &raw const nobody] {
             let line = bytes(b"line");

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{Description, Direction, Records};
 
-/// Tells each line that is said.
+/// Puts each line as text.
 struct Echo;
 
 impl Extractor for Echo {
@@ -29,7 +29,7 @@ impl Extractor for Echo {
 fn a_transcript_is_told_from_what_a_plugin_makes_of_it() {
     let why = |transcript| check::<Echo>("{}", transcript).unwrap_err();
     check::<Echo>("{}", "< a\ntext a\n").unwrap();
-    assert_eq!(why("< a\ntext b\n"), "it is to tell `text b`, and tells `text a`");
-    assert_eq!(why("< a\ntext a\ntext b\n"), "it is to tell `text b`, and tells `nothing`");
-    assert_eq!(why("< a\n"), "it tells more than it is to: `text a`");
+    assert_eq!(why("< a\ntext b\n"), "expected the record `text b`, got `text a`");
+    assert_eq!(why("< a\ntext a\ntext b\n"), "expected the record `text b`, got `nothing`");
+    assert_eq!(why("< a\n"), "expected no further record, got `text a`");
 }

@@ -1,8 +1,8 @@
-//! Lines that no agent says: whatever comes, a plugin neither panics nor puts what is no record.
+//! Plays malformed lines: whatever comes, a plugin must not panic, and must put valid records only.
 
 use crate::{Direction, Extractor, Records, records};
 
-/// What is put where it does not belong.
+/// Text inserted at random places.
 const ODD: [&str; 20] = [
     "\"",
     "\\",
@@ -33,8 +33,8 @@ pub fn torment<T: Extractor>(config: &str, transcript: &str, rounds: u64) {
     }
 }
 
-/// Plays any bytes as a transcript, straight on the plugin's type: its panics are not caught. Lines
-/// that begin like none of a transcript are the agent's.
+/// Plays any bytes as a transcript, directly on the plugin's type: panics are not caught. A line
+/// without a transcript's prefix is the agent's.
 pub fn feed<T: Extractor>(config: &str, bytes: &[u8]) {
     let Ok(mut plugin) = T::create(config) else { return };
     let mut put = |record: &[u8]| {
@@ -47,7 +47,7 @@ pub fn feed<T: Extractor>(config: &str, bytes: &[u8]) {
         let word = parts.next().unwrap_or_default();
         let rest = parts.next().unwrap_or_default();
         let text = String::from_utf8_lossy(rest);
-        // It may fail; that is an answer too.
+        // It may fail: an error is a valid outcome.
         let _ = match word {
             b"<" => plugin.observe(Direction::ToClient, rest, records),
             b">" => plugin.observe(Direction::ToAgent, rest, records),
@@ -86,11 +86,11 @@ fn changed(transcript: &str, random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// The generator splitmix64: changes need no better one.
+/// The generator splitmix64, which is good enough here.
 struct Random(u64);
 
 impl Random {
-    /// A number below this one; 0 if there is none.
+    /// A number below this one; 0 for 0.
     fn below(&mut self, most: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

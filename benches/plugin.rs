@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use claude_stream_json::ClaudeStreamJson;
 use eisen_core::line::{content, lines};
 use eisen_core::plugin::{
-    Approval, Conversation, Hosting, InstanceCall, Library, RecordReader, Source, Translator,
+    Approval, Conversation, Hosting, InstanceCall, Library, PluginSource, RecordReader, Translator,
 };
 use eisen_core::process::Launcher;
 use eisen_plugin::{Direction, Extractor, Records};
@@ -206,7 +206,7 @@ impl Bench {
 
     fn instances(&self) -> [Box<dyn RecordReader>; 2] {
         self.places.clone().map(|place| {
-            let source = Source { name: "claude".to_owned(), config: "{}".to_owned(), place };
+            let source = PluginSource { name: "claude".to_owned(), config: "{}".to_owned(), place };
             source.instance(self.launcher.clone()).unwrap()
         })
     }

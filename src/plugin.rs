@@ -29,7 +29,7 @@ pub use host::serve_if_asked;
 pub use library::{Description, Library};
 pub use load_error::LoadError;
 pub use reader::{CallError, CallOutput, InstanceCall, RecordReader};
-pub use source::{Hosting, Source};
+pub use source::{Hosting, PluginSource};
 pub use translation::Conversation;
 pub use translator::Translator;
 pub use trial::{Checked, check, describe, try_out};

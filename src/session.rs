@@ -52,15 +52,15 @@ pub enum RegistryError {
 /// Sends requests to the registry's tasks; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RegistryHandle {
-    changes: mpsc::Sender<Message>,
+    changes: mpsc::Sender<RegistryMsg>,
     /// A separate queue: reads never wait for the lock.
-    reads: mpsc::Sender<Message>,
+    reads: mpsc::Sender<RegistryMsg>,
     file: Arc<RegistryFile>,
     active: Arc<ActiveCache>,
 }
 
 #[derive(Debug)]
-struct Message {
+struct RegistryMsg {
     request: RegistryRequest,
     deadline: Instant,
     reply: oneshot::Sender<Result<Answer, RegistryError>>,
@@ -98,7 +98,7 @@ impl RegistryHandle {
     ) -> Result<Answer, RegistryError> {
         let (reply, answer) = oneshot::channel();
         let mailbox = if request.only_reads() { &self.reads } else { &self.changes };
-        let message = Message { request, deadline, reply };
+        let message = RegistryMsg { request, deadline, reply };
         mailbox.send(message).await.map_err(|_| RegistryError::Stopping)?;
         answer.await.unwrap_or(Err(RegistryError::Stopping))
     }
@@ -113,7 +113,7 @@ impl RegistryHandle {
 
 async fn serve(
     file: Arc<RegistryFile>,
-    mut requests: mpsc::Receiver<Message>,
+    mut requests: mpsc::Receiver<RegistryMsg>,
     cancel: CancellationToken,
 ) {
     loop {
@@ -132,7 +132,7 @@ async fn serve(
 }
 
 /// Serves requests in order, with one read of the file; answers after the changes are on disk.
-fn serve_batch(file: &RegistryFile, batch: Vec<Message>) {
+fn serve_batch(file: &RegistryFile, batch: Vec<RegistryMsg>) {
     let Some(deadline) = batch.iter().map(|message| message.deadline).min() else { return };
     let (requests, replies): (Vec<_>, Vec<_>) =
         batch.into_iter().map(|message| (message.request, message.reply)).unzip();

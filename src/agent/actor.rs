@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::admission::{StartPermit, USUAL_MEMORY};
 use super::confining::confine;
-use super::lifecycle::{Effect, Event, Lifecycle};
+use super::lifecycle::{Effect, Lifecycle, LifecycleEvent};
 use super::prompting::RunHandle;
 use super::run::{Fresh, Run, RunEvent, next_of_run};
 use super::writing::files_of;
@@ -111,9 +111,9 @@ impl Actor {
                 message = messages.recv() => match message {
                     Some(AgentMsg::Order { order, reply }) => {
                         self.on(match order {
-                            Order::Start => Event::Start,
-                            Order::Stop => Event::Stop,
-                            Order::Restart => Event::Restart,
+                            Order::Start => LifecycleEvent::Start,
+                            Order::Stop => LifecycleEvent::Stop,
+                            Order::Restart => LifecycleEvent::Restart,
                         }).await;
                         let _ = reply.send(self.status.borrow().clone());
                         continue;
@@ -123,7 +123,7 @@ impl Actor {
                         let _ = reply.send(());
                         continue;
                     }
-                    Some(AgentMsg::Leave) => Event::Leave,
+                    Some(AgentMsg::Leave) => LifecycleEvent::Leave,
                     None => return,
                 },
                 () = pending_or(self.clearance.as_mut()) => {
@@ -134,7 +134,7 @@ impl Actor {
                     continue;
                 }
                 why = news_of(&mut self.place), if self.is_waiting() => match why {
-                    None => Event::Cleared,
+                    None => LifecycleEvent::Cleared,
                     why => {
                         self.publish(why);
                         continue;
@@ -142,7 +142,7 @@ impl Actor {
                 },
                 () = until(self.backoff) => {
                     self.backoff = None;
-                    Event::BackoffOver
+                    LifecycleEvent::BackoffOver
                 }
                 event = next_of_run(&mut self.run) => match self.on_run_event(event).await {
                     Some(event) => event,
@@ -153,7 +153,7 @@ impl Actor {
         }
     }
 
-    async fn on(&mut self, event: Event) {
+    async fn on(&mut self, event: LifecycleEvent) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             tracing::debug!(agent = %self.settings.id, ?event, "lifecycle");
@@ -166,7 +166,7 @@ impl Actor {
         }
     }
 
-    async fn perform(&mut self, effect: Effect) -> Option<Event> {
+    async fn perform(&mut self, effect: Effect) -> Option<LifecycleEvent> {
         match effect {
             Effect::Publish(reason) => self.publish(reason),
             Effect::AwaitClearance => self.await_clearance(),
@@ -290,7 +290,7 @@ impl Actor {
         format!("waits for {} to be ready", unready.join(", "))
     }
 
-    async fn spawn(&mut self) -> Event {
+    async fn spawn(&mut self) -> LifecycleEvent {
         let family = self.team.launcher.family(self.settings.limits);
         let launcher = self.team.launcher.within(&family);
         let (running, vitals) = (Arc::new(LiveCalls::default()), Vitals::new());
@@ -300,18 +300,18 @@ impl Actor {
         let confined = confine(launcher, &self.settings, &self.team, rules.clone(), parts).await;
         let (launcher, private) = match confined {
             Ok(confined) => confined,
-            Err(why) => return Event::NotSpawned(why),
+            Err(why) => return LifecycleEvent::NotSpawned(why),
         };
         let plug = |plugin: &Plugin| {
             plugin.plug(self.team.launcher.within(&family), self.conversation.clone())
         };
         let plugged = match self.settings.plugin.as_ref().map(plug).transpose() {
             Ok(plugged) => plugged,
-            Err(why) => return Event::NotSpawned(why),
+            Err(why) => return LifecycleEvent::NotSpawned(why),
         };
         let (process, stdio) = match launcher.spawn(&self.settings.command).await {
             Ok(spawned) => spawned,
-            Err(error) => return Event::NotSpawned(error.to_string()),
+            Err(error) => return LifecycleEvent::NotSpawned(error.to_string()),
         };
         if let Some(place) = &self.place {
             place.set_family(&family);
@@ -325,7 +325,7 @@ impl Actor {
         self.held.send_replace(self.settings.enforcement());
         self.handle.send_replace(Some(run.handle.clone()));
         self.run = Some(run);
-        Event::Spawned
+        LifecycleEvent::Spawned
     }
 
     fn publish_peak(&self) {
@@ -336,7 +336,7 @@ impl Actor {
     }
 
     /// Handles an event of the run; returns None if the lifecycle does not change.
-    async fn on_run_event(&mut self, event: RunEvent) -> Option<Event> {
+    async fn on_run_event(&mut self, event: RunEvent) -> Option<LifecycleEvent> {
         Some(match event {
             RunEvent::Opened(session) => {
                 self.session.clone_from(&session);
@@ -345,9 +345,9 @@ impl Actor {
                     // A client that sees the agent ready must find its session.
                     run.handle.settled(&self.team.tracker).await;
                 }
-                Event::Opened
+                LifecycleEvent::Opened
             }
-            RunEvent::Failed(why) => Event::Failed(why),
+            RunEvent::Failed(why) => LifecycleEvent::Failed(why),
             RunEvent::Concern(concern) => {
                 self.concern = concern;
                 if self.lifecycle.state() == AgentState::Ready {
@@ -364,7 +364,7 @@ impl Actor {
                 let offence = self.family.borrow().as_ref().and_then(Family::exceeded_limit);
                 let event = match self.run.take() {
                     Some(run) => run.finish(exit, offence).await,
-                    None => Event::Exited { exit, why: exit.to_string() },
+                    None => LifecycleEvent::Exited { exit, why: exit.to_string() },
                 };
                 self.publish_peak();
                 self.held.send_replace(self.settings.enforcement());

@@ -32,7 +32,7 @@ pub struct Restarts {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Event {
+pub(super) enum LifecycleEvent {
     Start,
     Stop,
     Restart,
@@ -135,8 +135,8 @@ impl Lifecycle {
     }
 
     /// Applies an event and returns the effects. `jitter` is a new random number from 0 to 1.
-    pub(super) fn on(&mut self, event: Event, now: Instant, jitter: f64) -> Vec<Effect> {
-        use Event as E;
+    pub(super) fn on(&mut self, event: LifecycleEvent, now: Instant, jitter: f64) -> Vec<Effect> {
+        use LifecycleEvent as E;
         use Phase as P;
         match (self.phase.clone(), event) {
             (P::Idle(_), E::Start | E::Restart) => {

@@ -2,13 +2,13 @@
 
 use tokio::sync::watch;
 
-use crate::plugin::{Conversation, Source, Translator};
+use crate::plugin::{Conversation, PluginSource, Translator};
 use crate::process::Launcher;
 
 /// The plugin of an agent that doesn't speak ACP.
 #[derive(Clone, Debug)]
 pub struct Plugin {
-    pub source: Source,
+    pub source: PluginSource,
     /// The model that the agent is to use.
     pub model: Option<String>,
 }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::confining::Private;
-use super::lifecycle::Event;
+use super::lifecycle::LifecycleEvent;
 use super::plugged::Plugged;
 use super::prompting::{RunHandle, send_briefings};
 use super::stalls::publish_held;
@@ -253,7 +253,7 @@ impl Run {
 
     /// Ends the tasks of the run once the process is dead, and returns how it died; `offence` names
     /// a limit that it broke.
-    pub(super) async fn finish(mut self, exit: Exit, offence: Option<String>) -> Event {
+    pub(super) async fn finish(mut self, exit: Exit, offence: Option<String>) -> LifecycleEvent {
         let offence = offence.filter(|_| !self.ordered);
         let offended = offence.is_some();
         let mut why = match offence.or_else(|| self.broken.borrow().clone()) {
@@ -275,8 +275,8 @@ impl Run {
         }
         // The agent's last output may be the cause.
         match self.broken.borrow().clone() {
-            Some(why) if !offended => Event::BrokeOff(why),
-            _ => Event::Exited { exit, why },
+            Some(why) if !offended => LifecycleEvent::BrokeOff(why),
+            _ => LifecycleEvent::Exited { exit, why },
         }
     }
 }

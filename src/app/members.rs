@@ -17,7 +17,7 @@ use crate::config::check::Kernel;
 use crate::config::{self, Config, Enforce, Isolation, Permissions, RestartPolicy};
 use crate::journal::Journal;
 use crate::model::AgentId;
-use crate::plugin::{Hosting, Library, Source};
+use crate::plugin::{Hosting, Library, PluginSource};
 use crate::process::{Command, Limits};
 use crate::routing;
 use crate::supervisor::Member;
@@ -213,7 +213,7 @@ fn plugin(
         }
         (Isolation::Process, approval) => Hosting::Child(path, approval),
     };
-    Ok(Plugin { source: Source { name, config, place }, model: agent.model.clone() })
+    Ok(Plugin { source: PluginSource { name, config, place }, model: agent.model.clone() })
 }
 
 fn compile_zones(config: &Config) -> anyhow::Result<Vec<Arc<Zone>>> {

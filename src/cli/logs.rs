@@ -202,12 +202,12 @@ struct LogFormat {
 }
 
 /// A line of a log: `[2026-01-31T12:00:00Z 4711] text`. Earlier versions wrote no stamp.
-struct Line<'a> {
+struct LogLine<'a> {
     stamp: Option<(&'a str, &'a str)>,
     text: &'a [u8],
 }
 
-impl<'a> Line<'a> {
+impl<'a> LogLine<'a> {
     fn of(line: &'a [u8]) -> Self {
         let stamped = || {
             let end = memchr::memchr(b']', line.get(..LONGEST_STAMP).unwrap_or(line))?;
@@ -254,7 +254,7 @@ impl LogWriter {
     }
 
     fn write(&self, agent: &str, line: &[u8]) -> io::Result<()> {
-        let Line { stamp, text } = Line::of(line);
+        let LogLine { stamp, text } = LogLine::of(line);
         let mut out = anstream::stdout().lock();
         if self.format.json {
             let (time, run) = stamp.unzip();

@@ -56,7 +56,7 @@ enum Decision {
     Allow {
         /// Validity: this tool call, or this path until the session ends
         #[arg(long, default_value = "once")]
-        scope: Scope,
+        scope: ScopeArg,
         /// Seconds until the permission expires
         #[arg(long, value_name = "S", value_parser = seconds)]
         ttl: Option<f64>,
@@ -85,7 +85,7 @@ enum Decision {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-enum Scope {
+enum ScopeArg {
     Once,
     Session,
 }
@@ -111,7 +111,7 @@ impl Decision {
     fn params(self, folder: &Path) -> anyhow::Result<Value> {
         Ok(match self {
             Self::Allow { scope, ttl, even_denied } => {
-                let scope = if scope == Scope::Session { "session" } else { "once" };
+                let scope = if scope == ScopeArg::Session { "session" } else { "once" };
                 with_even_denied(
                     json!({ "decision": "allow", "scope": scope, "ttl_s": ttl }),
                     even_denied,

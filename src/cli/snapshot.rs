@@ -114,7 +114,7 @@ impl Format {
             }
             Self::Ndjson => {
                 for (id, node) in &snapshot.nodes {
-                    serde_json::to_writer(&mut *out, &Line { id, node })?;
+                    serde_json::to_writer(&mut *out, &SnapshotLine { id, node })?;
                     writeln!(out)?;
                 }
                 for edge in &snapshot.calls {
@@ -135,7 +135,7 @@ impl Format {
 }
 
 #[derive(serde::Serialize)]
-struct Line<'a> {
+struct SnapshotLine<'a> {
     id: &'a str,
     #[serde(flatten)]
     node: &'a graph::Node,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use self::fold::{Fold, Line, LineKind};
+use self::fold::{Fold, LineKind, ShownLine};
 use self::page::Page;
 use super::Global;
 use super::blocked::{Blocked, Seen};
@@ -128,7 +128,7 @@ struct Watched {
 
 /// The common part of all lines of the port.
 #[derive(Deserialize)]
-struct Head {
+struct LineHead {
     agent_id: Option<String>,
 }
 
@@ -178,13 +178,13 @@ impl Watched {
 
     fn line(&mut self, kind: &str, line: &[u8]) -> Result<(), Failure> {
         if kind == "lagged" && !self.json {
-            return self.page.print("", &Line::note("… some lines are missing".to_owned()));
+            return self.page.print("", &ShownLine::note("… some lines are missing".to_owned()));
         }
         // Most lines are not shown, and may be long: skip them before parsing.
         if !SHOWN_TYPES.contains(&kind) {
             return Ok(());
         }
-        let head = serde_json::from_slice::<Head>(line);
+        let head = serde_json::from_slice::<LineHead>(line);
         let Some(agent) = head.ok().and_then(|head| head.agent_id) else { return Ok(()) };
         if !self.shows(&agent) {
             return Ok(());
@@ -217,7 +217,7 @@ impl Watched {
         let state = line["state"].as_str().unwrap_or("?");
         let reason = line["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
         let kind = LineKind::State(state.to_owned());
-        self.page.print(agent, &Line { kind, text: format!("{state}{reason}") })
+        self.page.print(agent, &ShownLine { kind, text: format!("{state}{reason}") })
     }
 
     fn blocked(&mut self, agent: &str, line: &Value) -> Result<(), Failure> {
@@ -231,7 +231,7 @@ impl Watched {
             text = format!("{text}: {} resolve {} allow|deny", self.program, access.id);
         }
         let lines =
-            self.fold.between(agent, &session, Line { kind: LineKind::State(status), text });
+            self.fold.between(agent, &session, ShownLine { kind: LineKind::State(status), text });
         self.print_all(&lines)
     }
 
@@ -240,7 +240,7 @@ impl Watched {
         self.print_all(&lines)
     }
 
-    fn print_all(&mut self, lines: &[(String, Line)]) -> Result<(), Failure> {
+    fn print_all(&mut self, lines: &[(String, ShownLine)]) -> Result<(), Failure> {
         lines.iter().try_for_each(|(label, line)| self.page.print(label, line))
     }
 }

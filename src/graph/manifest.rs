@@ -11,12 +11,12 @@ const LARGEST: usize = 256 << 10;
 
 #[derive(Deserialize)]
 struct Manifest {
-    package: Named,
+    package: PackageName,
     lib: Option<Library>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct PackageName {
     name: Box<str>,
 }
 

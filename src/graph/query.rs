@@ -15,7 +15,7 @@ use tree_sitter::{Language as Grammar, Node, Parser, Tree};
 use self::children::{Field, collect, holds_marks, marked};
 pub(super) use self::marks::Marks;
 pub(crate) use self::syntax::SyntaxError;
-use self::syntax::{Part, Written, patterns};
+use self::syntax::{QueryPart, Written, patterns};
 
 /// Nodes that are compared for one pattern at one node; further matches are left out.
 const MAX_NODES: usize = 100_000;
@@ -337,14 +337,14 @@ impl Compiler<'_> {
         }
     }
 
-    fn part(&mut self, part: &Part, shape: &mut Shape) -> Result<(), QueryError> {
+    fn part(&mut self, part: &QueryPart, shape: &mut Shape) -> Result<(), QueryError> {
         match part {
-            Part::Child { field, several, node } => {
+            QueryPart::Child { field, several, node } => {
                 let field = field.as_ref().map(|field| self.field(field)).transpose()?;
                 shape.children.push(Child { field, several: *several, one_of: self.shapes(node)? });
             }
-            Part::Without(field) => shape.without.push(self.field(field)?),
-            Part::Predicate(words) => {
+            QueryPart::Without(field) => shape.without.push(self.field(field)?),
+            QueryPart::Predicate(words) => {
                 let wrong = || QueryError::Predicate(words.clone());
                 let words: Vec<_> = words.iter().map(String::as_str).collect();
                 match words[..] {

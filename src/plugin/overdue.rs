@@ -36,12 +36,12 @@ pub(super) fn during<T>(name: &Arc<str>, what: &'static str, call: impl FnOnce()
 
 #[derive(Default)]
 struct Watchdog {
-    calls: Mutex<Calls>,
+    calls: Mutex<RunningCalls>,
     begun: Condvar,
 }
 
 #[derive(Default)]
-struct Calls {
+struct RunningCalls {
     under_way: Vec<Underway>,
     last: u64,
     /// The thread sleeps without a timeout and has to be notified.
@@ -56,7 +56,7 @@ struct Underway {
     is_reported: bool,
 }
 
-impl Calls {
+impl RunningCalls {
     /// Returns the calls that have become overdue since the last query.
     fn overdue(&mut self, now: Instant, longest: Duration) -> Vec<(Arc<str>, &'static str)> {
         let is_overdue = |call: &&mut Underway| !call.is_reported && now - call.began >= longest;
@@ -123,7 +123,7 @@ impl Watchdog {
         }
     }
 
-    fn calls(&self) -> MutexGuard<'_, Calls> {
+    fn calls(&self) -> MutexGuard<'_, RunningCalls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

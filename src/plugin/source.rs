@@ -10,7 +10,7 @@ use crate::process::Launcher;
 
 /// An agent's plugin.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct PluginSource {
     /// The name in the configuration.
     pub name: String,
     /// The configuration, a JSON object.
@@ -27,7 +27,7 @@ pub enum Hosting {
     Child(PathBuf, Option<Approval>),
 }
 
-impl Source {
+impl PluginSource {
     /// Makes an instance. A child is started by its first call, with the launcher.
     pub fn instance(&self, launcher: Launcher) -> Result<Box<dyn RecordReader>, String> {
         Ok(match &self.place {

@@ -53,7 +53,7 @@ pub enum SpawnError {
 
 /// What stood in the way of a start, with the system's error number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
+pub(super) enum StartRefusal {
     /// The warden could not set itself up.
     Guard(i32),
     /// The working directory could not be entered.
@@ -76,21 +76,21 @@ impl SpawnError {
         Self::Unsendable { program: name(command), part: part.into() }
     }
 
-    pub(super) fn refused(command: &Command, refusal: Refusal, confined: bool) -> Self {
+    pub(super) fn refused(command: &Command, refusal: StartRefusal, confined: bool) -> Self {
         let program = name(command);
         let number = match refusal {
-            Refusal::Guard(errno) => {
+            StartRefusal::Guard(errno) => {
                 return Self::Warden { program, source: io::Error::from_raw_os_error(errno) };
             }
-            Refusal::Folder(errno) => {
+            StartRefusal::Folder(errno) => {
                 let source = io::Error::from_raw_os_error(errno);
                 return Self::Cwd { program, cwd: command.cwd.clone(), source };
             }
-            Refusal::Confinement(step, errno) => {
+            StartRefusal::Confinement(step, errno) => {
                 let source = io::Error::from_raw_os_error(errno);
                 return Self::Unconfined { program, step, source };
             }
-            Refusal::Program(errno) => errno,
+            StartRefusal::Program(errno) => errno,
         };
         match number {
             libc::ENOENT => match find(command) {

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::cgroup::Groups;
-use super::error::Refusal;
+use super::error::StartRefusal;
 use super::family::{Family, Member};
 use super::limits::Limits;
 use super::wire::{LENGTH, REPORT, Report};
@@ -250,7 +250,7 @@ struct WardenHandle {
     pid: i32,
     confinement: Option<Arc<Confinement>>,
     reports: OwnedReadHalf,
-    started: Option<oneshot::Sender<Result<u32, Refusal>>>,
+    started: Option<oneshot::Sender<Result<u32, StartRefusal>>>,
     ended: watch::Sender<Option<Exit>>,
     /// Its membership in its family.
     member: Option<Member>,
@@ -300,16 +300,16 @@ impl WardenHandle {
     }
 
     /// Starts to serve the doorbell of a confined command, whose calls wait for it.
-    fn serve_doorbell(&self, listener: Vec<OwnedFd>) -> Result<(), Refusal> {
+    fn serve_doorbell(&self, listener: Vec<OwnedFd>) -> Result<(), StartRefusal> {
         let Some(confinement) = &self.confinement else { return Ok(()) };
-        let failed = |errno| Refusal::Confinement(SetupStep::Doorbell, errno);
+        let failed = |errno| StartRefusal::Confinement(SetupStep::Doorbell, errno);
         // A confined command never starts without a listener.
         let listener = listener.into_iter().next().ok_or(failed(libc::EBADF))?;
         Doorbell::attend(listener, Arc::clone(confinement))
             .map_err(|error| failed(error.raw_os_error().unwrap_or(libc::EIO)))
     }
 
-    fn report(&mut self, start: Result<u32, Refusal>) {
+    fn report(&mut self, start: Result<u32, StartRefusal>) {
         // The receiver may have been dropped.
         let _ = self.started.take().map(|started| started.send(start));
     }

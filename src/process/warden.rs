@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::signal::unix::{Signal as SignalStream, SignalKind, signal};
 
-use super::error::Refusal;
+use super::error::StartRefusal;
 use super::sys::{self, ChildEnds};
 use super::wire::{self, LENGTH, Report};
 use super::{Command, Exit, canary, sweeper, tree};
@@ -126,12 +126,13 @@ struct Warden {
 
 impl Warden {
     /// Starts the command; returns the listener of the doorbell if it is confined.
-    fn start(order: SpawnOrder) -> Result<(Self, Option<OwnedFd>), Refusal> {
+    fn start(order: SpawnOrder) -> Result<(Self, Option<OwnedFd>), StartRefusal> {
         let SpawnOrder { command, ends: [stdin, stdout, stderr], wall } = order;
-        let deaths = guard_self().map_err(|error| Refusal::Guard(number(&error)))?;
+        let deaths = guard_self().map_err(|error| StartRefusal::Guard(number(&error)))?;
         let entrance = wall.map(|(ruleset, canary)| Entrance::new(ruleset, &canary)).transpose();
         let entrance = entrance.map_err(confinement)?;
-        std::env::set_current_dir(&command.cwd).map_err(|error| Refusal::Folder(number(&error)))?;
+        std::env::set_current_dir(&command.cwd)
+            .map_err(|error| StartRefusal::Folder(number(&error)))?;
         let mut child = StdCommand::new(command.program);
         child.args(command.args).envs(command.env).process_group(0);
         child.stdin(stdin).stdout(stdout).stderr(stderr);
@@ -139,7 +140,7 @@ impl Warden {
         let mut doorbell = None;
         if let Some(entrance) = entrance {
             let (ours, childs) =
-                StdUnixStream::pair().map_err(|error| Refusal::Guard(number(&error)))?;
+                StdUnixStream::pair().map_err(|error| StartRefusal::Guard(number(&error)))?;
             sys::confine_child(&mut child, entrance, childs);
             doorbell = Some(ours);
         }
@@ -150,9 +151,11 @@ impl Warden {
         let _ = std::env::set_current_dir("/");
         let listener = match doorbell.map(|socket| confine::receive(socket.as_fd())).transpose() {
             Ok(listener) => listener.flatten().transpose().map_err(confinement)?,
-            Err(error) => return Err(Refusal::Confinement(SetupStep::Doorbell, number(&error))),
+            Err(error) => {
+                return Err(StartRefusal::Confinement(SetupStep::Doorbell, number(&error)));
+            }
         };
-        let child = spawned.map_err(|error| Refusal::Program(number(&error)))?;
+        let child = spawned.map_err(|error| StartRefusal::Program(number(&error)))?;
         Ok((Self { child: child.id().cast_signed(), reaped: false, deaths }, listener))
     }
 
@@ -239,8 +242,8 @@ async fn send(control: &mut UnixStream, report: Report) -> io::Result<()> {
     control.write_all(&report.encode()).await
 }
 
-fn confinement((step, errno): (SetupStep, Errno)) -> Refusal {
-    Refusal::Confinement(step, errno as i32)
+fn confinement((step, errno): (SetupStep, Errno)) -> StartRefusal {
+    StartRefusal::Confinement(step, errno as i32)
 }
 
 fn number(error: &io::Error) -> i32 {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
 
-use super::error::Refusal;
+use super::error::StartRefusal;
 use super::{Command, Exit, SpawnError};
 use crate::confine::SetupStep;
 
@@ -24,7 +24,7 @@ pub(super) const REPORT: usize = 5;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Report {
     Started(i32),
-    Refused(Refusal),
+    Refused(StartRefusal),
     Ended(Exit),
 }
 
@@ -32,11 +32,11 @@ impl Report {
     pub(super) fn encode(self) -> [u8; REPORT] {
         let (tag, value) = match self {
             Self::Started(pid) => (b'S', pid),
-            Self::Refused(Refusal::Guard(errno)) => (b'G', errno),
-            Self::Refused(Refusal::Folder(errno)) => (b'F', errno),
-            Self::Refused(Refusal::Program(errno)) => (b'P', errno),
+            Self::Refused(StartRefusal::Guard(errno)) => (b'G', errno),
+            Self::Refused(StartRefusal::Folder(errno)) => (b'F', errno),
+            Self::Refused(StartRefusal::Program(errno)) => (b'P', errno),
             // Steps have lowercase codes.
-            Self::Refused(Refusal::Confinement(step, errno)) => (step.code(), errno),
+            Self::Refused(StartRefusal::Confinement(step, errno)) => (step.code(), errno),
             Self::Ended(Exit::Code(code)) => (b'C', code),
             Self::Ended(Exit::Signal(number)) => (b'K', number),
         };
@@ -48,12 +48,12 @@ impl Report {
         let value = i32::from_le_bytes([a, b, c, d]);
         Some(match tag {
             b'S' => Self::Started(value),
-            b'G' => Self::Refused(Refusal::Guard(value)),
-            b'F' => Self::Refused(Refusal::Folder(value)),
-            b'P' => Self::Refused(Refusal::Program(value)),
+            b'G' => Self::Refused(StartRefusal::Guard(value)),
+            b'F' => Self::Refused(StartRefusal::Folder(value)),
+            b'P' => Self::Refused(StartRefusal::Program(value)),
             b'C' => Self::Ended(Exit::Code(value)),
             b'K' => Self::Ended(Exit::Signal(value)),
-            step => Self::Refused(Refusal::Confinement(SetupStep::from_code(step)?, value)),
+            step => Self::Refused(StartRefusal::Confinement(SetupStep::from_code(step)?, value)),
         })
     }
 }
@@ -154,14 +154,14 @@ mod tests {
     fn a_report_arrives_as_it_was_sent() {
         for report in [
             Report::Started(7),
-            Report::Refused(Refusal::Guard(1)),
-            Report::Refused(Refusal::Folder(2)),
-            Report::Refused(Refusal::Program(i32::MAX)),
-            Report::Refused(Refusal::Confinement(SetupStep::Bait, 3)),
-            Report::Refused(Refusal::Confinement(SetupStep::Rights, 4)),
-            Report::Refused(Refusal::Confinement(SetupStep::Wall, 5)),
-            Report::Refused(Refusal::Confinement(SetupStep::Canary, 0)),
-            Report::Refused(Refusal::Confinement(SetupStep::Doorbell, 6)),
+            Report::Refused(StartRefusal::Guard(1)),
+            Report::Refused(StartRefusal::Folder(2)),
+            Report::Refused(StartRefusal::Program(i32::MAX)),
+            Report::Refused(StartRefusal::Confinement(SetupStep::Bait, 3)),
+            Report::Refused(StartRefusal::Confinement(SetupStep::Rights, 4)),
+            Report::Refused(StartRefusal::Confinement(SetupStep::Wall, 5)),
+            Report::Refused(StartRefusal::Confinement(SetupStep::Canary, 0)),
+            Report::Refused(StartRefusal::Confinement(SetupStep::Doorbell, 6)),
             Report::Ended(Exit::Code(-1)),
             Report::Ended(Exit::Signal(9)),
         ] {

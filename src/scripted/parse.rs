@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::ScriptError;
 use super::fields::{Fields, Item};
 use super::pattern::Pattern;
-use super::script::{Act, CommandLine, FileEdit, Persona, Rule, Script, Step};
+use super::script::{Act, CommandLine, FileEdit, Persona, PromptRule, Script, Step};
 
 pub use super::fields::Invalid;
 
@@ -134,7 +134,7 @@ impl Parser<'_> {
         })
     }
 
-    fn rule(&self, item: Item<'_>) -> Result<Rule, Invalid> {
+    fn rule(&self, item: Item<'_>) -> Result<PromptRule, Invalid> {
         let fields = Fields::of(self.text, "`[[on]]`", item)?;
         fields.only(ON)?;
         let pattern = match (fields.text("prompt")?, fields.text("regex")?) {
@@ -149,7 +149,7 @@ impl Parser<'_> {
                 return Err(fields.error("regex", "`prompt` and `regex` exclude each other"));
             }
         };
-        Ok(Rule {
+        Ok(PromptRule {
             pattern,
             times: fields.count("times", u64::MAX)?,
             ignore_cancel: fields.flag("ignore_cancel")?.unwrap_or(false),

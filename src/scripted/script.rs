@@ -10,7 +10,7 @@ use super::pattern::{Captures, Pattern};
 pub struct Script {
     pub(super) agent: Persona,
     /// In the file's order: the first that matches a prompt is used.
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<PromptRule>,
 }
 
 /// The properties of the agent.
@@ -33,7 +33,7 @@ pub(super) struct Persona {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Rule {
+pub(super) struct PromptRule {
     /// None matches every prompt.
     pub(super) pattern: Option<Pattern>,
     /// Maximum prompts of a session that it matches.
@@ -43,7 +43,7 @@ pub(super) struct Rule {
     pub(super) steps: Vec<Step>,
 }
 
-impl Rule {
+impl PromptRule {
     pub(super) fn matches(&self, prompt: &str) -> Option<Captures> {
         match &self.pattern {
             Some(pattern) => pattern.first(prompt),

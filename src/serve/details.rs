@@ -66,7 +66,7 @@ pub(super) struct Agent<'a> {
     /// for.
     zone_missing: &'a [String],
     /// In the order in which they appeared.
-    sessions: Vec<Session<'a>>,
+    sessions: Vec<SessionFields<'a>>,
     /// Of its process, its terminals and their children; null where it is unknown.
     memory_bytes: Option<u64>,
     cpu_ms: Option<u64>,
@@ -77,8 +77,7 @@ pub(super) struct Agent<'a> {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "SessionDetails")]
-#[expect(clippy::struct_field_names, reason = "the wire's names")]
-struct Session<'a> {
+struct SessionFields<'a> {
     session_id: &'a str,
     #[schemars(extend("enum" = SessionMode::ALL.map(SessionMode::as_str)))]
     session_mode: &'a str,
@@ -103,7 +102,7 @@ impl<'a> From<&'a AgentDetails> for Agent<'a> {
             version: details.version.as_deref(),
             zone: details.zone,
             zone_missing: &details.zone_missing,
-            sessions: details.sessions.iter().map(Session::from).collect(),
+            sessions: details.sessions.iter().map(SessionFields::from).collect(),
             memory_bytes: details.memory_bytes,
             cpu_ms: details.cpu_ms,
             peak_memory_bytes: details.peak_memory_bytes,
@@ -112,7 +111,7 @@ impl<'a> From<&'a AgentDetails> for Agent<'a> {
     }
 }
 
-impl<'a> From<&'a SessionDetails> for Session<'a> {
+impl<'a> From<&'a SessionDetails> for SessionFields<'a> {
     fn from(details: &'a SessionDetails) -> Self {
         let usage = details.usage.as_ref();
         Self {

@@ -17,7 +17,7 @@ pub(super) struct Graph<'a> {
     #[serde(serialize_with = "by_id")]
     #[schemars(with = "BTreeMap<String, Node>")]
     nodes: &'a [NamedNode],
-    #[schemars(with = "Vec<Call<'_>>")]
+    #[schemars(with = "Vec<CallEdge<'_>>")]
     #[serde(serialize_with = "each_call")]
     calls: &'a [GraphCall],
 }
@@ -60,7 +60,7 @@ struct Part<'a> {
     #[serde(serialize_with = "by_id")]
     #[schemars(with = "BTreeMap<String, Node>")]
     nodes: &'a [NamedNode],
-    #[schemars(with = "Vec<Call<'_>>")]
+    #[schemars(with = "Vec<CallEdge<'_>>")]
     #[serde(serialize_with = "each_call")]
     calls: &'a [GraphCall],
 }
@@ -78,7 +78,7 @@ struct Changed<'a> {
 struct Removed<'a> {
     /// Ids.
     nodes: Vec<&'a str>,
-    #[schemars(with = "Vec<Call<'_>>")]
+    #[schemars(with = "Vec<CallEdge<'_>>")]
     #[serde(serialize_with = "each_call")]
     calls: &'a [GraphCall],
 }
@@ -126,7 +126,7 @@ struct Lines {
 
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "GraphCall")]
-struct Call<'a> {
+struct CallEdge<'a> {
     from: &'a str,
     to: &'a str,
 }
@@ -142,5 +142,5 @@ fn by_id<S: Serializer>(nodes: &[NamedNode], serializer: S) -> Result<S::Ok, S::
 }
 
 fn each_call<S: Serializer>(calls: &[GraphCall], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(calls.iter().map(|call| Call { from: &call.from, to: &call.to }))
+    serializer.collect_seq(calls.iter().map(|call| CallEdge { from: &call.from, to: &call.to }))
 }

@@ -50,7 +50,7 @@ pub(super) fn graph(graph: &GraphSnapshot) -> Bytes {
 
 pub(super) fn usage(report: &UsageReport) -> Bytes {
     line(&Message::Usage {
-        session: Session::new(&report.key, report.mode),
+        session: SessionHeader::new(&report.key, report.mode),
         used: report.usage.used,
         size: report.usage.size,
         cost: report.usage.cost.as_ref().map(Cost::from),
@@ -136,7 +136,7 @@ enum Message<'a> {
     /// A session's whole map: replaces the map that the client has.
     Snapshot {
         #[serde(flatten)]
-        session: Session<'a>,
+        session: SessionHeader<'a>,
         /// Number of the last delta that it contains; 0 for a new session.
         seq: u64,
         /// By path.
@@ -153,7 +153,7 @@ enum Message<'a> {
     /// What changed in a session.
     Delta {
         #[serde(flatten)]
-        session: Session<'a>,
+        session: SessionHeader<'a>,
         /// One more than the session's delta before; the same where this line continues it.
         seq: u64,
         updates: Vec<Node<'a>>,
@@ -166,7 +166,7 @@ enum Message<'a> {
     /// Tokens and cost, as last reported; for the orchestrator's session the team's sums.
     Usage {
         #[serde(flatten)]
-        session: Session<'a>,
+        session: SessionHeader<'a>,
         /// Tokens in context.
         used: u64,
         /// Size of the context in tokens.
@@ -243,15 +243,14 @@ enum Message<'a> {
 }
 
 #[derive(Clone, Copy, Serialize, JsonSchema)]
-#[expect(clippy::struct_field_names, reason = "the wire's names")]
-struct Session<'a> {
+struct SessionHeader<'a> {
     agent_id: &'a str,
     session_id: &'a str,
     #[schemars(extend("enum" = SessionMode::ALL.map(SessionMode::as_str)))]
     session_mode: &'a str,
 }
 
-impl<'a> Session<'a> {
+impl<'a> SessionHeader<'a> {
     fn new(key: &'a SessionKey, mode: SessionMode) -> Self {
         Self {
             agent_id: key.agent.as_str(),
@@ -278,7 +277,7 @@ impl<'a> From<&'a model::Cost> for Cost<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Blocked<'a> {
     #[serde(flatten)]
-    session: Session<'a>,
+    session: SessionHeader<'a>,
     /// Relative to the workspace, with forward slashes; absolute if outside.
     path: &'a str,
     #[schemars(extend("enum" = Action::ALL.map(Action::as_str)))]
@@ -336,7 +335,7 @@ impl<'a> Caller<'a> {
 impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
     fn from(access: &'a BlockedAccess) -> Self {
         Self {
-            session: Session::new(&access.key, access.mode),
+            session: SessionHeader::new(&access.key, access.mode),
             path: &access.path,
             action: access.action.as_str(),
             timestamp_ms: access.timestamp_ms,

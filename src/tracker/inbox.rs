@@ -38,7 +38,7 @@ pub(super) struct Inbox {
 }
 
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum TrackerMsg {
     Input(SessionKey, SessionInput, TimestampMs),
     /// The session that shows the orchestrator's view.
     Orchestrate(SessionKey),
@@ -66,7 +66,7 @@ pub(super) enum Query {
 struct Waiting {
     /// The task has ended.
     is_closed: bool,
-    messages: Vec<Message>,
+    messages: Vec<TrackerMsg>,
     on_disk: IndexMap<Arc<str>, TimestampMs>,
     sessions: HashMap<SessionKey, Mergeable>,
     agents: HashMap<AgentId, Load>,
@@ -144,15 +144,15 @@ impl Inbox {
     }
 
     pub(super) fn orchestrate(&self, key: SessionKey) {
-        self.push(Message::Orchestrate(key));
+        self.push(TrackerMsg::Orchestrate(key));
     }
 
     pub(super) fn forget(&self, agent: AgentId) {
-        self.push(Message::Forget(agent));
+        self.push(TrackerMsg::Forget(agent));
     }
 
     pub(super) fn join(&self, symbols: Arc<dyn Symbols>) {
-        self.push(Message::Join(symbols));
+        self.push(TrackerMsg::Join(symbols));
     }
 
     pub(super) fn disk_wrote(&self, path: Arc<str>, at: TimestampMs) {
@@ -167,7 +167,7 @@ impl Inbox {
 
     /// After [`Self::close`] the reply channel closes without an answer.
     pub(super) fn query(&self, query: Query) {
-        self.push(Message::Query(query));
+        self.push(TrackerMsg::Query(query));
     }
 
     /// Waits until there may be messages.
@@ -177,7 +177,7 @@ impl Inbox {
 
     /// Takes all messages out, in order; writes seen on the disk come first, since their order
     /// against agents' claims does not matter.
-    pub(super) fn take(&self) -> Vec<Message> {
+    pub(super) fn take(&self) -> Vec<TrackerMsg> {
         let mut waiting = self.lock();
         let taken = mem::take(&mut *waiting);
         waiting.is_closed = taken.is_closed;
@@ -188,11 +188,11 @@ impl Inbox {
             if load.dropped > 0 {
                 let dropped = load.dropped;
                 warn!(%agent, dropped, "activities dropped: too many at a time, or too long");
-                messages.push(Message::Dropped(agent, dropped));
+                messages.push(TrackerMsg::Dropped(agent, dropped));
             }
         }
         let on_disk = taken.on_disk.into_iter();
-        let on_disk = on_disk.map(|(path, at)| Message::DiskWrote(path, at));
+        let on_disk = on_disk.map(|(path, at)| TrackerMsg::DiskWrote(path, at));
         on_disk.chain(messages).collect()
     }
 
@@ -201,7 +201,7 @@ impl Inbox {
         *self.lock() = Waiting { is_closed: true, ..Waiting::default() };
     }
 
-    fn push(&self, message: Message) {
+    fn push(&self, message: TrackerMsg) {
         let mut waiting = self.lock();
         if !waiting.is_closed {
             waiting.messages.push(message);
@@ -263,7 +263,7 @@ impl Waiting {
             | SessionInput::Update(_)
             | SessionInput::Record(_) => {}
         }
-        self.messages.push(Message::Input(key, input, at));
+        self.messages.push(TrackerMsg::Input(key, input, at));
     }
 
     /// Merges `input` into a waiting message; false if none fits.
@@ -277,7 +277,7 @@ impl Waiting {
             _ => None,
         };
         let waiting = place.and_then(|place| self.messages.get_mut(place));
-        let Some(Message::Input(_, earlier, earlier_at)) = waiting else { return false };
+        let Some(TrackerMsg::Input(_, earlier, earlier_at)) = waiting else { return false };
         match (earlier, input) {
             (
                 SessionInput::Touched { written: known_written, .. },

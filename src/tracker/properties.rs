@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use self::plain::Plain;
-use super::inbox::{Inbox, Message};
+use super::inbox::{Inbox, TrackerMsg};
 use super::session_input::SessionInput;
 use super::sessions::Sessions;
 use super::testing::{Client, Functions, SETTINGS, activity, key};
@@ -148,7 +148,7 @@ proptest! {
         let inbox = Inbox::default();
         let take = |sessions: &mut Sessions| {
             for message in inbox.take() {
-                let Message::Input(key, input, at) = message else { unreachable!() };
+                let TrackerMsg::Input(key, input, at) = message else { unreachable!() };
                 sessions.input(&key, input, at);
             }
         };

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::inbox::{Inbox, Message, Query};
+use super::inbox::{Inbox, Query, TrackerMsg};
 use super::session_input::SessionInput;
 use super::sessions::Sessions;
 use super::{Settings, Snapshots};
@@ -90,16 +90,16 @@ impl Task {
     fn drain_inbox(&mut self) {
         for message in self.inbox.take() {
             match message {
-                Message::Input(key, input, at) => self.input(&key, input, at),
-                Message::Orchestrate(key) => self.sessions.orchestrate(key),
-                Message::Forget(agent) => self.sessions.forget(&agent),
-                Message::Join(symbols) => self.sessions.join(symbols),
-                Message::DiskWrote(path, at) => {
+                TrackerMsg::Input(key, input, at) => self.input(&key, input, at),
+                TrackerMsg::Orchestrate(key) => self.sessions.orchestrate(key),
+                TrackerMsg::Forget(agent) => self.sessions.forget(&agent),
+                TrackerMsg::Join(symbols) => self.sessions.join(symbols),
+                TrackerMsg::DiskWrote(path, at) => {
                     self.sessions.disk_wrote(&path, at);
                     self.wake();
                 }
-                Message::Dropped(agent, dropped) => self.record_dropped(agent, dropped),
-                Message::Query(query) => self.answer(query),
+                TrackerMsg::Dropped(agent, dropped) => self.record_dropped(agent, dropped),
+                TrackerMsg::Query(query) => self.answer(query),
             }
         }
         self.publish();

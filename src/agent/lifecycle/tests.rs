@@ -4,11 +4,11 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-fn exited(code: i32) -> Event {
-    Event::Exited { exit: Exit::Code(code), why: format!("exited with status {code}") }
+fn exited(code: i32) -> LifecycleEvent {
+    LifecycleEvent::Exited { exit: Exit::Code(code), why: format!("exited with status {code}") }
 }
 
-fn check(policy: Policy, events: Vec<Event>, expected: &Expect) {
+fn check(policy: Policy, events: Vec<LifecycleEvent>, expected: &Expect) {
     let mut lifecycle = Lifecycle::new(Restarts {
         policy,
         max: 2,
@@ -27,7 +27,7 @@ fn check(policy: Policy, events: Vec<Event>, expected: &Expect) {
 
 #[tokio::test]
 async fn a_failing_agent_is_restarted_until_it_is_in_error() {
-    use Event::{BackoffOver, Cleared, Opened, Spawned, Start};
+    use LifecycleEvent::{BackoffOver, Cleared, Opened, Spawned, Start};
     check(
         Policy::OnFailure,
         vec![
@@ -69,7 +69,7 @@ async fn a_failing_agent_is_restarted_until_it_is_in_error() {
 
 #[tokio::test]
 async fn a_clean_exit_stops_it_unless_it_is_always_wanted() {
-    use Event::{Cleared, Opened, Start};
+    use LifecycleEvent::{Cleared, Opened, Start};
     check(
         Policy::OnFailure,
         vec![Start, Cleared, Opened, exited(0)],
@@ -92,7 +92,12 @@ async fn a_clean_exit_stops_it_unless_it_is_always_wanted() {
     );
     check(
         Policy::Always,
-        vec![Start, Cleared, Opened, Event::BrokeOff("it read what it may not".to_owned())],
+        vec![
+            Start,
+            Cleared,
+            Opened,
+            LifecycleEvent::BrokeOff("it read what it may not".to_owned()),
+        ],
         &expect![[r#"
             Start → initializing [AwaitClearance]
             Cleared → connecting [Spawn]
@@ -114,7 +119,7 @@ async fn a_clean_exit_stops_it_unless_it_is_always_wanted() {
 
 #[tokio::test]
 async fn orders_are_followed_at_any_time() {
-    use Event::{Cleared, Opened, Restart, Start, Stop};
+    use LifecycleEvent::{Cleared, Opened, Restart, Start, Stop};
     check(
         Policy::OnFailure,
         vec![
@@ -130,11 +135,11 @@ async fn orders_are_followed_at_any_time() {
             Restart,
             exited(1),
             Cleared,
-            Event::Failed("no answer".to_owned()),
+            LifecycleEvent::Failed("no answer".to_owned()),
             exited(1),
             Restart,
             Cleared,
-            Event::NotSpawned("not found".to_owned()),
+            LifecycleEvent::NotSpawned("not found".to_owned()),
             Stop,
         ],
         &expect![[r#"
@@ -170,8 +175,8 @@ async fn restarts_long_ago_do_not_count() {
     });
     let mut now = Instant::now();
     for _ in 0..5 {
-        lifecycle.on(Event::Start, now, 0.0);
-        lifecycle.on(Event::Cleared, now, 0.0);
+        lifecycle.on(LifecycleEvent::Start, now, 0.0);
+        lifecycle.on(LifecycleEvent::Cleared, now, 0.0);
         lifecycle.on(exited(1), now, 0.0);
         assert_eq!(lifecycle.state(), AgentState::Restarting);
         now += Duration::from_secs(61);
@@ -181,7 +186,7 @@ async fn restarts_long_ago_do_not_count() {
 
 #[tokio::test]
 async fn who_leaves_is_stopped_first_and_never_comes_back() {
-    use Event::{BackoffOver, Cleared, Leave, Opened, Restart, Start, Stop};
+    use LifecycleEvent::{BackoffOver, Cleared, Leave, Opened, Restart, Start, Stop};
     check(
         Policy::Always,
         vec![Start, Cleared, Opened, Leave, Start, Restart, Stop, exited(0), Start, Restart],

@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::app::plugins;
 use crate::config::{self, Isolation};
 use crate::extract::{Acp, DiskWorkspace, Extractor};
-use crate::plugin::{AgentInfo, ExtractorHost, Hosting, News, Source};
+use crate::plugin::{AgentInfo, ExtractorHost, Hosting, News, PluginSource};
 use crate::process::Launcher;
 use crate::proxy::RelayHandle;
 
@@ -25,7 +25,7 @@ pub struct ObservePlugin {
 
 /// A plugin that passed its test.
 pub(super) struct Plugged {
-    source: Source,
+    source: PluginSource,
     /// Whether it can enforce a zone.
     pub(super) gates: bool,
 }
@@ -79,7 +79,10 @@ impl Plugged {
         let gates = plugins::tried(&plugin, eisen_dir).map_err(failed)?;
         let config::Plugin { name, path, config, .. } = plugin;
         let approval = plugins::approval(&path, eisen_dir).map_err(failed)?;
-        Ok(Self { source: Source { name, config, place: Hosting::Child(path, approval) }, gates })
+        Ok(Self {
+            source: PluginSource { name, config, place: Hosting::Child(path, approval) },
+            gates,
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use self::call::Calls;
+use self::call::OpenCalls;
 
 /// An incomplete line is shown after this time without more text, and a running tool call after
 /// this time.
@@ -22,7 +22,7 @@ const MOST_ENTRIES: usize = 100;
 
 /// A line to print, not wrapped and not yet safe for a terminal.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Line {
+pub(super) struct ShownLine {
     pub(super) kind: LineKind,
     pub(super) text: String,
 }
@@ -64,7 +64,7 @@ struct SessionFold {
     folded: Option<(String, usize)>,
     /// The time of the last chunk.
     updated: Option<Instant>,
-    calls: Calls,
+    calls: OpenCalls,
     plan: Vec<(String, String)>,
 }
 
@@ -75,7 +75,7 @@ enum Speech {
     Prompt,
 }
 
-impl Line {
+impl ShownLine {
     pub(super) fn note(text: String) -> Self {
         Self { kind: LineKind::Note, text }
     }
@@ -93,7 +93,7 @@ impl Fold {
         session: &str,
         update: &Value,
         now: Instant,
-    ) -> Vec<(String, Line)> {
+    ) -> Vec<(String, ShownLine)> {
         let (thoughts, mut lines) = (self.thoughts, Vec::new());
         let mut out = self.make_room();
         let label = self.label(agent, session);
@@ -123,7 +123,12 @@ impl Fold {
     }
 
     /// Ends a turn, by the port's `turn` line.
-    pub(super) fn turn(&mut self, agent: &str, session: &str, turn: &Value) -> Vec<(String, Line)> {
+    pub(super) fn turn(
+        &mut self,
+        agent: &str,
+        session: &str,
+        turn: &Value,
+    ) -> Vec<(String, ShownLine)> {
         let label = self.label(agent, session);
         let mut lines = Vec::new();
         if let Some(fold) = self.sessions.get_mut(&(agent.to_owned(), session.to_owned())) {
@@ -133,7 +138,7 @@ impl Fold {
         let reason = turn["reason"].as_str().map(|why| format!(": {why}")).unwrap_or_default();
         let stop = turn["stop_reason"].as_str().unwrap_or("?");
         let text = format!("turn {number} ended: {stop}{reason}");
-        lines.push(Line { kind: LineKind::Turn, text });
+        lines.push(ShownLine { kind: LineKind::Turn, text });
         lines.into_iter().map(|line| (label.clone(), line)).collect()
     }
 
@@ -142,8 +147,8 @@ impl Fold {
         &mut self,
         agent: &str,
         session: &str,
-        line: Line,
-    ) -> Vec<(String, Line)> {
+        line: ShownLine,
+    ) -> Vec<(String, ShownLine)> {
         let label = self.label(agent, session);
         let mut lines = Vec::new();
         if let Some(fold) = self.sessions.get_mut(&(agent.to_owned(), session.to_owned())) {
@@ -154,7 +159,7 @@ impl Fold {
     }
 
     /// The unfinished lines and calls that are older than [`PAUSE`].
-    pub(super) fn overdue(&mut self, now: Instant) -> Vec<(String, Line)> {
+    pub(super) fn overdue(&mut self, now: Instant) -> Vec<(String, ShownLine)> {
         let mut out = Vec::new();
         for at in 0..self.sessions.len() {
             let mut lines = Vec::new();
@@ -174,7 +179,7 @@ impl Fold {
     }
 
     /// All unfinished lines and calls, at the end of the connection.
-    pub(super) fn flush(&mut self) -> Vec<(String, Line)> {
+    pub(super) fn flush(&mut self) -> Vec<(String, ShownLine)> {
         let mut out = Vec::new();
         for ((agent, _), mut fold) in std::mem::take(&mut self.sessions) {
             let mut lines = Vec::new();
@@ -195,7 +200,7 @@ impl Fold {
         }
     }
 
-    fn make_room(&mut self) -> Vec<(String, Line)> {
+    fn make_room(&mut self) -> Vec<(String, ShownLine)> {
         let mut lines = Vec::new();
         if self.sessions.len() < MOST_SESSIONS {
             return lines;
@@ -210,7 +215,13 @@ impl Fold {
 }
 
 impl SessionFold {
-    fn append_speech(&mut self, speech: Speech, text: &str, thoughts: bool, lines: &mut Vec<Line>) {
+    fn append_speech(
+        &mut self,
+        speech: Speech,
+        text: &str,
+        thoughts: bool,
+        lines: &mut Vec<ShownLine>,
+    ) {
         if self.speech != Some(speech) {
             self.flush(lines);
             self.speech = Some(speech);
@@ -226,7 +237,7 @@ impl SessionFold {
         }
     }
 
-    fn end_line(&mut self, thoughts: bool, lines: &mut Vec<Line>) {
+    fn end_line(&mut self, thoughts: bool, lines: &mut Vec<ShownLine>) {
         let text = std::mem::take(&mut self.text);
         let text = text.trim_end().to_owned();
         let kind = match self.speech {
@@ -240,10 +251,10 @@ impl SessionFold {
             return;
         }
         if std::mem::take(&mut self.gap) {
-            lines.push(Line { kind: kind.clone(), text: String::new() });
+            lines.push(ShownLine { kind: kind.clone(), text: String::new() });
         }
         self.begun = true;
-        lines.push(Line { kind, text });
+        lines.push(ShownLine { kind, text });
     }
 
     fn fold_line(&mut self, text: String) {
@@ -257,7 +268,7 @@ impl SessionFold {
     }
 
     /// Ends the current speech.
-    fn flush(&mut self, lines: &mut Vec<Line>) {
+    fn flush(&mut self, lines: &mut Vec<ShownLine>) {
         let folds = self.folded.is_some();
         if !self.text.is_empty() {
             self.end_line(!folds, lines);
@@ -268,19 +279,19 @@ impl SessionFold {
                 1 => format!("{first} … (1 more line)"),
                 more => format!("{first} … ({more} more lines)"),
             };
-            lines.push(Line { kind: LineKind::Thought, text });
+            lines.push(ShownLine { kind: LineKind::Thought, text });
         }
         (self.speech, self.gap, self.begun, self.updated) = (None, false, false, None);
     }
 
     /// Ends the speech and all calls.
-    fn end(&mut self, lines: &mut Vec<Line>) {
+    fn end(&mut self, lines: &mut Vec<ShownLine>) {
         self.flush(lines);
         self.calls.end(lines);
     }
 
     /// Adds the changed entries of a plan.
-    fn plan(&mut self, update: &Value, lines: &mut Vec<Line>) {
+    fn plan(&mut self, update: &Value, lines: &mut Vec<ShownLine>) {
         let entries = update["entries"].as_array().into_iter().flatten().take(MOST_ENTRIES);
         let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
         let plan: Vec<_> =
@@ -291,7 +302,7 @@ impl SessionFold {
                 "in_progress" => "[>]",
                 _ => "[ ]",
             };
-            lines.push(Line { kind: LineKind::Plan, text: format!("plan {mark} {content}") });
+            lines.push(ShownLine { kind: LineKind::Plan, text: format!("plan {mark} {content}") });
         }
         self.plan = plan;
     }

@@ -6,7 +6,7 @@ use anstream::adapter::strip_str;
 use anstyle::{AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use super::fold::{Line, LineKind};
+use super::fold::{LineKind, ShownLine};
 use crate::app::Failure;
 use crate::cli::output::{self, is_terminal, plain, style};
 
@@ -29,11 +29,11 @@ impl Page {
         Self { terminal: is_terminal(), agents: agents.to_vec(), width }
     }
 
-    pub(super) fn print(&mut self, label: &str, line: &Line) -> Result<(), Failure> {
+    pub(super) fn print(&mut self, label: &str, line: &ShownLine) -> Result<(), Failure> {
         self.write(label, line).map_err(output::failure)
     }
 
-    fn write(&mut self, label: &str, line: &Line) -> io::Result<()> {
+    fn write(&mut self, label: &str, line: &ShownLine) -> io::Result<()> {
         let columns = self.terminal.then(terminal_size::terminal_size).flatten();
         let columns = columns.map(|(width, _)| usize::from(width.0));
         let color = self.color(label);

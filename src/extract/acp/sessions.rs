@@ -38,7 +38,7 @@ pub(crate) struct AcpSession {
     running: usize,
     /// Prompts of version 2 that were answered but whose turn has not ended.
     accepted: usize,
-    work: Work,
+    work: TurnWork,
     /// It was loaded, and no prompt followed yet.
     only_loaded: bool,
     calls: IndexMap<String, ToolCallState>,
@@ -49,7 +49,7 @@ pub(crate) struct AcpSession {
 
 /// The state that a session of version 2 reported since the last prompt.
 #[derive(Debug, Default)]
-enum Work {
+enum TurnWork {
     #[default]
     Unknown,
     Running,
@@ -123,7 +123,7 @@ impl AcpSessions {
             usage_while_loading: None,
             running: 0,
             accepted: 0,
-            work: Work::Unknown,
+            work: TurnWork::Unknown,
             only_loaded: false,
             calls: IndexMap::new(),
             compactions: VecDeque::new(),
@@ -182,7 +182,7 @@ impl AcpSession {
             self.calls.shrink_to(2 * MOST_PAST_CALLS);
         }
         self.running += 1;
-        self.work = Work::Unknown;
+        self.work = TurnWork::Unknown;
         self.only_loaded = false;
         self.message = MessageHead::default();
     }
@@ -197,12 +197,12 @@ impl AcpSession {
     }
 
     pub(crate) fn set_running(&mut self) {
-        self.work = Work::Running;
+        self.work = TurnWork::Running;
     }
 
     /// Notes a prompt answered before its turn ended; returns the turn's end if it came first.
     pub(crate) fn accept_prompt(&mut self) -> Option<ActivityKind> {
-        if let Work::Ended(ended) = &self.work {
+        if let TurnWork::Ended(ended) = &self.work {
             return Some(ended.clone());
         }
         self.accepted += 1;
@@ -212,8 +212,8 @@ impl AcpSession {
     /// Returns the number of accepted prompts that ended.
     pub(crate) fn set_idle(&mut self, ended: &ActivityKind) -> usize {
         // A resumed session also reports `idle`, for its past.
-        if matches!(self.work, Work::Running) && self.running > self.accepted {
-            self.work = Work::Ended(ended.clone());
+        if matches!(self.work, TurnWork::Running) && self.running > self.accepted {
+            self.work = TurnWork::Ended(ended.clone());
         }
         std::mem::take(&mut self.accepted)
     }

@@ -4,14 +4,14 @@
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Written {
     /// `(kind …)`, `(_ …)` or `_`; with `"text"`, a token.
-    Node { kind: String, named: bool, parts: Vec<Part>, captures: Vec<String> },
+    Node { kind: String, named: bool, parts: Vec<QueryPart>, captures: Vec<String> },
     /// `[…]`
     OneOf { of: Vec<Written>, captures: Vec<String> },
 }
 
 /// A part of a node's pattern, behind its kind.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Part {
+pub(super) enum QueryPart {
     /// `(…)` or `field: (…)`; with `+`, `several` children may match.
     Child { field: Option<String>, several: bool, node: Written },
     /// `!field`
@@ -147,9 +147,9 @@ impl Reader {
         Ok(Written::Node { kind, named: true, parts, captures: Vec::new() })
     }
 
-    fn part(&mut self) -> Result<Part, SyntaxError> {
+    fn part(&mut self) -> Result<QueryPart, SyntaxError> {
         if self.takes('!') {
-            return Ok(Part::Without(self.word()?));
+            return Ok(QueryPart::Without(self.word()?));
         }
         let ahead = |by: usize| self.tokens.get(self.at + by).map(|(_, token)| token);
         match (ahead(0), ahead(1)) {
@@ -163,7 +163,7 @@ impl Reader {
                         _ => return Err(self.error("unterminated predicate")),
                     }
                 }
-                Ok(Part::Predicate(words))
+                Ok(QueryPart::Predicate(words))
             }
             (Some(Token::Word(_)), Some(Token::Mark(':'))) => {
                 let field = Some(self.word()?);
@@ -174,8 +174,8 @@ impl Reader {
         }
     }
 
-    fn child(&mut self, field: Option<String>) -> Result<Part, SyntaxError> {
+    fn child(&mut self, field: Option<String>) -> Result<QueryPart, SyntaxError> {
         let (node, several) = self.node()?;
-        Ok(Part::Child { field, several, node })
+        Ok(QueryPart::Child { field, several, node })
     }
 }

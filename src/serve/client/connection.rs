@@ -103,9 +103,9 @@ impl Connection {
     async fn accepted(&mut self) -> Result<bytes::Bytes, ClientError> {
         loop {
             match self.read().await? {
-                (Head { id: None, kind }, line) if kind == "rpc_result" => return Ok(line),
+                (MessageHead { id: None, kind }, line) if kind == "rpc_result" => return Ok(line),
                 // An error without an id is about the connection or the token.
-                (Head { id: None, kind }, line) if kind == "rpc_error" => {
+                (MessageHead { id: None, kind }, line) if kind == "rpc_error" => {
                     return Err(refusal(&line).into());
                 }
                 _ => {}
@@ -155,7 +155,7 @@ impl Connection {
 
     /// Returns the next message. Cancel-safe.
     pub async fn next(&mut self) -> Result<Message, ClientError> {
-        let (Head { id, kind }, line) = self.read().await?;
+        let (MessageHead { id, kind }, line) = self.read().await?;
         let id = id.and_then(|id| id.get().parse().ok());
         Ok(match (kind.as_str(), id) {
             ("rpc_result", Some(id)) => {
@@ -191,7 +191,7 @@ impl Connection {
     }
 
     /// Returns the next line with a type; others are of another version, and skipped.
-    async fn read(&mut self) -> Result<(Head, bytes::Bytes), ClientError> {
+    async fn read(&mut self) -> Result<(MessageHead, bytes::Bytes), ClientError> {
         loop {
             match self.lines.next().await.map_err(ClientError::Broken)? {
                 Line::Whole(line) => {
@@ -239,7 +239,7 @@ async fn connect(target: &Target) -> Result<TcpStream, ClientError> {
 
 /// The fields read of each line; the rest is skipped.
 #[derive(Deserialize)]
-struct Head {
+struct MessageHead {
     #[serde(rename = "type")]
     kind: String,
     id: Option<Box<RawValue>>,

@@ -32,10 +32,10 @@ pub struct Remains {
 /// Where a run records its remains: a folder before others can use it, and again after its removal.
 /// Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Ledger(Arc<Mutex<Page>>);
+pub struct Ledger(Arc<Mutex<RunFilePage>>);
 
 #[derive(Debug)]
-struct Page {
+struct RunFilePage {
     file: PathBuf,
     /// None once the run is over.
     info: Option<RunInfo>,
@@ -51,7 +51,7 @@ pub struct StaleRun {
 
 impl Ledger {
     pub(super) fn new(file: PathBuf, info: RunInfo) -> Self {
-        Self(Arc::new(Mutex::new(Page { file, info: Some(info) })))
+        Self(Arc::new(Mutex::new(RunFilePage { file, info: Some(info) })))
     }
 
     /// Records a folder that is to be removed after this run.
@@ -68,7 +68,7 @@ impl Ledger {
     pub fn note(&self, change: impl FnOnce(&mut Remains)) -> io::Result<()> {
         // The record is consistent even after a panic under the lock.
         let mut page = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Page { file, info } = &mut *page;
+        let RunFilePage { file, info } = &mut *page;
         let Some(info) = info else { return Ok(()) };
         change(&mut info.remains);
         write_private(file, info)

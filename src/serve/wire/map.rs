@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::node::Node;
-use super::{Message, Session, line};
+use super::{Message, SessionHeader, line};
 use crate::model::{Delta, FileNode, Snapshot};
 
 /// Bytes of nodes after which a line ends, before JSON escapes.
@@ -19,7 +19,7 @@ pub(in crate::serve) fn snapshot(snapshot: &Snapshot) -> Bytes {
     let parts = parts(&snapshot.nodes, &[]);
     let [(nodes, _), rest @ ..] = &parts[..] else { return Bytes::new() };
     let first = line(&Message::Snapshot {
-        session: Session::new(&snapshot.key, snapshot.mode),
+        session: SessionHeader::new(&snapshot.key, snapshot.mode),
         seq: snapshot.seq,
         nodes,
         omitted: snapshot.omitted,
@@ -28,17 +28,17 @@ pub(in crate::serve) fn snapshot(snapshot: &Snapshot) -> Bytes {
     if rest.is_empty() {
         return first;
     }
-    deltas(first.into(), Session::new(&snapshot.key, snapshot.mode), snapshot.seq, rest)
+    deltas(first.into(), SessionHeader::new(&snapshot.key, snapshot.mode), snapshot.seq, rest)
 }
 
 /// Encodes the changes of a session.
 pub(super) fn delta(delta: &Delta) -> Bytes {
     let parts = parts(&delta.updates, &delta.removed);
-    deltas(Vec::new(), Session::new(&delta.key, delta.mode), delta.seq, &parts)
+    deltas(Vec::new(), SessionHeader::new(&delta.key, delta.mode), delta.seq, &parts)
 }
 
 /// Appends a `delta` line for each part.
-fn deltas(mut lines: Vec<u8>, session: Session<'_>, seq: u64, parts: &[Part<'_>]) -> Bytes {
+fn deltas(mut lines: Vec<u8>, session: SessionHeader<'_>, seq: u64, parts: &[Part<'_>]) -> Bytes {
     for (at, (updates, removed)) in (1..).zip(parts) {
         let next = line(&Message::Delta {
             session,

@@ -12,7 +12,7 @@ fn waiting(lines: &[&str]) -> Vec<String> {
         inbox.push_input(key(name), input(activity), at);
     }
     let text = |message| match message {
-        Message::Input(_, SessionInput::Touched { path, touch, weight, .. }, at) => {
+        TrackerMsg::Input(_, SessionInput::Touched { path, touch, weight, .. }, at) => {
             let weight = match weight {
                 Weight::Accessed => "accessed, ",
                 Weight::Marked => "",
@@ -20,20 +20,20 @@ fn waiting(lines: &[&str]) -> Vec<String> {
             };
             format!("{path} {weight}last {} @{at}", touch.as_str())
         }
-        Message::Input(_, SessionInput::Usage { first_used, usage }, at) => {
+        TrackerMsg::Input(_, SessionInput::Usage { first_used, usage }, at) => {
             format!("usage {first_used}…{} @{at}", usage.used)
         }
-        Message::Input(_, other, at) => format!("{other:?} @{at}"),
-        Message::DiskWrote(path, at) => format!("{path} on disk @{at}"),
-        Message::Dropped(..)
-        | Message::Orchestrate(_)
-        | Message::Forget(_)
-        | Message::Join(_)
-        | Message::Query(_) => {
+        TrackerMsg::Input(_, other, at) => format!("{other:?} @{at}"),
+        TrackerMsg::DiskWrote(path, at) => format!("{path} on disk @{at}"),
+        TrackerMsg::Dropped(..)
+        | TrackerMsg::Orchestrate(_)
+        | TrackerMsg::Forget(_)
+        | TrackerMsg::Join(_)
+        | TrackerMsg::Query(_) => {
             unreachable!("nobody did")
         }
     };
-    let kept = inbox.take().into_iter().filter(|it| !matches!(it, Message::Dropped(..)));
+    let kept = inbox.take().into_iter().filter(|it| !matches!(it, TrackerMsg::Dropped(..)));
     kept.map(text).collect()
 }
 
@@ -116,7 +116,7 @@ fn an_agent_that_floods_loses_only_its_own_inputs() {
     let messages = inbox.take();
     let count = |agent: &str, is_of: fn(&SessionInput) -> bool| {
         let of_agent = messages.iter().filter(|message| match message {
-            Message::Input(key, input, _) => key.agent.as_str() == agent && is_of(input),
+            TrackerMsg::Input(key, input, _) => key.agent.as_str() == agent && is_of(input),
             _ => false,
         });
         of_agent.count()

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Line, LineKind};
+use super::{LineKind, ShownLine};
 use crate::cli::format;
 
 /// Maximum open calls of a session; past that, the oldest is shown unfinished.
@@ -15,7 +15,7 @@ const MOST_CALLS: usize = 200;
 const LONGEST_TITLE: usize = 400;
 
 #[derive(Debug, Default)]
-pub(super) struct Calls(IndexMap<String, OpenCall>);
+pub(super) struct OpenCalls(IndexMap<String, OpenCall>);
 
 #[derive(Debug)]
 struct OpenCall {
@@ -24,9 +24,9 @@ struct OpenCall {
     announced: bool,
 }
 
-impl Calls {
+impl OpenCalls {
     /// Adds a `tool_call` or a `tool_call_update`.
-    pub(super) fn update(&mut self, update: &Value, now: Instant, lines: &mut Vec<Line>) {
+    pub(super) fn update(&mut self, update: &Value, now: Instant, lines: &mut Vec<ShownLine>) {
         let id = match &update["toolCallId"] {
             Value::String(id) => id.clone(),
             id => id.to_string(),
@@ -35,7 +35,7 @@ impl Calls {
             && !self.0.contains_key(&id)
             && let Some((_, call)) = self.0.shift_remove_index(0)
         {
-            lines.push(Line { kind: LineKind::Call, text: format!("> {}", call.title) });
+            lines.push(ShownLine { kind: LineKind::Call, text: format!("> {}", call.title) });
         }
         let call = self.0.entry(id.clone()).or_insert_with(|| OpenCall {
             title: update["kind"].as_str().map_or_else(|| "tool call".to_owned(), first_line),
@@ -59,25 +59,25 @@ impl Calls {
             "completed" => (LineKind::Call, "done".to_owned()),
             status => (LineKind::FailedCall, failure(status, update)),
         };
-        lines.push(Line { kind, text: format!("> {}: {end}{took}", call.title) });
+        lines.push(ShownLine { kind, text: format!("> {}: {end}{took}", call.title) });
         self.0.shift_remove(&id);
     }
 
     /// Shows calls that run longer than `after`.
-    pub(super) fn announce(&mut self, now: Instant, after: Duration, lines: &mut Vec<Line>) {
+    pub(super) fn announce(&mut self, now: Instant, after: Duration, lines: &mut Vec<ShownLine>) {
         for call in self.0.values_mut().filter(|call| !call.announced) {
             if now.duration_since(call.began) >= after {
                 call.announced = true;
                 let text = format!("> {} …", call.title);
-                lines.push(Line { kind: LineKind::Call, text });
+                lines.push(ShownLine { kind: LineKind::Call, text });
             }
         }
     }
 
     /// Shows the calls whose end was not reported.
-    pub(super) fn end(&mut self, lines: &mut Vec<Line>) {
+    pub(super) fn end(&mut self, lines: &mut Vec<ShownLine>) {
         let calls = std::mem::take(&mut self.0);
-        lines.extend(calls.into_values().map(|call| Line {
+        lines.extend(calls.into_values().map(|call| ShownLine {
             kind: LineKind::Call,
             text: format!("> {}: no end was reported", call.title),
         }));

@@ -118,7 +118,7 @@ fn unfinished_lines_and_calls_are_shown_after_a_pause() {
     let (mut fold, now) = (Fold::new(false), Instant::now());
     assert!(fold.update("ui", "s", &says("Wait"), now).is_empty());
     let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "a", "title": "make" });
-    let texts = |lines: Vec<(String, Line)>| -> Vec<_> {
+    let texts = |lines: Vec<(String, ShownLine)>| -> Vec<_> {
         lines.into_iter().map(|(who, line)| format!("{who}: {}", line.text)).collect()
     };
     assert!(fold.overdue(now + PAUSE / 2).is_empty());

@@ -1,6 +1,6 @@
 //! What `snapshot` costs, against bare parsing of the same bytes, ctags and, where it is there,
 //! `ast-grep scan` in the same run. Each is a process of its own, and counts from its start to its
-//! end; of bare parsing, only the reading and parsing does. Told are medians of ratios, so that the
+//! end; of bare parsing, only the reading and parsing does. The results are medians of ratios, so that the
 //! machine cancels out; what else runs on it does not. `EISEN_TREE` names the tree; without it, one of
 //! about 2,000 files is made of the sources in cargo's registry.
 

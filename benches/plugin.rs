@@ -1,13 +1,13 @@
 //! What the border around a plugin costs. `claude-stream-json` reads lines of a real run: called
 //! directly, as a Rust type; through the C interface, as the program calls it in its own process;
-//! and in a child, the way of `isolation = "process"`. They take turns, and what is told are ratios
+//! and in a child, the way of `isolation = "process"`. They take turns, and the results are ratios
 //! of medians, so that the machine cancels out. All answer with what the plugin put, as bytes.
 //!
 //! A block is what is read of an agent at once: at best 64 KiB, at worst a line, whose answer is
 //! awaited before the next is read. In a child that is mostly waking it, and more so where it sleeps
 //! on another core (`taskset -c 0` keeps both on one). The stream is an agent that writes each line
 //! by itself, as fast as it is taken, read and translated as in a team: what it wrote meanwhile is
-//! the next block. A line alone comes while all is asleep, as most do of an agent that thinks: told
+//! the next block. A line alone comes while all is asleep, as most do of an agent that thinks: printed
 //! is how long it takes from the agent's pipe to its client. Last, such a line on its way through
 //! `observe` to an agent and back, which nothing reads but the extractor of ACP, and with a plugin in a
 //! child that reads along.
@@ -142,7 +142,7 @@ impl Bench {
         let mut times = [const { Vec::new() }; 3];
         for _ in 0..TURNS {
             let begun = Instant::now();
-            let told: Vec<_> = blocks.iter().map(|block| read(&mut direct, block)).collect();
+            let reported: Vec<_> = blocks.iter().map(|block| read(&mut direct, block)).collect();
             times[0].push(begun.elapsed());
             for (reader, times) in readers.iter_mut().zip(&mut times[1..]) {
                 let (begun, mut same) = (Instant::now(), Vec::new());
@@ -150,7 +150,7 @@ impl Bench {
                     same.push(reader.call(InstanceCall::Read { block }).await.unwrap().output);
                 }
                 times.push(begun.elapsed());
-                assert!(told == same, "the plugin tells something else");
+                assert!(reported == same, "the plugin reports something else");
             }
         }
         times.map(median)
@@ -290,9 +290,9 @@ fn translator(reader: Box<dyn RecordReader>) -> Translator {
 
 /// What a place does with a block, without any border.
 fn read(plugin: &mut ClaudeStreamJson, block: &[u8]) -> Vec<u8> {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut put = |bytes: &[u8]| {
-        told.extend_from_slice(bytes);
+        reported.extend_from_slice(bytes);
         true
     };
     let records = &mut Records::new(&mut put);
@@ -300,7 +300,7 @@ fn read(plugin: &mut ClaudeStreamJson, block: &[u8]) -> Vec<u8> {
         plugin.gate(line, records).unwrap();
         plugin.observe(Direction::ToClient, line, records).unwrap();
     }
-    told
+    reported
 }
 
 fn places() -> [Hosting; 2] {

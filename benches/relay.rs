@@ -14,7 +14,7 @@
 //!
 //! The agent behind `observe` has a session of its own, that of the copying child has not. Where the
 //! kernel schedules by sessions (`sched_autogroup_enabled`), a busy machine costs the former more, so
-//! that only figures from a quiet one tell of the relay.
+//! that only figures from a quiet one are the relay's.
 //!
 //! With `--journal` the last column is an `observe` that keeps a journal, in place of one with a zone.
 

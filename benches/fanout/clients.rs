@@ -65,7 +65,7 @@ impl Clients {
         for client in &self.all {
             let mut client = client.lock().unwrap();
             client.wanted += lines * LINE;
-            client.tell();
+            client.report();
         }
         for _ in &self.all {
             self.done.recv().unwrap();
@@ -86,8 +86,8 @@ impl Clients {
 }
 
 impl Client {
-    /// Tells, once, that all is there that is waited for.
-    fn tell(&mut self) {
+    /// Signals, once, that all that is waited for is there.
+    fn report(&mut self) {
         if self.wanted > 0 && self.bytes >= self.wanted {
             assert_eq!(self.bytes, self.wanted, "the client received something else");
             (self.bytes, self.wanted) = (0, 0);
@@ -106,7 +106,7 @@ async fn receive(mut stream: TcpStream, client: Arc<Mutex<Client>>) {
         if let Some(arrivals) = &mut client.arrivals {
             arrivals.extend(std::iter::repeat_n(Instant::now(), lines));
         }
-        client.tell();
+        client.report();
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) const LINES: &str = "lines";
 /// The same bytes in blocks of [`BLOCK`], as no agent does.
 pub(crate) const BLOCKS: &str = "blocks";
 
-/// One message for each line that it is told, so that none is there before it is waited for.
+/// Writes one message for each line that it reads, so that none is there before it is waited for.
 pub(crate) const NEXT: &str = "next";
 
 pub(crate) fn run(args: &[String]) {

@@ -234,9 +234,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_apart() {
-        let check = |line: &str, told: Expect| {
-            told.assert_eq(&match parse(line.as_bytes()) {
+    fn lines_are_distinguished() {
+        let check = |line: &str, reported: Expect| {
+            reported.assert_eq(&match parse(line.as_bytes()) {
                 Ok(Incoming::Request { id, method, params }) => {
                     format!("request {id} {method} {:?}", params.map(RawValue::get))
                 }

@@ -222,7 +222,7 @@ async fn a_line_over_the_limit_breaks_the_relay_off_with_its_reason() {
     let (relayed, streams) = bench.relay.await.unwrap();
     let error = relayed.unwrap_err();
     assert!(matches!(error, ProxyError::Line { side: "the agent", .. }), "{error}");
-    // Until then somebody can be told why, and not only that the agent ended.
+    // Until then the reason can be reported, and not only the agent's end.
     assert!(line(&mut bench.agent).now_or_never().is_none(), "its streams are open");
     drop(streams);
     assert_eq!(line(&mut bench.agent).await, "");
@@ -235,10 +235,12 @@ async fn settled_means_that_what_was_relayed_is_with_the_tracker() {
     assert_eq!(line(&mut bench.client).await, "talk\n");
     bench.handle.settled().await;
     bench.tracker.settled().await;
-    let mut told = std::iter::from_fn(|| bench.events.try_recv());
+    let mut reported = std::iter::from_fn(|| bench.events.try_recv());
     let is_talk =
         |event: &Event| matches!(event, Event::Delta(delta) if &*delta.updates[0].path == "talk");
-    assert!(told.any(|received| matches!(received, Received::Event(_, event) if is_talk(&event))));
+    assert!(
+        reported.any(|received| matches!(received, Received::Event(_, event) if is_talk(&event)))
+    );
 }
 
 #[tokio::test]
@@ -300,13 +302,13 @@ async fn what_a_dead_agent_said_last_is_judged_like_all_else() {
     bench.agent.shutdown().await.unwrap();
     let why = "it read `out/a`, outside its zone (b1), and is stopped for it";
     assert_eq!(bench.relay.await.unwrap().0.unwrap_err().to_string(), why);
-    let mut told = Vec::new();
-    while told.len() < 2 {
+    let mut reported = Vec::new();
+    while reported.len() < 2 {
         if let Event::Blocked(access) = &**bench.events.event().await {
-            told.push(access.status);
+            reported.push(access.status);
         }
     }
-    assert_eq!(told, [BlockedStatus::Observed, BlockedStatus::Denied]);
+    assert_eq!(reported, [BlockedStatus::Observed, BlockedStatus::Denied]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -327,12 +329,12 @@ async fn what_is_held_anew_as_its_agent_dies_is_not_waited_for() {
     bench.ended.send("was killed".to_owned()).unwrap();
     bench.agent.shutdown().await.unwrap();
     bench.relay.await.unwrap().0.unwrap();
-    let told = std::iter::from_fn(|| bench.events.try_recv()).filter_map(|received| {
+    let reported = std::iter::from_fn(|| bench.events.try_recv()).filter_map(|received| {
         let Received::Event(_, event) = received else { return None };
         let Event::Blocked(access) = &**event else { return None };
         Some(access.status)
     });
-    assert!(told.eq([BlockedStatus::Pending, BlockedStatus::Expired]));
+    assert!(reported.eq([BlockedStatus::Pending, BlockedStatus::Expired]));
 }
 
 #[tokio::test]

@@ -189,7 +189,7 @@ async fn an_access_that_nobody_awaits_any_more_expires() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_orchestrator_agent_is_told_of_each_access_once_while_it_is_undecided() {
+async fn the_orchestrator_agent_gets_each_access_once_while_it_is_undecided() {
     let bench = bench(false, lead());
     for path in ["p", "p", "q", "r"] {
         bench.routing.request(read("a", "s", path)).await;
@@ -251,7 +251,7 @@ async fn what_nobody_can_allow_is_denied_at_once_and_put_before_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_briefing_that_broke_off_is_told_to_the_next_session() {
+async fn a_briefing_that_broke_off_is_sent_to_the_next_session() {
     let bench = bench(false, lead());
     bench.routing.request(read("a", "s", "p")).await;
     assert!(bench.routing.briefing().await.is_some());

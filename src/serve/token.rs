@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_tell_who_calls_and_nothing_else_does() {
+    fn only_tokens_identify_callers() {
         let [lead, ui] = ["lead", "u.i"].map(AgentId::new);
         let tokens = Tokens::generate(Some(lead.clone())).unwrap();
         assert_eq!(tokens.caller(tokens.owner()), Some(Caller::Person));

@@ -26,7 +26,7 @@ fn text(registry: &Registry) -> String {
     String::from_utf8(format::text(registry)).unwrap()
 }
 
-/// Asks at times 10, 20, …, and tells the answers and what is left.
+/// Sends requests at times 10, 20, …, and returns the answers and the final file.
 fn check(requests: impl IntoIterator<Item = RegistryRequest>, expected: &Expect) {
     let mut registry = Registry::default();
     let mut log = Vec::new();

@@ -79,7 +79,7 @@ async fn line(from: pipe::Receiver) -> (String, BufReader<pipe::Receiver>) {
 }
 
 #[tokio::test]
-async fn it_tells_how_a_child_ended() {
+async fn it_reports_how_a_child_ended() {
     for (script, exit, text) in [
         ("exit 0", Exit::Code(0), "exited with status 0"),
         ("exit 3", Exit::Code(3), "exited with status 3"),

@@ -1,5 +1,5 @@
 """A model server that plays the tour. It speaks the APIs of OpenAI (chat and responses), Anthropic
-and Gemini, streamed or not, and keeps what the agents told it.
+and Gemini, streamed or not, and keeps what the agents sent.
 
 It has no state: which step is next is counted from the conversation that each request brings.
 """

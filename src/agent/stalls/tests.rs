@@ -1,5 +1,5 @@
 #![allow(clippy::unwrap_used)]
-//! On paused time: what an agent does, and when that is told.
+//! Tests on paused time when a stall is reported.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,37 +9,37 @@ use crate::model::{Activity, ActivityKind, SessionId};
 struct Bench {
     vitals: Arc<Vitals>,
     cpu_ms: Arc<AtomicU64>,
-    told: watch::Receiver<Option<String>>,
+    reported: watch::Receiver<Option<String>>,
 }
 
 fn bench(after: u64) -> Bench {
     let (vitals, cpu_ms) = (Vitals::new(), Arc::new(AtomicU64::new(7000)));
-    let (tell, told) = watch::channel(None);
+    let (report, reported) = watch::channel(None);
     let used = cpu_ms.clone();
     let cpu = move || used.load(Ordering::Relaxed);
-    tokio::spawn(watch_over(vitals.clone(), Duration::from_secs(after), cpu, tell));
-    Bench { vitals, cpu_ms, told }
+    tokio::spawn(watch_over(vitals.clone(), Duration::from_secs(after), cpu, report));
+    Bench { vitals, cpu_ms, reported }
 }
 
 impl Bench {
-    fn tell(&self, kind: ActivityKind) {
+    fn report(&self, kind: ActivityKind) {
         self.vitals.update(&Activity { session: SessionId::new("s"), kind });
     }
 
     fn turn_begins(&self) {
-        self.tell(ActivityKind::TurnBegan);
+        self.report(ActivityKind::TurnBegan);
     }
 
     fn turn_ends(&self, reason: Option<&str>) {
         let reason = reason.map(Into::into);
-        self.tell(ActivityKind::TurnEnded { stop_reason: "x".into(), reason });
+        self.report(ActivityKind::TurnEnded { stop_reason: "x".into(), reason });
     }
 
-    /// What is told after so many more seconds, the first word of it.
+    /// Returns the first word of the report after this number of seconds.
     async fn after(&self, seconds: u64) -> String {
         sleep(Duration::from_secs(seconds)).await;
-        let told = self.told.borrow().clone().unwrap_or_default();
-        told.split(' ').next().unwrap_or_default().to_owned()
+        let reported = self.reported.borrow().clone().unwrap_or_default();
+        reported.split(' ').next().unwrap_or_default().to_owned()
     }
 }
 
@@ -53,9 +53,9 @@ async fn silence_without_cpu_in_a_turn_is_a_stall_until_something_is_said() {
     bench.vitals.record_activity();
     assert_eq!(bench.after(290).await, "");
     assert_eq!(bench.after(45).await, "stalled:");
-    bench.told.mark_unchanged();
+    bench.reported.mark_unchanged();
     assert_eq!(bench.after(10_000).await, "stalled:");
-    assert!(!bench.told.has_changed().unwrap(), "it is told once");
+    assert!(!bench.reported.has_changed().unwrap(), "it is reported once");
     bench.vitals.record_activity();
     assert_eq!(bench.after(2).await, "");
     assert_eq!(bench.after(335).await, "stalled:");
@@ -96,14 +96,14 @@ async fn who_waits_for_somebody_else_does_not_stall() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_turn_is_told_until_one_goes_well() {
+async fn a_failed_turn_is_reported_until_one_goes_well() {
     let bench = bench(60);
     bench.turn_begins();
     bench.turn_ends(Some(&"overloaded (transient): x".repeat(100)));
     bench.after(1).await;
-    let told = bench.told.borrow().clone().unwrap();
-    assert!(told.starts_with("its last turn failed: overloaded (transient)"), "{told}");
-    assert!(told.ends_with('…') && told.len() < 400, "{told}");
+    let reported = bench.reported.borrow().clone().unwrap();
+    assert!(reported.starts_with("its last turn failed: overloaded (transient)"), "{reported}");
+    assert!(reported.ends_with('…') && reported.len() < 400, "{reported}");
     bench.turn_begins();
     assert_eq!(bench.after(1).await, "its");
     assert_eq!(bench.after(70).await, "stalled:");
@@ -123,19 +123,19 @@ async fn zero_is_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn a_decision_that_is_waited_for_is_named_and_one_made_at_once_is_not() {
     let vitals = Vitals::new();
-    let (tell, mut told) = watch::channel(None);
-    tokio::spawn(publish_held(vitals.clone(), tell));
+    let (report, mut reported) = watch::channel(None);
+    tokio::spawn(publish_held(vitals.clone(), report));
     let long = vitals.wait_for("read tools/a.sh");
-    told.changed().await.unwrap();
-    let why = told.borrow_and_update().clone().unwrap();
+    reported.changed().await.unwrap();
+    let why = reported.borrow_and_update().clone().unwrap();
     assert!(why.contains("read tools/a.sh") && why.contains("eisen-core blocked"), "{why}");
     drop(vitals.wait_for("read tools/b.sh"));
     drop(long);
-    told.changed().await.unwrap();
-    assert_eq!(*told.borrow_and_update(), None);
+    reported.changed().await.unwrap();
+    assert_eq!(*reported.borrow_and_update(), None);
     drop(vitals.wait_for("read tools/c.sh"));
     sleep(Duration::from_secs(10)).await;
-    assert!(!told.has_changed().unwrap());
+    assert!(!reported.has_changed().unwrap());
 }
 
 #[tokio::test(start_paused = true)]

@@ -68,12 +68,12 @@ mod tests {
 
     #[test]
     fn output_is_cut_at_characters() {
-        let check = |limit: usize, pieces: &[&[u8]], complete: bool, told: Expect| {
+        let check = |limit: usize, pieces: &[&[u8]], complete: bool, reported: Expect| {
             let mut tail = Tail::new(limit);
             for piece in pieces {
                 tail.push(piece);
             }
-            told.assert_eq(&format!("{:?}", tail.text(complete)));
+            reported.assert_eq(&format!("{:?}", tail.text(complete)));
         };
         check(5, &[b"hello"], false, expect![[r#"("hello", false)"#]]);
         check(5, &[b"hel", b"lo!"], false, expect![[r#"("ello!", true)"#]]);

@@ -163,7 +163,7 @@ async fn requests_and_answers_pass_with_ids_of_their_own_side() {
 }
 
 #[tokio::test]
-async fn what_is_told_before_a_session_is_open_follows_the_answer() {
+async fn what_is_reported_before_a_session_is_open_follows_the_answer() {
     let mut scene = team().await;
     let mut editor = Editor::initialized(&scene, json!({})).await;
     let mut other = Editor::initialized(&scene, json!({})).await;
@@ -179,7 +179,7 @@ async fn what_is_told_before_a_session_is_open_follows_the_answer() {
         let update = editor.expect("session/update").await;
         assert_eq!(update["params"]["update"]["content"]["text"], text);
     }
-    // It was told to nobody else.
+    // No other editor got it.
     other.open(&mut scene.agent, "x").await;
     scene.agent.say("x", "new").await;
     let update = other.expect("session/update").await;

@@ -37,7 +37,7 @@ async fn what_the_agent_said_last_is_heard() {
 }
 
 #[tokio::test]
-async fn a_stopped_host_tells_everyone() {
+async fn a_stopped_host_answers_everyone() {
     let mut scene = open(settings()).await;
     let running = scene.prompt("running", Urgency::Normal);
     scene.agent.prompted().await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Runs `initialize` and `new_session` against answers in order, and tells what was sent after
+/// Runs `initialize` and `new_session` against answers in order, and returns what was sent after
 /// `initialize`, and what came of it.
 async fn check(settings: HostSettings, answers: &[Value], expected: Expect) {
     check_opening(settings, None, answers, expected).await;
@@ -30,22 +30,22 @@ async fn check_opening(
             }
         }
     });
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for answer in answers {
         let request = agent.recv().await;
         if request["method"] != "initialize" {
-            told.push(format!("{} {}", request["method"].as_str().unwrap(), request["params"]));
+            reported.push(format!("{} {}", request["method"].as_str().unwrap(), request["params"]));
         }
         let mut answer = answer.clone();
         answer["jsonrpc"] = json!("2.0");
         answer["id"] = request["id"].clone();
         agent.send(answer).await;
     }
-    told.push(match opening.await.unwrap() {
+    reported.push(match opening.await.unwrap() {
         Ok(session) => format!("open: {session}\n"),
         Err(error) => format!("failed: {error}\n"),
     });
-    expected.assert_eq(&told.join("\n"));
+    expected.assert_eq(&reported.join("\n"));
 }
 
 fn initialized() -> Value {

@@ -63,10 +63,10 @@ async fn a_shell_line_runs_to_its_end() {
     assert_eq!(shells.ask("wait_for_exit", &terminal).await, exited(3));
     let folder = shells.folder.path().canonicalize().unwrap();
     let output = format!("out\nerr\n{}\n", folder.display());
-    let told = json!({ "output": output, "truncated": false, "exitStatus": exited(3) });
-    assert_eq!(shells.ask("output", &terminal).await, told);
+    let reported = json!({ "output": output, "truncated": false, "exitStatus": exited(3) });
+    assert_eq!(shells.ask("output", &terminal).await, reported);
     assert_eq!(shells.ask("kill", &terminal).await, json!({}));
-    assert_eq!(shells.ask("output", &terminal).await, told);
+    assert_eq!(shells.ask("output", &terminal).await, reported);
     assert_eq!(shells.ask("release", &terminal).await, json!({}));
     for what in ["output", "wait_for_exit", "kill", "release"] {
         assert_eq!(shells.ask(what, &terminal).await["code"], -32002, "{what}");
@@ -143,11 +143,12 @@ async fn long_output_keeps_its_end() {
     let request = json!({ "sessionId": "s", "command": line, "outputByteLimit": 17 });
     let terminal = shells.create(request).await;
     assert_eq!(shells.ask("wait_for_exit", &terminal).await, exited(0));
-    let told = json!({ "output": " 19998\né 19999\n", "truncated": true, "exitStatus": exited(0) });
+    let reported =
+        json!({ "output": " 19998\né 19999\n", "truncated": true, "exitStatus": exited(0) });
     let output = shells.ask("output", &terminal).await;
     // 17 bytes back there is the second byte of an é.
     assert_eq!(output["output"].as_str().unwrap().len(), 16);
-    assert_eq!(output, told);
+    assert_eq!(output, reported);
 }
 
 #[tokio::test]

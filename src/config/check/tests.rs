@@ -256,7 +256,7 @@ fn a_file_is_whose_the_zone_says() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn each_tier_is_told_with_what_it_holds() {
+fn each_tier_is_reported_with_what_it_holds() {
     let toml = r#"
         [zones]
         denied = ["**/.env"]

@@ -17,7 +17,7 @@ id = "api"
 command = ["a"]
 "#;
 
-fn told(change: &ConfigChange) -> String {
+fn reported(change: &ConfigChange) -> String {
     let agent = change.agent.as_ref().map(|agent| format!("{agent} ")).unwrap_or_default();
     let kind = match change.kind {
         ChangeKind::Added => " added",
@@ -38,7 +38,7 @@ fn check(before: &str, after: &str, started: Option<&str>, expected: &Expect) {
     let config = |text: &str| bench.compile(text).unwrap_or_else(|errors| panic!("{errors}"));
     let (before, after, started) = (config(before), config(after), started.map(config));
     let plan = Plan::new(&before, &after, |id| started.as_ref()?.agent(id));
-    let list = |list: &[ConfigChange]| list.iter().map(told).collect::<String>();
+    let list = |list: &[ConfigChange]| list.iter().map(reported).collect::<String>();
     let text = format!("applied\n{}waits\n{}", list(&plan.applied), list(&plan.needs_restart));
     expected.assert_eq(&text);
     if let Some(next) = plan.config {

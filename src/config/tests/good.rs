@@ -200,7 +200,7 @@ fn a_model_goes_the_way_that_the_agent_knows() {
         profile = "mine"
     "#;
     let config = config(text);
-    let told: Vec<_> = config
+    let reported: Vec<_> = config
         .agents
         .iter()
         .map(|agent| (agent.launch(false), agent.session_model().map(str::to_owned)))
@@ -214,7 +214,7 @@ fn a_model_goes_the_way_that_the_agent_knows() {
     ];
     let wanted = wanted
         .map(|(args, env, session)| (args.to_owned(), env.to_owned(), session.map(str::to_owned)));
-    assert_eq!(told, wanted);
+    assert_eq!(reported, wanted);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn an_error_is_rendered_with_its_place_and_an_excerpt() {
 fn a_hostile_file_is_one_clear_error() {
     let bench = Bench::new();
     let file = bench.path().join("eisen.toml");
-    let mut told = String::new();
+    let mut reported = String::new();
     for (what, bytes) in [
         ("binary", &b"\x7fELF\0\0"[..]),
         ("latin1", b"[team]\nname = \"\xe4\"\n"),
@@ -38,16 +38,16 @@ fn a_hostile_file_is_one_clear_error() {
     ] {
         std::fs::write(&file, bytes).unwrap();
         let errors = Config::load(&file, &bench.path()).unwrap_err();
-        told += &format!("{what}: {}", listed(&errors));
+        reported += &format!("{what}: {}", listed(&errors));
     }
     for (what, path) in
         [("folder", "src"), ("missing", "none.toml"), ("below a file", "prompt.md/x")]
     {
         let errors = Config::load(&bench.path().join(path), &bench.path()).unwrap_err();
-        told += &format!("{what}: {}", listed(&errors));
+        reported += &format!("{what}: {}", listed(&errors));
     }
     let errors = Config::load("/dev/zero".as_ref(), &bench.path()).unwrap_err();
-    told += &format!("device: {}", listed(&errors));
+    reported += &format!("device: {}", listed(&errors));
     expect![[r#"
         binary: 0:0 this is a binary file, not a configuration | name an `eisen.toml`, or copy `config/full.toml` to start from
         latin1: 2:9 this byte is not UTF-8 | save the file as UTF-8
@@ -58,7 +58,7 @@ fn a_hostile_file_is_one_clear_error() {
         missing: 0:0 this file cannot be read: no such file or directory | `eisen-core init` writes one, with the agents that it finds; `-c FILE` names another
         below a file: 0:0 this file cannot be read: not a directory | check the path and its permissions
         device: 0:0 this file is not a regular file | name a regular file
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&reported);
 }
 
 #[test]

@@ -2,9 +2,9 @@ use expect_test::expect;
 
 use super::errors;
 
-/// One file with a mistake of nearly every kind: each is told, and nothing else.
+/// A file with a mistake of nearly every kind: each is reported, and nothing else.
 #[test]
-fn every_mistake_of_a_file_is_told_at_once() {
+fn every_mistake_of_a_file_is_reported_at_once() {
     let text = r#"[team]
 nmae = "shop"
 listen = "localhost:80"
@@ -162,7 +162,7 @@ fn each_mistake_says_what_to_write() {
         "+unattended = true",
         "[[agents]]\nid = \"a\"\nprofile = \"gemini\"\nunattended = true\npermissions = \"orchestrator\"",
     ];
-    let told: String = texts
+    let reported: String = texts
         .iter()
         .map(|text| {
             let text =
@@ -328,7 +328,7 @@ fn each_mistake_says_what_to_write() {
         4:14 it is not known how this agent runs unattended | set its own `mode`, arguments or variables, or say how in `[profiles.NAME]` with `unattended_mode`, `unattended_args` or `unattended_env`
         ── [[agents]]⏎id = "a"⏎profile = "gemini"⏎unattended = true⏎permissions = "orchestrator"
         4:14 an agent that asks for nothing leaves nothing to decide by `permissions = "orchestrator"` | leave out one of the two
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&reported);
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn agents_are_added_behind_the_files_and_others_stay_away() {
 }
 
 #[test]
-fn what_is_wrong_is_told_of_the_agent_that_it_is_about() {
+fn a_mistake_names_the_agent_that_has_it() {
     let added = json!([
         { "id": "one", "command": ["a"], "zone": { "allowed": ["src/"] } },
         { "id": "two", "comand": ["a"], "depends_on": ["ap"] },

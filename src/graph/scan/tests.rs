@@ -75,7 +75,7 @@ fn a_hidden_root_and_one_without_files_are_roots_too() {
 }
 
 #[test]
-fn names_that_look_alike_are_told_apart() {
+fn names_that_look_alike_are_distinguished() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt as _;
     let root = tree(&[]);
@@ -182,7 +182,7 @@ fn a_cache_that_cannot_be_written_is_no_failure() {
 }
 
 #[test]
-fn a_change_tells_what_it_changes() {
+fn a_change_reports_what_it_changes() {
     let root = tree(&[
         ("src/a.py", "def outer():\n    inner()\n\ndef inner():\n    pass\n"),
         ("docs/b.txt", "b\n"),

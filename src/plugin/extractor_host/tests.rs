@@ -97,7 +97,7 @@ async fn beside<T: Send>(
     came
 }
 
-/// What is told of lines, each of which the agent says unless it begins with `> `.
+/// The activities of lines, which are the agent's unless they begin with `> `.
 async fn activities(session: Option<&str>, lines: &[&str]) -> Vec<String> {
     let activities = beside(session, false, |extractor| {
         let mut activities = Vec::new();

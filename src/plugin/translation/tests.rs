@@ -59,7 +59,7 @@ fn heard(translation: &mut Translation, line: &str) -> String {
     shown(&said)
 }
 
-fn told(translation: &mut Translation, record: Record<'_>) -> String {
+fn reported(translation: &mut Translation, record: Record<'_>) -> String {
     let mut said = Translated::default();
     translation.translate(record, &mut said).unwrap();
     shown(&said)
@@ -69,8 +69,8 @@ fn hears(translation: &mut Translation, line: &str, expected: Expect) {
     expected.assert_eq(&heard(translation, line));
 }
 
-fn tells(translation: &mut Translation, record: Record<'_>, expected: Expect) {
-    expected.assert_eq(&told(translation, record));
+fn reports(translation: &mut Translation, record: Record<'_>, expected: Expect) {
+    expected.assert_eq(&reported(translation, record));
 }
 
 fn ask(id: &'static str, access: Option<(&'static str, &'static str)>) -> Record<'static> {
@@ -166,14 +166,14 @@ fn one_prompt_runs_at_a_time() {
         {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"a prompt is running"}}
     "#]],
     );
-    tells(
+    reports(
         it,
         ended("end_turn", ""),
         expect![[r#"
         {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}
     "#]],
     );
-    tells(it, ended("end_turn", ""), expect![[""]]);
+    reports(it, ended("end_turn", ""), expect![[""]]);
 
     let mut said = Translated::default();
     prompted().fulfilled(Intent::Prompt { text: String::new() }, Err("no".to_owned()), &mut said);
@@ -189,9 +189,9 @@ fn a_turn_ends_as_acp_has_it() {
         let expected = format!(
             "{{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{{\"stopReason\":\"{reason}\"}}}}\n"
         );
-        assert_eq!(told(&mut prompted(), ended(reason, "")), expected);
+        assert_eq!(reported(&mut prompted(), ended(reason, "")), expected);
     }
-    tells(
+    reports(
         &mut prompted(),
         ended("error", "no credit"),
         expect![[r#"
@@ -207,18 +207,18 @@ fn a_turn_that_was_cancelled_ends_so_whatever_the_agent_says() {
     for reason in ["end_turn", "error", "refusal"] {
         let it = &mut prompted();
         assert_eq!(heard(it, cancel), "Cancel\n");
-        let said = told(it, ended(reason, "why"));
+        let said = reported(it, ended(reason, "why"));
         assert!(said.contains(r#""id":2,"result":{"stopReason":"cancelled"}"#), "{said}");
         // The next is another.
         heard(it, &prompt(3, "s"));
-        assert!(told(it, ended("end_turn", "")).contains("end_turn"));
+        assert!(reported(it, ended("end_turn", "")).contains("end_turn"));
     }
 }
 
 #[test]
 fn what_is_asked_is_answered_once() {
     let early = &mut plain();
-    tells(
+    reports(
         early,
         ask("7", Some(("read", "a"))),
         expect![[r#"
@@ -227,28 +227,28 @@ fn what_is_asked_is_answered_once() {
     );
 
     let it = &mut prompted();
-    tells(
+    reports(
         it,
         ask("7", Some(("read", "a"))),
         expect![[r#"
             {"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"7/ask1","title":"T","kind":"read","status":"pending","locations":[{"path":"/w/a"}]},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
         "#]],
     );
-    tells(
+    reports(
         it,
         ask("8", Some(("write", "/b"))),
         expect![[r#"
             {"jsonrpc":"2.0","id":2,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"8/ask2","title":"T","kind":"edit","status":"pending","locations":[{"path":"/b"}]},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
         "#]],
     );
-    tells(
+    reports(
         it,
         ask("9", None),
         expect![[r#"
             {"jsonrpc":"2.0","id":3,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"9/ask3","title":"T","kind":"execute","status":"pending","locations":[],"rawInput":{"command":"ls"}},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}}
         "#]],
     );
-    told(it, ask("10", Some(("read", "c"))));
+    reported(it, ask("10", Some(("read", "c"))));
     for (line, expected) in [
         (
             r#"{"id":1,"result":{"outcome":{"outcome":"selected","optionId":"allow"}}}"#,
@@ -288,10 +288,10 @@ fn what_is_asked_is_answered_once() {
     }
     for id in 0..super::asking::MOST_ASKS {
         let (id, title, command) = (format!("many {id}").into(), "T".into(), "ls".into());
-        let asked = told(it, Record::Ask { id, title, accesses: Vec::new(), command });
+        let asked = reported(it, Record::Ask { id, title, accesses: Vec::new(), command });
         assert!(asked.contains("request_permission"), "{asked}");
     }
-    tells(
+    reports(
         it,
         ask("11", Some(("read", "c"))),
         expect![[r#"
@@ -301,7 +301,7 @@ fn what_is_asked_is_answered_once() {
 }
 
 #[test]
-fn what_is_told_is_an_update() {
+fn records_become_updates() {
     let touched = |action: &'static str, path: &'static str, call: &'static str| Record::Touched {
         action: action.into(),
         path: path.into(),
@@ -309,7 +309,7 @@ fn what_is_told_is_an_update() {
     };
     let text = |reason: &'static str| Record::Text { body: "hi".into(), reason: reason.into() };
     let usage = Usage { used: Some(7), size: None, cost: Some("0.5".into()), currency: None };
-    tells(&mut plain(), text(""), expect![[""]]);
+    reports(&mut plain(), text(""), expect![[""]]);
     let it = &mut opened();
     for (record, expected) in [
         (
@@ -362,7 +362,7 @@ fn what_is_told_is_an_update() {
         ),
         (Record::TurnBegan, expect![[""]]),
     ] {
-        tells(it, record, expected);
+        reports(it, record, expected);
     }
 }
 

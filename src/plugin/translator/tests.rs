@@ -11,7 +11,7 @@ use super::*;
 
 const OPENS: &[u8] = b"{\"id\":1,\"method\":\"session/new\",\"params\":{\"cwd\":\"/shop\"}}\n";
 
-/// An instance that answers prompts as it is told to, and writes down what it is asked.
+/// An instance that answers prompts as they say, and records its calls.
 struct Fake {
     outcomes: VecDeque<Result<(), CallError>>,
     asked: Arc<Mutex<Vec<&'static str>>>,
@@ -22,27 +22,29 @@ impl RecordReader for Fake {
         &'a mut self,
         call: InstanceCall<'a>,
     ) -> BoxFuture<'a, Result<CallOutput, CallError>> {
-        let told = match call {
+        let reported = match call {
             InstanceCall::Start { .. } => {
-                Ok(self.told("start", &Record::Session { id: "s".into() }))
+                Ok(self.reported("start", &Record::Session { id: "s".into() }))
             }
             InstanceCall::Prompt { .. } => {
-                let told = self.told("prompt", &Record::Line { body: b"do it" });
-                self.outcomes.pop_front().unwrap().map(|()| told)
+                let reported = self.reported("prompt", &Record::Line { body: b"do it" });
+                self.outcomes.pop_front().unwrap().map(|()| reported)
             }
             _ => Ok(Vec::new()),
         };
-        std::future::ready(told.map(|told| CallOutput { output: told, ..CallOutput::default() }))
-            .boxed()
+        std::future::ready(
+            reported.map(|reported| CallOutput { output: reported, ..CallOutput::default() }),
+        )
+        .boxed()
     }
 }
 
 impl Fake {
-    fn told(&self, asked: &'static str, record: &Record<'_>) -> Vec<u8> {
+    fn reported(&self, asked: &'static str, record: &Record<'_>) -> Vec<u8> {
         self.asked.lock().unwrap().push(asked);
-        let mut told = Vec::new();
-        record.write(&mut told);
-        told
+        let mut reported = Vec::new();
+        record.write(&mut reported);
+        reported
     }
 }
 

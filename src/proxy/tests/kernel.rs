@@ -1,4 +1,4 @@
-//! What the relay tells whoever stands at the agent's doorbell.
+//! What the relay answers the agent's doorbell.
 
 use std::path::Path;
 
@@ -121,7 +121,7 @@ async fn what_the_kernel_prevents_is_neither_reported_nor_on_the_map() {
         std::fs::write(at("out/b"), "").unwrap();
         std::os::unix::fs::symlink("../out/b", at("in/link")).unwrap();
         for path in ["out/a", "in/a", "in/link", "/etc/hostname"] {
-            // Told as read, and then as done.
+            // Reported as read, and then as done.
             bench.agent_said(&format!("{path}\n")).await;
             bench.agent_said(&format!("did s {path}\n")).await;
         }

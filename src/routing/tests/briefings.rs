@@ -30,7 +30,7 @@ async fn what_waits_is_put_before_it_also_beside_a_denial_of_the_same() {
     assert_eq!(bench.blocked().await, "b2 pending");
     let text = bench.routing.briefing().await.unwrap();
     assert!(text.contains("- b2: ") && !text.contains("- b1: "), "{text}");
-    // What waits beside it is not told again, but waits on when the first is let go.
+    // Accesses that wait beside it are not listed again, and wait on when the first is dropped.
     let second = bench.ask(read("a", "t", "p"));
     assert_eq!(bench.blocked().await, "b3 pending");
     bench.routing.briefed().await;
@@ -96,15 +96,18 @@ async fn all_that_waits_is_put_before_it_piece_by_piece() {
         bench.ask(read("a", "s", &format!("{number}/{long}")));
         bench.blocked().await;
     }
-    let mut told = 0;
+    let mut reported = 0;
     let mut waiting = bench.routing.waiting();
-    while told < 100 {
+    while reported < 100 {
         waiting.mark_unchanged();
         let text = bench.routing.briefing().await.unwrap();
         assert!(text.len() < 40_000, "{}", text.len());
-        told += text.matches("- b").count();
-        assert_eq!(waiting.has_changed().unwrap(), told < 100);
-        assert_eq!(text.contains(&format!("and {} more that wait", 100 - told)), told < 100);
+        reported += text.matches("- b").count();
+        assert_eq!(waiting.has_changed().unwrap(), reported < 100);
+        assert_eq!(
+            text.contains(&format!("and {} more that wait", 100 - reported)),
+            reported < 100
+        );
         bench.routing.briefed().await;
     }
     assert_eq!(bench.routing.briefing().await, None);

@@ -156,7 +156,7 @@ async fn what_keeps_a_call_from_its_answer_is_said() {
     assert!(matches!(error, ClientError::Connect { .. }), "{error}");
 }
 
-/// The output of an editor that is gone; tells when that is found out.
+/// The output of an editor that is gone; signals the first failed write.
 struct Gone(Option<oneshot::Sender<()>>);
 
 impl AsyncWrite for Gone {

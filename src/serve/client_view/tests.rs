@@ -23,7 +23,7 @@ fn a_gap_asks_for_fresh_snapshots() {
     let mut gate = ClientView::default();
     gate.show(&snapshot(0, 3), 10);
     gate.show_all(10);
-    // Contained, though their numbers do not tell: the session began anew meanwhile.
+    // Contained, though their numbers don't show it: the session began anew meanwhile.
     assert_eq!(gate.judge(8, &delta(0, 9), &NONE), Delivery::Drop);
     assert_eq!(gate.judge(9, &delta(1, 9), &NONE), Delivery::Drop);
     assert_eq!(gate.judge(10, &delta(0, 5), &NONE), Delivery::Resync);
@@ -35,7 +35,7 @@ fn a_gap_asks_for_fresh_snapshots() {
 }
 
 #[test]
-fn what_is_gone_is_told_to_who_was_shown_it() {
+fn removed_sessions_are_sent_to_clients_that_had_them() {
     let mut gate = ClientView::default();
     for id in 0..3 {
         gate.show(&snapshot(id, 1), 0);

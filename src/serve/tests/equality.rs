@@ -37,7 +37,7 @@ const TICK: Duration = Duration::from_secs(3_600);
 
 #[derive(Clone, Debug)]
 enum Step {
-    Tell(&'static str, ActivityKind),
+    Report(&'static str, ActivityKind),
     Orchestrate(&'static str),
     Tick,
     /// Others get to run.
@@ -80,7 +80,7 @@ fn filter() -> impl Strategy<Value = Filter> {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        16 => (select(SESSIONS.to_vec()), activity()).prop_map(|(name, kind)| Step::Tell(name, kind)),
+        16 => (select(SESSIONS.to_vec()), activity()).prop_map(|(name, kind)| Step::Report(name, kind)),
         1 => select(vec!["lead/l", "lead/m"]).prop_map(Step::Orchestrate),
         4 => Just(Step::Tick),
         4 => Just(Step::Pause),
@@ -140,11 +140,11 @@ fn a_hidden_session_that_showed_the_view_in_between() {
         let mut stage = Stage::new(OrchestratorView::Agent(AgentId::new("lead")), 6);
         stage.join(64, false).await;
         for step in [
-            Step::Tell("lead/m", touched()),
+            Step::Report("lead/m", touched()),
             Step::Tick,
             Step::Filter(Filter::Session(SessionId::new("s"))),
-            Step::Tell("lead/m", ActivityKind::Closed),
-            Step::Tell("a/s", touched()),
+            Step::Report("lead/m", ActivityKind::Closed),
+            Step::Report("a/s", touched()),
             Step::Orchestrate("lead/m"),
             Step::Read(4),
             Step::Filter(Filter::Mode(SessionMode::Orchestrator)),
@@ -205,7 +205,7 @@ impl Stage {
 
     async fn take(&mut self, step: Step) {
         match (step, &mut self.watching) {
-            (Step::Tell(name, kind), _) => {
+            (Step::Report(name, kind), _) => {
                 let key = key(name);
                 self.tracker.record(&key.agent, Activity { session: key.session, kind });
             }

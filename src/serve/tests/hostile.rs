@@ -99,7 +99,7 @@ async fn a_line_has_a_longest_length() {
 }
 
 #[tokio::test]
-async fn one_client_too_many_is_told_so() {
+async fn one_client_too_many_gets_an_error() {
     let limits = Limits { max_connections: 2, ..Limits::default() };
     let port = Port::with(Fake::new(64), limits, "127.0.0.1:0").await;
     let (first, mut second) = (port.steer().await, port.steer().await);

@@ -43,7 +43,7 @@ async fn every_method_answers() {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "it is a table")]
-async fn what_is_wrong_with_a_request_is_told() {
+async fn what_is_wrong_with_a_request_is_reported() {
     let port = Port::open().await;
     let mut client = port.steer().await;
     let mut check = async |method: &str, params: Value, expect: Expect| {
@@ -182,7 +182,7 @@ async fn ids_come_back_as_they_were_sent() {
 }
 
 #[tokio::test]
-async fn a_turn_is_told_before_its_prompt_is_answered() {
+async fn a_turn_is_reported_before_its_prompt_is_answered() {
     let port = Port::open().await;
     let mut client = port.steer().await;
     for n in 0..20 {
@@ -297,7 +297,7 @@ async fn what_clients_keep_in_the_registry_comes_back_as_it_was_sent() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_request_to_the_registry_is_told() {
+async fn what_is_wrong_with_a_request_to_the_registry_is_reported() {
     let port = Port::open().await;
     let mut client = port.steer().await;
     let full = json!({ "agent_id": "ui", "session_id": "s", "mode": "single_agent" });

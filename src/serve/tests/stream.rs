@@ -113,13 +113,13 @@ async fn what_agents_say_is_for_those_who_may_know_it() {
     let refused = stranger.next().await;
     assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(null), &json!(401)));
     // What else was asked for counts.
-    assert_eq!(told(&mut stranger).await.0, "graph");
+    assert_eq!(reported(&mut stranger).await.0, "graph");
 
     let mut clients = Vec::new();
     for agent in ["lead", "ui", "api"] {
         let mut client = port.act(agent).await;
         client.say(&subscribe).await;
-        assert_eq!(told(&mut client).await.0, "graph");
+        assert_eq!(reported(&mut client).await.0, "graph");
         clients.push(client);
     }
     port.fake.bus.publish(samples::update());
@@ -148,22 +148,22 @@ async fn the_graph_is_for_subscribers() {
     assert_eq!(briefs(&mut client, 1).await, ["delta s-ui 4"]);
 
     client.say(&json!({ "type": "subscribe", "topics": ["graph"] })).await;
-    assert_eq!(told(&mut client).await, ("graph".into(), 4));
+    assert_eq!(reported(&mut client).await, ("graph".into(), 4));
     port.fake.publish_graph(5);
-    assert_eq!(told(&mut client).await, ("graph_delta".into(), 5));
+    assert_eq!(reported(&mut client).await, ("graph_delta".into(), 5));
 
     // It passes every filter, and a gap is made good.
     client.say(&json!({ "type": "set_stream_filter", "session_id": "s-lead" })).await;
     assert_eq!(briefs(&mut client, 1).await, ["snapshot s-lead 7"]);
     port.fake.graph.lock().unwrap().as_mut().unwrap().seq = 8;
     port.fake.publish_graph(9);
-    while told(&mut client).await != ("graph".to_owned(), 9) {}
+    while reported(&mut client).await != ("graph".to_owned(), 9) {}
     port.fake.publish_graph(10);
-    assert_eq!(told(&mut client).await, ("graph_delta".into(), 10));
+    assert_eq!(reported(&mut client).await, ("graph_delta".into(), 10));
 }
 
 #[tokio::test]
-async fn a_graph_that_is_not_there_tells_of_itself_and_one_that_is_off_is_an_error() {
+async fn a_graph_is_sent_once_it_is_there_and_is_an_error_if_off() {
     let port = Port::open().await;
     let mut client = port.join().await;
     port.fake.graph.lock().unwrap().take();
@@ -171,13 +171,13 @@ async fn a_graph_that_is_not_there_tells_of_itself_and_one_that_is_off_is_an_err
     assert_eq!(client.answer().await["error"]["code"], 404);
     assert_eq!(client.ask("get_graph", json!({})).await["error"]["code"], 404);
     port.fake.bus.publish(Event::Graph(samples::graph()));
-    assert_eq!(told(&mut client).await, ("graph".into(), 3));
+    assert_eq!(reported(&mut client).await, ("graph".into(), 3));
     port.fake.bus.publish(Event::GraphDelta(samples::graph_delta()));
-    assert_eq!(told(&mut client).await, ("graph_delta".into(), 4));
+    assert_eq!(reported(&mut client).await, ("graph_delta".into(), 4));
 }
 
 /// Returns type and `seq` of the next line.
-async fn told(client: &mut Client) -> (String, u64) {
+async fn reported(client: &mut Client) -> (String, u64) {
     let line = client.next().await;
     (line["type"].as_str().unwrap().to_owned(), line["seq"].as_u64().unwrap_or_default())
 }
@@ -219,7 +219,7 @@ async fn an_editors_own_session_is_named_as_it_registered_it() {
 }
 
 #[tokio::test]
-async fn who_falls_behind_is_told_and_shown_everything_anew() {
+async fn a_client_that_falls_behind_gets_lagged_and_everything_anew() {
     let port = Port::with(Fake::new(4), Limits::default(), "127.0.0.1:0").await;
     let mut client = port.join().await;
     // One thread: the server's task sees none of this before all of it has happened.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::tracker::testing::{input, key};
 
-/// Tells `KEY ACTIVITY` at each line's number and returns what waits then: activities alone, with
+/// Sends `KEY ACTIVITY` at each line's number and returns what waits then: activities alone, with
 /// their times.
 fn waiting(lines: &[&str]) -> Vec<String> {
     let inbox = Inbox::default();

@@ -116,7 +116,7 @@ fn braces_without_end_do_not_multiply() {
 }
 
 #[test]
-fn an_error_tells_the_pattern_as_it_was_written() {
+fn an_error_has_the_pattern_as_it_was_written() {
     let bed = Bed::new(&[]);
     for glob in ["./ui/[a", "ui/{a,b", "ui/}", r"ui\", "[z-a]"] {
         let mut spec = bed.spec(&["**"]);
@@ -126,7 +126,7 @@ fn an_error_tells_the_pattern_as_it_was_written() {
 }
 
 #[test]
-fn reading_and_writing_are_told_apart() {
+fn reading_and_writing_are_distinguished() {
     let bed = Bed::new(&[]);
     let mut spec = bed.spec(&["ui/**"]);
     spec.shared = bed.globs(&["types/**"]);

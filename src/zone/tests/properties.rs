@@ -161,12 +161,12 @@ proptest! {
     }
 
     #[test]
-    fn what_one_question_tells_is_what_the_walk_finds(case in cases()) {
+    fn one_lookup_finds_what_the_walk_finds(case in cases()) {
         let (bed, _) = case.plant();
         for path in &case.requests {
             let path = request(&bed, path);
-            if let Some(told) = without_links(&path) {
-                prop_assert_eq!(walk(&path), Some(told));
+            if let Some(reported) = without_links(&path) {
+                prop_assert_eq!(walk(&path), Some(reported));
             }
         }
     }

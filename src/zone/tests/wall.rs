@@ -204,7 +204,7 @@ fn a_moved_folder_is_judged_with_all_it_holds() {
 }
 
 #[test]
-fn what_is_below_a_folder_is_told_without_the_disk() {
+fn what_is_below_a_folder_is_reported_without_the_disk() {
     let bed = Bed::new(&[]);
     let mut spec = bed.spec(&["src/**", "lib/*", "a/**/b/**"]);
     spec.readable = bed.globs(&["docs/**"]);

@@ -42,7 +42,7 @@ fn an_interrupt_ends_a_team_in_order() {
 }
 
 #[test]
-fn an_interrupt_as_soon_as_the_port_is_told_leaves_nothing_either() {
+fn an_interrupt_as_soon_as_the_port_is_printed_leaves_nothing() {
     let stage = Stage::new();
     stage.configure("scratch = true", vec![agent("ui")]);
     let scratch = stage.path("scratch");

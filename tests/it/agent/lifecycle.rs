@@ -126,7 +126,7 @@ fn an_agent_that_never_answers_is_in_error_in_time() {
 }
 
 #[test]
-fn a_death_in_the_middle_of_a_turn_is_told_to_whoever_asked() {
+fn a_death_in_the_middle_of_a_turn_is_reported_to_whoever_asked() {
     let stage = Stage::new();
     let ui = agent("ui").with("[agents.restart]\nbackoff_ms = [1, 2]");
     let team = stage.team("", vec![ui]);

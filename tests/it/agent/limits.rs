@@ -18,7 +18,7 @@ fn of_list(port: &mut Port, agent: &str) -> Value {
 }
 
 #[test]
-fn who_takes_too_much_memory_is_ended_with_all_it_started_and_told_why() {
+fn an_agent_with_too_much_memory_is_ended_with_all_it_started_and_a_reason() {
     let stage = Stage::new();
     let held = Held::new(&stage);
     let ui = agent("ui").with(&limits("memory_mb = 100", "never"));
@@ -95,7 +95,7 @@ fn a_limit_that_is_kept_is_not_felt() {
 }
 
 #[test]
-fn the_most_that_a_run_used_is_told_after_it_too() {
+fn the_peak_of_a_run_is_shown_after_it_too() {
     let stage = Stage::new();
     let team = stage.team("", vec![agent("ui")]);
     let mut port = team.steer_when_ready(&["ui"]);
@@ -169,7 +169,7 @@ fn agents_and_terminals_die_of_want_before_their_supervisor() {
 }
 
 #[test]
-fn check_tells_limits_and_how_they_are_held() {
+fn check_shows_limits_and_how_they_are_enforced() {
     let stage = Stage::new();
     let much = agent("ui").with(&limits("memory_mb = 2048\nprocesses = 256", "never"));
     stage.configure("max_memory_mb = 1000", vec![much, agent("api")]);

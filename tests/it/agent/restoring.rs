@@ -65,7 +65,7 @@ fn a_session_that_is_resumed_counts_on() {
     let cwd = stage.path("shop").display().to_string();
     assert_eq!(params, json!({"sessionId": "first", "cwd": cwd, "mcpServers": []}));
     assert_eq!(turn(&mut port, &mut puppet), (json!("first"), json!(1)));
-    // Nobody was told of another session.
+    // No other session was reported.
     let first = json!({"agent_id": "ui", "session_id": "first"});
     let sessions = port.call("list_sessions", &json!({})).unwrap();
     assert_eq!(sessions.as_array().unwrap().len(), 1, "{sessions}");
@@ -73,7 +73,7 @@ fn a_session_that_is_resumed_counts_on() {
 }
 
 #[test]
-fn what_a_load_tells_again_is_no_activity() {
+fn what_a_load_reports_again_is_no_activity() {
     let stage = Stage::new();
     let able = json!({"loadSession": true});
     let (_team, mut port) = stopped(&stage, "", &able);
@@ -171,7 +171,7 @@ fn a_crash_costs_a_turn_but_not_the_session() {
     assert!(port.answer(id).is_err());
     port.agent_is("ui", "restarting");
     port.agent_is("ui", "ready");
-    // Told by the load.
+    // Replayed by the load.
     port.expect(&json!({"type": "usage", "session_id": "ui-s1", "used": 42}));
     port.prompt("ui", "hello");
     port.expect(&json!({"type": "turn", "session_id": "ui-s1", "turn": 2}));

@@ -42,7 +42,7 @@ fn a_silent_turn_is_reported_once_and_until_it_goes_on() {
 }
 
 #[test]
-fn a_turn_that_failed_is_told_with_what_mends_it_until_one_goes_well() {
+fn a_turn_that_failed_is_reported_with_what_mends_it_until_one_goes_well() {
     let stage = Stage::new();
     let (team, mut ui, mut port) = team(&stage, "");
     let turn = port.begin("ui", "work");

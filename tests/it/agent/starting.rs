@@ -15,7 +15,7 @@ fn marked(stage: &Stage) {
 }
 
 #[test]
-fn the_run_file_tells_where_the_team_is_and_only_its_owner() {
+fn the_run_file_has_the_address_and_only_its_owner_reads_it() {
     let stage = Stage::new();
     let team = stage.team("", vec![agent("ui")]);
     assert_eq!(team.run_file["pid"], json!(team.program.id()));
@@ -154,7 +154,7 @@ sleep 3
 "#;
 
 #[test]
-fn what_is_no_agent_of_this_protocol_is_told_before_it_is_stopped() {
+fn what_is_no_agent_of_this_protocol_is_reported_before_it_is_stopped() {
     for (script, why) in [
         (OF_ANOTHER_VERSION, "speaks protocol version 9"),
         ("trap '' TERM; cat; sleep 3", "sends back what it is sent"),

@@ -18,9 +18,9 @@ fn blocked_accesses_are_listed_and_followed() {
     let first = "b1: pending: read src/api/cart.rs by ui (via fs, owned by api)";
     assert_eq!(lines.next().unwrap(), first);
     let json: Value = serde_json::from_str(&pending_lines.next().unwrap()).unwrap();
-    let mut told = port.blocked("pending");
-    told.as_object_mut().unwrap().remove("type");
-    assert_eq!(json, told);
+    let mut reported = port.blocked("pending");
+    reported.as_object_mut().unwrap().remove("type");
+    assert_eq!(json, reported);
 
     let list = stage.run(&["blocked"]);
     let rows: Vec<Vec<_>> =

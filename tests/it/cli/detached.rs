@@ -96,7 +96,7 @@ fn a_team_that_does_not_stop_or_was_killed_is_down_all_the_same() {
     stage.configure("stop_grace_s = 3600", vec![stubborn]);
     let (_team, up) = Detached::up(&stage);
     assert_eq!(up.code, 0, "{up:?}");
-    // What it left behind is told on standard error.
+    // What it left behind is printed to standard error.
     let down = stage.run(&["down", "--timeout", "0"]);
     assert_eq!((down.code, down.stdout.as_str()), (0, "shop: killed\n"), "{down:?}");
     assert!(!stage.run_path("shop").exists());

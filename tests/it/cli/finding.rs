@@ -45,7 +45,7 @@ fn of_several_teams_one_is_named() {
 }
 
 #[test]
-fn agents_are_told_where_their_team_listens() {
+fn agents_get_the_address_of_their_team() {
     let stage = Stage::new();
     let team = stage.team("", vec![agent("ui")]);
     let mut port = team.steer_when_ready(&["ui"]);

@@ -32,7 +32,7 @@ fn the_answer_is_printed_as_it_comes() {
 }
 
 #[test]
-fn its_exit_code_tells_how_the_turn_ended() {
+fn its_exit_code_reports_how_the_turn_ended() {
     let stage = Stage::new();
     let ui = agent("ui").zone("src/ui/**");
     let team = stage.team(

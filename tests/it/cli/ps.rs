@@ -22,7 +22,7 @@ fn normal(table: &str) -> String {
 }
 
 #[test]
-fn the_table_tells_state_zone_and_use() {
+fn the_table_reports_state_zone_and_use() {
     let stage = Stage::new();
     let team = stage.team("", vec![agent("ui"), agent("api").with("autostart = false")]);
     let mut port = team.steer_when_ready(&["ui"]);

@@ -50,7 +50,7 @@ fn a_whole_turn_with_a_file_that_the_editor_serves() {
     let update = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "seen"}});
     let params = json!({"sessionId": "e", "update": update});
     ui.send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
-    assert_eq!(editor.told(), "seen");
+    assert_eq!(editor.reported(), "seen");
     ui.end_turn(&prompt);
     assert_eq!(editor.answer(&turn)["result"]["stopReason"], "end_turn");
     // The team sees it like any other session.
@@ -228,7 +228,7 @@ fn several_editors_share_an_agent_and_not_their_sessions() {
     let [one, two] = &mut editors;
     let turns = (one.begin(&sessions[0], "wait"), two.begin(&sessions[1], "say hello"));
     assert_eq!(two.answer(&turns.1)["result"]["stopReason"], "end_turn");
-    assert_eq!(two.told(), "say hello");
+    assert_eq!(two.reported(), "say hello");
     let params = json!({"sessionId": sessions[0], "prompt": []});
     let refused = two.call("session/prompt", &params)["error"].clone();
     assert_eq!(refused["code"], -32602, "{refused}");

@@ -11,7 +11,7 @@ fn team(stage: &Stage) -> (Team, Port) {
 }
 
 #[test]
-fn a_command_runs_in_the_workspace_or_where_it_is_told() {
+fn a_command_runs_in_the_workspace_or_in_its_cwd() {
     let stage = Stage::new();
     let (_team, mut port) = team(&stage);
     let shop = stage.in_shop("");

@@ -31,7 +31,7 @@ fn a_good_file_is_explained_and_nothing_is_started() {
 }
 
 #[test]
-fn all_mistakes_of_a_file_are_told_at_once_with_what_to_write() {
+fn all_mistakes_of_a_file_are_reported_at_once_with_what_to_write() {
     let stage = Stage::new();
     let file = [
         "[team]",
@@ -61,7 +61,11 @@ fn all_mistakes_of_a_file_are_told_at_once_with_what_to_write() {
             let at = check.stderr.find(&place).unwrap_or_else(|| panic!("no {place} in {check:?}"));
             let around = &check.stderr[at.saturating_sub(120)..];
             for part in parts {
-                assert!(around.contains(part), "{part} is not told at {place}: {}", check.stderr);
+                assert!(
+                    around.contains(part),
+                    "{part} is not reported at {place}: {}",
+                    check.stderr
+                );
             }
         }
         assert_eq!(check.stderr.matches("error: ").count(), 5, "{}", check.stderr);
@@ -110,10 +114,10 @@ fn why_says_who_may_do_what_and_what_would_change_it() {
     }
     let args = ["why", "ui", "src/api/.env", "--action", "read", "--json", "-c", "eisen.toml"];
     let why = stage.run(&args);
-    let told: serde_json::Value = serde_json::from_str(&why.stdout).unwrap();
-    assert_eq!(told["allowed"], false, "{told}");
-    assert_eq!(told["mend"]["key"], "denied", "{told}");
-    assert_eq!(told["mend"]["value"], "**/.env", "{told}");
+    let reported: serde_json::Value = serde_json::from_str(&why.stdout).unwrap();
+    assert_eq!(reported["allowed"], false, "{reported}");
+    assert_eq!(reported["mend"]["key"], "denied", "{reported}");
+    assert_eq!(reported["mend"]["value"], "**/.env", "{reported}");
     let nobody = stage.run(&["why", "u", "x", "-c", "eisen.toml"]);
     assert!(nobody.code == 2 && nobody.stderr.contains("there are: ui, api"), "{nobody:?}");
 }

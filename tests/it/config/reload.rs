@@ -162,7 +162,7 @@ fn an_agent_waits_for_one_that_comes_with_the_same_reload() {
 }
 
 #[test]
-fn what_is_taken_at_a_start_is_told_and_a_restart_applies_it() {
+fn what_is_taken_at_a_start_is_reported_and_a_restart_applies_it() {
     let stage = Stage::new();
     let team = stage.team("", vec![agent("ui"), agent("off").with("autostart = false")]);
     let mut port = team.steer_when_ready(&["ui"]);
@@ -179,7 +179,7 @@ fn what_is_taken_at_a_start_is_told_and_a_restart_applies_it() {
     // Who does not run takes it at its next start, whatever that is.
     assert_eq!(applied, ["team.stop_grace_s", "off env"]);
     assert_eq!(agents(&mut port), before);
-    // It is told until it is done.
+    // It is reported until it is done.
     assert_eq!(reload(&mut port), (vec![], waits.map(str::to_owned).into()));
     port.call("restart_agent", &json!({"agent_id": "ui"})).unwrap();
     let ready = port.agent_is("ui", "ready");

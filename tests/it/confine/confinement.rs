@@ -103,7 +103,7 @@ fn tools(stage: &Stage) {
     }
 }
 
-/// Brings up a team whose agents start when they are told to. It inherits a descriptor that none
+/// Brings up a team whose agents start on request. It inherits a descriptor that none
 /// of them is to have.
 fn up(stage: &Stage, user: User, child: &Scene) -> (Team, Puppet) {
     let mut text = "[team]\nname = \"shop\"\nworkspace = \"shop\"\nlisten = \"127.0.0.1:0\"\n\

@@ -62,8 +62,8 @@ fn a_save_by_a_draft_is_of_the_file_that_is_meant() {
         written.borrow_mut().extend(nodes.map(|node| node["path"].to_string()));
         written.borrow().contains("\"src/ui/last\"")
     });
-    let told = written.into_inner().into_iter().collect::<Vec<_>>();
-    assert_eq!(told, ["\"src/ui/app.ts\"", "\"src/ui/last\""]);
+    let reported = written.into_inner().into_iter().collect::<Vec<_>>();
+    assert_eq!(reported, ["\"src/ui/app.ts\"", "\"src/ui/last\""]);
 
     // The line of the terminal names no file; the program's arguments do.
     let line = "run python3 src/ui/save.py $(printf src/a%s pi/cart.rs)";

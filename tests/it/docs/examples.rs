@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::{Program, Stage, agent, program, run};
 
 #[test]
-fn the_subscriber_allows_what_it_was_told_to() {
+fn the_subscriber_allows_by_its_rules() {
     if program("python3").arg("--version").output().is_err() {
         println!("skipped: there is no python3");
         return;
@@ -70,12 +70,12 @@ fn an_agent_that_is_a_shell_is_stopped_as_the_readme_has_it() {
     // Where PATH does not lead to the program, it is called by its path.
     let stdout = ended.stdout.replace(crate::harness::EISEN_CORE, "eisen-core");
     let mut shown: Vec<_> = stdout.lines().map(str::to_owned).collect();
-    shown.retain(|line| lines(console).iter().any(|told| event(told) == event(line)));
+    shown.retain(|line| lines(console).iter().any(|reported| event(reported) == event(line)));
     let events = |lines: &[String]| lines.iter().map(event).collect::<Vec<_>>();
     assert_eq!(events(&shown), events(&lines(console)), "{}", ended.stdout);
     // Folders have their entries in any order.
-    let mut told = lines(log);
+    let mut reported = lines(log);
     logged.sort();
-    told.sort();
-    assert_eq!(logged, told);
+    reported.sort();
+    assert_eq!(logged, reported);
 }

@@ -83,7 +83,7 @@ impl Editor {
     }
 
     /// Waits for the next chunk of what the agent says.
-    pub(crate) fn told(&mut self) -> String {
+    pub(crate) fn reported(&mut self) -> String {
         let chunk = json!({"params": {"update": {"sessionUpdate": "agent_message_chunk"}}});
         let update = self.expect(&chunk);
         update["params"]["update"]["content"]["text"].as_str().unwrap().to_owned()

@@ -150,7 +150,7 @@ impl Peer {
         if let Some(validate) = self.validate {
             validate(&line);
         }
-        // Around the moment of joining the same state may be told twice.
+        // Around the connect the same state may come twice.
         if line["type"] == "agent" && self.transcript.contains(&line) {
             return true;
         }

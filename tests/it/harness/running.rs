@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::peer::{Lines, Port};
 use super::{PATIENCE, Stage};
 
-/// A run of the program that has told its port.
+/// A run of the program that has printed its port.
 pub(crate) struct Program {
     child: Child,
     pub(crate) port: u16,
@@ -29,7 +29,7 @@ pub(crate) struct Ended {
 }
 
 impl Program {
-    /// Starts the program, and waits for the line on stderr that tells the port.
+    /// Starts the program, and waits for the line with its port on stderr.
     pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
@@ -41,7 +41,7 @@ impl Program {
         let mut before = Vec::new();
         let port = loop {
             let Some(line) = stderr.next() else {
-                panic!("no port was told:\n{}", before.join("\n"));
+                panic!("no port was printed:\n{}", before.join("\n"));
             };
             let port = line.strip_prefix("eisen-core tcp port: ");
             if let Some(port) = port.and_then(|port| port.parse().ok()) {
@@ -117,7 +117,7 @@ pub(crate) struct Team {
 impl Team {
     pub(crate) fn of(program: Program, stage: &Stage) -> Self {
         let run_file =
-            stage.run_file("shop").expect("the port is told after the run file is there");
+            stage.run_file("shop").expect("the port is printed after the run file is there");
         Self { program, run_file }
     }
 

@@ -9,7 +9,7 @@ use super::program::program;
 use super::running::{Ended, Program, Team, run};
 use super::{EISEN_CORE, Editor, Puppet};
 
-/// What every scripted agent here does, by what it is told.
+/// The script of all scripted agents here: what they do for each prompt.
 const SCRIPT: &str = include_str!("script.toml");
 
 /// A folder with a workspace, scripts, a configuration and an `EISEN_DIR`.
@@ -26,7 +26,7 @@ pub(crate) struct AgentTable {
     keys: String,
 }
 
-/// A scripted agent that does what it is told, see `script.toml`.
+/// A scripted agent that does what its prompts say, see `script.toml`.
 pub(crate) fn agent(id: &str) -> AgentTable {
     AgentTable {
         id: id.to_owned(),

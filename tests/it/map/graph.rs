@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Port, Stage, Team, agent, has, program};
 
-/// The graph as a client knows it, kept by what it is told.
+/// The graph as a client knows it, from the lines that it got.
 struct Graph {
     port: Port,
     seq: u64,
@@ -155,7 +155,7 @@ fn what_an_agent_wrote_is_marked() {
 }
 
 #[test]
-fn the_map_tells_symbols_and_where_agents_meet_at_them() {
+fn the_map_shows_symbols_and_overlaps() {
     let stage = Stage::new();
     stage.file("shop/src/ui/a.ts", "export function total() { return 1 }");
     let caller = "import { total } from './a'\n\nexport function order() {\n  return total()\n}\n";

@@ -138,7 +138,7 @@ fn files_and_symbols_have_tokens_unless_not_wanted() {
     let (file, ring) = (of("py/till.py").unwrap(), of("py/till.py::Till::ring").unwrap());
     let class = of("py/till.py::Till").unwrap();
     assert!(0 < ring && ring < class && class < file, "{ring}, {class}, {file}");
-    // What was kept with tokens is told without, and the other way round.
+    // What was kept with tokens is printed without, and the other way round.
     assert!(!printed(&stage, &["--no-tokens"]).contains("tokens"));
     assert_eq!(graph(&stage, &[]), counted);
 }
@@ -210,7 +210,7 @@ fn what_is_no_folder_is_refused_with_a_sentence() {
 }
 
 #[test]
-fn whoever_reads_no_further_is_told_of_no_failure() {
+fn a_reader_that_leaves_is_no_failure() {
     let stage = Stage::new();
     // More than a pipe holds.
     let functions: Vec<_> = (0..5_000).map(|n| format!("def f{n}(): pass")).collect();

@@ -1,4 +1,4 @@
-//! What the map tells of writes, and where agents meet.
+//! What the map shows of writes, and where agents overlap.
 
 use serde_json::{Value, json};
 

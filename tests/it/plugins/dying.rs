@@ -1,4 +1,4 @@
-//! What dies in its child is replaced, and what does not return is ended there and told here.
+//! A plugin that dies in its child is replaced; one that does not return is killed there and reported here.
 
 use serde_json::json;
 
@@ -65,7 +65,7 @@ fn one_that_never_returns_is_ended() {
 
 /// Takes as long as the deadline.
 #[test]
-fn one_that_never_returns_to_the_supervisor_is_told() {
+fn one_that_never_returns_to_the_supervisor_is_reported() {
     let stage = Stage::new();
     let marker = stage.path("marker");
     let flag = format!("-DMARKER=\"{}\"", marker.display());
@@ -80,12 +80,12 @@ fn one_that_never_returns_to_the_supervisor_is_told() {
 
 /// Each takes as long as the deadline.
 #[test]
-fn one_that_never_gets_made_is_told() {
+fn one_that_never_gets_made_is_reported() {
     never_returns("-DCREATE=loops()", "create");
 }
 
 #[test]
-fn one_that_never_gets_destroyed_is_told() {
+fn one_that_never_gets_destroyed_is_reported() {
     never_returns("-DDESTROYS=loops()", "destroy");
 }
 
@@ -106,10 +106,10 @@ fn never_returns(flag: &str, call: &str) {
 
 /// Reads the log until a call in the supervisor takes too long.
 fn stands_still(team: &Team, call: &str) {
-    let told = "a plugin has not returned for 10 s, and the team may stand still";
+    let reported = "a plugin has not returned for 10 s, and the team may stand still";
     loop {
         let line = team.program.stderr.next().expect("the log ended");
-        if line.contains(told) {
+        if line.contains(reported) {
             assert!(line.contains("isolation = \"process\""), "{line}");
             return assert!(line.contains(&format!("call=\"{call}\"")), "{line}");
         }
@@ -117,7 +117,7 @@ fn stands_still(team: &Team, call: &str) {
 }
 
 #[test]
-fn what_it_prints_last_is_told() {
+fn what_it_prints_last_is_reported() {
     let stage = Stage::new();
     let marker = stage.path("marker");
     let flag = format!("-DMARKER=\"{}\"", marker.display());

@@ -1,4 +1,4 @@
-//! What a plugin does wrong is borne, told, and lets nothing pass.
+//! A plugin's mistakes are reported, end nothing else, and open no zone.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn reason(port: &mut Port, state: &str, why: &str) {
 }
 
 #[test]
-fn what_goes_wrong_with_one_line_is_told_and_the_next_is_read() {
+fn what_goes_wrong_with_one_line_is_reported_and_the_next_is_read() {
     for isolation in BOTH {
         let stage = Stage::new();
         let team = team(&stage, &hostile(&stage, &[]), isolation, "");
@@ -54,7 +54,7 @@ fn what_it_prints_is_no_answer() {
 }
 
 #[test]
-fn records_that_are_none_cost_what_is_told_with_them() {
+fn records_that_are_none_cost_what_is_reported_with_them() {
     for isolation in BOTH {
         let stage = Stage::new();
         let team = team(&stage, &hostile(&stage, &[]), isolation, "");
@@ -231,12 +231,12 @@ fn paths_outside_are_reported_as_any_agents() {
         let team = team(&stage, &hostile(&stage, &[]), isolation, "");
         let mut port = team.steer_when_ready(&["ui"]);
         let outside = stage.path("outside.txt").display().to_string();
-        for (told, seen) in [
+        for (reported, seen) in [
             ("../outside.txt", outside.as_str()),
             ("/etc/hostname", "/etc/hostname"),
             ("src/ui/../api/cart.rs", "src/api/cart.rs"),
         ] {
-            port.prompt("ui", &format!("wrote {told};done"));
+            port.prompt("ui", &format!("wrote {reported};done"));
             let blocked = port.blocked("observed");
             let found = (&blocked["path"], &blocked["via"], &blocked["action"]);
             assert_eq!(found, (&json!(seen), &json!("tool"), &json!("write")), "{isolation}");

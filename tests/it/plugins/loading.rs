@@ -93,8 +93,8 @@ fn a_plugin_that_makes_no_instance_without_configuration_passes() {
     let stage = Stage::new();
     let library = compile(&stage, HOSTILE, "libpicky.so", &["-DCREATE=1"]);
     let checked = stage.run(&["plugin", "check", &library.display().to_string()]);
-    let told = "\n  instance   failed without `config`: it does not like that\n";
-    assert!(checked.code == 0 && checked.stdout.ends_with(told), "{}", checked.stdout);
+    let reported = "\n  instance   failed without `config`: it does not like that\n";
+    assert!(checked.code == 0 && checked.stdout.ends_with(reported), "{}", checked.stdout);
 }
 
 /// Takes as long as the deadline.
@@ -107,7 +107,7 @@ fn a_check_of_what_never_returns_ends() {
 }
 
 #[test]
-fn a_failed_self_test_is_told() {
+fn a_failed_self_test_is_reported() {
     let stage = Stage::new();
     for flags in [&["-DSELF_TEST"][..], &["-DSELF_TEST", "-DCREATE=(segfaults(),0)"]] {
         let library = compile(&stage, HOSTILE, "libbad.so", flags);
@@ -162,7 +162,7 @@ fn a_library_that_others_may_write_is_refused() {
 }
 
 #[test]
-fn a_library_that_can_t_be_used_is_told_with_all_else_that_is_wrong() {
+fn a_library_that_can_t_be_used_is_reported_with_all_else_that_is_wrong() {
     for isolation in ["in-process", "process"] {
         let stage = Stage::new();
         for (flag, why) in [

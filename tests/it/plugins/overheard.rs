@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::scene::{AGENT, PLAIN, chmod, compile, failed_in, hostile};
 use crate::harness::{Peer, Port, Program, Stage};
 
-/// An agent that does what its client tells it to, and that client.
+/// An agent that does what its client sends, and that client.
 struct Scene {
     client: Peer,
     program: Program,
@@ -84,7 +84,7 @@ fn it_is_followed_on_the_port() {
 }
 
 #[test]
-fn what_it_said_last_is_told() {
+fn what_it_said_last_is_reported() {
     let stage = Stage::new();
     let library = compile(&stage, PLAIN, "libplain.so", &[]);
     let mut scene = scene(&stage, &library, &[]);

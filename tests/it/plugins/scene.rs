@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use crate::harness::{Program, Stage, Team, program, run};
 
-/// Says what it is told to (`do LINE;LINE`), and how it was answered.
+/// Writes the lines of its prompt (`do LINE;LINE`), and how it was answered.
 pub(super) const AGENT: &str = r#"
 while read -r word rest; do
     case $word in

@@ -143,7 +143,7 @@ case $input in *wait*) read -r line <"$0.go"; exit 3 ;; esac
 echo '{"type":"turn.completed"}'
 "#;
 
-/// The loop that starts Codex lives on: only its plugin can tell that the turn is over.
+/// The loop that starts Codex lives on: only its plugin knows that the turn is over.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_codex_that_fails_after_its_plugin_did_leaves_nobody_waiting() {

@@ -114,10 +114,10 @@ fn one_that_takes_the_team_with_it_is_named() {
         let mut port = team.steer_when_ready(&["ui"]);
         stage.file("marker", "");
         port.begin("ui", &format!("say before;{line};done"));
-        let told = format!("the plugin words {did} in `observe`");
+        let reported = format!("the plugin words {did} in `observe`");
         loop {
             let said = team.program.stderr.next().expect("the log ended");
-            if said.contains(&told) {
+            if said.contains(&reported) {
                 assert!(said.contains("isolation = \"process\""), "{said}");
                 break;
             }

@@ -55,11 +55,11 @@ async fn every_method_arrives_as_it_is(middle: Middle) {
     for method in methods::asked_of_clients(&shop) {
         scene.agent_asks(&method).await;
     }
-    for notice in methods::told_to_clients() {
-        scene.agent_tells(&notice).await;
+    for notice in methods::notices_to_clients() {
+        scene.agent_notifies(&notice).await;
     }
-    for notice in methods::told_to_agents() {
-        scene.client_tells(&notice).await;
+    for notice in methods::notices_to_agents() {
+        scene.client_notifies(&notice).await;
     }
     for method in methods::asked_of_agents(&shop) {
         scene.client_asks(&method).await;
@@ -107,7 +107,7 @@ async fn sessions_go_on_side_by_side(middle: Middle) {
     let turns = [begin(&mut scene, "s").await, begin(&mut scene, "s2").await];
     for n in 0..10 {
         for session in ["s", "s2"] {
-            scene.agent_tells(&says(session, &n.to_string())).await;
+            scene.agent_notifies(&says(session, &n.to_string())).await;
         }
     }
     for (reason, (sent, prompt)) in ["end_turn", "refusal"].into_iter().zip(turns).rev() {
@@ -126,15 +126,16 @@ async fn a_replay_comes_before_the_answer_to_its_load(middle: Middle) {
         .map(|update| json!({"sessionId": "old", "update": update}))
         .collect();
     for params in replay.clone() {
-        scene.agent.tell::<agent_client_protocol::v1::schema::AgentNotification>(&Notice {
+        scene.agent.notify::<agent_client_protocol::v1::schema::AgentNotification>(&Notice {
             name: "session/update",
             params,
         });
     }
     loading.respond(load.result.clone()).unwrap();
     assert_eq!(answer(sent).await.unwrap(), load.result);
-    let told: Vec<_> = scene.client.told_by_now().into_iter().map(|(_, params)| params).collect();
-    assert_eq!(told, replay);
+    let notified: Vec<_> =
+        scene.client.notified_by_now().into_iter().map(|(_, params)| params).collect();
+    assert_eq!(notified, replay);
 }
 
 async fn requests_are_cancelled_hop_by_hop(middle: Middle) {
@@ -162,12 +163,12 @@ async fn a_cancelled_turn_ends_when_its_agent_says_so(middle: Middle) {
     let permission = methods::asked_of_clients(&scene.rest.shop).remove(2);
     assert_eq!(permission.name, "session/request_permission");
     let (asking, asked) = scene.agent_begins(&permission).await;
-    scene.client_tells(&methods::told_to_agents()[0]).await;
+    scene.client_notifies(&methods::notices_to_agents()[0]).await;
     // As the protocol demands of clients.
     let cancelled = json!({"outcome": {"outcome": "cancelled"}});
     asked.respond(cancelled.clone()).unwrap();
     assert_eq!(answer(asking).await.unwrap(), cancelled);
-    scene.agent_tells(&says("s", "last words")).await;
+    scene.agent_notifies(&says("s", "last words")).await;
     prompt.respond(json!({"stopReason": "cancelled"})).unwrap();
     assert_eq!(answer(sent).await.unwrap(), json!({"stopReason": "cancelled"}));
 }

@@ -159,9 +159,10 @@ impl Recording {
             all.any(|actions| actions.get(path).is_some_and(|actions| actions.contains(action)))
         };
         let pairs = found.iter().flat_map(|(path, all)| all.iter().map(move |one| (path, one)));
-        let told_falsely = pairs.filter(|(path, action)| !is_true(path, action));
-        let told_falsely = told_falsely.map(|(path, action)| format!("false: {action} {path}"));
-        let mut differences: Vec<String> = missed.chain(told_falsely).collect();
+        let reported_falsely = pairs.filter(|(path, action)| !is_true(path, action));
+        let reported_falsely =
+            reported_falsely.map(|(path, action)| format!("false: {action} {path}"));
+        let mut differences: Vec<String> = missed.chain(reported_falsely).collect();
         let stops: Vec<_> = of("turn").map(|line| text(&line["stop_reason"])).collect();
         if stops != self.truth.stop_reasons {
             differences.push(format!("stop reasons {stops:?}"));
@@ -187,7 +188,7 @@ fn missing(all: &[String], some: &[String]) -> Vec<Value> {
 }
 
 #[test]
-fn what_needs_no_verdict_passes_as_it_was_recorded_and_is_told_as_it_happened() {
+fn what_needs_no_verdict_passes_as_it_was_recorded_and_is_reported_as_it_happened() {
     // A zone that all that was asked for is in.
     let wide: &[&str] = &["--zone", "**", "--zone", "/**"];
     for recording in recordings() {
@@ -207,7 +208,7 @@ fn a_zone_takes_out_what_is_outside_of_it_and_nothing_else() {
     for recording in &recordings {
         let played = recording.play(&["--zone", "**", "--deny", "core/**"]);
         let mut answers = missing(&played.to_agent, &played.by_editor);
-        // One that is done all the same is told again.
+        // An access that is done all the same is reported again.
         let mut ids = BTreeSet::new();
         let denied = played.port.iter().filter(|line| line["status"] == "denied");
         let mut denied = denied

@@ -71,7 +71,7 @@ fn ids_come_back_as_they_were_sent() {
 }
 
 #[test]
-fn what_is_allowed_readable_denied_and_owned_is_told_apart() {
+fn what_is_allowed_readable_denied_and_owned_is_distinguished() {
     let stage = Stage::new();
     stage.file("shop/docs/plan.md", "plan\n");
     stage.file("outside.txt", "outside\n");

@@ -161,7 +161,7 @@ fn its_token_neither_opens_its_own_zone_nor_changes_the_team() {
 }
 
 #[test]
-fn whom_it_prompts_is_denied_at_once_and_it_is_told_so_in_the_result() {
+fn a_prompted_agent_is_denied_at_once_and_the_result_lists_it() {
     let stage = Stage::new();
     let Led { mut lead, mut port, team } = led(&stage, "hold");
     let token = lead.run("l1", "printf %s \"$EISEN_TOKEN\"");
@@ -188,7 +188,7 @@ fn whom_it_prompts_is_denied_at_once_and_it_is_told_so_in_the_result() {
 }
 
 #[test]
-fn what_it_was_told_before_it_died_it_is_told_again() {
+fn lines_before_its_death_are_sent_again() {
     let stage = Stage::new();
     let restart = "[agents.restart]\nbackoff_ms = [1, 2]";
     let team = stage.team(

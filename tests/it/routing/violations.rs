@@ -131,9 +131,9 @@ fn a_violation_can_end_the_agent_until_somebody_has_looked() {
     let ended = port.expect(&json!({"type": "turn", "agent_id": "ui"}));
     assert_eq!((&ended["stop_reason"], &ended["reason"]), (&json!("error"), &json!(why)));
     let error = port.answer(turn).unwrap_err();
-    let told = format!("the agent ended: {why}");
-    assert_eq!((&error["code"], &error["message"]), (&json!(500), &json!(told)));
-    // `reason` tells whoever looks later, too.
+    let reported = format!("the agent ended: {why}");
+    assert_eq!((&error["code"], &error["message"]), (&json!(500), &json!(reported)));
+    // The `reason` stays for a later look.
     let listed = port.call("list_agents", &json!({})).unwrap();
     assert_eq!(listed[0]["reason"], json!(why));
     assert_eq!(ui.count(&json!({"method": "session/cancel"})), 0);

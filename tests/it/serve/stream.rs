@@ -12,7 +12,7 @@ fn two_agents(stage: &Stage) -> Team {
 }
 
 /// Sends what has no answer, and waits until it has been heard.
-fn tell(port: &mut Port, message: &Value) {
+fn report(port: &mut Port, message: &Value) {
     port.send(message);
     port.call("list_agents", &json!({})).unwrap();
 }
@@ -24,7 +24,7 @@ fn updates_come_as_the_agent_wrote_them_and_before_their_turn_ends() {
     let mut port = team.steer_when_ready(&["ui"]);
     let mut other = team.watch();
     port.prompt("ui", "unheard");
-    tell(&mut port, &json!({"type": "subscribe", "topics": ["session_update"]}));
+    report(&mut port, &json!({"type": "subscribe", "topics": ["session_update"]}));
     port.prompt("ui", "hello");
 
     let update = json!({"type": "session_update", "agent_id": "ui", "session_id": "ui-s1"});

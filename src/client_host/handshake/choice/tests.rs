@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 
-fn told(chosen: Result<&Choice, HostError>) -> String {
+fn reported(chosen: Result<&Choice, HostError>) -> String {
     match chosen {
         Ok(Choice { id, how, .. }) => format!("{id} by {how:?}"),
         Err(error) => error.to_string(),
@@ -22,7 +22,7 @@ fn a_choice_is_meant_by_id_then_name_then_either_in_any_case() {
         "no object",
     ] } });
     let check = |wanted: &str, expected: Expect| {
-        expected.assert_eq(&told(choose("model", wanted, &models(&opened))));
+        expected.assert_eq(&reported(choose("model", wanted, &models(&opened))));
     };
     check("opus", expect!["opus by Model"]);
     check("Opus", expect!["opus by Model"]);
@@ -47,16 +47,16 @@ fn both_ways_of_announcing_are_searched() {
         ],
     });
     let check = |chosen: String, expected: Expect| expected.assert_eq(&chosen);
-    let model = |wanted| told(choose("model", wanted, &models(&opened)));
+    let model = |wanted| reported(choose("model", wanted, &models(&opened)));
     check(model("newer"), expect![[r#"newer by Option("llm")"#]]);
     check(model("Old"), expect!["old by Model"]);
     check(
         model("not this"),
         expect!["the agent offers no model `not this`; it offers `new`, `newer`, `old`"],
     );
-    check(told(choose("mode", "ask", &modes(&opened))), expect!["ask by Mode"]);
+    check(reported(choose("mode", "ask", &modes(&opened))), expect!["ask by Mode"]);
     check(
-        told(choose("mode", "plan", &modes(&json!(null)))),
+        reported(choose("mode", "plan", &modes(&json!(null)))),
         expect!["the agent offers no mode `plan`; it offers none"],
     );
 }
@@ -74,8 +74,8 @@ fn understood(answer: &Value, mode: &str, model: &str, expected: &Expect) {
     expected.assert_eq(&format!(
         "auth: {}\nmode: {}\nmodel: {}\n",
         list(&auth),
-        told(choose("mode", mode, &modes(answer))),
-        told(choose("model", model, &models(answer)))
+        reported(choose("mode", mode, &modes(answer))),
+        reported(choose("model", model, &models(answer)))
     ));
 }
 

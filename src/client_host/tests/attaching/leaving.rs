@@ -87,7 +87,7 @@ async fn an_editor_that_vanishes_while_a_session_is_loaded_leaves_none_behind() 
 }
 
 #[tokio::test]
-async fn the_agents_end_is_told_to_every_editor() {
+async fn the_agents_end_is_reported_to_every_editor() {
     let mut scene = team().await;
     let mut one = Editor::attach(&scene).await;
     let mut two = Editor::attach(&scene).await;

@@ -101,7 +101,7 @@ async fn a_session_that_was_loaded_at_the_second_try_is_the_editors() {
 }
 
 #[tokio::test]
-async fn an_editors_session_is_told_as_open() {
+async fn an_editors_session_is_reported_as_open() {
     let mut scene = team().await;
     let mut editor = Editor::attach(&scene).await;
     editor.open(&mut scene.agent, "e").await;

@@ -66,7 +66,7 @@ async fn an_editor_that_offers_nothing_is_asked_only_for_what_is_its_alone() {
         editor.send(json!({ "jsonrpc": "2.0", "id": asked["id"], "result": null })).await;
         assert_eq!(scene.agent.answered(5).await, json!(null));
     }
-    for method in ["session/update", "_vendor/told"] {
+    for method in ["session/update", "_vendor/notice"] {
         let params = json!({ "sessionId": "e", "x": [1.0] });
         scene.agent.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
         assert_eq!(editor.expect(method).await["params"], params);

@@ -3,7 +3,7 @@ use expect_test::expect;
 use super::*;
 
 #[test]
-fn what_is_known_of_an_agent_is_told() {
+fn what_is_known_of_an_agent_is_reported() {
     let toml = r#"
         [profiles.mine]
         base = "codex"
@@ -29,8 +29,8 @@ fn what_is_known_of_an_agent_is_told() {
     let (held, report) = checked_on(&kernel, &[], toml);
     let shown = |text: &str| -> String {
         let parts = ["profile  ", "login  ", "compress  ", "mine: ", "mine runs", "keyed: "];
-        let told = text.lines().filter(|line| parts.iter().any(|part| line.contains(part)));
-        told.map(|line| format!("{}\n", line.trim())).collect()
+        let reported = text.lines().filter(|line| parts.iter().any(|part| line.contains(part)));
+        reported.map(|line| format!("{}\n", line.trim())).collect()
     };
     expect![[r#"
         profile       My Codex, unattended
@@ -99,10 +99,10 @@ fn a_command_whose_files_lie_outside_the_zone_is_warned_of() {
     "#;
     let (_, report) = checked_on(&kernel, &["tools/agent.sh", "src/ui/options"], toml);
     let of_files = |warning: &&String| warning.contains("its command needs");
-    let told: Vec<&String> = report.warnings().iter().filter(of_files).collect();
-    assert_eq!(told.len(), 1, "{told:?}");
+    let reported: Vec<&String> = report.warnings().iter().filter(of_files).collect();
+    assert_eq!(reported.len(), 1, "{reported:?}");
     assert!(
-        told[0].contains("needs tools/agent.sh,") && told[0].contains("`readable`"),
-        "{told:?}"
+        reported[0].contains("needs tools/agent.sh,") && reported[0].contains("`readable`"),
+        "{reported:?}"
     );
 }

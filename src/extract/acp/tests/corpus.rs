@@ -51,7 +51,7 @@ fn differences(recording: &Path) -> Vec<String> {
         let Recorded { dir, line } = serde_json::from_str(line).unwrap();
         let direction = if dir == "up" { Direction::ToAgent } else { Direction::ToClient };
         let (line, before) = (line.as_bytes(), activities.len());
-        let mut told_slowly = Vec::new();
+        let mut reported_slowly = Vec::new();
         slow.chunks = chunks::Chunks::default();
         if direction == Direction::ToClient {
             let mut asked = Gate::Pass;
@@ -66,8 +66,8 @@ fn differences(recording: &Path) -> Vec<String> {
         } else {
             acp.observe(direction, line, &mut activities);
         }
-        slow.observe(direction, line, &mut told_slowly);
-        assert_eq!(activities[before..], told_slowly);
+        slow.observe(direction, line, &mut reported_slowly);
+        assert_eq!(activities[before..], reported_slowly);
     }
     compare(&truth, &activities)
 }

@@ -1,4 +1,4 @@
-//! Agents of makers that nobody has recorded: what each variant tells, and what it asks for.
+//! Variants of agents without a recording: their activities, and the accesses that they request.
 
 use super::gate::shown as asked;
 use super::{acp, observe};
@@ -33,7 +33,7 @@ pub(super) fn call(fields: &str) -> (String, String) {
     (observed(&[&begun]), asked(&acp().gate(permission.as_bytes())))
 }
 
-/// Fields of a call, what it tells when it is begun, and what a permission for it asks for.
+/// Fields of a call, its activities at the start, and the accesses of a permission for it.
 const INPUTS: &[(&str, &str, &str)] = &[
     (
         r#""kind":"read","rawInput":{"file_path":"core/auth.rs"}"#,

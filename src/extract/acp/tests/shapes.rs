@@ -4,7 +4,7 @@ use super::makers::{call, observed, update};
 use super::{acp, observe};
 use crate::model::{Activity, ActivityKind};
 
-/// Fields of a call, what it tells when it is begun, and what a permission for it asks for.
+/// Fields of a call, its activities at the start, and the accesses of a permission for it.
 const SHAPES: &[(&str, &str, &str)] = &[
     (
         r#""kind":"read","rawInput":{"input":"{\"filePath\":\"core/auth.rs\"}"}"#,

@@ -208,7 +208,7 @@ fn a_default_is_known_by_other_names() {
 }
 
 #[test]
-fn a_method_tells_nothing_anymore_once_too_many_have_one() {
+fn a_method_yields_no_edge_once_too_many_classes_have_one() {
     let mut world = Live::default();
     let [mut all, one] = [many(MANY - 2), read("till.py\n  class Till\n    aaa\n")];
     all.extend(one);

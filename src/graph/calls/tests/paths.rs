@@ -266,7 +266,7 @@ src/known.rs
 }
 
 #[test]
-fn short_names_of_variables_tell_nothing() {
+fn short_names_of_variables_match_no_class() {
     check(
         "
 src/chan.rs

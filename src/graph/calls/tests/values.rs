@@ -1,4 +1,4 @@
-//! Calls on values, of which nothing tells the type.
+//! Calls on values of unknown type.
 
 use super::rules::check;
 

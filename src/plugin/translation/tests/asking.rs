@@ -15,7 +15,7 @@ fn a_folder_is_listed_or_searched_through() {
         let accesses = asked.iter().map(|&action| (action.into(), ".".into())).collect();
         let command = "".into();
         let id = format!("{asked:?}").into();
-        let line = told(it, Record::Ask { id, title: "T".into(), accesses, command });
+        let line = reported(it, Record::Ask { id, title: "T".into(), accesses, command });
         assert!(line.contains(&format!(r#""kind":"{kind}""#)), "{asked:?}: {line}");
     }
 }
@@ -24,16 +24,16 @@ fn a_folder_is_listed_or_searched_through() {
 fn what_is_withdrawn_is_answered_by_nobody() {
     let it = &mut prompted();
     for id in ["7", "8"] {
-        told(it, ask(id, Some(("write", "a"))));
+        reported(it, ask(id, Some(("write", "a"))));
     }
-    tells(
+    reports(
         it,
         Record::Withdrawn { id: "7".into() },
         expect![[r#"
             {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}
         "#]],
     );
-    tells(it, Record::Withdrawn { id: "7".into() }, expect![[""]]);
+    reports(it, Record::Withdrawn { id: "7".into() }, expect![[""]]);
     hears(it, r#"{"id":1,"error":{"code":-32800,"message":"cancelled"}}"#, expect![[""]]);
     hears(
         it,
@@ -57,9 +57,9 @@ fn what_is_withdrawn_at_once_is_not_refused_any_more() {
 }
 
 #[test]
-fn an_agent_is_told_why_it_may_not() {
+fn an_agent_gets_the_reason_of_a_denial() {
     let it = &mut prompted();
-    told(it, ask("7", Some(("write", "a"))));
+    reported(it, ask("7", Some(("write", "a"))));
     hears(
         it,
         r#"{"id":1,"result":{"outcome":{"outcome":"selected","optionId":"reject"},"_meta":{"eisen/why":"Ask core."}}}"#,
@@ -73,7 +73,7 @@ fn an_agent_is_told_why_it_may_not() {
 #[test]
 fn what_is_asked_twice_under_one_id_is_refused_once_for_both() {
     let it = &mut prompted();
-    told(it, ask("7", Some(("read", "mine"))));
+    reported(it, ask("7", Some(("read", "mine"))));
     let mut said = Translated::default();
     for path in ["theirs", "others"] {
         let wrong = it.translate(ask("7", Some(("read", path))), &mut said).unwrap_err();
@@ -87,5 +87,5 @@ fn what_is_asked_twice_under_one_id_is_refused_once_for_both() {
     let allowed = r#"{"id":1,"result":{"outcome":{"outcome":"selected","optionId":"allow"}}}"#;
     hears(it, allowed, expect![[""]]);
     // It is free again.
-    assert!(told(it, ask("7", Some(("read", "mine")))).contains("request_permission"));
+    assert!(reported(it, ask("7", Some(("read", "mine")))).contains("request_permission"));
 }

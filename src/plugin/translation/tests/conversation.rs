@@ -55,10 +55,10 @@ fn a_session_is_kept_once_a_turn_of_it_went_well() {
     let ended = |reason: &'static str| Record::TurnEnded { reason: reason.into(), body: "".into() };
     let it = &mut later();
     started(it, Some("a"));
-    told(it, Record::Text { body: "no such session".into(), reason: "".into() });
-    told(it, ended("error"));
+    reported(it, Record::Text { body: "no such session".into(), reason: "".into() });
+    reported(it, ended("error"));
     assert!(!it.conversation.is_kept(), "an agent that can't go on is to begin anew");
-    told(it, ended("end_turn"));
+    reported(it, ended("end_turn"));
     assert!(it.conversation.is_kept());
 
     // One that names its session late is known by that in the next run.
@@ -67,10 +67,10 @@ fn a_session_is_kept_once_a_turn_of_it_went_well() {
     it.on_client_line(NEW.as_bytes(), &mut said);
     let intent = said.intents.remove(0);
     it.fulfilled(intent, Ok(()), &mut said);
-    told(it, ended("end_turn"));
+    reported(it, ended("end_turn"));
     assert!(!it.conversation.is_kept());
-    told(it, Record::Session { id: "late".into() });
-    told(it, ended("end_turn"));
+    reported(it, Record::Session { id: "late".into() });
+    reported(it, ended("end_turn"));
     let session = it.session.clone().unwrap();
     let kept = ResumableSession { session: session.clone(), known_as: "late".to_owned() };
     assert_eq!(it.conversation.take(&session), Some(kept));

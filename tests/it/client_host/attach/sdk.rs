@@ -35,8 +35,8 @@ async fn an_editor_of_another_make_works() {
     Client
         .v1()
         .on_receive_notification(
-            async move |told: SessionNotification, _| {
-                if let SessionUpdate::AgentMessageChunk(chunk) = told.update
+            async move |reported: SessionNotification, _| {
+                if let SessionUpdate::AgentMessageChunk(chunk) = reported.update
                     && let ContentBlock::Text(text) = chunk.content
                 {
                     sender.send(text.text).unwrap();

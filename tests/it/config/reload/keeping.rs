@@ -60,7 +60,7 @@ fn what_was_added_and_removed_is_kept_over_a_restart_of_the_team() {
     let result = port.call("reload", &json!({})).unwrap();
     assert_eq!(result["notes"], json!(["agent `api` is added", "agent `away` stays away"]));
     assert_eq!((&result["applied"], &result["needs_restart"]), (&json!([]), &json!([])));
-    // And a file that does not go with it is told why.
+    // A file that doesn't fit is an error with the reason.
     let file = stage.read("eisen.toml");
     stage.file(
         "eisen.toml",

@@ -154,7 +154,7 @@ impl<'a> Scene<'a> {
         self.user.own(&progress);
         let opened = progress.clone();
         // Open for both, so that it does not end between two writers.
-        let told = Lines::of_opened(move || {
+        let reported = Lines::of_opened(move || {
             std::fs::File::options().read(true).write(true).open(opened).unwrap()
         });
         let plan = format!("shop/tools/{}.sh", self.way);
@@ -164,7 +164,7 @@ impl<'a> Scene<'a> {
         let mut outcomes = BTreeMap::new();
         for trial in &self.trials {
             println!("{}: {}", self.way, trial.name);
-            let line = told.next().unwrap();
+            let line = reported.next().unwrap();
             let code = line.strip_prefix(trial.name).unwrap().trim().parse().unwrap();
             let output = std::fs::read(self.output(trial.name)).unwrap_or_default();
             let output = String::from_utf8_lossy(&output).into_owned();

@@ -9,7 +9,7 @@ use crate::harness::Lines;
 /// A process outside that escapes are after: `victim.c`.
 pub(super) struct Victim {
     child: Child,
-    told: Lines,
+    reported: Lines,
     /// What it said of itself.
     itself: String,
     state: Vec<String>,
@@ -19,14 +19,14 @@ impl Victim {
     pub(super) fn start(command: &mut Command) -> Self {
         let command = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let told = Lines::of(child.stdout.take().unwrap());
-        let Some(itself) = told.next() else {
+        let reported = Lines::of(child.stdout.take().unwrap());
+        let Some(itself) = reported.next() else {
             let mut complaint = String::new();
             child.stderr.take().unwrap().read_to_string(&mut complaint).unwrap();
             panic!("{complaint}");
         };
         let state = state(child.id());
-        Self { child, told, itself, state }
+        Self { child, reported, itself, state }
     }
 
     /// How an escape finds it.
@@ -54,7 +54,7 @@ impl Victim {
             seen.push((Shows::Harmed, format!("the process outside was {was}, is {is}")));
         }
         drop(self.child.stdin.take());
-        for line in self.told.rest() {
+        for line in self.reported.rest() {
             seen.push((Shows::Reached, format!("the process outside says: {line}")));
         }
         if let Some(signal) = self.child.wait().unwrap().signal() {

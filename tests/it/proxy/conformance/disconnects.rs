@@ -96,7 +96,7 @@ async fn an_attached_editor_that_goes_leaves_the_agent_to_its_team() {
         }
         if step.0 == "session/prompt" {
             let cancel = ("session/cancel".to_owned(), json!({"sessionId": "s"}));
-            assert_eq!(scene.agent.told().await, cancel);
+            assert_eq!(scene.agent.notified().await, cancel);
         }
         for (_, request) in of_client {
             request.respond(json!({"stopReason": "cancelled"})).unwrap();

@@ -22,47 +22,47 @@ use crate::harness::PATIENCE;
 pub(super) type ClientEnd = End<Agent, AgentRequest, AgentNotification>;
 pub(super) type AgentEnd = End<Client, ClientRequest, ClientNotification>;
 
-/// An end that speaks to a `Peer`, which asks and tells it these.
-pub(super) struct End<Peer: Role, Asked, Told> {
+/// An end that speaks to a `Peer`, whose requests and notifications are these.
+pub(super) struct End<Peer: Role, Asked, Notified> {
     pub(super) peer: ConnectionTo<Peer>,
     requests: mpsc::UnboundedReceiver<(Asked, Responder)>,
-    told: mpsc::UnboundedReceiver<Told>,
+    notified: mpsc::UnboundedReceiver<Notified>,
     connection: JoinHandle<()>,
 }
 
 macro_rules! end {
-    ($name:ident, $role:ident, $end:ident, $asked:ident, $told:ident) => {
+    ($name:ident, $role:ident, $end:ident, $asked:ident, $notified:ident) => {
         pub(super) async fn $name(
             hears: impl AsyncRead + Unpin + Send + 'static,
             says: impl AsyncWrite + Unpin + Send + 'static,
         ) -> $end {
-            let (tell_asked, requests) = mpsc::unbounded_channel();
-            let (tell_told, told) = mpsc::unbounded_channel();
-            let (tell_peer, peer) = oneshot::channel();
+            let (send_asked, requests) = mpsc::unbounded_channel();
+            let (send_notified, notified) = mpsc::unbounded_channel();
+            let (send_peer, peer) = oneshot::channel();
             let end = $role
                 .v1()
                 .on_receive_request(
                     async move |asked: $asked, responder, _| {
-                        let _ = tell_asked.send((asked, responder));
+                        let _ = send_asked.send((asked, responder));
                         Ok(())
                     },
                     agent_client_protocol::on_receive_request!(),
                 )
                 .on_receive_notification(
-                    async move |told: $told, _| {
-                        let _ = tell_told.send(told);
+                    async move |notified: $notified, _| {
+                        let _ = send_notified.send(notified);
                         Ok(())
                     },
                     agent_client_protocol::on_receive_notification!(),
                 );
             let connection = tokio::spawn(async move {
                 let talk = end.connect_with(numbered(hears, says), async |peer| {
-                    let _ = tell_peer.send(peer);
+                    let _ = send_peer.send(peer);
                     std::future::pending().await
                 });
                 let _: Result<(), Error> = talk.await;
             });
-            End { peer: soon(peer).await.unwrap(), requests, told, connection }
+            End { peer: soon(peer).await.unwrap(), requests, notified, connection }
         }
     };
 }
@@ -70,11 +70,11 @@ macro_rules! end {
 end!(client, Client, ClientEnd, AgentRequest, AgentNotification);
 end!(agent, Agent, AgentEnd, ClientRequest, ClientNotification);
 
-impl<Peer, Asked, Told> End<Peer, Asked, Told>
+impl<Peer, Asked, Notified> End<Peer, Asked, Notified>
 where
     Peer: Role + HasPeer<Peer>,
     Asked: JsonRpcRequest<Response = Value>,
-    Told: JsonRpcNotification,
+    Notified: JsonRpcNotification,
 {
     /// Sends a request as it stands in the table.
     pub(super) fn ask<Q: JsonRpcRequest<Response = Value>>(
@@ -85,7 +85,7 @@ where
         self.peer.send_request(Q::parse_message(name, params).unwrap())
     }
 
-    pub(super) fn tell<N: JsonRpcNotification>(&self, notice: &Notice) {
+    pub(super) fn notify<N: JsonRpcNotification>(&self, notice: &Notice) {
         let message = N::parse_message(notice.name, &notice.params).unwrap();
         self.peer.send_notification(message).unwrap();
     }
@@ -104,13 +104,15 @@ where
     }
 
     /// Waits for a notification; returns its method and params.
-    pub(super) async fn told(&mut self) -> (String, Value) {
-        said(&soon(self.told.recv()).await.unwrap())
+    pub(super) async fn notified(&mut self) -> (String, Value) {
+        said(&soon(self.notified.recv()).await.unwrap())
     }
 
-    /// What was told so far and not taken.
-    pub(super) fn told_by_now(&mut self) -> Vec<(String, Value)> {
-        std::iter::from_fn(|| self.told.try_recv().ok()).map(|told| said(&told)).collect()
+    /// The notifications that came and were not taken.
+    pub(super) fn notified_by_now(&mut self) -> Vec<(String, Value)> {
+        std::iter::from_fn(|| self.notified.try_recv().ok())
+            .map(|notified| said(&notified))
+            .collect()
     }
 
     /// Waits until it sees that its peer says no more.

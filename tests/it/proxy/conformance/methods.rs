@@ -156,7 +156,7 @@ pub(super) fn asked_of_clients(shop: &str) -> Vec<Method> {
     ]
 }
 
-pub(super) fn told_to_agents() -> Vec<Notice> {
+pub(super) fn notices_to_agents() -> Vec<Notice> {
     vec![
         notice("session/cancel", json!({"sessionId": "s"})),
         notice("_kit.example/tell", json!({"sessionId": "s", "x": null})),
@@ -164,17 +164,17 @@ pub(super) fn told_to_agents() -> Vec<Notice> {
     ]
 }
 
-pub(super) fn told_to_clients() -> Vec<Notice> {
-    let mut told: Vec<_> = updates()
+pub(super) fn notices_to_clients() -> Vec<Notice> {
+    let mut notified: Vec<_> = updates()
         .into_iter()
         .map(|update| notice("session/update", json!({"sessionId": "s", "update": update})))
         .collect();
-    told.extend([
+    notified.extend([
         notice("elicitation/complete", json!({"elicitationId": "e"})),
         notice("_kit.example/tell", json!({"sessionId": "s", "x": null})),
         notice("_kit.example/tell", json!({})),
     ]);
-    told
+    notified
 }
 
 /// An update of each kind.
@@ -228,7 +228,7 @@ fn the_table_has_every_stable_method() {
     let names = names.iter().flat_map(|names| names.as_object().unwrap().values());
     let stable: BTreeSet<_> = names.map(|name| name.as_str().unwrap()).collect();
     let methods = [opening("/"), asked_of_agents("/"), asked_of_clients("/")];
-    let notices = [told_to_agents(), told_to_clients()];
+    let notices = [notices_to_agents(), notices_to_clients()];
     let methods = methods.iter().flatten().map(|method| method.name);
     let all = methods.chain(notices.iter().flatten().map(|notice| notice.name));
     // Which has tests of its own.
@@ -265,10 +265,10 @@ fn the_table_is_as_the_library_writes_it() {
         assert_message::<AgentRequest>(method.name, &method.params);
         assert_result::<ClientResponse>(method.name, &method.result);
     }
-    for notice in told_to_agents() {
+    for notice in notices_to_agents() {
         assert_message::<ClientNotification>(notice.name, &notice.params);
     }
-    for notice in told_to_clients() {
+    for notice in notices_to_clients() {
         assert_message::<AgentNotification>(notice.name, &notice.params);
     }
 }

@@ -135,14 +135,14 @@ impl Scene {
         (sent, request)
     }
 
-    pub(super) async fn client_tells(&mut self, notice: &Notice) {
-        self.client.tell::<ClientNotification>(notice);
-        assert_eq!(self.agent.told().await, (notice.name.to_owned(), notice.params.clone()));
+    pub(super) async fn client_notifies(&mut self, notice: &Notice) {
+        self.client.notify::<ClientNotification>(notice);
+        assert_eq!(self.agent.notified().await, (notice.name.to_owned(), notice.params.clone()));
     }
 
-    pub(super) async fn agent_tells(&mut self, notice: &Notice) {
-        self.agent.tell::<AgentNotification>(notice);
-        assert_eq!(self.client.told().await, (notice.name.to_owned(), notice.params.clone()));
+    pub(super) async fn agent_notifies(&mut self, notice: &Notice) {
+        self.agent.notify::<AgentNotification>(notice);
+        assert_eq!(self.client.notified().await, (notice.name.to_owned(), notice.params.clone()));
     }
 }
 

@@ -1,6 +1,6 @@
-//! What the port costs, against a bare server in the same run that only shares the bytes of a line
-//! among its clients and writes all that waits for one in one call. Both are driven by the same
-//! publisher and read by the same clients, over loopback; ratios, so that the machine cancels out.
+//! The cost of the port, against a bare server in the same run that only shares the bytes of a line
+//! among its clients and writes all waiting lines of a client in one call. Both have the same publisher
+//! and the same clients, over loopback. Results are ratios, which don't depend on the machine.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
 

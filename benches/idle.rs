@@ -1,6 +1,5 @@
-//! What agents that do nothing cost their supervisor: its CPU time, and its memory beside that of
-//! a team of one. Without the code graph: what its tables take, a hundred agents' worth, is not the same
-//! from run to run.
+//! The cost of idle agents for their supervisor: its CPU time, and its memory against that of a team of
+//! one. The code graph is off, since the size of its tables varies from run to run.
 
 #![expect(clippy::unwrap_used, reason = "a bench that cannot run is to say so")]
 

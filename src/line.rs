@@ -1,4 +1,4 @@
-//! Bounded reading of lines, for whoever reads them: a [`Framer`] cuts bytes into blocks of whole
+//! Bounded reading of lines: a [`Framer`] cuts bytes into blocks of whole
 //! lines, unchanged; a [`LineReader`] reads a stream line by line. Doesn't know what a line means.
 
 mod reader;

@@ -1,4 +1,4 @@
-//! The tables.
+//! The tables of results.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

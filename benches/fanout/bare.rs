@@ -1,5 +1,5 @@
-//! The least that such a server does: serialises a line once, shares its bytes, and writes all that
-//! waits for a client in one call. It keeps no order of things, knows no filters, and has no bounds.
+//! A minimal server: serialises a line once, shares its bytes, and writes all waiting lines of a client
+//! in one call. It has no snapshots, filters or bounds.
 
 use std::io::IoSlice;
 use std::sync::{Arc, Mutex};

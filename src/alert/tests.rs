@@ -1,4 +1,4 @@
-//! Tests of following issues, without delivery.
+//! Tests which events become notices, without sending them.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! What the documents show works as shown.
+//! The examples in the documents work as shown.
 
 mod demo;
 mod examples;

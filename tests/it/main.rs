@@ -1,4 +1,4 @@
-//! What a user would notice, tried on real processes.
+//! Tests of whole programs: what a user would notice, on real processes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,4 +1,4 @@
-//! Notices to people who look away: over the web, by a command, on the desktop.
+//! Notices: by a webhook, by a command, on the desktop.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;

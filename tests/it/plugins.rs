@@ -1,4 +1,4 @@
-//! Agents that don't speak ACP, by plugins: those that do what they should, and those that don't.
+//! Agents that don't speak ACP, by plugins, correct ones and broken ones.
 
 mod dying;
 mod hostile;

@@ -1,5 +1,5 @@
-//! Children under their wardens. That something is gone is seen by the end of a pipe whose other
-//! end every process concerned has inherited.
+//! Children under their wardens. All processes of a test inherit the end of a pipe: the end of the pipe
+//! shows that all are gone.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

@@ -1,4 +1,4 @@
-//! Editors in the host's place.
+//! Tests of attached editors.
 #![allow(clippy::unwrap_used)]
 
 mod leaving;

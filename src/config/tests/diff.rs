@@ -1,4 +1,4 @@
-//! When each key is taken in by a running team.
+//! Tests when a changed key applies to a running team.
 
 use std::collections::BTreeSet;
 

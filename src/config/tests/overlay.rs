@@ -1,4 +1,4 @@
-//! Agents that are laid over a file.
+//! Tests of agents that were added and removed over the port.
 
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};

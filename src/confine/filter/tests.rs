@@ -1,4 +1,4 @@
-//! The filter, run as the kernel runs it.
+//! Interprets the filter's program as the kernel does.
 
 #![allow(clippy::unwrap_used)]
 

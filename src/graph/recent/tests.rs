@@ -1,4 +1,4 @@
-//! Edits parse as a whole parse does.
+//! Tests that an incremental parse equals a whole one.
 
 #![allow(clippy::unwrap_used)]
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What the orchestrator agent is asked, and when it is asked again.
+//! Tests of prompts to the orchestrator agent, and of their repetition.
 
 use super::*;
 

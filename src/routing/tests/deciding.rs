@@ -1,4 +1,4 @@
-//! Who may decide what.
+//! Tests of the right to decide.
 
 use super::*;
 

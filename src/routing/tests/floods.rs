@@ -1,4 +1,4 @@
-//! One agent that is denied more than anybody reads.
+//! Tests of an agent with too many denied accesses.
 
 use super::*;
 

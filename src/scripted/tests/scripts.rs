@@ -1,4 +1,4 @@
-//! Scripts that are wrong, and the documents that are held to the code.
+//! Tests of invalid scripts, and of the documents against the code.
 
 use std::path::Path;
 

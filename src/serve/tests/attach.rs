@@ -1,4 +1,4 @@
-//! A connection that is handed over to an agent.
+//! Tests of connections that are attached to an agent.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

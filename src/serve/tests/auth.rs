@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Tests of authentication and rights.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `docs/wire.md` shows what really goes over the wire.
+//! Compares the examples in `docs/wire.md` with the server's lines.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! Whatever happens, and however slowly it reads, a client that applies deltas to its snapshots
-//! sees what the server has: the real tracker, bus and viewer, and a client of the wire's rules.
+//! Property tests that a client that applies deltas to its snapshots has the server's state, whatever
+//! happens and however slowly it reads. Tracker, bus and viewer are real.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A team without agents: its state is set by the test, and what is asked of it is kept.
+//! A team without agents: the test sets its state, and reads the requests that it got.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Clients that mean harm, or speak something else.
+//! Tests of hostile clients, and of clients with another protocol.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Any sequence of requests comes to what a simple model of the registry says, and goes through
-//! the file's text unharmed.
+//! Property tests that any sequence of requests has the result of a simple model, also after a
+//! round trip through the file.
 
 use std::collections::BTreeMap;
 

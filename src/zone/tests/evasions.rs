@@ -1,4 +1,4 @@
-//! What an attacker tries: each table says which path was judged in the end.
+//! Tests of evasions: each table has the path that was judged.
 
 use expect_test::{Expect, expect};
 

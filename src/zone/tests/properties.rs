@@ -1,5 +1,5 @@
-//! Random trees full of links, random requests: what the kernel makes of a path is asked of the
-//! kernel, and what patterns make of it of a plainer matcher than the zone's.
+//! Property tests on random trees with links: real paths are compared with the kernel's, and matches
+//! with those of a simpler matcher.
 
 use globset::GlobBuilder;
 use proptest::prelude::*;

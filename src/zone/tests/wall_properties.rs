@@ -1,5 +1,5 @@
-//! Random trees and zones: what rules grant, for the files that are there and for those that come
-//! later, is held against what the bounds judge.
+//! Property tests on random trees and zones: the rules' grants, for existing and later files, are
+//! compared with the verdicts of the bounds.
 
 use globset::GlobBuilder;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! The end of a team, orderly or not: nothing and nobody stays behind.
+//! The end of a team, orderly or not: no process and no file is left.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! An agent's life: when it starts, when it starts again, and what those who wait for it hear.
+//! An agent's life: its start, its restarts, and the answers to clients that wait for it.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What agents may use of the machine, and what a team may use of it together.
+//! Limits of agents' and teams' resources.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Agents that do not get on: silent in a turn, or with nothing but errors.
+//! Agents that stall in a turn, or whose turns fail.
 
 use serde_json::{Value, json};
 

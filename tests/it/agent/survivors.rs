@@ -1,5 +1,5 @@
-//! SIGKILL of whoever stands guard, alone and together: nothing is left, or nothing after the next
-//! start.
+//! SIGKILL of supervisor, wardens and sweeper, alone and together: no process is left, or none after
+//! the next start.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

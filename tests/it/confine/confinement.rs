@@ -1,4 +1,4 @@
-//! What a zone that the kernel enforces holds, tried by real programs.
+//! Tries to escape from a zone that the kernel enforces, by real programs.
 //!
 //! Each escape is tried first without a wall, as the same user on the same files, and must get
 //! through there: else it proves nothing. Then it is tried by an agent's own process, by a terminal

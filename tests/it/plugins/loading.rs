@@ -1,4 +1,4 @@
-//! What is no plugin that can be used is said to be none, and why.
+//! An unusable plugin is an error with the reason.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Agents that have a client of their own, in their own words, and a plugin that reads along.
+//! `observe --plugin`: agents with a client of their own, and a plugin that reads their lines.
 
 use std::io::{Read, Write};
 use std::path::Path;

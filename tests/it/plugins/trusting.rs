@@ -1,4 +1,4 @@
-//! What a library may do before anybody trusts it, and what it takes to trust it.
+//! What an unapproved library can do, and how one is approved.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;

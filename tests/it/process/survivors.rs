@@ -1,4 +1,4 @@
-//! That nothing outlives its owner, whichever of those who stand guard is killed.
+//! Tests that no process outlives its owner, whichever guard is killed.
 
 use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt;

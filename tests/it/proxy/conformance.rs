@@ -1,5 +1,5 @@
 //! The conformance kit: a client and an agent, both made of the protocol's own library, with the
-//! program between them. What one says the other hears, whatever the method and the direction.
+//! program between them. Each message arrives, whatever its method and direction.
 
 mod disconnects;
 mod ends;

@@ -1,4 +1,4 @@
-//! `observe`: an editor and its agent notice nothing, and everyone else sees.
+//! `observe`: editor and agent notice nothing, and the port shows what the agent does.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;

@@ -1,5 +1,5 @@
-//! Recorded traffic of real agents, played through `observe` in both directions: what passes, what
-//! a zone takes out, and what the port says of it.
+//! Recorded traffic of real agents, played through `observe` in both directions: forwarded lines, lines
+//! that a zone takes out, and the lines of the port.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Who may decide what, and how many at once.
+//! The right to decide, and decisions about many accesses.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What follows an access outside the zone that an agent made past its client.
+//! `on_violation`: reactions to an access outside the zone without a request.
 
 use serde_json::{Value, json};
 

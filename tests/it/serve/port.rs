@@ -1,4 +1,4 @@
-//! What a client of the port sees and may do.
+//! The port's lines, methods and rights.
 
 use std::net::Shutdown;
 use std::os::unix::process::CommandExt as _;

@@ -1,4 +1,4 @@
-//! Which part of the stream a client gets, how slowly it may read, and from where it comes.
+//! The stream: filters, slow clients, and addresses.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! Why turns bring nothing.
+//! Tests of turns that end in an error.
 
 use super::{acp, observe};
 use crate::model::ActivityKind;

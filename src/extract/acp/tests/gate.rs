@@ -1,4 +1,4 @@
-//! What lines ask for, and which are refused for being read in more than one way.
+//! Tests of the accesses that lines request, and of ambiguous lines.
 
 use expect_test::{Expect, expect};
 

@@ -1,4 +1,4 @@
-//! Variants of agents without a recording: their activities, and the accesses that they request.
+//! Tests of variants of agents without a recording: their activities and requested accesses.
 
 use super::gate::shown as asked;
 use super::{acp, observe};

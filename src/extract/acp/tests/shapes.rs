@@ -1,4 +1,4 @@
-//! Odd but plausible shapes of tool calls, of makers that nobody has recorded.
+//! Tests of unusual but plausible tool calls, without recordings.
 
 use super::makers::{call, observed, update};
 use super::{acp, observe};

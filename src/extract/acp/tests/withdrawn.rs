@@ -1,4 +1,4 @@
-//! Permission requests that are answered in the client's place.
+//! Tests of permission requests that are answered on the client's behalf.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! What classes have from others.
+//! Tests of methods that classes inherit.
 
 use super::rules::check;
 

@@ -1,4 +1,4 @@
-//! What a path of names leads to, and what it doesn't.
+//! Tests of the resolution of paths of names.
 
 use super::notation::edges_in;
 use super::rules::check;

@@ -1,5 +1,5 @@
-//! Small workspaces of one language and what becomes of them, made up for property tests. Names are
-//! few, so that they meet.
+//! Generates small workspaces of one language and their changes, for property tests. Names are few,
+//! so that they collide.
 
 use std::collections::BTreeMap;
 

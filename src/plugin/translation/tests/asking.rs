@@ -1,4 +1,4 @@
-//! What a plugin's asks are in ACP, and how one is taken back.
+//! Tests how a plugin's requests for permission become ACP, and how they are withdrawn.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What of a conversation outlasts a run.
+//! Tests how a conversation is resumed in the next run.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! A normal day inside a zone that the kernel enforces.
+//! Usual work of programs inside a zone that the kernel enforces.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The escapes: what each is known by, if it gets through, and what it needs to be tried.
+//! The table of escapes: the sign of success of each, and what it needs.
 
 /// How it is known that an escape got through. (All of these are looked for after every escape;
 /// this one must be seen where there is no wall.)

@@ -1,5 +1,5 @@
-//! One side goes in the middle of something: the other sees it, nothing waits for ever, and the
-//! program ends as it should.
+//! One side ends in the middle of a step: the other side notices, nothing waits forever, and the
+//! program ends in an orderly way.
 
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::Responder;

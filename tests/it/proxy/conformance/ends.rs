@@ -1,5 +1,5 @@
-//! The two ends, both made of the protocol's own library. What an end hears lands in a queue, from
-//! where the test takes it, and answers when it likes.
+//! The two ends, both made of the protocol's own library. Messages to an end are queued; the test takes
+//! and answers them.
 
 use agent_client_protocol::role::HasPeer;
 use agent_client_protocol::v1::schema::{

@@ -1,5 +1,5 @@
-//! The table: every stable method of version 1, with what is said and what is answered. All of it is
-//! as the library writes it, so that what arrives can be compared as it is.
+//! The table of all stable methods of version 1, with params and results, as the library writes them, so
+//! that they can be compared byte for byte.
 
 use std::collections::BTreeSet;
 

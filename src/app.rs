@@ -22,6 +22,7 @@ mod outlet;
 mod places;
 mod plugins;
 mod recorder;
+mod replay;
 mod scratch;
 mod team;
 mod trial;
@@ -46,6 +47,7 @@ pub use notifying::try_notices;
 pub use observe::{ObserveOptions, ObservePlugin, observe};
 pub use outlet::{Outlet, stderr};
 pub use plugins::{check_plugin, describe_plugin};
+pub use replay::{ReplayOptions, replay};
 pub use up::{UpOptions, up};
 
 /// Why a command failed.
@@ -115,6 +117,24 @@ fn limits(port: config::Port) -> serve::Limits {
         max_connections,
         max_line_bytes: port.max_line_bytes,
         write_deadline: port.write_deadline,
+    }
+}
+
+/// The default port of `up`, `observe` and `replay`.
+const DEFAULT_PORT: u16 = 17320;
+
+/// Binds a port of this machine: the default one if none is named, else any that is free.
+async fn bind(
+    port: Option<u16>,
+    eisen_dir: &std::path::Path,
+) -> anyhow::Result<tokio::net::TcpListener> {
+    let at = |port| std::net::SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port));
+    match port {
+        Some(port) => Ok(serve::bind(at(port), eisen_dir).await?),
+        None => match serve::bind(at(DEFAULT_PORT), eisen_dir).await {
+            Ok(listener) => Ok(listener),
+            Err(_) => Ok(serve::bind(at(0), eisen_dir).await?),
+        },
     }
 }
 

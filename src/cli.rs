@@ -22,6 +22,7 @@ mod prompt;
 mod ps;
 mod purge;
 mod reload;
+mod replay;
 mod resolve;
 mod snapshot;
 mod table;
@@ -98,6 +99,7 @@ enum Command {
     History(history::History),
     Fork(branching::Fork),
     Rewind(branching::Rewind),
+    Replay(replay::Replay),
     Export(transfer::Export),
     Import(transfer::Import),
     Pin(pin::PinArgs),
@@ -228,6 +230,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::History(history) => history.run(&global).map(|()| 0),
         Command::Fork(fork) => block_on(fork.run(&global)).map(|()| 0),
         Command::Rewind(rewind) => block_on(rewind.run(&global)).map(|()| 0),
+        Command::Replay(replay) => block_on(replay.run(&global)).map(|()| 0),
         Command::Export(export) => export.run(&global).map(|()| 0),
         Command::Import(import) => import.run(&global).map(|()| 0),
         Command::Pin(pin) => pin.run(&global).map(|()| 0),

@@ -33,7 +33,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -205,6 +205,13 @@ impl Journal {
     /// Contents for an event that is to be published on the bus.
     pub fn contents(&self, contents: Vec<(Arc<str>, Vec<u8>)>) -> FileContents {
         FileContents::new(contents, Arc::clone(&self.queued))
+    }
+
+    /// Notes the folder that paths are relative to, in `meta`.
+    pub fn note_workspace(&self, workspace: &Path) {
+        let value = workspace.display().to_string();
+        // Without room it stays as it was.
+        let _ = self.work.try_send(Work::Note { key: "workspace", value });
     }
 
     /// Waits until all that was published on the bus before number `position` is committed.

@@ -47,6 +47,8 @@ pub mod capture;
 
 pub mod watch;
 
+pub mod replay;
+
 pub mod serve;
 
 pub mod agent;

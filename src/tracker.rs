@@ -83,6 +83,7 @@ pub struct TrackerHandle {
     roster: watch::Receiver<()>,
     /// Subscribers of `session/update`, and of records.
     demands: [Demand; 2],
+    settings: Settings,
     clock: Clock,
 }
 
@@ -96,7 +97,8 @@ pub struct Snapshots {
     pub sessions: Vec<Arc<Rendered<Snapshot>>>,
 }
 
-type Clock = Arc<dyn Fn() -> TimestampMs + Send + Sync>;
+/// The time of what is recorded.
+pub type Clock = Arc<dyn Fn() -> TimestampMs + Send + Sync>;
 
 impl TrackerHandle {
     /// Starts the tracker; the task ends after `cancel`, with a last round of deltas.
@@ -109,7 +111,8 @@ impl TrackerHandle {
         Self::spawn_with_clock(settings, view, bus, cancel, Arc::new(now_ms))
     }
 
-    fn spawn_with_clock(
+    /// Like [`Self::spawn`], with another clock than the system's.
+    pub fn spawn_with_clock(
         settings: Settings,
         view: OrchestratorView,
         bus: Bus,
@@ -121,7 +124,7 @@ impl TrackerHandle {
         let (changing, roster) = watch::channel(());
         let sessions = Sessions::new(settings, view);
         let task = Task::new(settings, sessions, Arc::clone(&inbox), bus, changing);
-        (Self { inbox, roster, demands, clock }, task.run(cancel))
+        (Self { inbox, roster, demands, settings, clock }, task.run(cancel))
     }
 
     /// Records one activity. Never waits, bounded memory. Drops updates without a subscriber.
@@ -169,6 +172,10 @@ impl TrackerHandle {
     pub fn hold(&self, agent: &AgentId) -> Hold {
         self.inbox.hold(agent);
         Hold { inbox: Arc::clone(&self.inbox), agent: agent.clone() }
+    }
+
+    pub fn settings(&self) -> Settings {
+        self.settings
     }
 
     /// Whether there is a subscriber of `session/update` or of records; without one, updates and

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 
 use super::leftovers;
 use crate::process;
-use crate::serve::client::{ClientError, is_observed};
+use crate::serve::client::{ClientError, is_aside};
 use crate::serve::{RunInfo, live_teams, stale_runs};
 
 /// How often a stopping team is polled.
@@ -43,7 +43,7 @@ pub enum Downed {
 /// Stops teams; returns how each ended. Blocks until they have.
 pub fn down(eisen_dir: &Path, order: &Down) -> anyhow::Result<Vec<(String, Downed)>> {
     let mut running = live_teams(eisen_dir).map_err(ClientError::RunFiles)?;
-    running.retain(|info| !is_observed(info) && order.port.is_none_or(|port| port == info.port));
+    running.retain(|info| !is_aside(info) && order.port.is_none_or(|port| port == info.port));
     let chosen = match &order.team {
         Some(team) => {
             let (chosen, others): (Vec<_>, Vec<_>) =

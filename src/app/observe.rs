@@ -6,7 +6,7 @@ mod status;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use self::status::ObservedStatus;
 use super::environment::{self, TeamEnvironment};
 use super::team::Observed;
 use super::wiring::Wiring;
-use super::{Failure, StopSignals, announce_port, backlog, drained, leftovers, limits};
+use super::{Failure, StopSignals, announce_port, backlog, bind, drained, leftovers, limits};
 use crate::bus::Bus;
 use crate::config;
 use crate::journal;
@@ -34,9 +34,6 @@ use crate::routing::{self, Orchestrator, RoutingHandle};
 use crate::serve::{self, RunFile, Server, Tier, Tokens};
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::zone::{GitAccess, Zone, ZoneSpec};
-
-/// The default port of `up` and `observe`.
-const DEFAULT_PORT: u16 = 17320;
 
 /// How long an agent may take to end after its input was closed, and again after SIGTERM.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -126,6 +123,7 @@ async fn run(
     let mut wiring =
         Wiring::start(bus.clone(), config::Tracker::default(), view, eisen_dir, journal);
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
+    wiring.note_workspace(&workspace);
     let routing = wiring.route(unrouted());
 
     let environment = TeamEnvironment::new(&name, address, depth, &tokens);
@@ -349,17 +347,6 @@ fn journal_of(agent: &AgentId, eisen_dir: &Path) -> journal::Settings {
     let team = format!("observe-{agent}");
     let path = config::journal_path(eisen_dir, &team);
     journal::Settings { team, path, keep: journal::Keep::Full, quotas: None }
-}
-
-async fn bind(port: Option<u16>, eisen_dir: &Path) -> anyhow::Result<TcpListener> {
-    let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    match port {
-        Some(port) => Ok(serve::bind(at(port), eisen_dir).await?),
-        None => match serve::bind(at(DEFAULT_PORT), eisen_dir).await {
-            Ok(listener) => Ok(listener),
-            Err(_) => Ok(serve::bind(at(0), eisen_dir).await?),
-        },
-    }
 }
 
 async fn forward_stderr(mut stderr: pipe::Receiver) {

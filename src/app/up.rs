@@ -164,6 +164,7 @@ fn wire(
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);
     wiring.capture_files(workspace.to_owned(), vec![eisen_dir.to_owned(), private.to_owned()]);
+    wiring.note_workspace(workspace);
     if config.graph {
         wiring.keep_graph(workspace.to_owned());
     }

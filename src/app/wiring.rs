@@ -77,6 +77,13 @@ impl Wiring {
         }
     }
 
+    /// Notes in the journal where the files are.
+    pub(super) fn note_workspace(&self, workspace: &Path) {
+        if let Some(journal) = &self.journal {
+            journal.note_workspace(workspace);
+        }
+    }
+
     /// Keeps the code graph of a workspace from now on, if it can be.
     pub(super) fn keep_graph(&mut self, workspace: PathBuf) {
         let (bus, cancel) = (self.bus.clone(), self.cancel.clone());

@@ -16,7 +16,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Control a running team",
         &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart", "reload"],
     ),
-    ("Look back", &["history", "fork", "rewind", "export", "import", "pin", "purge", "gc"]),
+    (
+        "Look back",
+        &["history", "fork", "rewind", "replay", "export", "import", "pin", "purge", "gc"],
+    ),
     ("Other", &["snapshot", "plugin", "scripted-agent", "schema", "completions", "man", "help"]),
 ];
 

@@ -56,7 +56,9 @@ impl WhichJournal {
             return Ok(team.clone());
         }
         let environment = Environment::of_process();
-        if let Ok(target) = Target::find(&environment, eisen_dir, None, global.port) {
+        if let Ok(target) = Target::find(&environment, eisen_dir, None, global.port)
+            && app::journal_place(eisen_dir, target.team()).is_file()
+        {
             return Ok(target.team().to_owned());
         }
         let mut teams = app::teams_with_journals(eisen_dir);

@@ -78,6 +78,13 @@ impl Database {
         Ok(Self { connection, _lock: lock })
     }
 
+    /// Sets a value of `meta`.
+    pub(super) fn note(&self, key: &str, value: &str) -> rusqlite::Result<()> {
+        let set = "INSERT INTO meta(key, value) VALUES (?1, ?2) \
+                   ON CONFLICT(key) DO UPDATE SET value = ?2 WHERE value <> ?2";
+        self.connection.execute(set, [key, value]).map(drop)
+    }
+
     /// Sets the file aside that turned out to be corrupt.
     pub(super) fn set_aside(self, path: &Path, why: &str) -> Result<(), Trouble> {
         drop(self.connection);

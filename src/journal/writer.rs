@@ -6,7 +6,7 @@ mod recover;
 mod texts;
 mod upkeep;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -67,6 +67,11 @@ pub(super) enum Work {
     Open(Reply<()>),
     /// It is time to look at the quotas.
     Tick,
+    /// A value of `meta`.
+    Note {
+        key: &'static str,
+        value: String,
+    },
     Close(oneshot::Sender<()>),
 }
 
@@ -83,6 +88,8 @@ pub(super) struct Writer {
     /// Rows that were given up, and why.
     lost: u64,
     why_lost: String,
+    /// Values of `meta` that are not written yet.
+    notes: BTreeMap<&'static str, String>,
     tried: Option<Instant>,
 }
 
@@ -94,6 +101,7 @@ struct Batch {
     appends: Vec<(Vec<NewEvent>, Reply<Vec<Committed>>)>,
     closes: Vec<oneshot::Sender<()>>,
     is_tick: bool,
+    notes: Vec<(&'static str, String)>,
 }
 
 impl Writer {
@@ -114,6 +122,7 @@ impl Writer {
             kept_bytes: 0,
             lost: 0,
             why_lost: String::new(),
+            notes: BTreeMap::new(),
             tried: None,
         }
     }
@@ -162,7 +171,8 @@ impl Writer {
         if has_nothing && self.database.is_some() && self.change.borrow().is_none() {
             return Vec::new();
         }
-        let Batch { rows, replies, appends, closes, is_tick: _ } = batch;
+        let Batch { rows, replies, appends, closes, notes, is_tick: _ } = batch;
+        self.notes.extend(notes);
         let bytes: usize = rows.iter().map(bytes_of).sum();
         let offered = rows.iter().map(content_bytes).sum::<usize>();
         let appended = appends.iter().flat_map(|(events, _)| events).map(NewEvent::content_bytes);
@@ -226,6 +236,10 @@ impl Writer {
             }));
         };
         check_log(database, &self.settings.path)?;
+        while let Some((key, value)) = self.notes.pop_first() {
+            // It is of no use to wait for it.
+            let _ = database.note(key, &value);
+        }
         let gap = (self.lost > 0).then(|| {
             let payload = json!({ "events": self.lost, "reason": &self.why_lost });
             NewEvent::new(Place::Team, EventType::GAP, &payload)
@@ -335,6 +349,7 @@ impl Batch {
             Work::Offer(events) => self.rows.extend(events.into_iter().map(Row::Event)),
             Work::Open(reply) => self.replies.push(reply),
             Work::Tick => self.is_tick = true,
+            Work::Note { key, value } => self.notes.push((key, value)),
             Work::Close(closed) => self.closes.push(closed),
         }
     }
@@ -345,6 +360,7 @@ impl Batch {
             && self.appends.is_empty()
             && self.closes.is_empty()
             && !self.is_tick
+            && self.notes.is_empty()
     }
 }
 

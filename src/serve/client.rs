@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 pub mod attach;
 
 pub use connection::{Connection, Message, Refusal};
-pub use target::{Environment, Target, is_observed, reachable};
+pub use target::{Environment, Target, is_aside, reachable};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {

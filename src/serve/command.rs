@@ -1,10 +1,13 @@
 //! Owns the commands from a connection's reader to its viewer.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use tokio::io::{DuplexStream, ReadHalf};
 
 use super::Caller;
 use super::filter::Filter;
+use crate::bus::Published;
 use crate::model::{SessionId, Topic};
 
 /// A command to the viewer.
@@ -12,6 +15,8 @@ use crate::model::{SessionId, Topic};
 pub(super) enum ViewerCommand {
     /// Send an answer, after all events that are on the bus.
     Answer(Bytes),
+    /// Send an event of an earlier run, if the client wants such.
+    Replayed(Arc<Published>),
     /// Send fresh snapshots: of the sessions with that id, or of all that the filter covers.
     Snapshots(Option<SessionId>),
     /// Set the filter, and send fresh snapshots.

@@ -25,6 +25,24 @@ pub struct AgentDetails {
     pub peak_processes: Option<u64>,
 }
 
+impl AgentDetails {
+    /// Of an agent of which only its state is known.
+    pub fn of_status(status: AgentStatus) -> Self {
+        Self {
+            status,
+            name: None,
+            version: None,
+            zone: Tier::None,
+            zone_missing: Vec::new(),
+            sessions: Vec::new(),
+            memory_bytes: None,
+            cpu_ms: None,
+            peak_memory_bytes: None,
+            peak_processes: None,
+        }
+    }
+}
+
 /// What enforces an agent's zone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -8,6 +8,8 @@ use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
+use super::wire::replayed;
+
 /// Lines in one write; the kernel's limit is 1,024.
 const LINES: usize = 512;
 
@@ -17,16 +19,19 @@ const BATCH: usize = 128 * 1024;
 pub(super) struct Outgoing<W> {
     writer: W,
     deadline: Duration,
+    /// Each line shows an earlier run.
+    replays: bool,
     lines: VecDeque<Bytes>,
     bytes: usize,
 }
 
 impl<W: AsyncWrite + Unpin> Outgoing<W> {
-    pub(super) fn new(writer: W, deadline: Duration) -> Self {
-        Self { writer, deadline, lines: VecDeque::new(), bytes: 0 }
+    pub(super) fn new(writer: W, deadline: Duration, replays: bool) -> Self {
+        Self { writer, deadline, replays, lines: VecDeque::new(), bytes: 0 }
     }
 
     pub(super) fn push(&mut self, line: Bytes) {
+        let line = if self.replays { replayed(&line) } else { line };
         self.bytes += line.len();
         self.lines.push_back(line);
     }
@@ -82,7 +87,7 @@ mod tests {
     #[tokio::test]
     async fn lines_come_out_in_order_through_any_pipe() {
         let (near, mut far) = tokio::io::duplex(7);
-        let mut outgoing = Outgoing::new(near, DEADLINE);
+        let mut outgoing = Outgoing::new(near, DEADLINE, false);
         let lines = (0..2_000).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
         for line in lines.split_inclusive('\n') {
             outgoing.push(Bytes::copy_from_slice(line.as_bytes()));
@@ -98,7 +103,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_accepts_nothing_is_cut_after_the_deadline() {
         let (near, _far) = tokio::io::duplex(16);
-        let mut outgoing = Outgoing::new(near, DEADLINE);
+        let mut outgoing = Outgoing::new(near, DEADLINE, false);
         outgoing.push(Bytes::from_static(&[b'x'; 17]));
         let start = Instant::now();
         assert_eq!(outgoing.flush().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
@@ -108,7 +113,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_client_is_not_cut() {
         let (near, mut far) = tokio::io::duplex(1);
-        let mut outgoing = Outgoing::new(near, DEADLINE);
+        let mut outgoing = Outgoing::new(near, DEADLINE, false);
         outgoing.push(Bytes::from_static(&[b'x'; 10]));
         let reading = async {
             for _ in 0..10 {

@@ -24,6 +24,12 @@ impl Progress {
         Self { id, commands }
     }
 
+    /// Hands the viewer a command; waits while it is busy.
+    pub(super) async fn command(&self, command: ViewerCommand) {
+        // Without a viewer this request is about to be dropped too.
+        let _ = self.commands.send(command).await;
+    }
+
     /// Awaits a turn, and sends its text meanwhile. A slow client gets fewer and longer lines, and
     /// delays only its own answer.
     pub(super) async fn show<T>(
@@ -63,8 +69,7 @@ impl Progress {
                 };
                 (wire::progress(&self.id, session, &said.text[from..end]), end)
             };
-            // Without a viewer this request is about to be dropped too.
-            let _ = self.commands.send(ViewerCommand::Answer(line)).await;
+            self.command(ViewerCommand::Answer(line)).await;
             *shown = Some(end);
         }
     }

@@ -6,6 +6,7 @@ mod events;
 mod object;
 mod read;
 mod registry;
+mod replaying;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -26,8 +27,11 @@ use crate::model::Order;
 /// The method after which the connection speaks the agent's protocol.
 pub(super) const ATTACH: &str = "attach";
 
+/// The method that takes as long as what it shows.
+const REPLAY: &str = "replay_session";
+
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 27] = [
+pub(super) const METHODS: [(&str, Method, Right); 28] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -46,6 +50,7 @@ pub(super) const METHODS: [(&str, Method, Right); 27] = [
     ("list_events", Method::ListEvents, Right::Reader),
     ("get_event", Method::GetEvent, Right::Reader),
     ("search_events", Method::SearchEvents, Right::Reader),
+    (REPLAY, Method::ReplaySession, Right::Reader),
     ("prompt", Method::Prompt, Right::Lead),
     ("cancel", Method::Cancel, Right::Lead),
     ("new_session", Method::NewSession, Right::Lead),
@@ -71,6 +76,7 @@ pub(super) enum Method {
     ListEvents,
     GetEvent,
     SearchEvents,
+    ReplaySession,
     Prompt,
     Cancel,
     NewSession,
@@ -84,9 +90,9 @@ pub(super) enum Method {
     Reload,
 }
 
-/// Whether a method acts on agents, and may take as long as they do.
+/// Whether a method acts on agents, and may take as long as they do, or as a replay.
 pub(super) fn steers(method: &str) -> bool {
-    METHODS.iter().any(|(name, _, right)| *name == method && right.steers())
+    method == REPLAY || METHODS.iter().any(|(name, _, right)| *name == method && right.steers())
 }
 
 pub(super) async fn call(
@@ -122,6 +128,9 @@ pub(super) async fn call(
         Method::ListEvents => return events::list_events(shared, caller, parse(params)?).await,
         Method::GetEvent => return events::get_event(shared, caller, parse(params)?).await,
         Method::SearchEvents => return events::search_events(shared, caller, parse(params)?).await,
+        Method::ReplaySession => {
+            replaying::replay_session(shared, caller, parse(params)?, progress).await
+        }
         Method::Prompt => control::prompt(shared, caller, parse(params)?, progress).await,
         Method::Cancel => control::cancel(shared, parse(params)?).await,
         Method::NewSession => control::new_session(shared, parse(params)?).await,
@@ -176,6 +185,9 @@ pub(super) fn schemas(
         Method::GetEvent => of(subschema::<events::GetEvent>, subschema::<events::Event<'_>>),
         Method::SearchEvents => {
             of(subschema::<events::SearchEvents>, subschema::<events::FoundEvents<'_>>)
+        }
+        Method::ReplaySession => {
+            of(subschema::<replaying::ReplaySession>, subschema::<replaying::Replayed>)
         }
         Method::Prompt => of(subschema::<control::Prompt>, subschema::<control::Prompted>),
         Method::Cancel => of(subschema::<control::Cancel>, subschema::<control::Cancelled>),

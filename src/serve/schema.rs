@@ -36,6 +36,7 @@ pub fn schema() -> Value {
         "ClientLine".to_owned(),
         json!({ "description": "A line that a client sends.", "oneOf": lines }),
     );
+    wire::add_mark(&mut definitions);
     definitions.sort_keys();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

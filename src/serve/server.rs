@@ -28,6 +28,9 @@ const REST: Duration = Duration::from_millis(100);
 /// Reads of the journal at once, of all clients; others wait.
 const READS: usize = 4;
 
+/// Replays for single clients at once; one more is refused.
+const REPLAYS: usize = 8;
+
 /// Seconds of silence before a TCP keepalive probe, and between two probes.
 #[cfg(target_os = "linux")]
 const KEEP_ALIVE_S: u32 = 15;
@@ -104,8 +107,10 @@ impl Server {
     ) -> io::Result<Self> {
         let guarded = !listener.local_addr()?.ip().to_canonical().is_loopback();
         let crowded = watch::Sender::new(());
-        let reads = Arc::new(Semaphore::new(READS));
-        let shared = Shared { bus, sources, team, tokens, limits, guarded, reads, crowded };
+        let (reads, replays) = (Semaphore::new(READS), Semaphore::new(REPLAYS));
+        let (reads, replays) = (Arc::new(reads), Arc::new(replays));
+        let shared =
+            Shared { bus, sources, team, tokens, limits, guarded, reads, replays, crowded };
         let places = ConnectionSlots::new(limits.max_connections);
         Ok(Self { listener, places, shared: Arc::new(shared) })
     }

@@ -19,6 +19,8 @@ pub(super) struct Shared {
     pub(super) guarded: bool,
     /// Held by each read of the journal.
     pub(super) reads: Arc<Semaphore>,
+    /// Held by each replay for one client.
+    pub(super) replays: Arc<Semaphore>,
     /// Asks connections to probe their clients, because slots are short.
     pub(super) crowded: watch::Sender<()>,
 }

@@ -11,7 +11,7 @@ use crate::model::{BlockedAccess, BlockedId, BlockedStatus, UsageReport};
 use crate::routing::{Decider, Decision, ResolveError, RoutingHandle};
 use crate::serve::BoxFuture;
 use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, RegistryRequest};
-use crate::tracker::{Snapshots, TrackerHandle};
+use crate::tracker::{Settings, Snapshots, TrackerHandle};
 use crate::watch::{GraphHandle, GraphState};
 
 /// The state behind the stream. An answer contains all events that were published before the call.
@@ -42,6 +42,16 @@ pub trait Sources: Send + Sync + 'static {
     /// The team's journal, once all that was published is in it, as far as it can be written.
     fn recorded(&self) -> BoxFuture<'_, Option<Journal>> {
         Box::pin(async { self.journal() })
+    }
+
+    /// How a replay's heat map is kept; None: nothing can be replayed.
+    fn tracking(&self) -> Option<Settings> {
+        None
+    }
+
+    /// Whether all of it is an earlier run.
+    fn is_replay(&self) -> bool {
+        false
     }
 
     /// Queries the registry, which has all sessions that were published before.
@@ -113,6 +123,10 @@ impl Sources for Handles {
                 None => GraphState::Off,
             }
         })
+    }
+
+    fn tracking(&self) -> Option<Settings> {
+        Some(self.tracker.settings())
     }
 
     fn journal(&self) -> Option<Journal> {

@@ -49,7 +49,8 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
         writer: W,
         commands: mpsc::Receiver<ViewerCommand>,
     ) -> Self {
-        let outgoing = Outgoing::new(writer, shared.limits.write_deadline);
+        let outgoing =
+            Outgoing::new(writer, shared.limits.write_deadline, shared.sources.is_replay());
         let (filter, view) = (Filter::default(), ClientView::default());
         let (events, caller, attached) = (None, None, None);
         Self { shared, guarded, outgoing, commands, events, filter, view, caller, attached }
@@ -116,6 +117,12 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
                 // A turn's lines are on the bus before its answer.
                 self.catch_up().await?;
                 self.outgoing.push(line);
+            }
+            ViewerCommand::Replayed(event) => {
+                let wants = |topic| self.events.as_ref().is_some_and(|events| events.wants(topic));
+                if event.topic().is_none_or(wants) {
+                    self.outgoing.push(wire::replayed(event.line()));
+                }
             }
             ViewerCommand::Snapshots(None) => {
                 self.show_sessions().await?;

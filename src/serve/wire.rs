@@ -2,6 +2,7 @@
 
 mod map;
 mod node;
+mod replayed;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,7 @@ use crate::model::{
 
 pub(super) use map::snapshot;
 use node::Node;
+pub(super) use replayed::{add_mark, replayed};
 
 /// Encodes an event; empty if an agent's update is not JSON.
 pub fn encode(event: &Event) -> Bytes {

@@ -8,6 +8,7 @@ mod history;
 mod logs;
 mod prompt;
 mod ps;
+mod replay;
 mod upkeep;
 mod watch;
 

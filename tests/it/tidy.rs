@@ -51,6 +51,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("supervisor", &["model", "agent"]),
     ("alert", &["model", "bus", "process"]),
+    ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
     (
         "serve",
         &[
@@ -63,6 +64,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "tracker",
             "watch",
             "client_host",
+            "replay",
         ],
     ),
     (
@@ -88,10 +90,14 @@ const ROOMS: &[(&str, &[&str])] = &[
             "agent",
             "supervisor",
             "alert",
+            "replay",
             "serve",
         ],
     ),
-    ("cli", &["model", "app", "config", "graph", "journal", "plugin", "serve", "scripted"]),
+    (
+        "cli",
+        &["model", "app", "config", "graph", "journal", "plugin", "replay", "serve", "scripted"],
+    ),
 ];
 
 /// Lines of a file, its tests counted, past which it is to be split.

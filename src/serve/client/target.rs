@@ -52,7 +52,7 @@ impl Environment {
 impl Target {
     /// Finds the team `team`, or the one on `port`. Without both: the team whose orchestrator
     /// started this process, else `EISEN_TEAM` if it runs, else the only running team. Runs of
-    /// `observe` count only where no team runs.
+    /// `observe` and `replay` count only where no team runs.
     pub fn find(
         environment: &Environment,
         eisen_dir: &Path,
@@ -83,8 +83,8 @@ impl Target {
             let running = running.into_iter().map(|info| info.team).collect();
             return Err(ClientError::NotRunning { wanted: wanted.to_owned(), running });
         }
-        if running.iter().any(|info| !is_observed(info)) {
-            running.retain(|info| !is_observed(info));
+        if running.iter().any(|info| !is_aside(info)) {
+            running.retain(|info| !is_aside(info));
         }
         match running.pop() {
             None => Err(ClientError::NoTeam),
@@ -119,7 +119,7 @@ pub fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Whether it is a run of `eisen-core observe`.
-pub fn is_observed(info: &RunInfo) -> bool {
-    info.team == format!("observe-{}", info.pid)
+/// Whether it is a run of `eisen-core observe` or `replay`.
+pub fn is_aside(info: &RunInfo) -> bool {
+    ["observe", "replay"].iter().any(|kind| info.team == format!("{kind}-{}", info.pid))
 }

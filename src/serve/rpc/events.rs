@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::{raw, wrong};
-use crate::journal::{self, EventType, Filter, NameError, OpenError, Store};
+use crate::journal::{self, EventType, Filter, NameError, OpenError, Session, Store};
 use crate::serve::Caller;
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
@@ -134,11 +134,7 @@ pub(super) async fn list_events(
         let agent = params.agent_id.as_deref();
         let session =
             params.session_id.map(|name| store.session_named(&name, agent)).transpose()?;
-        if let (Some(own), Some(session)) = (&own, &session)
-            && *own != session.agent_id
-        {
-            return Err(foreign(own));
-        }
+        session.iter().try_for_each(|session| permit_session(own.as_deref(), session))?;
         let filter = Filter {
             session_id: session.map(|session| session.id),
             agent_id: own.or(params.agent_id),
@@ -236,10 +232,18 @@ impl Drop for Interrupt {
 }
 
 /// The agent whose sessions alone the caller may read.
-fn own(caller: Option<&Caller>) -> Option<&str> {
+pub(super) fn own(caller: Option<&Caller>) -> Option<&str> {
     match caller {
         Some(Caller::Member(agent)) => Some(agent.as_str()),
         _ => None,
+    }
+}
+
+/// Checks that the caller may read a session; `own` is the agent whose sessions alone it may.
+pub(super) fn permit_session(own: Option<&str>, session: &Session) -> Result<(), RpcError> {
+    match own {
+        Some(own) if own != session.agent_id => Err(foreign(own)),
+        _ => Ok(()),
     }
 }
 

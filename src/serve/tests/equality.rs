@@ -191,6 +191,7 @@ impl Stage {
             limits: Limits { write_deadline: TICK * 100_000, ..Limits::default() },
             guarded: false,
             reads: Arc::new(Semaphore::new(1)),
+            replays: Arc::new(Semaphore::new(1)),
             crowded: watch::Sender::new(()),
         };
         let (commands, waiting) = mpsc::channel(1_000);

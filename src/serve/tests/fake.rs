@@ -23,7 +23,7 @@ use crate::serve::{
     AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Sources, Team,
 };
 use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
-use crate::tracker::Snapshots;
+use crate::tracker::{Settings, Snapshots};
 use crate::watch::GraphState;
 
 pub(in crate::serve) struct Fake {
@@ -144,6 +144,17 @@ impl Sources for Fake {
 
     fn journal(&self) -> Option<Journal> {
         None
+    }
+
+    fn tracking(&self) -> Option<Settings> {
+        let tick = Duration::from_secs(3_600);
+        Some(Settings {
+            context_turns: 8,
+            compaction_threshold: 0.5,
+            decay_rate: 0.5,
+            tick,
+            idle_tick: tick,
+        })
     }
 
     fn recorded(&self) -> BoxFuture<'_, Option<Journal>> {

@@ -1,0 +1,65 @@
+//! `replay`: serves a port that shows an earlier run.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+
+use super::Global;
+use crate::app::{self, Failure, ReplayOptions};
+use crate::replay::Speed;
+
+/// Show an earlier run on a port, as if it happened now
+///
+/// Clients get the lines of a running team, each with `"replay": true`: maps, agents, turns, usage,
+/// blocked accesses, and with the token what agents said and did. It begins a second after the
+/// first client has joined.
+/// Pauses of more than 5 s are cut to that. At the end the last map stays, until Ctrl-C.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core replay shop                           the journal of a team
+  eisen-core replay shop.ndjson --speed 10         an export, ten times as fast
+  eisen-core replay shop --session ui/ui-s1 --speed max --port 0
+
+Follow it with `eisen-core watch --port N`.
+
+Exit codes: 0 stopped by a signal, 1 no such journal or session, or the port is taken, 2 wrong usage.")]
+pub(super) struct Replay {
+    /// A team, running or gone; a journal, or an export of one
+    #[arg(value_name = "FILE|TEAM")]
+    what: PathBuf,
+    /// Only this session: its id in the journal, the beginning of one, or AGENT/SESSION of the wire
+    #[arg(long, value_name = "S")]
+    session: Option<String>,
+    /// So many times as fast as it was, from 0.01 to 1000; `max`: without pauses
+    #[arg(long, value_name = "N|max", default_value = "1")]
+    speed: Speed,
+}
+
+impl Replay {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let file = self.file(global)?;
+        let Self { session, speed, .. } = self;
+        app::replay(ReplayOptions { file, session, speed, port: global.port }).await
+    }
+
+    /// A file of that name comes before a team.
+    fn file(&self, global: &Global) -> Result<PathBuf, Failure> {
+        let file = global.cwd.clone().unwrap_or_default().join(&self.what);
+        if file.is_file() {
+            return Ok(file);
+        }
+        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let team = self.what.to_str().filter(|team| crate::config::is_name(team));
+        let journal = team.map(|team| app::journal_place(&eisen_dir, team));
+        journal.filter(|journal| journal.is_file()).ok_or_else(|| {
+            let teams = app::teams_with_journals(&eisen_dir).join(", ");
+            let known = if teams.is_empty() { "none has one".to_owned() } else { teams };
+            let what = self.what.display();
+            let why =
+                format!("there is no file and no team with a journal `{what}`; teams: {known}");
+            Failure::Run(anyhow!(why))
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! Owns `replay_session`: an earlier session for the one client that asks, beside the live stream.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::events::{own, permit_session, read};
+use super::{json, wrong};
+use crate::bus::{Backlog, Bus, Received, Subscriber};
+use crate::model::{AgentId, SessionId, SessionKey, Topic};
+use crate::replay::{Audience, Player, Recording, Speed};
+use crate::serve::command::ViewerCommand;
+use crate::serve::progress::Progress;
+use crate::serve::shared::Shared;
+use crate::serve::wire::{self, RpcError};
+use crate::serve::{BoxFuture, Caller};
+use crate::tracker::OrchestratorView;
+
+/// What the events between two lines of a journal may have; the next line is not played before they
+/// are sent.
+const BACKLOG: Backlog = Backlog { events: 16_384, bytes: 32 << 20 };
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "ReplaySessionParams")]
+pub(in crate::serve) struct ReplaySession {
+    /// As for `list_events`.
+    session_id: String,
+    /// So many times as fast as it was: from 0.01 to 1,000, or `max` for no pauses; 1 if left out.
+    speed: Option<SpeedParam>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum SpeedParam {
+    Times(f64),
+    Named(String),
+}
+
+/// A replay that is over.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct Replayed {
+    /// The session of the journal.
+    journal_session_id: String,
+    /// The number of its events.
+    events: u64,
+}
+
+/// The client that asked. If it does not read, its own replay waits.
+struct Client<'a> {
+    events: Subscriber,
+    progress: &'a Progress,
+}
+
+impl Audience for Client<'_> {
+    fn shown(&mut self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            while let Some(received) = self.events.try_recv() {
+                if let Received::Event(_, event) = received {
+                    self.progress.command(ViewerCommand::Replayed(event)).await;
+                }
+            }
+        })
+    }
+}
+
+pub(super) async fn replay_session(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: ReplaySession,
+    progress: &Progress,
+) -> Result<Value, RpcError> {
+    let speed = match params.speed {
+        None => Speed::new(1.0),
+        Some(SpeedParam::Times(times)) => Speed::new(times),
+        Some(SpeedParam::Named(name)) => name.parse(),
+    };
+    let speed = speed.map_err(|error| wrong(error.to_string()))?;
+    let many = |_| RpcError::new(409, "too many replays run on this port: wait for one to end");
+    let _place = Arc::clone(&shared.replays).try_acquire_owned().map_err(many)?;
+    let own = own(caller).map(str::to_owned);
+    let session = read(shared, move |store| {
+        let session = store.session_named(&params.session_id, None)?;
+        permit_session(own.as_deref(), &session)?;
+        Ok(session)
+    })
+    .await?;
+    let no_journal = || RpcError::new(404, "the team keeps no journal");
+    let journal = shared.sources.recorded().await.ok_or_else(no_journal)?;
+    let journal_session_id = session.id.clone();
+    let key = SessionKey::new(
+        AgentId::new(session.agent_id.as_str()),
+        SessionId::new(session.wire_session_id.clone().unwrap_or_default()),
+    );
+    let path = journal.settings().path.clone();
+    let recording = Recording { path, session: Some(session) };
+    let (bus, view) = (Bus::encoding(BACKLOG, wire::encode), OrchestratorView::None(key));
+    let mut client = Client { events: bus.subscribe(), progress };
+    client.events.want(Topic::SessionUpdate);
+    let settings = shared
+        .sources
+        .tracking()
+        .ok_or_else(|| RpcError::new(409, "this port shows an earlier run already"))?;
+    let (player, tracking) =
+        Player::new(recording, speed, settings, view, bus, CancellationToken::new());
+    let playing = player.play(&mut client);
+    let events = tokio::select! {
+        count = playing => count?,
+        () = tracking => return Err(RpcError::new(500, "the replay broke off")),
+    };
+    json(&Replayed { journal_session_id, events })
+}

@@ -166,11 +166,6 @@ impl Overlay {
         self.added.is_empty() && self.removed.is_empty()
     }
 
-    /// Whether an agent of the file is removed.
-    pub fn keeps_away(&self, id: &str) -> bool {
-        self.removed.contains(id)
-    }
-
     /// Adds an agent. A table with nothing but an `id` restores a removed agent of the file.
     pub fn add(&mut self, agent: AgentTable) {
         match agent.get("id").and_then(Value::as_str) {

@@ -59,11 +59,6 @@ impl Ledger {
         self.note(|remains| remains.folders.push(folder.to_owned()))
     }
 
-    /// Removes the record of a folder that is gone.
-    pub fn strike_folder(&self, folder: &Path) -> io::Result<()> {
-        self.note(|remains| remains.folders.retain(|noted| noted != folder))
-    }
-
     /// Changes the record. Does nothing once the run is over.
     pub fn note(&self, change: impl FnOnce(&mut Remains)) -> io::Result<()> {
         // The record is consistent even after a panic under the lock.

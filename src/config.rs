@@ -308,7 +308,7 @@ impl Config {
         let dir = match folder.canonicalize() {
             Ok(dir) => dir,
             Err(error) => {
-                let message = format!("its folder can't be had: {}", source::plain(&error));
+                let message = format!("its folder can't be opened: {}", source::plain(&error));
                 let fault =
                     Fault::of_file(message, "check the path and its permissions".to_owned());
                 return (Err(ConfigErrors::new(file, text, vec![fault])), KnownKeys::default());

@@ -164,8 +164,8 @@ fn unattended(table: &Table<'_>, profile: &Profile) -> bool {
     let Some(span) = table.place_of("unattended").filter(|_| unattended) else { return false };
     if !profile.can_be_unattended() {
         table.fault(
-            Fault::new(span.clone(), "it is not known how this agent runs unattended").help(
-                "set its own `mode`, arguments or variables, or say how in `[profiles.NAME]` with \
+            Fault::new(span.clone(), "no setting is known that runs this agent unattended").help(
+                "set its own `mode`, arguments or variables, or define a profile `[profiles.NAME]` with \
                  `unattended_mode`, `unattended_args` or `unattended_env`",
             ),
         );
@@ -173,7 +173,7 @@ fn unattended(table: &Table<'_>, profile: &Profile) -> bool {
     let asked = table.verbatim("permissions").filter(|text| text.value != "allow");
     if let Some(asked) = asked {
         let message = format!(
-            "an agent that asks for nothing leaves nothing to decide by `permissions = {}`",
+            "an unattended agent never asks, so it can't have `permissions = {}`",
             quoted(&asked.value)
         );
         table.fault(Fault::new(span, message).help("leave out one of the two"));
@@ -188,7 +188,7 @@ fn cwd(table: &Table<'_>, workspace: &Path) -> PathBuf {
         Ok(path) if !path.starts_with(workspace) => "lies outside the workspace".to_owned(),
         Ok(path) if path.is_dir() => return path,
         Ok(_) => "is not a folder".to_owned(),
-        Err(error) => format!("can't be had: {}", plain(&error)),
+        Err(error) => format!("can't be opened: {}", plain(&error)),
     };
     let message = format!("the working directory {} {why}", quoted(&text.value));
     table.fault(
@@ -210,7 +210,7 @@ fn prompt(table: &Table<'_>, session: bool) -> Option<String> {
     }
     if !session {
         table.fault(
-            Fault::new(place, "a prompt needs a session to be sent in")
+            Fault::new(place, "a prompt needs a session")
                 .help("leave out `session = false`, or the prompt"),
         );
         return None;
@@ -259,7 +259,8 @@ fn backoff(table: &Table<'_>) -> Option<[u64; 2]> {
     match waits?[..] {
         [first, longest] if first <= longest => Some([first, longest]),
         _ => {
-            let message = "`backoff_ms` must be two whole numbers, the second not the smaller one";
+            let message =
+                "`backoff_ms` must be two whole numbers, the first not larger than the second";
             table.fault(Fault::new(item.span(), message).help(help));
             None
         }

@@ -49,10 +49,11 @@ fn server(agent: &Table<'_>, item: &Spanned<DeValue<'_>>) -> Option<Value> {
     };
     if let Err(why) = outcome {
         agent.fault(
-            Fault::new(item.span(), format!("this is no MCP server as ACP has them: {why}")).help(
-                "write { name, command, args = [\"…\"], env = [{ name, value }] }, \
+            Fault::new(item.span(), format!("this is not an MCP server as ACP defines it: {why}"))
+                .help(
+                    "write { name, command, args = [\"…\"], env = [{ name, value }] }, \
                  or { type = \"http\", name, url, headers = [{ name, value }] }",
-            ),
+                ),
         );
         return None;
     }

@@ -59,7 +59,7 @@ const MEANT: &[(&str, &str, &str)] = &[
     (
         "agents",
         "zones",
-        "an agent's zone is `[agents.zone]`; `[zones]`, which holds for all, stands at the top level",
+        "an agent's zone is `[agents.zone]`; `[zones]`, for all agents, is a table at the top level",
     ),
     ("agents.zone", "paths", "what the agent may write is `allowed`"),
     ("agents.zone", "files", "what the agent may write is `allowed`"),

@@ -169,13 +169,13 @@ fn check_list(table: &Table<'_>, key: &'static str, texts: &[Text]) {
         "model_args" if !texts.is_empty() && !texts.iter().any(|arg| arg.value.contains(MODEL)) => {
             let span = texts[0].span.start..texts[texts.len() - 1].span.end;
             table.fault(
-                Fault::new(span, format!("{} don't say where the model goes", code(key)))
+                Fault::new(span, format!("{} must contain `{{model}}`", code(key)))
                     .help(format!("write `model_args = [\"--model\", \"{MODEL}\"]`")),
             );
         }
         "readable" | "writable" => {
             for place in texts.iter().filter(|place| !place.value.starts_with(['~', '$', '/'])) {
-                let message = format!("the place {} has no absolute path", quoted(&place.value));
+                let message = format!("the place {} is not an absolute path", quoted(&place.value));
                 table.fault(
                     Fault::new(place.span.clone(), message).help(
                         "write one such as \"~/.config/mine\", \"$MINE_HOME\" or \"/opt/mine\"",
@@ -213,7 +213,7 @@ impl Resolver<'_> {
             Some(base) => self.base(name, base)?,
             None if layer.has_command => Profile::default(),
             None => {
-                let message = format!("the profile {} runs nothing", code(name));
+                let message = format!("the profile {} has no command", code(name));
                 self.table.fault(
                     Fault::new(layer.name.clone(), message).help("give it a `base` or a `command`"),
                 );

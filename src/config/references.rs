@@ -48,7 +48,7 @@ pub(super) fn link(
         && lead.agent.permissions == Permissions::Orchestrator
         && let Some(place) = &lead.permissions
     {
-        let message = "the orchestrator can't put its permissions before itself";
+        let message = "the orchestrator can't decide its own permission requests";
         reader.fault(Fault::new(place.clone(), message).help("write \"allow\" or \"deny\""));
     }
     let depends_on: Vec<Vec<AgentId>> = edges

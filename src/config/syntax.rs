@@ -98,7 +98,7 @@ impl Repaired {
             };
             let name = code(text[line.clone()].split('#').next().unwrap_or_default().trim());
             self.faults.push(
-                Fault::new(span, format!("{name} opens a table that is there already"))
+                Fault::new(span, format!("{name} is defined twice"))
                     .help("put its keys under the first one; agents are `[[agents]]`, one each"),
             );
             self.blank(line.start..section_end(&text, line.start));
@@ -252,7 +252,7 @@ fn value_fault(text: &str, span: Span, encoding: Option<Encoding>) -> Option<Fau
     let place = range(text, span);
     let value = &text[place.clone()];
     if value.is_empty() {
-        return Some(Fault::new(place, "the value is missing").help("write a value behind `=`"));
+        return Some(Fault::new(place, "the value is missing").help("write a value after `=`"));
     }
     let mut error: Option<ParseError> = None;
     let mut decoded = Cow::Borrowed("");

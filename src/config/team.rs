@@ -44,7 +44,7 @@ fn workspace(team: &Table<'_>) -> PathBuf {
         outcome => {
             let why = match outcome {
                 Ok(_) => "is not a folder".to_owned(),
-                Err(error) => format!("can't be had: {}", plain(&error)),
+                Err(error) => format!("can't be opened: {}", plain(&error)),
             };
             if let Some(Text { value, span }) = text {
                 let message = format!("the workspace {} {why}", quoted(&value));

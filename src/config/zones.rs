@@ -164,8 +164,8 @@ fn sockets(zone: &Table<'_>, workspace: &Path) -> Vec<String> {
             return pattern(written, workspace);
         }
         Err((
-            format!("the socket {} has no absolute path", quoted(written)),
-            "write one such as \"/run/postgresql/*\"; sockets in the zone need no mention"
+            format!("the socket {} is not an absolute path", quoted(written)),
+            "write one such as \"/run/postgresql/*\"; sockets in the zone need not be listed"
                 .to_owned(),
         ))
     };

@@ -65,7 +65,7 @@ name = "claude-stream-json"
         29:15 `prompt` and `prompt_file` can't both be given | keep one
         30:15 agents wait for each other: lead → ui → lead | leave out one of these dependencies
         32:11 `enforce` can't be "kernels" | did you mean "kernel"? It can be "auto", "kernel", "protocol"
-        33:12 the socket "run/x" has no absolute path | write one such as "/run/postgresql/*"; sockets in the zone need no mention
+        33:12 the socket "run/x" is not an absolute path | write one such as "/run/postgresql/*"; sockets in the zone need not be listed
         33:21 the pattern "~/y" starts with `~`, which only a shell knows | write "${HOME}/y"
         33:28 the pattern "/run/[a" can't be read: unclosed character class; missing ']' | the signs are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\` before one takes it literally
         34:1 unknown key `allow` in `[agents.zone]` | did you mean `allowed`?
@@ -178,7 +178,7 @@ fn each_mistake_says_what_to_write() {
         2:6 key with no value, expected `=`
         3:11 `scratch` must be a boolean, not an integer | write `true` or `false`, without quotes
         ── [team]⏎name =⏎scratch = 1
-        2:7 the value is missing | write a value behind `=`
+        2:7 the value is missing | write a value after `=`
         3:11 `scratch` must be a boolean, not an integer | write `true` or `false`, without quotes
         ── [team]⏎name = "shop⏎scratch = 1
         2:13 this string is not closed | close it with `"`
@@ -198,7 +198,7 @@ fn each_mistake_says_what_to_write() {
         ── [team]⏎name = "a"⏎name = "b"
         3:1 `name` is set twice in this table | keep one of the two
         ── [team]⏎[team]⏎x = 1⏎[tracker]⏎y = 1
-        2:2 `[team]` opens a table that is there already | put its keys under the first one; agents are `[[agents]]`, one each
+        2:2 `[team]` is defined twice | put its keys under the first one; agents are `[[agents]]`, one each
         5:1 unknown key `y` in `[tracker]` | the keys here are `tick_ms`, `idle_tick_ms`, `context_turns`, `compaction_threshold`, `decay_rate`
         ── [agents]⏎id = "a"
         1:1 `agents` must be an array of tables, not a table | write `[[agents]]`, and its keys below, once for each
@@ -215,7 +215,7 @@ fn each_mistake_says_what_to_write() {
         2:11 `agents` must be an array of tables, not an integer | write `[[agents]]`, and its keys below, once for each
         ── [team]⏎name = "my shop"⏎workspace = "nowhere"⏎max_running = 1.5
         2:8 `name` can't be "my shop" | write "my-shop": up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first
-        3:13 the workspace "nowhere" can't be had: no such file or directory | name an existing folder, relative to this file
+        3:13 the workspace "nowhere" can't be opened: no such file or directory | name an existing folder, relative to this file
         4:15 `max_running` must be a whole number from 0 to 1000000, not a float | leave it out for 0
         ── [team]⏎workspace = "prompt.md"
         2:13 the workspace "prompt.md" is not a folder | name an existing folder, relative to this file
@@ -243,7 +243,7 @@ fn each_mistake_says_what_to_write() {
         ── id = 1
         4:1 `id` is set twice in this table | keep one of the two
         ── session = false⏎prompt = "a"
-        5:10 a prompt needs a session to be sent in | leave out `session = false`, or the prompt
+        5:10 a prompt needs a session | leave out `session = false`, or the prompt
         ── prompt_file = "nowhere.md"
         4:15 `nowhere.md` cannot be read: no such file or directory | check the path and its permissions
         ── prompt_file = "latin1.md"
@@ -273,20 +273,20 @@ fn each_mistake_says_what_to_write() {
         4:20 there is no agent "z" | there are `a`, `b`
         8:15 agents wait for each other: a → b → a | leave out one of these dependencies
         ── mcp_servers = [{ name = "m" }, { type = "tcp" }, 1, { name = "m", command = 1979-05-27 }]
-        4:16 this is no MCP server as ACP has them: missing field `command` | write { name, command, args = ["…"], env = [{ name, value }] }, or { type = "http", name, url, headers = [{ name, value }] }
-        4:32 this is no MCP server as ACP has them: its `type` can't be "tcp" | write { name, command, args = ["…"], env = [{ name, value }] }, or { type = "http", name, url, headers = [{ name, value }] }
+        4:16 this is not an MCP server as ACP defines it: missing field `command` | write { name, command, args = ["…"], env = [{ name, value }] }, or { type = "http", name, url, headers = [{ name, value }] }
+        4:32 this is not an MCP server as ACP defines it: its `type` can't be "tcp" | write { name, command, args = ["…"], env = [{ name, value }] }, or { type = "http", name, url, headers = [{ name, value }] }
         4:50 `mcp_servers` must be an array of tables, not an integer | write each server as a table
         4:77 JSON has no such value | write it as a string, in quotes
         ── permissions = "ask"⏎on_violation = "kill"
         4:15 `permissions` can't be "ask" | it can be "allow", "deny", "orchestrator"
         5:16 `on_violation` can't be "kill" | it can be "report", "cancel", "stop"
         ── permissions = "orchestrator"⏎[orchestrator]⏎agent = "a"
-        4:15 the orchestrator can't put its permissions before itself | write "allow" or "deny"
+        4:15 the orchestrator can't decide its own permission requests | write "allow" or "deny"
         ── restart = { policy = "allways", backoff_ms = [200] }
         4:22 `policy` can't be "allways" | did you mean "always"? It can be "on-failure", "never", "always"
-        4:46 `backoff_ms` must be two whole numbers, the second not the smaller one | write the first and the longest wait, such as `backoff_ms = [200, 10000]`
+        4:46 `backoff_ms` must be two whole numbers, the first not larger than the second | write the first and the longest wait, such as `backoff_ms = [200, 10000]`
         ── restart = { backoff_ms = [200, 100], within_s = 0 }
-        4:26 `backoff_ms` must be two whole numbers, the second not the smaller one | write the first and the longest wait, such as `backoff_ms = [200, 10000]`
+        4:26 `backoff_ms` must be two whole numbers, the first not larger than the second | write the first and the longest wait, such as `backoff_ms = [200, 10000]`
         4:49 `within_s` must be a whole number from 1 to 86400 | leave it out for 60
         ── limits = { memory_mb = 0 }
         4:24 `memory_mb` must be a whole number from 1 to 1000000000 | leave it out for no limit
@@ -300,7 +300,7 @@ fn each_mistake_says_what_to_write() {
         3:11 `command` must be an array of strings, not a string | write `command = ["opencode", "acp"]`
         ── [[agents]]⏎id = "a"⏎command = ["${NO_SUCH_VARIABLE}/x"]⏎[agents.zones]⏎allowed = ["a"]
         3:13 the environment has no variable `NO_SUCH_VARIABLE` | set it, or give a default: `${NO_SUCH_VARIABLE:-…}`
-        4:9 unknown key `zones` in `[[agents]]` | an agent's zone is `[agents.zone]`; `[zones]`, which holds for all, stands at the top level
+        4:9 unknown key `zones` in `[[agents]]` | an agent's zone is `[agents.zone]`; `[zones]`, for all agents, is a table at the top level
         ── [[agents]]⏎command = ["c"]⏎[[agents]]⏎id = "a"⏎autostart = "yes"
         1:1 this agent has no `id` | give it one, such as `id = "ui"`
         3:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
@@ -308,7 +308,7 @@ fn each_mistake_says_what_to_write() {
         ── [profiles.a]⏎base = "b"⏎[profiles.b]⏎base = "a"⏎[profiles.c]⏎base = "c"⏎[profiles.d]⏎args = []
         4:8 profiles are based on each other: a → b → a | base one of them on a built-in profile, or give it a `command`
         6:8 there is no profile "c" | there are auggie, claude-code, cline, codex, copilot, cursor, deepagents, droid, fast-agent, gemini, goose, hermes, kimi, kiro, opencode, openhands, pi, qoder, qwen-code, vibe, a, b, c, d
-        7:11 the profile `d` runs nothing | give it a `base` or a `command`
+        7:11 the profile `d` has no command | give it a `base` or a `command`
         ── [profiles."x y"]⏎[profiles.a]⏎base = "opencod"⏎bass = 1⏎[profiles.b]⏎command = []
         1:11 a profile's name can't be "x y" | write "x-y": up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first
         3:8 there is no profile "opencod" | did you mean "opencode"?
@@ -317,17 +317,17 @@ fn each_mistake_says_what_to_write() {
         ── [profiles]⏎a = 1
         2:5 `profiles.NAME` must be a table, not an integer | write `[profiles.NAME]`, and its keys below
         ── [profiles.a]⏎base = "codex"⏎model_args = ["--model"]⏎client_fs = "never"⏎login_evn = ["KEY"]⏎readable = ["etc"]⏎rule_files = ["a/"]⏎unattended_env = ["A"]⏎ends_on_eof = "no"
-        3:15 `model_args` don't say where the model goes | write `model_args = ["--model", "{model}"]`
+        3:15 `model_args` must contain `{model}` | write `model_args = ["--model", "{model}"]`
         4:13 `client_fs` can't be "never" | it can be "yes", "edits", "no"
         5:1 unknown key `login_evn` in `[profiles.NAME]` | did you mean `login_env`?
-        6:13 the place "etc" has no absolute path | write one such as "~/.config/mine", "$MINE_HOME" or "/opt/mine"
+        6:13 the place "etc" is not an absolute path | write one such as "~/.config/mine", "$MINE_HOME" or "/opt/mine"
         7:15 the pattern "a/" ends with `/`, so it matches no file | write "a/**" for all that is in the folder
         8:18 `unattended_env` must be a table, not an array | write `unattended_env = { NAME = "value" }`
         9:15 `ends_on_eof` must be a boolean, not a string | write `true` or `false`, without quotes
         ── unattended = true
-        4:14 it is not known how this agent runs unattended | set its own `mode`, arguments or variables, or say how in `[profiles.NAME]` with `unattended_mode`, `unattended_args` or `unattended_env`
+        4:14 no setting is known that runs this agent unattended | set its own `mode`, arguments or variables, or define a profile `[profiles.NAME]` with `unattended_mode`, `unattended_args` or `unattended_env`
         ── [[agents]]⏎id = "a"⏎profile = "gemini"⏎unattended = true⏎permissions = "orchestrator"
-        4:14 an agent that asks for nothing leaves nothing to decide by `permissions = "orchestrator"` | leave out one of the two
+        4:14 an unattended agent never asks, so it can't have `permissions = "orchestrator"` | leave out one of the two
     "#]].assert_eq(&reported);
 }
 

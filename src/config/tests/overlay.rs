@@ -94,7 +94,7 @@ fn a_mistake_names_the_agent_that_has_it() {
             agent `two`: unknown key `comand` in `[[agents]]` (did you mean `command`?)
             agent `two`: there is no agent "ap" (did you mean "api"?)
             the agent: this agent has no `id` (give it one, such as `id = "ui"`)
-            the agent: this is no MCP server as ACP has them: missing field `command` (write { name, command, args = ["…"], env = [{ name, value }] }, or { type = "http", name, url, headers = [{ name, value }] })"#]],
+            the agent: this is not an MCP server as ACP defines it: missing field `command` (write { name, command, args = ["…"], env = [{ name, value }] }, or { type = "http", name, url, headers = [{ name, value }] })"#]],
     );
     let file = "agents = [{ id = \"ui\", command = [\"a\"] },\n { id = \"api\", command = [\"b\"], depends_on = [\"ui\"] }]";
     check(

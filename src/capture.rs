@@ -39,11 +39,11 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use self::keeper::{Keeper, Request};
+use self::keeper::{Keeper, KeeperMsg};
 use self::room::Room;
-use self::scope::Scope;
-use self::source::{Cause, Source};
-use self::team::Team;
+use self::scope::CaptureScope;
+use self::source::{Cause, WriteSource};
+use self::team::CaptureTeam;
 use crate::journal::Journal;
 use crate::model::{AgentId, SessionId, SessionKey};
 use crate::tracker::TrackerHandle;
@@ -68,8 +68,8 @@ pub struct Settings {
 /// Captures the changes of a team; cheap to clone.
 #[derive(Clone)]
 pub struct Capture {
-    team: Arc<Team>,
-    requests: mpsc::Sender<Request>,
+    team: Arc<CaptureTeam>,
+    requests: mpsc::Sender<KeeperMsg>,
     tracker: TrackerHandle,
     runs: Arc<AtomicU64>,
 }
@@ -80,7 +80,7 @@ pub struct RunFiles(Arc<OfRun>);
 
 struct OfRun {
     capture: Capture,
-    source: Source,
+    source: WriteSource,
     is_confined: bool,
 }
 
@@ -97,8 +97,8 @@ impl Capture {
     pub fn start(settings: Settings, journal: Journal, tracker: TrackerHandle) -> io::Result<Self> {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         let left_out = settings.left_out.into_iter().map(real).collect();
-        let scope = Scope::new(real(settings.workspace), left_out);
-        let team = Arc::new(Team::new(scope, Room::new(journal), tracker.clone()));
+        let scope = CaptureScope::new(real(settings.workspace), left_out);
+        let team = Arc::new(CaptureTeam::new(scope, Room::new(journal), tracker.clone()));
         let (requests, queue) = mpsc::channel();
         let keeper = Keeper::new(Arc::clone(&team), queue);
         std::thread::Builder::new().name("capture".to_owned()).spawn(move || keeper.run())?;
@@ -112,7 +112,7 @@ impl Capture {
 
     /// Captures what a run of an agent writes, until the value is dropped.
     pub fn of_run(&self, agent: AgentId, run: Arc<dyn AgentRun>, is_confined: bool) -> RunFiles {
-        let source = Source::new(agent, self.runs.fetch_add(1, Ordering::Relaxed), run);
+        let source = WriteSource::new(agent, self.runs.fetch_add(1, Ordering::Relaxed), run);
         if !is_confined {
             self.team.unconfined.fetch_add(1, Ordering::Relaxed);
         }
@@ -126,13 +126,13 @@ impl Capture {
 
     /// Takes in what changed on the disk, by whomever. Never waits.
     pub fn noticed(&self, changed: Vec<Noticed>) {
-        let _ = self.requests.send(Request::Noticed(changed));
+        let _ = self.requests.send(KeeperMsg::Noticed(changed));
     }
 
     /// Waits until the changes of all files up to now are on the bus.
     pub async fn settle(&self) {
         let (reply, settled) = oneshot::channel();
-        let _ = self.requests.send(Request::Settle(reply));
+        let _ = self.requests.send(KeeperMsg::Settle(reply));
         let _ = timeout(PATIENCE, settled).await;
         self.tracker.settled().await;
     }
@@ -149,7 +149,7 @@ impl RunFiles {
     pub fn renames(&self, process: u32, from: &Path, to: &Path) {
         let cause = Cause::Process(process);
         let is_folder = std::fs::symlink_metadata(from).is_ok_and(|found| found.is_dir());
-        let below = if is_folder { Team::below(from, MOST_MOVED) } else { None };
+        let below = if is_folder { CaptureTeam::below(from, MOST_MOVED) } else { None };
         let below = below.unwrap_or_default();
         for path in std::iter::once(from).chain(below.iter().map(PathBuf::as_path)) {
             let Ok(inside) = path.strip_prefix(from) else { continue };
@@ -185,7 +185,7 @@ impl RunFiles {
     pub fn turn_began(&self, session: &SessionId) {
         let source = &self.0.source;
         let (agent, session, epoch) = (source.agent().clone(), session.clone(), source.epoch());
-        self.send(Request::Began { agent, session, epoch, at: disk::now_ns() });
+        self.send(KeeperMsg::Began { agent, session, epoch, at: disk::now_ns() });
     }
 
     /// A turn has ended: settles what was written in it, and holds back what the tracker gets of
@@ -195,13 +195,13 @@ impl RunFiles {
         let (agent, session, epoch) = (source.agent().clone(), session.clone(), source.epoch());
         let has_written = !capture.team.table.is_clean();
         let hold = has_written.then(|| capture.tracker.hold(&agent));
-        self.send(Request::Ended { agent, session, epoch, hold });
+        self.send(KeeperMsg::Ended { agent, session, epoch, hold });
     }
 
     /// Waits until what is held back is recorded.
     pub async fn settled(&self) {
         let (reply, settled) = oneshot::channel();
-        self.send(Request::Done(reply));
+        self.send(KeeperMsg::Done(reply));
         let _ = timeout(PATIENCE, settled).await;
     }
 
@@ -214,11 +214,11 @@ impl RunFiles {
     ) {
         let OfRun { capture, source, .. } = &*self.0;
         if capture.team.register(source, cause, path, stamp, from) {
-            self.send(Request::Dirty);
+            self.send(KeeperMsg::Dirty);
         }
     }
 
-    fn send(&self, request: Request) {
+    fn send(&self, request: KeeperMsg) {
         // The thread lives as long as this.
         let _ = self.0.capture.requests.send(request);
     }
@@ -226,7 +226,7 @@ impl RunFiles {
 
 impl Drop for OfRun {
     fn drop(&mut self) {
-        let _ = self.capture.requests.send(Request::Over {
+        let _ = self.capture.requests.send(KeeperMsg::Over {
             agent: self.source.agent().clone(),
             is_confined: self.is_confined,
         });

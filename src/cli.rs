@@ -97,7 +97,7 @@ enum Command {
     Logs(logs::Logs),
     Blocked(blocked::BlockedArgs),
     History(history::History),
-    Fork(branching::Fork),
+    Fork(branching::ForkArgs),
     Rewind(branching::Rewind),
     Replay(replay::Replay),
     Export(transfer::Export),

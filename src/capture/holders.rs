@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::source::Source;
+use super::source::WriteSource;
 
 /// Bytes of the memory map of one process that are read.
 const LONGEST_MAP: u64 = 4 << 20;
@@ -26,7 +26,7 @@ struct Held {
 impl Holders {
     /// Looks at all processes of these runs. What a process writes later is not among what it wrote
     /// before, so look before the files are read.
-    pub(super) fn look(sources: impl Iterator<Item = Source>) -> Self {
+    pub(super) fn look(sources: impl Iterator<Item = WriteSource>) -> Self {
         let mut holders = Self::default();
         for source in sources {
             holders.0.entry(source.number()).or_insert_with(|| {
@@ -40,7 +40,12 @@ impl Holders {
         holders
     }
 
-    pub(super) fn hold(&self, source: &Source, path: &Path, identity: Option<(u64, u64)>) -> bool {
+    pub(super) fn hold(
+        &self,
+        source: &WriteSource,
+        path: &Path,
+        identity: Option<(u64, u64)>,
+    ) -> bool {
         self.0.get(&source.number()).is_some_and(|held| {
             identity.is_some_and(|identity| held.open.contains(&identity))
                 || held.mapped.contains(path)

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::Noticed;
-use super::team::Team;
+use super::team::CaptureTeam;
 use crate::model::{AgentId, SessionId};
 use crate::tracker::Hold;
 
@@ -24,7 +24,7 @@ const NOTICE: Duration = Duration::from_millis(150);
 /// Changed paths that wait. Past it the rest is not recorded.
 const MOST_NOTICED: usize = 100_000;
 
-pub(super) enum Request {
+pub(super) enum KeeperMsg {
     /// There is a file to look at.
     Dirty,
     Noticed(Vec<Noticed>),
@@ -52,14 +52,14 @@ pub(super) enum Request {
 }
 
 pub(super) struct Keeper {
-    team: Arc<Team>,
-    queue: Receiver<Request>,
+    team: Arc<CaptureTeam>,
+    queue: Receiver<KeeperMsg>,
     noticed: HashMap<PathBuf, (Instant, bool)>,
     next: Instant,
 }
 
 impl Keeper {
-    pub(super) fn new(team: Arc<Team>, queue: Receiver<Request>) -> Self {
+    pub(super) fn new(team: Arc<CaptureTeam>, queue: Receiver<KeeperMsg>) -> Self {
         Self { team, queue, noticed: HashMap::new(), next: Instant::now() }
     }
 
@@ -85,29 +85,29 @@ impl Keeper {
         }
     }
 
-    fn take(&mut self, request: Request) {
+    fn take(&mut self, request: KeeperMsg) {
         match request {
-            Request::Dirty => self.next = Instant::now() + PASS,
-            Request::Noticed(changed) => self.notice(changed),
-            Request::Began { agent, session, epoch, at } => {
+            KeeperMsg::Dirty => self.next = Instant::now() + PASS,
+            KeeperMsg::Noticed(changed) => self.notice(changed),
+            KeeperMsg::Began { agent, session, epoch, at } => {
                 self.team.turn_began(&agent, session, epoch, at);
             }
-            Request::Ended { agent, session, epoch, hold } => {
+            KeeperMsg::Ended { agent, session, epoch, hold } => {
                 self.team.turn_ended(&agent, &session, epoch);
                 drop(hold);
             }
-            Request::Over { agent, is_confined } => {
+            KeeperMsg::Over { agent, is_confined } => {
                 self.team.run_over(&agent);
                 if !is_confined {
                     self.team.unconfined.fetch_sub(1, Ordering::Relaxed);
                 }
             }
-            Request::Settle(reply) => {
+            KeeperMsg::Settle(reply) => {
                 self.team.settle(None);
                 self.look(Instant::now(), true);
                 let _ = reply.send(());
             }
-            Request::Done(reply) => drop(reply.send(())),
+            KeeperMsg::Done(reply) => drop(reply.send(())),
         }
     }
 

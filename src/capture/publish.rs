@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::scope::Scope;
+use super::scope::CaptureScope;
 use super::tracked::Settled;
 use crate::journal::Journal;
 use crate::model::{FileCause, FileChange, FileChangeKind, SeenBy};
@@ -11,7 +11,7 @@ pub(super) fn change_of(
     settled: Settled,
     cause: FileCause,
     ignored: bool,
-    scope: &Scope,
+    scope: &CaptureScope,
     journal: &Journal,
 ) -> FileChange {
     let kind = match (&settled.from, &settled.before, &settled.after) {

@@ -23,7 +23,7 @@ const MOST_FOLDERS: usize = 4096;
 /// Bytes of the largest ignore file; larger ones are not read.
 const LARGEST: u64 = 1 << 20;
 
-pub(super) struct Scope {
+pub(super) struct CaptureScope {
     /// Real.
     workspace: PathBuf,
     /// Paths whose files, and those with longer names that begin so, are not recorded.
@@ -40,7 +40,7 @@ struct Remembered {
 
 type Fingerprint = Option<(SystemTime, u64)>;
 
-impl Scope {
+impl CaptureScope {
     pub(super) fn new(workspace: PathBuf, left_out: Vec<PathBuf>) -> Self {
         let (zones, ignores) = (RwLock::default(), Mutex::default());
         Self { workspace, left_out, zones, ignores }

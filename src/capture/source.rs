@@ -38,7 +38,7 @@ pub struct Moment {
 
 /// A run of an agent; cheap to clone.
 #[derive(Clone)]
-pub(super) struct Source(Arc<Inner>);
+pub(super) struct WriteSource(Arc<Inner>);
 
 struct Inner {
     agent: AgentId,
@@ -49,7 +49,7 @@ struct Inner {
 /// One who may write a file.
 #[derive(Clone)]
 pub(super) struct Writer {
-    pub(super) source: Source,
+    pub(super) source: WriteSource,
     pub(super) by: SeenBy,
     /// The last of those that opened it.
     pub(super) process: Option<u32>,
@@ -60,7 +60,7 @@ pub(super) struct Writer {
     since: Instant,
 }
 
-impl Source {
+impl WriteSource {
     pub(super) fn new(agent: AgentId, number: u64, run: Arc<dyn AgentRun>) -> Self {
         Self(Arc::new(Inner { agent, number, run }))
     }
@@ -85,7 +85,7 @@ impl Source {
 
 impl Writer {
     /// One who writes from now on: by a call of a process, or the client host for a session.
-    pub(super) fn new(source: &Source, real: &Path, cause: Cause<'_>, epoch: u64) -> Self {
+    pub(super) fn new(source: &WriteSource, real: &Path, cause: Cause<'_>, epoch: u64) -> Self {
         let now = Instant::now();
         let mut moment = source.0.run.moment(real, now);
         let (by, process) = match cause {
@@ -109,7 +109,7 @@ impl Writer {
     }
 
     /// Whether a write by `cause` is this writer's.
-    pub(super) fn is(&self, source: &Source, cause: Cause<'_>, epoch: u64) -> bool {
+    pub(super) fn is(&self, source: &WriteSource, cause: Cause<'_>, epoch: u64) -> bool {
         let is_alike = match cause {
             Cause::Process(_) => self.by == SeenBy::Doorbell,
             Cause::Request(session) => {

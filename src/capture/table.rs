@@ -20,7 +20,7 @@ const LOOKS: usize = 64;
 pub(super) type File = Arc<Mutex<Tracked>>;
 
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct FileTable {
     inner: Mutex<Inner>,
     orders: AtomicU64,
 }
@@ -32,7 +32,7 @@ struct Inner {
     dirty: IndexMap<Arc<Path>, File>,
 }
 
-impl Table {
+impl FileTable {
     pub(super) fn find(&self, path: &Path) -> Option<File> {
         self.lock().files.get(path).cloned()
     }

@@ -11,17 +11,17 @@ use super::disk::{Depth, Stamp};
 use super::holders::Holders;
 use super::publish::change_of;
 use super::room::Room;
-use super::scope::Scope;
-use super::source::{Cause, Source};
-use super::table::{File, Table, locked};
+use super::scope::CaptureScope;
+use super::source::{Cause, WriteSource};
+use super::table::{File, FileTable, locked};
 use super::tracked::{Registration, Settled, Tracked};
 use super::turns::Turns;
 use crate::model::{AgentId, FileCause, FileKind, SessionId, SessionKey};
 use crate::tracker::TrackerHandle;
 
-pub(super) struct Team {
-    pub(super) scope: Scope,
-    pub(super) table: Table,
+pub(super) struct CaptureTeam {
+    pub(super) scope: CaptureScope,
+    pub(super) table: FileTable,
     room: Arc<Room>,
     tracker: TrackerHandle,
     turns: Mutex<Arc<Turns>>,
@@ -31,11 +31,11 @@ pub(super) struct Team {
     is_full: AtomicBool,
 }
 
-impl Team {
-    pub(super) fn new(scope: Scope, room: Room, tracker: TrackerHandle) -> Self {
+impl CaptureTeam {
+    pub(super) fn new(scope: CaptureScope, room: Room, tracker: TrackerHandle) -> Self {
         Self {
             scope,
-            table: Table::default(),
+            table: FileTable::default(),
             room: Arc::new(room),
             tracker,
             turns: Mutex::default(),
@@ -48,7 +48,7 @@ impl Team {
     /// names that are known. Returns whether it is the first path that waits to be settled.
     pub(super) fn register(
         &self,
-        source: &Source,
+        source: &WriteSource,
         cause: Cause<'_>,
         path: &Path,
         stamp: Option<Stamp>,
@@ -64,7 +64,7 @@ impl Team {
 
     fn register_one(
         &self,
-        source: &Source,
+        source: &WriteSource,
         cause: Cause<'_>,
         path: &Path,
         stamp: Option<Stamp>,
@@ -172,7 +172,7 @@ impl Team {
         if files.is_empty() {
             return;
         }
-        let mut sources: BTreeMap<u64, Source> = BTreeMap::new();
+        let mut sources: BTreeMap<u64, WriteSource> = BTreeMap::new();
         for file in files {
             let of_file = locked(file).sources().map(|it| (it.number(), it)).collect::<Vec<_>>();
             sources.extend(of_file);

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 
 use super::disk::{self, Depth};
-use super::scope::Scope;
+use super::scope::CaptureScope;
 use crate::model::FileKind;
 
 #[test]
@@ -79,7 +79,7 @@ fn what_git_ignores_is_known_and_what_is_its_own_left_out() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let scope = Scope::new(root.clone(), vec![root.join("journal.db")]);
+    let scope = CaptureScope::new(root.clone(), vec![root.join("journal.db")]);
     let ignores = |path: &str| scope.ignores(&root.join(path), false);
     for path in ["x.log", "out/a/b", "sub/x.log", "mine", "sub/mine"] {
         assert!(ignores(path), "{path}");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::disk::{self, Depth, Seen, Stamp};
 use super::holders::Holders;
 use super::room::Room;
-use super::source::{Cause, Source, Writer};
+use super::source::{Cause, WriteSource, Writer};
 use super::turns::Turns;
 use crate::model::{AgentId, FileState, SeenBy, SessionId};
 
@@ -50,7 +50,7 @@ pub(super) struct Tracked {
 /// A registration.
 #[derive(Clone, Copy)]
 pub(super) struct Registration<'a> {
-    pub(super) source: &'a Source,
+    pub(super) source: &'a WriteSource,
     pub(super) cause: Cause<'a>,
     pub(super) epoch: u64,
     /// Of the file, if it was looked at just now.
@@ -138,7 +138,7 @@ impl Tracked {
         of_agent.for_each(|writer| writer.carry_over(session));
     }
 
-    pub(super) fn sources(&self) -> impl Iterator<Item = Source> {
+    pub(super) fn sources(&self) -> impl Iterator<Item = WriteSource> {
         self.writers.iter().map(|writer| writer.source.clone())
     }
 

@@ -98,7 +98,7 @@ impl BlockedArgs {
     /// The stream delivers changes; the list has whatever the stream missed.
     async fn follow(&self, target: &Target) -> Result<(), Failure> {
         output::end_with_reader();
-        let mut seen = Seen::default();
+        let mut seen = SeenAccesses::default();
         let mut team = Connection::open(target).await.map_err(failed)?;
         loop {
             let error = match self.watch(&mut team, &mut seen).await {
@@ -114,7 +114,7 @@ impl BlockedArgs {
     async fn watch(
         &self,
         team: &mut Connection,
-        seen: &mut Seen,
+        seen: &mut SeenAccesses,
     ) -> Result<std::convert::Infallible, FollowEnd> {
         let mut request = team.send("list_blocked", &json!({}));
         loop {
@@ -135,7 +135,7 @@ impl BlockedArgs {
         }
     }
 
-    fn show(&self, value: &Value, seen: &mut Seen) -> Result<(), Failure> {
+    fn show(&self, value: &Value, seen: &mut SeenAccesses) -> Result<(), Failure> {
         let Ok(access) = Blocked::deserialize(value) else { return Ok(()) };
         if !seen.is_news(&access) || self.status.is_some_and(|only| only.name() != access.status) {
             return Ok(());
@@ -152,9 +152,9 @@ enum FollowEnd {
 
 /// The last state shown of each access: stage, count of a sweep, completed.
 #[derive(Default)]
-pub(super) struct Seen(HashMap<String, (u8, u64, bool)>);
+pub(super) struct SeenAccesses(HashMap<String, (u8, u64, bool)>);
 
-impl Seen {
+impl SeenAccesses {
     /// Whether an access has advanced, or its sweep has grown, since it was shown last. List and
     /// stream may repeat a state, or deliver an older one after a newer one.
     pub(super) fn is_news(&mut self, access: &Blocked) -> bool {
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn repeated_and_outdated_states_are_not_news() {
-        let mut seen = Seen::default();
+        let mut seen = SeenAccesses::default();
         for (id, status, is_news) in [
             ("b1", "pending", true),
             ("b1", "pending", false),
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_sweep_that_grows_is_news() {
-        let mut seen = Seen::default();
+        let mut seen = SeenAccesses::default();
         for (count, is_news) in [(1, true), (1, false), (40, true), (39, false)] {
             let access = Blocked { sweep: Some(count), ..access("b1", "denied") };
             assert_eq!(seen.is_news(&access), is_news, "{count}");
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_denied_call_that_completed_is_news_and_is_marked() {
-        let mut seen = Seen::default();
+        let mut seen = SeenAccesses::default();
         assert!(seen.is_news(&access("b1", "denied")));
         let completed = Blocked { completed: true, ..access("b1", "denied") };
         assert!(seen.is_news(&completed) && !seen.is_news(&completed));
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn accesses_that_the_team_has_forgotten_are_forgotten() {
-        let mut seen = Seen::default();
+        let mut seen = SeenAccesses::default();
         for n in 0..=REMEMBERED {
             seen.is_news(&access(&n.to_string(), "denied"));
         }

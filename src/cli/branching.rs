@@ -30,7 +30,7 @@ Examples:
   eisen-core prompt ui --session $(eisen-core fork ui/ui-s1 --json | jq -r .session_id) \"Go on\"
 
 Exit codes: 0 done, 1 no such session or event, or refused, 2 wrong usage.")]
-pub(super) struct Fork {
+pub(super) struct ForkArgs {
     /// The session: its id in the journal, the beginning of one, or AGENT/SESSION of the wire
     session: String,
     /// The event behind which the new session begins, or the beginning of its id [default: the
@@ -76,7 +76,7 @@ pub(super) struct Rewind {
     which: WhichJournal,
 }
 
-impl Fork {
+impl ForkArgs {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let params = json!({ "session_id": self.session, "at": self.at, "agent_id": self.agent });
         let result = match running(&self.which, global).await? {

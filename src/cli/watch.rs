@@ -16,7 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use self::fold::{Fold, LineKind, ShownLine};
 use self::page::Page;
 use super::Global;
-use super::blocked::{Blocked, Seen};
+use super::blocked::{Blocked, SeenAccesses};
 use super::output::{self, is_terminal, note, plain, write};
 use super::team::{Which, failed};
 use crate::app::{self, Failure};
@@ -76,7 +76,7 @@ impl Watch {
             json: self.json,
             fold: Fold::new(self.thoughts),
             page: Page::new(&agents),
-            seen: Seen::default(),
+            seen: SeenAccesses::default(),
             program: app::own_command(),
         };
         loop {
@@ -122,7 +122,7 @@ struct Watched {
     json: bool,
     fold: Fold,
     page: Page,
-    seen: Seen,
+    seen: SeenAccesses,
     program: String,
 }
 

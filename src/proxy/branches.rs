@@ -31,7 +31,7 @@ const MOST_DOCUMENTS: usize = 256;
 pub struct Branches {
     /// Lines must be read for the names in them.
     is_used: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<BranchState>,
 }
 
 /// What a session is that the agent is asked to open.
@@ -44,7 +44,7 @@ pub enum Opening {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct BranchState {
     /// By the id of the request.
     expected: IndexMap<u64, Opening>,
     /// Sessions of the agent, and the names under which they go.
@@ -89,7 +89,7 @@ impl Branches {
         let mut state = self.lock();
         let kept = last.and_then(|last| Some((last.clone(), state.behind.get(last)?.clone())));
         let document = last.and_then(|last| state.documents.shift_remove(last));
-        *state = State::default();
+        *state = BranchState::default();
         if let (Some(last), Some(document)) = (last, document) {
             state.documents.insert(last.clone(), document);
         }
@@ -165,13 +165,13 @@ impl Branches {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BranchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct MessageFields<'a> {
     #[serde(borrow, default)]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -185,7 +185,7 @@ struct Envelope<'a> {
 /// Replaces in each line of a block what `edit` says. A line that is no message stays as it is.
 fn edit(
     block: Bytes,
-    mut edit: impl FnMut(&str, Envelope<'_>) -> Option<(Range<usize>, SessionId)>,
+    mut edit: impl FnMut(&str, MessageFields<'_>) -> Option<(Range<usize>, SessionId)>,
 ) -> Bytes {
     let (mut edited, mut copied, mut end) = (Vec::new(), 0, 0);
     for line in lines(&block) {

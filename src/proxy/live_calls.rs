@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::call_text::CallText;
 pub use self::write_context::WriteContext;
-use self::write_context::{Call, Ended};
+use self::write_context::{Ended, WriteCall};
 use crate::model::{Action, Activity, ActivityKind, SessionId};
 
 /// Calls and terminals that are kept, and the bytes of their text; beyond either the oldest is
@@ -294,8 +294,8 @@ impl Now {
     }
 
     /// The calls that run, and those that have ended.
-    fn all_calls(&self) -> Vec<Call> {
-        let running = self.calls.iter().map(|((session, id), call)| Call {
+    fn all_calls(&self) -> Vec<WriteCall> {
+        let running = self.calls.iter().map(|((session, id), call)| WriteCall {
             session: session.clone(),
             id: Arc::clone(id),
             said: Arc::clone(&call.said),
@@ -339,7 +339,7 @@ impl Now {
         if let Some(RunningCall { said, began }) = self.calls.shift_remove(&key) {
             self.bytes -= said.bytes();
             let (session, id) = key;
-            self.ended.add(Call { session, id, said, began, ended: None });
+            self.ended.add(WriteCall { session, id, said, began, ended: None });
         }
     }
 }

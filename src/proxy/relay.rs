@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{unconstrained, yield_now};
 use tokio::time::Instant;
 
-use self::violations::{Turns, Violation};
+use self::violations::{RunningTurns, Violation};
 use super::gatekeeper::{GateAction, HeldRequests};
 use super::handle::{RelayHandle, RelayMsg};
 use super::inlet::Inlet;
@@ -68,7 +68,7 @@ where
         unconfirmed: UnconfirmedAccesses::default(),
         decisions: FuturesUnordered::new(),
         cancelled: HashSet::new(),
-        turns: Turns::default(),
+        turns: RunningTurns::default(),
         waits: None,
         activities: Vec::new(),
         dropped: Repeats::default(),
@@ -87,7 +87,7 @@ struct Relay<AW, CW> {
     decisions: FuturesUnordered<Abortable<BoxFuture<'static, Decided>>>,
     /// Sessions whose turn the client cancelled: their further requests are not held.
     cancelled: HashSet<SessionId>,
-    turns: Turns,
+    turns: RunningTurns,
     /// Held while the agent waits for a decision or for its client.
     waits: Option<Waits>,
     /// Reused between lines.

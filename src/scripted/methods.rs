@@ -10,7 +10,7 @@ use tokio::io::AsyncWrite;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::{Msg, RunningTurn, ScriptedAgent, ScriptedSession, TurnOver};
-use super::turn::{Play, ScriptPart, ScriptedTurn, Stage, TurnEnd};
+use super::turn::{Play, ScriptPart, ScriptedTurn, TurnEnd, TurnStage};
 use super::wire::RpcError;
 use crate::model::code;
 
@@ -257,7 +257,7 @@ impl<W: AsyncWrite + Unpin> ScriptedAgent<W> {
             (session.cwd.clone(), session.calls.clone())
         });
         let (script, mailbox, session) = (self.script.clone(), self.mailbox.clone(), name.clone());
-        let stage = Stage {
+        let stage = TurnStage {
             session: name.clone(),
             cwd,
             calls,

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::ScriptError;
 use super::fields::{Fields, Item};
-use super::pattern::Pattern;
+use super::pattern::PromptPattern;
 use super::script::{Act, CommandLine, FileEdit, Persona, PromptRule, Script, Step};
 
 pub use super::fields::Invalid;
@@ -140,11 +140,11 @@ impl Parser<'_> {
         let pattern = match (fields.text("prompt")?, fields.text("regex")?) {
             (None, None) => None,
             (Some(glob), None) => {
-                Some(Pattern::glob(&glob).map_err(|why| fields.error("prompt", why))?)
+                Some(PromptPattern::glob(&glob).map_err(|why| fields.error("prompt", why))?)
             }
-            (None, Some(regex)) => {
-                Some(Pattern::regex(&regex).map_err(|why| bad_regex(&fields, "regex", &why))?)
-            }
+            (None, Some(regex)) => Some(
+                PromptPattern::regex(&regex).map_err(|why| bad_regex(&fields, "regex", &why))?,
+            ),
             (Some(_), Some(_)) => {
                 return Err(fields.error("regex", "`prompt` and `regex` exclude each other"));
             }
@@ -237,7 +237,7 @@ impl Parser<'_> {
                 _ => return Err(fields.error(kind, "`wait` knows only \"cancel\"")),
             },
             "for_each" => Act::ForEach {
-                pattern: Pattern::regex(&text(kind)?)
+                pattern: PromptPattern::regex(&text(kind)?)
                     .map_err(|why| bad_regex(fields, kind, &why))?,
                 text: fields.text("text")?,
                 steps: self.list(fields, "steps", session)?,

@@ -6,9 +6,9 @@ use regex::Regex;
 use serde_json::Value;
 
 #[derive(Clone, Debug)]
-pub(super) struct Pattern(Regex);
+pub(super) struct PromptPattern(Regex);
 
-impl Pattern {
+impl PromptPattern {
     /// With `*` or `?`, a glob for the whole text, whose `*` also matches newlines; otherwise a
     /// substring.
     pub(super) fn glob(glob: &str) -> Result<Self, String> {
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_pattern_is_a_substring_or_a_glob_over_the_whole_text() {
-        let matches = |glob, text| Pattern::glob(glob).unwrap().first(text).is_some();
+        let matches = |glob, text| PromptPattern::glob(glob).unwrap().first(text).is_some();
         assert!(matches("header", "change the header now"));
         assert!(!matches("Header", "change the header now"));
         assert!(matches("a.b", "xa.by") && !matches("a.b", "xaxby"));

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::pattern::{Captures, Pattern};
+use super::pattern::{Captures, PromptPattern};
 
 /// A valid script.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub(super) struct Persona {
 #[derive(Clone, Debug)]
 pub(super) struct PromptRule {
     /// None matches every prompt.
-    pub(super) pattern: Option<Pattern>,
+    pub(super) pattern: Option<PromptPattern>,
     /// Maximum prompts of a session that it matches.
     pub(super) times: Option<u64>,
     /// The turn ignores `session/cancel`.
@@ -121,7 +121,7 @@ pub(super) enum Act {
     WaitMs(u64),
     WaitCancel,
     ForEach {
-        pattern: Pattern,
+        pattern: PromptPattern,
         text: Option<String>,
         steps: Vec<Step>,
     },

@@ -50,7 +50,7 @@ impl Play {
 }
 
 /// The context of a turn: its session, and its channels to the agent.
-pub(super) struct Stage {
+pub(super) struct TurnStage {
     pub(super) session: Arc<str>,
     pub(super) cwd: PathBuf,
     /// The number of tool calls of the session so far.
@@ -61,7 +61,7 @@ pub(super) struct Stage {
 }
 
 pub(super) struct ScriptedTurn {
-    pub(super) stage: Stage,
+    pub(super) stage: TurnStage,
     pub(super) vars: Vars,
     /// Ids of tool calls that were sent to the client and have not ended.
     pub(super) open_calls: Vec<String>,
@@ -73,7 +73,7 @@ pub(super) struct ScriptedTurn {
 pub(super) type StepDone = Result<Option<String>, String>;
 
 impl ScriptedTurn {
-    pub(super) fn new(stage: Stage, play: &Play) -> Self {
+    pub(super) fn new(stage: TurnStage, play: &Play) -> Self {
         let mut vars = Vars::default();
         vars.set("session", &*stage.session);
         vars.set("cwd", stage.cwd.to_string_lossy());

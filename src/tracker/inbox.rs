@@ -70,12 +70,12 @@ struct Waiting {
     on_disk: IndexMap<Arc<str>, TimestampMs>,
     sessions: HashMap<SessionKey, Mergeable>,
     agents: HashMap<AgentId, Load>,
-    held: HashMap<AgentId, Held>,
+    held: HashMap<AgentId, HeldInputs>,
 }
 
 /// Inputs of an agent that are held back.
 #[derive(Default)]
-struct Held {
+struct HeldInputs {
     holds: usize,
     inputs: Vec<(SessionKey, SessionInput, TimestampMs)>,
     bytes: usize,

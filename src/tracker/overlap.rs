@@ -20,12 +20,12 @@ pub(super) struct FoundOverlap {
 
 #[derive(Default, Debug)]
 pub(super) struct Overlaps {
-    files: HashMap<Arc<str>, File>,
+    files: HashMap<Arc<str>, EditedFile>,
 }
 
 /// A file in the context of at least one session.
 #[derive(Default, Debug)]
-struct File {
+struct EditedFile {
     holders: Vec<Number>,
     /// The overlaps of each pair of holders, by symbol.
     published: HashMap<(Number, Number), BTreeMap<Arc<str>, FoundOverlap>>,

@@ -3,6 +3,7 @@
 
 mod imports;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -106,6 +107,9 @@ const LONGEST_FILE: usize = 400;
 /// Circles of files that are still there; none is added.
 const CIRCLES: &[&str] = &[];
 
+/// Names of types that still stand in more than two rooms; none is added.
+const SPREAD: &[&str] = &["Event", "Team"];
+
 #[test]
 fn imports_run_one_way() {
     let modules = modules();
@@ -195,6 +199,32 @@ fn files_are_read_in_one_sitting() {
         .filter(|(lines, _)| *lines > LONGEST_FILE)
         .collect();
     assert!(long.is_empty(), "longer than {LONGEST_FILE} lines: {long:?}");
+}
+
+#[test]
+fn a_type_name_stands_in_at_most_two_rooms() {
+    let glossary = fs::read_to_string(source_root().join("../docs/glossary.md")).unwrap();
+    let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for file in sources().into_iter().filter(|file| !is_test(file)) {
+        for name in read(&file).lines().filter_map(declared_type) {
+            rooms.entry(name.to_owned()).or_default().insert(room(&file));
+        }
+    }
+    assert!(rooms["Zone"].contains("zone"));
+    let known = |name: &str| SPREAD.contains(&name) || glossary.contains(&format!("| `{name}` |"));
+    rooms.retain(|name, rooms| rooms.len() > 2 && !known(name));
+    assert!(rooms.is_empty(), "rename these, or give a reason in docs/glossary.md: {rooms:?}");
+}
+
+/// The type that a line declares, outside of functions and implementations.
+fn declared_type(line: &str) -> Option<&str> {
+    let line = match line.strip_prefix("pub(") {
+        Some(rest) => rest.split_once(") ")?.1,
+        None => line.strip_prefix("pub ").unwrap_or(line),
+    };
+    let (keyword, rest) = line.split_once(' ')?;
+    let is_type = ["struct", "enum", "trait", "type", "union"].contains(&keyword);
+    is_type.then(|| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()).flatten()
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub struct WriteContext {
 
 /// One tool call, terminal or prompt.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(super) struct WriteCall {
     pub(super) session: SessionId,
     pub(super) id: Arc<str>,
     pub(super) said: Arc<CallText>,
@@ -36,14 +36,14 @@ pub(super) struct Call {
 
 /// The last calls that have ended.
 #[derive(Default, Debug)]
-pub(super) struct Ended(VecDeque<Call>);
+pub(super) struct Ended(VecDeque<WriteCall>);
 
 impl Ended {
-    pub(super) fn add(&mut self, call: Call) {
+    pub(super) fn add(&mut self, call: WriteCall) {
         if self.0.len() >= MOST_ENDED {
             self.0.pop_front();
         }
-        self.0.push_back(Call { ended: Some(Instant::now()), ..call });
+        self.0.push_back(WriteCall { ended: Some(Instant::now()), ..call });
     }
 
     /// Forgets the calls of a session, whose next turn begins.
@@ -51,12 +51,12 @@ impl Ended {
         self.0.retain(|call| call.session != *session);
     }
 
-    pub(super) fn calls(&self) -> impl Iterator<Item = Call> {
+    pub(super) fn calls(&self) -> impl Iterator<Item = WriteCall> {
         self.0.iter().cloned()
     }
 }
 
-impl Call {
+impl WriteCall {
     fn is_tool(&self) -> bool {
         !self.id.starts_with("terminal ") && !self.id.starts_with("prompt ")
     }
@@ -72,7 +72,7 @@ pub(super) fn write_context(
     place: NamedPath<'_>,
     at: Instant,
     turns: &[SessionId],
-    calls: &[Call],
+    calls: &[WriteCall],
 ) -> WriteContext {
     let names = |session: &SessionId| naming(place, at, calls).any(|it| it.session == *session);
     let turn = match turns {
@@ -90,9 +90,9 @@ pub(super) fn tool_call(
     session: &SessionId,
     place: NamedPath<'_>,
     at: Instant,
-    calls: &[Call],
+    calls: &[WriteCall],
 ) -> Option<Arc<str>> {
-    let of_session = |call: &&Call| call.is_tool() && call.session == *session;
+    let of_session = |call: &&WriteCall| call.is_tool() && call.session == *session;
     let running = calls.iter().filter(of_session).filter(|call| call.ran_at(at));
     let call = only(running).or_else(|| only(naming(place, at, calls).filter(of_session)))?;
     Some(Arc::clone(&call.id))
@@ -102,9 +102,9 @@ pub(super) fn tool_call(
 fn naming<'a>(
     place: NamedPath<'a>,
     at: Instant,
-    calls: &'a [Call],
-) -> impl Iterator<Item = &'a Call> {
-    let near = move |call: &&Call| call.ran_at(at) || (at..at + LATE).contains(&call.began);
+    calls: &'a [WriteCall],
+) -> impl Iterator<Item = &'a WriteCall> {
+    let near = move |call: &&WriteCall| call.ran_at(at) || (at..at + LATE).contains(&call.began);
     calls.iter().filter(near).filter(move |call| call.said.names(place))
 }
 
@@ -128,9 +128,9 @@ mod tests {
         from: u64,
         to: Option<u64>,
         zero: Instant,
-    ) -> Call {
+    ) -> WriteCall {
         let at = |ms| zero + Duration::from_millis(ms);
-        Call {
+        WriteCall {
             session: SessionId::new(session),
             id: id.into(),
             said: Arc::new(CallText::new(Path::new("/w").into(), &[said.into()])),

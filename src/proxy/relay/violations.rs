@@ -20,7 +20,7 @@ const MOST_REASONS: usize = 1024;
 
 /// The running turns, and why each session's last turn ended.
 #[derive(Default)]
-pub(super) struct Turns {
+pub(super) struct RunningTurns {
     running: HashMap<SessionId, TurnCount>,
     last: u64,
     reasons: HashMap<SessionId, Arc<str>>,
@@ -110,7 +110,7 @@ where
     }
 }
 
-impl Turns {
+impl RunningTurns {
     pub(super) fn began(&mut self, session: &SessionId) {
         self.last += 1;
         self.reasons.remove(session);

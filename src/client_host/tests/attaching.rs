@@ -237,7 +237,7 @@ async fn cancellations_carry_the_id_of_the_side_that_they_go_to() {
     scene.agent.request(70, "fs/read_text_file", json!({ "sessionId": "e", "path": "/a" })).await;
     let asked = editor.expect("fs/read_text_file").await;
     let about = |id: u64| json!({ "method": "$/cancel_request", "params": { "requestId": id } });
-    // Of a request that nobody has, nobody hears.
+    // A cancellation of an unknown request is dropped.
     scene.agent.send(about(71)).await;
     scene.agent.send(about(70)).await;
     let cancel = editor.expect("$/cancel_request").await;

@@ -229,7 +229,7 @@ async fn an_agent_that_says_nothing_times_out() {
     let Scene { host, mut agent, .. } = start(settings());
     let error = host.initialize().await.unwrap_err();
     assert_eq!(error.to_string(), "the agent did not answer `initialize` within 60 s");
-    // Its late answer is nobody's.
+    // Its late answer is dropped.
     let request = agent.expect("initialize").await;
     agent.answer(&request, initialized()["result"].clone()).await;
     let error = host.new_session().await.unwrap_err();

@@ -211,7 +211,7 @@ const ERRORS: &[(&str, &str)] = &[
     ),
     ("HTTP 401: {}", "not authenticated (user's to mend)"),
     ("HTTP/1.1 504", "server error (transient)"),
-    // What nobody knows is not guessed.
+    // Unknown errors get no class.
     (r#"{"code":-32603,"message":"Internal error"}"#, "-"),
     ("request 42942 of 500 is wrong at line 429", "-"),
     ("", "-"),

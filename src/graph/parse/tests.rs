@@ -15,7 +15,7 @@ fn facts(file: &str, text: impl AsRef<[u8]>) -> Facts {
     Parser::new().facts(Language::of(Path::new(file)), text.as_ref())
 }
 
-/// Symbols with their lines, then bases, calls with who makes them, then imports.
+/// Symbols with their lines, then bases, calls with their callers, then imports.
 fn check(file: &str, text: &str, expected: &Expect) {
     let facts = facts(file, text);
     let mut shown = String::new();

@@ -152,7 +152,7 @@ async fn cancelling_ends_the_turn_and_lets_its_requests_go() {
     let update = client.next().await["params"]["update"].clone();
     assert_eq!((&update["toolCallId"], &update["status"]), (&json!("t1"), &json!("failed")));
     assert_eq!(client.next().await["result"]["stopReason"], "cancelled");
-    // The late answer finds nobody, and the session is free again.
+    // The late answer is dropped, and the session is free again.
     client.send(&json!({"id": wait["id"], "result": {"exitCode": 0}})).await;
     client.prompt(2, "test-s1", "").await;
     assert_eq!(client.next().await["params"]["update"]["toolCallId"], "t2");

@@ -198,7 +198,7 @@ async fn a_port_open_to_others_says_nothing_before_a_token() {
     assert_eq!((&first["type"], &first["session_id"]), (&json!("snapshot"), &json!("s-lead")));
     client.until_joined().await;
 
-    // A second time it changes who calls, and joins nothing.
+    // A second `auth` changes the caller, and sends nothing again.
     client.show(&port.tokens.of(&AgentId::new("lead"))).await;
     assert_eq!(client.ask("list_agents", json!({})).await["type"], "rpc_result");
 }

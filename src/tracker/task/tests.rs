@@ -10,7 +10,7 @@ use crate::model::{Activity, AgentId, Event, SessionId, Topic};
 use crate::tracker::testing::{Client, SETTINGS, activity, event_text, input, key};
 use crate::tracker::{OrchestratorView, TrackerHandle};
 
-/// A running tracker and one who watches it. Time is paused: it passes while everybody waits.
+/// A running tracker with a subscriber. Time is paused: it passes while all tasks wait.
 struct Stage {
     handle: TrackerHandle,
     events: Subscriber,

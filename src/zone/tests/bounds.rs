@@ -136,7 +136,7 @@ fn strict_bounds_have_what_the_zone_names_and_what_programs_need() {
     .assert_eq(&judged(&bed, &bounds, PATHS));
 }
 
-/// A name that is no text is judged like any other, and nobody is asked for it.
+/// A name that is not UTF-8 is judged like any other, and can't be granted.
 #[test]
 fn names_need_not_be_text() {
     let bed = Bed::new(&[]);

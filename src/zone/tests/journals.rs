@@ -1,4 +1,4 @@
-//! A journal outside `$EISEN_DIR` is nobody's.
+//! No agent can open a journal outside `$EISEN_DIR`.
 
 use expect_test::expect;
 

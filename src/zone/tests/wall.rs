@@ -147,7 +147,7 @@ fn the_folders_of_the_kernel_and_devices_have_rules_of_their_own() {
     }
 }
 
-/// What nobody can look into can't be granted as a whole.
+/// An unreadable folder can't be granted as a whole.
 #[test]
 fn what_cannot_be_walked_has_no_rule() {
     let bed = Bed::new(&["ws/a/b"]);

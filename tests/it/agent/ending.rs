@@ -163,7 +163,7 @@ fn nothing_survives_a_supervisor_that_is_killed_during_a_turn() {
     held.end();
     port.until_end();
     assert_eq!(team.program.wait().code, 128 + 9);
-    // What it left on disk is in nobody's way.
+    // Its remaining files disturb no later run.
     assert!(stage.run_path("shop").exists());
     stage.team("", vec![agent("ui")]).steer_when_ready(&["ui"]);
 }
@@ -223,7 +223,7 @@ fn who_interrupts_twice_does_not_wait() {
     held.end();
 }
 
-/// What is logged goes to a pipe that is full, since nobody reads it.
+/// The log goes to a full pipe without a reader.
 #[test]
 fn a_team_whose_stderr_nobody_reads_goes_on_and_ends() {
     let stage = Stage::new();

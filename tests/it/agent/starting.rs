@@ -144,7 +144,7 @@ fn a_scratch_team_leaves_the_workspace_as_it_was() {
     assert_eq!(stage.read("shop/src/ui/app.ts"), "ui\n");
 }
 
-/// Answers with a version that nobody here speaks, and takes its time to end.
+/// Answers with an unknown protocol version, and ends late.
 const OF_ANOTHER_VERSION: &str = r#"
 trap '' TERM
 read -r line

@@ -172,7 +172,7 @@ fn what_all_guards_left_when_they_were_killed_together_is_cleaned_by_the_next_st
     // The daemon is there still, and so is the copy: else this test would show nothing.
     assert!(!run.processes().is_empty() && copy.exists());
 
-    // Any start of the same EISEN_DIR cleans up; who only asks does not.
+    // Any start of the same EISEN_DIR cleans up; commands that only read do not.
     assert_eq!(stage.run(&["ps"]).code, 1);
     assert!(stage.run_path("shop").exists());
     let ended = stage.run(&["observe", "--port", "0", "--", "true"]);

@@ -50,7 +50,7 @@ fn a_detached_team_runs_until_it_is_taken_down() {
     let said: Vec<_> = up.stdout.lines().collect();
     assert_eq!(said[..2], [first, format!("console: {}", console.display())]);
     assert!(said[2].contains("eisen-core watch") && said[2].contains("down stops"), "{said:?}");
-    // Neither the session of whoever started it, nor a terminal.
+    // Neither the session of its starter, nor a terminal.
     assert_eq!(getsid(Some(team.pid())).unwrap(), team.pid());
 
     team.await_ready("ui");

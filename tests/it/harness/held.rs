@@ -42,7 +42,7 @@ impl Held {
         }
     }
 
-    /// Waits until nobody holds it any more.
+    /// Waits until no process holds it any more.
     pub(crate) fn end(self) {
         self.lines.rest();
     }

@@ -122,12 +122,12 @@ impl Peer {
         }
     }
 
-    /// Reads to the end; returns the text of what nobody looked at.
+    /// Reads to the end; returns the text of unread lines.
     pub(crate) fn rest_raw(&mut self) -> Vec<String> {
         self.lines.rest()
     }
 
-    /// Reads to the end; returns all that nobody took.
+    /// Reads to the end; returns all untaken messages.
     pub(crate) fn until_end(&mut self) -> Vec<Value> {
         while self.read() {}
         self.inbox.drain(..).collect()

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use super::Stage;
 use super::peer::{Lines, Peer};
 
-/// An agent whose part the test itself plays: its process only passes bytes on, from and to two
-/// named pipes.
+/// An agent that the test itself plays: its process only copies bytes from and to two named pipes.
 pub(crate) struct Puppet {
     peer: Peer,
     last_id: u64,
@@ -29,7 +28,7 @@ impl std::ops::DerefMut for Puppet {
     }
 }
 
-/// Ends with its input, and dies with whoever plays it.
+/// Ends with its input, and dies with the process that plays it.
 const SCRIPT: &str = r#"exec 3< "$0.out"; { cat <&3; kill $$; } & exec cat 3<&- > "$0.in""#;
 
 impl Puppet {
@@ -39,7 +38,7 @@ impl Puppet {
         Self::on(input, output)
     }
 
-    /// Makes the pipes to and from the process of this name, for whoever else plays it.
+    /// Makes the pipes to and from the process of this name, for another process that plays it.
     pub(crate) fn pipes(stage: &Stage, name: &str) -> [PathBuf; 2] {
         ["in", "out"].map(|end| {
             let path = stage.path(&format!("{name}.{end}"));

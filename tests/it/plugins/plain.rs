@@ -26,7 +26,7 @@ fn its_agent_is_prompted_held_and_answered() {
         assert_eq!(port.prompt("ui", "may 1 write src/ui/app.ts"), "yes 1");
         assert_eq!(port.count(&json!({"type": "blocked"})), 0);
 
-        // The names of a folder above the zone are nobody's secret, what its files say is.
+        // Names in a folder above the zone are not protected, contents of its files are.
         assert_eq!(port.prompt("ui", "may 1 read src"), "yes 1");
         assert_eq!(port.prompt("ui", "may 1 search src/ui"), "yes 1");
         for (decision, said) in [("deny", "no 3"), ("allow", "yes 3")] {

@@ -250,7 +250,7 @@ async fn an_ordinary_user_is_confined_too() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }
-    // The whole of it again, by a supervisor that is nobody.
+    // All of it again, by a supervisor of the user `nobody`.
     let copy = tempfile::tempdir().unwrap();
     std::fs::set_permissions(copy.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let own = std::env::current_exe().unwrap();

@@ -100,7 +100,7 @@ async fn a_warden_does_not_die_of_what_ends_programs() {
 
 #[tokio::test]
 async fn a_child_does_not_outlive_its_warden_by_itself() {
-    // This process adopts nobody.
+    // This process is no subreaper.
     let (process, stdio) = spawn(&sh("echo ready; exec sleep 1000")).await;
     let (ready, stdout) = line(stdio.stdout).await;
     assert_eq!(ready, "ready");
@@ -230,7 +230,7 @@ impl Held {
         again.read(&mut [0]).is_ok_and(|read| read == 0)
     }
 
-    /// Waits until nobody holds it any more, once somebody did.
+    /// Waits until a process held it and none holds it any more.
     async fn end(self) {
         assert_eq!(read_all(self.reader).await, "");
     }

@@ -32,7 +32,7 @@ fn assert_same(sent: &[u8], back: &[u8]) {
     assert_eq!(sent.len(), back.len());
 }
 
-/// Bytes that whoever parses and prints again, or decodes and encodes again, would change.
+/// Bytes that a round trip through a JSON parser or a decoder would change.
 const ODD: &[u8] = b"{\"a\" : 1.50,\r\n\"b\":\"\\u0061\"}\r\n\n\r\r\n{\"a\":1,\"a\":2}\n\xff\xfe\x80\n\0\n[1,2]\n\xef\xbb\xbf{}\n  {\"jsonrpc\":\"2.0\",\"id\":1e2,\"method\":\"x\"}  \nno end";
 
 #[test]
@@ -202,7 +202,7 @@ fn version_2_passes_and_its_permissions_are_judged() {
                 assert_eq!(observed.agent.answer(&id)["result"]["outcome"], outcome);
             }
         }
-        // What only drafts have is nobody's to judge.
+        // Methods that only drafts have are not judged.
         for method in ["session/set_title", "tool_call/cancel", "providers/list"] {
             let id = observed.agent.ask(method, &json!({"sessionId": "e1", "x": 1.0}));
             observed.editor.expect(&json!({"id": id, "method": method}));

@@ -45,7 +45,7 @@ fn the_agent_gets_the_error_and_clients_the_news() {
         "orchestrator": {"agent_id": "orchestrator", "session_id": "team-shop"}, "via": "fs",
     });
     assert_eq!(blocked, expected);
-    // It is hot on the map, but in nobody's context.
+    // It is hot on the map, but not in the agent's context.
     let delta = port.expect_that("the delta of the blocked path", |line| {
         line["type"] == "delta" && line["updates"][0]["last_action"] == "blocked"
     });

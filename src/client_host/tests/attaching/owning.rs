@@ -38,7 +38,7 @@ async fn nobody_uses_a_session_of_another() {
     assert_eq!(error.to_string(), expected);
     // None of it reached the agent.
     one.prompt(&mut scene.agent, "one").await;
-    // What nobody knows is the agent's to refuse.
+    // A request on an unknown session is forwarded.
     two.request("y", "session/prompt", in_session("unknown")).await;
     scene.agent.expect("session/prompt").await;
 }
@@ -73,7 +73,7 @@ async fn a_loaded_session_is_replayed_to_whoever_loads_it() {
     let error = json!({ "code": -32002, "message": "gone" });
     scene.agent.send(json!({ "jsonrpc": "2.0", "id": request["id"], "error": error })).await;
     assert_eq!(editor.answered("load").await["error"], error);
-    // It was not loaded, and so is nobody's.
+    // It was not loaded, so no editor owns it.
     other.request("load", "session/resume", in_session("old")).await;
     let request = scene.agent.expect("session/resume").await;
     scene.agent.answer(&request, json!({})).await;

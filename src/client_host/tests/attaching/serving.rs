@@ -53,7 +53,7 @@ async fn an_editor_that_offers_nothing_is_asked_only_for_what_is_its_alone() {
     let mut scene = team().await;
     let mut editor = Editor::attach(&scene).await;
     editor.open(&mut scene.agent, "e").await;
-    // Without a permit the host refuses these, which shows whom they came to.
+    // Without a permit the host refuses these, which shows that the host got them.
     for (id, method) in
         [(1, "fs/read_text_file"), (2, "fs/write_text_file"), (3, "terminal/create")]
     {
@@ -77,7 +77,7 @@ async fn an_editor_that_offers_nothing_is_asked_only_for_what_is_its_alone() {
         json!({ "requestId": "mine", "message": "?", "mode": "form", "requestedSchema": schema });
     let answer = scene.agent.ask(8, "elicitation/create", question).await;
     assert_eq!(answer, json!({ "action": "accept", "content": {} }));
-    // What names no session is nobody's.
+    // A request without a session is refused.
     assert_eq!(scene.agent.ask(6, "_vendor/ask", json!({})).await["code"], -32601);
 }
 

@@ -67,7 +67,7 @@ impl<'a> Scene<'a> {
             Trial { name, shows: kind.shows, needs: kind.needs, secret }
         });
         let mut trials: Vec<_> = trials.collect();
-        // They take long, and are the same for the kernel whoever started them.
+        // They take long, and the kernel treats them alike, whatever process starts them.
         trials.retain(|trial| !trial.name.starts_with("race") || ["bare", "child"].contains(&way));
         trials.retain(|trial| match trial.needs.iter().find_map(|need| lacks(*need, user)) {
             Some(what) => {
@@ -250,7 +250,7 @@ impl<'a> Scene<'a> {
                 "call" | "race" => format!("'{}'", tool("")),
                 _ => format!("{} '{}'", python(), tool(".py")),
             };
-            // What leaves an open descriptor to its children is the one who starts all.
+            // The process that starts all leaves an open descriptor to its children.
             let inherited = if self.way == "bare" { "9< \"$CLOSED/secret\"" } else { "" };
             let _ = writeln!(
                 plan,
@@ -280,7 +280,7 @@ fn lacks(need: Need, user: User) -> Option<String> {
     }
 }
 
-/// Whether an escape is to be tried: all are, but for one who looks at a few.
+/// Whether to try an escape: all, unless the environment selects some.
 fn wanted(name: &str) -> bool {
     name == "read-inherited"
         || std::env::var("EISEN_ESCAPES")

@@ -12,7 +12,7 @@ use super::methods::{asked_of_agents, asked_of_clients, opening};
 use super::scene::Middle::{Attach, Observe, Zoned};
 use super::scene::{DIED, Middle, Scene, Sent};
 
-/// What the client has asked and the agent, and nobody answers.
+/// The unanswered requests of client and agent.
 const STEPS: [(&str, &str); 9] = [
     ("", ""),
     ("initialize", ""),

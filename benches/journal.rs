@@ -5,6 +5,9 @@
 //! The bare side has the same schema, settings and batches, and makes nothing of the rows: they are
 //! read from the journal that was just written, and held in memory. What the relay costs with a journal
 //! is measured by `cargo bench --bench relay -- --journal`.
+//!
+//! With `--memory` it only writes 10,000,000 events, and prints what is resident after each tenth: it
+//! needs some 5 GB below TMPDIR. `--memory 1000000` writes fewer.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -42,6 +45,11 @@ struct Row {
 }
 
 fn main() {
+    let mut args = std::env::args();
+    if args.any(|arg| arg == "--memory") {
+        let events = args.next().and_then(|count| count.parse().ok());
+        return memory(events.unwrap_or(10_000_000));
+    }
     // A smoke test, where it is run as one.
     let is_bench = std::env::args().any(|arg| arg == "--bench");
     let (events, rounds, searched) =
@@ -87,6 +95,60 @@ fn journal_round(path: &Path, events: u64) -> f64 {
         following.await.unwrap();
         time
     })
+}
+
+/// Writes many events, and shows what is resident meanwhile.
+fn memory(events: u64) {
+    /// As many as the port keeps for its clients.
+    const BACKLOG: Backlog = Backlog { events: 16_384, bytes: 16 << 20 };
+    const AT_ONCE: u64 = 4_096;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let mut resident = Vec::new();
+    runtime.block_on(async {
+        let bus = Bus::new(BACKLOG);
+        let settings = Settings {
+            team: "bench".to_owned(),
+            path: path.clone(),
+            keep: Keep::Full,
+            quotas: None,
+        };
+        let (journal, following) = journal::start(settings, bus.subscribe());
+        let following = tokio::spawn(following);
+        let mut number = 0;
+        for tenth in 1..=10 {
+            let begun = Instant::now();
+            let end = events * tenth / 10;
+            while number < end {
+                for _ in 0..AT_ONCE.min(end - number) {
+                    bus.publish(event(number));
+                    number += 1;
+                }
+                while journal.settled(bus.position()).await.is_err() {}
+            }
+            resident.push(resident_kb());
+            let (kb, time) = (resident.last().unwrap(), begun.elapsed().as_secs_f64());
+            println!("{number:>9} events {kb:>9} KB {time:>7.1} s");
+        }
+        drop((bus, journal));
+        following.await.unwrap();
+    });
+    let count = "SELECT count(*) FROM events WHERE type <> 'gap'";
+    let written: u64 =
+        Connection::open(&path).unwrap().query_row(count, [], |row| row.get(0)).unwrap();
+    println!("{written} rows; resident at the end against the second tenth: {:.2}", {
+        #[expect(clippy::cast_precision_loss, reason = "kilobytes")]
+        let ratio = *resident.last().unwrap() as f64 / resident[1] as f64;
+        ratio
+    });
+}
+
+/// What of this process is in memory; 0 on systems without `/proc`.
+fn resident_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
 fn event(number: u64) -> Event {

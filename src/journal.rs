@@ -28,6 +28,7 @@ mod purge;
 mod quotas;
 mod reader;
 mod trouble;
+mod wal;
 mod writer;
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::config::{AgentTable, Config, JournalContent, journal_path};
 use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas};
-use crate::serve::Reloaded;
+use crate::serve::{Reloaded, live_teams};
 
 /// The file with the path of a team's workspace.
 const WORKSPACE: &str = "workspace";
@@ -42,7 +42,9 @@ pub fn journal_place(eisen_dir: &Path, team: &str) -> PathBuf {
 pub fn journal_hint(config: &Config, eisen_dir: &Path) -> Option<String> {
     let settings = settings(config, eisen_dir)?;
     // A file that is not there yet, or is corrupt, is begun anew.
-    if let Some(trouble) = journal::probe(&settings.path) {
+    let running = live_teams(eisen_dir).unwrap_or_default();
+    let by_team = running.iter().any(|info| info.team == settings.team);
+    if let Some(trouble) = journal::probe(&settings.path, by_team) {
         return Some(trouble.to_string());
     }
     let excess = journal::past(&settings.path, settings.quotas?).ok()??;

@@ -2,15 +2,19 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::fcntl::{Flock, FlockArg};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::migrations::{VERSION, migrate};
 use super::trouble::{Trouble, TroubleKind, kind};
+use super::wal;
 use crate::model::now_ms;
 
 /// `eisJ`, in the header of the file.
@@ -21,6 +25,12 @@ const BUSY: Duration = Duration::from_millis(1_000);
 
 /// Bytes that the write-ahead log keeps after a checkpoint.
 const LOG_BYTES: i64 = 16 << 20;
+
+/// Bytes of the write-ahead log at which it is emptied.
+const EMPTIED_LOG_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+
+/// Bytes of the log, held open by a reader, at which nothing more is written.
+const MOST_LOG_BYTES: u64 = if cfg!(test) { 4 << 20 } else { 512 << 20 };
 
 /// A file up to this size is checked as a whole when it is opened.
 const CHECKED_BYTES: u64 = 16 << 20;
@@ -56,6 +66,8 @@ pub enum ChangeError {
 /// A journal that is open for writing; no other process writes it meanwhile.
 pub(super) struct Database {
     pub(super) connection: Connection,
+    /// Which file it is: device and inode.
+    file: Option<(u64, u64)>,
     _lock: Flock<File>,
 }
 
@@ -68,6 +80,7 @@ impl Database {
             made.map_err(|error| Trouble::of_io(path, &error))?;
         }
         let lock = lock(path)?;
+        keep_damaged_log(path)?;
         let connection = match connect(path) {
             Err(trouble) if trouble.kind == TroubleKind::Corrupt => {
                 set_aside(path, &trouble.why)?;
@@ -75,7 +88,12 @@ impl Database {
             }
             opened => opened,
         }?;
-        Ok(Self { connection, _lock: lock })
+        Ok(Self { connection, file: identity(path), _lock: lock })
+    }
+
+    /// Whether the file at `path` is another one by now, or none.
+    pub(super) fn was_moved(&self, path: &Path) -> bool {
+        identity(path) != self.file
     }
 
     /// Sets a value of `meta`.
@@ -85,8 +103,27 @@ impl Database {
         self.connection.execute(set, [key, value]).map(drop)
     }
 
+    /// Empties the write-ahead log when it has grown: `SQLite` itself can't while readers hold it.
+    pub(super) fn bound_log(&self, path: &Path) -> Result<(), Trouble> {
+        let size = || fs::metadata(with_suffix(path, "-wal")).map_or(0, |log| log.len());
+        if size() < EMPTIED_LOG_BYTES {
+            return Ok(());
+        }
+        // Without waiting for readers: the next batch tries it again.
+        let _ = self.connection.busy_timeout(Duration::ZERO);
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+        let _ = self.connection.busy_timeout(BUSY);
+        if size() > MOST_LOG_BYTES {
+            let why = "a program that reads it keeps its write-ahead log from being emptied";
+            return Err(Trouble::new(TroubleKind::Locked, path, why));
+        }
+        Ok(())
+    }
+
     /// Sets the file aside that turned out to be corrupt.
     pub(super) fn set_aside(self, path: &Path, why: &str) -> Result<(), Trouble> {
+        // Closing must not write what is in the log into it.
+        let _ = keep_log_at_end(&self.connection, true);
         drop(self.connection);
         set_aside(path, why)
     }
@@ -148,7 +185,11 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let mode = fs::metadata(path).map_err(of_io)?.permissions();
+            let file = fs::metadata(path).map_err(of_io)?;
+            if !file.is_file() {
+                return Err(Trouble::new(TroubleKind::Other, path, "it is no file"));
+            }
+            let mode = file.permissions();
             if mode.mode() & 0o077 != 0 {
                 fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(of_io)?;
             }
@@ -158,7 +199,9 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     let of_sqlite = |error: rusqlite::Error| Trouble::of_sqlite(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(of_sqlite)?;
+    keep_log_at_end(&connection, true).map_err(of_sqlite)?;
     let version = settle(&connection, path)?;
+    keep_log_at_end(&connection, false).map_err(of_sqlite)?;
     migrate(&mut connection, version).map_err(of_sqlite)?;
     Ok(connection)
 }
@@ -179,13 +222,8 @@ fn settle(connection: &Connection, path: &Path) -> Result<i32, Trouble> {
         let why = format!("version {version}, and this program knows {VERSION}");
         return Err(Trouble::new(TroubleKind::Newer, path, why));
     }
-    let size = fs::metadata(path).map_or(0, |file| file.len());
-    if tables > 0 && size <= CHECKED_BYTES {
-        let check = "PRAGMA quick_check(1)";
-        let found: String = connection.query_row(check, [], |row| row.get(0)).map_err(of_sqlite)?;
-        if found != "ok" {
-            return Err(Trouble::new(TroubleKind::Corrupt, path, found));
-        }
+    if let Some(found) = damage(connection, path).map_err(of_sqlite)? {
+        return Err(Trouble::new(TroubleKind::Corrupt, path, found));
     }
     let set = || {
         if tables == 0 {
@@ -206,17 +244,58 @@ fn settle(connection: &Connection, path: &Path) -> Result<i32, Trouble> {
     Ok(version)
 }
 
+/// What is damaged in a file that is small enough to be checked as a whole.
+pub(super) fn damage(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String>> {
+    if fs::metadata(path).map_or(0, |file| file.len()) > CHECKED_BYTES {
+        return Ok(None);
+    }
+    let check = "PRAGMA quick_check(1)";
+    let found: String = connection.query_row(check, [], |row| row.get(0))?;
+    Ok(Some(found).filter(|found| found != "ok"))
+}
+
+/// Keeps the last connection from writing the log into the file when it is closed.
+pub(super) fn keep_log_at_end(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// Copies a damaged write-ahead log before it is overwritten. The file itself is sound without it.
+fn keep_damaged_log(path: &Path) -> Result<(), Trouble> {
+    let log = with_suffix(path, "-wal");
+    let Some(damage) = wal::damage(&log).map_err(|error| Trouble::of_io(path, &error))? else {
+        return Ok(());
+    };
+    let aside = with_suffix(&free_name(path), "-wal");
+    fs::copy(&log, &aside).map_err(|error| Trouble::of_io(path, &error))?;
+    tracing::warn!(
+        "the write-ahead log of the journal {} is damaged ({damage}): what is behind the damage is \
+         lost; a copy is {}",
+        path.display(),
+        aside.display()
+    );
+    Ok(())
+}
+
+/// A name under which nothing was set aside yet.
+fn free_name(path: &Path) -> PathBuf {
+    let name = |at: u64| with_suffix(path, &format!(".corrupt-{at}"));
+    let mut at = now_ms();
+    while ["", "-wal", "-shm"].iter().any(|log| with_suffix(&name(at), log).exists()) {
+        at += 1;
+    }
+    name(at)
+}
+
 /// Renames a corrupt file and its logs, so that nothing is overwritten.
 fn set_aside(path: &Path, why: &str) -> Result<(), Trouble> {
     let failed = |error: io::Error| {
         Trouble::new(TroubleKind::Corrupt, path, format!("{why}; cannot set it aside: {error}"))
     };
-    let mut at = now_ms();
-    let mut aside = with_suffix(path, &format!(".corrupt-{at}"));
-    while aside.exists() {
-        at += 1;
-        aside = with_suffix(path, &format!(".corrupt-{at}"));
-    }
+    let aside = free_name(path);
     fs::rename(path, &aside).map_err(failed)?;
     for log in ["-wal", "-shm"] {
         match fs::rename(with_suffix(path, log), with_suffix(&aside, log)) {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::json;
 
 use super::reader::Session;
@@ -215,4 +216,23 @@ pub(super) fn contents_named(payload: &str) -> impl Iterator<Item = &str> {
         let is_hash = hash.len() == 64 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
         is_hash.then_some(hash)
     })
+}
+
+/// Marks the states of files that have this content; returns whether there is one.
+pub(super) fn unstore(value: &mut Value, hash: &str) -> bool {
+    match value {
+        Value::Array(all) => all.iter_mut().fold(false, |any, one| unstore(one, hash) | any),
+        Value::Object(fields) => {
+            let mut found = fields.values_mut().fold(false, |any, one| unstore(one, hash) | any);
+            if fields.get("hash").and_then(Value::as_str) == Some(hash) {
+                fields.insert("stored".to_owned(), false.into());
+                found = true;
+            }
+            if found && fields.contains_key("restorable") {
+                fields.insert("restorable".to_owned(), false.into());
+            }
+            found
+        }
+        _ => false,
+    }
 }

@@ -2,29 +2,34 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
-use nix::sys::statvfs::statvfs;
 use nix::unistd::{AccessFlags, access};
+use rusqlite::{Connection, OpenFlags};
 
 use super::OpenError;
-use super::database::open_to_read;
-use super::trouble::{Trouble, TroubleKind};
+use super::database::{damage, is_written, keep_log_at_end, open_to_read};
+use super::trouble::{Trouble, TroubleKind, is_full};
 
-/// Bytes of the disk below which it counts as full.
-const LEAST_FREE: u64 = 1 << 20;
+/// How long a writer may hold the file: less than the team itself waits.
+const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What keeps the journal at `path` from being written; None if nothing does.
-pub fn probe(path: &Path) -> Option<Trouble> {
-    let trouble = |kind, why: String| Some(Trouble::new(kind, path, why));
+/// What keeps the journal at `path` from being written; None if nothing does. `by_team`: its own team
+/// writes it now.
+pub fn probe(path: &Path, by_team: bool) -> Option<Trouble> {
+    let trouble = |kind, why: &str| Some(Trouble::new(kind, path, why));
+    if path.metadata().is_ok_and(|file| !file.is_file()) {
+        return trouble(TroubleKind::Other, "it is no file");
+    }
     let is_there = match open_to_read(path) {
-        Ok(_) => true,
+        Ok(connection) => match damage(&connection, path) {
+            Ok(None) => true,
+            Ok(Some(found)) => return trouble(TroubleKind::Corrupt, &found),
+            Err(error) => return Some(Trouble::of_sqlite(path, &error)),
+        },
         Err(OpenError::Missing(_)) => false,
-        Err(OpenError::Newer(_)) => {
-            return trouble(TroubleKind::Newer, "its version is not known".to_owned());
-        }
-        Err(OpenError::Foreign(_)) => {
-            return trouble(TroubleKind::Other, "another program's file".to_owned());
-        }
+        Err(OpenError::Newer(_)) => return trouble(TroubleKind::Newer, "its version is not known"),
+        Err(OpenError::Foreign(_)) => return trouble(TroubleKind::Other, "another program's file"),
         Err(OpenError::Sqlite { error, .. }) => return Some(Trouble::of_sqlite(path, &error)),
     };
     let folder = path.ancestors().skip(1).find(|folder| folder.exists())?;
@@ -35,14 +40,22 @@ pub fn probe(path: &Path) -> Option<Trouble> {
         return Some(Trouble::of_io(path, &io::Error::from(errno)));
     }
     if !folder.is_dir() {
-        return trouble(TroubleKind::Other, format!("{} is no folder", folder.display()));
+        return trouble(TroubleKind::Other, &format!("{} is no folder", folder.display()));
     }
-    let disk = statvfs(folder).ok()?;
-    // Fewer bits on some systems.
-    #[allow(clippy::useless_conversion)]
-    let free = u64::from(disk.blocks_available()).saturating_mul(disk.fragment_size());
-    if free < LEAST_FREE {
-        return trouble(TroubleKind::DiskFull, format!("{free} bytes are free"));
+    if is_full(path) {
+        return trouble(TroubleKind::DiskFull, "almost no bytes are free");
     }
-    None
+    if !by_team && is_written(path) {
+        return trouble(TroubleKind::Locked, "another process writes it");
+    }
+    if is_there { lock(path).err().map(|error| Trouble::of_sqlite(path, &error)) } else { None }
+}
+
+/// Takes the lock of a writer for a moment.
+fn lock(path: &Path) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    keep_log_at_end(&connection, true)?;
+    connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
 }

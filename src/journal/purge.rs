@@ -10,12 +10,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::pattern::Pattern;
 use super::Trouble;
 use super::database::{ChangeError, open_to_change, open_to_read};
-use super::event::{EventType, NewEvent, Place};
+use super::event::{EventType, NewEvent, Place, unstore};
 use super::reader::unpacked;
 
 /// Events that are read at once.
@@ -181,7 +181,9 @@ fn remove_content(connection: &mut Connection, hash: &str) -> rusqlite::Result<(
     let naming: Vec<(i64, String)> =
         statement.query_map([hash], read)?.collect::<Result<_, _>>()?;
     for (number, payload) in naming {
-        let Ok(mut payload) = serde_json::from_str::<Value>(&payload) else { continue };
+        let Ok(mut payload) = serde_json::from_str::<serde_json::Value>(&payload) else {
+            continue;
+        };
         if unstore(&mut payload, hash) {
             let sql = "UPDATE events SET payload = ?2 WHERE number = ?1";
             transaction.execute(sql, params![number, payload.to_string()])?;
@@ -190,25 +192,6 @@ fn remove_content(connection: &mut Connection, hash: &str) -> rusqlite::Result<(
     drop(statement);
     transaction.execute("DELETE FROM contents WHERE hash = ?1", [hash])?;
     transaction.commit()
-}
-
-/// Marks the states of files that have this content; returns whether there is one.
-fn unstore(value: &mut Value, hash: &str) -> bool {
-    match value {
-        Value::Array(all) => all.iter_mut().fold(false, |any, one| unstore(one, hash) | any),
-        Value::Object(fields) => {
-            let mut found = fields.values_mut().fold(false, |any, one| unstore(one, hash) | any);
-            if fields.get("hash").and_then(Value::as_str) == Some(hash) {
-                fields.insert("stored".to_owned(), false.into());
-                found = true;
-            }
-            if found && fields.contains_key("restorable") {
-                fields.insert("restorable".to_owned(), false.into());
-            }
-            found
-        }
-        _ => false,
-    }
 }
 
 /// A purged draft is one piece; the others stay, empty, since they are counted.

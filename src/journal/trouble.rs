@@ -3,6 +3,11 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use nix::sys::statvfs::statvfs;
+
+/// Bytes of the disk below which it counts as full.
+const LEAST_FREE: u64 = 64 << 10;
+
 /// Why nothing can be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trouble {
@@ -31,7 +36,12 @@ impl Trouble {
     }
 
     pub(super) fn of_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
-        Self::new(kind(error), path, error.to_string())
+        let kind = match kind(error) {
+            // Some errors of the disk don't say which.
+            TroubleKind::Other | TroubleKind::ReadOnly if is_full(path) => TroubleKind::DiskFull,
+            kind => kind,
+        };
+        Self::new(kind, path, error.to_string())
     }
 
     pub(super) fn of_io(path: &Path, error: &std::io::Error) -> Self {
@@ -71,6 +81,16 @@ impl fmt::Display for Trouble {
         write!(f, "the journal {} records nothing: {what} ({}); ", self.path.display(), self.why)?;
         f.write_str(self.advice())
     }
+}
+
+/// Whether the disk of a path is full.
+pub(super) fn is_full(path: &Path) -> bool {
+    let folder = path.ancestors().skip(1).find(|folder| folder.exists());
+    let disk = folder.and_then(|folder| statvfs(folder).ok());
+    // Fewer bits on some systems.
+    #[allow(clippy::useless_conversion)]
+    let free = disk.map(|disk| u64::from(disk.blocks_available()) * disk.fragment_size());
+    free.is_some_and(|free| free < LEAST_FREE)
 }
 
 pub(super) fn kind(error: &rusqlite::Error) -> TroubleKind {

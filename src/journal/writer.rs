@@ -7,7 +7,6 @@ mod texts;
 mod upkeep;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -20,7 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use self::insert::State;
 pub(super) use self::texts::{insert_content, insert_refs};
 use self::upkeep::Upkeep;
-use super::database::{Database, is_corrupt, with_suffix};
+use super::database::{Database, is_corrupt};
 use super::event::{Committed, EventType, NewEvent, Place};
 use super::fold::Row;
 use super::trouble::{Trouble, TroubleKind};
@@ -39,12 +38,6 @@ const MOST_KEPT_BYTES: usize = 32 << 20;
 /// meanwhile.
 const RETRY: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
-
-/// Bytes of the write-ahead log at which it is emptied.
-const LOG_BYTES: u64 = 64 << 20;
-
-/// Bytes of the log, held open by a reader, at which nothing more is written.
-const MOST_LOG_BYTES: u64 = 512 << 20;
 
 /// Appends one event to a journal that this process opened itself.
 pub(super) fn append(connection: &mut Connection, event: NewEvent) -> rusqlite::Result<()> {
@@ -183,7 +176,14 @@ impl Writer {
             self.refuse(replies, appends);
             return closes;
         }
-        match self.commit(&appends) {
+        let had_file = self.database.is_some();
+        let mut written = self.commit(&appends);
+        let is_corrupt = |trouble: &Trouble| trouble.kind == TroubleKind::Corrupt;
+        if had_file && self.database.is_none() && written.as_ref().is_err_and(is_corrupt) {
+            // It was set aside, and a new one begins.
+            written = self.commit(&appends);
+        }
+        match written {
             Ok(committed) => {
                 for reply in replies {
                     let _ = reply.send(Ok(()));
@@ -226,6 +226,11 @@ impl Writer {
         appends: &[(Vec<NewEvent>, Reply<Vec<Committed>>)],
     ) -> Result<Vec<Result<Vec<Committed>, AppendError>>, Trouble> {
         self.tried = Some(Instant::now());
+        let path = &self.settings.path;
+        if self.database.as_ref().is_some_and(|database| database.was_moved(path)) {
+            tracing::warn!("the journal {} was moved or removed: a new one begins", path.display());
+            self.database = None;
+        }
         if self.database.is_none() {
             self.open();
         }
@@ -235,7 +240,7 @@ impl Writer {
                 Trouble::new(TroubleKind::Other, &self.settings.path, "it is closed")
             }));
         };
-        check_log(database, &self.settings.path)?;
+        database.bound_log(&self.settings.path)?;
         while let Some((key, value)) = self.notes.pop_first() {
             // It is of no use to wait for it.
             let _ = database.note(key, &value);
@@ -281,7 +286,7 @@ impl Writer {
             self.upkeep.step(connection, path)
         });
         let kept = match stepped {
-            Ok(event) => check_log(database, path).map(|()| event),
+            Ok(event) => database.bound_log(path).map(|()| event),
             Err(error) => self.give_up(&error),
         };
         match kept {
@@ -362,23 +367,6 @@ impl Batch {
             && !self.is_tick
             && self.notes.is_empty()
     }
-}
-
-/// Empties the write-ahead log when it has grown: `SQLite` itself can't while readers hold it.
-fn check_log(database: &Database, path: &Path) -> Result<(), Trouble> {
-    let size = || std::fs::metadata(with_suffix(path, "-wal")).map_or(0, |log| log.len());
-    if size() < LOG_BYTES {
-        return Ok(());
-    }
-    let emptied = database.connection.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(()));
-    if emptied.is_err() || size() > MOST_LOG_BYTES {
-        let _ = database.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-    }
-    if size() > MOST_LOG_BYTES {
-        let why = "a program that reads it keeps its write-ahead log from being emptied";
-        return Err(Trouble::new(TroubleKind::Locked, path, why));
-    }
-    Ok(())
 }
 
 fn bytes_of(row: &Row) -> usize {

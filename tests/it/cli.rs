@@ -9,6 +9,7 @@ mod logs;
 mod prompt;
 mod ps;
 mod replay;
+mod troubles;
 mod upkeep;
 mod watch;
 

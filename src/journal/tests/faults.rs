@@ -8,9 +8,12 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{all, following, payload, record, settings, update, wire};
+use super::{all, following, key, payload, record, settings, update, wire};
 use crate::journal::trouble::TroubleKind;
-use crate::journal::{EventType, Journal, OpenError, Store, VERSION, open};
+use crate::journal::wal::damage;
+use crate::journal::{
+    Blob, EventType, Journal, NewEvent, OpenError, Place, Store, VERSION, hash_of, open,
+};
 use crate::model::Record;
 
 fn mode(path: &Path) -> u32 {
@@ -142,4 +145,84 @@ async fn a_folder_that_cannot_be_made_is_trouble_and_nothing_waits() {
     assert_eq!(trouble(&journal).await, TroubleKind::Other);
     drop(bus);
     ended.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reader_cannot_make_the_log_grow_without_end() {
+    let folder = TempDir::new().unwrap();
+    let path = kept(folder.path()).await;
+    let (_bus, journal, _ended) = following(settings(folder.path()));
+    journal.append(wire("a/s", EventType::USAGE)).await.unwrap();
+    let reader = Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM events").unwrap();
+    let log = path.with_extension("db-wal");
+    let size = || fs::metadata(&log).unwrap().len();
+    let noise = || {
+        let noise = std::iter::repeat_with(|| fastrand::u8(..)).take(500_000).collect();
+        wire("a/s", EventType::FILE_WRITE).with(vec![Blob::new(noise)])
+    };
+    let mut tries = 0;
+    while journal.append(noise()).await.is_ok() {
+        tries += 1;
+        assert!(tries < 100 && size() < 6 << 20, "{}", size());
+    }
+    let trouble = journal.trouble().unwrap();
+    assert_eq!(trouble.kind, TroubleKind::Locked);
+    assert!(trouble.why.contains("a program that reads it"), "{trouble}");
+    reader.execute_batch("ROLLBACK").unwrap();
+    while journal.append(wire("a/s", EventType::USAGE)).await.is_err() {}
+    assert!(size() < 1 << 20, "{}", size());
+}
+
+#[tokio::test]
+async fn an_event_does_not_say_that_a_content_is_stored_which_is_not() {
+    let folder = TempDir::new().unwrap();
+    let (_bus, journal, _ended) = following(settings(folder.path()));
+    let there = Blob::new(b"there".to_vec());
+    let states = json!({
+        "before": { "hash": hash_of(b"gone"), "stored": true },
+        "after": { "hash": there.hash, "stored": true },
+        "restorable": true,
+    });
+    let place = || Place::Wire(key("a/s"));
+    let event = NewEvent::new(place(), EventType::FILE_WRITE, &states).with(vec![there]);
+    journal.append(event).await.unwrap();
+    // What an agent says is kept as it is.
+    journal.append(NewEvent::new(place(), EventType::UPDATE, &states)).await.unwrap();
+    let events = all(&settings(folder.path()).path);
+    let written = payload(&events[0]);
+    assert_eq!(written["before"]["stored"], false);
+    assert_eq!(
+        (&written["after"]["stored"], &written["restorable"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!(payload(&events[1]), states);
+}
+
+#[test]
+fn damage_of_a_log_is_seen_and_a_frame_that_a_kill_tore_is_not() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("j.db");
+    let connection = Connection::open(&path).unwrap();
+    let sql = "PRAGMA journal_mode = WAL; CREATE TABLE t(x); INSERT INTO t VALUES (1); \
+               INSERT INTO t VALUES (2); INSERT INTO t VALUES (3)";
+    connection.execute_batch(sql).unwrap();
+    let log = folder.path().join("j.db-wal");
+    let sound = fs::read(&log).unwrap();
+    let frames = (sound.len() - 32) / 4120;
+    let damaged = |at: usize, length: usize| {
+        let mut bytes = sound[..length].to_vec();
+        bytes[at] ^= 0xff;
+        fs::write(folder.path().join("copy"), bytes).unwrap();
+        damage(&folder.path().join("copy")).unwrap()
+    };
+    assert_eq!(damage(&log).unwrap(), None);
+    assert_eq!(damage(&folder.path().join("none")).unwrap(), None);
+    for at in [0, 9, 25] {
+        assert_eq!(damaged(at, sound.len()).as_deref(), Some("its header"));
+    }
+    let second = 32 + 4120 + 100;
+    assert_eq!(damaged(second, sound.len()).as_deref(), Some("its frame 2"));
+    assert_eq!(damaged(second, second + 1), None);
+    assert_eq!(damaged(32 + (frames - 1) * 4120 + 100, sound.len()), None);
 }

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Transaction, params};
 
 use super::Reply;
-use super::texts::{insert_content, insert_draft, insert_refs};
+use super::texts::{insert_content, insert_draft, insert_refs, with_what_is_stored};
 use crate::journal::AppendError;
 use crate::journal::event::{Committed, EventType, Head, NewEvent, Place};
 use crate::journal::fold::Row;
@@ -194,6 +194,7 @@ impl<'a> Insert<'a> {
                 self.fork(parent, agent, wire_session_id.as_deref(), &id, at, &mut row)?;
             }
         }
+        let payload = with_what_is_stored(self.transaction, event)?;
         self.event.execute(params![
             id,
             row.parent,
@@ -204,7 +205,7 @@ impl<'a> Insert<'a> {
             event.kind.as_str(),
             at,
             event.turn,
-            event.payload,
+            payload,
         ])?;
         let number = self.transaction.last_insert_rowid();
         insert_refs(self.transaction, number, &event.payload)?;

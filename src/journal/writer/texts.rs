@@ -1,9 +1,12 @@
 //! Contents, each stored once, which events name them, and the pieces of messages that are not
 //! complete.
 
+use std::borrow::Cow;
+
+use memchr::memmem;
 use rusqlite::{Connection, Transaction, params};
 
-use crate::journal::event::{Blob, contents_named};
+use crate::journal::event::{Blob, NewEvent, contents_named, unstore};
 use crate::journal::fold::Draft;
 
 /// The level of zstd for contents.
@@ -48,6 +51,30 @@ pub(in crate::journal) fn insert_refs(
         connection.prepare_cached(sql)?.execute(params![hash, number])?;
     }
     Ok(())
+}
+
+/// The payload of an event. What it says to be stored may have been removed since who says so stored
+/// it: by a quota, a purge, or with an event that was left out.
+pub(super) fn with_what_is_stored<'a>(
+    connection: &Connection,
+    event: &'a NewEvent,
+) -> rusqlite::Result<Cow<'a, str>> {
+    let payload = Cow::Borrowed(event.payload.as_str());
+    let (kind, is_stored) = (event.kind.as_str(), "\"stored\":true");
+    let names_files = kind.starts_with("file.") || kind == "undo" || kind == "redo";
+    if !names_files || memmem::find(payload.as_bytes(), is_stored.as_bytes()).is_none() {
+        return Ok(payload);
+    }
+    let mut missing = Vec::new();
+    for hash in contents_named(&payload) {
+        let mut known = connection.prepare_cached("SELECT 1 FROM contents WHERE hash = ?1")?;
+        if !known.exists([hash])? {
+            missing.push(hash);
+        }
+    }
+    let Ok(mut value) = serde_json::from_str(&payload) else { return Ok(payload) };
+    let changed = missing.iter().fold(false, |any, hash| unstore(&mut value, hash) | any);
+    Ok(if changed { Cow::Owned(value.to_string()) } else { payload })
 }
 
 /// Adds a piece of a message that is not complete.

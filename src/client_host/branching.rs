@@ -51,6 +51,7 @@ impl HostHandle {
         {
             match self.open("session/fork", Some(&source), Some(opening(How::Forked))).await {
                 Ok((forked, answer)) => {
+                    let answer = self.revive(&forked, answer).await?;
                     self.configure_restored(&forked, &answer).await?;
                     return Ok((self.opened(forked).await?, How::Forked));
                 }

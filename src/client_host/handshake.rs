@@ -111,14 +111,9 @@ impl HostHandle {
     /// Restores the session of an earlier run if the agent can; otherwise, or on failure, opens a
     /// new one.
     pub async fn restore_session(&self, last: SessionId) -> Result<SessionId, HostError> {
-        let method = match self.agent_info() {
-            // Preferred: a load replays the whole conversation.
-            Some(AgentInfo { resume_session: true, .. }) => "session/resume",
-            Some(AgentInfo { load_session: true, .. }) => "session/load",
-            _ => {
-                self.shared.branches.begin_run(None);
-                return self.new_session().await;
-            }
+        let Some(method) = self.restoring() else {
+            self.shared.branches.begin_run(None);
+            return self.new_session().await;
         };
         let params = self.params(Some(&last));
         let session = last.as_str();
@@ -133,6 +128,36 @@ impl HostHandle {
         };
         self.configure_restored(&last, &answer).await?;
         self.opened(last).await
+    }
+
+    /// The method by which the agent restores a session.
+    fn restoring(&self) -> Option<&'static str> {
+        match self.agent_info()? {
+            // Preferred: a load replays the whole conversation.
+            AgentInfo { resume_session: true, .. } => Some("session/resume"),
+            AgentInfo { load_session: true, .. } => Some("session/load"),
+            _ => None,
+        }
+    }
+
+    /// Makes sure that a forked session takes prompts; returns the answer that has its settings.
+    /// Some agents fork on disk only, and answer nothing but the id: it is to be restored first.
+    pub(super) async fn revive(
+        &self,
+        session: &SessionId,
+        answer: Value,
+    ) -> Result<Value, HostError> {
+        let settings = ["modes", "models", "configOptions"];
+        let is_bare = settings.iter().all(|name| answer[*name].is_null());
+        let Some(method) = self.restoring().filter(|_| is_bare) else { return Ok(answer) };
+        match self.step(method, self.params(Some(session))).await {
+            Ok(restored) => Ok(restored),
+            Err(error @ HostError::Gone(_)) => Err(error),
+            Err(error) => {
+                tracing::warn!(%session, %error, "cannot restore the forked session: it may be open");
+                Ok(answer)
+            }
+        }
     }
 
     /// Configures a session that may have its settings from before.

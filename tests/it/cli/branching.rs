@@ -133,6 +133,28 @@ fn an_agent_that_can_forks_its_own_session_at_its_head() {
 }
 
 #[test]
+fn a_fork_that_is_only_on_the_agents_disk_is_restored() {
+    let stage = Stage::new();
+    let capabilities = r#"{"sessionCapabilities": {"fork": {}, "resume": {}}}"#;
+    let (_team, mut port, mut puppet) = after_two_turns(&stage, capabilities);
+    let fork = |port: &mut Port, puppet: &mut Puppet, answer: &Value| {
+        let id = port.ask("fork_session", &json!({"session_id": "first"}));
+        puppet.serve("session/fork", answer);
+        id
+    };
+    let id = fork(&mut port, &mut puppet, &json!({"sessionId": "second"}));
+    assert_eq!(puppet.serve("session/resume", &json!({}))["sessionId"], "second");
+    assert_eq!(port.answer(id).unwrap()["how"], "forked");
+    let (sent, _) = prompt(&mut port, &mut puppet, "second", "three");
+    assert_eq!(sent["sessionId"], "second");
+    // One that answers with its settings is open.
+    let open = json!({"sessionId": "third", "modes": {"currentModeId": "a", "availableModes": []}});
+    let id = fork(&mut port, &mut puppet, &open);
+    assert_eq!(port.answer(id).unwrap()["session_id"], "third");
+    assert_eq!(puppet.count(&json!({"method": "session/resume"})), 1);
+}
+
+#[test]
 fn a_session_that_is_set_back_goes_on_under_its_name() {
     let stage = Stage::new();
     let capabilities = r#"{"loadSession": true, "promptCapabilities": {"embeddedContext": true}}"#;

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::harness::{Port, Stage, Team, agent};
+use crate::harness::{Port, Stage, Team, agent, eventually};
 
 /// The file events of a journal, in order, and the contents that they name.
 struct Changes {
@@ -233,6 +233,11 @@ fn what_is_written_through_an_old_descriptor_is_of_the_turn_in_which_it_is() {
     let ui = agent("ui").behind(&holding("src/ui/held")).zone("src/ui/**");
     let team = stage.team("", vec![ui.with("enforce = \"kernel\"")]);
     let mut port = team.steer_when_ready(&["ui"]);
+    // The file is older than the first turn.
+    eventually("the file has its event", || {
+        let made = port.call("list_events", &json!({ "types": ["file.create"] })).unwrap();
+        !made["events"].as_array().unwrap().is_empty()
+    });
     for word in ["one", "two"] {
         let wait = format!("until grep -q {word} src/ui/held; do :; done");
         kernel(&mut port, "ui", &format!("echo {word} >src/ui/held.pipe; {wait}"));

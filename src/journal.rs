@@ -10,6 +10,7 @@
 //! To read a journal, open a [`Store`]: it needs no running team. To write one, [`start`] it, or
 //! [`open`] it where no team runs; then [`Journal::append`] and await the result.
 
+mod contents;
 mod conversation;
 mod database;
 mod event;
@@ -27,6 +28,7 @@ mod prune;
 mod purge;
 mod quotas;
 mod reader;
+mod sessions;
 mod trouble;
 mod wal;
 mod writer;

@@ -45,6 +45,8 @@ pub mod journal;
 
 pub mod capture;
 
+pub mod changes;
+
 pub mod watch;
 
 pub mod replay;

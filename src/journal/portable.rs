@@ -125,7 +125,7 @@ pub fn export(path: &Path, out: &mut impl Write) -> Result<(), PortError> {
     each(&snapshot, contents, out, |row| {
         let (size, encoding): (usize, String) = (row.get(2)?, row.get(3)?);
         let data: Vec<u8> = row.get(4)?;
-        let data = super::reader::unpacked(&encoding, size, data).unwrap_or_default();
+        let data = super::contents::unpacked(&encoding, size, data).unwrap_or_default();
         let data = STANDARD.encode(data).into();
         Ok(Line::Content { hash: row.get(0)?, created: row.get(1)?, data })
     })?;

@@ -14,9 +14,9 @@ use serde_json::json;
 
 use self::pattern::Pattern;
 use super::Trouble;
+use super::contents::unpacked;
 use super::database::{ChangeError, open_to_change, open_to_read};
 use super::event::{EventType, NewEvent, Place, unstore};
-use super::reader::unpacked;
 
 /// Events that are read at once.
 const PAGE: usize = 500;

@@ -4,9 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::types::{Type, Value as Sql};
-use rusqlite::{
-    Connection, InterruptHandle, OptionalExtension as _, Row, params, params_from_iter,
-};
+use rusqlite::{Connection, InterruptHandle, Row, params, params_from_iter};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -20,16 +18,13 @@ const MOST: usize = 10_000;
 /// Steps of a lineage at most.
 const LONGEST_LINEAGE: usize = 1_000_000;
 
-/// The bytes of a content that is read at most.
-const LARGEST_CONTENT: usize = 1 << 30;
-
 const COLUMNS: &str = "id, parent_id, session_id, agent_id, sequence, depth, type, timestamp, \
                        turn, payload";
 
 /// A journal that is open to be read. Not shared by threads; each call blocks for a read of the disk.
 #[derive(Debug)]
 pub struct Store {
-    connection: Connection,
+    pub(super) connection: Connection,
     path: PathBuf,
 }
 
@@ -74,6 +69,9 @@ pub struct Filter {
     /// Whole types, or the part before the dot: `file` for `file.write`. Empty: all.
     pub types: Vec<String>,
     pub turn: Option<u64>,
+    /// Of files: only of this path, as the payload's `path` or `from` has it. Undo and redo fit
+    /// always.
+    pub path: Option<String>,
     /// Behind the event with this id.
     pub after: Option<String>,
     /// Milliseconds since 1970.
@@ -219,18 +217,6 @@ impl Store {
         Ok(found)
     }
 
-    /// The content with this hash; None if it is not stored.
-    pub fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, OpenError> {
-        let sql = "SELECT size, encoding, data FROM contents WHERE hash = ?1";
-        let read = |row: &Row<'_>| {
-            let (size, encoding): (usize, String) = (row.get(0)?, row.get(1)?);
-            let data: Vec<u8> = row.get(2)?;
-            Ok(unpacked(&encoding, size, data))
-        };
-        let found = self.connection.query_row(sql, [hash], read).optional();
-        Ok(found.map_err(|error| self.failed(error))?.flatten())
-    }
-
     /// What is pinned, oldest first.
     pub fn pins(&self) -> Result<Vec<Pin>, OpenError> {
         self.all("SELECT kind, id, created FROM pins ORDER BY created, id", [], |row| {
@@ -278,7 +264,7 @@ impl Store {
         each().map_err(|error| self.failed(error))
     }
 
-    fn failed(&self, error: rusqlite::Error) -> OpenError {
+    pub(super) fn failed(&self, error: rusqlite::Error) -> OpenError {
         OpenError::Sqlite { path: self.path.clone(), error }
     }
 }
@@ -298,6 +284,14 @@ impl Filter {
         }
         if let Some(turn) = self.turn {
             and("turn = ?", i64::try_from(turn).unwrap_or(i64::MAX).into());
+        }
+        if let Some(path) = &self.path {
+            // What is no JSON is no error, and fits nothing.
+            and(
+                "CASE WHEN type IN ('undo', 'redo') THEN 1 WHEN json_valid(payload) THEN \
+                 ? IN (payload ->> 'path', payload ->> 'from') ELSE 0 END",
+                path.clone().into(),
+            );
         }
         if let Some(after) = &self.after {
             and("id > ?", after.clone().into());
@@ -347,15 +341,6 @@ fn query_of(words: &str) -> String {
         }
     }
     terms.join(" ")
-}
-
-/// A content as it was; None for an encoding of a later version.
-pub(super) fn unpacked(encoding: &str, size: usize, data: Vec<u8>) -> Option<Vec<u8>> {
-    match encoding {
-        "raw" => Some(data),
-        "zstd" if size <= LARGEST_CONTENT => zstd::bulk::decompress(&data, size).ok(),
-        _ => None,
-    }
 }
 
 /// The payload of an event. What another program wrote there may be no JSON, or several lines.

@@ -26,6 +26,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("session", &["model"]),
     ("bus", &["model"]),
     ("journal", &["model", "bus"]),
+    ("changes", &["journal"]),
     // What works with them.
     ("tracker", &["model", "bus"]),
     ("capture", &["model", "zone", "journal", "tracker"]),

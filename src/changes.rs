@@ -1,0 +1,50 @@
+//! What a team did to files, read from its journal: the changes of an agent, session or turn, with
+//! what others did to the same files meanwhile; their contents; and how a change is taken back.
+//!
+//! ```text
+//! journal ─▶ parse (payload → FileChange) ─▶ select (own, and of others on the same paths)
+//!                     │                        ├▶ revert (latest to earliest, each by merge3)
+//!                     │                        └▶ net (own alone) ─▶ patch, stat
+//!                     └▶ follow (one file) ─▶ blame ─▶ provenance ─▶ agent_trace, git_ai
+//! ```
+//!
+//! Reads a [`journal::Store`](crate::journal::Store) and bytes that it is given. Knows no disk, no
+//! running team, and nothing of who asks.
+
+mod agent_trace;
+mod asked;
+mod blame;
+mod contents;
+mod entry;
+mod event;
+mod follow;
+mod git_ai;
+mod merge;
+mod net;
+mod patch;
+mod provenance;
+mod quote;
+mod revert;
+mod select;
+mod stat;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+pub use agent_trace::{Traced, agent_trace};
+pub use asked::{AskError, Asked};
+pub use blame::{Blame, BlameError, LineOrigin, blame};
+pub use contents::{ContentSource, Missing, content_of, is_there};
+pub use entry::{ClashReason, EntrySource, FileEntry};
+pub use event::{By, ChangeCause, FileChange, Operation};
+pub use follow::{FileHistory, follow};
+pub use git_ai::AuthorshipNote;
+pub use merge::{Merge, added_lines, is_binary, merge3};
+pub use net::{Net, NetChange, net};
+pub use patch::{FilePatch, LeftOut, PatchLine, PatchLines, not_in_patch, patch};
+pub use provenance::{Provenance, provenance};
+pub use revert::{Clash, Restored, Reverted, Tree, revert};
+pub use select::{ChangeScope, ChangeSet, SelectError, select};
+pub use stat::{StatLine, stat};
+pub use state::{FileKind, FileState};

@@ -1,0 +1,108 @@
+//! From what somebody asks for to a scope: names that are looked up, and errors that say what there
+//! is instead.
+
+use super::select::ChangeScope;
+use crate::journal::{Filter, NameError, OpenError, Session, Store};
+
+/// Names that an error lists at most.
+const MOST_LISTED: usize = 20;
+
+/// Whose changes are asked for, by the names that people use.
+#[derive(Clone, Default, Debug)]
+pub struct Asked {
+    pub agent: Option<String>,
+    /// The journal's id, the beginning of one, `AGENT/SESSION` or a session of the wire.
+    pub session: Option<String>,
+    /// The wire's, of the agent's first session unless another is named.
+    pub turn: Option<u64>,
+    /// The id of an event, or the beginning of one.
+    pub since: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    #[error("there is no agent `{name}` in the journal{known}")]
+    NoAgent { name: String, known: String },
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error("which agent's turn {turn}? Name the agent, or a session{known}")]
+    WhoseTurn { turn: u64, known: String },
+    #[error("there is no turn {turn} in the session {session} of `{agent}`{known}")]
+    NoTurn { turn: u64, session: String, agent: String, known: String },
+    #[error("`{agent}` has no session yet")]
+    NoSession { agent: String },
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+}
+
+impl Asked {
+    pub fn scope(&self, store: &Store) -> Result<ChangeScope, AskError> {
+        let agent = self.agent.as_deref();
+        if let Some(agent) = agent {
+            let of_agent =
+                Filter { agent_id: Some(agent.to_owned()), limit: 1, ..Filter::default() };
+            if store.events(&of_agent)?.events.is_empty() {
+                let known = agents(store)?;
+                return Err(AskError::NoAgent { name: agent.to_owned(), known });
+            }
+        }
+        let session = match (&self.session, self.turn) {
+            (Some(name), _) => Some(store.session_named(name, agent)?),
+            (None, Some(turn)) => Some(first_session(store, agent, turn)?),
+            (None, None) => None,
+        };
+        if let (Some(turn), Some(session)) = (self.turn, &session) {
+            has_turn(store, session, turn)?;
+        }
+        let since = self.since.as_ref().map(|id| store.event_named(&id.to_ascii_lowercase()));
+        Ok(ChangeScope {
+            agent_id: self.agent.clone(),
+            session_id: session.map(|session| session.id),
+            turn: self.turn,
+            after: since.transpose()?.map(|event| event.id),
+        })
+    }
+}
+
+fn first_session(store: &Store, agent: Option<&str>, turn: u64) -> Result<Session, AskError> {
+    let mut sessions = store.sessions()?;
+    sessions.retain(|session| agent.is_none_or(|agent| session.agent_id == agent));
+    let is_of_one = sessions.windows(2).all(|pair| pair[0].agent_id == pair[1].agent_id);
+    if !is_of_one {
+        return Err(AskError::WhoseTurn { turn, known: agents(store)? });
+    }
+    let agent = agent.unwrap_or_default().to_owned();
+    sessions.into_iter().next().ok_or(AskError::NoSession { agent })
+}
+
+fn has_turn(store: &Store, session: &Session, turn: u64) -> Result<(), AskError> {
+    let turns = store.turns(&session.id)?;
+    if turns.contains(&turn) {
+        return Ok(());
+    }
+    let known = listed(turns.into_iter().map(|turn| turn.to_string()));
+    let (session, agent) = (session.id.clone(), session.agent_id.clone());
+    Err(AskError::NoTurn { turn, session, agent, known })
+}
+
+fn agents(store: &Store) -> Result<String, OpenError> {
+    let mut agents: Vec<_> = store.sessions()?.into_iter().map(|it| it.agent_id).collect();
+    agents.sort();
+    agents.dedup();
+    Ok(listed(agents))
+}
+
+fn listed(names: impl IntoIterator<Item = String>) -> String {
+    let names: Vec<_> = names.into_iter().collect();
+    match names.len() {
+        0 => "; there are none".to_owned(),
+        count if count > MOST_LISTED => {
+            format!(
+                "; there are {}, and {} more",
+                names[..MOST_LISTED].join(", "),
+                count - MOST_LISTED
+            )
+        }
+        _ => format!("; there are: {}", names.join(", ")),
+    }
+}

@@ -1,0 +1,83 @@
+//! The contents that states name by their hashes, and what of them is missing.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use super::state::{FileKind, FileState};
+use crate::journal::{OpenError, Store, hash_of};
+
+/// Where contents are found by their hashes.
+pub trait ContentSource {
+    /// None if there is no such content.
+    fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, OpenError>;
+
+    fn has(&self, hash: &str) -> Result<bool, OpenError>;
+}
+
+impl ContentSource for Store {
+    fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, OpenError> {
+        Store::content(self, hash)
+    }
+
+    fn has(&self, hash: &str) -> Result<bool, OpenError> {
+        self.has_content(hash)
+    }
+}
+
+impl<S: BuildHasher> ContentSource for HashMap<String, Vec<u8>, S> {
+    fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, OpenError> {
+        Ok(self.get(hash).cloned())
+    }
+
+    fn has(&self, hash: &str) -> Result<bool, OpenError> {
+        Ok(self.contains_key(hash))
+    }
+}
+
+/// Why a content can't be had.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Missing {
+    /// It was over a bound, or there was no room.
+    #[error("its content was not stored")]
+    NotStored,
+    /// It was stored, and is no longer there.
+    #[error("its content is no longer in the journal")]
+    Gone,
+    #[error("its content in the journal is damaged")]
+    Damaged,
+    #[error("it is of a kind that this version does not know")]
+    Kind,
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+/// Whether the content of a state is there; it is not read.
+pub fn is_there(contents: &dyn ContentSource, state: &FileState) -> Result<(), Missing> {
+    match (state.kind, &state.hash) {
+        (FileKind::Folder, _) => Ok(()),
+        (FileKind::Other, _) => Err(Missing::Kind),
+        (_, None) => Err(Missing::NotStored),
+        (_, Some(hash)) => match contents.has(hash) {
+            Ok(true) => Ok(()),
+            Ok(false) if state.stored => Err(Missing::Gone),
+            Ok(false) => Err(Missing::NotStored),
+            Err(error) => Err(Missing::Unreadable(error.to_string())),
+        },
+    }
+}
+
+/// The content of a state; empty for a folder. It is what its hash says.
+pub fn content_of(contents: &dyn ContentSource, state: &FileState) -> Result<Vec<u8>, Missing> {
+    match (state.kind, &state.hash) {
+        (FileKind::Folder, _) => Ok(Vec::new()),
+        (FileKind::Other, _) => Err(Missing::Kind),
+        (_, None) => Err(Missing::NotStored),
+        (_, Some(hash)) => match contents.content(hash) {
+            Ok(Some(content)) if hash_of(&content) == *hash => Ok(content),
+            Ok(Some(_)) => Err(Missing::Damaged),
+            Ok(None) if state.stored => Err(Missing::Gone),
+            Ok(None) => Err(Missing::NotStored),
+            Err(error) => Err(Missing::Unreadable(error.to_string())),
+        },
+    }
+}

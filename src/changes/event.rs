@@ -1,0 +1,251 @@
+//! A change of one file, as an event's payload has it. Payloads are parsed leniently: what can't be
+//! read is left out by the caller, and counted.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+
+use super::state::{FileKind, FileState, same};
+use crate::journal::{Event, EventType};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    Write,
+    Create,
+    Delete,
+    Rename,
+}
+
+/// Who changed a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ChangeCause {
+    /// The event's agent.
+    Agent,
+    /// Nobody of the team: a person, git.
+    Outside,
+    Unknown,
+    /// An undo of what this agent did.
+    Undo(Option<String>),
+    /// An undo that was taken back.
+    Redo(Option<String>),
+}
+
+/// What saw the change.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    Doorbell,
+    ClientHost,
+    Watcher,
+    /// An undo or redo; or a way of a later version.
+    Other,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct FileChange {
+    /// The event's id; several changes of an undo share one.
+    pub event_id: String,
+    /// Milliseconds since 1970.
+    pub timestamp: u64,
+    pub agent_id: Option<String>,
+    pub session_id: Option<String>,
+    pub turn: Option<u64>,
+    pub operation: Operation,
+    /// Relative to the workspace; absolute outside it.
+    pub path: PathBuf,
+    /// Of a rename: the path before.
+    pub from: Option<PathBuf>,
+    /// The state at `path`; of a rename at `from`.
+    pub before: Option<FileState>,
+    pub after: Option<FileState>,
+    pub by: By,
+    pub cause: ChangeCause,
+    pub tool_call_id: Option<String>,
+    pub pid: Option<u32>,
+    /// Other agents that wrote the file at the same time.
+    pub contested: Vec<String>,
+    /// Whether both states can be restored, as far as the event knows.
+    pub restorable: bool,
+    /// git ignores it.
+    pub ignored: bool,
+    /// A `denied` pattern matches it: it changed, and nothing else is known.
+    pub denied: bool,
+}
+
+/// The types of events that change files.
+pub(super) fn types() -> Vec<String> {
+    [
+        EventType::FILE_WRITE,
+        EventType::FILE_CREATE,
+        EventType::FILE_DELETE,
+        EventType::FILE_RENAME,
+        EventType::UNDO,
+        EventType::REDO,
+    ]
+    .map(|kind| kind.as_str().to_owned())
+    .to_vec()
+}
+
+/// Fields that are absent or of another type than expected are as if absent where that can be.
+#[derive(Deserialize)]
+struct Payload {
+    path: String,
+    path_bytes: Option<String>,
+    from: Option<String>,
+    from_bytes: Option<String>,
+    before: Option<FileState>,
+    after: Option<FileState>,
+    by: Option<String>,
+    cause: Option<String>,
+    tool_call_id: Option<String>,
+    pid: Option<u32>,
+    #[serde(default)]
+    contested: Option<Vec<String>>,
+    restorable: Option<bool>,
+    ignored: Option<bool>,
+    denied: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct UndoPayload {
+    agent_id: Option<String>,
+    /// Of an undo: the events of files that it took back.
+    events: Option<Vec<String>>,
+    /// Of a redo: the undo that it took back.
+    undo_event_id: Option<String>,
+    paths: Option<Vec<serde_json::Value>>,
+}
+
+/// What an event says of files.
+#[derive(Default)]
+pub(super) struct Parsed {
+    pub(super) changes: Vec<FileChange>,
+    /// Changes that could not be read.
+    pub(super) skipped: usize,
+    /// The events that an undo took back.
+    pub(super) undone: Vec<String>,
+    /// The undo that a redo took back.
+    pub(super) redone: Option<String>,
+}
+
+impl FileChange {
+    /// Whether the change is one of `path`, under its name before or after.
+    pub fn concerns(&self, path: &std::path::Path) -> bool {
+        self.path == path || self.from.as_deref() == Some(path)
+    }
+
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.from.is_none() && !self.denied && same(self.before.as_ref(), self.after.as_ref())
+    }
+}
+
+/// Reads an event of one of [`types`].
+pub(super) fn parse(event: &Event) -> Parsed {
+    let payload = event.payload.get();
+    let kind = event.kind.as_str();
+    let operation = match kind {
+        "file.write" => Operation::Write,
+        "file.create" => Operation::Create,
+        "file.delete" => Operation::Delete,
+        "file.rename" => Operation::Rename,
+        _ => return parse_undo(event, kind == "undo"),
+    };
+    let read = serde_json::from_str::<Payload>(payload).ok();
+    let change = read.and_then(|payload| change(event, Some(operation), payload, None));
+    let skipped = usize::from(change.is_none());
+    Parsed { changes: change.into_iter().collect(), skipped, ..Parsed::default() }
+}
+
+fn parse_undo(event: &Event, is_undo: bool) -> Parsed {
+    let Ok(undo) = serde_json::from_str::<UndoPayload>(event.payload.get()) else {
+        return Parsed { skipped: 1, ..Parsed::default() };
+    };
+    let agent = undo.agent_id.or_else(|| event.agent_id.clone());
+    let cause = if is_undo { ChangeCause::Undo(agent) } else { ChangeCause::Redo(agent) };
+    let paths = undo.paths.unwrap_or_default();
+    let of = paths.len();
+    let read = paths.into_iter().filter_map(|path| {
+        let payload = serde_json::from_value::<Payload>(path).ok()?;
+        change(event, None, payload, Some(cause.clone()))
+    });
+    let changes: Vec<_> = read.collect();
+    Parsed {
+        skipped: of - changes.len(),
+        changes,
+        undone: undo.events.filter(|_| is_undo).unwrap_or_default(),
+        redone: undo.undo_event_id.filter(|_| !is_undo),
+    }
+}
+
+fn change(
+    event: &Event,
+    operation: Option<Operation>,
+    payload: Payload,
+    cause: Option<ChangeCause>,
+) -> Option<FileChange> {
+    let path = bytes(payload.path, payload.path_bytes)?;
+    let from = match payload.from {
+        Some(from) => Some(bytes(from, payload.from_bytes)?),
+        None => None,
+    };
+    let operation = operation.unwrap_or(match (&from, &payload.before, &payload.after) {
+        (Some(_), _, _) => Operation::Rename,
+        (_, None, _) => Operation::Create,
+        (_, _, None) => Operation::Delete,
+        _ => Operation::Write,
+    });
+    // Without the old name it is no rename.
+    if operation == Operation::Rename && from.is_none() {
+        return None;
+    }
+    let from = from.filter(|from| operation == Operation::Rename && *from != path);
+    let of_cause = |text: Option<&str>| match text {
+        Some("agent") | None if event.agent_id.is_some() => ChangeCause::Agent,
+        Some("outside") => ChangeCause::Outside,
+        _ => ChangeCause::Unknown,
+    };
+    let stored = |state: &Option<FileState>| {
+        state.as_ref().is_none_or(|it| it.stored && it.kind != FileKind::Other)
+    };
+    let denied = payload.denied.unwrap_or(false);
+    let restorable = payload.restorable.unwrap_or(true);
+    Some(FileChange {
+        event_id: event.id.clone(),
+        timestamp: event.timestamp,
+        agent_id: event.agent_id.clone(),
+        session_id: event.session_id.clone(),
+        turn: event.turn,
+        operation,
+        path,
+        from,
+        restorable: restorable && !denied && stored(&payload.before) && stored(&payload.after),
+        before: payload.before,
+        after: payload.after,
+        by: match payload.by.as_deref() {
+            Some("doorbell") => By::Doorbell,
+            Some("client_host") => By::ClientHost,
+            Some("watcher") => By::Watcher,
+            _ => By::Other,
+        },
+        cause: cause.unwrap_or_else(|| of_cause(payload.cause.as_deref())),
+        tool_call_id: payload.tool_call_id,
+        pid: payload.pid,
+        contested: payload.contested.unwrap_or_default(),
+        ignored: payload.ignored.unwrap_or(false),
+        denied,
+    })
+}
+
+/// A name; its bytes in base64 win, since the text of a name that is not UTF-8 is not exact.
+fn bytes(text: String, base64: Option<String>) -> Option<PathBuf> {
+    let bytes = match base64 {
+        Some(encoded) => STANDARD.decode(encoded).ok()?,
+        None => text.into_bytes(),
+    };
+    let is_name = !bytes.is_empty() && !bytes.contains(&0);
+    is_name.then(|| PathBuf::from(OsString::from_vec(bytes)))
+}

@@ -1,0 +1,169 @@
+//! Selects changes: those of a scope, and what anybody did to the same files from then on.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use super::event::{ChangeCause, FileChange, Parsed, parse, types};
+use crate::journal::{Filter, OpenError, Store};
+
+/// Changes that are selected at most.
+const MOST: usize = 200_000;
+
+/// Events that are read at once.
+const PAGE: usize = 1_000;
+
+/// Whose changes; all that are named must fit. With nothing named: those of all agents.
+#[derive(Clone, Default, Debug)]
+pub struct ChangeScope {
+    pub agent_id: Option<String>,
+    /// The journal's id.
+    pub session_id: Option<String>,
+    pub turn: Option<u64>,
+    /// Behind the event with this id.
+    pub after: Option<String>,
+}
+
+/// The changes of a scope, and those of the same files by others from the first of them on.
+#[derive(Default, Debug)]
+pub struct ChangeSet {
+    /// Oldest first.
+    pub all: Vec<FileChange>,
+    /// Which of them are the scope's own, by their places in `all`.
+    own: Vec<bool>,
+    /// Changes of the scope that were taken back by an undo. They are nobody's own any more.
+    pub undone: usize,
+    /// Events and parts of events that could not be read, or are from a later version.
+    pub skipped: usize,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SelectError {
+    #[error(transparent)]
+    Journal(#[from] OpenError),
+    #[error("there are more than {MOST} changes: name a session, a turn or an event to begin from")]
+    TooMany,
+}
+
+impl ChangeSet {
+    /// Changes that stand in their order, each with whether it is an own one.
+    pub fn new(changes: impl IntoIterator<Item = (FileChange, bool)>) -> Self {
+        let (all, own) = changes.into_iter().unzip();
+        Self { all, own, undone: 0, skipped: 0 }
+    }
+
+    pub fn is_own(&self, index: usize) -> bool {
+        self.own.get(index).copied().unwrap_or(false)
+    }
+
+    /// The scope's own changes, oldest first.
+    pub fn own(&self) -> impl Iterator<Item = &FileChange> {
+        self.all.iter().zip(&self.own).filter(|(_, own)| **own).map(|(change, _)| change)
+    }
+
+    /// Whether the scope has no changes.
+    pub fn is_empty(&self) -> bool {
+        !self.own.contains(&true)
+    }
+
+    fn disown(&mut self, undone: &HashSet<String>) {
+        for (change, own) in self.all.iter().zip(&mut self.own) {
+            if *own && undone.contains(&change.event_id) {
+                *own = false;
+                self.undone += 1;
+            }
+        }
+    }
+
+    fn add(&mut self, change: FileChange, own: bool) -> Result<(), SelectError> {
+        if self.all.len() >= MOST {
+            return Err(SelectError::TooMany);
+        }
+        self.all.push(change);
+        self.own.push(own);
+        Ok(())
+    }
+}
+
+impl ChangeScope {
+    /// Whether the change is one that an agent of the scope made itself.
+    pub fn has(&self, change: &FileChange) -> bool {
+        let is = |wanted: &Option<String>, it: &Option<String>| wanted.is_none() || wanted == it;
+        change.cause == ChangeCause::Agent
+            && is(&self.agent_id, &change.agent_id)
+            && is(&self.session_id, &change.session_id)
+            && (self.turn.is_none() || self.turn == change.turn)
+            && self.after.as_ref().is_none_or(|after| change.event_id > *after)
+    }
+}
+
+/// Selects the changes of `scope`, and all later ones of the same files by anybody: agents, undo
+/// and redo, what was outside or is unknown. A file is followed when it is renamed.
+pub fn select(store: &Store, scope: &ChangeScope) -> Result<ChangeSet, SelectError> {
+    let mut changes = ChangeSet::default();
+    let Some(first) = first(store, scope)? else { return Ok(changes) };
+    let mut paths: HashSet<PathBuf> = HashSet::new();
+    let first = first.as_str();
+    // No id between the shorter one and the first is skipped.
+    let after = first.get(..first.len().saturating_sub(1)).map(str::to_owned);
+    let filter = Filter { types: types(), after, ..Filter::default() };
+    let mut undone: HashMap<String, Vec<String>> = HashMap::new();
+    each(store, filter, &mut |id, parsed| {
+        if id < first {
+            return Ok(());
+        }
+        changes.skipped += parsed.skipped;
+        if !parsed.undone.is_empty() {
+            undone.insert(id.to_owned(), parsed.undone);
+        }
+        if let Some(undo) = parsed.redone {
+            undone.remove(&undo);
+        }
+        for change in parsed.changes {
+            // What others did to a file before the scope's first change of it is not looked at.
+            let own = scope.has(&change);
+            let is_followed = |path: &PathBuf| paths.contains(path);
+            if own || is_followed(&change.path) || change.from.as_ref().is_some_and(is_followed) {
+                paths.extend(change.from.clone());
+                paths.insert(change.path.clone());
+                changes.add(change, own)?;
+            }
+        }
+        Ok(())
+    })?;
+    let undone: HashSet<String> = undone.into_values().flatten().collect();
+    changes.disown(&undone);
+    Ok(changes)
+}
+
+/// The id of the first event that the scope may mean.
+fn first(store: &Store, scope: &ChangeScope) -> Result<Option<String>, SelectError> {
+    let filter = Filter {
+        session_id: scope.session_id.clone(),
+        agent_id: scope.agent_id.clone(),
+        turn: scope.turn,
+        after: scope.after.clone(),
+        types: types(),
+        limit: 1,
+        ..Filter::default()
+    };
+    Ok(store.events(&filter)?.events.pop().map(|event| event.id))
+}
+
+/// Calls `take` for each event that fits, oldest first.
+pub(super) fn each(
+    store: &Store,
+    mut filter: Filter,
+    take: &mut dyn FnMut(&str, Parsed) -> Result<(), SelectError>,
+) -> Result<(), SelectError> {
+    filter.limit = PAGE;
+    loop {
+        let page = store.events(&filter)?;
+        for event in &page.events {
+            let mut parsed = parse(event);
+            parsed.changes.retain(|change| !change.is_empty());
+            take(&event.id, parsed)?;
+        }
+        let Some(next) = page.next else { return Ok(()) };
+        filter.after = Some(next);
+    }
+}

@@ -1,0 +1,59 @@
+//! The state of a file as an event names it: a hash instead of the content.
+
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileKind {
+    File,
+    /// Its content is its target.
+    Symlink,
+    /// It has no content.
+    Folder,
+    /// A kind of a later version.
+    #[serde(other)]
+    Other,
+}
+
+/// A file at one time. No file at all is None of this.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize)]
+pub struct FileState {
+    /// BLAKE3 of the content; None of a folder, and where it is not known.
+    #[serde(default)]
+    pub hash: Option<String>,
+    /// Bytes.
+    #[serde(default)]
+    pub size: u64,
+    /// The permissions, without the type of the file.
+    #[serde(default)]
+    pub mode: u32,
+    pub kind: FileKind,
+    /// Whether the journal was given the content.
+    #[serde(default)]
+    pub stored: bool,
+}
+
+impl FileState {
+    /// Whether two states have the same content, whatever their modes.
+    pub fn has_content_of(&self, other: &Self) -> bool {
+        let is_known = self.kind == FileKind::Folder || self.hash.is_some();
+        self.kind == other.kind && self.hash == other.hash && is_known
+    }
+
+    pub fn permissions(&self) -> u32 {
+        self.mode & 0o7777
+    }
+}
+
+/// Whether two states, either of which may be no file, are the same.
+pub(super) fn same(one: Option<&FileState>, other: Option<&FileState>) -> bool {
+    match (one, other) {
+        (None, None) => true,
+        (Some(one), Some(other)) => {
+            let same_mode =
+                one.kind == FileKind::Symlink || one.permissions() == other.permissions();
+            one.has_content_of(other) && same_mode
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,38 @@
+//! Reads the contents that events name.
+
+use rusqlite::{OptionalExtension as _, Row};
+
+use super::{OpenError, Store};
+
+/// The bytes of a content that is read at most.
+const LARGEST_CONTENT: usize = 1 << 30;
+
+impl Store {
+    /// The content with this hash; None if it is not stored.
+    pub fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, OpenError> {
+        let sql = "SELECT size, encoding, data FROM contents WHERE hash = ?1";
+        let read = |row: &Row<'_>| {
+            let (size, encoding): (usize, String) = (row.get(0)?, row.get(1)?);
+            let data: Vec<u8> = row.get(2)?;
+            Ok(unpacked(&encoding, size, data))
+        };
+        let found = self.connection.query_row(sql, [hash], read).optional();
+        Ok(found.map_err(|error| self.failed(error))?.flatten())
+    }
+
+    /// Whether there is a content with this hash.
+    pub fn has_content(&self, hash: &str) -> Result<bool, OpenError> {
+        let found: Vec<i64> =
+            self.all("SELECT 1 FROM contents WHERE hash = ?1", [hash], |row| row.get(0))?;
+        Ok(!found.is_empty())
+    }
+}
+
+/// A content as it was; None for an encoding of a later version.
+pub(super) fn unpacked(encoding: &str, size: usize, data: Vec<u8>) -> Option<Vec<u8>> {
+    match encoding {
+        "raw" => Some(data),
+        "zstd" if size <= LARGEST_CONTENT => zstd::bulk::decompress(&data, size).ok(),
+        _ => None,
+    }
+}

@@ -39,7 +39,9 @@ pub use down::{Down, Downed, down};
 pub use environment::{DepthError, cache_folder, eisen_dir, own_command};
 pub use garbage::{Garbage, garbage};
 pub use hints::hints;
-pub use journaling::{journal_hint, journal_line, journal_place, teams_with_journals};
+pub use journaling::{
+    journal_hint, journal_line, journal_place, teams_with_journals, workspace_of,
+};
 pub use kernel::kernel;
 pub use limiting::limit_enforcement;
 pub use loading::{load, read};

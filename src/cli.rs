@@ -2,8 +2,10 @@
 
 mod agents;
 mod attach;
+mod blame;
 mod blocked;
 mod branching;
+mod diff;
 mod down;
 mod format;
 mod gc;
@@ -99,6 +101,8 @@ enum Command {
     History(history::History),
     Fork(branching::ForkArgs),
     Rewind(branching::Rewind),
+    Diff(diff::DiffArgs),
+    Blame(blame::BlameArgs),
     Replay(replay::Replay),
     Export(transfer::Export),
     Import(transfer::Import),
@@ -230,6 +234,8 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::History(history) => history.run(&global).map(|()| 0),
         Command::Fork(fork) => block_on(fork.run(&global)).map(|()| 0),
         Command::Rewind(rewind) => block_on(rewind.run(&global)).map(|()| 0),
+        Command::Diff(diff) => block_on(diff.run(&global)).map(|()| 0),
+        Command::Blame(blame) => block_on(blame.run(&global)).map(|()| 0),
         Command::Replay(replay) => block_on(replay.run(&global)).map(|()| 0),
         Command::Export(export) => export.run(&global).map(|()| 0),
         Command::Import(import) => import.run(&global).map(|()| 0),

@@ -84,7 +84,7 @@ pub(super) fn note_workspace(config: &Config, eisen_dir: &Path) {
 }
 
 /// The workspace that a team had in its last run.
-pub(super) fn workspace_of(eisen_dir: &Path, team: &str) -> Option<PathBuf> {
+pub fn workspace_of(eisen_dir: &Path, team: &str) -> Option<PathBuf> {
     let path = fs::read(team_folder(eisen_dir, team).join(WORKSPACE)).ok()?;
     let path = PathBuf::from(OsString::from_vec(path));
     path.is_absolute().then_some(path)

@@ -18,7 +18,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         "Look back",
-        &["history", "fork", "rewind", "replay", "export", "import", "pin", "purge", "gc"],
+        &[
+            "history", "diff", "blame", "fork", "rewind", "replay", "export", "import", "pin",
+            "purge", "gc",
+        ],
     ),
     ("Other", &["snapshot", "plugin", "scripted-agent", "schema", "completions", "man", "help"]),
 ];

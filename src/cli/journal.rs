@@ -4,11 +4,13 @@ use std::path::PathBuf;
 
 use anyhow::{anyhow, bail};
 use clap::Args;
+use serde_json::json;
 
 use super::Global;
+use super::output::note;
 use crate::app::{self, Failure};
 use crate::journal::Store;
-use crate::serve::client::{Environment, Target};
+use crate::serve::client::{Connection, Environment, Target};
 
 /// Selects a team, running or gone.
 #[derive(Args, Clone, Debug)]
@@ -48,6 +50,19 @@ impl WhichJournal {
         Store::open(&path).map_err(|error| Failure::Run(error.into()))
     }
 
+    /// Opens the journal once a running team has recorded all that it did until now.
+    pub(super) async fn open_settled(&self, global: &Global) -> Result<Store, Failure> {
+        if self.file.is_none()
+            && let Ok(eisen_dir) = app::eisen_dir()
+            && let Ok(team) = self.team_name(global, &eisen_dir)
+            && let Ok(target) =
+                Target::find(&Environment::of_process(), &eisen_dir, Some(&team), global.port)
+        {
+            settle(&target).await;
+        }
+        self.open(global)
+    }
+
     fn team_name(&self, global: &Global, eisen_dir: &std::path::Path) -> anyhow::Result<String> {
         if let Some(team) = &self.team {
             if !crate::config::is_name(team) {
@@ -67,5 +82,17 @@ impl WhichJournal {
             1 => teams.pop().ok_or_else(|| anyhow!("there is no journal")),
             _ => bail!("several teams have a journal: say which with --team: {}", teams.join(", ")),
         }
+    }
+}
+
+/// A reading request waits for what was done before it. What a team can't say is in no diff, which
+/// is no reason not to show the rest.
+async fn settle(target: &Target) {
+    let asked = async {
+        let mut connection = Connection::open(target).await?;
+        connection.call("list_events", &json!({ "limit": 1 })).await
+    };
+    if let Err(error) = asked.await {
+        note(format_args!("note: the running team did not record its last changes: {error}"));
     }
 }

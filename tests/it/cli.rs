@@ -3,6 +3,7 @@
 mod blocked;
 mod branching;
 mod detached;
+mod diff;
 mod finding;
 mod history;
 mod logs;

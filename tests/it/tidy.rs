@@ -62,6 +62,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session",
             "bus",
             "journal",
+            "changes",
+            "capture",
             "routing",
             "tracker",
             "watch",
@@ -98,7 +100,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     (
         "cli",
-        &["model", "app", "config", "graph", "journal", "plugin", "replay", "serve", "scripted"],
+        &[
+            "model", "app", "changes", "config", "graph", "journal", "plugin", "replay", "serve",
+            "scripted",
+        ],
     ),
 ];
 

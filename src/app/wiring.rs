@@ -117,6 +117,7 @@ impl Wiring {
             registry: self.registry.clone(),
             graph: self.graph.clone(),
             journal: self.journal.clone().map(|journal| (journal, self.bus.clone())),
+            capture: self.capture.clone(),
             recorder,
             follows_active,
         }

@@ -1,6 +1,7 @@
 //! Owns the methods of the port: params → a call on the team or its sources → a result.
 
 mod branching;
+mod changes;
 mod control;
 mod events;
 mod object;
@@ -31,7 +32,7 @@ pub(super) const ATTACH: &str = "attach";
 const REPLAY: &str = "replay_session";
 
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 28] = [
+pub(super) const METHODS: [(&str, Method, Right); 30] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -50,6 +51,8 @@ pub(super) const METHODS: [(&str, Method, Right); 28] = [
     ("list_events", Method::ListEvents, Right::Reader),
     ("get_event", Method::GetEvent, Right::Reader),
     ("search_events", Method::SearchEvents, Right::Reader),
+    ("get_diff", Method::GetDiff, Right::Reader),
+    ("blame", Method::Blame, Right::Reader),
     (REPLAY, Method::ReplaySession, Right::Reader),
     ("prompt", Method::Prompt, Right::Lead),
     ("cancel", Method::Cancel, Right::Lead),
@@ -76,6 +79,8 @@ pub(super) enum Method {
     ListEvents,
     GetEvent,
     SearchEvents,
+    GetDiff,
+    Blame,
     ReplaySession,
     Prompt,
     Cancel,
@@ -128,6 +133,8 @@ pub(super) async fn call(
         Method::ListEvents => return events::list_events(shared, caller, parse(params)?).await,
         Method::GetEvent => return events::get_event(shared, caller, parse(params)?).await,
         Method::SearchEvents => return events::search_events(shared, caller, parse(params)?).await,
+        Method::GetDiff => return changes::get_diff(shared, caller, parse(params)?).await,
+        Method::Blame => return changes::blame(shared, caller, parse(params)?).await,
         Method::ReplaySession => {
             replaying::replay_session(shared, caller, parse(params)?, progress).await
         }
@@ -186,6 +193,8 @@ pub(super) fn schemas(
         Method::SearchEvents => {
             of(subschema::<events::SearchEvents>, subschema::<events::FoundEvents<'_>>)
         }
+        Method::GetDiff => of(subschema::<changes::GetDiff>, subschema::<changes::DiffAnswer>),
+        Method::Blame => of(subschema::<changes::BlameParams>, subschema::<changes::Blamed>),
         Method::ReplaySession => {
             of(subschema::<replaying::ReplaySession>, subschema::<replaying::Replayed>)
         }

@@ -6,6 +6,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
 use crate::bus::Bus;
+use crate::capture::Capture;
 use crate::journal::Journal;
 use crate::model::{BlockedAccess, BlockedId, BlockedStatus, UsageReport};
 use crate::routing::{Decider, Decision, ResolveError, RoutingHandle};
@@ -39,7 +40,8 @@ pub trait Sources: Send + Sync + 'static {
     /// The team's journal; None: switched off.
     fn journal(&self) -> Option<Journal>;
 
-    /// The team's journal, once all that was published is in it, as far as it can be written.
+    /// The team's journal, once all that was published is in it, and what agents wrote until now, as
+    /// far as it can be written.
     fn recorded(&self) -> BoxFuture<'_, Option<Journal>> {
         Box::pin(async { self.journal() })
     }
@@ -71,10 +73,21 @@ pub struct Handles {
     pub graph: Option<GraphHandle>,
     /// With the bus that it follows; None: switched off.
     pub journal: Option<(Journal, Bus)>,
+    /// None without a journal.
+    pub capture: Option<Capture>,
     /// None: nothing is recorded.
     pub recorder: Option<Recorder>,
     /// Whether the registry's active session is the default target, if live.
     pub follows_active: bool,
+}
+
+impl Handles {
+    /// The team's journal, once all that was published is in it.
+    async fn committed(&self) -> Option<Journal> {
+        let (journal, bus) = self.journal.as_ref()?;
+        let _ = journal.settled(bus.position()).await;
+        Some(journal.clone())
+    }
 }
 
 impl Sources for Handles {
@@ -110,7 +123,7 @@ impl Sources for Handles {
             let resolved = self.routing.resolve(id, decision, by).await;
             if resolved.is_ok() {
                 // The decision stands also where it can't be recorded; `ps` shows that.
-                self.recorded().await;
+                self.committed().await;
             }
             resolved
         })
@@ -135,9 +148,10 @@ impl Sources for Handles {
 
     fn recorded(&self) -> BoxFuture<'_, Option<Journal>> {
         Box::pin(async {
-            let (journal, bus) = self.journal.as_ref()?;
-            let _ = journal.settled(bus.position()).await;
-            Some(journal.clone())
+            if let Some(capture) = &self.capture {
+                capture.settle().await;
+            }
+            self.committed().await
         })
     }
 

@@ -247,7 +247,7 @@ pub(super) fn permit_session(own: Option<&str>, session: &Session) -> Result<(),
     }
 }
 
-fn foreign(own: &str) -> RpcError {
+pub(super) fn foreign(own: &str) -> RpcError {
     RpcError::new(403, format!("the token of `{own}` opens its own sessions only"))
 }
 

@@ -1,0 +1,328 @@
+//! Owns the methods that read what agents changed in files: a diff, and who wrote each line.
+
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::events::{foreign, own, read};
+use super::{raw, wrong};
+use crate::changes::{
+    self, AskError, Asked, BlameError, FilePatch, LeftOut, Provenance, SelectError,
+};
+use crate::serve::Caller;
+use crate::serve::shared::Shared;
+use crate::serve::wire::RpcError;
+
+/// Bytes of patches, or of lines, in one answer.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Files, and what is left out, in one answer.
+const MOST_FILES: usize = 2_000;
+
+/// Bytes of a path.
+const LONGEST_PATH: usize = 4_096;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "GetDiffParams")]
+pub(in crate::serve) struct GetDiff {
+    /// Only of this agent; of all agents if left out.
+    #[serde(default, deserialize_with = "super::name")]
+    agent_id: Option<String>,
+    /// Only of this session: the journal's id, the beginning of one, `AGENT/SESSION` or a session of
+    /// the wire.
+    #[serde(default, deserialize_with = "super::name")]
+    session_id: Option<String>,
+    /// Only of this turn, of the agent's first session unless another is named.
+    turn: Option<u64>,
+    /// Only behind the event with this id.
+    #[serde(default, deserialize_with = "super::name")]
+    since: Option<String>,
+    /// Whether files that git ignores are in it.
+    #[serde(default)]
+    ignored: bool,
+}
+
+/// What agents changed.
+#[derive(Default, Serialize, JsonSchema)]
+#[schemars(rename = "Diff")]
+pub(in crate::serve) struct DiffAnswer {
+    /// A patch that `git apply` takes.
+    diff: String,
+    /// The patch in base64, if it is not UTF-8: then `diff` is not exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff_bytes: Option<String>,
+    files: Vec<DiffFile>,
+    /// What a patch can't carry, and what the answer had no room for.
+    left_out: Vec<NotInDiff>,
+    /// How many more files have no entry in `left_out`.
+    more_left_out: usize,
+    /// How many files git ignores, which are left out.
+    ignored: usize,
+    /// How many changes were undone since, which are left out.
+    undone: usize,
+    /// How many changes could not be read, which are left out.
+    unread: usize,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct DiffFile {
+    path: String,
+    /// The path before, if it was renamed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<String>,
+    /// Lines.
+    added: usize,
+    removed: usize,
+    binary: bool,
+    /// Other agents that wrote the file at the same time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contested: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct NotInDiff {
+    path: String,
+    reason: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "BlameParams")]
+pub(in crate::serve) struct BlameParams {
+    /// A file, relative to the workspace as the journal's events name it.
+    path: String,
+    /// The first line of the answer, from 1.
+    first_line: Option<usize>,
+}
+
+/// Who wrote each line.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::serve) struct Blamed {
+    path: String,
+    lines: Vec<BlamedLine>,
+    /// The `first_line` of the next request; null at the end.
+    next_line: Option<usize>,
+    /// How many changes could not be read.
+    unread: usize,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct BlamedLine {
+    /// From 1.
+    line: usize,
+    /// `agent`, `before` (it was there before the journal's first change), `outside`, `unknown`,
+    /// `undo` or `redo`.
+    by: &'static str,
+    agent_id: Option<String>,
+    /// The journal's session.
+    session_id: Option<String>,
+    turn: Option<u64>,
+    tool_call_id: Option<String>,
+    /// Of the tool call.
+    title: Option<String>,
+    /// The event of the change.
+    event_id: Option<String>,
+    /// Milliseconds since 1970.
+    timestamp: Option<u64>,
+    /// The first words of the turn's prompt. Null for another agent's, with an agent's token.
+    prompt: Option<String>,
+    /// Other agents that wrote the file at the same time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    contested: Vec<String>,
+    /// Without the line's end. Null for lines that are not the agent's own, with an agent's token.
+    text: Option<String>,
+}
+
+pub(super) async fn get_diff(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: GetDiff,
+) -> Result<Box<RawValue>, RpcError> {
+    let own = own(caller).map(str::to_owned);
+    if let (Some(own), Some(named)) = (&own, &params.agent_id)
+        && own != named
+    {
+        return Err(foreign(own));
+    }
+    if params.turn.is_some() && params.since.is_some() {
+        return Err(wrong("`turn` and `since` exclude each other"));
+    }
+    read(shared, move |store| {
+        let GetDiff { agent_id, session_id, turn, since, ignored } = params;
+        let asked = Asked { agent: own.or(agent_id), session: session_id, turn, since };
+        let scope = asked.scope(store)?;
+        let changes = changes::select(store, &scope)?;
+        let mut net = changes::net(&changes, store);
+        let mut diff = DiffAnswer {
+            ignored: if ignored { 0 } else { net.leave_ignored_out() },
+            undone: changes.undone,
+            unread: changes.skipped,
+            ..DiffAnswer::default()
+        };
+        for left_out in changes::not_in_patch(&net) {
+            diff.leave_out(left_out);
+        }
+        let mut bytes = Vec::new();
+        for file in &net.files {
+            if diff.is_full(&bytes) {
+                diff.leave_out(full(&file.to));
+                continue;
+            }
+            match changes::patch(file, store) {
+                Ok(patch) => diff.add(patch, file.contested.clone(), &mut bytes),
+                Err(_) if file.is_folder() => {}
+                Err(left_out) => diff.leave_out(left_out),
+            }
+        }
+        diff.diff = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                diff.diff_bytes = Some(STANDARD.encode(error.as_bytes()));
+                String::from_utf8_lossy(error.as_bytes()).into_owned()
+            }
+        };
+        raw(&diff)
+    })
+    .await
+}
+
+pub(super) async fn blame(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: BlameParams,
+) -> Result<Box<RawValue>, RpcError> {
+    let path = place(&params.path)?;
+    let first = params.first_line.unwrap_or(1).max(1);
+    let own = own(caller).map(str::to_owned);
+    read(shared, move |store| {
+        let history = changes::follow(store, &path)?;
+        let blame = changes::blame(&path, &history, store, None)?;
+        let names = changes::provenance(store, &blame)?;
+        let mut blamed = Blamed {
+            path: params.path,
+            lines: Vec::new(),
+            next_line: None,
+            unread: history.skipped,
+        };
+        let lines = blame.iter().zip(&blame.lines).enumerate().skip(first - 1);
+        let mut bytes = 0;
+        for (at, ((text, _), origin)) in lines {
+            let name = &names[*origin];
+            let line = BlamedLine::new(at + 1, text, name, own.as_deref());
+            // As much as its JSON has about.
+            bytes += 400 + text.len() + name.prompt.as_ref().map_or(0, String::len);
+            if bytes > MOST_BYTES && !blamed.lines.is_empty() {
+                blamed.next_line = Some(at + 1);
+                break;
+            }
+            blamed.lines.push(line);
+        }
+        raw(&blamed)
+    })
+    .await
+}
+
+impl DiffAnswer {
+    fn is_full(&self, bytes: &[u8]) -> bool {
+        bytes.len() >= MOST_BYTES || self.files.len() >= MOST_FILES
+    }
+
+    fn add(&mut self, added: FilePatch, contested: Vec<String>, bytes: &mut Vec<u8>) {
+        if bytes.len() + added.lines.bytes().len() > MOST_BYTES {
+            return self.leave_out(full(&added.path));
+        }
+        bytes.extend_from_slice(added.lines.bytes());
+        let path = added.path.to_string_lossy().into_owned();
+        let is_moved = added.from != added.path;
+        self.files.push(DiffFile {
+            from: is_moved.then(|| added.from.to_string_lossy().into_owned()),
+            path,
+            added: added.added,
+            removed: added.removed,
+            binary: added.binary.is_some(),
+            contested,
+        });
+        if let Some(why) = added.note {
+            self.leave_out(LeftOut { path: added.path, why });
+        }
+    }
+
+    fn leave_out(&mut self, left_out: LeftOut) {
+        if self.left_out.len() >= MOST_FILES {
+            self.more_left_out += 1;
+            return;
+        }
+        let path = left_out.path.to_string_lossy().into_owned();
+        self.left_out.push(NotInDiff { path, reason: left_out.why });
+    }
+}
+
+fn full(path: &Path) -> LeftOut {
+    let why =
+        "the answer has no room for it: ask for one turn, or use `eisen-core diff`".to_owned();
+    LeftOut { path: path.to_owned(), why }
+}
+
+impl BlamedLine {
+    fn new(line: usize, text: &[u8], name: &Provenance, own: Option<&str>) -> Self {
+        let opens =
+            own.is_none_or(|own| name.by == "agent" && name.agent_id.as_deref() == Some(own));
+        let content = |text: &Option<String>| text.clone().filter(|_| opens);
+        let text = String::from_utf8_lossy(text);
+        Self {
+            line,
+            by: name.by,
+            agent_id: name.agent_id.clone(),
+            session_id: name.session_id.clone(),
+            turn: name.turn,
+            tool_call_id: name.tool_call_id.clone(),
+            title: content(&name.title),
+            event_id: name.event_id.clone(),
+            timestamp: name.timestamp,
+            prompt: content(&name.prompt),
+            contested: name.contested.clone(),
+            text: opens.then(|| text.trim_end_matches(['\n', '\r']).to_owned()),
+        }
+    }
+}
+
+/// A path as events name it.
+fn place(path: &str) -> Result<PathBuf, RpcError> {
+    if path.is_empty() || path.len() > LONGEST_PATH || path.contains('\0') {
+        return Err(wrong(format!(
+            "`path` is the path of a file, of at most {LONGEST_PATH} bytes"
+        )));
+    }
+    Ok(Path::new(path).components().collect())
+}
+
+impl From<AskError> for RpcError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::Name(error) => error.into(),
+            AskError::Journal(error) => error.into(),
+            AskError::WhoseTurn { .. } => wrong(error.to_string()),
+            AskError::NoAgent { .. } | AskError::NoSession { .. } | AskError::NoTurn { .. } => {
+                Self::new(404, error.to_string())
+            }
+        }
+    }
+}
+
+impl From<SelectError> for RpcError {
+    fn from(error: SelectError) -> Self {
+        match error {
+            SelectError::Journal(error) => error.into(),
+            SelectError::TooMany => Self::new(409, error.to_string()),
+        }
+    }
+}
+
+impl From<BlameError> for RpcError {
+    fn from(error: BlameError) -> Self {
+        Self::new(404, error.to_string())
+    }
+}

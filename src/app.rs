@@ -26,6 +26,7 @@ mod replay;
 mod scratch;
 mod team;
 mod trial;
+mod undoing;
 mod up;
 mod wiring;
 

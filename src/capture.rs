@@ -16,6 +16,7 @@
 mod disk;
 mod holders;
 mod keeper;
+mod own;
 mod publish;
 mod room;
 mod scope;
@@ -84,6 +85,13 @@ struct OfRun {
     is_confined: bool,
 }
 
+/// Paths that the program itself writes, and that no event is made of until this is dropped. Then
+/// what is there is taken for known.
+pub struct OwnWrites {
+    team: Arc<CaptureTeam>,
+    paths: Vec<PathBuf>,
+}
+
 /// A changed path, as the system reports it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Noticed {
@@ -127,6 +135,13 @@ impl Capture {
     /// Takes in what changed on the disk, by whomever. Never waits.
     pub fn noticed(&self, changed: Vec<Noticed>) {
         let _ = self.requests.send(KeeperMsg::Noticed(changed));
+    }
+
+    /// Makes no events of these paths, which the program itself writes, until the value is dropped.
+    /// Real paths.
+    pub fn own_writes(&self, paths: Vec<PathBuf>) -> OwnWrites {
+        self.team.own.add(&paths);
+        OwnWrites { team: Arc::clone(&self.team), paths }
     }
 
     /// Waits until the changes of all files up to now are on the bus.
@@ -224,6 +239,15 @@ impl RunFiles {
     }
 }
 
+impl Drop for OwnWrites {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            self.team.accept(path);
+        }
+        self.team.own.remove(&self.paths);
+    }
+}
+
 impl Drop for OfRun {
     fn drop(&mut self) {
         let _ = self.capture.requests.send(KeeperMsg::Over {
@@ -236,6 +260,12 @@ impl Drop for OfRun {
 impl fmt::Debug for Capture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Capture").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for OwnWrites {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnWrites").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
 

@@ -45,6 +45,6 @@ pub use net::{Net, NetChange, net};
 pub use patch::{FilePatch, LeftOut, PatchLine, PatchLines, not_in_patch, patch};
 pub use provenance::{Provenance, provenance};
 pub use revert::{Clash, Restored, Reverted, Tree, revert};
-pub use select::{ChangeScope, ChangeSet, SelectError, select};
+pub use select::{ChangeScope, ChangeSet, SelectError, first, select, select_where};
 pub use stat::{StatLine, stat};
-pub use state::{FileKind, FileState};
+pub use state::{FileKind, FileState, same};

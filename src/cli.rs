@@ -30,6 +30,7 @@ mod snapshot;
 mod table;
 mod team;
 mod transfer;
+mod undo;
 mod up;
 mod watch;
 mod why;
@@ -106,6 +107,8 @@ enum Command {
     Replay(replay::Replay),
     Export(transfer::Export),
     Import(transfer::Import),
+    Undo(undo::Undo),
+    Redo(undo::Redo),
     Pin(pin::PinArgs),
     Purge(purge::Purge),
     Gc(gc::Gc),
@@ -239,6 +242,8 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Replay(replay) => block_on(replay.run(&global)).map(|()| 0),
         Command::Export(export) => export.run(&global).map(|()| 0),
         Command::Import(import) => import.run(&global).map(|()| 0),
+        Command::Undo(undo) => block_on(undo.run(&global)),
+        Command::Redo(redo) => block_on(redo.run(&global)),
         Command::Pin(pin) => pin.run(&global).map(|()| 0),
         Command::Purge(purge) => purge.run(&global).map(|()| 0),
         Command::Gc(gc) => block_on(gc.run(&global)).map(|()| 0),

@@ -28,6 +28,7 @@ mod prune;
 mod purge;
 mod quotas;
 mod reader;
+mod search;
 mod sessions;
 mod trouble;
 mod wal;
@@ -63,8 +64,9 @@ pub use prune::Pruned;
 pub use purge::pattern::{MARK, Pattern, PatternError};
 pub use purge::{Matches, find, purge};
 pub use quotas::{Excess, Quotas};
-pub use reader::{Event, Filter, Found, Page, Session, Store, is_searchable};
+pub use reader::{Event, Filter, Found, Page, Session, Store};
 pub use rusqlite::InterruptHandle;
+pub use search::is_searchable;
 pub use trouble::Trouble;
 
 /// Batches and single events that wait for the writer; beyond this the feed waits, and with it only
@@ -185,6 +187,25 @@ impl Journal {
             committed.await.map_err(|_| AppendError::Closed)?
         };
         timeout(PATIENCE, appending).await.unwrap_or(Err(AppendError::Late))
+    }
+
+    /// Appends an event, and waits as long as it takes until it is committed, and safe from a power
+    /// cut; or until it is known that it is not.
+    pub async fn append_synced(&self, event: NewEvent) -> Result<Committed, AppendError> {
+        let (reply, committed) = oneshot::channel();
+        let events = vec![event];
+        self.count_in(&events);
+        let sent = self.work.send(Work::AppendSynced { events, reply }).await;
+        sent.map_err(|_| AppendError::Closed)?;
+        committed.await.map_err(|_| AppendError::Closed)??.pop().ok_or(AppendError::Closed)
+    }
+
+    /// Stores contents that an event will name, safe from a power cut.
+    pub async fn keep(&self, blobs: Vec<Blob>) -> Result<(), AppendError> {
+        let (reply, kept) = oneshot::channel();
+        let sent = self.work.send(Work::Keep { blobs, reply }).await;
+        sent.map_err(|_| AppendError::Closed)?;
+        kept.await.map_err(|_| AppendError::Closed)?
     }
 
     /// Offers an event without waiting, from any thread. False if there is no room: then a `gap`

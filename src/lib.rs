@@ -47,6 +47,8 @@ pub mod capture;
 
 pub mod changes;
 
+pub mod undo;
+
 pub mod watch;
 
 pub mod replay;

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use crate::client_host::{Cancelled, Continuation, Forking, PromptOutcome, Said};
 use crate::model::{AgentId, AgentStatus, How, Order, SessionId, SessionKey};
+use crate::undo;
 
 mod attached;
 pub mod client;
@@ -122,6 +123,11 @@ pub trait Team: Send + Sync + 'static {
         &self,
         _config: serde_json::Map<String, serde_json::Value>,
     ) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
+        refuse(self)
+    }
+
+    /// Undoes or redoes. It goes on even if the returned future is dropped.
+    fn undo(&self, _request: undo::UndoRequest) -> BoxFuture<'_, Result<undo::Outcome, Refused>> {
         refuse(self)
     }
 

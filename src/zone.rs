@@ -36,6 +36,7 @@ use std::sync::Arc;
 pub use self::bounds::{Bounds, Confine, Coverage, Grant, PatternCoverage, Reach, Rule, Wall};
 use self::git::{Git, GitVerdict};
 use self::open::Root;
+pub(crate) use self::open::{FOLDER, open_beneath};
 use self::patterns::{PatternPath, Patterns, Workspace};
 pub use self::patterns::{Subtree, compile_glob};
 use self::real::{PATH_MAX, real};

@@ -21,8 +21,8 @@ use crate::model::{SessionKey, rfc3339};
 use crate::serve::{self, StaleRun};
 
 /// Endings of the files of one journal, besides those that were set aside.
-const OF_A_JOURNAL: [&str; 8] =
-    ["", "-wal", "-shm", ".lock", ".import", ".import-wal", ".import-shm", ".import.lock"];
+const OF_A_JOURNAL: [&str; 9] =
+    ["", "-wal", "-shm", ".lock", ".undo", ".import", ".import-wal", ".import-shm", ".import.lock"];
 
 /// Something that goes.
 #[derive(Debug)]

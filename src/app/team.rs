@@ -5,6 +5,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::changes::TeamCommand;
 use super::details;
+use super::undoing;
 use crate::agent::{self, AgentError, AgentHandle};
 use crate::client_host::{Cancelled, Continuation, HostError, PromptOutcome};
 use crate::config::AgentTable;
@@ -13,12 +14,15 @@ use crate::process::Family;
 use crate::serve::{AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Team, Tier};
 use crate::supervisor::Roster;
 use crate::tracker::TrackerHandle;
+use crate::undo::{self, Undoer};
 
 /// The agents of `up`.
 pub(super) struct Supervised {
     pub(super) roster: Roster,
     pub(super) tracker: TrackerHandle,
     pub(super) changes: mpsc::Sender<TeamCommand>,
+    /// None: no journal is kept.
+    pub(super) undoer: Option<Undoer>,
 }
 
 impl Supervised {
@@ -125,6 +129,16 @@ impl Team for Supervised {
 
     fn add_agent(&self, config: AgentTable) -> BoxFuture<'_, Result<AgentStatus, Refused>> {
         Box::pin(self.change(|reply| TeamCommand::Add(config, reply)))
+    }
+
+    fn undo(&self, request: undo::UndoRequest) -> BoxFuture<'_, Result<undo::Outcome, Refused>> {
+        Box::pin(async move {
+            let Some(undoer) = &self.undoer else {
+                let message = "the team keeps no journal: set `enabled = true` in `[journal]`";
+                return Err(Refused { code: 409, message: message.to_owned() });
+            };
+            undoer.run(request).await.map_err(|error| undoing::refused(&error))
+        })
     }
 
     fn remove_agent(&self, agent: AgentId) -> BoxFuture<'_, Result<AgentStatus, Refused>> {

@@ -21,7 +21,7 @@ use super::team::Supervised;
 use super::wiring::Wiring;
 use super::{
     Failure, StopSignals, announce_port, backlog, console, drained, hints, journaling, leftovers,
-    limiting, limits, notifying, recorder, scratch, trial,
+    limiting, limits, notifying, recorder, scratch, trial, undoing,
 };
 use crate::agent::{Admission, Surroundings};
 use crate::bus::{Bus, Subscriber};
@@ -120,10 +120,12 @@ async fn run(
         routing: routing.clone(),
         admission: Admission::new(limiting::capacity(&config)),
         capture: wiring.capture.clone(),
-        workspace: Arc::new(DiskWorkspace::new(workspace)),
+        workspace: Arc::new(DiskWorkspace::new(workspace.clone())),
     };
     wiring.tasks.spawn(surroundings.admission.clone().watch(cancel.clone()));
     let supervisor = Supervisor::new(surroundings.clone(), cancel.clone());
+    let undoer = undoing::undoer(&wiring, supervisor.roster(), &workspace);
+    undoing::recover(undoer.as_ref()).await;
     let notices = cancel.child_token();
     let channels = notifying::start(&config, &surroundings, supervisor.roster(), &notices);
     let (changes, commands) = mpsc::channel(WAITING);
@@ -131,7 +133,7 @@ async fn run(
         listener,
         wiring.bus.clone(),
         Arc::new(wiring.sources(&routing, Some(recorder), config.orchestrator.agent.is_none())),
-        Arc::new(Supervised { roster: supervisor.roster(), tracker, changes }),
+        Arc::new(Supervised { roster: supervisor.roster(), tracker, changes, undoer }),
         tokens,
         limits(config.port),
     )?;

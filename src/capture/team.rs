@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use super::disk::{Depth, Stamp};
 use super::holders::Holders;
+use super::own::OwnPaths;
 use super::publish::change_of;
 use super::room::Room;
 use super::scope::CaptureScope;
@@ -22,6 +23,7 @@ use crate::tracker::TrackerHandle;
 pub(super) struct CaptureTeam {
     pub(super) scope: CaptureScope,
     pub(super) table: FileTable,
+    pub(super) own: OwnPaths,
     room: Arc<Room>,
     tracker: TrackerHandle,
     turns: Mutex<Arc<Turns>>,
@@ -36,6 +38,7 @@ impl CaptureTeam {
         Self {
             scope,
             table: FileTable::default(),
+            own: OwnPaths::default(),
             room: Arc::new(room),
             tracker,
             turns: Mutex::default(),
@@ -194,7 +197,7 @@ impl CaptureTeam {
 
     /// Looks at a path that changed on the disk. `is_new`: it was made.
     pub(super) fn noticed(&self, path: &Path, is_new: bool) {
-        if self.scope.leaves_out(path) {
+        if self.scope.leaves_out(path) || self.own.has(path) {
             return;
         }
         let Some(file) = self.file(path) else { return };
@@ -207,6 +210,19 @@ impl CaptureTeam {
             self.table.clean(path, false);
         }
         self.publish(settled.into_iter().collect());
+    }
+
+    /// Takes what is at a path for what is known, whoever wrote it.
+    pub(super) fn accept(&self, path: &Path) {
+        if self.scope.leaves_out(path) {
+            return;
+        }
+        let Some(file) = self.file(path) else { return };
+        let mut tracked = locked(&file);
+        tracked.accept();
+        if !tracked.has_writers() && !tracked.is_known() {
+            self.table.clean(path, false);
+        }
     }
 
     /// Records changes, in the order in which they were registered.

@@ -239,6 +239,20 @@ impl Tracked {
         self.settle(None, &Turns::default(), false)
     }
 
+    /// Takes what is there for the base. The journal has its content already.
+    pub(super) fn accept(&mut self) {
+        let mut now = disk::read(&self.path, self.depth);
+        if let Some(base) = &self.base {
+            self.room.leave(base.content_bytes());
+        }
+        if let Some(state) = &mut now.state {
+            state.stored |= now.content.take().is_some();
+        }
+        self.is_known = now.is_there();
+        self.from = None;
+        self.base = Some(now);
+    }
+
     fn may_have_changed(&self, now: Option<Stamp>) -> bool {
         self.base.as_ref().is_none_or(|base| !base.is_still(now))
     }

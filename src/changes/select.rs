@@ -99,10 +99,19 @@ impl ChangeScope {
 /// Selects the changes of `scope`, and all later ones of the same files by anybody: agents, undo
 /// and redo, what was outside or is unknown. A file is followed when it is renamed.
 pub fn select(store: &Store, scope: &ChangeScope) -> Result<ChangeSet, SelectError> {
+    let Some(first) = first(store, scope)? else { return Ok(ChangeSet::default()) };
+    select_where(store, &first, &|change| scope.has(change))
+}
+
+/// Selects the changes that are `own`, from the event with the id `first` on, and all later ones of
+/// the same files.
+pub fn select_where(
+    store: &Store,
+    first: &str,
+    is_own: &dyn Fn(&FileChange) -> bool,
+) -> Result<ChangeSet, SelectError> {
     let mut changes = ChangeSet::default();
-    let Some(first) = first(store, scope)? else { return Ok(changes) };
     let mut paths: HashSet<PathBuf> = HashSet::new();
-    let first = first.as_str();
     // No id between the shorter one and the first is skipped.
     let after = first.get(..first.len().saturating_sub(1)).map(str::to_owned);
     let filter = Filter { types: types(), after, ..Filter::default() };
@@ -120,7 +129,7 @@ pub fn select(store: &Store, scope: &ChangeScope) -> Result<ChangeSet, SelectErr
         }
         for change in parsed.changes {
             // What others did to a file before the scope's first change of it is not looked at.
-            let own = scope.has(&change);
+            let own = is_own(&change);
             let is_followed = |path: &PathBuf| paths.contains(path);
             if own || is_followed(&change.path) || change.from.as_ref().is_some_and(is_followed) {
                 paths.extend(change.from.clone());
@@ -136,7 +145,7 @@ pub fn select(store: &Store, scope: &ChangeScope) -> Result<ChangeSet, SelectErr
 }
 
 /// The id of the first event that the scope may mean.
-fn first(store: &Store, scope: &ChangeScope) -> Result<Option<String>, SelectError> {
+pub fn first(store: &Store, scope: &ChangeScope) -> Result<Option<String>, SelectError> {
     let filter = Filter {
         session_id: scope.session_id.clone(),
         agent_id: scope.agent_id.clone(),

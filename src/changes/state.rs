@@ -46,7 +46,7 @@ impl FileState {
 }
 
 /// Whether two states, either of which may be no file, are the same.
-pub(super) fn same(one: Option<&FileState>, other: Option<&FileState>) -> bool {
+pub fn same(one: Option<&FileState>, other: Option<&FileState>) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) => {

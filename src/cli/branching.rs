@@ -9,12 +9,14 @@ use super::Global;
 use super::journal::WhichJournal;
 use super::output::{note, plain, print};
 use super::team::{Which, failed};
+use super::undo::{alone, workspace};
 use crate::app::Failure;
 use crate::journal::{
     self, EventType, Keep, NameError, NewEvent, Place, Point, Session, Settings, Store,
 };
 use crate::model::{AgentId, How};
 use crate::serve::client::{ClientError, Connection};
+use crate::undo::UndoRequest;
 
 /// Begin a new session at a point of an earlier one
 ///
@@ -137,15 +139,17 @@ impl Rewind {
     }
 
     async fn in_journal(&self, global: &Global) -> Result<Value, Failure> {
-        if self.files {
-            let why = "files can't be undone with a rewind yet: leave --files out";
-            return Err(Failure::Run(anyhow!(why)));
-        }
         let (settings, session, point) = found(&self.which, global, &self.session, Some(&self.to))?;
         if point.behind.is_none() {
             let why =
                 format!("a rewind left the event {} behind: `fork` continues it", point.event);
             return Err(Failure::Run(anyhow!(why)));
+        }
+        if self.files {
+            let workspace = workspace(global, &settings.team)?;
+            let request = UndoRequest::of_rewind(&session.agent_id, &session.id, &point.event);
+            let undone = alone(&settings.team, &settings.path, &workspace, request).await;
+            undone.map_err(|error| Failure::Run(error.into()))?;
         }
         let event = NewEvent::rewind(&session, &point.event, self.files);
         append(settings, event).await?;

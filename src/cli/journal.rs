@@ -1,6 +1,6 @@
 //! Finds the journal of a team, running or gone, for the commands that look back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 use clap::Args;
@@ -63,7 +63,17 @@ impl WhichJournal {
         self.open(global)
     }
 
-    fn team_name(&self, global: &Global, eisen_dir: &std::path::Path) -> anyhow::Result<String> {
+    /// The team, running or gone.
+    pub(super) fn team(&self, global: &Global, eisen_dir: &Path) -> Result<String, Failure> {
+        if let Some(file) = &self.file {
+            let store = Store::open(&global.cwd.clone().unwrap_or_default().join(file));
+            let team = store.and_then(|store| store.meta("team"));
+            return team.map(Option::unwrap_or_default).map_err(|error| Failure::Run(error.into()));
+        }
+        self.team_name(global, eisen_dir).map_err(Failure::Run)
+    }
+
+    fn team_name(&self, global: &Global, eisen_dir: &Path) -> anyhow::Result<String> {
         if let Some(team) = &self.team {
             if !crate::config::is_name(team) {
                 bail!("`{team}` is no name of a team");

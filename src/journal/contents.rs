@@ -26,6 +26,12 @@ impl Store {
             self.all("SELECT 1 FROM contents WHERE hash = ?1", [hash], |row| row.get(0))?;
         Ok(!found.is_empty())
     }
+
+    /// Whether it has the contents of any files.
+    pub fn keeps_contents(&self) -> Result<bool, OpenError> {
+        let found: Vec<i64> = self.all("SELECT 1 FROM contents LIMIT 1", [], |row| row.get(0))?;
+        Ok(!found.is_empty())
+    }
 }
 
 /// A content as it was; None for an encoding of a later version.

@@ -13,12 +13,12 @@ use super::ids::least;
 use super::{OpenError, Pin};
 
 /// Events of one answer at most.
-const MOST: usize = 10_000;
+pub(super) const MOST: usize = 10_000;
 
 /// Steps of a lineage at most.
 const LONGEST_LINEAGE: usize = 1_000_000;
 
-const COLUMNS: &str = "id, parent_id, session_id, agent_id, sequence, depth, type, timestamp, \
+pub(super) const COLUMNS: &str = "id, parent_id, session_id, agent_id, sequence, depth, type, timestamp, \
                        turn, payload";
 
 /// A journal that is open to be read. Not shared by threads; each call blocks for a read of the disk.
@@ -148,6 +148,12 @@ impl Store {
         self.all(&sql, params![prefix, behind, limit], event)
     }
 
+    /// The id of the last event.
+    pub fn last_event(&self) -> Result<Option<String>, OpenError> {
+        let sql = "SELECT id FROM events ORDER BY number DESC LIMIT 1";
+        Ok(self.all(sql, [], |row| row.get(0))?.pop())
+    }
+
     /// The event and all before it on its branch, oldest first.
     pub fn lineage(&self, id: &str) -> Result<Vec<Event>, OpenError> {
         let sql = format!(
@@ -169,52 +175,6 @@ impl Store {
         let sql = "SELECT s.*, e.parent_id FROM sessions s JOIN events e ON e.id = s.root_event_id \
                    WHERE s.forked_from IS NOT NULL AND e.parent_id IS NOT NULL ORDER BY s.id";
         self.all(sql, [], |row| Ok((row.get("parent_id")?, session(row)?)))
-    }
-
-    /// The events that have all these words, the best first. A `*` behind a word finds all that
-    /// begins with it; words in quotes stand together.
-    pub fn search(&self, words: &str, limit: usize) -> Result<Vec<Found>, OpenError> {
-        self.search_of(None, words, limit, usize::MAX)
-    }
-
-    /// Like [`Self::search`], in the events of an agent, up to about so many bytes of payloads.
-    pub fn search_of(
-        &self,
-        agent: Option<&str>,
-        words: &str,
-        limit: usize,
-        bytes: usize,
-    ) -> Result<Vec<Found>, OpenError> {
-        let query = query_of(words);
-        if query.is_empty() {
-            return Ok(Vec::new());
-        }
-        let columns = COLUMNS.replace(", ", ", e.");
-        let of_agent = match agent {
-            Some(_) => "AND rowid IN (SELECT number FROM events WHERE agent_id = ?3)",
-            None => "AND ?3 IS NULL",
-        };
-        let sql = format!(
-            "SELECT e.{columns}, f.snippet, f.rank FROM (SELECT rowid, rank, \
-             snippet(events_fts, 0, '[', ']', '…', 16) AS snippet FROM events_fts \
-             WHERE events_fts MATCH ?1 {of_agent} ORDER BY rank LIMIT ?2) f \
-             JOIN events e ON e.number = f.rowid ORDER BY f.rank"
-        );
-        let (mut found, mut read_bytes) = (Vec::new(), 0);
-        let mut read = || -> rusqlite::Result<()> {
-            let mut statement = self.connection.prepare_cached(&sql)?;
-            let mut rows = statement.query(params![query, limit.min(MOST), agent])?;
-            while read_bytes < bytes
-                && let Some(row) = rows.next()?
-            {
-                let event = event(row)?;
-                read_bytes += event.payload.get().len();
-                found.push(Found { event, snippet: row.get(10)?, rank: row.get(11)? });
-            }
-            Ok(())
-        };
-        read().map_err(|error| self.failed(error))?;
-        Ok(found)
     }
 
     /// What is pinned, oldest first.
@@ -319,30 +279,6 @@ impl Filter {
     }
 }
 
-/// Whether a search for these words could find anything.
-pub fn is_searchable(words: &str) -> bool {
-    !query_of(words).is_empty()
-}
-
-/// Words as a query of FTS5: everything but quotes and a last `*` is text.
-fn query_of(words: &str) -> String {
-    let mut terms = Vec::new();
-    for (index, part) in words.split('"').enumerate() {
-        let phrases: Vec<&str> =
-            if index % 2 == 1 { vec![part.trim()] } else { part.split_whitespace().collect() };
-        for phrase in phrases {
-            let (text, star) = match phrase.strip_suffix('*') {
-                Some(text) => (text, "*"),
-                None => (phrase, ""),
-            };
-            if text.chars().any(char::is_alphanumeric) {
-                terms.push(format!("\"{}\"{star}", text.replace('\0', " ")));
-            }
-        }
-    }
-    terms.join(" ")
-}
-
 /// The payload of an event. What another program wrote there may be no JSON, or several lines.
 pub(super) fn payload(text: String) -> rusqlite::Result<Box<RawValue>> {
     let raw = match RawValue::from_string(text) {
@@ -355,7 +291,7 @@ pub(super) fn payload(text: String) -> rusqlite::Result<Box<RawValue>> {
     raw.map_err(|error| rusqlite::Error::FromSqlConversionFailure(9, Type::Text, Box::new(error)))
 }
 
-fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
     Ok(Event {
         id: row.get(0)?,
         parent_id: row.get(1)?,

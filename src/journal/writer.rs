@@ -1,6 +1,7 @@
 //! The thread that writes the journal: one transaction for all that waits. What keeps it from that
 //! is said once; meanwhile rows are kept up to a bound, then counted.
 
+mod batch;
 mod insert;
 mod recover;
 mod texts;
@@ -16,11 +17,12 @@ use serde_json::json;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use self::batch::Batch;
 use self::insert::State;
 pub(super) use self::texts::{insert_content, insert_refs};
 use self::upkeep::Upkeep;
 use super::database::{Database, is_corrupt};
-use super::event::{Committed, EventType, NewEvent, Place};
+use super::event::{Blob, Committed, EventType, NewEvent, Place};
 use super::fold::Row;
 use super::trouble::{Trouble, TroubleKind};
 use super::{AppendError, Settings};
@@ -56,6 +58,16 @@ pub(super) enum Work {
         events: Vec<NewEvent>,
         reply: Reply<Vec<Committed>>,
     },
+    /// The same, safe from a power cut.
+    AppendSynced {
+        events: Vec<NewEvent>,
+        reply: Reply<Vec<Committed>>,
+    },
+    /// Contents that an event will name, safe from a power cut.
+    Keep {
+        blobs: Vec<Blob>,
+        reply: Reply<()>,
+    },
     Offer(Vec<NewEvent>),
     Open(Reply<()>),
     /// It is time to look at the quotas.
@@ -84,17 +96,6 @@ pub(super) struct Writer {
     /// Values of `meta` that are not written yet.
     notes: BTreeMap<&'static str, String>,
     tried: Option<Instant>,
-}
-
-/// What one transaction writes, and who waits for it.
-#[derive(Default)]
-struct Batch {
-    rows: Vec<Row>,
-    replies: Vec<Reply<()>>,
-    appends: Vec<(Vec<NewEvent>, Reply<Vec<Committed>>)>,
-    closes: Vec<oneshot::Sender<()>>,
-    is_tick: bool,
-    notes: Vec<(&'static str, String)>,
 }
 
 impl Writer {
@@ -164,7 +165,7 @@ impl Writer {
         if has_nothing && self.database.is_some() && self.change.borrow().is_none() {
             return Vec::new();
         }
-        let Batch { rows, replies, appends, closes, notes, is_tick: _ } = batch;
+        let Batch { rows, replies, appends, blobs, is_synced, closes, notes, is_tick: _ } = batch;
         self.notes.extend(notes);
         let bytes: usize = rows.iter().map(bytes_of).sum();
         let offered = rows.iter().map(content_bytes).sum::<usize>();
@@ -177,11 +178,11 @@ impl Writer {
             return closes;
         }
         let had_file = self.database.is_some();
-        let mut written = self.commit(&appends);
+        let mut written = self.commit(&appends, &blobs, is_synced);
         let is_corrupt = |trouble: &Trouble| trouble.kind == TroubleKind::Corrupt;
         if had_file && self.database.is_none() && written.as_ref().is_err_and(is_corrupt) {
             // It was set aside, and a new one begins.
-            written = self.commit(&appends);
+            written = self.commit(&appends, &blobs, is_synced);
         }
         match written {
             Ok(committed) => {
@@ -224,6 +225,8 @@ impl Writer {
     fn commit(
         &mut self,
         appends: &[(Vec<NewEvent>, Reply<Vec<Committed>>)],
+        blobs: &[Blob],
+        is_synced: bool,
     ) -> Result<Vec<Result<Vec<Committed>, AppendError>>, Trouble> {
         self.tried = Some(Instant::now());
         let path = &self.settings.path;
@@ -250,7 +253,14 @@ impl Writer {
             NewEvent::new(Place::Team, EventType::GAP, &payload)
         });
         let rows = self.kept.make_contiguous();
-        let written = self.state.write(&mut database.connection, gap.as_ref(), rows, appends);
+        let written = synced(&mut database.connection, is_synced, |connection| {
+            if !blobs.is_empty() {
+                let transaction = connection.transaction()?;
+                blobs.iter().try_for_each(|blob| insert_content(&transaction, blob))?;
+                transaction.commit()?;
+            }
+            self.state.write(connection, gap.as_ref(), rows, appends)
+        });
         match written {
             Ok(committed) => {
                 self.kept.clear();
@@ -343,30 +353,19 @@ impl Writer {
     }
 }
 
-impl Batch {
-    fn add(&mut self, work: Work) {
-        match work {
-            Work::Batch { rows, replies } => {
-                self.rows.extend(rows);
-                self.replies.extend(replies);
-            }
-            Work::Append { events, reply } => self.appends.push((events, reply)),
-            Work::Offer(events) => self.rows.extend(events.into_iter().map(Row::Event)),
-            Work::Open(reply) => self.replies.push(reply),
-            Work::Tick => self.is_tick = true,
-            Work::Note { key, value } => self.notes.push((key, value)),
-            Work::Close(closed) => self.closes.push(closed),
-        }
+/// Makes the transactions within wait for the disk.
+fn synced<T>(
+    connection: &mut Connection,
+    is_synced: bool,
+    write: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    if !is_synced {
+        return write(connection);
     }
-
-    fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-            && self.replies.is_empty()
-            && self.appends.is_empty()
-            && self.closes.is_empty()
-            && !self.is_tick
-            && self.notes.is_empty()
-    }
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    let written = write(connection);
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    written
 }
 
 fn bytes_of(row: &Row) -> usize {

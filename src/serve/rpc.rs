@@ -8,6 +8,7 @@ mod object;
 mod read;
 mod registry;
 mod replaying;
+mod undoing;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -32,7 +33,7 @@ pub(super) const ATTACH: &str = "attach";
 const REPLAY: &str = "replay_session";
 
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 30] = [
+pub(super) const METHODS: [(&str, Method, Right); 32] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -67,6 +68,8 @@ pub(super) const METHODS: [(&str, Method, Right); 30] = [
     ("add_agent", Method::AddAgent, Right::Person),
     ("remove_agent", Method::RemoveAgent, Right::Person),
     ("reload", Method::Reload, Right::Person),
+    ("undo", Method::Undo, Right::Person),
+    ("redo", Method::Redo, Right::Person),
 ];
 
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +96,8 @@ pub(super) enum Method {
     AddAgent,
     RemoveAgent,
     Reload,
+    Undo,
+    Redo,
 }
 
 /// Whether a method acts on agents, and may take as long as they do, or as a replay.
@@ -156,6 +161,8 @@ pub(super) async fn call(
             let Empty {} = parse(params)?;
             control::reload(shared).await
         }
+        Method::Undo => undoing::undo(shared, parse(params)?).await,
+        Method::Redo => undoing::redo(shared, parse(params)?).await,
     }?;
     raw(&result)
 }
@@ -211,6 +218,8 @@ pub(super) fn schemas(
         Method::ResolveBlocked => of(subschema::<control::Resolve>, subschema::<wire::Blocked<'_>>),
         Method::AddAgent => of(subschema::<control::AddAgent>, subschema::<wire::Agent<'_>>),
         Method::Reload => of(subschema::<Empty>, subschema::<Reloaded>),
+        Method::Undo => of(subschema::<undoing::Undo>, subschema::<undoing::Undone>),
+        Method::Redo => of(subschema::<undoing::Redo>, subschema::<undoing::Undone>),
         Method::Order(_) | Method::RemoveAgent => {
             of(subschema::<control::Agent>, subschema::<wire::Agent<'_>>)
         }

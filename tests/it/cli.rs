@@ -11,6 +11,7 @@ mod prompt;
 mod ps;
 mod replay;
 mod troubles;
+mod undo;
 mod upkeep;
 mod watch;
 

@@ -27,6 +27,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("bus", &["model"]),
     ("journal", &["model", "bus"]),
     ("changes", &["journal"]),
+    ("undo", &["model", "zone", "journal", "changes"]),
     // What works with them.
     ("tracker", &["model", "bus"]),
     ("capture", &["model", "zone", "journal", "tracker"]),
@@ -64,6 +65,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "journal",
             "changes",
             "capture",
+            "undo",
             "routing",
             "tracker",
             "watch",
@@ -78,6 +80,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "session",
             "bus",
             "journal",
+            "undo",
             "config",
             "zone",
             "extract",
@@ -101,8 +104,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "model", "app", "changes", "config", "graph", "journal", "plugin", "replay", "serve",
-            "scripted",
+            "model", "app", "changes", "config", "graph", "journal", "undo", "plugin", "replay",
+            "serve", "scripted",
         ],
     ),
 ];

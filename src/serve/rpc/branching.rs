@@ -15,9 +15,7 @@ use crate::model::{AgentId, How, SessionId, SessionKey};
 use crate::serve::shared::Shared;
 use crate::serve::wire::RpcError;
 use crate::serve::{Caller, Fork, Refused, Rewind};
-
-/// Until files can be undone.
-const NO_FILES: &str = "files can't be undone with a rewind yet: leave `files` out";
+use crate::undo;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(rename = "ForkSessionParams")]
@@ -124,9 +122,6 @@ pub(super) async fn rewind_session(
         let why = "`files` changes files of the workspace: it takes the control token of a person";
         return Err(RpcError::new(403, why));
     }
-    if files {
-        return Err(RpcError::new(409, NO_FILES));
-    }
     let (session, point, document) = read(shared, move |store| {
         let session = store.session_named(&params.session_id, None)?;
         let point = store.point(&session, Some(&params.to))?;
@@ -141,6 +136,10 @@ pub(super) async fn rewind_session(
         );
         return Err(wrong(why));
     };
+    if files {
+        let undo = undo::UndoRequest::of_rewind(&session.agent_id, &session.id, &point.event);
+        shared.team.undo(undo).await?;
+    }
     let continuation = if behind == 0 { Continuation::Same } else { Continuation::Anew(document) };
     let sources = Arc::clone(&shared.sources);
     let event = NewEvent::rewind(&session, &point.event, files);

@@ -87,6 +87,8 @@ async fn an_agents_token_steers_no_more_than_it_may() {
         "add_agent",
         "remove_agent",
         "reload",
+        "undo",
+        "redo",
     ] {
         assert_eq!(refusal(&mut lead, method).await, 403, "{method}");
         assert_eq!(refusal(&mut member, method).await, 403, "{method}");

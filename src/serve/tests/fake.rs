@@ -24,6 +24,7 @@ use crate::serve::{
 };
 use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
 use crate::tracker::{Settings, Snapshots};
+use crate::undo;
 use crate::watch::GraphState;
 
 pub(in crate::serve) struct Fake {
@@ -316,6 +317,15 @@ impl Team for Fake {
             let id = config.get("id").and_then(serde_json::Value::as_str).unwrap_or_default();
             let status = samples::agent(id);
             Ok(AgentStatus { state: AgentState::Connecting, ..status })
+        })
+    }
+
+    fn undo(&self, request: undo::UndoRequest) -> BoxFuture<'_, Result<undo::Outcome, Refused>> {
+        Box::pin(async move {
+            if let undo::Aim::Agent { agent, .. } = &request.aim {
+                self.known(&AgentId::new(agent.as_str()))?;
+            }
+            Ok(samples::undone(&request))
         })
     }
 

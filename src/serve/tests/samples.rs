@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::expect;
+use serde_json::json;
 
 use crate::model::{
     Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Cost, Delta,
@@ -11,6 +12,7 @@ use crate::model::{
     Span, Touch, TurnEnd, Usage, UsageReport, Via,
 };
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
+use crate::undo;
 
 pub(super) const NOW: u64 = 1_760_000_000_000;
 
@@ -114,6 +116,26 @@ pub(in crate::serve) fn agent(name: &str) -> AgentStatus {
         reason: None,
         restarts: 0,
         timestamp_ms: NOW,
+    }
+}
+
+pub(in crate::serve) fn undone(request: &undo::UndoRequest) -> undo::Outcome {
+    let state = |hash: &str, size: u64| {
+        json!({
+            "hash": hash.repeat(64), "size": size, "mode": 0o644, "kind": "file", "stored": true,
+        })
+    };
+    let (old, new) = (state("a", 27), state("b", 31));
+    let is_redo = matches!(request.aim, undo::Aim::LastUndo { .. });
+    let (before, after) = if is_redo { (old, new) } else { (new, old) };
+    let diff = "diff --git a/src/ui/app.ts b/src/ui/app.ts\n";
+    let event = if is_redo { "0192f3a1-aaaa" } else { "0192f3a1-9999" };
+    undo::Outcome {
+        event_id: (!request.dry_run).then(|| event.to_owned()),
+        agent_id: Some("ui".to_owned()),
+        paths: vec![json!({ "path": "src/ui/app.ts", "before": before, "after": after })],
+        diff: request.dry_run.then(|| diff.into()),
+        ..undo::Outcome::default()
     }
 }
 

@@ -1,0 +1,270 @@
+//! From the files as they are to be, to the steps that make them so: what goes, deepest first; what
+//! is exchanged; what comes, folders first.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::disk::Disk;
+use super::path::FilePath;
+use super::step::UndoStep;
+use crate::changes::{EntrySource, FileEntry, FileKind, FileState};
+
+/// The mode of a folder that is needed again, and of which nothing is known.
+const FOLDER_MODE: u32 = 0o755;
+
+/// The rights that a folder's owner needs to change what is in it.
+const OWNER: u32 = 0o700;
+
+/// A path that is to be changed.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct PathChange {
+    pub(super) before: Option<FileState>,
+    pub(super) after: Option<FileEntry>,
+}
+
+pub(super) type PathChanges = BTreeMap<FilePath, PathChange>;
+
+/// The steps, and what the drafts hold.
+#[derive(Default, Debug)]
+pub(super) struct Arranged {
+    pub(super) steps: Vec<UndoStep>,
+    /// What is written to drafts before the first step, and the file that each will replace.
+    pub(super) drafts: Vec<Draft>,
+}
+
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) path: FilePath,
+    pub(super) replaces: Option<FilePath>,
+    pub(super) entry: FileEntry,
+}
+
+/// What keeps a path from being changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct InTheWay {
+    pub(super) path: FilePath,
+    pub(super) why: String,
+}
+
+fn is_folder(state: Option<&FileState>) -> bool {
+    state.is_some_and(|state| state.kind == FileKind::Folder)
+}
+
+impl PathChange {
+    fn goes(&self) -> bool {
+        self.before.is_some() && self.is_replaced()
+    }
+
+    fn comes(&self) -> bool {
+        self.after.is_some() && self.is_replaced()
+    }
+
+    /// Whether one of both is a folder, and the other is not; or there is nothing on one side.
+    fn is_replaced(&self) -> bool {
+        let after = self.after.as_ref().map(|entry| &entry.state);
+        self.before.is_none()
+            || after.is_none()
+            || is_folder(self.before.as_ref()) != is_folder(after)
+    }
+
+    fn is_folder_that_goes(&self) -> bool {
+        is_folder(self.before.as_ref()) && self.goes()
+    }
+}
+
+/// Adds the folders that are needed and missing; takes out those that stay, since something else
+/// is in them, and returns them. What can't be done at all is taken out, and in the way.
+pub(super) fn complete(disk: &Disk, targets: &mut PathChanges) -> (Vec<FilePath>, Vec<InTheWay>) {
+    let mut in_the_way = Vec::new();
+    let coming: Vec<_> =
+        targets.iter().filter(|(_, it)| it.after.is_some()).map(|(path, _)| path.clone()).collect();
+    for path in coming {
+        if let Err(why) = add_parents(disk, targets, &path) {
+            targets.remove(&path);
+            in_the_way.push(InTheWay { path, why });
+        }
+    }
+    let mut stay = Vec::new();
+    let goes = targets.iter().filter(|(_, target)| target.is_folder_that_goes());
+    let mut folders: Vec<_> = goes.map(|(path, _)| path.clone()).collect();
+    folders.sort_by_key(|path| std::cmp::Reverse(path.depth()));
+    for path in folders {
+        let is_emptied = disk.names(&path).is_ok_and(|names| {
+            names.iter().all(|name| targets.get(name).is_some_and(|it| it.after.is_none()))
+        });
+        if is_emptied {
+            continue;
+        }
+        if targets.remove(&path).is_some_and(|target| target.after.is_none()) {
+            stay.push(path);
+        } else {
+            let why = "a folder with other files is in its place".to_owned();
+            in_the_way.push(InTheWay { path, why });
+        }
+    }
+    (stay, in_the_way)
+}
+
+/// Adds the missing folders above a path that comes; those that were to go stay instead.
+fn add_parents(disk: &Disk, targets: &mut PathChanges, path: &FilePath) -> Result<(), String> {
+    let mut missing = Vec::new();
+    for parent in path.parents() {
+        let Some(target) = targets.get(&parent) else {
+            match disk.is_folder(&parent).map_err(|error| error.to_string())? {
+                Some(true) => break,
+                Some(false) => return Err(format!("`{parent}` is no folder")),
+                None => missing.push(parent),
+            }
+            continue;
+        };
+        let after = target.after.as_ref().map(|entry| &entry.state);
+        if is_folder(after) {
+            break;
+        }
+        if after.is_some() || !is_folder(target.before.as_ref()) {
+            return Err(format!("`{parent}` is no folder"));
+        }
+        targets.remove(&parent);
+        break;
+    }
+    for folder in missing {
+        let kind = FileKind::Folder;
+        let state = FileState { hash: None, size: 0, mode: FOLDER_MODE, kind, stored: true };
+        let after = Some(FileEntry { state, source: EntrySource::Journal });
+        targets.insert(folder, PathChange { before: None, after });
+    }
+    Ok(())
+}
+
+/// Arranges the steps. The names of drafts begin at `nonce`.
+pub(super) fn arrange(targets: &PathChanges, nonce: u64) -> Arranged {
+    let mut work =
+        Arranging { targets, nonce, moved: HashMap::new(), arranged: Arranged::default() };
+    let mut goes: Vec<_> = targets.iter().filter(|(_, target)| target.goes()).collect();
+    goes.sort_by_key(|(path, _)| std::cmp::Reverse(path.depth()));
+    work.open_folders();
+    for (path, target) in goes {
+        work.take_out(path, target);
+    }
+    for (path, target) in targets.iter().filter(|(_, target)| !target.is_replaced()) {
+        work.replace(path, target);
+    }
+    // Paths stand in order, so that folders come before what is in them.
+    for (path, target) in targets.iter().filter(|(_, target)| target.comes()) {
+        work.put_in(path, target);
+    }
+    work.close_folders();
+    work.arranged
+}
+
+struct Arranging<'a> {
+    targets: &'a PathChanges,
+    nonce: u64,
+    /// Drafts of files that are moved, not removed, by their old paths.
+    moved: HashMap<&'a FilePath, FilePath>,
+    arranged: Arranged,
+}
+
+impl<'a> Arranging<'a> {
+    fn step(&mut self, step: UndoStep) {
+        self.arranged.steps.push(step);
+    }
+
+    /// A new name in the nearest folder that is there before and after.
+    fn draft(&mut self, path: &FilePath) -> FilePath {
+        self.nonce = self.nonce.wrapping_add(1);
+        let stays =
+            |folder: &FilePath| self.targets.get(folder).is_none_or(|target| !target.is_replaced());
+        path.parents().find(stays).map_or_else(
+            || path.beside_first(&draft_name(self.nonce)),
+            |folder| folder.join(&draft_name(self.nonce)),
+        )
+    }
+
+    /// Gives the owner the rights in folders that are changed or go.
+    fn open_folders(&mut self) {
+        for (path, target) in self.targets {
+            let Some(before) = &target.before else { continue };
+            if before.kind == FileKind::Folder && before.mode & OWNER != OWNER {
+                let (path, is) = (path.clone(), before.mode | OWNER);
+                self.step(UndoStep::Chmod { path, was: before.mode, is });
+            }
+        }
+    }
+
+    /// Sets the modes of folders, the deepest first, when all in them is done.
+    fn close_folders(&mut self) {
+        for (path, target) in self.targets.iter().rev() {
+            let Some(after) = target.after.as_ref().map(|entry| &entry.state) else { continue };
+            let was = match &target.before {
+                Some(before) if before.kind == FileKind::Folder => before.mode | OWNER,
+                _ => after.mode | OWNER,
+            };
+            if after.kind == FileKind::Folder && was != after.mode {
+                self.step(UndoStep::Chmod { path: path.clone(), was, is: after.mode });
+            }
+        }
+    }
+
+    fn take_out(&mut self, path: &'a FilePath, target: &PathChange) {
+        let Some(before) = &target.before else { return };
+        if before.kind == FileKind::Folder {
+            return self.step(UndoStep::Rmdir { path: path.clone(), mode: before.mode | OWNER });
+        }
+        let draft = self.draft(path);
+        self.moved.insert(path, draft.clone());
+        self.step(UndoStep::Out { path: path.clone(), draft, was: before.clone() });
+    }
+
+    fn replace(&mut self, path: &FilePath, target: &PathChange) {
+        let (Some(before), Some(entry)) = (&target.before, &target.after) else { return };
+        let is = entry.state.clone();
+        if is.kind == FileKind::Folder {
+            return;
+        }
+        if is.has_content_of(before) && is.kind == FileKind::File {
+            let (was, is) = (before.permissions(), is.permissions());
+            return self.step(UndoStep::Chmod { path: path.clone(), was, is });
+        }
+        let draft = self.draft(path);
+        self.stage(&draft, Some(path), entry);
+        self.step(UndoStep::Swap { path: path.clone(), draft, was: before.clone(), is });
+    }
+
+    fn put_in(&mut self, path: &FilePath, target: &PathChange) {
+        let Some(entry) = &target.after else { return };
+        let is = entry.state.clone();
+        if is.kind == FileKind::Folder {
+            return self.step(UndoStep::Mkdir { path: path.clone(), mode: is.mode | OWNER });
+        }
+        if let Some((draft, moved)) = self.moved_file(entry) {
+            let (was, is) = (moved.permissions(), is.permissions());
+            self.step(UndoStep::In { path: path.clone(), draft, is: moved });
+            if was != is {
+                self.step(UndoStep::Chmod { path: path.clone(), was, is });
+            }
+            return;
+        }
+        let draft = self.draft(path);
+        self.stage(&draft, None, entry);
+        self.step(UndoStep::In { path: path.clone(), draft, is });
+    }
+
+    /// The draft of a file that goes at another path, if it is what comes here.
+    fn moved_file(&mut self, entry: &FileEntry) -> Option<(FilePath, FileState)> {
+        let EntrySource::Tree(from) = &entry.source else { return None };
+        let from = FilePath::new(from.clone())?;
+        let moved = self.targets.get(&from)?.before.clone()?;
+        let is_it = moved.kind == FileKind::File && moved.has_content_of(&entry.state);
+        is_it.then(|| self.moved.remove(&from)).flatten().map(|draft| (draft, moved))
+    }
+
+    fn stage(&mut self, draft: &FilePath, replaces: Option<&FilePath>, entry: &FileEntry) {
+        let (path, replaces, entry) = (draft.clone(), replaces.cloned(), entry.clone());
+        self.arranged.drafts.push(Draft { path, replaces, entry });
+    }
+}
+
+/// Drafts are named as those of other writes of this program.
+fn draft_name(number: u64) -> String {
+    format!(".eisen-{number:016x}.tmp")
+}

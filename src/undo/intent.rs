@@ -1,0 +1,78 @@
+//! The file beside the journal that says what an undo is about to do, so that one that was killed
+//! half-way can be taken back, or finished if its event is there. Whoever holds the journal's lock
+//! may write it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::path::FilePath;
+use super::step::UndoStep;
+use crate::journal::{EventType, Filter, OpenError, Store};
+
+/// What is under way.
+#[derive(Serialize, Deserialize, Debug)]
+pub(super) struct Intent {
+    /// The payload of the event that says that it was done.
+    pub(super) payload: String,
+    /// The journal's last event before.
+    pub(super) after: Option<String>,
+    pub(super) steps: Vec<UndoStep>,
+}
+
+/// Where the intent of a journal stands.
+pub(super) fn intent_path(journal: &Path) -> PathBuf {
+    let mut name = journal.as_os_str().to_owned();
+    name.push(".undo");
+    name.into()
+}
+
+impl Intent {
+    /// All paths that are written, with the drafts.
+    pub(super) fn paths(&self) -> Vec<FilePath> {
+        let paths = self.steps.iter().flat_map(|step| [Some(step.path()), step.draft()]);
+        paths.flatten().cloned().collect()
+    }
+
+    /// Writes it, so that it survives a power cut.
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(".tmp");
+        let draft = PathBuf::from(draft);
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.sync_all()?;
+        fs::rename(&draft, path)?;
+        sync_folder(path)
+    }
+
+    /// What an earlier undo left; None if it ended.
+    pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
+        match fs::read(path) {
+            Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn remove(path: &Path) -> io::Result<()> {
+        fs::remove_file(path)?;
+        sync_folder(path)
+    }
+
+    /// Whether the event is in the journal.
+    pub(super) fn is_committed(&self, store: &Store) -> Result<bool, OpenError> {
+        let types = [EventType::UNDO, EventType::REDO].map(|kind| kind.as_str().to_owned());
+        let filter = Filter { types: types.into(), after: self.after.clone(), ..Filter::default() };
+        let events = store.events(&filter)?.events;
+        Ok(events.iter().any(|event| event.payload.get() == self.payload))
+    }
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}

@@ -1,0 +1,87 @@
+//! The path of a file in the workspace or outside of it.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Component, Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Value, json};
+
+/// A path relative to the workspace, or absolute outside of it; without `.` and `..`. Serialized as
+/// base64 of its bytes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(super) struct FilePath(PathBuf);
+
+impl FilePath {
+    /// None: not such a path.
+    pub(super) fn new(path: PathBuf) -> Option<Self> {
+        let names = path.strip_prefix("/").unwrap_or(&path);
+        let is_plain = names.components().all(|name| matches!(name, Component::Normal(_)));
+        let is_named = !names.as_os_str().is_empty() && !path.as_os_str().as_bytes().contains(&0);
+        (is_plain && is_named).then_some(Self(path))
+    }
+
+    pub(super) fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Whether it is a repository's own, or in it.
+    pub(super) fn is_of_git(&self) -> bool {
+        self.0.iter().any(|name| name.eq_ignore_ascii_case(".git"))
+    }
+
+    /// The folder above; None above the first name.
+    pub(super) fn parent(&self) -> Option<Self> {
+        self.0.parent().and_then(|parent| Self::new(parent.to_owned()))
+    }
+
+    /// Its folders, the nearest first.
+    pub(super) fn parents(&self) -> impl Iterator<Item = Self> {
+        std::iter::successors(self.parent(), Self::parent)
+    }
+
+    pub(super) fn join(&self, name: &str) -> Self {
+        Self(self.0.join(name))
+    }
+
+    /// A name in the workspace's folder, or in the root folder for a path outside.
+    pub(super) fn beside_first(&self, name: &str) -> Self {
+        Self(if self.0.is_absolute() { Path::new("/").join(name) } else { name.into() })
+    }
+
+    pub(super) fn depth(&self) -> usize {
+        self.0.iter().count()
+    }
+
+    /// The fields `path` and, if needed, `path_bytes`.
+    pub(super) fn write_to(&self, object: &mut Value) {
+        object["path"] = json!(self.to_string());
+        if self.0.to_str().is_none() {
+            object["path_bytes"] = json!(STANDARD.encode(self.0.as_os_str().as_bytes()));
+        }
+    }
+}
+
+impl std::fmt::Display for FilePath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.to_string_lossy())
+    }
+}
+
+impl Serialize for FilePath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(self.0.as_os_str().as_bytes()))
+    }
+}
+
+impl<'de> Deserialize<'de> for FilePath {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error as _;
+        let text = String::deserialize(deserializer)?;
+        let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;
+        let path = PathBuf::from(OsString::from_vec(bytes));
+        Self::new(path).ok_or_else(|| D::Error::custom("not a path of the workspace"))
+    }
+}

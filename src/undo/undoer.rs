@@ -1,0 +1,294 @@
+//! Runs undos one after the other: what is checked before, and what is shown of one that is not
+//! carried out.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+use tokio::sync::Mutex;
+
+use super::aim::{Aim, choose};
+use super::apply::{Recovered, Site};
+use super::disk::Disk;
+use super::intent::{Intent, intent_path};
+use super::path::FilePath;
+use super::plan::Plan;
+use super::preview::{Preview, preview_of};
+use super::writers::writer_of;
+use super::{Obstacle, UndoError};
+use crate::journal::{Journal, Keep, Store};
+
+type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What an undo is to heed of the agents that run.
+pub trait LiveAgents: Send + Sync + 'static {
+    /// Waits until the journal has all that was written by now.
+    fn settle(&self) -> Waiting<'_, ()>;
+
+    /// Why an agent's files can't be touched now; None if they can.
+    fn busy<'a>(&'a self, agent: &'a str) -> Waiting<'a, Option<String>>;
+
+    /// The processes of all agents. Blocks.
+    fn processes(&self) -> Vec<i32>;
+
+    /// Announces that these paths are about to be written, by no agent, until the value is dropped.
+    fn announce(&self, paths: Vec<PathBuf>) -> Box<dyn Send>;
+}
+
+/// No agent runs.
+#[derive(Debug)]
+struct Nobody;
+
+impl LiveAgents for Nobody {
+    fn settle(&self) -> Waiting<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn busy<'a>(&'a self, _: &'a str) -> Waiting<'a, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn processes(&self) -> Vec<i32> {
+        Vec::new()
+    }
+
+    fn announce(&self, _: Vec<PathBuf>) -> Box<dyn Send> {
+        Box::new(())
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct UndoRequest {
+    pub aim: Aim,
+    /// Files that clash get the content from before the agent's change.
+    pub force: bool,
+    /// Only shows what would be done.
+    pub dry_run: bool,
+}
+
+impl UndoRequest {
+    /// What a session wrote behind the event that it is set back to.
+    pub fn of_rewind(agent: &str, session: &str, to: &str) -> Self {
+        let aim = Aim::Agent {
+            agent: agent.to_owned(),
+            session: Some(session.to_owned()),
+            turn: None,
+            since: Some(to.to_owned()),
+        };
+        Self { aim, force: false, dry_run: false }
+    }
+}
+
+/// What was done, or would be.
+#[derive(Clone, Default, Debug)]
+pub struct Outcome {
+    /// The event; None if nothing was to be done, or it was a dry run.
+    pub event_id: Option<String>,
+    pub agent_id: Option<String>,
+    /// Each `{path, before, after}`, as in the event.
+    pub paths: Vec<Value>,
+    pub obstacles: Vec<Obstacle>,
+    /// Folders of the agent that stay, since others have files in them.
+    pub staying: Vec<String>,
+    /// Changes in `.git` that stay.
+    pub of_git: usize,
+    /// Of a dry run: what would change.
+    pub diff: Option<Vec<u8>>,
+    /// What the diff can't carry.
+    pub not_in_diff: Vec<String>,
+    /// Of a dry run: why it would be refused.
+    pub refused: Option<String>,
+}
+
+impl Outcome {
+    fn of(plan: &Plan) -> Self {
+        Self {
+            event_id: None,
+            agent_id: plan.deed.agent().map(str::to_owned),
+            paths: plan.paths(),
+            obstacles: plan.obstacles.clone(),
+            staying: plan.staying().collect(),
+            of_git: plan.of_git,
+            diff: None,
+            not_in_diff: Vec::new(),
+            refused: None,
+        }
+    }
+
+    fn shown(self, preview: Preview, refused: Option<&UndoError>) -> Self {
+        Self {
+            diff: Some(preview.patch),
+            not_in_diff: preview.left_out,
+            refused: refused.map(ToString::to_string),
+            ..self
+        }
+    }
+
+    pub fn to_json(&self) -> Value {
+        let obstacles: Vec<_> = self.obstacles.iter().map(Obstacle::to_json).collect();
+        let mut value = json!({
+            "event_id": self.event_id,
+            "agent_id": self.agent_id,
+            "paths": self.paths,
+            "obstacles": obstacles,
+            "staying": self.staying,
+            "of_git": self.of_git,
+        });
+        if let Some(diff) = &self.diff {
+            value["diff"] = json!(String::from_utf8_lossy(diff));
+            value["not_in_diff"] = json!(self.not_in_diff);
+            value["refused"] = json!(self.refused);
+        }
+        value
+    }
+}
+
+/// Undoes in one workspace by one journal, one undo after the other; cheap to clone.
+#[derive(Clone)]
+pub struct Undoer {
+    journal: Journal,
+    workspace: Arc<Path>,
+    surroundings: Arc<dyn LiveAgents>,
+    turn: Arc<Mutex<()>>,
+}
+
+impl Undoer {
+    pub fn new(journal: Journal, workspace: &Path, surroundings: Arc<dyn LiveAgents>) -> Self {
+        Self { journal, workspace: workspace.into(), surroundings, turn: Arc::default() }
+    }
+
+    /// Of a team that does not run.
+    pub fn alone(journal: Journal, workspace: &Path) -> Self {
+        Self::new(journal, workspace, Arc::new(Nobody))
+    }
+
+    /// Finishes or takes back an undo that was killed half-way. To be done before agents start.
+    pub async fn recover(&self) -> Result<Option<Recovered>, UndoError> {
+        if !intent_path(&self.journal.settings().path).exists() {
+            return Ok(None);
+        }
+        self.blocking(|this, site, _| this.recover_with(&site)).await
+    }
+
+    /// Takes back what is asked for. It goes on if the future is dropped.
+    pub async fn run(&self, request: UndoRequest) -> Result<Outcome, UndoError> {
+        self.blocking(move |this, site, runtime| {
+            runtime.block_on(this.surroundings.settle());
+            this.run_with(&site, &request)
+        })
+        .await
+    }
+
+    /// Runs `work` on a thread that may block, when it is its turn.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self, Site<'_>, &Handle) -> Result<T, UndoError> + Send + 'static,
+    ) -> Result<T, UndoError> {
+        let this = self.clone();
+        let working = tokio::spawn(async move {
+            let turn = Arc::clone(&this.turn).lock_owned().await;
+            let runtime = Handle::current();
+            let working = tokio::task::spawn_blocking(move || {
+                let _turn = turn;
+                let settings = this.journal.settings().clone();
+                // It also shows that this process holds the journal.
+                runtime.block_on(this.journal.keep(Vec::new())).map_err(UndoError::Journal)?;
+                let store = Store::open(&settings.path)?;
+                let disk = open_workspace(&this.workspace)?;
+                let site = Site {
+                    journal: &this.journal,
+                    store: &store,
+                    disk: &disk,
+                    runtime: runtime.clone(),
+                };
+                work(&this, site, &runtime)
+            });
+            working.await
+        });
+        let failed = |error: tokio::task::JoinError| UndoError::Busy(error.to_string());
+        working.await.map_err(failed)?.map_err(failed)?
+    }
+
+    fn recover_with(&self, site: &Site<'_>) -> Result<Option<Recovered>, UndoError> {
+        let _own = self.announced(site.unfinished_paths()?);
+        site.recover()
+    }
+
+    fn run_with(&self, site: &Site<'_>, request: &UndoRequest) -> Result<Outcome, UndoError> {
+        if !request.dry_run {
+            self.recover_with(site)?;
+        }
+        let keep = self.journal.settings().keep;
+        let plan = plan(site.store, site.disk, keep, request)?;
+        let mut outcome = Outcome::of(&plan);
+        let checked = self.check(site, &plan);
+        if request.dry_run {
+            let preview = preview_of(&plan, site.store, site.disk)?;
+            return Ok(outcome.shown(preview, checked.err().as_ref()));
+        }
+        checked?;
+        if !plan.is_empty() {
+            let committed = site.apply(&plan, |paths| self.announced(paths))?;
+            outcome.event_id = Some(committed.id);
+        }
+        Ok(outcome)
+    }
+
+    /// Whether the plan may be carried out now.
+    fn check(&self, site: &Site<'_>, plan: &Plan) -> Result<(), UndoError> {
+        if let Some(agent) = plan.deed.agent()
+            && let Some(why) = site.runtime.block_on(self.surroundings.busy(agent))
+        {
+            return Err(UndoError::Busy(why));
+        }
+        plan.check()?;
+        let files: Vec<_> =
+            plan.targets.keys().filter_map(|path| Some((site.disk.id(path)?, path))).collect();
+        let ids: HashSet<_> = files.iter().map(|(id, _)| *id).collect();
+        let Some(writer) = writer_of(&ids, &self.surroundings.processes()) else { return Ok(()) };
+        let path = files.iter().find(|(id, _)| *id == writer.file);
+        let path = path.map(|(_, path)| path.to_string()).unwrap_or_default();
+        Err(UndoError::Open { path, pid: writer.pid, name: writer.name })
+    }
+
+    fn announced(&self, paths: Vec<FilePath>) -> Box<dyn Send> {
+        let paths = paths.into_iter().map(|path| self.workspace.join(path.as_path())).collect();
+        self.surroundings.announce(paths)
+    }
+}
+
+impl std::fmt::Debug for Undoer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Undoer").field("workspace", &self.workspace).finish_non_exhaustive()
+    }
+}
+
+/// What an undo would do, of a team that does not run. Only reads. Blocks.
+pub fn preview(
+    journal: &Path,
+    workspace: &Path,
+    keep: Keep,
+    request: &UndoRequest,
+) -> Result<Outcome, UndoError> {
+    let path = intent_path(journal);
+    let unread = |error| UndoError::Intent { path: path.clone(), error };
+    if Intent::read(&path).map_err(unread)?.is_some() {
+        return Err(UndoError::Unfinished);
+    }
+    let (store, disk) = (Store::open(journal)?, open_workspace(workspace)?);
+    let plan = plan(&store, &disk, keep, request)?;
+    let preview = preview_of(&plan, &store, &disk)?;
+    Ok(Outcome::of(&plan).shown(preview, plan.check().err().as_ref()))
+}
+
+fn plan(store: &Store, disk: &Disk, keep: Keep, request: &UndoRequest) -> Result<Plan, UndoError> {
+    Plan::new(store, disk, keep, choose(store, &request.aim)?, request.force)
+}
+
+fn open_workspace(workspace: &Path) -> Result<Disk, UndoError> {
+    let failed = |error| UndoError::Workspace { path: workspace.to_owned(), error };
+    Disk::open(workspace).map_err(failed)
+}

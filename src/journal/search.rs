@@ -29,11 +29,14 @@ impl Store {
             Some(_) => "AND rowid IN (SELECT number FROM events WHERE agent_id = ?3)",
             None => "AND ?3 IS NULL",
         };
+        // Each cursor that computes ranks first counts all matches. So one computes them (`+` keeps
+        // FTS5 from sorting by a cursor of its own), and another only cuts the snippets.
         let sql = format!(
-            "SELECT e.{columns}, f.snippet, f.rank FROM (SELECT rowid, rank, \
-             snippet(events_fts, 0, '[', ']', '…', 16) AS snippet FROM events_fts \
-             WHERE events_fts MATCH ?1 {of_agent} ORDER BY rank LIMIT ?2) f \
-             JOIN events e ON e.number = f.rowid ORDER BY f.rank"
+            "SELECT e.{columns}, snippet(events_fts, 0, '[', ']', '…', 16), f.best FROM \
+             (SELECT rowid, rank AS best FROM events_fts \
+             WHERE events_fts MATCH ?1 {of_agent} ORDER BY +rank LIMIT ?2) f \
+             CROSS JOIN events_fts ON events_fts.rowid = f.rowid AND events_fts MATCH ?1 \
+             JOIN events e ON e.number = f.rowid ORDER BY f.best"
         );
         let (mut found, mut read_bytes) = (Vec::new(), 0);
         let mut read = || -> rusqlite::Result<()> {

@@ -182,10 +182,9 @@ impl RunFiles {
         for path in &paths {
             self.register(Cause::Request(session), path, None, None);
         }
+        let writing = Replacing { files: self, session, paths };
         let done = write();
-        for path in paths {
-            self.0.capture.team.settle_path(path);
-        }
+        drop(writing);
         done
     }
 
@@ -196,11 +195,12 @@ impl RunFiles {
         capture.tracker.file_read(key, capture.team.scope.name(path).text);
     }
 
-    /// A turn has begun: settles what was written before.
+    /// A turn begins, of which the agent has not heard yet: settles what was written before.
     pub fn turn_began(&self, session: &SessionId) {
-        let source = &self.0.source;
+        let OfRun { capture, source, .. } = &*self.0;
+        capture.team.announce_turn(source.agent(), session, disk::now_ns());
         let (agent, session, epoch) = (source.agent().clone(), session.clone(), source.epoch());
-        self.send(KeeperMsg::Began { agent, session, epoch, at: disk::now_ns() });
+        self.send(KeeperMsg::Began { agent, session, epoch });
     }
 
     /// A turn has ended: settles what was written in it, and holds back what the tracker gets of
@@ -236,6 +236,22 @@ impl RunFiles {
     fn send(&self, request: KeeperMsg) {
         // The thread lives as long as this.
         let _ = self.0.capture.requests.send(request);
+    }
+}
+
+/// Paths that the client host writes until this is dropped.
+struct Replacing<'a> {
+    files: &'a RunFiles,
+    session: &'a SessionId,
+    paths: Vec<&'a Path>,
+}
+
+impl Drop for Replacing<'_> {
+    fn drop(&mut self) {
+        let OfRun { capture, source, .. } = &*self.files.0;
+        for path in &self.paths {
+            capture.team.request_done(source, self.session, path);
+        }
     }
 }
 

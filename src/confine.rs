@@ -72,6 +72,11 @@ pub enum ConfineError {
     Wall { rules: usize, source: io::Error },
 }
 
+/// Whether a system call of this number is stopped for the doorbell.
+pub fn rings(call: i64) -> bool {
+    calls::NOTIFIED.contains(&call)
+}
+
 impl Confinement {
     /// Builds a wall from the present bounds; later changes of the bounds reach only the doorbell.
     /// `outside` is a folder without any grant, in which the file `canary` is created and left.

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::{AgentSettings, Surroundings};
 use crate::capture::{AgentRun, Moment, RunFiles};
+use crate::confine;
 use crate::model::{SessionId, wire_real};
 use crate::process::Family;
 use crate::proxy::{LiveCalls, NamedPath, WriteContext};
@@ -39,6 +40,10 @@ impl AgentRun for Writing {
 
     fn processes(&self) -> Vec<u32> {
         self.family.processes()
+    }
+
+    fn rings(&self, call: i64) -> bool {
+        confine::rings(call)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which files the processes of an agent hold open for writing, or have mapped so that they can
-//! write them: as `/proc` shows it.
+//! write them, and which of the processes are about to open one: as `/proc` shows it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
@@ -19,25 +19,50 @@ pub(super) struct Holders(HashMap<u64, Held>);
 
 #[derive(Default)]
 struct Held {
+    calls: HashMap<u32, ProcessCall>,
     open: HashSet<(u64, u64)>,
     mapped: HashSet<PathBuf>,
 }
 
+/// How far a process is with a call that the doorbell let go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum ProcessCall {
+    /// It is in none.
+    None,
+    /// It is in such a call.
+    Inside,
+    /// It may be: these threads of it run, or wait for a processor.
+    Runs(Vec<ThreadProgress>),
+    /// The system does not say it.
+    Unknown,
+}
+
+/// A thread, and its times, which change once it runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct ThreadProgress {
+    thread: OsString,
+    times: Vec<u8>,
+}
+
 impl Holders {
-    /// Looks at all processes of these runs. What a process writes later is not among what it wrote
-    /// before, so look before the files are read.
-    pub(super) fn look(sources: impl Iterator<Item = WriteSource>) -> Self {
-        let mut holders = Self::default();
-        for source in sources {
-            holders.0.entry(source.number()).or_insert_with(|| {
-                let mut held = Held::default();
-                for process in source.processes() {
-                    held.add(process);
-                }
-                held
-            });
+    /// Looks at all processes of these runs, each with those of its processes that may be in a call.
+    /// What a process writes later is not among what it wrote before, so look before the files are
+    /// read.
+    pub(super) fn look(sources: impl Iterator<Item = (WriteSource, HashSet<u32>)>) -> Self {
+        let mut runs: BTreeMap<u64, (WriteSource, HashSet<u32>)> = BTreeMap::new();
+        for (source, calling) in sources {
+            let run = runs.entry(source.number()).or_insert((source, HashSet::new()));
+            run.1.extend(calling);
         }
-        holders
+        let look = |(number, (source, calling)): (u64, (WriteSource, HashSet<u32>))| {
+            // Whoever is in no call now has the descriptor by the time that those are read.
+            let call = |process| (process, ProcessCall::of(process, |call| source.rings(call)));
+            let calls = calling.into_iter().map(call).collect();
+            let mut held = Held { calls, ..Held::default() };
+            source.processes().into_iter().for_each(|process| held.add(process));
+            (number, held)
+        };
+        Self(runs.into_iter().map(look).collect())
     }
 
     pub(super) fn hold(
@@ -52,9 +77,49 @@ impl Holders {
         })
     }
 
+    /// How far a process of a run is with its call.
+    pub(super) fn call(&self, source: &WriteSource, process: u32) -> ProcessCall {
+        let call = self.0.get(&source.number()).and_then(|held| held.calls.get(&process));
+        call.cloned().unwrap_or(ProcessCall::Unknown)
+    }
+
     /// Whether a file may have changed without a new time.
     pub(super) fn map(&self, path: &Path) -> bool {
         self.0.values().any(|held| held.mapped.contains(path))
+    }
+}
+
+#[cfg(test)]
+impl ThreadProgress {
+    pub(super) fn new(thread: &str, times: &str) -> Self {
+        Self { thread: thread.into(), times: times.into() }
+    }
+}
+
+impl ProcessCall {
+    /// Looks at all threads of a process; `rings` says which calls count.
+    fn of(process: u32, rings: impl Fn(i64) -> bool) -> Self {
+        let threads = fs::read_dir(format!("/proc/{process}/task"));
+        // Without it the process is gone.
+        let Ok(threads) = threads else { return Self::None };
+        let mut running = Vec::new();
+        for thread in threads.flatten() {
+            let (folder, thread) = (thread.path(), thread.file_name());
+            let call = match fs::read_to_string(folder.join("syscall")) {
+                Ok(call) => call,
+                // It ended meanwhile.
+                Err(_) if !folder.exists() => continue,
+                Err(_) => return Self::Unknown,
+            };
+            let first = call.split_ascii_whitespace().next().unwrap_or_default();
+            if first == "running" {
+                let Ok(times) = fs::read(folder.join("schedstat")) else { return Self::Unknown };
+                running.push(ThreadProgress { thread, times });
+            } else if first.parse().is_ok_and(&rings) {
+                return Self::Inside;
+            }
+        }
+        if running.is_empty() { Self::None } else { Self::Runs(running) }
     }
 }
 
@@ -116,5 +181,21 @@ mod tests {
         };
         assert!(held.open.contains(&identity(&written)));
         assert!(!held.open.contains(&identity(&read)));
+    }
+
+    #[test]
+    fn a_call_is_over_when_the_process_does_something_else() {
+        let own = std::process::id();
+        let look = |process: u32, rings: bool| ProcessCall::of(process, |_| rings);
+        // This thread runs.
+        assert!(matches!(look(own, false), ProcessCall::Runs(_)));
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        while look(child.id(), true) != ProcessCall::Inside {
+            std::thread::yield_now();
+        }
+        assert_eq!(look(child.id(), false), ProcessCall::None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(look(child.id(), true), ProcessCall::None);
     }
 }

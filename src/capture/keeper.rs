@@ -21,19 +21,21 @@ const PASS: Duration = Duration::from_millis(50);
 /// How long a change on the disk waits for others of its path.
 const NOTICE: Duration = Duration::from_millis(150);
 
-/// Changed paths that wait. Past it the rest is not recorded.
+/// How often it is recorded how much was left out.
+const COUNT: Duration = Duration::from_secs(1);
+
+/// Changed paths that wait. Past it the rest is not recorded, but counted.
 const MOST_NOTICED: usize = 100_000;
 
 pub(super) enum KeeperMsg {
     /// There is a file to look at.
     Dirty,
     Noticed(Vec<Noticed>),
-    /// A turn of an agent, in this epoch of its run and at this time in nanoseconds since 1970.
+    /// A turn of an agent, in this epoch of its run.
     Began {
         agent: AgentId,
         session: SessionId,
         epoch: u64,
-        at: i128,
     },
     Ended {
         agent: AgentId,
@@ -56,11 +58,14 @@ pub(super) struct Keeper {
     queue: Receiver<KeeperMsg>,
     noticed: HashMap<PathBuf, (Instant, bool)>,
     next: Instant,
+    /// When it was last recorded what was left out.
+    counted: Instant,
 }
 
 impl Keeper {
     pub(super) fn new(team: Arc<CaptureTeam>, queue: Receiver<KeeperMsg>) -> Self {
-        Self { team, queue, noticed: HashMap::new(), next: Instant::now() }
+        let now = Instant::now();
+        Self { team, queue, noticed: HashMap::new(), next: now, counted: now }
     }
 
     /// Runs until the last sender is gone.
@@ -82,6 +87,10 @@ impl Keeper {
                 self.look(now, false);
                 self.next = Instant::now() + PASS;
             }
+            if now >= self.counted + COUNT {
+                self.team.record_left_out();
+                self.counted = now;
+            }
         }
     }
 
@@ -89,8 +98,8 @@ impl Keeper {
         match request {
             KeeperMsg::Dirty => self.next = Instant::now() + PASS,
             KeeperMsg::Noticed(changed) => self.notice(changed),
-            KeeperMsg::Began { agent, session, epoch, at } => {
-                self.team.turn_began(&agent, session, epoch, at);
+            KeeperMsg::Began { agent, session, epoch } => {
+                self.team.turn_began(&agent, session, epoch);
             }
             KeeperMsg::Ended { agent, session, epoch, hold } => {
                 self.team.turn_ended(&agent, &session, epoch);
@@ -105,6 +114,7 @@ impl Keeper {
             KeeperMsg::Settle(reply) => {
                 self.team.settle(None);
                 self.look(Instant::now(), true);
+                self.team.record_left_out();
                 let _ = reply.send(());
             }
             KeeperMsg::Done(reply) => drop(reply.send(())),
@@ -118,6 +128,8 @@ impl Keeper {
                 *was_new |= is_new;
             } else if self.noticed.len() < MOST_NOTICED {
                 self.noticed.insert(path, (now, is_new));
+            } else {
+                self.team.leave_out(1);
             }
         }
     }

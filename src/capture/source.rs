@@ -5,14 +5,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::disk::Stamp;
+use super::holders::{ProcessCall, ThreadProgress};
 use super::turns::Turns;
 use crate::model::{AgentId, SeenBy, SessionId};
 
 /// Processes of one writer that are remembered.
 const MOST_PROCESSES: usize = 64;
 
-/// How long a call that goes on may take until the process has its descriptor.
+/// How long a call that goes on may take until the process has its descriptor, where the system does
+/// not show what the process is doing.
 const IN_FLIGHT: Duration = Duration::from_millis(50);
+
+/// The longest that a call is waited for.
+const LONGEST_CALL: Duration = Duration::from_secs(10);
 
 /// What is known of one run of an agent.
 pub trait AgentRun: Send + Sync {
@@ -27,6 +32,9 @@ pub trait AgentRun: Send + Sync {
 
     /// All its processes, and those of its terminals.
     fn processes(&self) -> Vec<u32>;
+
+    /// Whether the doorbell is rung by system calls of this number.
+    fn rings(&self, call: i64) -> bool;
 }
 
 /// The session and the tool call that a write belongs to, as far as that is certain.
@@ -55,9 +63,21 @@ pub(super) struct Writer {
     pub(super) process: Option<u32>,
     epoch: u64,
     moment: Moment,
-    processes: Vec<u32>,
+    /// The last ones that called, the latest at the end.
+    processes: Vec<Calling>,
+    /// Requests by which the client host is writing.
+    requests: Vec<SessionId>,
     /// Of its last call.
     since: Instant,
+}
+
+/// A process that made a call, which may not have come to its end.
+#[derive(Clone, Debug)]
+struct Calling {
+    process: u32,
+    at: Instant,
+    /// How far its threads were when it was last looked at.
+    progress: Option<Vec<ThreadProgress>>,
 }
 
 impl WriteSource {
@@ -81,6 +101,10 @@ impl WriteSource {
     pub(super) fn processes(&self) -> Vec<u32> {
         self.0.run.processes()
     }
+
+    pub(super) fn rings(&self, call: i64) -> bool {
+        self.0.run.rings(call)
+    }
 }
 
 impl Writer {
@@ -103,7 +127,8 @@ impl Writer {
             process,
             epoch,
             moment,
-            processes: process.into_iter().collect(),
+            processes: Vec::new(),
+            requests: Vec::new(),
             since: now,
         }
     }
@@ -120,19 +145,41 @@ impl Writer {
     }
 
     pub(super) fn add(&mut self, cause: Cause<'_>) {
-        if let Cause::Process(process) = cause {
-            self.since = Instant::now();
-            self.process = Some(process);
-            if self.processes.len() < MOST_PROCESSES && !self.processes.contains(&process) {
-                self.processes.push(process);
-            }
+        let process = match cause {
+            Cause::Process(process) => process,
+            Cause::Request(session) => return self.requests.push(session.clone()),
+        };
+        let at = Instant::now();
+        self.since = at;
+        self.process = Some(process);
+        self.processes.retain(|it| it.process != process);
+        if self.processes.len() >= MOST_PROCESSES {
+            self.processes.remove(0);
         }
+        self.processes.push(Calling { process, at, progress: None });
     }
 
-    /// Whether its last call may not have come to an end.
-    pub(super) fn is_in_flight(&self) -> bool {
-        self.since.elapsed() < IN_FLIGHT
-            && self.processes.iter().any(|it| Path::new(&format!("/proc/{it}")).exists())
+    /// A request of a session has written what it writes. Returns whether it was one of this writer.
+    pub(super) fn request_done(&mut self, source: &WriteSource, session: &SessionId) -> bool {
+        let is_its = self.source.number() == source.number();
+        let request = self.requests.iter().position(|of| is_its && of == session);
+        request.map(|at| self.requests.swap_remove(at)).is_some()
+    }
+
+    /// Whether the client host is writing for it.
+    pub(super) fn is_requested(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
+    /// The processes whose calls may not have come to their ends.
+    pub(super) fn calling(&self) -> impl Iterator<Item = u32> {
+        let recent = self.processes.iter().filter(|it| it.at.elapsed() < LONGEST_CALL);
+        recent.map(|it| it.process)
+    }
+
+    /// Whether one of its calls may not have come to an end.
+    pub(super) fn is_in_flight(&mut self, call_of: impl Fn(u32) -> ProcessCall) -> bool {
+        self.is_requested() || self.processes.iter_mut().any(|it| it.is_in_flight(&call_of))
     }
 
     pub(super) fn age(&self) -> Duration {
@@ -163,6 +210,24 @@ impl Writer {
     }
 }
 
+impl Calling {
+    fn is_in_flight(&mut self, call_of: impl Fn(u32) -> ProcessCall) -> bool {
+        if self.at.elapsed() >= LONGEST_CALL {
+            return false;
+        }
+        match call_of(self.process) {
+            ProcessCall::None => false,
+            ProcessCall::Inside => true,
+            // A thread that did not run since may still be in it.
+            ProcessCall::Runs(now) => {
+                let last = self.progress.replace(now.clone());
+                last.is_none_or(|last| now.iter().any(|thread| last.contains(thread)))
+            }
+            ProcessCall::Unknown => self.at.elapsed() < IN_FLIGHT,
+        }
+    }
+}
+
 /// What a write is known by.
 #[derive(Clone, Copy)]
 pub(super) enum Cause<'a> {
@@ -170,4 +235,25 @@ pub(super) enum Cause<'a> {
     Process(u32),
     /// A request in this session.
     Request(&'a SessionId),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_lasts_until_its_process_is_seen_to_have_run() {
+        let mut calling = Calling { process: 1, at: Instant::now(), progress: None };
+        let mut sees = |call: ProcessCall| calling.is_in_flight(|_| call.clone());
+        let runs = |times: &[&str]| {
+            ProcessCall::Runs(times.iter().map(|it| ThreadProgress::new("7", it)).collect())
+        };
+        assert!(sees(ProcessCall::Inside));
+        assert!(sees(runs(&["10 0 3", "20 0 1"])));
+        // The other thread waits for a processor still.
+        assert!(sees(runs(&["11 0 4", "20 0 1"])));
+        assert!(!sees(runs(&["12 0 5", "21 5 2"])));
+        assert!(!sees(ProcessCall::None));
+        assert!(sees(ProcessCall::Unknown));
+    }
 }

@@ -1,11 +1,13 @@
 //! What all who see changes share: the files, who may write them, and the way to the journal.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
+
+use serde_json::json;
 
 use super::disk::{Depth, Stamp};
 use super::holders::Holders;
@@ -17,6 +19,7 @@ use super::source::{Cause, WriteSource};
 use super::table::{File, FileTable, locked};
 use super::tracked::{Registration, Settled, Tracked};
 use super::turns::Turns;
+use crate::journal::{EventType, NewEvent, Place};
 use crate::model::{AgentId, FileCause, FileKind, SessionId, SessionKey};
 use crate::tracker::TrackerHandle;
 
@@ -31,6 +34,8 @@ pub(super) struct CaptureTeam {
     pub(super) unconfined: AtomicUsize,
     /// The log has a warning that there are too many files.
     is_full: AtomicBool,
+    /// Changes that can't be followed, and of which no event says so yet.
+    left_out: AtomicUsize,
 }
 
 impl CaptureTeam {
@@ -44,6 +49,7 @@ impl CaptureTeam {
             turns: Mutex::default(),
             unconfined: AtomicUsize::new(0),
             is_full: AtomicBool::new(false),
+            left_out: AtomicUsize::new(0),
         }
     }
 
@@ -99,18 +105,55 @@ impl CaptureTeam {
             };
             Tracked::new(path, depth, Arc::clone(&self.room))
         });
-        if file.is_none() && !self.is_full.swap(true, Ordering::Relaxed) {
-            tracing::warn!("more files are written at a time than the journal can follow");
+        if file.is_none() {
+            self.leave_out(1);
         }
         file
+    }
+
+    /// Counts changes that can't be followed.
+    pub(super) fn leave_out(&self, changes: usize) {
+        self.left_out.fetch_add(changes, Ordering::Relaxed);
+        if !self.is_full.swap(true, Ordering::Relaxed) {
+            tracing::warn!("more files are written at a time than the journal can follow");
+        }
+    }
+
+    /// Records how many changes were left out since the last call.
+    pub(super) fn record_left_out(&self) {
+        let left_out = self.left_out.swap(0, Ordering::Relaxed);
+        if left_out > 0 {
+            let payload = json!({ "events": left_out, "reason": "too many files at a time" });
+            let gap = NewEvent::new(Place::Team, EventType::GAP, &payload);
+            self.room.journal().offer(gap);
+        }
     }
 
     /// Settles the files with writers that are due.
     pub(super) fn settle_due(&self) {
         let now = Instant::now();
-        let mut files = self.table.dirty();
-        files.retain(|file| locked(file).is_due(now));
-        self.settle_files(&files, &self.turns(), true);
+        let is_due = |file: &File| locked(file).is_due(now);
+        let (mut due, mut others): (Vec<_>, Vec<_>) =
+            self.table.dirty().into_iter().partition(is_due);
+        // A file that moved is settled at its old place and at its new one together.
+        loop {
+            let ends = |file: &File| {
+                let tracked = locked(file);
+                [tracked.from().cloned(), Some(tracked.path())]
+            };
+            let paths: HashSet<_> = due.iter().flat_map(ends).flatten().collect();
+            let is_end = |file: &mut File| {
+                let tracked = locked(file);
+                paths.contains(&tracked.path())
+                    || tracked.from().is_some_and(|from| paths.contains(from))
+            };
+            let joined: Vec<_> = others.extract_if(.., is_end).collect();
+            if joined.is_empty() {
+                break;
+            }
+            due.extend(joined);
+        }
+        self.settle_files(&due, &self.turns(), true);
     }
 
     /// Settles all files with writers: of one agent, or of all.
@@ -120,18 +163,23 @@ impl CaptureTeam {
         self.settle_files(&files, &self.turns(), false);
     }
 
-    /// Settles one path.
-    pub(super) fn settle_path(&self, path: &Path) {
+    /// The client host has written a path for a session: settles it.
+    pub(super) fn request_done(&self, source: &WriteSource, session: &SessionId, path: &Path) {
         if let Some(file) = self.table.find(path) {
+            locked(&file).request_done(source, session);
             self.settle_files(&[file], &self.turns(), false);
         }
     }
 
-    /// A turn of an agent began at a time: settles what was written before.
-    pub(super) fn turn_began(&self, agent: &AgentId, session: SessionId, epoch: u64, at: i128) {
+    /// A turn of an agent begins at a time. To be called before the agent hears of it.
+    pub(super) fn announce_turn(&self, agent: &AgentId, session: &SessionId, at: i128) {
+        self.change_turns(|turns| turns.announce(agent.clone(), session.clone(), at));
+    }
+
+    /// A turn of an agent began: settles what was written before.
+    pub(super) fn turn_began(&self, agent: &AgentId, session: SessionId, epoch: u64) {
         let files = self.earlier(agent, epoch);
-        let turns = self.turns().beginning(agent.clone(), session.clone(), at);
-        self.settle_files(&files, &turns, false);
+        self.settle_files(&files, &self.turns(), false);
         self.change_turns(|turns| turns.add(agent.clone(), session));
     }
 
@@ -175,12 +223,8 @@ impl CaptureTeam {
         if files.is_empty() {
             return;
         }
-        let mut sources: BTreeMap<u64, WriteSource> = BTreeMap::new();
-        for file in files {
-            let of_file = locked(file).sources().map(|it| (it.number(), it)).collect::<Vec<_>>();
-            sources.extend(of_file);
-        }
-        let holders = Holders::look(sources.into_values());
+        let sources = files.iter().flat_map(|file| locked(file).sources().collect::<Vec<_>>());
+        let holders = Holders::look(sources);
         let mut settled = Vec::new();
         for file in files {
             settled.extend(locked(file).settle(Some(&holders), turns, patient));
@@ -188,8 +232,11 @@ impl CaptureTeam {
         self.publish(settled);
         // Only now: whoever finds no file with writers relies on their changes being recorded.
         for file in files {
-            let tracked = locked(file);
+            let mut tracked = locked(file);
             if !tracked.has_writers() {
+                if !tracked.is_known() {
+                    tracked.release();
+                }
                 self.table.clean(&tracked.path(), tracked.is_known());
             }
         }

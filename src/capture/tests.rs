@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+mod recording;
+
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 

@@ -1,5 +1,6 @@
 //! One file whose content is known: what was there last, and who may have written it since.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,6 +33,8 @@ pub(super) struct Tracked {
     base: Option<Seen>,
     /// An event names the base.
     is_known: bool,
+    /// Its content was forgotten, though no event has it.
+    is_released: bool,
     /// Who may have written it since then.
     writers: Vec<Writer>,
     /// The last writer that is none any more: it often writes again.
@@ -92,6 +95,7 @@ impl Tracked {
             depth,
             base: None,
             is_known: false,
+            is_released: false,
             writers,
             last: None,
             from: None,
@@ -114,7 +118,7 @@ impl Tracked {
 
     /// Whether what it had last is worth to be remembered.
     pub(super) fn is_known(&self) -> bool {
-        self.is_known
+        self.is_known || self.is_released
     }
 
     /// The file that was there last, by device and inode.
@@ -138,8 +142,28 @@ impl Tracked {
         of_agent.for_each(|writer| writer.carry_over(session));
     }
 
-    pub(super) fn sources(&self) -> impl Iterator<Item = WriteSource> {
-        self.writers.iter().map(|writer| writer.source.clone())
+    /// The runs of its writers, each with its processes that may be in a call.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (WriteSource, HashSet<u32>)> {
+        self.writers.iter().map(|writer| (writer.source.clone(), writer.calling().collect()))
+    }
+
+    /// The path from which it was moved here since it was last settled.
+    pub(super) fn from(&self) -> Option<&Arc<Path>> {
+        self.from.as_ref()
+    }
+
+    /// The client host has written what it writes for a session.
+    pub(super) fn request_done(&mut self, source: &WriteSource, session: &SessionId) {
+        let _ = self.writers.iter_mut().any(|writer| writer.request_done(source, session));
+    }
+
+    /// Keeps no content of a file that nobody writes any more and of which no event was made: only
+    /// how to tell whether it changes.
+    pub(super) fn release(&mut self) {
+        let Some(base) = self.base.as_mut().filter(|base| base.is_there()) else { return };
+        self.room.leave(base.content_bytes());
+        base.content = None;
+        self.is_released = true;
     }
 
     /// Whether it is time to look at it.
@@ -174,8 +198,12 @@ impl Tracked {
     }
 
     fn settle_before(&mut self, new: Registration<'_>) -> Option<Settled> {
-        if self.base.is_none() {
+        let base = self.base.as_ref();
+        if self.is_released || base.is_none() {
             let seen = disk::read(&self.path, self.depth);
+            if base.is_some_and(|base| !base.is_same(&seen)) {
+                return self.change(seen, new.turns);
+            }
             self.set_base(seen);
             return None;
         }
@@ -205,7 +233,8 @@ impl Tracked {
         };
         let is_held = self.writers.iter().any(&holds);
         let is_young = self.writers.iter().all(|writer| writer.age() < UNFINISHED);
-        let may_wait = patient && is_held && is_young;
+        let is_requested = self.writers.iter().any(Writer::is_requested);
+        let may_wait = patient && (is_requested || is_held && is_young);
         if may_wait {
             self.due = Instant::now() + SOON;
             self.not_before = self.due;
@@ -217,8 +246,11 @@ impl Tracked {
         } else {
             None
         };
-        if holders.is_some() {
-            let gone = |writer: &mut Writer| !holds(writer) && !writer.is_in_flight();
+        if let Some(holders) = holders {
+            let gone = |writer: &mut Writer| {
+                let source = writer.source.clone();
+                !holds(writer) && !writer.is_in_flight(|process| holders.call(&source, process))
+            };
             self.last = self.writers.extract_if(.., gone).last().or(self.last.take());
         }
         self.rest(settled.is_some());
@@ -248,7 +280,7 @@ impl Tracked {
         if let Some(state) = &mut now.state {
             state.stored |= now.content.take().is_some();
         }
-        self.is_known = now.is_there();
+        (self.is_known, self.is_released) = (now.is_there(), false);
         self.from = None;
         self.base = Some(now);
     }
@@ -293,7 +325,7 @@ impl Tracked {
             contested,
             denied: self.depth == Depth::Stamp,
         };
-        self.is_known = true;
+        (self.is_known, self.is_released) = (true, false);
         self.base = Some(now);
         Some(settled)
     }
@@ -324,6 +356,7 @@ impl Tracked {
         if !self.room.enter(seen.content_bytes()) {
             seen.content = None;
         }
+        self.is_released = false;
         self.base = Some(seen);
     }
 

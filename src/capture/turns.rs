@@ -10,17 +10,23 @@ use crate::model::{AgentId, SessionId};
 #[derive(Clone, Default)]
 pub(super) struct Turns {
     running: HashMap<AgentId, Vec<SessionId>>,
-    /// One that begins, at a time in nanoseconds since 1970: it is not among the others yet.
-    begins: Option<(AgentId, SessionId, i128)>,
+    /// Those that the keeper has not heard of yet: when they began, in nanoseconds since 1970.
+    announced: Vec<(AgentId, SessionId, i128)>,
 }
 
 impl Turns {
-    /// The same, with a turn that begins.
-    pub(super) fn beginning(&self, agent: AgentId, session: SessionId, at: i128) -> Self {
-        Self { begins: Some((agent, session, at)), ..self.clone() }
+    /// A turn begins; nothing is written in it before this.
+    pub(super) fn announce(&mut self, agent: AgentId, session: SessionId, at: i128) {
+        self.announced.push((agent, session, at));
     }
 
+    /// What was written before an announced turn is recorded.
     pub(super) fn add(&mut self, agent: AgentId, session: SessionId) {
+        let announced =
+            self.announced.iter().position(|(of, it, _)| (of, it) == (&agent, &session));
+        if let Some(at) = announced {
+            self.announced.remove(at);
+        }
         self.running.entry(agent).or_default().push(session);
     }
 
@@ -35,16 +41,18 @@ impl Turns {
 
     pub(super) fn forget(&mut self, agent: &AgentId) {
         self.running.remove(agent);
+        self.announced.retain(|(of, ..)| of != agent);
     }
 
     /// The session of the only turn of an agent in which a file may have been changed.
     pub(super) fn session(&self, agent: &AgentId, stamp: Option<Stamp>) -> Option<SessionId> {
         let running = self.running.get(agent).into_iter().flatten();
-        let begins = self.begins.as_ref().filter(|(of, _, at)| {
-            // What was written before it began is of no turn.
+        let announced = self.announced.iter().filter(|(of, _, at)| {
+            // What was written before it began is not of it.
             of == agent && stamp.is_some_and(|stamp| stamp.is_after(*at))
         });
-        let mut sessions = running.chain(begins.map(|(_, session, _)| session));
-        sessions.next().filter(|_| sessions.next().is_none()).cloned()
+        let mut sessions = running.chain(announced.map(|(_, session, _)| session));
+        let first = sessions.next()?;
+        sessions.all(|other| other == first).then(|| first.clone())
     }
 }

@@ -265,9 +265,16 @@ where
             return;
         }
         let block = self.proxy.extractor.without_late(block);
-        self.send_to_agent(block.clone());
+        // What an agent writes belongs to a turn that is known before it hears of it.
+        let may_begin_turn = self.proxy.files.is_some() && names_prompt(&block);
+        if !may_begin_turn {
+            self.send_to_agent(block.clone());
+        }
         for line in lines(&block) {
             self.observe(Direction::ToAgent, line);
+        }
+        if may_begin_turn {
+            self.send_to_agent(block);
         }
     }
 
@@ -365,4 +372,9 @@ where
             GateAction::Hold(held) => self.hold(held),
         }
     }
+}
+
+/// Whether a prompt may be among the lines.
+fn names_prompt(block: &[u8]) -> bool {
+    memchr::memmem::find(block, b"session/prompt").is_some()
 }

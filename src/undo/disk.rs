@@ -278,8 +278,8 @@ impl Spot {
 /// Writes a content with holes in the place of long runs of zeros.
 fn write_sparse(file: &mut File, content: &[u8]) -> io::Result<()> {
     for block in content.chunks(BLOCK) {
-        if block.len() == BLOCK && block.iter().all(|byte| *byte == 0) {
-            file.seek(SeekFrom::Current(i64::try_from(BLOCK).unwrap_or(0)))?;
+        if block.iter().all(|byte| *byte == 0) {
+            file.seek(SeekFrom::Current(i64::try_from(block.len()).unwrap_or(0)))?;
         } else {
             file.write_all(block)?;
         }

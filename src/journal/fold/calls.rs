@@ -148,15 +148,16 @@ impl Fold {
         let status = call.status.as_deref().filter(|_| call.is_over()).unwrap_or("unfinished");
         payload.insert("status".to_owned(), status.into());
         payload.insert("duration_ms".to_owned(), at.saturating_sub(call.started_ms).into());
+        let (mut content, mut output) = (call.content, call.output);
+        // Also what a search finds it by has no secret.
+        mask(&mut content);
+        mask(&mut output);
         let mut found = String::new();
-        texts(&call.content, LONGEST_FOUND, &mut found);
+        texts(&content, LONGEST_FOUND, &mut found);
         let error = (status == "failed").then(|| cut(&found, LONGEST_TITLE).0.into_owned());
         let error = error.map(|text| if texts_too { text } else { String::new() });
         payload.insert("error".to_owned(), json!(error));
         if texts_too {
-            let (mut content, mut output) = (call.content, call.output);
-            mask(&mut content);
-            mask(&mut output);
             let cut = shrink(&mut content, LONGEST_RESULT) | shrink(&mut output, LONGEST_RESULT);
             payload.insert("content".to_owned(), content);
             payload.insert("output".to_owned(), output);

@@ -114,6 +114,23 @@ async fn a_turn_is_kept_message_by_message() {
 }
 
 #[tokio::test]
+async fn no_search_finds_a_secret_in_a_result() {
+    let done = json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "status": "failed",
+        "content": [{ "type": "from_the_future", "api_key": "sk-1234", "text": "visible" }] });
+    let folder = TempDir::new().unwrap();
+    let settings = settings(folder.path());
+    let path = settings.path.clone();
+    let (bus, _journal, ended) = following(settings);
+    bus.publish(update("a/s", &done));
+    drop(bus);
+    ended.await.unwrap();
+    let store = Store::open(&path).unwrap();
+    assert_eq!(store.search("visible", 9).unwrap().len(), 1);
+    assert!(store.search("1234", 9).unwrap().is_empty());
+    assert!(!all(&path).iter().any(|event| event.payload.get().contains("1234")));
+}
+
+#[tokio::test]
 async fn metadata_has_no_texts() {
     let events = journal(Keep::Metadata, a_turn()).await;
     assert_eq!(events.len(), 13);

@@ -1,0 +1,202 @@
+//! Whose change is recorded, however late or slow somebody writes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio_util::sync::CancellationToken;
+
+use crate::bus::{Backlog, Bus, Received, Subscriber};
+use crate::capture::table::locked;
+use crate::capture::team::CaptureTeam;
+use crate::capture::{AgentRun, Capture, Moment, RunFiles, Settings};
+use crate::journal::{self, Filter, Journal, Keep, Store};
+use crate::model::{
+    AgentId, Event, FileCause, FileChange, FileChangeKind, Record, SeenBy, SessionId, SessionKey,
+    Topic,
+};
+use crate::tracker::{self, OrchestratorView, TrackerHandle};
+
+/// No process.
+const GONE: u32 = 1 << 30;
+
+/// A run whose process is this one.
+struct Run(Moment);
+
+impl AgentRun for Run {
+    fn epoch(&self) -> u64 {
+        0
+    }
+
+    fn moment(&self, _: &Path, _: Instant) -> Moment {
+        self.0.clone()
+    }
+
+    fn tool_call(&self, _: &SessionId, _: &Path, _: Instant) -> Option<Arc<str>> {
+        None
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        vec![std::process::id()]
+    }
+
+    fn rings(&self, _: i64) -> bool {
+        false
+    }
+}
+
+struct Bench {
+    capture: Capture,
+    files: RunFiles,
+    tracker: TrackerHandle,
+    events: Subscriber,
+    journal: Journal,
+    /// Real.
+    root: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+async fn bench(moment: Moment) -> Bench {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let bus = Bus::new(Backlog { events: 1000, bytes: 1 << 20 });
+    let hour = Duration::from_hours(1);
+    let settings = tracker::Settings {
+        context_turns: 3,
+        compaction_threshold: 0.5,
+        decay_rate: 0.95,
+        tick: hour,
+        idle_tick: hour,
+    };
+    let view = OrchestratorView::None(SessionKey::new(AgentId::new("a"), SessionId::new("")));
+    let mut events = bus.subscribe();
+    events.want(Topic::Record);
+    let cancel = CancellationToken::new();
+    let (tracker, task) = TrackerHandle::spawn(settings, view, bus, cancel);
+    tokio::spawn(task);
+    let path = root.join("journal/journal.db");
+    let settings = journal::Settings { team: "t".into(), path, keep: Keep::Full, quotas: None };
+    let journal = journal::open(settings).await.unwrap();
+    let settings = Settings { workspace: root.clone(), left_out: vec![root.join("journal")] };
+    let capture = Capture::start(settings, journal.clone(), tracker.clone()).unwrap();
+    let files = capture.of_run(AgentId::new("a"), Arc::new(Run(moment)), true);
+    Bench { capture, files, tracker, events, journal, root, _folder: folder }
+}
+
+fn session() -> SessionId {
+    SessionId::new("s")
+}
+
+impl Bench {
+    fn team(&self) -> &CaptureTeam {
+        &self.capture.team
+    }
+
+    /// The changes that were recorded since the last call.
+    async fn changes(&mut self) -> Vec<(SessionKey, Arc<FileChange>)> {
+        self.tracker.settled().await;
+        let mut changes = Vec::new();
+        while let Some(received) = self.events.try_recv() {
+            let Received::Event(_, event) = received else { panic!("missed events") };
+            if let Event::Record { key, record: Record::FileChanged(change), .. } = &**event {
+                changes.push((key.clone(), Arc::clone(change)));
+            }
+        }
+        changes
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_writes_slowly_is_the_author_of_what_it_writes() {
+    let mut bench = bench(Moment { session: Some(session()), tool_call: None }).await;
+    let path = bench.root.join("new/file");
+    bench.files.replaces(&session(), &path, || {
+        bench.team().settle(None);
+        fs::create_dir(bench.root.join("new")).unwrap();
+        bench.team().settle_due();
+        fs::write(&path, "text").unwrap();
+    });
+    let changes = bench.changes().await;
+    assert_eq!(changes.len(), 2);
+    for (key, change) in changes {
+        assert_eq!((change.cause, change.by), (FileCause::Agent, SeenBy::ClientHost));
+        assert_eq!(key, SessionKey::new(AgentId::new("a"), session()));
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_opened_and_not_written_is_nobodys_change() {
+    let mut bench = bench(Moment::default()).await;
+    let path = bench.root.join("file");
+    fs::write(&path, "text").unwrap();
+    bench.files.writes(GONE, &path, None);
+    let file = File::options().append(true).open(&path).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    drop(file);
+    bench.team().settle(None);
+    bench.team().noticed(&path, false);
+    assert_eq!(bench.changes().await, []);
+    // It is kept again when it is next opened.
+    bench.files.writes(GONE, &path, None);
+    fs::write(&path, "more").unwrap();
+    bench.team().settle(None);
+    let changes = bench.changes().await;
+    let [(_, change)] = &changes[..] else { panic!("{changes:?}") };
+    assert!(change.before.as_ref().unwrap().stored);
+    assert_eq!(change.cause, FileCause::Agent);
+}
+
+#[tokio::test]
+async fn a_file_that_is_written_and_moved_is_renamed_however_long_that_takes() {
+    let mut bench = bench(Moment::default()).await;
+    let [from, to] = ["from", "to"].map(|name| bench.root.join(name));
+    fs::write(&from, "old").unwrap();
+    bench.files.writes(GONE, &from, None);
+    fs::write(&from, "new").unwrap();
+    let file = bench.team().table.find(&from).unwrap();
+    while !locked(&file).is_due(Instant::now()) {
+        std::thread::yield_now();
+    }
+    bench.files.renames(GONE, &from, &to);
+    fs::rename(&from, &to).unwrap();
+    bench.team().settle_due();
+    bench.team().settle(None);
+    let changes = bench.changes().await;
+    let [(_, change)] = &changes[..] else { panic!("{changes:?}") };
+    assert_eq!(change.kind, FileChangeKind::Rename);
+    let hashes = [&change.before, &change.after].map(|it| it.clone().unwrap().hash.unwrap());
+    let hash = |text: &str| Arc::<str>::from(blake3::hash(text.as_bytes()).to_hex().as_str());
+    assert_eq!(hashes, [hash("old"), hash("new")]);
+}
+
+#[tokio::test]
+async fn what_an_old_descriptor_writes_is_of_a_turn_that_was_just_announced() {
+    let mut bench = bench(Moment::default()).await;
+    let path = bench.root.join("held");
+    bench.files.writes(std::process::id(), &path, None);
+    let mut held = OpenOptions::new().create(true).append(true).open(&path).unwrap();
+    bench.team().settle(None);
+    assert_eq!(bench.changes().await[0].0.session, SessionId::new(""));
+    // Whatever the keeper's thread has heard of it.
+    bench.team().announce_turn(&AgentId::new("a"), &session(), crate::capture::disk::now_ns());
+    held.write_all(b"text").unwrap();
+    bench.team().settle(None);
+    assert_eq!(bench.changes().await[0].0.session, session());
+}
+
+#[tokio::test]
+async fn what_is_not_followed_is_counted() {
+    let bench = bench(Moment::default()).await;
+    bench.team().leave_out(2);
+    bench.team().leave_out(1);
+    bench.team().record_left_out();
+    bench.team().record_left_out();
+    bench.journal.close().await;
+    let store = Store::open(&bench.journal.settings().path).unwrap();
+    let gaps = Filter { types: vec!["gap".to_owned()], ..Filter::default() };
+    let gaps = store.events(&gaps).unwrap().events;
+    assert_eq!(gaps.len(), 1);
+    assert!(gaps[0].payload.get().contains("\"events\":3"), "{}", gaps[0].payload);
+}

@@ -72,11 +72,11 @@ pub fn teams_with_journals(eisen_dir: &Path) -> Vec<String> {
     teams
 }
 
-/// Notes the workspace of a team, by which it is known later whether the team is gone for good.
-pub(super) fn note_workspace(config: &Config, eisen_dir: &Path) {
-    let folder = team_folder(eisen_dir, &config.team.name);
+/// Notes the workspace of a team, for what is done when it is gone.
+pub(super) fn note_workspace(team: &str, workspace: &Path, eisen_dir: &Path) {
+    let folder = team_folder(eisen_dir, team);
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    let workspace = config.team.workspace.as_os_str().as_bytes();
+    let workspace = workspace.as_os_str().as_bytes();
     let noted = made.and_then(|()| fs::write(folder.join(WORKSPACE), workspace));
     if let Err(error) = noted {
         tracing::warn!(%error, "cannot note the workspace of the team for `gc`");

@@ -23,7 +23,9 @@ use self::status::ObservedStatus;
 use super::environment::{self, TeamEnvironment};
 use super::team::Observed;
 use super::wiring::Wiring;
-use super::{Failure, StopSignals, announce_port, backlog, bind, drained, leftovers, limits};
+use super::{
+    Failure, StopSignals, announce_port, backlog, bind, drained, journaling, leftovers, limits,
+};
 use crate::bus::Bus;
 use crate::config;
 use crate::journal;
@@ -120,6 +122,9 @@ async fn run(
     let first = SessionId::new(options.session_id.clone().unwrap_or_default());
     let view = OrchestratorView::None(SessionKey::new(agent.clone(), first));
     let journal = options.journal.then(|| journal_of(&agent, eisen_dir));
+    if let Some(journal) = &journal {
+        journaling::note_workspace(&journal.team, &workspace, eisen_dir);
+    }
     let mut wiring =
         Wiring::start(bus.clone(), config::Tracker::default(), view, eisen_dir, journal);
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());

@@ -161,7 +161,7 @@ fn wire(
     eisen_dir: &Path,
     (workspace, private): (&Path, &Path),
 ) -> (Wiring, serve::Recorder) {
-    journaling::note_workspace(config, eisen_dir);
+    journaling::note_workspace(&config.team.name, &config.team.workspace, eisen_dir);
     journaling::note_place(config, eisen_dir);
     let journal = journaling::settings(config, eisen_dir);
     let mut wiring = Wiring::start(bus, config.tracker, view, eisen_dir, journal);

@@ -66,7 +66,7 @@ pub fn blame(
     now: Option<Vec<u8>>,
 ) -> Result<Blame, BlameError> {
     let mut walk = BlameWalk { contents, versions: Versions::default(), origins: Vec::new() };
-    walk.run(history);
+    let unread = walk.run(history);
     let content = match now {
         Some(content) => content,
         None => last_known(path, history, contents)?,
@@ -74,9 +74,16 @@ pub fn blame(
     if is_binary(&content) || content.len() > MOST_MERGED {
         return Err(BlameError::NoLines(path.to_owned()));
     }
-    let is_unheard_of = history.changes.is_empty();
-    let origin = walk.number(if is_unheard_of { LineOrigin::Before } else { LineOrigin::Outside });
-    walk.versions.add(&content, origin, true);
+    let origin = match unread {
+        _ if history.changes.is_empty() => LineOrigin::Before,
+        None => LineOrigin::Outside,
+        Some(unread) if unread.hash == Some(hash_of(&content)) => unread.origin,
+        // It was changed again, but from what to what is not known.
+        Some(_) => LineOrigin::Unknown,
+    };
+    let brings_back = !matches!(origin, LineOrigin::Change(_));
+    let origin = walk.number(origin);
+    walk.versions.add(&content, origin, brings_back);
     Ok(walk.finish(content))
 }
 
@@ -101,6 +108,13 @@ fn last_known(
     }
 }
 
+/// The last version, if its content is not known.
+struct UnreadVersion {
+    hash: Option<String>,
+    /// Where the lines are from that it has and the last known version has not.
+    origin: LineOrigin,
+}
+
 struct BlameWalk<'a> {
     contents: &'a dyn ContentSource,
     versions: Versions,
@@ -108,7 +122,7 @@ struct BlameWalk<'a> {
 }
 
 impl BlameWalk<'_> {
-    fn run(&mut self, history: &FileHistory) {
+    fn run(&mut self, history: &FileHistory) -> Option<UnreadVersion> {
         let left_out = history.changes.len().saturating_sub(MOST_FOLLOWED);
         let changes = &history.changes[left_out..];
         let mut known: Option<String> = None;
@@ -139,16 +153,15 @@ impl BlameWalk<'_> {
             // A file that is gone has no lines, but may come back.
             let Some(after) = &change.after else { continue };
             let Some(content) = self.content(after) else { continue };
-            // What nobody of the team wrote now, nobody of it wrote before.
-            let is_known = is_sure || change.cause == ChangeCause::Outside;
-            let origin = if is_known { origin(&pending) } else { LineOrigin::Unknown };
-            let origin = self.number(origin);
+            let origin = self.number(origin_if(is_sure, &pending));
             let brings_back = change.cause != ChangeCause::Agent;
             self.versions.add(&content, origin, brings_back);
             known.clone_from(&after.hash);
             is_sure = true;
             pending.clear();
         }
+        let after = pending.last().and_then(|last| last.after.as_ref())?;
+        Some(UnreadVersion { hash: after.hash.clone(), origin: origin_if(is_sure, &pending) })
     }
 
     fn content(&self, state: &FileState) -> Option<Vec<u8>> {
@@ -201,6 +214,13 @@ fn are_one(one: &FileChange, next: &FileChange) -> bool {
         && author(one) == author(next)
         && one.tool_call_id == next.tool_call_id
         && one.contested == next.contested
+}
+
+/// The same, if it may be that the content before them is not known.
+fn origin_if(is_sure: bool, changes: &[&FileChange]) -> LineOrigin {
+    // What nobody of the team wrote now, nobody of it wrote before.
+    let is_outside = changes.last().is_some_and(|last| last.cause == ChangeCause::Outside);
+    if is_sure || is_outside { origin(changes) } else { LineOrigin::Unknown }
 }
 
 /// The origin of what several changes made together: known if all are of one author.

@@ -100,6 +100,12 @@ async fn what_can_not_be_known_is_unknown() {
     team.append("ui/s", 0, EventType::FILE_WRITE, lost).await;
     team.write("outside", 0, "b", ("", "1\n")).await;
     assert_eq!(shown(&team, "a", None), ["unknown 1"]);
+    // Nor what was made of it, if its content is not stored.
+    let over = json!({ "path": "d", "before": file("1\n"), "after": state("1\nui\n", false),
+        "cause": "agent" });
+    team.append("ui/s", 0, EventType::FILE_WRITE, over).await;
+    assert_eq!(shown(&team, "d", Some("1\nui\n")), ["before 1", "ui 0 ui"]);
+    assert_eq!(shown(&team, "d", Some("1\nui\n?\n")), ["before 1", "unknown ui", "unknown ?"]);
     let contested = json!({ "path": "c", "before": null, "after": file("1\n"), "cause": "agent",
         "contested": ["api"] });
     team.append("ui/s", 0, EventType::FILE_CREATE, contested).await;

@@ -220,4 +220,7 @@ fn observe_keeps_one_on_request() {
     editor.end();
     let shown = run(&mut stage.eisen_core(&["history", "--team", "observe-a"])).stdout;
     assert!(shown.contains("hello there"), "{shown}");
+    // Its workspace is known.
+    let undone = run(&mut stage.eisen_core(&["undo", "a", "--team", "observe-a"]));
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
 }

@@ -21,6 +21,8 @@ pub mod process;
 
 pub mod line;
 
+pub mod ignored;
+
 pub mod plugin;
 
 pub mod proxy;

@@ -9,6 +9,7 @@ use anyhow::Context;
 use tempfile::TempDir;
 
 use super::leftovers;
+use crate::ignored::{Further, Ignored};
 use crate::serve::Ledger;
 
 /// Copies a workspace to a temporary folder, which is removed on drop. Copies files, folders and
@@ -16,7 +17,10 @@ use crate::serve::Ledger;
 pub(super) fn copy(workspace: &Path, ledger: &Ledger) -> anyhow::Result<TempDir> {
     let scratch =
         create(ledger).context("cannot create a temporary folder for the copy of the workspace")?;
-    for entry in ignore::WalkBuilder::new(workspace).hidden(false).require_git(false).build() {
+    let ignored = Ignored::new(workspace, Further { above: true, of_user: true });
+    let mut walk = ignore::WalkBuilder::new(workspace);
+    walk.standard_filters(false).filter_entry(move |entry| !ignored.has(entry));
+    for entry in walk.build() {
         let entry = entry.with_context(|| format!("cannot read {}", workspace.display()))?;
         let from = entry.path();
         let Ok(relative) = from.strip_prefix(workspace) else { continue };

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::Gitignore;
 
+use crate::ignored::{self, Links};
 use crate::model::{AgentId, FileName, wire_real, within};
 use crate::zone::Zone;
 
@@ -19,9 +20,6 @@ const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Folders whose ignore file is remembered; when full, all are read again.
 const MOST_FOLDERS: usize = 4096;
-
-/// Bytes of the largest ignore file; larger ones are not read.
-const LARGEST: u64 = 1 << 20;
 
 pub(super) struct CaptureScope {
     /// Real.
@@ -80,7 +78,7 @@ impl CaptureScope {
         let mut matchers = self.of_repository();
         let mut names = inside.iter().peekable();
         while let Some(name) = names.next() {
-            matchers.push(self.matcher(&at, &at.join(".gitignore")));
+            matchers.push(self.matcher(&at, &at.join(".gitignore"), Links::Refused));
             at.push(name);
             let is_folder = is_folder || names.peek().is_some();
             let verdict = matchers.iter().rev().map(|it| it.matched(&at, is_folder));
@@ -93,26 +91,25 @@ impl CaptureScope {
 
     /// The matchers of all repositories of the user, and of this one.
     fn of_repository(&self) -> Vec<Arc<Gitignore>> {
-        let info = self.matcher(&self.workspace, &self.workspace.join(".git/info/exclude"));
+        let info = self.workspace.join(".git/info/exclude");
         let global = ignore::gitignore::gitconfig_excludes_path();
-        let global = global.map(|path| self.matcher(&self.workspace, &path));
-        global.into_iter().chain([info]).collect()
+        let files = global.into_iter().chain([info]);
+        files.map(|file| self.matcher(&self.workspace, &file, Links::Followed)).collect()
     }
 
     /// The matcher of an ignore file, for paths in `folder`; read again if the file changed.
-    fn matcher(&self, folder: &Path, file: &Path) -> Arc<Gitignore> {
-        let found = fs::metadata(file).ok().filter(fs::Metadata::is_file);
+    fn matcher(&self, folder: &Path, file: &Path, links: Links) -> Arc<Gitignore> {
+        let found = match links {
+            Links::Refused => fs::symlink_metadata(file),
+            Links::Followed => fs::metadata(file),
+        };
+        let found = found.ok().filter(fs::Metadata::is_file);
         let state = found.and_then(|found| Some((found.modified().ok()?, found.len())));
         let mut known = self.ignores.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(file).filter(|known| known.state == state) {
             return Arc::clone(&known.matcher);
         }
-        let mut builder = GitignoreBuilder::new(folder);
-        if state.is_some_and(|(_, length)| length <= LARGEST) {
-            // Invalid lines are skipped, as in git.
-            builder.add(file);
-        }
-        let matcher = Arc::new(builder.build().unwrap_or_else(|_| Gitignore::empty()));
+        let matcher = Arc::new(ignored::rules(folder, state.map(|_| (file, links))));
         if known.len() >= MOST_FOLDERS {
             known.clear();
         }

@@ -14,6 +14,7 @@ pub use self::parts::PartError;
 use super::check::install;
 use super::launch::{WITHOUT_ACP, find_program, installed_without_adapter};
 use super::profiles::{Profile, built_in};
+use crate::ignored::{Further, Ignored};
 
 /// Folders whose subfolders are divided among a team, rather than the folders themselves.
 const CONTAINERS: [&str; 12] = [
@@ -311,8 +312,10 @@ fn folders(folder: &Path) -> Vec<String> {
 }
 
 fn walk(folder: &Path, depth: usize) -> impl Iterator<Item = ignore::DirEntry> {
+    let ignored = Ignored::new(folder, Further { above: true, of_user: false }).with_hidden();
     let mut walk = WalkBuilder::new(folder);
-    walk.git_global(false).require_git(false).max_depth(Some(depth)).sort_by_file_name(Ord::cmp);
+    walk.standard_filters(false).filter_entry(move |entry| !ignored.has(entry));
+    walk.max_depth(Some(depth)).sort_by_file_name(Ord::cmp);
     walk.build().filter_map(Result::ok).filter(|entry| entry.depth() > 0)
 }
 

@@ -3,16 +3,18 @@
 use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use nix::fcntl::OFlag;
+use ignore::gitignore::Gitignore;
+use nix::fcntl::{OFlag, open, openat};
+use nix::sys::stat::Mode;
 
 use super::{Entry, Workspace};
+use crate::ignored::{self, Links};
+use crate::model::{fold, within};
 
 /// Folders that are never on the map, whatever the ignore files say.
 const NEVER_SHOWN: [&str; 20] = [
@@ -41,8 +43,6 @@ const NEVER_SHOWN: [&str; 20] = [
 const IGNORE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 /// Folders with cached ignore files; when full, the cache is cleared.
 const MOST_FOLDERS: usize = 4096;
-/// Bytes of the largest ignore file; larger ones are not read.
-const LARGEST: u64 = 1 << 20;
 
 /// A folder on disk, with a cache of its ignore files.
 #[derive(Debug)]
@@ -74,14 +74,9 @@ impl DiskWorkspace {
         if let Some(known) = folders.get(folder).filter(|known| known.states == states) {
             return Arc::clone(&known.matcher);
         }
-        let mut builder = GitignoreBuilder::new(folder);
-        for (name, state) in IGNORE_FILES.iter().zip(&states) {
-            if state.is_some_and(|(_, length)| length <= LARGEST) {
-                // Invalid lines are skipped, as in git.
-                builder.add(folder.join(name));
-            }
-        }
-        let matcher = Arc::new(builder.build().unwrap_or_else(|_| Gitignore::empty()));
+        let files = IGNORE_FILES.map(|name| folder.join(name));
+        let files = files.iter().map(|file| (&**file, Links::Refused));
+        let matcher = Arc::new(ignored::rules(folder, files));
         if folders.len() >= MOST_FOLDERS {
             folders.clear();
         }
@@ -102,10 +97,19 @@ fn is_named(matchers: &[Arc<Gitignore>], path: &Path, is_dir: bool) -> bool {
     false
 }
 
-/// Reads a regular file; never blocks on other kinds, such as pipes.
-fn read(path: &Path, longest: usize) -> std::io::Result<Option<String>> {
-    let flags = (OFlag::O_NONBLOCK | OFlag::O_NOCTTY).bits();
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
+/// Reads a regular file below `root`. Follows no link: an agent could tell by what becomes known of
+/// its edit whether a file outside its zone has a text. Never blocks on pipes.
+fn read(root: &Path, path: &Path, longest: usize) -> std::io::Result<Option<String>> {
+    let plain = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let folder = plain | OFlag::O_DIRECTORY;
+    let mut at = open(root, OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+    let mut names = path.iter().peekable();
+    while let Some(name) = names.next() {
+        let is_last = names.peek().is_none();
+        let flags = if is_last { plain | OFlag::O_NONBLOCK | OFlag::O_NOCTTY } else { folder };
+        at = openat(&at, name, flags, Mode::empty())?;
+    }
+    let file = File::from(at);
     let metadata = file.metadata()?;
     if !metadata.is_file() || metadata.len() > longest as u64 {
         return Ok(None);
@@ -127,7 +131,8 @@ impl Workspace for DiskWorkspace {
     }
 
     fn text(&self, path: &Path, longest: usize) -> Option<String> {
-        read(path, longest).ok().flatten()
+        let path = fold(path);
+        read(&self.root, within(&self.root, &path)?, longest).ok().flatten()
     }
 
     fn is_ignored(&self, path: &Path) -> bool {
@@ -150,7 +155,7 @@ impl Workspace for DiskWorkspace {
 }
 
 fn state(path: &Path) -> Fingerprint {
-    let file = fs::metadata(path).ok().filter(Metadata::is_file)?;
+    let file = fs::symlink_metadata(path).ok().filter(Metadata::is_file)?;
     Some((file.modified().ok(), file.len()))
 }
 
@@ -206,6 +211,27 @@ mod tests {
         assert!(disk.is_ignored(&path));
         fs::write(disk.root().join(".gitignore"), "other.rs\n").unwrap();
         assert!(!disk.is_ignored(&path));
+    }
+
+    #[test]
+    fn texts_are_read_below_the_workspace_and_through_no_link() {
+        let (folder, disk) = workspace(&[("sub/a.rs", "text"), ("b.rs", "text")]);
+        let (outside, _) = workspace(&[("a.rs", "text")]);
+        let link = |to: &Path, at: &str| {
+            std::os::unix::fs::symlink(to, folder.path().join(at)).unwrap();
+        };
+        link(&outside.path().join("a.rs"), "file.rs");
+        link(outside.path(), "folder");
+        nix::unistd::mkfifo(&folder.path().join("pipe.rs"), Mode::S_IRWXU).unwrap();
+        let text = |path: &str| disk.text(&disk.root().join(path), 100);
+        for path in ["sub/a.rs", "b.rs", "./sub/../b.rs"] {
+            assert_eq!(text(path).as_deref(), Some("text"), "{path}");
+        }
+        for path in ["file.rs", "folder/a.rs", "pipe.rs", "sub", "c.rs", "b.rs/x", ""] {
+            assert_eq!(text(path), None, "{path}");
+        }
+        assert_eq!(disk.text(&outside.path().join("a.rs"), 100), None);
+        assert_eq!(disk.text(&disk.root().join("b.rs"), 3), None);
     }
 
     #[test]

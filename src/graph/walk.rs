@@ -13,6 +13,8 @@ use std::sync::mpsc;
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use nix::fcntl::OFlag;
 
+use crate::ignored::{Further, Ignored};
+
 /// The largest file that is read; larger ones are listed only.
 pub(super) const LARGEST: u64 = 2 << 20;
 
@@ -64,14 +66,17 @@ pub fn list(root: &Path, threads: usize, only: Option<&Only>) -> io::Result<List
     }
     std::fs::read_dir(root)?;
     let (found, finds) = mpsc::channel();
+    // Outside of a repository, ignore files above the root are not read.
+    let above = root.canonicalize()?.ancestors().any(|above| above.join(".git").exists());
+    let ignored = Ignored::new(root, Further { above, of_user: true }).with_hidden();
+    let wanted = only.cloned();
+    let is_wanted = move |path: &Path| {
+        wanted.as_ref().is_none_or(|only| leads_to(path, only) || is_of(path, only))
+    };
     let mut walk = WalkBuilder::new(root);
-    walk.require_git(false)
-        // Outside of a repository, ignore files above the root are not read.
-        .parents(root.canonicalize()?.ancestors().any(|above| above.join(".git").exists()))
-        .threads(threads);
-    if let Some(only) = only.cloned() {
-        walk.filter_entry(move |entry| leads_to(entry.path(), &only) || is_of(entry.path(), &only));
-    }
+    walk.standard_filters(false)
+        .threads(threads)
+        .filter_entry(move |entry| is_wanted(entry.path()) && !ignored.has(entry));
     walk.build_parallel().run(|| {
         let found = found.clone();
         Box::new(move |entry| {

@@ -14,11 +14,12 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("model", &[]),
     // Pure.
     ("line", &[]),
+    ("ignored", &[]),
     ("zone", &["model"]),
-    ("extract", &["model", "line"]),
-    ("config", &["model", "zone"]),
+    ("extract", &["model", "line", "ignored"]),
+    ("config", &["model", "zone", "ignored"]),
     ("scripted", &["model", "line"]),
-    ("graph", &[]),
+    ("graph", &["ignored"]),
     // Adapters.
     ("confine", &["model", "zone"]),
     ("process", &["model", "line", "confine"]),
@@ -30,7 +31,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("undo", &["model", "zone", "journal", "changes"]),
     // What works with them.
     ("tracker", &["model", "bus"]),
-    ("capture", &["model", "zone", "journal", "tracker"]),
+    ("capture", &["model", "ignored", "zone", "journal", "tracker"]),
     ("watch", &["model", "bus", "graph"]),
     ("routing", &["model", "bus", "zone", "tracker"]),
     ("proxy", &["model", "line", "zone", "extract", "routing", "tracker", "capture"]),
@@ -81,6 +82,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "bus",
             "journal",
             "undo",
+            "ignored",
             "config",
             "zone",
             "extract",

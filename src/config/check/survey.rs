@@ -11,6 +11,7 @@ use super::{counted, shown};
 use crate::config::errors::printable;
 use crate::config::places::is_lock;
 use crate::config::{Agent, Config, profiles};
+use crate::ignored::{Further, Ignored};
 use crate::zone::{Class, Zone};
 
 /// Entries after which a walk ends, with a note in the report. A walk only counts, so this bounds
@@ -318,13 +319,13 @@ impl std::fmt::Display for Share {
 /// Walks in order of name, with hidden entries, without git's own folder, following no symbolic
 /// link.
 fn walker(workspace: &Path, ignores: bool) -> ignore::Walk {
+    // Only the workspace decides what is ignored, not the user's settings.
+    let further = Further { above: true, of_user: false };
+    let files = ignores.then(|| Ignored::new(workspace, further));
+    let is_ignored = move |entry: &ignore::DirEntry| files.as_ref().is_some_and(|it| it.has(entry));
     WalkBuilder::new(workspace)
-        .standard_filters(ignores)
-        .hidden(false)
-        // Only the workspace decides what is ignored, not the user's settings.
-        .git_global(false)
-        .require_git(false)
-        .filter_entry(|entry| entry.file_name() != ".git")
+        .standard_filters(false)
+        .filter_entry(move |entry| entry.file_name() != ".git" && !is_ignored(entry))
         .sort_by_file_name(Ord::cmp)
         .build()
 }

@@ -78,8 +78,14 @@ pub(super) fn pattern(written: &str, workspace: &Path) -> Result<String, (String
         let help = "write it relative to the workspace without `..`; a place outside has an absolute pattern";
         return wrong("contains `..`", help.to_owned());
     }
-    if pattern.split('/').any(|component| component == ".") || pattern[1..].contains("//") {
-        return wrong("is no plain path", "leave out `/./` and `//`".to_owned());
+    if pattern.split('/').any(|component| component == ".")
+        || pattern.rfind("//").is_some_and(|at| at > 0)
+    {
+        let names = pattern.split('/').enumerate();
+        let plain = names.filter(|(at, name)| *name != "." && (*at == 0 || !name.is_empty()));
+        let plain: Vec<_> = plain.map(|(_, name)| name).collect();
+        let help = format!("write {}, without `/./` and `//`", quoted(&plain.join("/")));
+        return wrong("is no plain path", help);
     }
     if let Some(folder) = pattern.strip_suffix('/') {
         let help =
@@ -110,10 +116,24 @@ mod tests {
             ("/w/src/**", "src/**"),
             ("/w2/src", "/w2/src"),
             ("/etc/hosts", "/etc/hosts"),
+            ("ä/**", "ä/**"),
             ("a..b/..c/d..", "a..b/..c/d.."),
             ("{a,b}/[cd]/*.rs", "{a,b}/[cd]/*.rs"),
         ] {
             assert_eq!(pattern(written, Path::new("/w")).as_deref(), Ok(wanted), "{written}");
+        }
+    }
+
+    #[test]
+    fn a_path_with_needless_parts_is_corrected() {
+        for (written, wanted) in [
+            ("src//ui//**", "src/ui/**"),
+            ("src/./a", "src/a"),
+            ("/etc/.//hosts", "/etc/hosts"),
+            ("ä//b", "ä/b"),
+        ] {
+            let help = pattern(written, Path::new("/w")).err().map(|(_, help)| help);
+            assert_eq!(help, Some(format!("write {wanted:?}, without `/./` and `//`")));
         }
     }
 

@@ -158,12 +158,9 @@ impl<'a> Table<'a> {
         let (span, entries) = match self.get(key).map(|item| (item, item.get_ref())) {
             Some((item, DeValue::Table(table))) => (item.span(), Some(table)),
             Some((item, _)) => {
-                self.wrong(
-                    &code(key),
-                    item,
-                    "a table",
-                    &format!("write `[{name}]`, and its keys below"),
-                );
+                let usual = || format!("write `[{name}]`, and its keys below");
+                let help = suggested_key(name, key).map_or_else(usual, str::to_owned);
+                self.wrong(&code(key), item, "a table", &help);
                 (item.span(), None)
             }
             None => (self.span.clone(), None),

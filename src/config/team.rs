@@ -59,12 +59,11 @@ fn workspace(team: &Table<'_>) -> PathBuf {
 }
 
 fn listen(team: &Table<'_>) -> SocketAddr {
-    let Some(text) = team.text("listen") else { return DEFAULT_LISTEN };
+    let help = "write one such as \"127.0.0.1:17320\" or \"[::1]:17320\"; port 0 takes a free one";
+    let Some(text) = team.text_or("listen", || help.to_owned()) else { return DEFAULT_LISTEN };
     text.value.parse().unwrap_or_else(|_| {
         let message = format!("{} is no IP address with a port", quoted(&text.value));
-        team.fault(Fault::new(text.span, message).help(
-            "write one such as \"127.0.0.1:17320\" or \"[::1]:17320\"; port 0 takes a free one",
-        ));
+        team.fault(Fault::new(text.span, message).help(help));
         DEFAULT_LISTEN
     })
 }

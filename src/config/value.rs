@@ -17,6 +17,16 @@ impl Table<'_> {
         self.text_of(&code(key), self.get(key)?)
     }
 
+    /// Like [`Self::text`], with a help of its own for a value of another type.
+    pub(super) fn text_or(&self, key: &'static str, help: impl FnOnce() -> String) -> Option<Text> {
+        let item = self.get(key)?;
+        if item.get_ref().is_str() {
+            return self.text_of(&code(key), item);
+        }
+        self.wrong(&code(key), item, "a string", &help());
+        None
+    }
+
     /// Reads a string that may not be empty, with its variables expanded.
     pub(super) fn word(&self, key: &'static str) -> Option<Text> {
         let text = self.text(key)?;
@@ -160,11 +170,12 @@ impl Table<'_> {
     /// Reads one of several names; the first is the default.
     pub(super) fn choice<T: Copy>(&self, key: &'static str, options: &[(&str, T)]) -> T {
         let default = options[0].1;
-        let Some(text) = self.text(key) else { return default };
+        let names: Vec<&str> = options.iter().map(|(name, _)| *name).collect();
+        let help = || format!("it can be \"{}\"", names.join("\", \""));
+        let Some(text) = self.text_or(key, help) else { return default };
         if let Some((_, value)) = options.iter().find(|(name, _)| *name == text.value) {
             return *value;
         }
-        let names: Vec<&str> = options.iter().map(|(name, _)| *name).collect();
         self.fault(unknown_value(key, &text, &names));
         default
     }

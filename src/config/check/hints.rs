@@ -108,7 +108,8 @@ pub fn pattern_hint(pattern: &str, workspace: &Path) -> Option<String> {
     {
         return Some(format!("takes `{top}` literally: a variable is `${{{name}}}`"));
     }
-    let slashed = pattern.replace('\\', "/");
+    // In a literal string of TOML a doubled one is two signs.
+    let slashed = pattern.replace("\\\\", "/").replace('\\', "/");
     let is_letter = |text: &str| text.starts_with(|char: char| char.is_ascii_alphanumeric());
     let escapes_letter = pattern.split('\\').skip(1).any(is_letter);
     let names_folder = |path: &str| {

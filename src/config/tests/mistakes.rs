@@ -185,11 +185,11 @@ fn each_mistake_says_what_to_write() {
         3:11 `scratch` must be a boolean, not an integer | write `true` or `false`, without quotes
         ── [zones]⏎shared = ["a",⏎"b"⏎git = 1⏎[tracker]⏎x = 2
         2:10 this array is not closed | close it with `]`
-        4:7 `git` must be a string, not an integer | write it in quotes
+        4:7 `git` must be a string, not an integer | it can be "read", "none", "commit"
         6:1 unknown key `x` in `[tracker]` | the keys here are `tick_ms`, `idle_tick_ms`, `context_turns`, `compaction_threshold`, `decay_rate`
         ── [zones]⏎shared = [⏎  "a"⏎  "b"⏎]⏎git = 1
         4:3 missing comma between array elements, expected `,`
-        6:7 `git` must be a string, not an integer | write it in quotes
+        6:7 `git` must be a string, not an integer | it can be "read", "none", "commit"
         ── [zones]⏎shared = ["a"
         2:10 this array is not closed | close it with `]`
         ── prompt = """never⏎closed⏎[team]⏎nmae = 1
@@ -337,6 +337,9 @@ fn keys_that_are_written_often_lead_to_what_is_meant() {
         "[agent]\nid = \"a\"",
         "[port]\nport = 1",
         "[team]\nport = 1",
+        "port = 1",
+        "[team]\nlisten = 1",
+        "[orchestrator]\non_block = true",
         "[[agents]]\nname = \"a\"\nid = \"a\"\ncommand = [\"c\"]\nargs = [\"x\"]\nallowed = [\"x\"]",
         "[zones]\nallowed = [\"x\"]",
         "[zones]\ndenied = [\"!x\"]",
@@ -350,6 +353,9 @@ fn keys_that_are_written_often_lead_to_what_is_meant() {
         1:2 unknown key `agent` at the top level | agents are `[[agents]]`, one each, with two brackets
         2:1 unknown key `port` in `[port]` | the port is `listen` in `[team]`, such as `listen = "127.0.0.1:17320"`
         2:1 unknown key `port` in `[team]` | the port is `listen` in `[team]`, such as `listen = "127.0.0.1:17320"`
+        1:8 `port` must be a table, not an integer | the port is `listen` in `[team]`, such as `listen = "127.0.0.1:17320"`
+        2:10 `listen` must be a string, not an integer | write one such as "127.0.0.1:17320" or "[::1]:17320"; port 0 takes a free one
+        2:12 `on_block` must be a string, not a boolean | it can be "deny", "hold"
         2:1 unknown key `name` in `[[agents]]` | an agent's name is its `id`
         5:1 unknown key `args` in `[[agents]]` | arguments are part of the command: `command = ["PROGRAM", "ARG"]`
         6:1 unknown key `allowed` in `[[agents]]` | it belongs in `[agents.zone]`

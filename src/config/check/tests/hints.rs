@@ -40,7 +40,7 @@ fn patterns_that_mean_something_else_are_hinted_at() {
         id = "ui"
         command = ["true"]
         [agents.zone]
-        allowed = ["/src/**", 'src\**', 'src\ui\**', "a/***/b", "src/ui/** ", "$HOME/x/**", "$id/**", 'src/\[x\]/**', "src/**/*.ts", "[*]*"]
+        allowed = ["/src/**", 'src\**', 'src\ui\**', 'src\\ui\\**', "a/***/b", "src/ui/** ", "$HOME/x/**", "$id/**", 'src/\[x\]/**', "src/**/*.ts", "[*]*"]
     "#;
     expect![[r#"
         [zones] shared: `types/**.ts` has `**` beside other signs, where it stays within one folder: write `types/**/*.ts` for any depth
@@ -48,6 +48,7 @@ fn patterns_that_mean_something_else_are_hinted_at() {
         ui: allowed: `/src/**` names a place outside the workspace, which is not there: write `src/**`
         ui: allowed: `src\**` has `\`, which takes the next sign literally; folders are parted by `/`: write `src/**`
         ui: allowed: `src\ui\**` has `\`, which takes the next sign literally; folders are parted by `/`: write `src/ui/**`
+        ui: allowed: `src\\ui\\**` has `\`, which takes the next sign literally; folders are parted by `/`: write `src/ui/**`
         ui: allowed: `a/***/b` has `**` beside other signs, where it stays within one folder: write `a/**/b` for any depth
         ui: allowed: `src/ui/** ` begins or ends with a blank, which only names with one match: write `src/ui/**`
         ui: allowed: `$HOME/x/**` takes `$HOME` literally: a variable is `${HOME}`

@@ -22,12 +22,14 @@ const WAITING: usize = 64;
 
 /// Starts recording; ends with `cancel`.
 pub(super) fn start(
+    team: String,
     tracker: TrackerHandle,
     registry: RegistryHandle,
     cancel: CancellationToken,
 ) -> (serve::Recorder, impl Future<Output = ()>) {
     let (sender, requests) = mpsc::channel(WAITING);
-    let recorder = Recorder { tracker, registry, recorded: HashMap::new(), is_failing: false };
+    let recorder =
+        Recorder { team, tracker, registry, recorded: HashMap::new(), is_failing: false };
     (sender, async move {
         cancel.run_until_cancelled(recorder.run(requests)).await;
     })
@@ -41,6 +43,7 @@ const REST: Duration = Duration::from_millis(100);
 const RETRY: Duration = Duration::from_secs(5);
 
 struct Recorder {
+    team: String,
     tracker: TrackerHandle,
     registry: RegistryHandle,
     /// The sessions as the registry has them.
@@ -122,6 +125,7 @@ impl Recorder {
         RegistryRequest::Upsert(Upsert {
             model: model.flatten(),
             providers: (is_orchestrator || was_orchestrator).then(|| session.providers.clone()),
+            team: Some(self.team.clone()),
             ..Upsert::new(key.clone(), session.mode)
         })
     }

@@ -31,7 +31,7 @@ use crate::extract::DiskWorkspace;
 use crate::model::{AgentId, SessionId, SessionKey};
 use crate::process::{Launcher, Sweeper};
 use crate::routing::{self, Orchestrator};
-use crate::serve::{self, Ledger, RunFile, Server, Tokens};
+use crate::serve::{self, Handles, Ledger, RunFile, Server, Tokens};
 use crate::supervisor::Supervisor;
 use crate::tracker::OrchestratorView;
 
@@ -132,7 +132,10 @@ async fn run(
     let server = Server::new(
         listener,
         wiring.bus.clone(),
-        Arc::new(wiring.sources(&routing, Some(recorder), config.orchestrator.agent.is_none())),
+        Arc::new(Handles {
+            team: Some(config.team.name.clone()),
+            ..wiring.sources(&routing, Some(recorder), config.orchestrator.agent.is_none())
+        }),
         Arc::new(Supervised { roster: supervisor.roster(), tracker, changes, undoer }),
         tokens,
         limits(config.port),
@@ -171,7 +174,8 @@ fn wire(
         wiring.keep_graph(workspace.to_owned());
     }
     let (tracker, registry) = (wiring.tracker.clone(), wiring.registry.clone());
-    let (recorder, recording) = recorder::start(tracker, registry, wiring.cancel.clone());
+    let team = config.team.name.clone();
+    let (recorder, recording) = recorder::start(team, tracker, registry, wiring.cancel.clone());
     wiring.tasks.spawn(recording);
     (wiring, recorder)
 }

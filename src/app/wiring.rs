@@ -119,6 +119,7 @@ impl Wiring {
             journal: self.journal.clone().map(|journal| (journal, self.bus.clone())),
             capture: self.capture.clone(),
             recorder,
+            team: None,
             follows_active,
         }
     }

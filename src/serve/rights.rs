@@ -76,6 +76,16 @@ pub(super) fn permit_session(agent: &AgentId, caller: Option<&Caller>) -> Result
     }
 }
 
+/// The refusal of a change of a session that another team recorded.
+pub(super) fn of_another_team(team: &str, caller: Option<&Caller>) -> RpcError {
+    let code = if caller.is_none() { 401 } else { 403 };
+    let message = format!(
+        "the session is one of the team `{team}`: a change takes the control token, or a token of that \
+         team on its own port"
+    );
+    RpcError::new(code, message)
+}
+
 /// Checks a subscription.
 pub(super) fn permit_topic(topic: Topic, caller: Option<&Caller>) -> Result<(), RpcError> {
     // The other topics name paths and symbols; this one has what agents read and write.

@@ -51,6 +51,11 @@ pub trait Sources: Send + Sync + 'static {
         None
     }
 
+    /// The team by whose name sessions are recorded; None: nothing is recorded.
+    fn team(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether all of it is an earlier run.
     fn is_replay(&self) -> bool {
         false
@@ -77,6 +82,8 @@ pub struct Handles {
     pub capture: Option<Capture>,
     /// None: nothing is recorded.
     pub recorder: Option<Recorder>,
+    /// The name of the team that records.
+    pub team: Option<String>,
     /// Whether the registry's active session is the default target, if live.
     pub follows_active: bool,
 }
@@ -136,6 +143,10 @@ impl Sources for Handles {
                 None => GraphState::Off,
             }
         })
+    }
+
+    fn team(&self) -> Option<&str> {
+        self.team.as_deref()
     }
 
     fn tracking(&self) -> Option<Settings> {

@@ -58,6 +58,9 @@ impl Serialize for Session {
         map.serialize_entry("summary", &self.summary)?;
         map.serialize_entry("context", &self.context)?;
         map.serialize_entry("providers", &self.providers)?;
+        if let Some(team) = &self.team {
+            map.serialize_entry("team", team)?;
+        }
         map.serialize_entry("created_at_ms", &self.created_at_ms)?;
         map.serialize_entry("updated_at_ms", &self.updated_at_ms)?;
         rest(&mut map, &self.rest)?;
@@ -84,6 +87,7 @@ fn session(text: &str) -> Result<Session, String> {
         summary: fields.raw("summary").map(one_line),
         context: fields.list("context")?,
         providers: fields.list("providers")?,
+        team: fields.take("team")?,
         created_at_ms: fields.time("created_at_ms")?,
         updated_at_ms: fields.time("updated_at_ms")?,
         rest: fields.rest(),

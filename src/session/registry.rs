@@ -43,6 +43,8 @@ pub struct Session {
     pub context: Vec<Raw>,
     /// Each `{"agent_id","session_id"}`.
     pub providers: Vec<Raw>,
+    /// The team that recorded it.
+    pub team: Option<String>,
     pub created_at_ms: TimestampMs,
     pub updated_at_ms: TimestampMs,
     /// Fields of another version.
@@ -96,6 +98,7 @@ pub struct Upsert {
     pub history: Option<Vec<Raw>>,
     pub context: Option<Vec<Raw>>,
     pub providers: Option<Vec<SessionKey>>,
+    pub team: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -149,6 +152,7 @@ impl Upsert {
             history: None,
             context: None,
             providers: None,
+            team: None,
         }
     }
 }
@@ -202,13 +206,14 @@ impl Registry {
     }
 
     fn upsert(&mut self, upsert: Upsert, now: TimestampMs) -> Result<Answer, RegistryError> {
-        let Upsert { key, mode, model, summary, history, context, providers } = upsert;
+        let Upsert { key, mode, model, summary, history, context, providers, team } = upsert;
         let set = |session: &mut Session| {
             mode.as_str().clone_into(&mut session.mode);
             replace(&mut session.model, model.map(Some));
             replace(&mut session.summary, summary.map(|summary| Some(raw(&summary))));
             replace(&mut session.history, history);
             replace(&mut session.context, context);
+            replace(&mut session.team, team.map(Some));
             let providers = providers.map(|providers| providers.iter().map(provider).collect());
             replace(&mut session.providers, providers);
             if !session.providers.is_empty() {
@@ -287,6 +292,7 @@ impl Session {
             summary: None,
             context: Vec::new(),
             providers: Vec::new(),
+            team: None,
             created_at_ms: now,
             updated_at_ms: now,
             rest: BTreeMap::new(),

@@ -41,7 +41,7 @@ impl Team {
         let (tracker, tracking) = TrackerHandle::spawn(SETTINGS, view, bus, end_of_tracker.clone());
         let (registry, keeping) = RegistryHandle::spawn(dir.path(), CancellationToken::new());
         let (recorder, recording) =
-            start(tracker.clone(), registry.clone(), CancellationToken::new());
+            start("shop".to_owned(), tracker.clone(), registry.clone(), CancellationToken::new());
         tokio::spawn(tracking);
         tokio::spawn(keeping);
         tokio::spawn(recording);
@@ -102,16 +102,16 @@ async fn sessions_come_with_mode_model_and_providers_and_go_when_they_are_closed
     // Nobody opened it: an agent may speak of any session.
     team.send("ui", "ghost", ActivityKind::Update(Arc::from("{}")));
     team.check(expect![[r#"
-        {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"m","name":"M"},"summary":null,"providers":[]}
+        {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"m","name":"M"},"summary":null,"providers":[],"team":"shop"}
     "#]])
     .await;
     team.send("lead", "l", ActivityKind::Opened);
     team.runs("ui", "s", "n");
     team.send("ui", "t", ActivityKind::Opened);
     team.check(expect![[r#"
-        {"agent_id":"lead","session_id":"l","mode":"orchestrator","model":null,"summary":null,"providers":[{"agent_id":"ui","session_id":"s"},{"agent_id":"ui","session_id":"t"}]}
-        {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"n","name":"N"},"summary":null,"providers":[]}
-        {"agent_id":"ui","session_id":"t","mode":"single_agent","model":null,"summary":null,"providers":[]}
+        {"agent_id":"lead","session_id":"l","mode":"orchestrator","model":null,"summary":null,"providers":[{"agent_id":"ui","session_id":"s"},{"agent_id":"ui","session_id":"t"}],"team":"shop"}
+        {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"n","name":"N"},"summary":null,"providers":[],"team":"shop"}
+        {"agent_id":"ui","session_id":"t","mode":"single_agent","model":null,"summary":null,"providers":[],"team":"shop"}
     "#]])
     .await;
     // The orchestrator works elsewhere from now on.
@@ -119,9 +119,9 @@ async fn sessions_come_with_mode_model_and_providers_and_go_when_they_are_closed
     team.send("lead", "k", ActivityKind::Opened);
     team.tracker.set_orchestrator_session(key("lead", "k"));
     team.check(expect![[r#"
-        {"agent_id":"lead","session_id":"k","mode":"orchestrator","model":null,"summary":null,"providers":[{"agent_id":"ui","session_id":"s"}]}
-        {"agent_id":"lead","session_id":"l","mode":"single_agent","model":null,"summary":null,"providers":[]}
-        {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"n","name":"N"},"summary":null,"providers":[]}
+        {"agent_id":"lead","session_id":"k","mode":"orchestrator","model":null,"summary":null,"providers":[{"agent_id":"ui","session_id":"s"}],"team":"shop"}
+        {"agent_id":"lead","session_id":"l","mode":"single_agent","model":null,"summary":null,"providers":[],"team":"shop"}
+        {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"n","name":"N"},"summary":null,"providers":[],"team":"shop"}
     "#]])
     .await;
 }
@@ -139,7 +139,7 @@ async fn fields_of_clients_are_kept() {
     team.runs("ui", "s", "m");
     team.check(expect![[r#"
         {"agent_id":"editor","session_id":"e","mode":"single_agent","model":null,"summary":null,"providers":[]}
-        {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"m","name":"M"},"summary":"mine","providers":[]}
+        {"agent_id":"ui","session_id":"s","mode":"single_agent","model":{"model_id":"m","name":"M"},"summary":"mine","providers":[],"team":"shop"}
     "#]])
     .await;
 }

@@ -131,10 +131,13 @@ struct State<'a> {
     context: &'a [Raw],
     #[schemars(with = "Vec<Key>")]
     providers: &'a [Raw],
+    /// The team that recorded it; left out if a client made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    team: Option<&'a str>,
     created_at_ms: u64,
     updated_at_ms: u64,
     /// Only if true: `history`, `summary` and `context` are left empty, since they are content of a
-    /// running team's agent, and the caller has no token that opens it.
+    /// team's agent, and the caller has no token that opens it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     withheld: bool,
     /// Fields of other versions.
@@ -179,23 +182,38 @@ pub(super) async fn call(
             RegistryRequest::AddContext { key: Key { agent_id, session_id }.try_into()?, items }
         }
     };
-    if let Some(key) = request.changes()
-        && shared.team.keeps(&key.agent)
-    {
-        rights::permit_session(&key.agent, caller)?;
+    if let Some(key) = request.changes() {
+        if shared.team.keeps(&key.agent) {
+            rights::permit_session(&key.agent, caller)?;
+        } else if !matches!(caller, Some(Caller::Person)) {
+            let found = shared.sources.registry(RegistryRequest::Get(key.clone())).await;
+            if let Ok(Answer::Session(session)) = &found
+                && let Some(team) = other_team(shared, session)
+            {
+                return Err(rights::of_another_team(team, caller));
+            }
+        }
     }
     match shared.sources.registry(request).await? {
         Answer::List(list) => raw(&list.iter().map(Listed::from).collect::<Vec<_>>()),
         Answer::Session(session) => {
             let agent = &session.key.agent;
-            let is_open = caller.is_some_and(|caller| rights::opens(caller, agent));
-            let is_withheld = !is_open && shared.team.keeps(agent);
+            let is_open = if shared.team.keeps(agent) {
+                caller.is_some_and(|caller| rights::opens(caller, agent))
+            } else {
+                matches!(caller, Some(Caller::Person)) || other_team(shared, &session).is_none()
+            };
             let state = State::from(&session);
-            raw(&if is_withheld { state.withheld() } else { state })
+            raw(&if is_open { state } else { state.withheld() })
         }
         Answer::Closed(closed) => raw(&Closed { closed }),
         Answer::Active => raw(&Active { active: true }),
     }
+}
+
+/// The team that recorded a session, unless it is this one.
+fn other_team<'a>(shared: &Shared, session: &'a session::Session) -> Option<&'a str> {
+    session.team.as_deref().filter(|team| shared.sources.team() != Some(team))
 }
 
 /// Returns the schemas of a method's params and of its result.
@@ -238,6 +256,7 @@ impl TryFrom<CreateSession> for Upsert {
             history,
             context,
             providers: params.providers.map(keys).transpose()?,
+            team: None,
         })
     }
 }
@@ -281,6 +300,7 @@ impl<'a> From<&'a session::Session> for State<'a> {
             summary: &session.summary,
             context: &session.context,
             providers: &session.providers,
+            team: session.team.as_deref(),
             created_at_ms: session.created_at_ms,
             updated_at_ms: session.updated_at_ms,
             withheld: false,

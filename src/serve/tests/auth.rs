@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::fake::Fake;
 use super::{Client, Limits, Port};
-use crate::model::AgentId;
-use crate::serve::token;
+use crate::model::{AgentId, SessionId, SessionKey, SessionMode};
+use crate::serve::{Sources as _, token};
+use crate::session::{RegistryRequest, Upsert};
 
 #[tokio::test]
 async fn control_needs_a_token_and_reading_does_not() {
@@ -153,6 +154,40 @@ async fn what_was_said_in_a_teams_session_is_withheld_from_strangers() {
         // No agent of the team.
         let state = client.ask("get_session_state", session("editor")).await["result"].clone();
         assert_eq!(state["history"], json!(["said"]), "{state}");
+    }
+}
+
+#[tokio::test]
+async fn sessions_of_another_team_are_open_to_the_control_token_alone() {
+    let port = Port::open().await;
+    let key = SessionKey::new(AgentId::new("theirs"), SessionId::new("s"));
+    let recorded = Upsert {
+        team: Some("another".to_owned()),
+        summary: Some("said".to_owned()),
+        ..Upsert::new(key, SessionMode::SingleAgent)
+    };
+    port.fake.registry(RegistryRequest::Upsert(recorded)).await.unwrap();
+    let theirs = json!({ "agent_id": "theirs", "session_id": "s", "mode": "single_agent",
+        "items": [1], "providers": [] });
+    for (mut client, code) in [
+        (port.join().await, json!(401)),
+        (port.act("ui").await, json!(403)),
+        (port.act("lead").await, json!(403)),
+        (port.steer().await, json!(null)),
+    ] {
+        let state = client.ask("get_session_state", theirs.clone()).await["result"].clone();
+        assert_eq!(state["team"], "another", "{state}");
+        assert_eq!(state.to_string().contains("said"), code.is_null(), "{state}");
+        for method in [
+            "create_session",
+            "set_active_session",
+            "add_context_items",
+            "set_orchestrator_providers",
+            "close_session",
+        ] {
+            let answer = client.ask(method, theirs.clone()).await;
+            assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
+        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Connects `[journal]` of the configuration with the room `journal`.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
-use std::io;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -72,13 +72,10 @@ pub fn teams_with_journals(eisen_dir: &Path) -> Vec<String> {
     teams
 }
 
-/// Notes the workspace of a team, for what is done when it is gone.
+/// Notes the workspace of a team, by which it is known later whether the team is gone for good.
 pub(super) fn note_workspace(team: &str, workspace: &Path, eisen_dir: &Path) {
-    let folder = team_folder(eisen_dir, team);
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    let workspace = workspace.as_os_str().as_bytes();
-    let noted = made.and_then(|()| fs::write(folder.join(WORKSPACE), workspace));
-    if let Err(error) = noted {
+    let file = team_folder(eisen_dir, team).join(WORKSPACE);
+    if let Err(error) = note(&file, workspace) {
         tracing::warn!(%error, "cannot note the workspace of the team for `gc`");
     }
 }
@@ -102,11 +99,7 @@ pub(super) fn note_place(config: &Config, eisen_dir: &Path) {
     }
     let kept = pointer(eisen_dir, &config.team.name);
     let noted = match &config.journal.path {
-        Some(path) => {
-            let folder = kept.parent().unwrap_or(eisen_dir);
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-            made.and_then(|()| fs::write(&kept, path.as_os_str().as_bytes()))
-        }
+        Some(path) => note(&kept, path),
         None => match fs::remove_file(&kept) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -115,6 +108,14 @@ pub(super) fn note_place(config: &Config, eisen_dir: &Path) {
     if let Err(error) = noted {
         tracing::warn!(%error, "cannot note the place of the journal for `history`");
     }
+}
+
+/// Writes a path into a file that is its owner's alone, whatever the umask.
+fn note(file: &Path, path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(file.parent().unwrap_or(file))?;
+    let mut options = File::options();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(file)?;
+    file.write_all(path.as_os_str().as_bytes())
 }
 
 fn pointer(eisen_dir: &Path, team: &str) -> PathBuf {
@@ -148,5 +149,25 @@ pub(super) fn removed(journal: Option<&Journal>, agent: &str) {
 fn offer(journal: Option<&Journal>, payload: &serde_json::Value) {
     if let Some(journal) = journal {
         journal.offer(NewEvent::new(Place::Team, EventType::CONFIG_CHANGE, payload));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("teams/shop/workspace");
+        note(&file, Path::new("/a/longer/path")).unwrap();
+        note(&file, Path::new("/work")).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"/work");
+        for (path, mode) in [(&*file, 0o600), (file.parent().unwrap(), 0o700)] {
+            assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, mode);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use anyhow::bail;
 use clap::Args;
 use globset::GlobMatcher;
 use serde_json::{Value, json};
@@ -20,18 +21,33 @@ const SETTLED: u16 = 409;
 #[derive(Args, Debug)]
 pub(super) struct Many {
     /// All accesses that wait for a decision
-    #[arg(long)]
+    #[arg(long, global = true)]
     all: bool,
     /// Accesses that wait for a decision and whose path matches: `*` matches within a folder, `**`
     /// at any depth
-    #[arg(long = "match", value_name = "GLOB", value_parser = glob, conflicts_with = "all")]
+    #[arg(long = "match", value_name = "GLOB", value_parser = glob, global = true)]
     pattern: Option<GlobMatcher>,
     /// Only accesses of this agent
-    #[arg(long, value_name = "AGENT")]
+    #[arg(long, value_name = "AGENT", global = true)]
     agent: Option<String>,
 }
 
 impl Many {
+    /// Checks the options together with an id. The parser can't: they may stand behind the decision.
+    pub(super) fn check(&self, id: Option<&str>) -> anyhow::Result<()> {
+        match (id, self.all, self.pattern.is_some()) {
+            (None, false, false) => bail!(
+                "name the access that is decided, such as `b3`, or give --all or --match GLOB; \
+                 `eisen-core blocked --status pending` lists them"
+            ),
+            (None, true, true) => bail!("--all and --match exclude each other: keep one"),
+            (Some(id), all, several) if all || several || self.agent.is_some() => bail!(
+                "`{id}` names one access, and --all, --match and --agent select several: keep one of both"
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// Decides each access by `params`, and prints the decided ones.
     pub(super) async fn decide(
         &self,

@@ -37,7 +37,6 @@ Exit codes: 0 decided, 1 refused or no such team, 2 wrong usage."
 )]
 pub(super) struct Resolve {
     /// Id of the blocked access, for example b3
-    #[arg(required_unless_present_any = ["all", "pattern"], conflicts_with_all = ["all", "pattern", "agent"])]
     id: Option<String>,
     #[command(flatten)]
     many: Many,
@@ -92,6 +91,7 @@ enum ScopeArg {
 
 impl Resolve {
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
+        self.many.check(self.id.as_deref()).map_err(Failure::Usage)?;
         let folder = global.cwd.clone().unwrap_or_default();
         let mut params = self.decision.params(&folder).map_err(Failure::Usage)?;
         if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {

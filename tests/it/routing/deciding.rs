@@ -56,7 +56,8 @@ fn several_are_decided_at_once() {
 
     let none = stage.run(&["resolve", "--match", "src/api/**", "--agent", "api", "allow"]);
     assert_eq!((none.code, none.stdout.as_str()), (0, ""), "{none:?}");
-    let one = stage.run(&["resolve", "--match", "src/api/**", "allow"]);
+    // The options may stand on either side of the decision.
+    let one = stage.run(&["resolve", "allow", "--match", "src/api/**"]);
     let line = "b1: allowed: read src/api/cart.rs by ui (via fs, owned by api)\n";
     assert_eq!((one.code, one.stdout.as_str()), (0, line), "{one:?}");
     assert_eq!(port.said(ui), "got api\n");
@@ -65,8 +66,14 @@ fn several_are_decided_at_once() {
     assert_eq!(decided.as_array().unwrap().len(), 1, "{rest:?}");
     assert_eq!((&decided[0]["id"], &decided[0]["status"]), (&json!("b2"), &json!("denied")));
     assert!(port.said(api).starts_with("refused: "));
-    for wrong in [&["resolve", "allow"][..], &["resolve", "b1", "--all", "allow"]] {
-        assert_eq!(stage.run(wrong).code, 2, "{wrong:?}");
+    for (wrong, help) in [
+        (&["resolve", "allow"][..], "such as `b3`"),
+        (&["resolve", "b1", "--all", "allow"], "keep one"),
+        (&["resolve", "b1", "allow", "--agent", "ui"], "keep one"),
+        (&["resolve", "allow", "--all", "--match", "**"], "keep one"),
+    ] {
+        let refused = stage.run(wrong);
+        assert!(refused.code == 2 && refused.stderr.contains(help), "{wrong:?}: {refused:?}");
     }
 }
 

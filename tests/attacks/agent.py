@@ -9,6 +9,8 @@ import threading
 
 answers, arrived, lock, number = {}, threading.Condition(), threading.Lock(), [1000]
 session = ["attacker"]
+# The names of the next sessions.
+names = []
 
 
 def send(message):
@@ -41,9 +43,9 @@ def prompted(message):
         if "run" in task:
             result = run(task["run"])
         else:
-            names = {"call": call, "json": json, "os": os, "result": None}
-            exec(task["code"], names)
-            result = names["result"]
+            known = {"call": call, "send": send, "names": names, "json": json, "os": os, "result": None}
+            exec(task["code"], known)
+            result = known["result"]
     except ValueError:
         with open(os.environ.get("TMPDIR", "/tmp") + "/told.txt", "a") as file:
             file.write(text + "\n")
@@ -65,7 +67,7 @@ for line in sys.stdin:
     elif method == "initialize":
         send({"id": message["id"], "result": {"protocolVersion": 1, "agentCapabilities": {}}})
     elif method == "session/new":
-        send({"id": message["id"], "result": {"sessionId": f"s-{os.getpid()}"}})
+        send({"id": message["id"], "result": {"sessionId": names.pop() if names else f"s-{os.getpid()}"}})
     elif method == "session/prompt":
         threading.Thread(target=prompted, args=(message,), daemon=True).start()
     elif "id" in message:

@@ -573,9 +573,11 @@ def through(got):
 
 
 if __name__ == "__main__":
+    import narrow
     import others
 
     TRIES.update(others.TRIES)
+    TRIES.update(narrow.TRIES)
     wanted = sys.argv[1:]
     for name, function in TRIES.items():
         if not wanted or name in wanted:

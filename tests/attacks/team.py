@@ -27,7 +27,7 @@ FILES = {
     "ws/ui/a.txt": "ok\n", "ws/ui/sub/x.txt": "x\n", "ws/ui/.env": f"KEY={MARK}\n",
     "ws/core/auth.rs": f"#!/bin/cat\n// {MARK}\n", "ws/core/db.py": f"x = 1  # {MARK}\n",
     "ws/core/run.sh": f"#!/bin/sh\necho {MARK}\n", "ws/core/nul/keep": "",
-    "ws/Cargo.toml": "[package]\n", "ws/lead/a.txt": "ok\n", "prompt.txt": "hello\n",
+    "ws/Cargo.toml": "[package]\n", "ws/AGENTS.md": "The rules.\n", "ws/lead/a.txt": "ok\n", "prompt.txt": "hello\n",
 }
 CONFIGURATION = """[team]
 name = "attacked"

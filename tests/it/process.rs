@@ -296,3 +296,12 @@ async fn an_orderly_stop_goes_only_as_far_as_it_must() {
     let (process, _open) = ready("trap '' TERM; echo ready; while :; do sleep 1000; done").await;
     assert_eq!(process.stop(GRACE, GRACE).await, Stopped::Killed);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn unused_memory_goes_back_within_a_second() {
+    let stage = crate::harness::Stage::new();
+    let mut version = stage.eisen_core(&["--version"]);
+    let shown = crate::harness::run(version.env("MALLOC_CONF", "stats_print:true"));
+    assert!(shown.stderr.contains("opt.dirty_decay_ms: 1000 "), "{shown:?}");
+}

@@ -6,7 +6,7 @@ against a fake model, and prints the table of docs/binding.md.
   tools/binding/binding.py --install opencode copilot      these
   tools/binding/binding.py --tier kernel --as 1000 kimi    as another user (run by root)
 
-Needs Linux, Python 3.12 (OpenHands installs with no other), Node with npm, git, and eisen-core (--eisen-core, or the
+Needs Linux, Python 3.12 (OpenHands installs with no other; Kimi does not start with 3.12.1), Node with npm, git, and eisen-core (--eisen-core, or the
 release build of this repository). Nothing leaves the machine once all is installed: the agents run
 in a network namespace that has loopback only (root, or unprivileged user namespaces).
 """

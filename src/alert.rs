@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Received, Subscriber};
-use crate::model::{AgentStatus, BlockedAccess, TimestampMs};
+use crate::model::{AgentStatus, BlockedAccess, TimestampMs, named};
 use crate::process::Launcher;
 use follow::Follow;
 
@@ -44,24 +44,15 @@ pub enum Way {
     Desktop,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    Pending,
-    Stall,
-    Error,
-    /// A test notice.
-    Test,
-}
-
-impl Cause {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Stall => "stall",
-            Self::Error => "error",
-            Self::Test => "test",
-        }
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Cause {
+        Pending = "pending",
+        Stall = "stall",
+        Error = "error",
+        /// A test notice.
+        Test = "test",
     }
 }
 

@@ -53,13 +53,13 @@ pub use self::notify::{Notify, NotifyBy, NotifyOn};
 use self::overlay::Layer;
 pub use self::overlay::{AgentTable, LayerError, Layered, Overlay, OverlayError};
 pub use self::patterns::zone_pattern;
-pub use self::plugins::{plugin_folder, plugin_name, plugin_named};
+pub use self::plugins::{Isolation, plugin_folder, plugin_name, plugin_named};
 pub use self::profiles::{ClientFs, Profile, base_patterns};
 use self::read::{ConfigReader, KnownKeys, Table, Text};
 pub use self::starter::{KnownAgent, PartError, Proposed, Starter, known_agents};
 pub use self::value::is_name;
 pub use self::why::{Mend, Why};
-use crate::model::{AgentId, OnViolation};
+use crate::model::{AgentId, OnViolation, named};
 pub use crate::zone::{Confine, compile_glob};
 use crate::zone::{GitAccess, ZoneSpec};
 
@@ -102,14 +102,12 @@ pub struct Orchestrator {
     pub hold_timeout: Duration,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum OnBlock {
-    Deny,
-    Hold,
-}
-
-impl OnBlock {
-    const NAMES: [(&str, Self); 2] = [("deny", Self::Deny), ("hold", Self::Hold)];
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum OnBlock {
+        Deny = "deny",
+        Hold = "hold",
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -158,16 +156,6 @@ pub struct Plugin {
     pub config: String,
     /// It can enforce a zone, according to its trial.
     pub gates: bool,
-}
-
-/// Where a plugin runs.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Isolation {
-    /// In this process, if the user approved the library.
-    InProcess,
-    /// In a confined child process, one for each run of an agent.
-    #[default]
-    Process,
 }
 
 #[derive(Clone, Debug)]
@@ -226,18 +214,22 @@ pub struct AgentZone {
     pub observe_files: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Permissions {
-    Allow,
-    Deny,
-    Orchestrator,
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Permissions {
+        Allow = "allow",
+        Deny = "deny",
+        Orchestrator = "orchestrator",
+    }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Enforce {
-    Auto,
-    Kernel,
-    Protocol,
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Enforce {
+        Auto = "auto",
+        Kernel = "kernel",
+        Protocol = "protocol",
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -250,11 +242,13 @@ pub struct Restart {
     pub backoff: [Duration; 2],
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RestartPolicy {
-    Never,
-    OnFailure,
-    Always,
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum RestartPolicy {
+        OnFailure = "on-failure",
+        Never = "never",
+        Always = "always",
+    }
 }
 
 /// The text of a configuration at the time it was read.

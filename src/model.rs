@@ -12,6 +12,7 @@ mod graph;
 mod id;
 mod lines;
 mod map;
+mod named;
 mod overlap;
 mod path;
 mod record;
@@ -32,6 +33,8 @@ pub use graph::{
 pub use id::{AgentId, BlockedId, SessionId, SessionKey};
 pub use lines::Lines;
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
+pub use named::Variants;
+pub(crate) use named::named;
 pub use overlap::{Overlap, OverlapKind};
 pub use path::{fold, goes_up, wire_path, wire_real, within};
 pub use record::{Decided, DecidedBy, Fork, How, Record};

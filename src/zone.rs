@@ -42,7 +42,7 @@ pub use self::patterns::{Subtree, compile_glob};
 use self::real::{PATH_MAX, real};
 use self::search::Below;
 pub use self::why::{Reason, Why};
-use crate::model::{Action, fold, goes_up, wire_path, wire_real, within};
+use crate::model::{Action, fold, goes_up, named, wire_path, wire_real, within};
 
 /// The specification of a zone. Patterns are globs relative to the workspace, or absolute.
 #[derive(Clone, Debug)]
@@ -68,14 +68,16 @@ pub struct ZoneSpec {
     pub journals: Vec<PathBuf>,
 }
 
-/// An agent's access to the repository's git folder. No pattern allows more. Other repositories
-/// below the workspace need a pattern as well.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum GitAccess {
-    None,
-    Read,
-    /// Objects, index, refs and logs may be written; never hooks, config or info.
-    Commit,
+named! {
+    /// An agent's access to the repository's git folder. No pattern allows more. Other
+    /// repositories below the workspace need a pattern as well.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum GitAccess {
+        Read = "read",
+        None = "none",
+        /// Objects, index, refs and logs may be written; never hooks, config or info.
+        Commit = "commit",
+    }
 }
 
 /// A compiled zone. Holds the workspace's folder open.

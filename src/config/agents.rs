@@ -16,8 +16,8 @@ use super::read::{Table, Text};
 use super::source::{plain, read_bytes};
 use super::value::{bad_name, is_name};
 use super::zones::{TeamZones, agent_zone};
-use super::{Agent, Confined, OnBlock, Permissions, Plugin, Restart, RestartPolicy, mcp};
-use crate::model::{AgentId, OnViolation};
+use super::{Agent, Confined, Plugin, Restart, mcp};
+use crate::model::AgentId;
 
 /// The orchestrator's own id on the wire, so no agent can have it.
 const RESERVED: &str = "orchestrator";
@@ -48,7 +48,7 @@ pub(super) fn agent(
     let confined = Confined::new(&profile, &command, &env, lookup);
     let unattended = unattended(table, &profile);
     let session = table.flag("session", true);
-    let on_block = table.choice("on_block", &OnBlock::NAMES);
+    let on_block = table.choice("on_block");
     let (memory_mb, processes) = table.section("limits", "agents.limits", |limits| {
         (limit(limits, "memory_mb"), limit(limits, "processes"))
     });
@@ -69,23 +69,9 @@ pub(super) fn agent(
             mode: table.word("mode").map(|text| text.value),
             auth_method: table.word("auth_method").map(|text| text.value),
             mcp_servers: mcp::servers(table),
-            permissions: table.choice(
-                "permissions",
-                &[
-                    ("allow", Permissions::Allow),
-                    ("deny", Permissions::Deny),
-                    ("orchestrator", Permissions::Orchestrator),
-                ],
-            ),
+            permissions: table.choice("permissions"),
             unattended,
-            on_violation: table.choice(
-                "on_violation",
-                &[
-                    ("report", OnViolation::Report),
-                    ("cancel", OnViolation::Cancel),
-                    ("stop", OnViolation::Stop),
-                ],
-            ),
+            on_violation: table.choice("on_violation"),
             on_block: table.place_of("on_block").map(|_| on_block),
             depends_on: Vec::new(),
             initialize_timeout: table.seconds("initialize_timeout_s", 1..=DAY, 60),
@@ -233,14 +219,7 @@ fn prompt(table: &Table<'_>, session: bool) -> Option<String> {
 
 fn restart(table: &Table<'_>) -> Restart {
     Restart {
-        policy: table.choice(
-            "policy",
-            &[
-                ("on-failure", RestartPolicy::OnFailure),
-                ("never", RestartPolicy::Never),
-                ("always", RestartPolicy::Always),
-            ],
-        ),
+        policy: table.choice("policy"),
         max_restarts: table.count("max_restarts", 0..=1_000_000, 5),
         within: table.seconds("within_s", 1..=DAY, 60),
         backoff: backoff(table).unwrap_or([200, 10_000]).map(Duration::from_millis),

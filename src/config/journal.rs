@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::errors::quoted;
 use super::fault::Fault;
 use super::read::Table;
+use crate::model::named;
 
 /// The default place of a team's journal.
 pub fn journal_path(eisen_dir: &Path, team: &str) -> PathBuf {
@@ -24,15 +25,13 @@ pub struct Journal {
     pub content: JournalContent,
 }
 
-/// What is kept of texts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum JournalContent {
-    Full,
-    Metadata,
-}
-
-impl JournalContent {
-    const NAMES: [(&str, Self); 2] = [("full", Self::Full), ("metadata", Self::Metadata)];
+named! {
+    /// What is kept of texts.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum JournalContent {
+        Full = "full",
+        Metadata = "metadata",
+    }
 }
 
 pub(super) fn journal(table: &Table<'_>) -> Journal {
@@ -41,7 +40,7 @@ pub(super) fn journal(table: &Table<'_>) -> Journal {
         path: path(table),
         keep_days: table.count("keep_days", 0..=36_500, 0),
         max_mb: table.count("max_mb", 0..=1_000_000_000, 0),
-        content: table.choice("content", &JournalContent::NAMES),
+        content: table.choice("content"),
     }
 }
 

@@ -6,6 +6,7 @@ use super::command::command;
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::read::{Table, Text, unknown_value};
+use crate::model::named;
 
 const WEEK: u64 = 7 * 24 * 60 * 60;
 
@@ -27,26 +28,16 @@ pub enum NotifyBy {
     Desktop,
 }
 
-/// The events that cause a notice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotifyOn {
-    /// An access waits for a decision.
-    Pending,
-    /// An agent makes no progress.
-    Stall,
-    /// An agent or its turn failed.
-    Error,
-}
-
-impl NotifyOn {
-    pub const ALL: [Self; 3] = [Self::Pending, Self::Stall, Self::Error];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Stall => "stall",
-            Self::Error => "error",
-        }
+named! {
+    /// The events that cause a notice.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum NotifyOn {
+        /// An access waits for a decision.
+        Pending = "pending",
+        /// An agent makes no progress.
+        Stall = "stall",
+        /// An agent or its turn failed.
+        Error = "error",
     }
 }
 

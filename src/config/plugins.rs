@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Plugin;
 use super::errors::quoted;
 use super::fault::Fault;
 use super::mcp::json;
 use super::read::{Table, Text, unknown_value};
 use super::value::{bad_name, is_name};
-use super::{Isolation, Plugin};
+use crate::model::named;
 
 /// The protocol that needs no plugin.
 pub(super) const ACP: &str = "acp";
@@ -17,6 +18,18 @@ const SUFFIX: &str = std::env::consts::DLL_SUFFIX;
 
 /// Libraries of the folder that an error lists.
 const MOST_NAMES: usize = 100;
+
+named! {
+    /// Where a plugin runs.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub enum Isolation {
+        /// In a confined child process, one for each run of an agent.
+        #[default]
+        Process = "process",
+        /// In this process, if the user approved the library.
+        InProcess = "in-process",
+    }
+}
 
 /// Returns the user's folder of plugins, whose names every team can use.
 pub fn plugin_folder(eisen_dir: &Path) -> PathBuf {
@@ -69,10 +82,7 @@ fn plugin(table: &Table<'_>) -> (Plugin, Option<Text>) {
     let mut plugin = Plugin {
         name: name.as_ref().map_or_else(String::new, |name| name.value.clone()),
         path: path.as_ref().map(|path| table.reader.path(&path.value)).unwrap_or_default(),
-        isolation: table.choice(
-            "isolation",
-            &[("process", Isolation::Process), ("in-process", Isolation::InProcess)],
-        ),
+        isolation: table.choice("isolation"),
         config: config.clone().unwrap_or_default(),
         gates: false,
     };

@@ -150,10 +150,7 @@ fn edits(table: &Table<'_>, workspace: &Path) -> Vec<Edit> {
             edits.push(Box::new(move |profile| *field(profile) = Some(value)));
         }
     }
-    let client_fs = table.choice(
-        "client_fs",
-        &[("yes", ClientFs::Yes), ("edits", ClientFs::Edits), ("no", ClientFs::No)],
-    );
+    let client_fs = table.choice("client_fs");
     if table.place_of("client_fs").is_some() {
         edits.push(Box::new(move |profile| profile.client_fs = Some(client_fs)));
     }

@@ -78,7 +78,7 @@ pub(super) struct RawOrchestrator {
 pub(super) fn orchestrator(orchestrator: &Table<'_>) -> RawOrchestrator {
     RawOrchestrator {
         agent: orchestrator.text("agent"),
-        on_block: orchestrator.choice("on_block", &OnBlock::NAMES),
+        on_block: orchestrator.choice("on_block"),
         hold_timeout: orchestrator.seconds("hold_timeout_s", 1..=WEEK, 120),
     }
 }

@@ -10,6 +10,7 @@ use toml::de::DeValue;
 use super::errors::{code, quoted};
 use super::fault::Fault;
 use super::read::{Table, Text, unknown_value};
+use crate::model::Variants;
 
 impl Table<'_> {
     /// Reads a string with its variables expanded.
@@ -167,17 +168,16 @@ impl Table<'_> {
         Duration::from_secs(self.count(key, range, default))
     }
 
-    /// Reads one of several names; the first is the default.
-    pub(super) fn choice<T: Copy>(&self, key: &'static str, options: &[(&str, T)]) -> T {
-        let default = options[0].1;
-        let names: Vec<&str> = options.iter().map(|(name, _)| *name).collect();
+    /// Reads the name of a variant; the first variant is the default.
+    pub(super) fn choice<T: Variants>(&self, key: &'static str) -> T {
+        let default = T::all()[0];
+        let names: Vec<&str> = T::all().iter().map(|known| known.name()).collect();
         let help = || format!("it can be \"{}\"", names.join("\", \""));
         let Some(text) = self.text_or(key, help) else { return default };
-        if let Some((_, value)) = options.iter().find(|(name, _)| *name == text.value) {
-            return *value;
-        }
-        self.fault(unknown_value(key, &text, &names));
-        default
+        T::all().iter().copied().find(|known| known.name() == text.value).unwrap_or_else(|| {
+            self.fault(unknown_value(key, &text, &names));
+            default
+        })
     }
 }
 

@@ -91,11 +91,11 @@ impl Config {
             Reason::NoPath => "no path leads there".to_owned(),
             Reason::EisenDir => "it lies in $EISEN_DIR, which is closed to all agents".to_owned(),
             Reason::Journal => "it is the team's journal, which is closed to all agents".to_owned(),
-            Reason::Git if allowed => format!("`git = \"{}\"` of [zones]", git(self.zones.git)),
+            Reason::Git if allowed => format!("`git = \"{}\"` of [zones]", self.zones.git.as_str()),
             Reason::Git => {
                 format!(
                     "it lies in a git folder, and [zones] has `git = \"{}\"`",
-                    git(self.zones.git)
+                    self.zones.git.as_str()
                 )
             }
             Reason::Pattern { list, pattern } if *list == "allowed" && !agent.zone.own => {
@@ -243,7 +243,7 @@ fn beyond(agent: &Agent, zone: Zone, real: &Path, action: Action) -> bool {
 fn mend_git(agent: &Agent, why: &Why) -> Option<Mend> {
     let mend = |access: GitAccess| {
         let spec = ZoneSpec { git: access, ..agent.zone.spec.clone() };
-        let value = git(access).to_owned();
+        let value = access.as_str().to_owned();
         allows(&spec, why).then(|| Mend { section: "[zones]".to_owned(), key: "git", value })
     };
     mend(GitAccess::Read).or_else(|| mend(GitAccess::Commit))
@@ -273,12 +273,4 @@ fn below(folder: &str) -> String {
 
 fn of(agent: &Agent) -> String {
     format!("[agents.zone] of {}", agent.id)
-}
-
-fn git(access: GitAccess) -> &'static str {
-    match access {
-        GitAccess::None => "none",
-        GitAccess::Read => "read",
-        GitAccess::Commit => "commit",
-    }
 }

@@ -6,8 +6,9 @@ use super::errors::quoted;
 use super::fault::Fault;
 use super::patterns::{checked, pattern, patterns};
 use super::read::Table;
-use super::{AgentZone, Config, Confine, Enforce, Zones, profiles};
-use crate::zone::{GitAccess, ZoneSpec};
+use super::{AgentZone, Config, Enforce, Zones, profiles};
+use crate::model::named;
+use crate::zone::ZoneSpec;
 
 impl Config {
     /// Denies all agents write access to the file itself and to the files that it names, and all
@@ -43,10 +44,7 @@ pub(super) fn zones(zones: &Table<'_>, workspace: &Path, eisen_dir: &Path) -> Te
         denied: list("denied"),
         readable: list("readable"),
         base: zones.flag("base", true),
-        git: zones.choice(
-            "git",
-            &[("read", GitAccess::Read), ("none", GitAccess::None), ("commit", GitAccess::Commit)],
-        ),
+        git: zones.choice("git"),
     };
     let mut readable = written.readable.clone();
     if written.base {
@@ -97,6 +95,15 @@ impl Zones {
     }
 }
 
+named! {
+    /// Whether an agent's client offers it terminals.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Terminals {
+        Allow = "allow",
+        Deny = "deny",
+    }
+}
+
 /// Reads `[agents.zone]`; without one an agent may access the whole workspace, and owns nothing.
 /// `rule_files` are those of its profile.
 pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[String]) -> AgentZone {
@@ -120,7 +127,7 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
                 denied: [&team.written.denied[..], &denied].concat(),
                 readable: all_readable,
                 git: team.written.git,
-                terminals: zone.choice("terminals", &[("allow", true), ("deny", false)]),
+                terminals: zone.choice::<Terminals>("terminals") == Terminals::Allow,
                 eisen_dir: team.eisen_dir.clone(),
                 // Known when the whole file is read.
                 sealed: Vec::new(),
@@ -129,10 +136,7 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
             denied,
             readable,
             enforce: enforce(zone),
-            confine: zone.choice(
-                "confine",
-                &[("workspace", Confine::Workspace), ("strict", Confine::Strict)],
-            ),
+            confine: zone.choice("confine"),
             sockets: sockets(zone, &team.workspace),
             observe_files: zone.flag("observe_files", true),
         }
@@ -140,10 +144,7 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
 }
 
 fn enforce(zone: &Table<'_>) -> Enforce {
-    let enforce = zone.choice(
-        "enforce",
-        &[("auto", Enforce::Auto), ("kernel", Enforce::Kernel), ("protocol", Enforce::Protocol)],
-    );
+    let enforce = zone.choice("enforce");
     // A configuration that requires the kernel must not get less silently.
     if enforce == Enforce::Kernel
         && !cfg!(target_os = "linux")

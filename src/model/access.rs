@@ -3,23 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::named::named;
 use super::{AgentId, BlockedId, SessionKey, SessionMode, TimestampMs};
 
-/// The action of an access; a zone has separate rules for the two.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Action {
-    Read,
-    Write,
-}
-
-impl Action {
-    pub const ALL: [Self; 2] = [Self::Read, Self::Write];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-        }
+named! {
+    /// The action of an access; a zone has separate rules for the two.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Action {
+        Read = "read",
+        Write = "write",
     }
 }
 
@@ -29,65 +21,38 @@ impl fmt::Display for Action {
     }
 }
 
-/// The channel of a blocked access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Via {
-    /// `fs/read_text_file` or `fs/write_text_file`.
-    Fs,
-    /// `terminal/create`.
-    Terminal,
-    /// `session/request_permission`.
-    Permission,
-    /// A system call stopped by the kernel.
-    Kernel,
-    /// A tool call, seen after the fact.
-    Tool,
-}
-
-impl Via {
-    pub const ALL: [Self; 5] =
-        [Self::Fs, Self::Terminal, Self::Permission, Self::Kernel, Self::Tool];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fs => "fs",
-            Self::Terminal => "terminal",
-            Self::Permission => "permission",
-            Self::Kernel => "kernel",
-            Self::Tool => "tool",
-        }
+named! {
+    /// The channel of a blocked access.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Via {
+        /// `fs/read_text_file` or `fs/write_text_file`.
+        Fs = "fs",
+        /// `terminal/create`.
+        Terminal = "terminal",
+        /// `session/request_permission`.
+        Permission = "permission",
+        /// A system call stopped by the kernel.
+        Kernel = "kernel",
+        /// A tool call, seen after the fact.
+        Tool = "tool",
     }
 }
 
-/// The state of a blocked access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BlockedStatus {
-    /// The agent got the error.
-    Denied,
-    /// The request waits for a decision.
-    Pending,
-    Allowed,
-    /// The orchestrator gave the content itself.
-    Answered,
-    /// Its turn, session or agent ended before a decision.
-    Expired,
-    /// Seen after the fact, too late to stop.
-    Observed,
-}
-
-impl BlockedStatus {
-    pub const ALL: [Self; 6] =
-        [Self::Denied, Self::Pending, Self::Allowed, Self::Answered, Self::Expired, Self::Observed];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Denied => "denied",
-            Self::Pending => "pending",
-            Self::Allowed => "allowed",
-            Self::Answered => "answered",
-            Self::Expired => "expired",
-            Self::Observed => "observed",
-        }
+named! {
+    /// The state of a blocked access.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum BlockedStatus {
+        /// The agent got the error.
+        Denied = "denied",
+        /// The request waits for a decision.
+        Pending = "pending",
+        Allowed = "allowed",
+        /// The orchestrator gave the content itself.
+        Answered = "answered",
+        /// Its turn, session or agent ended before a decision.
+        Expired = "expired",
+        /// Seen after the fact, too late to stop.
+        Observed = "observed",
     }
 }
 
@@ -123,14 +88,16 @@ impl BlockedAccess {
     }
 }
 
-/// The reaction to an access outside the zone that a tool call reports after the fact, besides the
-/// report.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum OnViolation {
-    #[default]
-    Report,
-    /// The end of the turn, as its client would cancel it.
-    Cancel,
-    /// The end of the agent.
-    Stop,
+named! {
+    /// The reaction to an access outside the zone that a tool call reports after the fact, besides the
+    /// report.
+    #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+    pub enum OnViolation {
+        #[default]
+        Report = "report",
+        /// The end of the turn, as its client would cancel it.
+        Cancel = "cancel",
+        /// The end of the agent.
+        Stop = "stop",
+    }
 }

@@ -1,42 +1,25 @@
 //! The lifecycle state of a supervised agent.
 
+use super::named::named;
 use super::{AgentId, TimestampMs};
 
-/// The lifecycle of a supervised agent, as the wire shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum AgentState {
-    /// Waits for its dependencies.
-    Initializing,
-    /// Spawned; its session is not open yet.
-    Connecting,
-    Ready,
-    Error,
-    Stopped,
-    /// Exited, and waits for its next start.
-    Restarting,
+named! {
+    /// The lifecycle of a supervised agent, as the wire shows it.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum AgentState {
+        /// Waits for its dependencies.
+        Initializing = "initializing",
+        /// Spawned; its session is not open yet.
+        Connecting = "connecting",
+        Ready = "ready",
+        Error = "error",
+        Stopped = "stopped",
+        /// Exited, and waits for its next start.
+        Restarting = "restarting",
+    }
 }
 
 impl AgentState {
-    pub const ALL: [Self; 6] = [
-        Self::Initializing,
-        Self::Connecting,
-        Self::Ready,
-        Self::Error,
-        Self::Stopped,
-        Self::Restarting,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Initializing => "initializing",
-            Self::Connecting => "connecting",
-            Self::Ready => "ready",
-            Self::Error => "error",
-            Self::Stopped => "stopped",
-            Self::Restarting => "restarting",
-        }
-    }
-
     /// Whether it does not run and is not restarted automatically.
     pub fn is_at_rest(self) -> bool {
         matches!(self, Self::Error | Self::Stopped)

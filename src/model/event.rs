@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::named::named;
 use super::{
     AgentStatus, BlockedAccess, FileNode, GraphDelta, GraphSnapshot, Overlap, Record, SessionKey,
     SessionMode, TimestampMs, Usage,
@@ -48,29 +49,20 @@ impl Event {
     }
 }
 
-/// Events that are off until somebody subscribes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Topic {
-    SessionUpdate,
-    Overlap,
-    Graph,
-    Record,
+named! {
+    /// Events that are off until somebody subscribes.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Topic {
+        SessionUpdate = "session_update",
+        Overlap = "overlap",
+        Graph = "graph",
+        Record = "record",
+    }
 }
 
 impl Topic {
-    pub const ALL: [Self; 4] = [Self::SessionUpdate, Self::Overlap, Self::Graph, Self::Record];
-
     /// The topics of the wire.
     pub const ON_WIRE: [Self; 3] = [Self::SessionUpdate, Self::Overlap, Self::Graph];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SessionUpdate => "session_update",
-            Self::Overlap => "overlap",
-            Self::Graph => "graph",
-            Self::Record => "record",
-        }
-    }
 }
 
 /// A session's whole map; contains every delta up to `seq`.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::AgentId;
+use super::named::named;
 
 /// A change of one file, for the journal.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,58 +60,34 @@ pub struct FileState {
     pub stored: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FileKind {
-    File,
-    /// Its content is its target.
-    Symlink,
-    Folder,
-}
-
-impl FileKind {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Symlink => "symlink",
-            Self::Folder => "folder",
-        }
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum FileKind {
+        File = "file",
+        /// Its content is its target.
+        Symlink = "symlink",
+        Folder = "folder",
     }
 }
 
-/// What saw a change.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SeenBy {
-    Doorbell,
-    ClientHost,
-    Watcher,
-}
-
-impl SeenBy {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Doorbell => "doorbell",
-            Self::ClientHost => "client_host",
-            Self::Watcher => "watcher",
-        }
+named! {
+    /// What saw a change.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum SeenBy {
+        Doorbell = "doorbell",
+        ClientHost = "client_host",
+        Watcher = "watcher",
     }
 }
 
-/// Who changed a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FileCause {
-    Agent,
-    /// Nobody of the team.
-    Outside,
-    Unknown,
-}
-
-impl FileCause {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Outside => "outside",
-            Self::Unknown => "unknown",
-        }
+named! {
+    /// Who changed a file.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum FileCause {
+        Agent = "agent",
+        /// Nobody of the team.
+        Outside = "outside",
+        Unknown = "unknown",
     }
 }
 

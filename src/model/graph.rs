@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::TimestampMs;
+use super::named::named;
 
 /// A folder, file or symbol of the code graph.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,30 +18,17 @@ pub struct GraphNode {
     pub last_write: Option<TimestampMs>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum GraphKind {
-    Folder,
-    File,
-    /// A class, struct, trait, interface or enum, or the type of an `impl`.
-    Class,
-    /// A function of a class.
-    Method,
-    /// A function, constant, type alias or module.
-    Function,
-}
-
-impl GraphKind {
-    pub const ALL: [Self; 5] =
-        [Self::Folder, Self::File, Self::Class, Self::Method, Self::Function];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Folder => "folder",
-            Self::File => "file",
-            Self::Class => "class",
-            Self::Method => "method",
-            Self::Function => "function",
-        }
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum GraphKind {
+        Folder = "folder",
+        File = "file",
+        /// A class, struct, trait, interface or enum, or the type of an `impl`.
+        Class = "class",
+        /// A function of a class.
+        Method = "method",
+        /// A function, constant, type alias or module.
+        Function = "function",
     }
 }
 

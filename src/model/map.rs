@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::TimestampMs;
+use super::named::named;
 
 /// A file on the heat map of a session.
 #[derive(Clone, PartialEq, Debug)]
@@ -22,63 +23,35 @@ pub struct FileNode {
     pub origin: Option<Origin>,
 }
 
-/// The kind of a touch; `last_action` on the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Touch {
-    /// Embedded in a prompt as a resource.
-    UserProvided,
-    /// Linked from a prompt.
-    UserReferenced,
-    Read,
-    Write,
-    Search,
-    Blocked,
-}
-
-impl Touch {
-    pub const ALL: [Self; 6] = [
-        Self::UserProvided,
-        Self::UserReferenced,
-        Self::Read,
-        Self::Write,
-        Self::Search,
-        Self::Blocked,
-    ];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::UserProvided => "user_provided",
-            Self::UserReferenced => "user_referenced",
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Search => "search",
-            Self::Blocked => "blocked",
-        }
+named! {
+    /// The kind of a touch; `last_action` on the wire.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Touch {
+        /// Embedded in a prompt as a resource.
+        UserProvided = "user_provided",
+        /// Linked from a prompt.
+        UserReferenced = "user_referenced",
+        Read = "read",
+        Write = "write",
+        Search = "search",
+        Blocked = "blocked",
     }
 }
 
-/// The source of a file's last write.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Origin {
-    /// An agent claimed it; it was not seen yet.
-    Claimed,
-    /// The disk or the kernel showed it; no agent claimed it.
-    Observed,
-    /// An agent claimed it, and the disk, the kernel or the client confirmed it.
-    Confirmed,
+named! {
+    /// The source of a file's last write.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum Origin {
+        /// An agent claimed it; it was not seen yet.
+        Claimed = "claimed",
+        /// The disk or the kernel showed it; no agent claimed it.
+        Observed = "observed",
+        /// An agent claimed it, and the disk, the kernel or the client confirmed it.
+        Confirmed = "confirmed",
+    }
 }
 
 impl Origin {
-    pub const ALL: [Self; 3] = [Self::Claimed, Self::Observed, Self::Confirmed];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Claimed => "claimed",
-            Self::Observed => "observed",
-            Self::Confirmed => "confirmed",
-        }
-    }
-
     /// Combines two sources of a write.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
@@ -86,20 +59,11 @@ impl Origin {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SessionMode {
-    SingleAgent,
-    Orchestrator,
-}
-
-impl SessionMode {
-    pub const ALL: [Self; 2] = [Self::SingleAgent, Self::Orchestrator];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SingleAgent => "single_agent",
-            Self::Orchestrator => "orchestrator",
-        }
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum SessionMode {
+        SingleAgent = "single_agent",
+        Orchestrator = "orchestrator",
     }
 }
 

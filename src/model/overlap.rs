@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::named::named;
 use super::{SessionKey, TimestampMs};
 
 /// Two agents work on the same symbol.
@@ -18,21 +19,12 @@ pub struct Overlap {
     pub timestamp_ms: TimestampMs,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum OverlapKind {
-    /// Both edited it.
-    Edit,
-    /// One edited a symbol in the other's context.
-    Context,
-}
-
-impl OverlapKind {
-    pub const ALL: [Self; 2] = [Self::Edit, Self::Context];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Edit => "edit",
-            Self::Context => "context",
-        }
+named! {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    pub enum OverlapKind {
+        /// Both edited it.
+        Edit = "edit",
+        /// One edited a symbol in the other's context.
+        Context = "context",
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::named::named;
 use super::{AgentId, BlockedAccess, FileChange, Model, SeenBy, Usage};
 
 /// What happened in a session. Texts are raw JSON, as they came over the protocol.
@@ -69,23 +70,14 @@ pub struct Fork {
     pub how: How,
 }
 
-/// How an agent came to know the conversation that a session continues.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum How {
-    /// The agent forked its own session.
-    Forked,
-    /// A new session gets the conversation as a document.
-    Primed,
-}
-
-impl How {
-    pub const ALL: [Self; 2] = [Self::Forked, Self::Primed];
-
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Forked => "forked",
-            Self::Primed => "primed",
-        }
+named! {
+    /// How an agent came to know the conversation that a session continues.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum How {
+        /// The agent forked its own session.
+        Forked = "forked",
+        /// A new session gets the conversation as a document.
+        Primed = "primed",
     }
 }
 

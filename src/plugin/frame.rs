@@ -5,31 +5,21 @@ use eisen_plugin::{Record, records};
 
 use super::library::{Description, MOST};
 use super::{CallOutput, InstanceCall};
+use crate::model::named;
 
 /// The command that runs this program as a plugin's child.
 pub(super) const COMMAND: &str = "plugin-host";
 
-/// What a child is started for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ChildRole {
-    /// Serve an instance.
-    Serve,
-    /// Describe the plugin, and end.
-    Describe,
-    /// Report each step that the plugin takes.
-    Check,
-}
-
-impl ChildRole {
-    pub(super) const ALL: [Self; 3] = [Self::Serve, Self::Describe, Self::Check];
-
-    /// The child's third argument.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Serve => "serve",
-            Self::Describe => "describe",
-            Self::Check => "check",
-        }
+named! {
+    /// What a child is started for, and the name as its third argument.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(super) enum ChildRole {
+        /// Serve an instance.
+        Serve = "serve",
+        /// Describe the plugin, and end.
+        Describe = "describe",
+        /// Report each step that the plugin takes.
+        Check = "check",
     }
 }
 

@@ -22,7 +22,7 @@ pub fn serve_if_asked() {
     let (library, config) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
     let word = args.next().unwrap_or_default();
     let role =
-        ChildRole::ALL.into_iter().find(|role| word == role.word()).unwrap_or(ChildRole::Serve);
+        ChildRole::ALL.into_iter().find(|role| word == role.as_str()).unwrap_or(ChildRole::Serve);
     let approval = args.next().and_then(|digits| Approval::parse(digits.to_str()?));
     let served = serve(Path::new(&library), &config.to_string_lossy(), role, approval);
     std::process::exit(i32::from(served.is_err()))

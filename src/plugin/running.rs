@@ -69,7 +69,7 @@ impl PluginProcess {
                 frame::COMMAND.into(),
                 library.into(),
                 config.into(),
-                role.word().into(),
+                role.as_str().into(),
                 approval.map(|approval| approval.to_string()).unwrap_or_default().into(),
             ],
             cwd: "/".into(),

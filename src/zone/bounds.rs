@@ -29,7 +29,7 @@ use super::git::GitVerdict;
 use super::patterns::{Patterns, Subtree, Trails};
 use super::real::real;
 use super::{Denied, Verdict, Zone};
-use crate::model::{Action, fold, within};
+use crate::model::{Action, fold, named, within};
 
 /// What a confined process may access beside its zone.
 #[derive(Clone, Debug)]
@@ -47,13 +47,15 @@ pub struct Reach {
     pub sockets: Vec<String>,
 }
 
-/// Access outside the workspace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Confine {
-    /// As for the user, except `$EISEN_DIR` and denied paths.
-    Workspace,
-    /// Reading the system's folders, the profile's needs, and paths that the zone names.
-    Strict,
+named! {
+    /// Access outside the workspace.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum Confine {
+        /// As for the user, except `$EISEN_DIR` and denied paths.
+        Workspace = "workspace",
+        /// Reading the system's folders, the profile's needs, and paths that the zone names.
+        Strict = "strict",
+    }
 }
 
 /// A zone with its reach.

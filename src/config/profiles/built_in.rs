@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use crate::model::named;
+
 /// The known facts of an agent program; an empty or None field is unknown. `config/profiles.toml`
 /// documents each.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize, Debug)]
@@ -36,14 +38,16 @@ pub struct Profile {
     pub confined_client_fs: Option<bool>,
 }
 
-/// Whether an agent accesses files through its client.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize, Debug)]
-#[serde(rename_all = "lowercase")]
-pub enum ClientFs {
-    Yes,
-    /// Only for edits.
-    Edits,
-    No,
+named! {
+    /// Whether an agent accesses files through its client.
+    #[derive(Clone, Copy, PartialEq, Eq, Deserialize, Debug)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ClientFs {
+        Yes = "yes",
+        /// Only for edits.
+        Edits = "edits",
+        No = "no",
+    }
 }
 
 /// Paths outside the workspace, as the table spells them.

@@ -1,0 +1,48 @@
+//! Enumerations whose variants have a name: on the wire, in files, in the configuration.
+
+/// An enumeration that [`named!`](crate::model::named) declares, for generic readers.
+pub trait Variants: Copy + 'static {
+    /// All variants, in the order of their declaration.
+    fn all() -> &'static [Self];
+
+    fn name(self) -> &'static str;
+}
+
+/// Declares an enumeration with the name of each variant, as in `Read = "read"`: with `ALL`,
+/// `as_str` and [`Variants`].
+macro_rules! named {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis enum $type:ident {
+            $($(#[$of_variant:meta])* $variant:ident = $name:literal,)*
+        }
+    ) => {
+        $(#[$attribute])*
+        $visibility enum $type {
+            $($(#[$of_variant])* $variant,)*
+        }
+
+        impl $type {
+            /// All variants, in the order of their declaration.
+            $visibility const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
+
+            $visibility fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+
+        impl $crate::model::Variants for $type {
+            fn all() -> &'static [Self] {
+                &Self::ALL
+            }
+
+            fn name(self) -> &'static str {
+                self.as_str()
+            }
+        }
+    };
+}
+
+pub(crate) use named;

@@ -8,10 +8,11 @@ mod ring;
 mod subscriber;
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::model::{Event, Topic};
@@ -80,7 +81,7 @@ impl Bus {
     pub fn encoding(backlog: Backlog, encode: Encode) -> Self {
         Self {
             encode,
-            ring: SharedRing(Arc::new(Mutex::new(Ring::new(backlog)))),
+            ring: Arc::new(Mutex::new(Ring::new(backlog))),
             wakeup: watch::Sender::new(()),
             demand: Demands::default(),
         }
@@ -135,15 +136,7 @@ impl Demands {
     }
 }
 
-#[derive(Clone, Debug)]
-struct SharedRing(Arc<Mutex<Ring>>);
-
-impl SharedRing {
-    fn lock(&self) -> MutexGuard<'_, Ring> {
-        // A panic can have lost at most one event.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+type SharedRing = Arc<Mutex<Ring>>;
 
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,9 @@ mod pending;
 mod shown;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -111,13 +112,13 @@ impl GraphHandle {
 
     /// Returns the ids of the innermost symbols that lines of a file touch.
     pub fn covered(&self, path: &str, lines: &Lines) -> Vec<Arc<str>> {
-        let nodes = self.shared.graph().nodes_at(path, lines.ranges());
+        let nodes = self.shared.graph.lock().nodes_at(path, lines.ranges());
         nodes.into_iter().skip(1).map(|(id, _)| id).collect()
     }
 
     /// Returns the ids of a symbol's callers.
     pub fn callers(&self, symbol: &str) -> Vec<Arc<str>> {
-        self.shared.graph().callers(symbol)
+        self.shared.graph.lock().callers(symbol)
     }
 
     /// Records a write claimed by an agent, to mark its symbols. Never waits.
@@ -136,9 +137,5 @@ impl std::fmt::Debug for GraphHandle {
 impl GraphShared {
     fn of(root: &Path) -> Self {
         Self { inbox: Inbox::default(), graph: Mutex::new(Graph::of(root)) }
-    }
-
-    fn graph(&self) -> MutexGuard<'_, Graph> {
-        self.graph.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,9 +2,10 @@
 //! fit wait in one queue and start in the order in which they came.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -91,7 +92,7 @@ impl Admission {
 
     /// Replaces the limits. Running agents continue.
     pub fn set(&self, capacity: Capacity) {
-        let mut line = self.line();
+        let mut line = self.0.line.lock();
         line.capacity = capacity;
         line.advance();
         self.0.changed.notify_one();
@@ -100,7 +101,7 @@ impl Admission {
     /// Admits agents as memory becomes free, and logs when the team uses too much, until `cancel`.
     pub async fn watch(self, cancel: CancellationToken) {
         loop {
-            if !self.line().is_watched() {
+            if !self.0.line.lock().is_watched() {
                 tokio::select! {
                     () = cancel.cancelled() => return,
                     () = self.0.changed.notified() => continue,
@@ -108,14 +109,14 @@ impl Admission {
             }
             tokio::select! {
                 () = cancel.cancelled() => return,
-                () = tokio::time::sleep(LOOK_AGAIN) => self.line().look(),
+                () = tokio::time::sleep(LOOK_AGAIN) => self.0.line.lock().look(),
             }
         }
     }
 
     /// Adds an agent to the queue; `need` is its expected memory in bytes.
     pub(super) fn enter(&self, agent: AgentId, need: u64) -> StartPermit {
-        let mut line = self.line();
+        let mut line = self.0.line.lock();
         line.last += 1;
         let number = line.last;
         let (turn, seen) = watch::channel(AdmissionState::Waits(String::new()));
@@ -124,11 +125,6 @@ impl Admission {
         drop(line);
         self.0.changed.notify_one();
         StartPermit { admission: self.clone(), number, turn: seen }
-    }
-
-    fn line(&self) -> MutexGuard<'_, AdmissionQueue> {
-        // No update of the queue panics halfway.
-        self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -152,7 +148,7 @@ impl StartPermit {
 
     /// Sets the process family whose memory is counted.
     pub(super) fn set_family(&self, family: &Family) {
-        if let Some(claim) = self.admission.line().running.get_mut(&self.number) {
+        if let Some(claim) = self.admission.0.line.lock().running.get_mut(&self.number) {
             claim.family = Some(family.clone());
         }
     }
@@ -160,7 +156,7 @@ impl StartPermit {
 
 impl Drop for StartPermit {
     fn drop(&mut self) {
-        let mut line = self.admission.line();
+        let mut line = self.admission.0.line.lock();
         line.running.remove(&self.number);
         line.waiting.retain(|waiting| waiting.number != self.number);
         line.advance();

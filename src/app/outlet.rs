@@ -4,8 +4,10 @@
 //! count is written once there is room again.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 /// Maximum bytes in the queue; as many again may be in the thread.
 const MOST_WAITING: usize = 1 << 20;
@@ -46,7 +48,7 @@ impl Outlet {
     }
 
     fn push(&self, record: &[u8]) {
-        let mut queue = self.0.lock();
+        let mut queue = self.0.queue.lock();
         if queue.waiting.len() + record.len() > MOST_WAITING {
             queue.dropped += 1;
         } else {
@@ -58,7 +60,7 @@ impl Outlet {
     /// Waits until everything is written, at most for `timeout`.
     pub fn flush_within(&self, timeout: Duration) {
         let is_busy = |queue: &mut Queue| queue.is_writing || queue.has_work();
-        let _ = self.0.changed.wait_timeout_while(self.0.lock(), timeout, is_busy);
+        self.0.changed.wait_while_for(&mut self.0.queue.lock(), is_busy, timeout);
     }
 }
 
@@ -82,23 +84,16 @@ impl Queue {
 impl OutletShared {
     fn run(&self, mut stream: impl Write) {
         loop {
-            let mut queue = self.lock();
+            let mut queue = self.queue.lock();
             queue.is_writing = false;
             self.changed.notify_all();
-            let wait = |queue: &mut Queue| !queue.has_work();
-            let waited = self.changed.wait_while(queue, wait);
-            let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait_while(&mut queue, |queue| !queue.has_work());
             queue.is_writing = true;
             let next = queue.take();
             drop(queue);
             // Errors of a closed stream are ignored.
             let _ = stream.write_all(&next).and_then(|()| stream.flush());
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        // The queue holds whole records at any time, so a poisoned lock is fine.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -160,7 +161,7 @@ impl Shown {
     }
 
     fn note(&self, event: &Event) {
-        let mut noted = self.noted();
+        let mut noted = self.noted.lock();
         match event {
             Event::Agent(status) => drop(noted.agents.insert(status.agent.clone(), status.clone())),
             Event::Blocked(access) => noted.blocked(access),
@@ -172,10 +173,6 @@ impl Shown {
     async fn freeze(&self) {
         let last = (self.tracker.snapshots().await, self.tracker.usages().await);
         let _ = self.last.set(last);
-    }
-
-    fn noted(&self) -> std::sync::MutexGuard<'_, Noted> {
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -229,7 +226,7 @@ impl Sources for Shown {
     }
 
     fn blocked(&self, status: Option<BlockedStatus>) -> BoxFuture<'_, Vec<BlockedAccess>> {
-        let blocked = self.noted().blocked.values().cloned().collect::<Vec<_>>();
+        let blocked = self.noted.lock().blocked.values().cloned().collect::<Vec<_>>();
         let is_wanted = move |access: &BlockedAccess| status.is_none_or(|it| access.status == it);
         Box::pin(async move { blocked.into_iter().filter(is_wanted).collect() })
     }
@@ -240,7 +237,7 @@ impl Sources for Shown {
         _: Decision,
         _: Decider,
     ) -> BoxFuture<'_, Result<BlockedAccess, ResolveError>> {
-        let status = self.noted().blocked.values().find(|it| it.id == id).map(|it| it.status);
+        let status = self.noted.lock().blocked.values().find(|it| it.id == id).map(|it| it.status);
         Box::pin(async move {
             Err(match status {
                 Some(status) => ResolveError::Settled { id, status },
@@ -269,7 +266,7 @@ impl Sources for Shown {
 
 impl Team for Shown {
     fn agents(&self) -> Vec<AgentStatus> {
-        self.noted().agents.values().cloned().collect()
+        self.noted.lock().agents.values().cloned().collect()
     }
 
     fn details(&self) -> BoxFuture<'_, Vec<AgentDetails>> {

@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::{Mode, umask};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -217,17 +218,13 @@ impl Doorbell {
     }
 
     fn defer(self: &Arc<Self>, process: u32) -> Option<DeferredCall> {
-        let mut deferred = self.deferred_calls();
+        let mut deferred = self.deferred.lock();
         if deferred.values().sum::<usize>() >= DEFERRED_MAX {
             return None;
         }
         let number = deferred.entry(process).or_default();
         *number += 1;
         Some(DeferredCall { doorbell: Arc::clone(self), process, number: *number })
-    }
-
-    fn deferred_calls(&self) -> MutexGuard<'_, HashMap<u32, usize>> {
-        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -241,7 +238,7 @@ struct DeferredCall {
 
 impl Drop for DeferredCall {
     fn drop(&mut self) {
-        let mut deferred = self.doorbell.deferred_calls();
+        let mut deferred = self.doorbell.deferred.lock();
         if let Some(number) = deferred.get_mut(&self.process) {
             *number -= 1;
             if *number == 0 {

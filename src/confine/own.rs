@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, fstat};
+use parking_lot::Mutex;
 
 /// Files that are tracked; beyond this none is created, since nobody could use or remove it. A file
 /// that was removed or renamed to its target makes room.
@@ -32,7 +32,7 @@ type Identity = (u64, u64);
 
 impl Own {
     pub(super) fn holds(&self, identity: Identity) -> bool {
-        let mut own = self.own();
+        let mut own = self.0.lock();
         let Some(handle) = own.known.get(&identity) else { return false };
         let is_there = is_there(handle);
         if !is_there {
@@ -43,7 +43,7 @@ impl Own {
 
     /// Reserves room before a file is created.
     pub(super) fn reserve(&self) -> Result<Room<'_>, Errno> {
-        let mut own = self.own();
+        let mut own = self.0.lock();
         if own.known.len() + own.reserved >= MAX {
             own.known.retain(|_, handle| is_there(handle));
         }
@@ -55,11 +55,7 @@ impl Own {
     }
 
     pub(super) fn remove(&self, identity: Identity) {
-        self.own().known.remove(&identity);
-    }
-
-    fn own(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().known.remove(&identity);
     }
 }
 
@@ -69,14 +65,14 @@ impl Room<'_> {
         let stat = fstat(&file)?;
         let path = super::place::by_handle(&file);
         let handle = open(&*path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?;
-        self.0.own().known.insert((stat.st_dev, stat.st_ino), handle);
+        self.0.0.lock().known.insert((stat.st_dev, stat.st_ino), handle);
         Ok(())
     }
 }
 
 impl Drop for Room<'_> {
     fn drop(&mut self) {
-        self.0.own().reserved -= 1;
+        self.0.0.lock().reserved -= 1;
     }
 }
 

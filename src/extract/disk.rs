@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::fs::{self, File, Metadata};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use ignore::Match;
 use ignore::gitignore::Gitignore;
 use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
+use parking_lot::Mutex;
 
 use super::{Entry, Workspace};
 use crate::ignored::{self, Links};
@@ -70,7 +71,7 @@ impl DiskWorkspace {
     /// The matcher of the ignore files in `folder`, read again if they changed.
     fn matcher(&self, folder: &Path) -> Arc<Gitignore> {
         let states = IGNORE_FILES.map(|name| state(&folder.join(name)));
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = self.folders.lock();
         if let Some(known) = folders.get(folder).filter(|known| known.states == states) {
             return Arc::clone(&known.matcher);
         }

@@ -1,8 +1,10 @@
 //! A change of one file, with what was there before and after.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::AgentId;
 use super::named::named;
@@ -107,7 +109,7 @@ impl FileContents {
     }
 
     pub fn take(&self) -> Vec<(Arc<str>, Vec<u8>)> {
-        std::mem::take(&mut *self.contents.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.contents.lock())
     }
 }
 

@@ -5,14 +5,15 @@
 mod extractor;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use eisen_plugin::Record;
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::sleep;
 
@@ -312,11 +313,7 @@ impl ExtractorHost {
     fn publish(&self, activities: Vec<Activity>) {
         self.common.awaits.store(self.acp.awaits(), Ordering::Relaxed);
         if !activities.is_empty() {
-            self.common
-                .activities
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .extend(activities);
+            self.common.activities.lock().extend(activities);
             self.common.news.notify_one();
         }
     }

@@ -2,9 +2,11 @@
 //! thread because such a call may block the whole async runtime; it sleeps until a call may be
 //! overdue.
 
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 use super::blame;
 
@@ -80,12 +82,12 @@ impl Watchdog {
             is_reported: false,
         });
         let done = call();
-        self.calls().under_way.retain(|call| call.id != id);
+        self.calls.lock().under_way.retain(|call| call.id != id);
         done
     }
 
     fn begins(&self, call: Underway) -> u64 {
-        let mut calls = self.calls();
+        let mut calls = self.calls.lock();
         calls.last += 1;
         let id = calls.last;
         calls.under_way.push(Underway { id, ..call });
@@ -97,7 +99,7 @@ impl Watchdog {
 
     /// Reports each call once that runs for `longest`.
     fn run(&self, longest: Duration, report: impl Fn(&str, &'static str, Duration)) -> ! {
-        let mut calls = self.calls();
+        let mut calls = self.calls.lock();
         loop {
             let now = Instant::now();
             let overdue = calls.overdue(now, longest);
@@ -107,24 +109,17 @@ impl Watchdog {
                 for (name, what) in overdue {
                     report(&name, what, longest);
                 }
-                calls = self.calls();
+                calls = self.calls.lock();
                 continue;
             }
             let waiting = calls.under_way.iter().filter(|call| !call.is_reported);
             let next = waiting.map(|call| longest.saturating_sub(now - call.began)).min();
             calls.rests = next.is_none();
-            calls = match next {
-                Some(time) => {
-                    let woken = self.begun.wait_timeout(calls, time);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
-                }
-                None => self.begun.wait(calls).unwrap_or_else(PoisonError::into_inner),
-            };
+            match next {
+                Some(time) => drop(self.begun.wait_for(&mut calls, time)),
+                None => self.begun.wait(&mut calls),
+            }
         }
-    }
-
-    fn calls(&self) -> MutexGuard<'_, RunningCalls> {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -178,7 +173,7 @@ mod tests {
         thread::spawn(move || {
             let seen = Arc::clone(&watching);
             watching.run(Duration::from_millis(1), move |_, _, _| {
-                sender.send(seen.calls.try_lock().is_ok()).unwrap();
+                sender.send(seen.calls.try_lock().is_some()).unwrap();
             });
         });
         watch.during(&"words".into(), "read", || assert!(reported.recv().unwrap(), "it is locked"));

@@ -2,7 +2,9 @@
 //! limited as a whole.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::cgroup::Group;
 use super::family_state::FamilyInner;
@@ -34,12 +36,12 @@ impl Family {
 
     /// The last measured usage.
     pub fn usage(&self) -> Usage {
-        self.0.state().usage
+        self.0.state.lock().usage
     }
 
     /// The processes of all its wardens now. Reads every process of the machine, and blocks.
     pub fn processes(&self) -> Vec<u32> {
-        let wardens: Vec<_> = self.0.state().wardens.keys().copied().collect();
+        let wardens: Vec<_> = self.0.state.lock().wardens.keys().copied().collect();
         let table = ProcessTable::take();
         let below = wardens.into_iter().flat_map(|warden| table.descendants(warden));
         below.map(|process| process.pid.cast_unsigned()).collect()
@@ -47,13 +49,13 @@ impl Family {
 
     /// The highest measured usage.
     pub fn peak(&self) -> Peak {
-        self.0.state().peak
+        self.0.state.lock().peak
     }
 
     /// The limit it exceeded, for which it is killed.
     pub fn exceeded_limit(&self) -> Option<String> {
         // The kernel may have killed it before the next poll.
-        self.0.state().exceeded.clone().or_else(|| self.0.out_of_memory())
+        self.0.state.lock().exceeded.clone().or_else(|| self.0.out_of_memory())
     }
 
     /// Adds a warden before it starts its command, so that all its processes belong to the family.
@@ -63,7 +65,7 @@ impl Family {
         {
             tracing::warn!(%error, "a process could not enter its cgroup: its limits are enforced by polling");
         }
-        self.0.state().wardens.insert(warden, 0);
+        self.0.state.lock().wardens.insert(warden, 0);
         Member { family: self.clone(), warden }
     }
 }
@@ -71,7 +73,7 @@ impl Family {
 impl Drop for Member {
     fn drop(&mut self) {
         let family = &self.family.0;
-        let mut state = family.state();
+        let mut state = family.state.lock();
         let cpu_ms = state.wardens.remove(&self.warden).unwrap_or_default();
         state.past_cpu_ms += cpu_ms;
         if state.wardens.is_empty()

@@ -2,7 +2,8 @@
 //! was exceeded.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::cgroup::Group;
 use super::limits::{Limits, Peak, Usage};
@@ -43,7 +44,7 @@ pub(super) enum PollRate {
 impl FamilyInner {
     /// Measures the family, and kills it if it exceeds a limit.
     pub(super) fn poll(&self, processes: &ProcessTable) -> PollRate {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let before = state.usage;
         let mut usage = Usage::default();
         let mut pids = Vec::new();
@@ -88,10 +89,5 @@ impl FamilyInner {
 
     pub(super) fn out_of_memory(&self) -> Option<String> {
         self.group.as_ref()?.was_out_of_memory().then(|| self.limits.out_of_memory())
-    }
-
-    pub(super) fn state(&self) -> MutexGuard<'_, FamilyState> {
-        // The state is valid at any time, so a poisoned lock is fine.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

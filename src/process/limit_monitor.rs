@@ -1,8 +1,10 @@
 //! Polls the resource usage of all families, from a thread of its own: reading every process of the
 //! machine takes some milliseconds, and limits must hold however busy the runtime is.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
+
+use parking_lot::Mutex;
 
 use super::family_state::{FamilyInner, PollRate};
 use super::tree::ProcessTable;
@@ -19,7 +21,7 @@ static MONITOR: Mutex<LimitMonitor> =
 
 /// Polls a family until it is dropped.
 pub(super) fn enter(family: &Arc<FamilyInner>) {
-    let mut monitor = MONITOR.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut monitor = MONITOR.lock();
     monitor.families.push(Arc::downgrade(family));
     if !monitor.runs {
         let thread = std::thread::Builder::new().name("limits".to_owned()).spawn(run);
@@ -41,7 +43,7 @@ fn run() {
 
 /// The families that exist. None if there are none: the thread ends.
 fn families() -> Option<Vec<Arc<FamilyInner>>> {
-    let mut monitor = MONITOR.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut monitor = MONITOR.lock();
     monitor.families.retain(|family| family.strong_count() > 0);
     monitor.runs = !monitor.families.is_empty();
     monitor.runs.then(|| monitor.families.iter().filter_map(Weak::upgrade).collect())

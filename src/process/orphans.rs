@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::{sys, tree};
 
@@ -27,7 +28,7 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Starts a warden by `spawn` and registers it under one lock, so that it is never taken for an
 /// orphan. Also returns the number of running wardens.
 pub(super) fn enter<T>(spawn: impl FnOnce() -> io::Result<(T, i32)>) -> io::Result<(T, usize)> {
-    let mut wardens = wardens();
+    let mut wardens = WARDENS.lock();
     let (child, pid) = spawn()?;
     wardens.insert(pid);
     Ok((child, wardens.len()))
@@ -35,7 +36,7 @@ pub(super) fn enter<T>(spawn: impl FnOnce() -> io::Result<(T, i32)>) -> io::Resu
 
 /// Removes a warden that was reaped.
 pub(super) fn leave(pid: i32) {
-    wardens().remove(&pid);
+    WARDENS.lock().remove(&pid);
 }
 
 /// Kills and reaps all orphans.
@@ -53,7 +54,7 @@ pub(super) async fn end() {
 /// Kills and reaps orphans once; returns whether there were none. Holds the lock meanwhile, so that
 /// no warden is added or removed.
 fn end_once() -> bool {
-    let wardens = wardens();
+    let wardens = WARDENS.lock();
     let own_session = nix::unistd::getsid(None).map_or(0, nix::unistd::Pid::as_raw);
     let orphans = tree::kill_descendants(|child| {
         child.session == own_session || wardens.contains(&child.pid)
@@ -62,9 +63,4 @@ fn end_once() -> bool {
         let _ = sys::reap(orphan);
     }
     orphans.is_empty()
-}
-
-fn wardens() -> MutexGuard<'static, BTreeSet<i32>> {
-    // The set is valid at any time, so a poisoned lock is fine.
-    WARDENS.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -57,7 +57,7 @@ struct BranchState {
 impl Branches {
     /// Notes what the session is that the answer to the request `id` names.
     pub fn expect(&self, id: u64, opening: Opening) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.expected.len() >= MOST_EXPECTED {
             state.expected.shift_remove_index(0);
         }
@@ -67,17 +67,17 @@ impl Branches {
 
     /// Whether a further session may go under another name.
     pub fn has_room(&self) -> bool {
-        self.lock().names.len() < MOST_NAMES
+        self.state.lock().names.len() < MOST_NAMES
     }
 
     /// The agent's session that a name means, if it is another.
     pub fn behind(&self, name: &SessionId) -> Option<SessionId> {
-        self.lock().behind.get(name).cloned()
+        self.state.lock().behind.get(name).cloned()
     }
 
     /// Sets the agent's session that a name means; None: the one of that name.
     pub fn set_behind(&self, name: &SessionId, session: Option<SessionId>) {
-        let behind = &mut self.lock().behind;
+        let behind = &mut self.state.lock().behind;
         match session {
             Some(session) => drop(behind.insert(name.clone(), session)),
             None => drop(behind.remove(name)),
@@ -86,7 +86,7 @@ impl Branches {
 
     /// Begins a run of the agent, which restores the session `last` only.
     pub fn begin_run(&self, last: Option<&SessionId>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let kept = last.and_then(|last| Some((last.clone(), state.behind.get(last)?.clone())));
         let document = last.and_then(|last| state.documents.shift_remove(last));
         *state = BranchState::default();
@@ -102,7 +102,7 @@ impl Branches {
 
     /// Sets the block that a session gets in front of its next prompt.
     pub fn set_document(&self, session: &SessionId, block: Option<Value>) {
-        let documents = &mut self.lock().documents;
+        let documents = &mut self.state.lock().documents;
         documents.shift_remove(session);
         if let Some(block) = block {
             if documents.len() >= MOST_DOCUMENTS {
@@ -114,7 +114,7 @@ impl Branches {
 
     /// The block that a session gets in front of its prompts, until one of them has ended well.
     pub fn document(&self, session: &SessionId) -> Option<Value> {
-        self.lock().documents.get(session).cloned()
+        self.state.lock().documents.get(session).cloned()
     }
 
     /// Gives the agent's lines the names under which its sessions go; returns the forks that they
@@ -124,7 +124,7 @@ impl Branches {
         if !self.is_used.load(Ordering::Acquire) {
             return (block, forks);
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let block = edit(block, |line, envelope| {
             if envelope.method.is_some() {
                 let (span, session) = session_in(line, envelope.params?)?;
@@ -155,7 +155,7 @@ impl Branches {
         if !self.is_used.load(Ordering::Acquire) {
             return block;
         }
-        let state = self.lock();
+        let state = self.state.lock();
         if state.behind.is_empty() {
             return block;
         }
@@ -163,10 +163,6 @@ impl Branches {
             let (span, name) = session_in(line, envelope.params?)?;
             Some((span, state.behind.get(&name)?.clone()))
         })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BranchState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

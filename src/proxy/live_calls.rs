@@ -5,10 +5,11 @@ mod call_text;
 mod write_context;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -112,20 +113,20 @@ impl LiveCalls {
             self.epoch.fetch_add(1, Ordering::Relaxed);
         }
         match kind {
-            ActivityKind::TurnBegan => self.lock().began(session),
+            ActivityKind::TurnBegan => self.now.lock().began(session),
             ActivityKind::TurnEnded { .. } => {
-                let mut now = self.lock();
+                let mut now = self.now.lock();
                 now.ended(session);
                 let withholds = now.turns.values().any(|turn| !turn.withheld.is_empty());
                 self.withholds.store(withholds, Ordering::Relaxed);
             }
             ActivityKind::CancelRequested => {
-                if let Some(turn) = self.lock().turns.get(session) {
+                if let Some(turn) = self.now.lock().turns.get(session) {
                     turn.over.cancel();
                 }
             }
             ActivityKind::Runs { call, cwd, said } => {
-                let (said, is_new) = self.lock().runs(session, call, cwd, said);
+                let (said, is_new) = self.now.lock().runs(session, call, cwd, said);
                 if is_new {
                     self.epoch.fetch_add(1, Ordering::Relaxed);
                 }
@@ -135,7 +136,7 @@ impl LiveCalls {
                 }
             }
             ActivityKind::Ran { call } => {
-                self.lock().forget(session, call);
+                self.now.lock().forget(session, call);
                 self.epoch.fetch_add(1, Ordering::Relaxed);
             }
             _ => {}
@@ -151,7 +152,7 @@ impl LiveCalls {
     /// would allow it: its permission was forwarded for the kernel to refuse. False if no turn runs
     /// or too many accesses are withheld.
     pub fn withhold(&self, session: &SessionId, real: &Path, action: Action) -> bool {
-        let mut now = self.lock();
+        let mut now = self.now.lock();
         let Some(turn) = now.turns.get_mut(session) else { return false };
         let access = (real.to_owned(), action);
         if !turn.withheld.contains(&access) {
@@ -168,6 +169,7 @@ impl LiveCalls {
     pub fn withholds(&self, real: &Path, action: Action) -> bool {
         self.withholds.load(Ordering::Relaxed)
             && self
+                .now
                 .lock()
                 .turns
                 .values()
@@ -189,7 +191,7 @@ impl LiveCalls {
     /// on the disk.
     pub fn write_context(&self, place: NamedPath<'_>, at: Instant) -> WriteContext {
         let (turns, calls) = {
-            let now = self.lock();
+            let now = self.now.lock();
             (now.turns.keys().cloned().collect::<Vec<_>>(), now.all_calls())
         };
         write_context::write_context(place, at, &turns, &calls)
@@ -202,13 +204,13 @@ impl LiveCalls {
         place: NamedPath<'_>,
         at: Instant,
     ) -> Option<Arc<str>> {
-        let calls = self.lock().all_calls();
+        let calls = self.now.lock().all_calls();
         write_context::tool_call(session, place, at, &calls)
     }
 
     /// The turns to which an access made now may belong.
     pub fn moment(&self) -> TurnContext {
-        let now = self.lock();
+        let now = self.now.lock();
         let over = now.turns.values().map(|turn| turn.over.clone()).collect();
         let began = now.turns.values().map(|turn| turn.began).min();
         let stopped = self.stopped.clone();
@@ -221,24 +223,19 @@ impl LiveCalls {
 
     /// Whether a running tool call or terminal names the path. May resolve links on the disk.
     pub fn names(&self, place: NamedPath<'_>) -> bool {
-        let calls: Vec<_> = self.lock().calls.values().cloned().collect();
+        let calls: Vec<_> = self.now.lock().calls.values().cloned().collect();
         calls.iter().any(|call| call.said.names(place))
     }
 
     /// The file that a temporary one at this path is to replace, if a running tool call names it.
     pub fn names_beside(&self, place: NamedPath<'_>) -> Option<PathBuf> {
-        let calls: Vec<_> = self.lock().calls.values().cloned().collect();
+        let calls: Vec<_> = self.now.lock().calls.values().cloned().collect();
         calls.iter().rev().find_map(|call| call.said.names_beside(place))
     }
 
     /// Subscribes to updates of tool calls and terminals, each with the whole text so far.
     pub fn news(&self) -> broadcast::Receiver<Arc<CallText>> {
         self.updates.subscribe()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Now> {
-        // After a panic there is at worst a call too many or too few.
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Passes permits from the gate to the built-in client, and the list of editors' sessions back.
 
 use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 
 use super::Branches;
 use crate::model::SessionId;
@@ -41,7 +42,7 @@ impl Permits {
 
     /// Stores the permits of one request, in the order of its accesses.
     pub fn leave(&self, id: &str, permits: Vec<Permit>) {
-        let mut waiting = lock(&self.waiting);
+        let mut waiting = self.waiting.lock();
         if waiting.len() >= Self::CAPACITY && !waiting.contains_key(id) {
             waiting.shift_remove_index(0);
         }
@@ -50,7 +51,7 @@ impl Permits {
 
     /// Takes the permits of one request; `None` if the gate never passed it.
     pub fn take(&self, id: &str) -> Option<Vec<Permit>> {
-        let mut waiting = lock(&self.waiting);
+        let mut waiting = self.waiting.lock();
         let queue = waiting.get_mut(id)?;
         let permits = queue.pop_front();
         if queue.is_empty() {
@@ -61,7 +62,7 @@ impl Permits {
 
     /// Sets whether an editor gets the permission requests of a session.
     pub fn set_editor(&self, session: &SessionId, is_editors: bool) {
-        let mut editor_sessions = lock(&self.editor_sessions);
+        let mut editor_sessions = self.editor_sessions.lock();
         if is_editors {
             editor_sessions.insert(session.clone());
         } else {
@@ -71,10 +72,6 @@ impl Permits {
 
     /// Whether an editor gets the permission requests of a session.
     pub fn is_editors(&self, session: &SessionId) -> bool {
-        lock(&self.editor_sessions).contains(session)
+        self.editor_sessions.lock().contains(session)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

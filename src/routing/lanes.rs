@@ -2,8 +2,9 @@
 //! itself, and others little.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::model::AgentId;
@@ -28,7 +29,7 @@ impl Lanes {
     }
 
     fn of(&self, agent: &AgentId) -> Arc<Semaphore> {
-        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.0.lock();
         let lane = lanes.entry(agent.clone()).or_insert_with(|| Arc::new(Semaphore::new(PERMITS)));
         Arc::clone(lane)
     }

@@ -5,11 +5,12 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg, OFlag};
+use parking_lot::Mutex;
 
 use super::registry::Registry;
 use super::{RegistryError, format};
@@ -181,7 +182,7 @@ impl ActiveCache {
             modified: (metadata.mtime(), metadata.mtime_nsec()),
         };
         // Locked while reading: concurrent callers share one read.
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.0.lock();
         if let Some((read, active)) = &*cached
             && *read == identity
         {

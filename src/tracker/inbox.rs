@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
 use tracing::warn;
 
@@ -106,7 +107,7 @@ impl Inbox {
         all: impl IntoIterator<Item = (SessionKey, SessionInput)>,
         at: TimestampMs,
     ) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         if !waiting.is_closed {
             all.into_iter().for_each(|(key, input)| waiting.hold_or_push(key, input, at));
             drop(waiting);
@@ -116,7 +117,7 @@ impl Inbox {
 
     /// Adds an input before those that are held back.
     pub(super) fn push_ahead(&self, key: SessionKey, input: SessionInput, at: TimestampMs) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         if !waiting.is_closed {
             waiting.push_input(key, input, at);
             drop(waiting);
@@ -126,11 +127,11 @@ impl Inbox {
 
     /// Holds the inputs of an agent back, until as many calls of [`Self::release`].
     pub(super) fn hold(&self, agent: &AgentId) {
-        self.lock().held.entry(agent.clone()).or_default().holds += 1;
+        self.waiting.lock().held.entry(agent.clone()).or_default().holds += 1;
     }
 
     pub(super) fn release(&self, agent: &AgentId) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let Some(held) = waiting.held.get_mut(agent) else { return };
         held.holds -= 1;
         if held.holds == 0
@@ -156,7 +157,7 @@ impl Inbox {
     }
 
     pub(super) fn disk_wrote(&self, path: Arc<str>, at: TimestampMs) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let is_known = waiting.on_disk.contains_key(&path);
         if !waiting.is_closed && (is_known || waiting.on_disk.len() < MOST_ON_DISK) {
             waiting.on_disk.insert(path, at);
@@ -178,7 +179,7 @@ impl Inbox {
     /// Takes all messages out, in order; writes seen on the disk come first, since their order
     /// against agents' claims does not matter.
     pub(super) fn take(&self) -> Vec<TrackerMsg> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let taken = mem::take(&mut *waiting);
         waiting.is_closed = taken.is_closed;
         waiting.held = taken.held;
@@ -198,21 +199,16 @@ impl Inbox {
 
     /// Rejects further messages and drops the waiting ones.
     pub(super) fn close(&self) {
-        *self.lock() = Waiting { is_closed: true, ..Waiting::default() };
+        *self.waiting.lock() = Waiting { is_closed: true, ..Waiting::default() };
     }
 
     fn push(&self, message: TrackerMsg) {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         if !waiting.is_closed {
             waiting.messages.push(message);
             drop(waiting);
             self.filled.notify_one();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // A panic can have lost at most one message.
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,9 +2,10 @@
 //! changes are collected, and the writes of a file are merged.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
 use super::GraphState;
@@ -49,7 +50,7 @@ struct InboxState {
 
 impl Inbox {
     pub(super) fn query(&self, reply: oneshot::Sender<GraphState>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // A dropped sender ends the query.
         if !state.is_closed {
             state.queries.push(reply);
@@ -58,7 +59,7 @@ impl Inbox {
     }
 
     pub(super) fn changed(&self, change: DiskChange) {
-        let (mut state, now) = (self.lock(), Instant::now());
+        let (mut state, now) = (self.state.lock(), Instant::now());
         match change {
             DiskChange::Paths { paths, .. } => {
                 for path in paths {
@@ -71,7 +72,7 @@ impl Inbox {
     }
 
     pub(super) fn wrote(&self, path: &str, write: Write) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(known) = state.writes.get_mut(path) {
             known.lines.extend(&write.lines);
             known.timestamp_ms = write.timestamp_ms;
@@ -83,21 +84,21 @@ impl Inbox {
     }
 
     pub(super) fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_closed = true;
         state.queries.clear();
         self.filled.notify_one();
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.lock().is_closed
+        self.state.lock().is_closed
     }
 
     /// Waits for the next task. While `git_is_busy`, changes are collected for longer. After `rest`
     /// without a task, it is [`GraphTask::Rest`].
     pub(super) fn next(&self, git_is_busy: impl Fn() -> bool, rest: Option<Duration>) -> GraphTask {
         let rests_at = rest.map(|rest| Instant::now() + rest);
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.is_closed {
                 return GraphTask::Stop;
@@ -117,18 +118,11 @@ impl Inbox {
                 None if rests_at.is_some_and(|at| at <= now) => return GraphTask::Rest,
                 None => rests_at.map(|at| at - now),
             };
-            state = match wait {
-                Some(wait) => {
-                    let waited = self.filled.wait_timeout(state, wait);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-                None => self.filled.wait(state).unwrap_or_else(PoisonError::into_inner),
-            };
+            match wait {
+                Some(wait) => drop(self.filled.wait_for(&mut state, wait)),
+                None => self.filled.wait(&mut state),
+            }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, InboxState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

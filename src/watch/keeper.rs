@@ -153,7 +153,7 @@ impl Keeper {
         if shared.inbox.is_closed() {
             return Ok(Change::default());
         }
-        let change = shared.graph().update(files, settings.jobs);
+        let change = shared.graph.lock().update(files, settings.jobs);
         // Only now do queries return the symbols of the written text.
         if let (Changed::Paths(paths), Some(_)) = (changed, &only) {
             let written = listing.files.iter().filter(|file| paths.contains(&file.path));
@@ -178,7 +178,7 @@ impl Keeper {
     /// The files of the graph that are no longer on disk.
     fn gone(&self, listing: &Listing, only: Option<&Only>) -> Files {
         let there: BTreeSet<_> = listing.files.iter().map(|file| &file.id).collect();
-        let graph = self.thread.shared.graph();
+        let graph = self.thread.shared.graph.lock();
         let gone = |id: &&Arc<str>| !there.contains(id);
         let Some(only) = only else {
             return graph.paths().filter(gone).map(|id| (Arc::clone(id), None)).collect();
@@ -205,7 +205,7 @@ impl Keeper {
             self.written.remove(id);
         }
         {
-            let graph = self.thread.shared.graph();
+            let graph = self.thread.shared.graph.lock();
             for (path, (write, _)) in &self.claims {
                 for (id, node) in graph.nodes_at(path, write.lines.ranges()) {
                     let before = self.written.insert(Arc::clone(&id), write.timestamp_ms);
@@ -236,7 +236,7 @@ impl Keeper {
     }
 
     fn snapshot(&self) -> GraphSnapshot {
-        shown::snapshot(self.seq, self.thread.shared.graph().snapshot(), &self.written)
+        shown::snapshot(self.seq, self.thread.shared.graph.lock().snapshot(), &self.written)
     }
 }
 

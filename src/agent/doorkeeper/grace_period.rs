@@ -2,9 +2,9 @@
 //! and may come slightly later.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// A process older than the turn is the agent itself, which performs its own calls.
@@ -57,7 +57,7 @@ impl GracePeriods {
     /// turn.
     pub(super) fn wait(&self, process: u32, turn: Instant) -> Option<Duration> {
         let now = Instant::now();
-        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut accounts = self.accounts.lock();
         let accounts = &mut *accounts;
         if accounts.processes.get(&process).is_none_or(|known| known.turn != turn) {
             let is_own = (self.age)(process).is_some_and(|age| age > now.duration_since(turn));
@@ -69,7 +69,7 @@ impl GracePeriods {
 
     /// Restores the full grace period of a process whose access was named in time.
     pub(super) fn reset(&self, process: u32) {
-        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut accounts = self.accounts.lock();
         *accounts.of(process).0 = Account::default();
     }
 }

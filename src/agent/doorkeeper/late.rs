@@ -1,9 +1,9 @@
 //! Recent incidental accesses, which the line of a late call may still name.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::routing::Request;
@@ -22,7 +22,7 @@ struct Incidental {
 
 impl Late {
     pub(super) fn note(&self, request: Request) {
-        let mut accesses = self.lock();
+        let mut accesses = self.0.lock();
         if accesses.len() >= MOST {
             accesses.pop_front();
         }
@@ -32,7 +32,7 @@ impl Late {
     /// Removes and returns the accesses that `is_named` accepts.
     pub(super) fn take(&self, is_named: impl Fn(&str) -> bool) -> Vec<Request> {
         // `is_named` may read the disk, so the lock is not held.
-        let all = std::mem::take(&mut *self.lock());
+        let all = std::mem::take(&mut *self.0.lock());
         let (mut taken, mut left) = (Vec::new(), VecDeque::new());
         for access in all.into_iter().filter(|access| access.at.elapsed() < LATEST) {
             if is_named(&access.request.path) {
@@ -41,13 +41,9 @@ impl Late {
                 left.push_back(access);
             }
         }
-        let mut accesses = self.lock();
+        let mut accesses = self.0.lock();
         left.append(&mut accesses);
         *accesses = left;
         taken
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Incidental>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,9 +2,10 @@
 //! never for an ignored one.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -93,7 +94,7 @@ impl Passing {
     }
 
     fn is_news(&self, path: &Arc<str>, action: Action) -> bool {
-        let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut round = self.round.lock();
         let (now, changes) = (Instant::now(), self.running.changes());
         if now >= round.ends || changes != round.changes {
             (round.ends, round.changes) = (now + ROUND, changes);

@@ -1,9 +1,9 @@
 //! Owns the relay's side of a plugin that reads along: queues lines for its task, and waits for it
 //! where a zone asks for that.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -92,8 +92,7 @@ impl Extractor for PluginExtractor {
     }
 
     fn catch_up(&mut self, activities: &mut Vec<Activity>) {
-        activities
-            .append(&mut self.common.activities.lock().unwrap_or_else(PoisonError::into_inner));
+        activities.append(&mut self.common.activities.lock());
     }
 
     fn report_updates(&mut self, wanted: bool) {

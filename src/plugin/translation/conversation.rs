@@ -1,7 +1,9 @@
 //! Owns the part of a conversation that outlasts one run of an agent, so that a later run resumes
 //! it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// The part of a conversation that outlasts a run. The runs of one agent share it, one run at a
 /// time.
@@ -19,16 +21,16 @@ pub(super) struct ResumableSession {
 
 impl Conversation {
     pub(super) fn is_kept(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.0.lock().is_some()
     }
 
     pub(super) fn keep(&self, kept: ResumableSession) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(kept);
+        *self.0.lock() = Some(kept);
     }
 
     /// Returns the session once: one that the agent can't resume would end run after run.
     pub(super) fn take(&self, session: &str) -> Option<ResumableSession> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.0.lock();
         kept.take_if(|kept| kept.session == session)
     }
 }

@@ -40,7 +40,7 @@ use super::json::{Members, elements, is_json, text};
 use super::shell::ShellCommand;
 use super::{Ask, Extractor, Gate, Refusal, Withdrawal, Workspace};
 use crate::line::Direction;
-use crate::model::{Activity, SessionId};
+use crate::model::{Activity, ActivityKind, SessionId};
 
 /// The byte order mark, which some runtimes write before the first line.
 const MARK: char = '\u{feff}';
@@ -62,6 +62,21 @@ pub struct Acp {
     chunks: chunks::Chunks,
     reports_updates: bool,
     reports_reasons: bool,
+    reported: Reported,
+}
+
+/// The activities of the line that is read.
+#[derive(Default)]
+struct Reported(Vec<Activity>);
+
+impl Reported {
+    fn add(&mut self, session: &SessionId, kind: ActivityKind) {
+        self.0.push(Activity { session: session.clone(), kind });
+    }
+
+    fn add_all(&mut self, session: &SessionId, kinds: impl IntoIterator<Item = ActivityKind>) {
+        kinds.into_iter().for_each(|kind| self.add(session, kind));
+    }
 }
 
 impl Acp {
@@ -79,6 +94,7 @@ impl Acp {
             chunks: chunks::Chunks::default(),
             reports_updates: true,
             reports_reasons: false,
+            reported: Reported::default(),
         }
     }
 
@@ -87,11 +103,9 @@ impl Acp {
     pub fn with_reasons(self) -> Self {
         Self { reports_reasons: true, ..self }
     }
-}
 
-impl Extractor for Acp {
-    fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>) {
-        if direction == Direction::ToClient && self.observe_chunk(line, activities) {
+    fn observe_line(&mut self, direction: Direction, line: &[u8]) {
+        if direction == Direction::ToClient && self.observe_chunk(line) {
             return;
         }
         let Ok(line) = simdutf8::basic::from_utf8(line.trim_ascii()) else { return };
@@ -99,11 +113,18 @@ impl Extractor for Acp {
         match elements(line).filter(|_| is_json(line)) {
             Some(batch) => {
                 for message in batch {
-                    self.observe_message(direction, message, activities);
+                    self.observe_message(direction, message);
                 }
             }
-            None => self.observe_message(direction, line, activities),
+            None => self.observe_message(direction, line),
         }
+    }
+}
+
+impl Extractor for Acp {
+    fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>) {
+        self.observe_line(direction, line);
+        activities.append(&mut self.reported.0);
     }
 
     fn gate(&mut self, line: &[u8]) -> Gate {
@@ -116,15 +137,15 @@ impl Extractor for Acp {
         passes: &mut dyn FnMut(Gate) -> bool,
         activities: &mut Vec<Activity>,
     ) {
-        if self.observe_chunk(line, activities) {
-            return;
+        if !self.observe_chunk(line) {
+            let Judged { gate, frame, request } = self.judge(line);
+            if (matches!(gate, Gate::Pass) || passes(gate))
+                && let Some(frame) = &frame
+            {
+                self.observe_frame(Direction::ToClient, frame, request);
+            }
         }
-        let Judged { gate, frame, request } = self.judge(line);
-        if (matches!(gate, Gate::Pass) || passes(gate))
-            && let Some(frame) = &frame
-        {
-            self.observe_frame(Direction::ToClient, frame, request, activities);
-        }
+        activities.append(&mut self.reported.0);
     }
 
     fn report_updates(&mut self, wanted: bool) {
@@ -156,7 +177,8 @@ impl Extractor for Acp {
     }
 
     fn end(&mut self, reason: &str, activities: &mut Vec<Activity>) {
-        self.abandon(reason, activities);
+        self.abandon(reason);
+        activities.append(&mut self.reported.0);
         self.agent_requests.take_all().for_each(drop);
         self.unanswered.take_all().for_each(drop);
         self.terminals.clear();

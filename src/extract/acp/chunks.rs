@@ -11,7 +11,7 @@ use super::frame::Frame;
 use super::gate::may_split;
 use super::sessions::AcpSession;
 use crate::extract::json::Members;
-use crate::model::{Activity, ActivityKind, SessionId};
+use crate::model::{ActivityKind, SessionId};
 
 /// Remembered shapes; a new one replaces the oldest. A stream has one shape, and agents rarely mix
 /// more than messages and thoughts.
@@ -46,12 +46,11 @@ struct Chunk<'a> {
 
 impl Acp {
     /// Observes a line of a known shape; false if no shape matches.
-    pub(super) fn observe_chunk(&self, line: &[u8], activities: &mut Vec<Activity>) -> bool {
+    pub(super) fn observe_chunk(&mut self, line: &[u8]) -> bool {
         let Some(shape) = self.chunks.like(line) else { return false };
         if self.reports_updates {
             let update = String::from_utf8_lossy(shape.update(line)).into();
-            let session = shape.session.clone();
-            activities.push(Activity { session, kind: ActivityKind::Update(update) });
+            self.reported.add(&shape.session, ActivityKind::Update(update));
         }
         true
     }

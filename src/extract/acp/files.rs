@@ -6,7 +6,7 @@ use super::frame::Frame;
 use super::pending::AgentRequest;
 use super::{Acp, lines};
 use crate::extract::json::{Members, text};
-use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, fold, wire_real};
+use crate::model::{ActivityKind, Lines, SessionId, Source, Touch, fold, wire_real};
 
 impl Acp {
     /// Reports the file access that the agent requests from its client.
@@ -16,7 +16,6 @@ impl Acp {
         path: &Path,
         writes: bool,
         frame: &Frame<'_>,
-        activities: &mut Vec<Activity>,
     ) {
         let params = Members::of(frame.params());
         if !writes {
@@ -30,8 +29,7 @@ impl Acp {
         let path = fold(&self.sessions.cwd(session).join(path));
         let content = params.as_ref().and_then(|params| params.get("content"));
         let lines = self.overwritten(&path, content);
-        let is_on_map =
-            self.push_touch(session, &path, Touch::Write, Source::Request, lines, activities);
+        let is_on_map = self.push_touch(session, &path, Touch::Write, Source::Request, lines);
         if let Some(id) = frame.id.filter(|_| is_on_map) {
             let request = AgentRequest::Write { session: session.clone(), path };
             self.agent_requests.insert(id, request);
@@ -39,15 +37,9 @@ impl Acp {
     }
 
     /// Reports that the client wrote the file.
-    pub(super) fn push_written(
-        &self,
-        session: &SessionId,
-        path: &Path,
-        activities: &mut Vec<Activity>,
-    ) {
+    pub(super) fn push_written(&mut self, session: &SessionId, path: &Path) {
         let path = wire_real(self.workspace.root(), path).into();
-        activities
-            .push(Activity { session: session.clone(), kind: ActivityKind::Written { path } });
+        self.reported.add(session, ActivityKind::Written { path });
     }
 
     /// The lines that a write of the whole file changes.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::Acp;
 use super::sessions::LONGEST_ID;
 use crate::extract::json::{Members, elements};
-use crate::model::{Activity, ActivityKind, Model, SessionId};
+use crate::model::{ActivityKind, Model, SessionId};
 
 /// Models whose names are kept; the others are named by their id.
 const MOST_NAMED: usize = 4096;
@@ -99,14 +99,9 @@ impl Models {
 
 impl Acp {
     /// Reports the model that an agent's message names.
-    pub(super) fn report_model(
-        &mut self,
-        session: &SessionId,
-        message: Option<&Members<'_>>,
-        activities: &mut Vec<Activity>,
-    ) {
+    pub(super) fn report_model(&mut self, session: &SessionId, message: Option<&Members<'_>>) {
         let model = message.and_then(|message| self.models.update(message));
-        activities.extend(model.map(|model| activity(session, model)));
+        self.reported.add_all(session, model.map(ActivityKind::Model));
     }
 
     pub(super) fn report_choice(
@@ -114,15 +109,10 @@ impl Acp {
         session: &SessionId,
         choice: Choice,
         result: Option<&Members<'_>>,
-        activities: &mut Vec<Activity>,
     ) {
         let model = self.models.chosen(choice, result);
-        activities.extend(model.map(|model| activity(session, model)));
+        self.reported.add_all(session, model.map(ActivityKind::Model));
     }
-}
-
-fn activity(session: &SessionId, model: Model) -> Activity {
-    Activity { session: session.clone(), kind: ActivityKind::Model(model) }
 }
 
 fn items<'a>(members: &Members<'a>, list: &str) -> Vec<Members<'a>> {

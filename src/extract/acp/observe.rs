@@ -23,19 +23,12 @@ use super::usage::usage;
 use crate::extract::json::{Members, elements};
 use crate::extract::uri;
 use crate::line::Direction;
-use crate::model::{
-    Activity, ActivityKind, Lines, Record, SessionId, Source, Touch, fold, wire_real,
-};
+use crate::model::{ActivityKind, Lines, Record, SessionId, Source, Touch, fold, wire_real};
 
 impl Acp {
-    pub(super) fn observe_message(
-        &mut self,
-        direction: Direction,
-        raw: &str,
-        activities: &mut Vec<Activity>,
-    ) {
+    pub(super) fn observe_message(&mut self, direction: Direction, raw: &str) {
         if let Some(frame) = Frame::of(raw) {
-            self.observe_frame(direction, &frame, None, activities);
+            self.observe_frame(direction, &frame, None);
         }
     }
 
@@ -45,22 +38,21 @@ impl Acp {
         direction: Direction,
         frame: &Frame<'_>,
         request: Option<GatedRequest<'_>>,
-        activities: &mut Vec<Activity>,
     ) {
         match (direction, frame.method()) {
-            (Direction::ToAgent, Some(method)) => self.client_request(&method, frame, activities),
+            (Direction::ToAgent, Some(method)) => self.client_request(&method, frame),
             (Direction::ToAgent, None) => {
-                self.request_answered(frame, activities);
-                self.client_response(frame, activities);
+                self.request_answered(frame);
+                self.client_response(frame);
             }
             (Direction::ToClient, Some(method)) => {
-                self.agent_request(&method, frame, request, activities);
+                self.agent_request(&method, frame, request);
             }
-            (Direction::ToClient, None) => self.agent_response(frame, activities),
+            (Direction::ToClient, None) => self.agent_response(frame),
         }
     }
 
-    fn client_request(&mut self, method: &str, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
+    fn client_request(&mut self, method: &str, frame: &Frame<'_>) {
         let Some(params) = Members::of(frame.params()) else { return };
         let cwd = params.text("cwd").and_then(|cwd| uri::path_of(&cwd));
         let session = session_of(&params);
@@ -71,7 +63,7 @@ impl Acp {
                 // Without an id no response would end it.
                 if frame.id.is_some() {
                     known.load_began();
-                    self.record(&session, Record::Replays(true), activities);
+                    self.record(&session, Record::Replays(true));
                 }
                 ClientRequest::Load(session)
             }
@@ -89,29 +81,28 @@ impl Acp {
                 if let Some(id) = frame.id {
                     known.turn_began();
                     self.chunks.forget(&session);
-                    activities
-                        .push(Activity { session: session.clone(), kind: ActivityKind::TurnBegan });
-                    self.prompted(&session, id, &params, activities);
+                    self.reported.add(&session, ActivityKind::TurnBegan);
+                    self.prompted(&session, id, &params);
                     if let Some(blocks) = params.get("prompt") {
-                        self.record(&session, Record::Prompt(blocks.into()), activities);
+                        self.record(&session, Record::Prompt(blocks.into()));
                     }
                 }
-                self.prompt(&session, &params, activities);
+                self.prompt(&session, &params);
                 ClientRequest::Prompt(session)
             }
             ("session/cancel", Some(session)) => {
-                activities.push(Activity { session, kind: ActivityKind::CancelRequested });
+                self.reported.add(&session, ActivityKind::CancelRequested);
                 return;
             }
             _ => return,
         };
         if let Some(id) = frame.id {
             let given_up = self.client_requests.insert(id, request);
-            self.give_up(given_up, "its request was displaced by newer ones", activities);
+            self.give_up(given_up, "its request was displaced by newer ones");
         }
     }
 
-    fn prompt(&self, session: &SessionId, params: &Members<'_>, activities: &mut Vec<Activity>) {
+    fn prompt(&mut self, session: &SessionId, params: &Members<'_>) {
         for block in params.get("prompt").and_then(elements).unwrap_or_default() {
             let Some(block) = Members::of(block) else { continue };
             let (uri, touch) = match block.text("type").as_deref() {
@@ -124,53 +115,46 @@ impl Acp {
             };
             let path = uri.and_then(|uri| uri::path_of(&uri)).filter(|path| path.is_absolute());
             if let Some(path) = path {
-                self.push_touch(
-                    session,
-                    &path,
-                    touch,
-                    Source::Prompt,
-                    Lines::default(),
-                    activities,
-                );
+                self.push_touch(session, &path, touch, Source::Prompt, Lines::default());
             }
         }
     }
 
-    fn agent_response(&mut self, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
+    fn agent_response(&mut self, frame: &Frame<'_>) {
         let Some(request) = frame.id.and_then(|id| self.client_requests.remove(id)) else { return };
         let failure = frame.error.map(RawValue::get).filter(|error| *error != "null");
         let result = frame.result.and_then(|result| Members::of(result.get()));
         match request {
             ClientRequest::Prompt(session) => {
-                self.prompt_answered(&session, failure, result.as_ref(), activities);
+                self.prompt_answered(&session, failure, result.as_ref());
             }
             ClientRequest::New { cwd } => {
                 let session = result.as_ref().filter(|_| failure.is_none()).and_then(session_of);
                 if let Some(session) = session {
-                    self.session_opened(&session, cwd.as_deref(), result.as_ref(), activities);
+                    self.session_opened(&session, cwd.as_deref(), result.as_ref());
                 }
             }
             ClientRequest::Load(session) => {
                 let known = self.sessions.get_mut(&session);
                 let usage = known.and_then(super::sessions::AcpSession::load_ended);
-                self.record(&session, Record::Replays(false), activities);
+                self.record(&session, Record::Replays(false));
                 if failure.is_none() {
-                    self.session_opened(&session, None, result.as_ref(), activities);
+                    self.session_opened(&session, None, result.as_ref());
                     let usage = usage.map(ActivityKind::Usage);
-                    activities.extend(usage.map(|kind| Activity { session, kind }));
+                    self.reported.add_all(&session, usage);
                 }
             }
             ClientRequest::Resume(session) if failure.is_none() => {
-                self.session_opened(&session, None, result.as_ref(), activities);
+                self.session_opened(&session, None, result.as_ref());
             }
             ClientRequest::Choose(session, choice) if failure.is_none() => {
-                self.report_choice(&session, choice, result.as_ref(), activities);
+                self.report_choice(&session, choice, result.as_ref());
             }
             ClientRequest::Close(session) if failure.is_none() => {
-                self.end_session_turns(&session, activities);
+                self.end_session_turns(&session);
                 self.sessions.remember(&session).close();
                 self.chunks.forget(&session);
-                activities.push(Activity { session, kind: ActivityKind::Closed });
+                self.reported.add(&session, ActivityKind::Closed);
             }
             ClientRequest::Resume(_) | ClientRequest::Choose(..) | ClientRequest::Close(_) => {}
         }
@@ -181,11 +165,10 @@ impl Acp {
         session: &SessionId,
         cwd: Option<&Path>,
         result: Option<&Members<'_>>,
-        activities: &mut Vec<Activity>,
     ) {
         self.sessions.announce(session, cwd);
-        activities.push(Activity { session: session.clone(), kind: ActivityKind::Opened });
-        self.report_model(session, result, activities);
+        self.reported.add(session, ActivityKind::Opened);
+        self.report_model(session, result);
     }
 
     fn agent_request(
@@ -193,7 +176,6 @@ impl Acp {
         method: &str,
         frame: &Frame<'_>,
         request: Option<GatedRequest<'_>>,
-        activities: &mut Vec<Activity>,
     ) {
         let read = || Some(GatedRequest { params: Members::of(frame.params())?, permission: None });
         let Some(GatedRequest { params, permission }) = request.or_else(read) else { return };
@@ -201,7 +183,7 @@ impl Acp {
             if let Some(id) = params.get("requestId") {
                 // The notification names no session.
                 let (session, id) = (SessionId::new(""), id.trim().into());
-                activities.push(Activity { session, kind: ActivityKind::RequestCancelled { id } });
+                self.reported.add(&session, ActivityKind::RequestCancelled { id });
             }
             return;
         }
@@ -213,29 +195,29 @@ impl Acp {
         }
         let Some(session) = session else { return };
         match method {
-            "session/update" => self.update(&session, &params, frame, activities),
+            "session/update" => self.update(&session, &params, frame),
             "session/request_permission" => {
                 if let Some(id) = frame.id {
-                    self.permission_asked(&session, id, frame, activities);
+                    self.permission_asked(&session, id, frame);
                 }
                 if let Some(permission) = permission {
                     let Permission { fields, call } = *permission;
-                    self.call(&session, &fields, Some(call), activities);
+                    self.call(&session, &fields, Some(call));
                 } else if let Ok(Subject::Call(call)) = Subject::of(&params)
                     && let Some(fields) = CallFields::of(&call, Origin::Permission)
                 {
-                    self.call(&session, &fields, None, activities);
+                    self.call(&session, &fields, None);
                 }
             }
             "fs/read_text_file" | "fs/write_text_file" => {
                 if let Some(path) = params.text("path").and_then(|path| uri::path_of(&path)) {
                     let writes = method == "fs/write_text_file";
-                    self.file_request(&session, &path, writes, frame, activities);
+                    self.file_request(&session, &path, writes, frame);
                 }
             }
-            "terminal/create" => self.terminal_created(session, &params, frame, activities),
+            "terminal/create" => self.terminal_created(session, &params, frame),
             "terminal/release" | "terminal/kill" => {
-                self.terminal_ended(session, &params, activities);
+                self.terminal_ended(&session, &params);
             }
             "terminal/output" | "terminal/wait_for_exit" => {
                 let terminal = params.text("terminalId").filter(|id| id.len() <= LONGEST_ID);
@@ -253,18 +235,12 @@ impl Acp {
         }
     }
 
-    fn update(
-        &mut self,
-        session: &SessionId,
-        params: &Members<'_>,
-        frame: &Frame<'_>,
-        activities: &mut Vec<Activity>,
-    ) {
+    fn update(&mut self, session: &SessionId, params: &Members<'_>, frame: &Frame<'_>) {
         let Some(raw) = params.get("update") else { return };
         if self.is_closed(session) {
             return;
         }
-        let mut push = |kind| activities.push(Activity { session: session.clone(), kind });
+        let mut push = |kind| self.reported.add(session, kind);
         if self.reports_updates {
             push(ActivityKind::Update(raw.into()));
         }
@@ -293,10 +269,10 @@ impl Acp {
                 }
                 return;
             }
-            Some("state_update") => return self.state_update(session, &update, activities),
-            Some("terminal_update") => return self.terminal_update(session, &update, activities),
+            Some("state_update") => return self.state_update(session, &update),
+            Some("terminal_update") => return self.terminal_update(session, &update),
             Some("config_option_update") => {
-                return self.report_model(session, Some(&update), activities);
+                return self.report_model(session, Some(&update));
             }
             Some(kind @ ("agent_message_chunk" | "agent_thought_chunk" | "user_message_chunk")) => {
                 if kind == "agent_message_chunk" {
@@ -308,7 +284,7 @@ impl Acp {
             _ => return,
         };
         if let Some(fields) = CallFields::of(&update, origin) {
-            self.call(session, &fields, None, activities);
+            self.call(session, &fields, None);
         }
     }
 
@@ -318,7 +294,6 @@ impl Acp {
         id: &SessionId,
         fields: &CallFields<'_>,
         absorbed: Option<ToolCallState>,
-        activities: &mut Vec<Activity>,
     ) {
         if fields.id.len() > LONGEST_ID {
             return;
@@ -346,33 +321,29 @@ impl Acp {
                 let path = Arc::clone(wire);
                 let (source, lines) = (Source::Tool, call.lines_of(touched));
                 let kind = ActivityKind::Touched { path, touch, source, lines };
-                activities.push(Activity { session: id.clone(), kind });
+                self.reported.add(id, kind);
             }
         }
         call.lines_reported();
         if !replayed {
-            let kind = runs(fields, call.ended(), &cwd);
-            activities.extend(kind.map(|kind| Activity { session: id.clone(), kind }));
+            self.reported.add_all(id, runs(fields, call.ended(), &cwd));
         }
         if completed {
             let performed = call.perform(touches, workspace);
             if !replayed {
-                activities.extend(
-                    performed.into_iter().map(|kind| Activity { session: id.clone(), kind }),
-                );
+                self.reported.add_all(id, performed);
             }
         }
     }
 
     /// Reports a touch outside of tool calls; false if the map leaves the path out.
     pub(super) fn push_touch(
-        &self,
+        &mut self,
         session: &SessionId,
         path: &Path,
         touch: Touch,
         source: Source,
         lines: Lines,
-        activities: &mut Vec<Activity>,
     ) -> bool {
         let cwd = self.sessions.cwd(session);
         let path: PathBuf = fold(&cwd.join(path));
@@ -381,7 +352,7 @@ impl Acp {
         if is_on_map {
             let path = wire.into();
             let kind = ActivityKind::Touched { path, touch, source, lines };
-            activities.push(Activity { session: session.clone(), kind });
+            self.reported.add(session, kind);
         }
         is_on_map
     }

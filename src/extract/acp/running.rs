@@ -13,7 +13,7 @@ use super::update::{CallFields, Origin};
 use super::{Acp, terminal_command};
 use crate::extract::json::{Members, elements, text};
 use crate::extract::{output, shell, uri};
-use crate::model::{Activity, ActivityKind, Lines, SessionId, Source, Touch, wire_path};
+use crate::model::{ActivityKind, Lines, SessionId, Source, Touch, wire_path};
 
 /// Bytes of a text that describes a call, and of all that a prompt names; longer texts are cut.
 pub(super) const LONGEST_TEXT: usize = 64 * 1024;
@@ -27,7 +27,6 @@ impl Acp {
         session: SessionId,
         params: &Members<'_>,
         frame: &Frame<'_>,
-        activities: &mut Vec<Activity>,
     ) {
         let mut cwd = self.sessions.cwd(&session).to_path_buf();
         if let Some(folder) = params.text("cwd").and_then(|cwd| uri::path_of(&cwd)) {
@@ -36,14 +35,7 @@ impl Acp {
         for command in terminal_command(params).into_iter().flatten() {
             let reading = shell::read(&command, &cwd, &*self.workspace);
             for (path, touch) in reading.named.iter().filter_map(plain_touch) {
-                self.push_touch(
-                    &session,
-                    &path,
-                    touch,
-                    Source::Request,
-                    Lines::default(),
-                    activities,
-                );
+                self.push_touch(&session, &path, touch, Source::Request, Lines::default());
             }
         }
         if let Some(id) = frame.id {
@@ -53,19 +45,19 @@ impl Acp {
                 cwd: cwd.as_path().into(),
                 said: vec![command_line(params)],
             };
-            activities.push(Activity { session: session.clone(), kind });
+            self.reported.add(&session, kind);
             self.agent_requests.insert(id, AgentRequest::Terminal { session, cwd, call });
         }
     }
 
-    pub(super) fn client_response(&mut self, frame: &Frame<'_>, activities: &mut Vec<Activity>) {
+    pub(super) fn client_response(&mut self, frame: &Frame<'_>) {
         let Some(request) = frame.id.and_then(|id| self.agent_requests.remove(id)) else { return };
         let result = frame.result.and_then(|result| Members::of(result.get()));
         let text = |name| result.as_ref().and_then(|result| result.text(name));
         match request {
             AgentRequest::Terminal { session, cwd, call } => match text("terminalId") {
                 Some(id) => self.terminals.opened(session, &id, &cwd, call),
-                None => activities.push(Activity { session, kind: ActivityKind::Ran { call } }),
+                None => self.reported.add(&session, ActivityKind::Ran { call }),
             },
             AgentRequest::Output { session, terminal } => {
                 let status = result.as_ref().and_then(|result| result.get("exitStatus"));
@@ -73,52 +65,35 @@ impl Acp {
                     self.terminal_exited(&session, &terminal);
                 }
                 if let Some(output) = text("output") {
-                    self.terminal_output(&session, terminal, &output, activities);
+                    self.terminal_output(&session, terminal, &output);
                 }
             }
             AgentRequest::Read { session, path, lines } => {
                 if frame.result.is_some() {
-                    self.push_touch(
-                        &session,
-                        &path,
-                        Touch::Read,
-                        Source::Request,
-                        lines,
-                        activities,
-                    );
+                    self.push_touch(&session, &path, Touch::Read, Source::Request, lines);
                 }
             }
             AgentRequest::Write { session, path } => {
                 if frame.result.is_some() {
-                    self.push_written(&session, &path, activities);
+                    self.push_written(&session, &path);
                 }
             }
             AgentRequest::Exit { session, terminal } => self.terminal_exited(&session, &terminal),
         }
     }
 
-    pub(super) fn terminal_ended(
-        &mut self,
-        session: SessionId,
-        params: &Members<'_>,
-        activities: &mut Vec<Activity>,
-    ) {
+    pub(super) fn terminal_ended(&mut self, session: &SessionId, params: &Members<'_>) {
         let id = params.text("terminalId").map(std::borrow::Cow::into_owned);
         let terminal = id.and_then(|id| self.terminals.get_mut(session.clone(), id));
         if let Some(terminal) = terminal {
             terminal.runs = false;
             let call = Arc::clone(&terminal.call);
-            activities.push(Activity { session, kind: ActivityKind::Ran { call } });
+            self.reported.add(session, ActivityKind::Ran { call });
         }
     }
 
     /// Observes a version 2 update of a terminal that the agent runs, like an `execute` call.
-    pub(super) fn terminal_update(
-        &mut self,
-        session: &SessionId,
-        update: &Members<'_>,
-        activities: &mut Vec<Activity>,
-    ) {
+    pub(super) fn terminal_update(&mut self, session: &SessionId, update: &Members<'_>) {
         let Some(terminal) = update.text("terminalId") else { return };
         let id = format!("terminal {terminal}");
         let is_known = self.sessions.get(session).is_some_and(|known| known.call(&id).is_some());
@@ -140,17 +115,11 @@ impl Acp {
             input: (!members.is_empty()).then_some(&input),
             ..CallFields::none(id, Origin::Call)
         };
-        self.call(session, &fields, None, activities);
+        self.call(session, &fields, None);
     }
 
     /// Takes in what a prompt names, which holds until its turn ends: as much as a tool call.
-    pub(super) fn prompted(
-        &self,
-        session: &SessionId,
-        id: &RawValue,
-        params: &Members<'_>,
-        activities: &mut Vec<Activity>,
-    ) {
+    pub(super) fn prompted(&mut self, session: &SessionId, id: &RawValue, params: &Members<'_>) {
         let blocks = params.get("prompt").and_then(elements).unwrap_or_default();
         let blocks = blocks.into_iter().filter_map(Members::of).take(MOST_MEMBERS);
         let of_uri = |uri: &str| Some(uri::path_of(uri)?.to_str()?.to_owned());
@@ -170,7 +139,7 @@ impl Acp {
             let call = format!("prompt {}", id.get()).into();
             let cwd = self.sessions.cwd(session).into();
             let kind = ActivityKind::Runs { call, cwd, said };
-            activities.push(Activity { session: session.clone(), kind });
+            self.reported.add(session, kind);
         }
     }
 
@@ -180,13 +149,7 @@ impl Acp {
         }
     }
 
-    fn terminal_output(
-        &mut self,
-        session: &SessionId,
-        id: String,
-        text: &str,
-        activities: &mut Vec<Activity>,
-    ) {
+    fn terminal_output(&mut self, session: &SessionId, id: String, text: &str) {
         let Some(terminal) = self.terminals.get_mut(session.clone(), id) else { return };
         let output = terminal.new_output(text);
         for path in output::files(output, &terminal.cwd, &*self.workspace) {
@@ -198,7 +161,7 @@ impl Acp {
                     source: Source::Output,
                     lines: Lines::default(),
                 };
-                activities.push(Activity { session: session.clone(), kind });
+                self.reported.add(session, kind);
             }
         }
     }

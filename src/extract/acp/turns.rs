@@ -4,7 +4,7 @@
 use super::pending::ClientRequest;
 use super::{Acp, failure};
 use crate::extract::json::Members;
-use crate::model::{Activity, ActivityKind, SessionId};
+use crate::model::{ActivityKind, SessionId};
 
 impl Acp {
     pub(super) fn prompt_answered(
@@ -12,7 +12,6 @@ impl Acp {
         session: &SessionId,
         failure: Option<&str>,
         result: Option<&Members<'_>>,
-        activities: &mut Vec<Activity>,
     ) {
         let stop_reason = result.and_then(|result| result.text("stopReason"));
         let kind = match (failure, stop_reason) {
@@ -32,16 +31,11 @@ impl Acp {
             (None, None) => failed("the agent's answer has no stop reason"),
             (Some(error), _) => failed(&failure::of_error(error)),
         };
-        self.end_turn(session, kind, activities);
+        self.end_turn(session, kind);
     }
 
     /// Observes the state of a session of version 2.
-    pub(super) fn state_update(
-        &mut self,
-        session: &SessionId,
-        update: &Members<'_>,
-        activities: &mut Vec<Activity>,
-    ) {
+    pub(super) fn state_update(&mut self, session: &SessionId, update: &Members<'_>) {
         let Some(known) = self.sessions.get_mut(session) else { return };
         match update.text("state").as_deref() {
             Some("running") => known.set_running(),
@@ -51,7 +45,7 @@ impl Acp {
                 let reason = error.map(|error| failure::of_error(error).into());
                 let ended = ActivityKind::TurnEnded { stop_reason: stop_reason.into(), reason };
                 for _ in 0..known.set_idle(&ended) {
-                    self.end_turn(session, ended.clone(), activities);
+                    self.end_turn(session, ended.clone());
                 }
             }
             _ => {}
@@ -59,38 +53,29 @@ impl Acp {
     }
 
     /// Ends the turns of a session that is closed.
-    pub(super) fn end_session_turns(
-        &mut self,
-        session: &SessionId,
-        activities: &mut Vec<Activity>,
-    ) {
+    pub(super) fn end_session_turns(&mut self, session: &SessionId) {
         let known = self.sessions.get_mut(session);
         let turns = known.map_or(0, |session| session.set_idle(&cancelled()));
         for _ in 0..turns {
-            self.end_turn(session, cancelled(), activities);
+            self.end_turn(session, cancelled());
         }
     }
 
-    fn end_turn(
-        &mut self,
-        session: &SessionId,
-        kind: ActivityKind,
-        activities: &mut Vec<Activity>,
-    ) {
+    fn end_turn(&mut self, session: &SessionId, kind: ActivityKind) {
         self.release_turn(session);
         if matches!(&kind, ActivityKind::TurnEnded { stop_reason, .. } if &**stop_reason == "end_turn")
         {
-            self.perform_implicit(session, activities);
+            self.perform_implicit(session);
         }
-        activities.push(Activity { session: session.clone(), kind });
+        self.reported.add(session, kind);
     }
 
     /// Ends all turns of an agent that is gone.
-    pub(super) fn abandon(&mut self, reason: &str, activities: &mut Vec<Activity>) {
+    pub(super) fn abandon(&mut self, reason: &str) {
         let running: Vec<_> = self.client_requests.take_all().collect();
-        self.give_up(running, reason, activities);
+        self.give_up(running, reason);
         for session in self.sessions.take_accepted() {
-            self.give_up([ClientRequest::Prompt(session)], reason, activities);
+            self.give_up([ClientRequest::Prompt(session)], reason);
         }
     }
 
@@ -105,7 +90,7 @@ impl Acp {
     }
 
     /// At the successful end of a turn, completes the calls that never got a status.
-    fn perform_implicit(&mut self, id: &SessionId, activities: &mut Vec<Activity>) {
+    fn perform_implicit(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.get_mut(id).filter(|session| !session.replays()) else {
             return;
         };
@@ -113,8 +98,7 @@ impl Acp {
         for call in session.calls_mut().filter(|call| call.is_implicit()) {
             let touches = call.touches(&cwd, &*self.workspace);
             let performed = call.perform(touches, &*self.workspace);
-            activities
-                .extend(performed.into_iter().map(|kind| Activity { session: id.clone(), kind }));
+            self.reported.add_all(id, performed);
         }
     }
 
@@ -123,13 +107,12 @@ impl Acp {
         &mut self,
         request: impl IntoIterator<Item = ClientRequest>,
         reason: &str,
-        activities: &mut Vec<Activity>,
     ) {
         for request in request {
             match request {
                 ClientRequest::Prompt(session) => {
                     self.release_turn(&session);
-                    activities.push(Activity { session, kind: failed(reason) });
+                    self.reported.add(&session, failed(reason));
                 }
                 ClientRequest::Load(session) => {
                     if let Some(known) = self.sessions.get_mut(&session) {

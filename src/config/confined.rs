@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::profiles::{self, Profile};
 use super::{Agent, Lookup};
-use crate::zone::Reach;
+use crate::zone::{Bounds, Reach, Zone};
 
 /// The absolute paths that an agent needs with `confine = "strict"`.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -26,6 +27,13 @@ impl Agent {
             writable: self.confined.writable.clone(),
             sockets: [profiles::base_sockets(), &self.zone.sockets].concat(),
         }
+    }
+
+    /// Returns its bounds as far as they are known before its start; None for an invalid zone.
+    pub(super) fn bounds(&self) -> Option<Bounds> {
+        // A path that no system has, in place of the TMPDIR that it gets at its start.
+        let reach = self.reach(Path::new("/nonexistent"), None);
+        Bounds::new(Arc::new(Zone::compile(&self.zone.spec).ok()?), reach).ok()
     }
 }
 

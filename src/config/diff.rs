@@ -144,15 +144,9 @@ fn taken_in(current: &Config, new: &Config) -> Config {
 }
 
 fn team_changes(old: &Config, new: &Config) -> Vec<ConfigChange> {
-    TEAM.iter()
-        .filter(|(_, _, differs)| differs(old, new))
-        .map(|(key, takes, _)| ConfigChange {
-            agent: None,
-            key,
-            kind: ChangeKind::Changed,
-            takes: *takes,
-        })
-        .collect()
+    let differ = TEAM.iter().filter(|(_, _, differs)| differs(old, new));
+    let kind = ChangeKind::Changed;
+    differ.map(|&(key, takes, _)| ConfigChange { agent: None, key, kind, takes }).collect()
 }
 
 fn agent_changes(old: &Agent, new: &Agent) -> Vec<ConfigChange> {
@@ -170,108 +164,95 @@ fn agent_changes(old: &Agent, new: &Agent) -> Vec<ConfigChange> {
 
 type Keys<T> = [(&'static str, Takes, fn(&T, &T) -> bool)];
 
+/// Whether two configurations differ in a field.
+macro_rules! differs {
+    ($($field:ident).+) => { |a, b| a.$($field).+ != b.$($field).+ };
+}
+
 const TEAM: &Keys<Config> = &[
-    ("team.name", Takes::AtTeamStart, |a, b| a.team.name != b.team.name),
-    ("team.workspace", Takes::AtTeamStart, |a, b| a.team.workspace != b.team.workspace),
-    ("team.scratch", Takes::AtTeamStart, |a, b| a.team.scratch != b.team.scratch),
-    ("team.listen", Takes::AtTeamStart, |a, b| a.team.listen != b.team.listen),
-    ("team.stop_grace_s", Takes::AtOnce, |a, b| a.team.stop_grace != b.team.stop_grace),
-    ("team.max_running", Takes::AtOnce, |a, b| a.team.max_running != b.team.max_running),
-    ("team.max_memory_mb", Takes::AtOnce, |a, b| a.team.max_memory_mb != b.team.max_memory_mb),
-    ("orchestrator.agent", Takes::AtTeamStart, |a, b| a.orchestrator.agent != b.orchestrator.agent),
-    ("orchestrator.on_block", Takes::AtOnce, |a, b| {
-        a.orchestrator.on_block != b.orchestrator.on_block
-    }),
-    ("orchestrator.hold_timeout_s", Takes::AtOnce, |a, b| {
-        a.orchestrator.hold_timeout != b.orchestrator.hold_timeout
-    }),
-    ("tracker.context_turns", Takes::AtTeamStart, |a, b| {
-        a.tracker.context_turns != b.tracker.context_turns
-    }),
+    ("team.name", Takes::AtTeamStart, differs!(team.name)),
+    ("team.workspace", Takes::AtTeamStart, differs!(team.workspace)),
+    ("team.scratch", Takes::AtTeamStart, differs!(team.scratch)),
+    ("team.listen", Takes::AtTeamStart, differs!(team.listen)),
+    ("team.stop_grace_s", Takes::AtOnce, differs!(team.stop_grace)),
+    ("team.max_running", Takes::AtOnce, differs!(team.max_running)),
+    ("team.max_memory_mb", Takes::AtOnce, differs!(team.max_memory_mb)),
+    ("orchestrator.agent", Takes::AtTeamStart, differs!(orchestrator.agent)),
+    ("orchestrator.on_block", Takes::AtOnce, differs!(orchestrator.on_block)),
+    ("orchestrator.hold_timeout_s", Takes::AtOnce, differs!(orchestrator.hold_timeout)),
+    ("tracker.context_turns", Takes::AtTeamStart, differs!(tracker.context_turns)),
     ("tracker.compaction_threshold", Takes::AtTeamStart, |a, b| {
         a.tracker.compaction_threshold.to_bits() != b.tracker.compaction_threshold.to_bits()
     }),
     ("tracker.decay_rate", Takes::AtTeamStart, |a, b| {
         a.tracker.decay_rate.to_bits() != b.tracker.decay_rate.to_bits()
     }),
-    ("tracker.tick_ms", Takes::AtTeamStart, |a, b| a.tracker.tick != b.tracker.tick),
-    ("tracker.idle_tick_ms", Takes::AtTeamStart, |a, b| a.tracker.idle_tick != b.tracker.idle_tick),
-    ("port.max_connections", Takes::AtTeamStart, |a, b| {
-        a.port.max_connections != b.port.max_connections
-    }),
-    ("port.max_line_bytes", Takes::AtTeamStart, |a, b| {
-        a.port.max_line_bytes != b.port.max_line_bytes
-    }),
-    ("port.backlog", Takes::AtTeamStart, |a, b| a.port.backlog != b.port.backlog),
-    ("port.backlog_bytes", Takes::AtTeamStart, |a, b| a.port.backlog_bytes != b.port.backlog_bytes),
-    ("port.write_deadline_s", Takes::AtTeamStart, |a, b| {
-        a.port.write_deadline != b.port.write_deadline
-    }),
-    ("zones.build", Takes::AtOnce, |a, b| a.zones.build != b.zones.build),
-    ("zones.shared", Takes::AtOnce, |a, b| a.zones.shared != b.zones.shared),
-    ("zones.denied", Takes::AtOnce, |a, b| a.zones.denied != b.zones.denied),
-    ("zones.readable", Takes::AtOnce, |a, b| a.zones.readable != b.zones.readable),
-    ("zones.base", Takes::AtOnce, |a, b| a.zones.base != b.zones.base),
-    ("zones.git", Takes::AtOnce, |a, b| a.zones.git != b.zones.git),
-    ("notify", Takes::AtOnce, |a, b| a.notify != b.notify),
-    ("graph.enabled", Takes::AtTeamStart, |a, b| a.graph != b.graph),
-    ("journal.enabled", Takes::AtTeamStart, |a, b| a.journal.enabled != b.journal.enabled),
-    ("journal.path", Takes::AtTeamStart, |a, b| a.journal.path != b.journal.path),
-    ("journal.keep_days", Takes::AtTeamStart, |a, b| a.journal.keep_days != b.journal.keep_days),
-    ("journal.max_mb", Takes::AtTeamStart, |a, b| a.journal.max_mb != b.journal.max_mb),
-    ("journal.content", Takes::AtTeamStart, |a, b| a.journal.content != b.journal.content),
+    ("tracker.tick_ms", Takes::AtTeamStart, differs!(tracker.tick)),
+    ("tracker.idle_tick_ms", Takes::AtTeamStart, differs!(tracker.idle_tick)),
+    ("port.max_connections", Takes::AtTeamStart, differs!(port.max_connections)),
+    ("port.max_line_bytes", Takes::AtTeamStart, differs!(port.max_line_bytes)),
+    ("port.backlog", Takes::AtTeamStart, differs!(port.backlog)),
+    ("port.backlog_bytes", Takes::AtTeamStart, differs!(port.backlog_bytes)),
+    ("port.write_deadline_s", Takes::AtTeamStart, differs!(port.write_deadline)),
+    ("zones.build", Takes::AtOnce, differs!(zones.build)),
+    ("zones.shared", Takes::AtOnce, differs!(zones.shared)),
+    ("zones.denied", Takes::AtOnce, differs!(zones.denied)),
+    ("zones.readable", Takes::AtOnce, differs!(zones.readable)),
+    ("zones.base", Takes::AtOnce, differs!(zones.base)),
+    ("zones.git", Takes::AtOnce, differs!(zones.git)),
+    ("notify", Takes::AtOnce, differs!(notify)),
+    ("graph.enabled", Takes::AtTeamStart, differs!(graph)),
+    ("journal.enabled", Takes::AtTeamStart, differs!(journal.enabled)),
+    ("journal.path", Takes::AtTeamStart, differs!(journal.path)),
+    ("journal.keep_days", Takes::AtTeamStart, differs!(journal.keep_days)),
+    ("journal.max_mb", Takes::AtTeamStart, differs!(journal.max_mb)),
+    ("journal.content", Takes::AtTeamStart, differs!(journal.content)),
 ];
 
 const TERMINALS: &str = "zone.terminals";
 
 /// All keys except [`TERMINALS`].
 const AGENT: &Keys<Agent> = &[
-    ("protocol", Takes::AtAgentStart, |a, b| a.plugin != b.plugin),
-    ("command", Takes::AtAgentStart, |a, b| a.command != b.command),
+    ("protocol", Takes::AtAgentStart, differs!(plugin)),
+    ("command", Takes::AtAgentStart, differs!(command)),
     // Only a difference that command and environment do not show.
     ("profile", Takes::AtAgentStart, |a, b| {
         a.command == b.command && a.env == b.env && a.profile != b.profile
     }),
-    ("cwd", Takes::AtAgentStart, |a, b| a.cwd != b.cwd),
-    ("env", Takes::AtAgentStart, |a, b| a.env != b.env),
+    ("cwd", Takes::AtAgentStart, differs!(cwd)),
+    ("env", Takes::AtAgentStart, differs!(env)),
     // Only matters at the team's next start.
-    ("autostart", Takes::AtOnce, |a, b| a.autostart != b.autostart),
-    ("session", Takes::AtAgentStart, |a, b| a.session != b.session),
-    ("prompt", Takes::AtAgentStart, |a, b| a.prompt != b.prompt),
-    ("model", Takes::AtAgentStart, |a, b| a.model != b.model),
-    ("mode", Takes::AtAgentStart, |a, b| a.mode != b.mode),
-    ("auth_method", Takes::AtAgentStart, |a, b| a.auth_method != b.auth_method),
-    ("mcp_servers", Takes::AtAgentStart, |a, b| a.mcp_servers != b.mcp_servers),
-    ("permissions", Takes::AtOnce, |a, b| a.permissions != b.permissions),
-    ("unattended", Takes::AtAgentStart, |a, b| a.unattended != b.unattended),
-    ("on_violation", Takes::AtOnce, |a, b| a.on_violation != b.on_violation),
-    ("on_block", Takes::AtOnce, |a, b| a.on_block != b.on_block),
+    ("autostart", Takes::AtOnce, differs!(autostart)),
+    ("session", Takes::AtAgentStart, differs!(session)),
+    ("prompt", Takes::AtAgentStart, differs!(prompt)),
+    ("model", Takes::AtAgentStart, differs!(model)),
+    ("mode", Takes::AtAgentStart, differs!(mode)),
+    ("auth_method", Takes::AtAgentStart, differs!(auth_method)),
+    ("mcp_servers", Takes::AtAgentStart, differs!(mcp_servers)),
+    ("permissions", Takes::AtOnce, differs!(permissions)),
+    ("unattended", Takes::AtAgentStart, differs!(unattended)),
+    ("on_violation", Takes::AtOnce, differs!(on_violation)),
+    ("on_block", Takes::AtOnce, differs!(on_block)),
     // Only matters at the agent's next start; a running one waits for nothing.
-    ("depends_on", Takes::AtOnce, |a, b| a.depends_on != b.depends_on),
-    ("initialize_timeout_s", Takes::AtAgentStart, |a, b| {
-        a.initialize_timeout != b.initialize_timeout
-    }),
-    ("stall_after_s", Takes::AtAgentStart, |a, b| a.stall_after != b.stall_after),
+    ("depends_on", Takes::AtOnce, differs!(depends_on)),
+    ("initialize_timeout_s", Takes::AtAgentStart, differs!(initialize_timeout)),
+    ("stall_after_s", Takes::AtAgentStart, differs!(stall_after)),
     // The presence of the table: without it the agent owns nothing.
-    ("zone", Takes::AtOnce, |a, b| a.zone.own != b.zone.own),
-    ("zone.allowed", Takes::AtOnce, |a, b| a.zone.spec.allowed != b.zone.spec.allowed),
-    ("zone.denied", Takes::AtOnce, |a, b| a.zone.denied != b.zone.denied),
-    ("zone.readable", Takes::AtOnce, |a, b| a.zone.readable != b.zone.readable),
-    ("zone.enforce", Takes::AtAgentStart, |a, b| a.zone.enforce != b.zone.enforce),
-    ("zone.confine", Takes::AtAgentStart, |a, b| a.zone.confine != b.zone.confine),
+    ("zone", Takes::AtOnce, differs!(zone.own)),
+    ("zone.allowed", Takes::AtOnce, differs!(zone.spec.allowed)),
+    ("zone.denied", Takes::AtOnce, differs!(zone.denied)),
+    ("zone.readable", Takes::AtOnce, differs!(zone.readable)),
+    ("zone.enforce", Takes::AtAgentStart, differs!(zone.enforce)),
+    ("zone.confine", Takes::AtAgentStart, differs!(zone.confine)),
     // The doorbell uses the current zone; the wall stays as it was built.
-    ("zone.sockets", Takes::AtOnce, |a, b| a.zone.sockets != b.zone.sockets),
-    ("zone.observe_files", Takes::AtAgentStart, |a, b| {
-        a.zone.observe_files != b.zone.observe_files
-    }),
-    ("restart.policy", Takes::AtOnce, |a, b| a.restart.policy != b.restart.policy),
-    ("restart.max_restarts", Takes::AtOnce, |a, b| {
-        a.restart.max_restarts != b.restart.max_restarts
-    }),
-    ("restart.within_s", Takes::AtOnce, |a, b| a.restart.within != b.restart.within),
-    ("restart.backoff_ms", Takes::AtOnce, |a, b| a.restart.backoff != b.restart.backoff),
-    ("limits.memory_mb", Takes::AtAgentStart, |a, b| a.memory_mb != b.memory_mb),
-    ("limits.processes", Takes::AtAgentStart, |a, b| a.processes != b.processes),
+    ("zone.sockets", Takes::AtOnce, differs!(zone.sockets)),
+    ("zone.observe_files", Takes::AtAgentStart, differs!(zone.observe_files)),
+    ("restart.policy", Takes::AtOnce, differs!(restart.policy)),
+    ("restart.max_restarts", Takes::AtOnce, differs!(restart.max_restarts)),
+    ("restart.within_s", Takes::AtOnce, differs!(restart.within)),
+    ("restart.backoff_ms", Takes::AtOnce, differs!(restart.backoff)),
+    ("limits.memory_mb", Takes::AtAgentStart, differs!(memory_mb)),
+    ("limits.processes", Takes::AtAgentStart, differs!(processes)),
 ];
 
 /// Every key that is compared, as in the file's tables.

@@ -10,10 +10,7 @@ use serde_json::json;
 use super::places::{is_built, is_lock};
 use super::{Agent, Config, Enforce, profiles};
 use crate::model::{Action, AgentId, wire_real};
-use crate::zone::{Bounds, GitAccess, Reason, Zone, ZoneSpec};
-
-/// A path that no system has, in place of the TMPDIR that an agent gets at its start.
-const NO_PLACE: &str = "/nonexistent";
+use crate::zone::{GitAccess, Reason, Zone, ZoneSpec};
 
 /// The result for one access. `Display` is a few lines of text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -64,7 +61,7 @@ impl Config {
         if let Some(real) = outside
             && why.reason == Reason::NoPattern
             && agent.zone.enforce != Enforce::Protocol
-            && beyond(agent, zone, &real, action)
+            && agent.bounds().is_some_and(|bounds| bounds.judge(&real, action).is_ok())
         {
             result.allowed = true;
             "it lies outside the workspace, where `confine` lets the agent's programs go on where the \
@@ -232,12 +229,6 @@ impl Why {
             "mend": mend,
         })
     }
-}
-
-/// Whether the kernel tier lets the agent's programs access a path outside the workspace.
-fn beyond(agent: &Agent, zone: Zone, real: &Path, action: Action) -> bool {
-    let reach = agent.reach(Path::new(NO_PLACE), None);
-    Bounds::new(Arc::new(zone), reach).is_ok_and(|bounds| bounds.judge(real, action).is_ok())
 }
 
 fn mend_git(agent: &Agent, why: &Why) -> Option<Mend> {

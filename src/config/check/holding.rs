@@ -1,15 +1,10 @@
 //! The enforcement of each agent's zone here, and its precision for each pattern.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
 
 use super::Kernel;
 use crate::config::{Agent, Enforce, profiles};
-use crate::zone::{Bounds, Coverage, PatternCoverage, Zone};
-
-/// A path that no system has, in place of the TMPDIR that an agent gets at its start.
-const NO_PLACE: &str = "/nonexistent";
+use crate::zone::{Coverage, PatternCoverage};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tier {
@@ -50,9 +45,7 @@ fn describe(agent: &Agent, kernel: &Kernel) -> String {
 }
 
 fn held(agent: &Agent) -> Vec<String> {
-    let Ok(zone) = Zone::compile(&agent.zone.spec) else { return Vec::new() };
-    let reach = agent.reach(Path::new(NO_PLACE), None);
-    let Ok(bounds) = Bounds::new(Arc::new(zone), reach) else { return Vec::new() };
+    let Some(bounds) = agent.bounds() else { return Vec::new() };
     let patterns = bounds.wall().patterns;
     let base = profiles::base_patterns();
     let is_base =

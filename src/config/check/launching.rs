@@ -1,15 +1,8 @@
 //! Checks that an agent can read the files that its own command names.
 
-use std::path::Path;
-use std::sync::Arc;
-
 use super::{Tier, found, shown};
 use crate::config::Agent;
 use crate::model::Action;
-use crate::zone::{Bounds, Zone};
-
-/// A path that no system has, in place of the TMPDIR that an agent gets at its start.
-const NO_PLACE: &str = "/nonexistent";
 
 /// Returns the scripts and programs of the command that the zone denies to the agent: its start
 /// would be blocked.
@@ -17,9 +10,7 @@ pub(super) fn warnings(agent: &Agent, tier: Tier) -> Vec<String> {
     if tier == Tier::Protocol {
         return Vec::new();
     }
-    let Ok(zone) = Zone::compile(&agent.zone.spec) else { return Vec::new() };
-    let reach = agent.reach(Path::new(NO_PLACE), None);
-    let Ok(bounds) = Bounds::new(Arc::new(zone), reach) else { return Vec::new() };
+    let Some(bounds) = agent.bounds() else { return Vec::new() };
     let program = agent.command.first().and_then(|program| found(program, agent));
     let words = agent.command.iter().skip(1).map(|word| agent.cwd.join(word));
     let files = program.into_iter().chain(words).filter(|path| path.is_file());

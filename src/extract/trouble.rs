@@ -8,6 +8,8 @@ mod tests;
 
 use std::fmt;
 
+use serde::Deserialize;
+
 use self::retry::Retry;
 
 /// Bytes of a text to read; the reason is at its beginning.
@@ -22,14 +24,15 @@ pub(crate) struct Trouble {
 }
 
 /// What can resolve the error.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, Debug)]
+#[serde(rename_all = "lowercase")]
 enum Recovery {
     /// Waiting.
     Transient,
     /// Nothing: the same prompt will fail again.
     Terminal,
     /// The user: an account, a key, a setting.
-    Users,
+    User,
 }
 
 impl Trouble {
@@ -53,7 +56,7 @@ impl fmt::Display for Trouble {
         let recovery = match self.recovery {
             Recovery::Transient => "transient",
             Recovery::Terminal => "terminal",
-            Recovery::Users => "user's to mend",
+            Recovery::User => "user's to mend",
         };
         write!(f, "{} ({recovery}", self.what)?;
         if let Some(retry) = &self.retry {

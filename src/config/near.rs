@@ -26,60 +26,45 @@ pub(super) fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     known.iter().copied().filter(within).min_by_key(distance)
 }
 
-/// Common mistakes: the table, the key, and the advice.
-const MEANT: &[(&str, &str, &str)] = &[
-    ("", "agent", "agents are `[[agents]]`, one each, with two brackets"),
-    ("", "plugin", "plugins are `[[plugins]]`, one each, with two brackets"),
-    (
-        "",
-        "zone",
-        "an agent's zone is `[agents.zone]`, below its `[[agents]]`; what holds for all is `[zones]`",
-    ),
-    ("", "profile", "profiles are `[profiles.NAME]`"),
-    ("", "mcp_servers", "they are an agent's: write it below its `[[agents]]`"),
-    ("port", "port", PORT),
-    ("port", "listen", PORT),
-    ("port", "host", PORT),
-    ("port", "address", PORT),
-    ("team", "port", PORT),
-    ("team", "host", PORT),
-    ("team", "agents", "agents are `[[agents]]`, one each, at the top level"),
-    ("agents", "name", "an agent's name is its `id`"),
-    ("agents", "args", "arguments are part of the command: `command = [\"PROGRAM\", \"ARG\"]`"),
-    ("agents", "cmd", "did you mean `command`?"),
-    ("agents", "program", "did you mean `command`?"),
-    ("agents", "agent", "a known agent is named by `profile`, such as `profile = \"opencode\"`"),
-    ("agents", "type", "a known agent is named by `profile`, such as `profile = \"opencode\"`"),
-    (
-        "agents",
-        "workspace",
-        "the workspace is all agents': `[team] workspace`; an agent has a `cwd` in it",
-    ),
-    ("agents", "shared", "it belongs in `[zones]`"),
-    (
-        "agents",
-        "zones",
-        "an agent's zone is `[agents.zone]`; `[zones]`, for all agents, is a table at the top level",
-    ),
-    ("agents.zone", "paths", "what the agent may write is `allowed`"),
-    ("agents.zone", "files", "what the agent may write is `allowed`"),
-    ("agents.zone", "write", "what the agent may write is `allowed`"),
-    ("agents.zone", "writable", "what the agent may write is `allowed`"),
-    ("agents", "memory", "write `memory_mb` in `[agents.limits]`"),
-    ("agents.zone", "shared", "it belongs in `[zones]`: what is shared is everybody's"),
-    (
-        "zones",
-        "allowed",
-        "what an agent owns is `allowed` in its `[agents.zone]`; what all may write is `shared`",
-    ),
-];
-
-const PORT: &str = "the port is `listen` in `[team]`, such as `listen = \"127.0.0.1:17320\"`";
-
-/// Returns advice for an unknown key of a table.
+/// Returns advice for an unknown key of a table that is often mistaken.
 pub(super) fn suggested_key(table: &str, key: &str) -> Option<&'static str> {
-    let meant = MEANT.iter().find(|(of, one, _)| (*of, *one) == (table, key));
-    meant.map(|(_, _, meant)| *meant)
+    Some(match (table, key) {
+        ("", "agent") => "agents are `[[agents]]`, one each, with two brackets",
+        ("", "plugin") => "plugins are `[[plugins]]`, one each, with two brackets",
+        ("", "zone") => {
+            "an agent's zone is `[agents.zone]`, below its `[[agents]]`; what holds for all is `[zones]`"
+        }
+        ("", "profile") => "profiles are `[profiles.NAME]`",
+        ("", "mcp_servers") => "they are an agent's: write it below its `[[agents]]`",
+        ("port", "port" | "listen" | "host" | "address") | ("team", "port" | "host") => {
+            "the port is `listen` in `[team]`, such as `listen = \"127.0.0.1:17320\"`"
+        }
+        ("team", "agents") => "agents are `[[agents]]`, one each, at the top level",
+        ("agents", "name") => "an agent's name is its `id`",
+        ("agents", "args") => {
+            "arguments are part of the command: `command = [\"PROGRAM\", \"ARG\"]`"
+        }
+        ("agents", "cmd" | "program") => "did you mean `command`?",
+        ("agents", "agent" | "type") => {
+            "a known agent is named by `profile`, such as `profile = \"opencode\"`"
+        }
+        ("agents", "workspace") => {
+            "the workspace is all agents': `[team] workspace`; an agent has a `cwd` in it"
+        }
+        ("agents", "shared") => "it belongs in `[zones]`",
+        ("agents", "zones") => {
+            "an agent's zone is `[agents.zone]`; `[zones]`, for all agents, is a table at the top level"
+        }
+        ("agents", "memory") => "write `memory_mb` in `[agents.limits]`",
+        ("agents.zone", "paths" | "files" | "write" | "writable") => {
+            "what the agent may write is `allowed`"
+        }
+        ("agents.zone", "shared") => "it belongs in `[zones]`: what is shared is everybody's",
+        ("zones", "allowed") => {
+            "what an agent owns is `allowed` in its `[agents.zone]`; what all may write is `shared`"
+        }
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

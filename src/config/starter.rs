@@ -222,45 +222,13 @@ impl Proposed {
     }
 }
 
-const TEAM: &str = r#"# A team of agents on this folder, for eisen-core.
-#
-#   eisen-core check    says what this file means, and what it lacks
-#   eisen-core up       runs the team until Ctrl-C
-#   eisen-core ps       shows how it does
-#
-# Every key has a default; docs/configuration.md of eisen-core has them all.
-
-[team]
-workspace = "."
-# Where clients connect. Port 0 takes a free one.
-listen = "127.0.0.1:17320"
-
-# Who decides about what an agent wants outside its zone. Without an agent here: whoever is asked by
-# `eisen-core blocked`, and answers by `eisen-core resolve`.
-#[orchestrator]
-#agent = "LEAD"
-# It waits for the decision, instead of failing at once.
-#on_block = "hold"
-
-# For every agent. Patterns are globs relative to the workspace: `*` stays within one folder, `**`
-# goes any depth.
-[zones]
-# Nobody may touch these.
-#denied = ["**/.env", "**/*.pem"]
-"#;
+const TEAM: &str = include_str!("starter/team.toml");
 
 const NOT_READABLE: &str = r#"# Everybody may read these.
 #readable = ["docs/**"]
 "#;
 
-const NOBODY: &str = r#"
-# No agent was found on PATH. Take away the `#` of one, or write a `command` of your own.
-#[[agents]]
-#id = "opencode"
-#profile = "opencode"
-#[agents.zone]
-#allowed = ["src/**"]
-"#;
+const NOBODY: &str = include_str!("starter/nobody.toml");
 
 /// Returns the profiles whose programs are in the folders of `path`, sorted by name.
 fn found(path: &str) -> Vec<(&'static str, &'static Profile)> {

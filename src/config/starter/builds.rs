@@ -2,6 +2,9 @@
 //! the zones of the agents.
 
 use std::path::Path;
+use std::sync::LazyLock;
+
+use serde::Deserialize;
 
 /// The needs of a workspace's builds.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -16,124 +19,55 @@ pub(super) struct Builds {
     pub(super) readable: Vec<String>,
 }
 
-struct System {
-    name: &'static str,
-    /// Files at the top that identify it; any of them is enough.
-    signs: &'static [&'static str],
-    build: &'static [&'static str],
-    shared: &'static [&'static str],
-    readable: &'static [&'static str],
+/// The table of build systems, `builds.toml`, which documents each field.
+#[derive(Deserialize)]
+struct SystemTable {
+    systems: Vec<System>,
 }
 
-const SYSTEMS: [System; 7] = [
-    System {
-        name: "cargo",
-        signs: &["Cargo.toml"],
-        build: &["target"],
-        shared: &["Cargo.lock*"],
-        readable: &[".cargo/**", "**/Cargo.toml", "**/*.rs"],
-    },
-    System {
-        name: "npm, pnpm or yarn",
-        signs: &["package.json"],
-        build: &["node_modules"],
-        // Including temporary files that are renamed over them.
-        shared: &["package-lock.json*", "pnpm-lock.yaml*", "yarn.lock*", "bun.lock*"],
-        readable: &[
-            ".npmrc",
-            ".yarnrc*",
-            ".yarn/**",
-            "**/{package,tsconfig,tsconfig.*}.json",
-            "**/*.{js,mjs,cjs,jsx,ts,mts,cts,tsx,vue,svelte,css,scss}",
-            "**/dist/**",
-            "**/node_modules/**",
-        ],
-    },
-    System {
-        name: "Python",
-        signs: &["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "uv.lock"],
-        build: &[".venv", ".pytest_cache"],
-        shared: &["uv.lock*", "poetry.lock*", "pdm.lock*", "Pipfile.lock*"],
-        readable: &[
-            ".python-version",
-            "**/*.{py,pyi,toml,cfg}",
-            "**/requirements*.txt",
-            "**/*.egg-info/**",
-        ],
-    },
-    System {
-        name: "Go",
-        signs: &["go.mod", "go.work"],
-        build: &[],
-        shared: &["go.sum*", "go.work.sum*"],
-        readable: &["vendor/**", "**/go.{mod,sum,work}", "**/*.{go,s,h}"],
-    },
-    System {
-        name: "Gradle",
-        signs: &["build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"],
-        build: &[".gradle", "build"],
-        shared: &["gradle.lockfile*"],
-        readable: &[
-            "gradle/**",
-            "buildSrc/**",
-            "**/*.{gradle,kts,properties,java,kt}",
-            "**/build/**",
-        ],
-    },
-    System {
-        name: "Maven",
-        signs: &["pom.xml"],
-        build: &["target"],
-        shared: &[],
-        readable: &[".mvn/**", "**/pom.xml", "**/*.{java,kt,properties}", "**/target/**"],
-    },
-    System {
-        name: "make or CMake",
-        signs: &["Makefile", "makefile", "GNUmakefile", "CMakeLists.txt"],
-        build: &["build"],
-        shared: &[],
-        readable: &[
-            "**/{Makefile,makefile,GNUmakefile,CMakeLists.txt}",
-            "**/*.{mk,cmake,c,cc,cpp,cxx,h,hh,hpp,hxx,inc}",
-        ],
-    },
-];
+#[derive(Deserialize)]
+struct System {
+    name: String,
+    signs: Vec<String>,
+    build: Vec<String>,
+    shared: Vec<String>,
+    readable: Vec<String>,
+}
+
+#[expect(clippy::expect_used, reason = "the text is part of the program, and a test reads it")]
+static TABLE: LazyLock<SystemTable> =
+    LazyLock::new(|| toml::from_str(include_str!("builds.toml")).expect("builds.toml is valid"));
 
 impl Builds {
     /// Reads the top of a workspace.
     pub(super) fn look(workspace: &Path) -> Self {
         let mut builds = Self::default();
-        let add = |list: &mut Vec<String>, more: &[&str]| {
-            for one in more {
-                if !list.iter().any(|known| known == one) {
-                    list.push((*one).to_owned());
-                }
-            }
-        };
         let is_there_now = |pattern: &str| {
             let name = pattern.trim_end_matches("/**").trim_end_matches('*');
             workspace.join(name).exists()
         };
         let is_there =
             |system: &&System| system.signs.iter().any(|sign| workspace.join(sign).is_file());
-        for system in SYSTEMS.iter().filter(is_there) {
-            builds.systems.push(system.name);
-            add(&mut builds.build, system.build);
+        for system in TABLE.systems.iter().filter(is_there) {
+            builds.systems.push(&system.name);
+            add(&mut builds.build, &system.build);
             // The lock file identifies the package manager; without one it is the first.
-            let locks = || system.shared.iter().filter(|lock| is_there_now(lock)).copied();
-            let locks: Vec<&str> = match locks().next() {
-                Some(_) => locks().collect(),
-                None => system.shared.iter().take(1).copied().collect(),
-            };
-            add(&mut builds.shared, &locks);
-            let needed = |pattern: &&&str| pattern.starts_with("**/") || is_there_now(pattern);
-            add(
-                &mut builds.readable,
-                &system.readable.iter().filter(needed).copied().collect::<Vec<_>>(),
-            );
+            let locks: Vec<_> = system.shared.iter().filter(|lock| is_there_now(lock)).collect();
+            let first = system.shared.first().filter(|_| locks.is_empty());
+            add(&mut builds.shared, locks.into_iter().chain(first));
+            let needed = |pattern: &&String| pattern.starts_with("**/") || is_there_now(pattern);
+            add(&mut builds.readable, system.readable.iter().filter(needed));
         }
         // A file of that name does not belong to a build.
         builds.build.retain(|folder| !workspace.join(folder).is_file());
         builds
+    }
+}
+
+fn add<'a>(list: &mut Vec<String>, more: impl IntoIterator<Item = &'a String>) {
+    for one in more {
+        if !list.contains(one) {
+            list.push(one.clone());
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! Owns a plugin instance that runs in a child process, and starts the child again after a loss.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -8,11 +7,9 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-use super::approval::Approval;
-use super::frame;
-use super::frame::ChildRole;
+use super::frame::{self, ChildRole};
 use super::reader::{CallError, CallOutput, InstanceCall, RecordReader};
-use super::running::{AwaitedReply, PluginProcess};
+use super::running::{AwaitedReply, ChildSpec, PluginProcess};
 use crate::process::Launcher;
 
 /// First and longest wait before a child that died is replaced.
@@ -20,25 +17,15 @@ const BACKOFF: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(
 
 pub(super) struct Child {
     launcher: Launcher,
-    name: String,
-    library: PathBuf,
-    config: String,
-    approval: Option<Approval>,
+    spec: ChildSpec,
     running: Option<PluginProcess>,
     /// The wait before the next start; zero before the first.
     wait: Duration,
 }
 
 impl Child {
-    /// `name` is the plugin's name in the configuration.
-    pub(super) fn new(
-        launcher: Launcher,
-        name: String,
-        library: PathBuf,
-        config: String,
-        approval: Option<Approval>,
-    ) -> Self {
-        Self { launcher, name, library, config, approval, running: None, wait: Duration::ZERO }
+    pub(super) fn new(launcher: Launcher, spec: ChildSpec) -> Self {
+        Self { launcher, spec, running: None, wait: Duration::ZERO }
     }
 
     async fn answer(&mut self, call: InstanceCall<'_>) -> Result<CallOutput, CallError> {
@@ -46,7 +33,7 @@ impl Child {
             Some(running) => running,
             None => self.start().await?,
         };
-        let request = frame::request(call);
+        let request = frame::encode(&call);
         let (running, outcome) = running.take(AwaitedReply::Call, &request).await?;
         self.running = Some(running);
         // A child that dies of each following line still answers `Start`.
@@ -59,10 +46,7 @@ impl Child {
     async fn start(&mut self) -> Result<PluginProcess, CallError> {
         sleep(self.wait).await;
         self.wait = (self.wait * 2).clamp(BACKOFF[0], BACKOFF[1]);
-        let Self { launcher, name, library, config, approval, .. } = self;
-        let running =
-            PluginProcess::start(launcher, name, library, config, ChildRole::Serve, *approval)
-                .await;
+        let running = PluginProcess::start(&self.launcher, &self.spec, ChildRole::Serve).await;
         let running = running.map_err(CallError::Lost)?;
         let (running, loaded) = running.take(AwaitedReply::Load, &[]).await?;
         match loaded {

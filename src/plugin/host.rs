@@ -40,7 +40,7 @@ fn serve(
     nix::unistd::dup2_stdout(io::stderr())?;
     let mut send = |outcome: Result<Vec<u8>, String>| {
         let outcome = outcome.map(|output| CallOutput { output, ..CallOutput::default() });
-        output.write_all(&frame::answer(&outcome))
+        output.write_all(&frame::encode(&outcome))
     };
     let loaded = load(library, approval).and_then(|library| match role {
         ChildRole::Describe | ChildRole::Check => Ok((library, None)),
@@ -50,7 +50,7 @@ fn serve(
         Ok(loaded) => loaded,
         Err(why) => return send(Err(why)),
     };
-    send(Ok(frame::description(library.description())))?;
+    send(postcard::to_stdvec(library.description()).map_err(|error| error.to_string()))?;
     if role == ChildRole::Describe {
         return Ok(());
     }
@@ -81,8 +81,8 @@ fn serve(
         }
         body.clear();
         (&mut input).take(length as u64).read_to_end(&mut body)?;
-        let call = frame::call(&body).ok_or(io::ErrorKind::InvalidData)?;
-        output.write_all(&frame::answer(&plugin.answer(call)))?;
+        let call = frame::decode(&body).ok_or(io::ErrorKind::InvalidData)?;
+        output.write_all(&frame::encode(&plugin.answer(call)))?;
     }
 }
 

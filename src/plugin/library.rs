@@ -14,6 +14,7 @@ use eisen_plugin::abi::{self, Bytes, Output};
 use eisen_plugin::{Record, records};
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
 use nix::libc;
+use serde::{Deserialize, Serialize};
 
 use super::approval::Approval;
 use super::blame;
@@ -30,7 +31,7 @@ pub struct Library {
 }
 
 /// A plugin's description of itself.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub struct Description {
     pub name: String,
     pub version: String,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use eisen_plugin::{Record, records};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 
 use super::library::{Description, Instance, Library};
 use super::overdue;
@@ -15,16 +16,18 @@ use crate::line::{content, lines};
 const ENOUGH: usize = 1024 * 1024;
 
 /// A call of an instance.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub enum InstanceCall<'a> {
     /// Gate and observe each whole line of the agent, newlines included. A failure of one line is a
     /// record, and the next line is read. A long output ends the call early: [`CallOutput::read`]
     /// counts the bytes read.
     Read {
+        #[serde(with = "serde_bytes")]
         block: &'a [u8],
     },
     /// Observe a line that was sent to the agent.
     Sent {
+        #[serde(with = "serde_bytes")]
         line: &'a [u8],
     },
     Deny {
@@ -58,9 +61,10 @@ impl InstanceCall<'_> {
 }
 
 /// The result of a call.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize, Debug)]
 pub struct CallOutput {
     /// Records.
+    #[serde(with = "serde_bytes")]
     pub output: Vec<u8>,
     /// Bytes of the block that were read.
     pub read: usize,

@@ -1,7 +1,7 @@
 //! Owns the process of a plugin's child: its pipes, its deadline and the log of its output. The
 //! child first answers its own steps, then one request after the other.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
@@ -26,6 +26,24 @@ const LONGEST_LINE: usize = 4096;
 /// as the API keys of models.
 const INHERITED: [&str; 7] =
     ["DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "RUST_BACKTRACE", "TZ"];
+
+/// A plugin for a child.
+#[derive(Debug)]
+pub(super) struct ChildSpec {
+    /// The name in the configuration.
+    pub(super) name: String,
+    pub(super) library: PathBuf,
+    pub(super) config: String,
+    pub(super) approval: Option<Approval>,
+}
+
+impl ChildSpec {
+    /// A library that no configuration names.
+    pub(super) fn of_library(library: &Path, approval: Option<Approval>) -> Self {
+        let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self { name, library: library.to_owned(), config: "{}".to_owned(), approval }
+    }
+}
 
 pub(super) struct PluginProcess {
     /// The plugin's name.
@@ -55,12 +73,10 @@ impl PluginProcess {
     /// logged under the plugin's name.
     pub(super) async fn start(
         launcher: &Launcher,
-        name: &str,
-        library: &Path,
-        config: &str,
+        spec: &ChildSpec,
         role: ChildRole,
-        approval: Option<Approval>,
     ) -> Result<Self, String> {
+        let ChildSpec { name, library, config, approval } = spec;
         // The child runs in another folder.
         let library = std::path::absolute(library).map_err(|error| error.to_string())?;
         let command = Command {
@@ -70,7 +86,7 @@ impl PluginProcess {
                 library.into(),
                 config.into(),
                 role.as_str().into(),
-                approval.map(|approval| approval.to_string()).unwrap_or_default().into(),
+                approval.as_ref().map(ToString::to_string).unwrap_or_default().into(),
             ],
             cwd: "/".into(),
             env: std::collections::BTreeMap::new(),
@@ -80,9 +96,9 @@ impl PluginProcess {
             .spawn(&command)
             .await
             .map_err(|error| error.to_string())?;
-        let log = tokio::spawn(log(stderr, name.to_owned()));
+        let log = tokio::spawn(log(stderr, name.clone()));
         Ok(Self {
-            name: name.to_owned(),
+            name: name.clone(),
             process,
             requests: stdin,
             answers: BufReader::new(stdout),
@@ -195,5 +211,5 @@ async fn answer(from: &mut (impl AsyncReadExt + Unpin)) -> std::io::Result<StepR
     }
     let mut body = vec![0; length];
     from.read_exact(&mut body).await?;
-    frame::answered(body).ok_or_else(|| std::io::ErrorKind::InvalidData.into())
+    frame::decode(&body).ok_or_else(|| std::io::ErrorKind::InvalidData.into())
 }

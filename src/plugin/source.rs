@@ -6,6 +6,7 @@ use super::approval::Approval;
 use super::child::Child;
 use super::library::Library;
 use super::reader::{RecordReader, Watched};
+use super::running::ChildSpec;
 use crate::process::Launcher;
 
 /// An agent's plugin.
@@ -34,9 +35,10 @@ impl PluginSource {
             Hosting::InProcess(library) => {
                 Box::new(Watched::new(library, &self.name, &self.config)?)
             }
-            Hosting::Child(path, approval) => {
+            Hosting::Child(library, approval) => {
                 let (name, config) = (self.name.clone(), self.config.clone());
-                Box::new(Child::new(launcher, name, path.clone(), config, *approval))
+                let (library, approval) = (library.clone(), *approval);
+                Box::new(Child::new(launcher, ChildSpec { name, library, config, approval }))
             }
         })
     }

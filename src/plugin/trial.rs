@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use super::approval::Approval;
-use super::frame;
-use super::frame::ChildRole;
+use super::frame::{self, ChildRole};
 use super::library::Description;
-use super::running::{AwaitedReply, PluginProcess, StepResult};
+use super::running::{AwaitedReply, ChildSpec, PluginProcess, StepResult};
 use crate::process::Launcher;
 
 /// The result of checking a usable plugin.
@@ -28,8 +27,9 @@ pub async fn try_out(
     config: &str,
     approval: Option<Approval>,
 ) -> Result<bool, String> {
-    let (running, description) =
-        loaded(&launcher, name, library, config, ChildRole::Serve, approval).await?;
+    let (name, library, config) = (name.to_owned(), library.to_owned(), config.to_owned());
+    let spec = ChildSpec { name, library, config, approval };
+    let (running, description) = loaded(&launcher, &spec, ChildRole::Serve).await?;
     running.end().await;
     Ok(description.gates)
 }
@@ -41,9 +41,8 @@ pub async fn describe(
     library: &Path,
     approval: Option<Approval>,
 ) -> Result<Description, String> {
-    let name = file_name(library);
-    let (running, description) =
-        loaded(&launcher, &name, library, "{}", ChildRole::Describe, approval).await?;
+    let spec = ChildSpec::of_library(library, approval);
+    let (running, description) = loaded(&launcher, &spec, ChildRole::Describe).await?;
     running.end().await;
     Ok(description)
 }
@@ -54,9 +53,8 @@ pub async fn check(
     library: &Path,
     approval: Option<Approval>,
 ) -> Result<Checked, String> {
-    let name = file_name(library);
-    let (running, description) =
-        loaded(&launcher, &name, library, "{}", ChildRole::Check, approval).await?;
+    let spec = ChildSpec::of_library(library, approval);
+    let (running, description) = loaded(&launcher, &spec, ChildRole::Check).await?;
     let (running, tested) = running.take(AwaitedReply::SelfTest, &[]).await?;
     let is_tested = match tested {
         Ok(answer) => !answer.output.is_empty(),
@@ -76,13 +74,10 @@ pub async fn check(
 
 async fn loaded(
     launcher: &Launcher,
-    name: &str,
-    library: &Path,
-    config: &str,
+    spec: &ChildSpec,
     role: ChildRole,
-    approval: Option<Approval>,
 ) -> Result<(PluginProcess, Description), String> {
-    let running = PluginProcess::start(launcher, name, library, config, role, approval).await?;
+    let running = PluginProcess::start(launcher, spec, role).await?;
     let (running, loaded) = running.take(AwaitedReply::Load, &[]).await?;
     match described(loaded) {
         Ok(description) => Ok((running, description)),
@@ -93,11 +88,6 @@ async fn loaded(
     }
 }
 
-/// The name of a plugin that no configuration names.
-fn file_name(library: &Path) -> String {
-    library.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
 fn described(loaded: StepResult) -> Result<Description, String> {
-    frame::described(&loaded?.output).ok_or_else(|| "its description is torn".to_owned())
+    frame::decode(&loaded?.output).ok_or_else(|| "its description is torn".to_owned())
 }

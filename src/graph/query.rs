@@ -6,16 +6,16 @@
 //! file without [`Marks`]. A test checks that both find the same.
 
 mod children;
+mod compile;
 mod marks;
-mod syntax;
 
 use regex::bytes::Regex;
 use tree_sitter::{Language as Grammar, Node, Parser, Tree};
 
 use self::children::{Field, collect, holds_marks, marked};
+pub(crate) use self::compile::QueryError;
+use self::compile::QueryReader;
 pub(super) use self::marks::Marks;
-pub(crate) use self::syntax::SyntaxError;
-use self::syntax::{QueryPart, Written, patterns};
 
 /// Nodes that are compared for one pattern at one node; further matches are left out.
 const MAX_NODES: usize = 100_000;
@@ -62,6 +62,7 @@ enum Test {
 }
 
 /// The conditions of a node.
+#[derive(Default)]
 struct Shape {
     /// None: any named node.
     kind: Option<u16>,
@@ -78,51 +79,20 @@ struct Child {
     one_of: Vec<Shape>,
 }
 
-/// Why a query does not compile.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum QueryError {
-    #[error(transparent)]
-    Syntax(#[from] SyntaxError),
-    #[error("the grammar has no {0}")]
-    Unknown(String),
-    #[error("cannot read the predicate {0:?}")]
-    Predicate(Vec<String>),
-    #[error("a pattern must begin with a node of a known kind")]
-    Root,
-}
-
 impl Query {
     pub(super) fn new(grammar: &Grammar, text: &str) -> Result<Self, QueryError> {
-        let mut compiler =
-            Compiler { grammar, captures: Vec::new(), tests: Vec::new(), properties: Vec::new() };
-        let mut done = Vec::new();
+        let mut reader = QueryReader::new(grammar, text)?;
+        let mut patterns = Vec::new();
         let mut by_kind = vec![Vec::new(); grammar.node_kind_count()];
         let mut needed = vec![Children::None; grammar.node_kind_count()];
-        for written in patterns(text)? {
-            let mut shapes = compiler.shapes(&written)?;
-            let (Some(shape), true) = (shapes.pop(), shapes.is_empty()) else {
-                return Err(QueryError::Root);
-            };
-            let kind = shape.kind.ok_or(QueryError::Root)?;
-            let row: &mut Vec<usize> =
-                by_kind.get_mut(usize::from(kind)).ok_or(QueryError::Root)?;
-            row.push(done.len());
-            let pattern = Pattern {
-                shape,
-                tests: std::mem::take(&mut compiler.tests),
-                properties: std::mem::take(&mut compiler.properties),
-            };
+        while let Some((kind, pattern)) = reader.pattern()? {
+            by_kind[usize::from(kind)].push(patterns.len());
             let needs = &mut needed[usize::from(kind)];
             *needs = pattern.needs().max(*needs);
-            done.push(pattern);
+            patterns.push(pattern);
         }
-        Ok(Self {
-            root: root(grammar)?,
-            patterns: done,
-            by_kind,
-            needed,
-            captures: compiler.captures,
-        })
+        let captures = reader.into_captures();
+        Ok(Self { root: root(grammar)?, patterns, by_kind, needed, captures })
     }
 
     pub(super) fn captures(&self) -> &[String] {
@@ -178,8 +148,9 @@ impl Query {
 
 fn root(grammar: &Grammar) -> Result<u16, QueryError> {
     let mut parser = Parser::new();
-    parser.set_language(grammar).map_err(|_| QueryError::Root)?;
-    let tree = parser.parse("", None).ok_or(QueryError::Root)?;
+    let set = parser.set_language(grammar).ok();
+    let tree = set.and_then(|()| parser.parse("", None));
+    let tree = tree.ok_or(QueryError { line: 0, what: "the grammar parses nothing".to_owned() })?;
     Ok(tree.root_node().kind_id())
 }
 
@@ -295,96 +266,6 @@ fn bracket_follows(text: &[u8], at: usize) -> bool {
         .strip_prefix(b"!")
         .is_some_and(|rest| matches!(rest.first(), Some(b'(' | b'[' | b'{')));
     macros || rest.first() == Some(&b'(')
-}
-
-struct Compiler<'a> {
-    grammar: &'a Grammar,
-    captures: Vec<String>,
-    tests: Vec<(Capture, Test)>,
-    properties: Vec<String>,
-}
-
-impl Compiler<'_> {
-    fn shapes(&mut self, written: &Written) -> Result<Vec<Shape>, QueryError> {
-        match written {
-            Written::OneOf { of, captures } => {
-                let captures = self.all(captures);
-                let mut shapes = Vec::new();
-                for one in of {
-                    shapes.extend(self.shapes(one)?);
-                }
-                for shape in &mut shapes {
-                    shape.captures.extend(&captures);
-                }
-                Ok(shapes)
-            }
-            Written::Node { kind, named, parts, captures } => {
-                let unknown = || QueryError::Unknown(kind.clone());
-                let kind = match kind.as_str() {
-                    "_" => None,
-                    _ => match self.grammar.id_for_node_kind(kind, *named) {
-                        0 => return Err(unknown()),
-                        id => Some(id),
-                    },
-                };
-                let captures = self.all(captures);
-                let mut shape = Shape { kind, captures, children: Vec::new(), without: Vec::new() };
-                for part in parts {
-                    self.part(part, &mut shape)?;
-                }
-                Ok(vec![shape])
-            }
-        }
-    }
-
-    fn part(&mut self, part: &QueryPart, shape: &mut Shape) -> Result<(), QueryError> {
-        match part {
-            QueryPart::Child { field, several, node } => {
-                let field = field.as_ref().map(|field| self.field(field)).transpose()?;
-                shape.children.push(Child { field, several: *several, one_of: self.shapes(node)? });
-            }
-            QueryPart::Without(field) => shape.without.push(self.field(field)?),
-            QueryPart::Predicate(words) => {
-                let wrong = || QueryError::Predicate(words.clone());
-                let words: Vec<_> = words.iter().map(String::as_str).collect();
-                match words[..] {
-                    ["#set!", property] => self.properties.push(property.to_owned()),
-                    ["#eq?", capture, text] => {
-                        let capture = self.capture(capture);
-                        self.tests.push((capture, Test::Is(text.to_owned())));
-                    }
-                    [fits @ ("#match?" | "#not-match?"), capture, text] => {
-                        let capture = self.capture(capture);
-                        let regex = Regex::new(text).map_err(|_| wrong())?;
-                        self.tests.push((capture, Test::Matches(regex, fits == "#match?")));
-                    }
-                    ["#bracket?", capture] => {
-                        let capture = self.capture(capture);
-                        self.tests.push((capture, Test::BeforeBracket));
-                    }
-                    _ => return Err(wrong()),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn field(&self, name: &str) -> Result<u16, QueryError> {
-        let id = self.grammar.field_id_for_name(name);
-        Ok(id.ok_or_else(|| QueryError::Unknown(name.to_owned()))?.get())
-    }
-
-    fn all(&mut self, names: &[String]) -> Vec<Capture> {
-        names.iter().map(|name| self.capture(name)).collect()
-    }
-
-    fn capture(&mut self, name: &str) -> Capture {
-        let known = self.captures.iter().position(|other| other == name);
-        known.unwrap_or_else(|| {
-            self.captures.push(name.to_owned());
-            self.captures.len() - 1
-        })
-    }
 }
 
 #[cfg(test)]

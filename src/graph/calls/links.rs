@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::dependencies::{Dependencies, Dependency};
 use super::ids::FileId;
 use super::index::Index;
+use super::modules::ModuleFinder;
 use super::names::Name;
 
 pub(super) struct Links<'i> {
@@ -48,8 +49,8 @@ impl<'i> Links<'i> {
 
     pub(super) fn rust_child(&self, file: FileId, name: Name) -> Option<FileId> {
         let is_root = self.rust_parent(file).is_none();
-        self.once(&self.children, (file, name), |dependencies| {
-            self.index.rust_child(file, is_root, self.index.names.text(name), dependencies)
+        self.once(&self.children, (file, name), |modules| {
+            modules.rust_child(file, is_root, self.index.names.text(name))
         })
     }
 
@@ -57,7 +58,7 @@ impl<'i> Links<'i> {
     pub(super) fn rust_declared(&self, id: FileId, at: u32) -> Option<FileId> {
         let file = self.index.file(id)?;
         let is_root = self.rust_parent(id).is_none();
-        self.once(&self.declared, (id, at), |dependencies| {
+        self.once(&self.declared, (id, at), |modules| {
             let mut path = Vec::new();
             let mut next = at;
             while let Some(symbol) = file.symbols.get(next as usize) {
@@ -65,12 +66,12 @@ impl<'i> Links<'i> {
                 next = symbol.parent;
             }
             path.reverse();
-            self.index.rust_child(id, is_root, &path.join("/"), dependencies)
+            modules.rust_child(id, is_root, &path.join("/"))
         })
     }
 
     pub(super) fn rust_parent(&self, file: FileId) -> Option<FileId> {
-        self.once(&self.parents, file, |dependencies| self.index.rust_parent(file, dependencies))
+        self.once(&self.parents, file, |modules| modules.rust_parent(file))
     }
 
     pub(super) fn rust_root(&self, file: FileId) -> FileId {
@@ -83,16 +84,14 @@ impl<'i> Links<'i> {
 
     pub(super) fn rust_library(&self, from: FileId, name: Name) -> Option<FileId> {
         let folder = self.index.file(from)?.folder;
-        self.once(&self.libraries, (folder, name), |dependencies| {
-            self.index.rust_library(from, name, dependencies)
-        })
+        self.once(&self.libraries, (folder, name), |modules| modules.rust_library(from, name))
     }
 
     pub(super) fn script_module(&self, from: FileId, module: Name) -> Option<FileId> {
         let file = self.index.file(from)?;
         let is_test = file.is_test;
-        self.once(&self.scripts, (file.folder, module, is_test), |dependencies| {
-            self.index.script_module(from, self.index.names.text(module), dependencies)
+        self.once(&self.scripts, (file.folder, module, is_test), |modules| {
+            modules.script_module(from, self.index.names.text(module))
         })
     }
 
@@ -104,14 +103,14 @@ impl<'i> Links<'i> {
         name: Option<Name>,
     ) -> Option<FileId> {
         let folder = self.index.file(from)?.folder;
-        self.once(&self.packages, (folder, module, name), |dependencies| {
+        self.once(&self.packages, (folder, module, name), |modules| {
             let module = self.index.names.text(module);
             let Some(name) = name else {
-                return self.index.python_module(from, module, dependencies);
+                return modules.python_module(from, module);
             };
             let dot = if module.ends_with('.') { "" } else { "." };
             let module = format!("{module}{dot}{}", self.index.names.text(name));
-            self.index.python_module(from, &module, dependencies)
+            modules.python_module(from, &module)
         })
     }
 
@@ -119,12 +118,13 @@ impl<'i> Links<'i> {
         &self,
         known: &Known<K>,
         key: K,
-        find: impl FnOnce(&Dependencies) -> Option<FileId>,
+        find: impl FnOnce(&ModuleFinder<'_>) -> Option<FileId>,
     ) -> Option<FileId> {
         let mut known = known.borrow_mut();
         let link = known.entry(key).or_insert_with(|| {
             let dependencies = Dependencies::default();
-            Link { to: find(&dependencies), dependencies: dependencies.take(), recorded_for: None }
+            let modules = ModuleFinder { index: self.index, dependencies: &dependencies };
+            Link { to: find(&modules), dependencies: dependencies.take(), recorded_for: None }
         });
         let this = Some(self.dependencies.taken());
         if link.recorded_for != this {

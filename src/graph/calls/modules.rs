@@ -12,26 +12,25 @@ use crate::graph::manifest;
 const SOURCES: [&str; 4] = ["", "src", "lib", "python"];
 const SCRIPT_ENDINGS: [&str; 8] = [".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".mts", ".cts"];
 
-impl Index {
+/// Finds modules, and records the lookups that it does.
+pub(super) struct ModuleFinder<'a> {
+    pub(super) index: &'a Index,
+    pub(super) dependencies: &'a Dependencies,
+}
+
+impl ModuleFinder<'_> {
     /// Returns the file of `mod name;` in a Rust file; of `outer/name` for one in an inline module.
     /// `is_root`: the file is the root of a crate, as a test or an example is.
-    pub(super) fn rust_child(
-        &self,
-        file: FileId,
-        is_root: bool,
-        name: &str,
-        dependencies: &Dependencies,
-    ) -> Option<FileId> {
-        let (folder, base) = split(&self.file(file)?.path);
+    pub(super) fn rust_child(&self, file: FileId, is_root: bool, name: &str) -> Option<FileId> {
+        let (folder, base) = split(&self.index.file(file)?.path);
         let inside = join(folder, if is_root || base == "mod" { "" } else { base });
         let child = join(&inside, name);
-        self.first(&[&child, &join(&child, "mod")], Family::Rust, dependencies)
-            .filter(|child| *child != file)
+        self.first(&[&child, &join(&child, "mod")], Family::Rust).filter(|child| *child != file)
     }
 
     /// Returns the parent of a Rust module. None: it is a root.
-    pub(super) fn rust_parent(&self, file: FileId, dependencies: &Dependencies) -> Option<FileId> {
-        let path = &self.file(file)?.path;
+    pub(super) fn rust_parent(&self, file: FileId) -> Option<FileId> {
+        let path = &self.index.file(file)?.path;
         if is_rust_root(split(path).1) {
             return None;
         }
@@ -39,8 +38,7 @@ impl Index {
         loop {
             let inside = |name| join(above, name);
             let stems = [above.to_owned(), inside("mod"), inside("lib"), inside("main")];
-            let found =
-                self.first(&stems, Family::Rust, dependencies).filter(|above| *above != file);
+            let found = self.first(&stems, Family::Rust).filter(|above| *above != file);
             if found.is_some() || holds_rust_roots(above) {
                 return found;
             }
@@ -50,18 +48,14 @@ impl Index {
     }
 
     /// Returns the library of a name: of the package around the file, else the only one.
-    pub(super) fn rust_library(
-        &self,
-        from: FileId,
-        name: Name,
-        dependencies: &Dependencies,
-    ) -> Option<FileId> {
-        dependencies.add(Lookup::Library(name));
-        let manifests = self.packages.get(&name)?;
-        let folder = |id: &FileId| self.file(*id).map(|file| split(&file.path).0);
-        let mut above = split(&self.file(from)?.path).0;
+    pub(super) fn rust_library(&self, from: FileId, name: Name) -> Option<FileId> {
+        self.dependencies.add(Lookup::Library(name));
+        let manifests = self.index.packages.get(&name)?;
+        let folder = |id: &FileId| self.index.file(*id).map(|file| split(&file.path).0);
+        let mut above = split(&self.index.file(from)?.path).0;
         let own = loop {
-            let manifest = self.id(&join(above, manifest::FILE)).and_then(|id| self.file(id));
+            let manifest =
+                self.index.id(&join(above, manifest::FILE)).and_then(|id| self.index.file(id));
             if manifest.is_some_and(|manifest| manifest.package == Some(name)) {
                 break Some(above);
             }
@@ -72,21 +66,15 @@ impl Index {
         };
         let only = || manifests.first().filter(|_| manifests.len() == 1).and_then(folder);
         let folder = own.or_else(only)?;
-        self.first(&[join(folder, "src/lib"), join(folder, "lib")], Family::Rust, dependencies)
+        self.first(&[join(folder, "src/lib"), join(folder, "lib")], Family::Rust)
     }
 
     /// Returns the file of a Python module, written `a.b`, `.a` or `..`.
-    pub(super) fn python_module(
-        &self,
-        from: FileId,
-        module: &str,
-        dependencies: &Dependencies,
-    ) -> Option<FileId> {
-        let mut folder = split(&self.file(from)?.path).0;
+    pub(super) fn python_module(&self, from: FileId, module: &str) -> Option<FileId> {
+        let mut folder = split(&self.index.file(from)?.path).0;
         let name = module.trim_start_matches('.');
         let way = name.replace('.', "/");
-        let package =
-            |stem: &str| self.first(&[stem, &join(stem, "__init__")], Family::Python, dependencies);
+        let package = |stem: &str| self.first(&[stem, &join(stem, "__init__")], Family::Python);
         let dots = module.len() - name.len();
         if dots > 0 {
             for _ in 1..dots {
@@ -95,7 +83,7 @@ impl Index {
             return package(&join(folder, &way));
         }
         while !folder.is_empty()
-            && self.first(&[&join(folder, "__init__")], Family::Python, dependencies).is_some()
+            && self.first(&[&join(folder, "__init__")], Family::Python).is_some()
         {
             folder = split_folder(folder).0;
         }
@@ -107,40 +95,31 @@ impl Index {
                 }
             }
             if folder.is_empty() {
-                return self.python_module_of_root(&way, dependencies);
+                return self.python_module_of_root(&way);
             }
             folder = split_folder(folder).0;
         }
     }
 
     /// Returns the file of a module of the package that the root folder is.
-    fn python_module_of_root(&self, way: &str, dependencies: &Dependencies) -> Option<FileId> {
-        let way = way.strip_prefix(&*self.root).filter(|_| !self.root.is_empty())?;
-        let package = self.first(&["__init__"], Family::Python, dependencies)?;
+    fn python_module_of_root(&self, way: &str) -> Option<FileId> {
+        let way = way.strip_prefix(&*self.index.root).filter(|_| !self.index.root.is_empty())?;
+        let package = self.first(&["__init__"], Family::Python)?;
         if way.is_empty() {
             return Some(package);
         }
         let way = way.strip_prefix('/')?;
-        self.first(&[way, &join(way, "__init__")], Family::Python, dependencies)
+        self.first(&[way, &join(way, "__init__")], Family::Python)
     }
 
     /// Returns the file of a script's module, written `./a`, `../a/b.js`, `@/a` or `@scope/package`.
-    pub(super) fn script_module(
-        &self,
-        from: FileId,
-        module: &str,
-        dependencies: &Dependencies,
-    ) -> Option<FileId> {
-        let path = self.file(from)?.path.clone();
+    pub(super) fn script_module(&self, from: FileId, module: &str) -> Option<FileId> {
+        let path = self.index.file(from)?.path.clone();
         let mut folder = split(&path).0;
         let bare = SCRIPT_ENDINGS.iter().find_map(|ending| module.strip_suffix(ending));
         let module = bare.unwrap_or(module);
         let file = |stem: &str| {
-            self.first(
-                &[stem, &join(stem, "index"), &format!("{stem}.d")],
-                Family::Script,
-                dependencies,
-            )
+            self.first(&[stem, &join(stem, "index"), &format!("{stem}.d")], Family::Script)
         };
         if module.starts_with('.') {
             return file(&resolve(folder, module)?);
@@ -156,8 +135,7 @@ impl Index {
                     return found;
                 }
             }
-            let found =
-                alias.is_none().then(|| self.script_package(folder, way, dependencies)).flatten();
+            let found = alias.is_none().then(|| self.script_package(folder, way)).flatten();
             let found = found.or_else(|| {
                 // Tests import their own package by its name, which no path contains.
                 let inside = way.split('/').skip(1 + usize::from(way.starts_with('@')));
@@ -173,12 +151,7 @@ impl Index {
     }
 
     /// Returns the entry file of a package of the workspace.
-    fn script_package(
-        &self,
-        folder: &str,
-        name: &str,
-        dependencies: &Dependencies,
-    ) -> Option<FileId> {
+    fn script_package(&self, folder: &str, name: &str) -> Option<FileId> {
         let name = match name.strip_prefix('@') {
             Some(scoped) => scoped.split_once('/')?.1,
             None => name,
@@ -192,7 +165,7 @@ impl Index {
                 join(&join(&sources, inside), "index"),
                 join(&package, inside),
             ];
-            let found = self.first(&stems, Family::Script, dependencies);
+            let found = self.first(&stems, Family::Script);
             if found.is_some() {
                 return found;
             }
@@ -206,13 +179,13 @@ impl Index {
         &self,
         stems: &[S; N],
         family: Family,
-        dependencies: &Dependencies,
     ) -> Option<FileId> {
         stems.iter().find_map(|stem| {
-            dependencies.add(Lookup::At(stem.as_ref()));
-            let path =
-                |id: &FileId| self.file(*id).map(|file| (file.path.ends_with('i'), &file.path));
-            self.at(stem.as_ref(), family).min_by(|a, b| path(a).cmp(&path(b)))
+            self.dependencies.add(Lookup::At(stem.as_ref()));
+            let path = |id: &FileId| {
+                self.index.file(*id).map(|file| (file.path.ends_with('i'), &file.path))
+            };
+            self.index.at(stem.as_ref(), family).min_by(|a, b| path(a).cmp(&path(b)))
         })
     }
 }

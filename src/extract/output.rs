@@ -16,10 +16,7 @@ const LONGEST_PATH: usize = 1024;
 
 /// Returns the files of the workspace in `text`, the output of a program in `cwd`, each once.
 pub(crate) fn files(text: &str, cwd: &Path, workspace: &dyn Workspace) -> Vec<PathBuf> {
-    let mut from = text.len().saturating_sub(MOST_BYTES);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
+    let from = text.ceil_char_boundary(text.len().saturating_sub(MOST_BYTES));
     let mut files: Vec<PathBuf> = Vec::new();
     let candidates = text[from..].lines().flat_map(candidates);
     for candidate in candidates.filter(|candidate| is_pathlike(candidate)).take(MOST_LOOKUPS) {

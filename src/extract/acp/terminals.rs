@@ -88,10 +88,7 @@ impl Terminal {
         // A torn line is read again as a whole.
         let from = output[..from].rfind('\n').map_or(0, |at| at + 1);
         self.length = output.len();
-        let mut tail = output.len().saturating_sub(TAIL);
-        while !output.is_char_boundary(tail) {
-            tail += 1;
-        }
+        let tail = output.ceil_char_boundary(output.len().saturating_sub(TAIL));
         output[tail..].clone_into(&mut self.tail);
         &output[from..]
     }

@@ -3,13 +3,14 @@
 //! `o200k.bin` holds the length of each token, one byte each, in the order of the ranks, then the bytes
 //! of all tokens. It is the list `o200k_base` of [tiktoken](https://github.com/openai/tiktoken), without
 //! the special tokens (MIT licence, copyright 2022 `OpenAI`, Shantanu Jain). It is mapped with the
-//! program. The tables made from it take four megabytes, as long as a [`Tokenizer`] lives; crates that
-//! do the same take 20 to 76.
+//! program. The tables made from it take some two megabytes, as long as a [`Tokenizer`] lives; crates
+//! that do the same take 20 to 76.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hash::Hasher;
 
+use hashbrown::HashTable;
 use regex_automata::meta::Regex;
 use regex_automata::{Anchored, Input};
 use rustc_hash::FxHasher;
@@ -18,10 +19,6 @@ static O200K: &[u8] = include_bytes!("o200k.bin");
 
 /// Number of tokens.
 const COUNT: usize = 199_998;
-/// A power of two, large enough that most lookups of no token end at the first slot.
-const SLOTS: usize = 1 << 19;
-/// Low bits of a slot for the rank plus one; the bits above hold a part of the hash.
-const RANK_BITS: u32 = 18;
 /// No token has this rank.
 const NONE: u32 = u32::MAX;
 
@@ -124,8 +121,8 @@ fn merge(vocabulary: &Vocabulary, piece: &[u8]) -> usize {
 struct Vocabulary {
     /// The offset of each token, and the end of the last.
     begins: Box<[u32]>,
-    /// An open-addressed hash table: the rank plus one, and a part of the hash. 0: free.
-    slots: Box<[u32]>,
+    /// By the hash of the token.
+    ranks: HashTable<u32>,
 }
 
 impl Vocabulary {
@@ -137,49 +134,30 @@ impl Vocabulary {
             at += u32::from(*length);
         }
         begins.push(at);
-        let mut this = Self { begins: begins.into(), slots: vec![0; SLOTS].into_boxed_slice() };
-        for rank in 0..COUNT {
-            let (mut slot, mark) = place(this.token(rank));
-            while this.slots[slot] != 0 {
-                slot = (slot + 1) % SLOTS;
-            }
-            this.slots[slot] = mark | (u32::try_from(rank).unwrap_or(NONE) + 1);
+        let mut ranks = HashTable::with_capacity(COUNT);
+        for (rank, _) in (0..).zip(0..COUNT) {
+            let hash = |rank: &u32| hash(token(&begins, *rank));
+            ranks.insert_unique(hash(&rank), rank, hash);
         }
-        this
-    }
-
-    fn token(&self, rank: usize) -> &'static [u8] {
-        &O200K[self.begins[rank] as usize..self.begins[rank + 1] as usize]
+        Self { begins: begins.into(), ranks }
     }
 
     /// [`NONE`] if these bytes are no token.
     fn rank(&self, bytes: &[u8]) -> u32 {
-        let (mut slot, mark) = place(bytes);
-        while self.slots[slot] != 0 {
-            let (found, rank) = split(self.slots[slot]);
-            if found == mark && self.token(rank as usize) == bytes {
-                return rank;
-            }
-            slot = (slot + 1) % SLOTS;
-        }
-        NONE
+        let found = self.ranks.find(hash(bytes), |rank| token(&self.begins, *rank) == bytes);
+        found.copied().unwrap_or(NONE)
     }
 }
 
-/// The first slot of a token, and the part of its hash that the slot holds.
-fn place(bytes: &[u8]) -> (usize, u32) {
-    let mut hasher = FxHasher::default();
-    hasher.write(bytes);
-    let hash = hasher.finish();
-    let [high, low] =
-        [hash >> 32, hash & u64::from(NONE)].map(|half| u32::try_from(half).unwrap_or(0));
-    (low as usize % SLOTS, high >> RANK_BITS << RANK_BITS)
+fn token(begins: &[u32], rank: u32) -> &'static [u8] {
+    let rank = rank as usize;
+    &O200K[begins[rank] as usize..begins[rank + 1] as usize]
 }
 
-/// The part of the hash and the rank in a used slot.
-fn split(slot: u32) -> (u32, u32) {
-    let rank = slot & ((1 << RANK_BITS) - 1);
-    (slot - rank, rank - 1)
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -197,11 +175,10 @@ mod tests {
         let reference = o200k_base();
         let vocabulary = Vocabulary::load();
         assert_eq!(reference.bpe.num_tokens(), COUNT);
-        for rank in 0..COUNT {
-            let number = u32::try_from(rank).unwrap_or(NONE);
-            let token = vocabulary.token(rank);
-            assert_eq!(token, reference.bpe.decode_tokens(&[number]));
-            assert_eq!(vocabulary.rank(token), number);
+        for (rank, _) in (0..).zip(0..COUNT) {
+            let token = token(&vocabulary.begins, rank);
+            assert_eq!(token, reference.bpe.decode_tokens(&[rank]));
+            assert_eq!(vocabulary.rank(token), rank);
         }
         assert_eq!(vocabulary.begins[COUNT] as usize, O200K.len());
     }
@@ -221,7 +198,8 @@ mod tests {
                 if random.u8(..) < 60 {
                     bytes.extend_from_slice(odd[random.usize(..odd.len())].as_bytes());
                 } else {
-                    let token = tokenizer.vocabulary.token(random.usize(..COUNT));
+                    let rank = u32::try_from(random.usize(..COUNT)).unwrap_or(NONE);
+                    let token = token(&tokenizer.vocabulary.begins, rank);
                     bytes.extend_from_slice(token);
                 }
             }

@@ -87,70 +87,59 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn text(&self, key: &str) -> Result<Option<String>, Invalid> {
-        self.item(key)
-            .map(|item| match item.get_ref() {
-                DeValue::String(text) => Ok(text.clone().into_owned()),
-                _ => Err(self.mistyped(key, "a string", item)),
-            })
-            .transpose()
+        self.typed(key, "a string", string)
     }
 
     pub(super) fn texts(&self, key: &str) -> Result<Option<Vec<String>>, Invalid> {
         let Some(items) = self.items(key)? else { return Ok(None) };
-        let strings = items.iter().map(|item| match item.get_ref() {
-            DeValue::String(text) => Ok(text.clone().into_owned()),
-            _ => Err(self.mistyped(key, "a list of strings", item)),
-        });
+        let mistyped = |item| self.mistyped(key, "a list of strings", item);
+        let strings = items.iter().map(|item| string(item.get_ref()).ok_or_else(|| mistyped(item)));
         strings.collect::<Result<_, _>>().map(Some)
     }
 
     pub(super) fn items(&self, key: &str) -> Result<Option<&'a [Spanned<DeValue<'a>>]>, Invalid> {
-        self.item(key)
-            .map(|item| match item.get_ref() {
-                DeValue::Array(items) => Ok(&**items),
-                _ => Err(self.mistyped(key, "a list", item)),
-            })
-            .transpose()
+        self.typed(key, "a list", |value| match value {
+            DeValue::Array(items) => Some(&**items),
+            _ => None,
+        })
     }
 
     /// A whole number from 0 to `max`.
     pub(super) fn count(&self, key: &str, max: u64) -> Result<Option<u64>, Invalid> {
-        self.item(key)
-            .map(|item| {
-                let DeValue::Integer(number) = item.get_ref() else {
-                    return Err(self.mistyped(key, "a whole number", item));
-                };
-                u64::from_str_radix(number.as_str(), number.radix())
-                    .ok()
-                    .filter(|number| *number <= max)
-                    .ok_or_else(|| self.error(key, format!("`{key}` is a number from 0 to {max}")))
-            })
-            .transpose()
+        let Some(number) = self.typed(key, "a whole number", DeValue::as_integer)? else {
+            return Ok(None);
+        };
+        let number = u64::from_str_radix(number.as_str(), number.radix()).ok();
+        let within = number.filter(|number| *number <= max);
+        let refused = || self.error(key, format!("`{key}` is a number from 0 to {max}"));
+        within.ok_or_else(refused).map(Some)
     }
 
     pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Invalid> {
-        self.item(key)
-            .map(|item| {
-                let text = match item.get_ref() {
-                    DeValue::Integer(number) => number.as_str(),
-                    DeValue::Float(number) => number.as_str(),
-                    _ => return Err(self.mistyped(key, "a number", item)),
-                };
-                text.parse::<f64>()
-                    .ok()
-                    .filter(|number| number.is_finite())
-                    .ok_or_else(|| self.error(key, format!("`{key}` is a finite decimal number")))
-            })
-            .transpose()
+        let digits = self.typed(key, "a number", |value| match value {
+            DeValue::Integer(number) => Some(number.as_str()),
+            DeValue::Float(number) => Some(number.as_str()),
+            _ => None,
+        })?;
+        let Some(digits) = digits else { return Ok(None) };
+        let finite = digits.parse().ok().filter(|number: &f64| number.is_finite());
+        let refused = || self.error(key, format!("`{key}` is a finite decimal number"));
+        finite.ok_or_else(refused).map(Some)
     }
 
     pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Invalid> {
-        self.item(key)
-            .map(|item| match item.get_ref() {
-                DeValue::Boolean(flag) => Ok(*flag),
-                _ => Err(self.mistyped(key, "true or false", item)),
-            })
-            .transpose()
+        self.typed(key, "true or false", DeValue::as_bool)
+    }
+
+    /// The value of `key` as `typed` reads it; an error names the `wanted` type.
+    fn typed<T>(
+        &self,
+        key: &str,
+        wanted: &str,
+        typed: impl Fn(&'a DeValue<'a>) -> Option<T>,
+    ) -> Result<Option<T>, Invalid> {
+        let Some(item) = self.item(key) else { return Ok(None) };
+        typed(item.get_ref()).ok_or_else(|| self.mistyped(key, wanted, item)).map(Some)
     }
 
     pub(super) fn missing(&self, key: &str) -> Invalid {
@@ -161,6 +150,10 @@ impl<'a> Fields<'a> {
         let message = format!("`{key}` is {wanted}, not {}", kind(item));
         Invalid::new(self.text, item.span().start, message)
     }
+}
+
+fn string(value: &DeValue<'_>) -> Option<String> {
+    value.as_str().map(str::to_owned)
 }
 
 fn kind(item: Item<'_>) -> &'static str {

@@ -36,7 +36,7 @@ pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
 pub use named::Variants;
 pub(crate) use named::named;
 pub use overlap::{Overlap, OverlapKind};
-pub use path::{fold, goes_up, wire_path, wire_real, within};
+pub use path::{fold, goes_up, walk_first, wire_path, wire_real, within};
 pub use record::{Decided, DecidedBy, Fork, How, Record};
 pub use repeats::Repeats;
 pub use shown::{deceives, one_line, quoted};

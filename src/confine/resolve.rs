@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 use nix::errno::Errno;
@@ -15,7 +15,7 @@ use nix::sys::statfs::{PROC_SUPER_MAGIC, SYSFS_MAGIC, fstatfs};
 use super::caller::Caller;
 use super::lookup::{HANDLE, LookupFlags, openat2_path};
 use super::place::{Unresolved, by_handle, place};
-use crate::model::within;
+use crate::model::{walk_first, within};
 
 /// The file system in which `self` differs for each process.
 const PROC: &str = "/proc";
@@ -252,7 +252,7 @@ fn walk(
         None => root()?,
     };
     let mut ahead = Vec::new();
-    queue(&mut ahead, path);
+    walk_first(path, &mut ahead);
     // `link/` means the link's target, which must be a folder.
     let must_be_folder = bytes(path).ends_with(b"/");
     let (mut links, mut is_foreign) = (0, false);
@@ -289,9 +289,9 @@ fn walk(
             if name == "self" || name == "thread-self" {
                 let process = caller.identity()?.process;
                 if name == "thread-self" {
-                    queue(&mut ahead, Path::new(&format!("{process}/task/{}", notice.tid)));
+                    walk_first(Path::new(&format!("{process}/task/{}", notice.tid)), &mut ahead);
                 } else {
-                    queue(&mut ahead, Path::new(&process.to_string()));
+                    walk_first(Path::new(&process.to_string()), &mut ahead);
                 }
                 continue;
             }
@@ -300,7 +300,7 @@ fn walk(
         if target.has_root() {
             here = root()?;
         }
-        queue(&mut ahead, &target);
+        walk_first(&target, &mut ahead);
     }
     let found = Resolved { is_foreign, ..Resolved::new(here)? };
     if must_be_folder && found.kind() != SFlag::S_IFDIR {
@@ -318,15 +318,6 @@ fn is_of(caller: &Caller, folder: &Path) -> Result<bool, Errno> {
 
 fn root() -> Result<OwnedFd, Errno> {
     open("/", HANDLE | OFlag::O_DIRECTORY, Mode::empty())
-}
-
-fn queue(ahead: &mut Vec<OsString>, path: &Path) {
-    let names = path.components().rev().filter_map(|component| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsString::from("..")),
-        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
-    });
-    ahead.extend(names);
 }
 
 fn identity(stat: &FileStat) -> (u64, u64) {

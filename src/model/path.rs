@@ -1,6 +1,6 @@
 //! Paths on the wire: relative to the workspace, folded by name, without disk access.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -18,6 +18,16 @@ pub fn wire_real(workspace: &Path, real: &Path) -> String {
         Some(inside) => inside.to_string_lossy().into_owned(),
         None => real.to_string_lossy().into_owned(),
     }
+}
+
+/// Adds the names of a path to those that are still to be walked, the next of which is the last.
+pub fn walk_first(path: &Path, ahead: &mut Vec<OsString>) {
+    let names = path.components().rev().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    ahead.extend(names);
 }
 
 /// The part of a path below a folder: empty for the folder itself, None outside. Both paths are

@@ -1,16 +1,15 @@
 //! Resolves paths to real paths. Reads the disk, and knows no zone.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
 use nix::errno::Errno;
 #[cfg(target_os = "linux")]
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 
-use crate::model::{fold, goes_up};
+use crate::model::{fold, goes_up, walk_first};
 
 /// The kernel's limits, in bytes with the final NUL, and in links on one path. Past either it
 /// opens nothing, so nothing can be judged.
@@ -60,7 +59,7 @@ pub(super) fn walk(path: &Path) -> Option<PathBuf> {
     let mut here = Here::Folder;
     let mut links = 0;
     let mut ahead = Vec::new();
-    queue(&mut ahead, path);
+    walk_first(path, &mut ahead);
     while let Some(name) = ahead.pop() {
         if name == ".." {
             if here != Here::Folder {
@@ -85,7 +84,7 @@ pub(super) fn walk(path: &Path) -> Option<PathBuf> {
                 if target.has_root() {
                     real.push("/");
                 }
-                queue(&mut ahead, &target);
+                walk_first(&target, &mut ahead);
             }
             Ok(found) => here = if found.is_dir() { Here::Folder } else { Here::Leaf },
             Err(error) if error.kind() == io::ErrorKind::NotFound => here = Here::Missing,
@@ -93,13 +92,4 @@ pub(super) fn walk(path: &Path) -> Option<PathBuf> {
         }
     }
     (real.as_os_str().len() < PATH_MAX).then_some(real)
-}
-
-fn queue(ahead: &mut Vec<OsString>, path: &Path) {
-    let names = path.components().rev().filter_map(|component| match component {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsString::from("..")),
-        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
-    });
-    ahead.extend(names);
 }

@@ -132,7 +132,7 @@ fn web_address(table: &Table<'_>, url: &Text) -> Option<String> {
     if host.is_some_and(|host| !host.is_empty()) && url.value.bytes().all(is_plain) {
         return Some(url.value.clone());
     }
-    let message = format!("{} is no address of the web", quoted(&url.value));
+    let message = format!("{} is not a web address", quoted(&url.value));
     table.fault(
         Fault::new(url.span.clone(), message).help("write one such as \"https://example.org/x\""),
     );

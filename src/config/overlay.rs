@@ -42,7 +42,7 @@ pub enum OverlayError {
         .path.display()
     )]
     Unusable { path: PathBuf, why: String },
-    #[error("cannot keep what was added and removed in {}: {cause}", .path.display())]
+    #[error("cannot save which agents were added and removed in {}: {cause}", .path.display())]
     NotWritten { path: PathBuf, cause: io::Error },
 }
 

@@ -97,7 +97,7 @@ pub(super) fn pattern(written: &str, workspace: &Path) -> Result<String, (String
         .and_then(|glob| GlobSetBuilder::new().add(glob).build())
         .map(|_| pattern.to_owned())
         .or_else(|error| {
-            let help = "the signs are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\\` before one takes it literally";
+            let help = "the special characters are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\\` before one makes it literal";
             wrong(&format!("can't be read: {}", error.kind()), help.to_owned())
         })
 }

@@ -69,7 +69,7 @@ fn build(zones: &Table<'_>) -> Vec<String> {
             return Ok(folder.to_owned());
         }
         Err((
-            format!("{} is no folder that could be made", quoted(written)),
+            format!("{} is not a folder that can be created", quoted(written)),
             "write a folder relative to the workspace, without patterns, such as \"target\"; patterns \
              are for `shared`"
                 .to_owned(),

@@ -43,7 +43,7 @@ pub struct Approved {
 pub enum ApprovalError {
     #[error("{}: {source}", .file.display())]
     File { file: PathBuf, source: LoadError },
-    #[error("{}: {why}; mend it, or remove it to approve nothing", .file.display())]
+    #[error("{}: {why}; correct it, or remove it and all approvals with it", .file.display())]
     Torn { file: PathBuf, why: String },
 }
 
@@ -206,6 +206,6 @@ mod tests {
         fs::write(&file, "[]").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
         let error = Approvals::load(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("others may write it"), "{error}");
+        assert!(error.contains("other users can write to it"), "{error}");
     }
 }

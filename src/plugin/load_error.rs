@@ -11,18 +11,18 @@ use eisen_plugin::abi;
 pub enum LoadError {
     #[error("it can't be read: {0}")]
     Unreadable(#[from] std::io::Error),
-    #[error("it is no file")]
+    #[error("it is not a regular file")]
     NoFile,
-    #[error("user {0} owns it and could change it: it has to be owned by you or by root")]
+    #[error("user {0} owns it and could change it: it must belong to you or to root")]
     OthersOwn(u32),
-    #[error("others may write it (mode {:o}): take that from them with `chmod go-w`", .0 & 0o7777)]
+    #[error("other users can write to it (mode {:o}): run `chmod go-w` on it", .0 & 0o7777)]
     OthersWrite(u32),
-    #[error("it is not what was approved: look at it, and approve it anew by `eisen-core plugin trust {}`",
+    #[error("it has changed since it was approved: review it, then run `eisen-core plugin trust {}`",
             .0.display())]
     Changed(PathBuf),
-    #[error("it is no library that can be loaded: {0}")]
+    #[error("it can't be loaded as a library: {0}")]
     NoLibrary(String),
-    #[error("it is no plugin: it does not export `{}`", abi::ENTRY)]
+    #[error("it is not a plugin: it does not export `{}`", abi::ENTRY)]
     NoEntry,
     #[error("its entry returned no table")]
     NoTable,
@@ -33,7 +33,7 @@ pub enum LoadError {
                  "a newer eisen-core, or a plugin that was built with an older eisen_plugin.h"
              })]
     OtherVersion { theirs: u32 },
-    #[error("its table ends after {size} bytes, within what every plugin has to have")]
+    #[error("its table ends after {size} bytes, before the end of what every plugin must have")]
     Truncated { size: u32 },
     #[error("its table has no `{0}`")]
     Lacks(&'static str),

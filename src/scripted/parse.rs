@@ -308,7 +308,7 @@ fn ask(fields: &Fields<'_>) -> Result<Act, Invalid> {
     let options = options.unwrap_or_else(|| OPTION_KINDS.iter().map(ToString::to_string).collect());
     if let Some(unknown) = options.iter().find(|option| !OPTION_KINDS.contains(&option.as_str())) {
         let known = OPTION_KINDS.join("`, `");
-        let message = format!("`{unknown}` is not a permission option; there are `{known}`");
+        let message = format!("`{unknown}` is not a permission option; the options are `{known}`");
         return Err(fields.error("options", message));
     }
     Ok(Act::Ask {

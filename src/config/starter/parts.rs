@@ -9,14 +9,14 @@ use crate::config::value::is_name;
 #[derive(Debug, thiserror::Error)]
 pub enum PartError {
     #[error(
-        "`{0}` is no id of an agent: up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first"
+        "`{0}` is not an agent id: use up to 64 letters, digits, `.`, `_`, `-`, with a letter or digit first"
     )]
     Id(String),
-    #[error("there are two agents `{0}`")]
+    #[error("two agents are named `{0}`")]
     Twice(String),
-    #[error("no folder is called `{name}`: there are {there}; `{name}=FOLDER` names another")]
+    #[error("there is no folder `{name}`; the folders are {there}; `{name}=FOLDER` names another")]
     NoFolder { name: String, there: String },
-    #[error("`{0}` is no folder of the workspace")]
+    #[error("`{0}` is not a folder of the workspace")]
     NotThere(String),
     #[error("{first} and {second} would overlap: one lies within the other")]
     Overlap { first: String, second: String },

@@ -145,15 +145,15 @@ fn agents_that_can_t_be_divided_are_refused() {
         std::fs::write(folder.path().join(name).join("x"), "").unwrap();
     }
     for (agents, why) in [
-        (&["web"][..], "no folder is called `web`: there are docs, src, src/api, src/ui"),
-        (&["ui", "ui"], "there are two agents `ui`"),
+        (&["web"][..], "there is no folder `web`; the folders are docs, src, src/api, src/ui"),
+        (&["ui", "ui"], "two agents are named `ui`"),
         (&["src", "ui"], "src and src/ui would overlap"),
-        (&["a=../x"], "`../x` is no folder of the workspace"),
-        (&["a="], "`` is no folder"),
-        (&["a=nothing"], "`nothing` is no folder"),
-        (&[""], "`` is no id"),
-        (&["orchestrator=docs"], "`orchestrator` is no id"),
-        (&["a b=docs"], "`a b` is no id"),
+        (&["a=../x"], "`../x` is not a folder of the workspace"),
+        (&["a="], "`` is not a folder"),
+        (&["a=nothing"], "`nothing` is not a folder"),
+        (&[""], "`` is not an agent id"),
+        (&["orchestrator=docs"], "`orchestrator` is not an agent id"),
+        (&["a b=docs"], "`a b` is not an agent id"),
     ] {
         let agents: Vec<String> = agents.iter().map(|agent| (*agent).to_owned()).collect();
         let error = Starter::divide(folder.path(), "", &agents).unwrap_err().to_string();

@@ -58,7 +58,7 @@ name = "claude-stream-json"
         13:11 `tick_ms` must be a whole number from 1 to 60000 | leave it out for 100
         14:1 unknown key `colour` in `[tracker]` | the keys here are `tick_ms`, `idle_tick_ms`, `context_turns`, `compaction_threshold`, `decay_rate`
         17:11 the pattern "secrets/" ends with `/`, so it matches no file | write "secrets/**" for all that is in the folder
-        17:23 the pattern "[a" can't be read: unclosed character class; missing ']' | the signs are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\` before one takes it literally
+        17:23 the pattern "[a" can't be read: unclosed character class; missing ']' | the special characters are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\` before one makes it literal
         18:7 string values must be quoted | write "readonly"
         22:21 the environment has no variable `NO_SUCH_VARIABLE` | set it, or give a default: `${NO_SUCH_VARIABLE:-…}`
         27:11 there is no profile "opncode" | did you mean "opencode"?
@@ -67,7 +67,7 @@ name = "claude-stream-json"
         32:11 `enforce` can't be "kernels" | did you mean "kernel"? It can be "auto", "kernel", "protocol"
         33:12 the socket "run/x" is not an absolute path | write one such as "/run/postgresql/*"; sockets in the zone need not be listed
         33:21 the pattern "~/y" starts with `~`, which only a shell knows | write "${HOME}/y"
-        33:28 the pattern "/run/[a" can't be read: unclosed character class; missing ']' | the signs are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\` before one takes it literally
+        33:28 the pattern "/run/[a" can't be read: unclosed character class; missing ']' | the special characters are `*`, `**`, `?`, `[ab]`, `[!ab]`, `{a,b}`; `\` before one makes it literal
         34:1 unknown key `allow` in `[agents.zone]` | did you mean `allowed`?
         36:1 this agent has neither `command` nor `profile` | write `command = ["PROGRAM", "ARG"]`, or `profile = "NAME"`
         37:6 there is another agent with the id "ui" | give each its own

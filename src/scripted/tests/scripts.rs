@@ -84,7 +84,7 @@ fn a_wrong_script_says_where_and_what() {
         4:18: `replace` is ["old", "new"]
         4:5: `run` is a command line, or a list: program and arguments
         4:11: `run` is a list, not a number
-        4:19: `yes` is not a permission option; there are `allow_once`, `allow_always`, `reject_once`, `reject_always`
+        4:19: `yes` is not a permission option; the options are `allow_once`, `allow_always`, `reject_once`, `reject_always`
         4:13: `usage` needs `size`
         4:35: `cost` is a finite decimal number
         4:13: `usage` needs `cost`

@@ -151,13 +151,13 @@ fn a_library_that_others_may_write_is_refused() {
     for mode in [0o757, 0o775] {
         chmod(&library, mode);
         let expected =
-            format!("others may write it (mode {mode:o}): take that from them with `chmod go-w`");
+            format!("other users can write to it (mode {mode:o}): run `chmod go-w` on it");
         assert_eq!(refused(&stage, &library), expected);
     }
     // Nor is it loaded for an agent, wherever it runs.
     for isolation in ["in-process", "process"] {
         configure(&stage, &library, isolation, "");
-        stage.refuses_to_start("others may write it (mode 775)");
+        stage.refuses_to_start("other users can write to it (mode 775)");
     }
 }
 
@@ -167,7 +167,7 @@ fn a_library_that_can_t_be_used_is_reported_with_all_else_that_is_wrong() {
         let stage = Stage::new();
         for (flag, why) in [
             ("-DABI=2", "it is made for version 2 of the plugin interface, and this program has"),
-            ("-DNO_ENTRY", "it is no plugin: it does not export `eisen_plugin_entry`"),
+            ("-DNO_ENTRY", "it is not a plugin: it does not export `eisen_plugin_entry`"),
             ("-DSIZE=8", "its table ends after 8 bytes"),
             ("-DCREATE=1", "it does not like that"),
             ("-DCRASHES", "its process was killed by signal 11 (SIGSEGV) as it was loaded"),
@@ -214,14 +214,14 @@ fn what_is_no_library_is_refused() {
     stage.file("text.so", "this is text");
     chmod(&stage.path("text.so"), 0o755);
     let why = refused(&stage, &stage.path("text.so"));
-    assert!(why.starts_with("it is no library that can be loaded: "), "{why}");
+    assert!(why.starts_with("it can't be loaded as a library: "), "{why}");
     assert!(!why.contains("/proc/"), "{why}");
-    assert_eq!(refused(&stage, &stage.path("shop")), "it is no file");
+    assert_eq!(refused(&stage, &stage.path("shop")), "it is not a regular file");
     let why = refused(&stage, &stage.path("missing.so"));
     assert!(why.starts_with("it can't be read: No such file"), "{why}");
     let fifo = stage.path("fifo.so");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    assert_eq!(refused(&stage, &fifo), "it is no file");
+    assert_eq!(refused(&stage, &fifo), "it is not a regular file");
 }
 
 #[test]
@@ -233,12 +233,12 @@ fn a_table_that_is_wrong_is_refused() {
                  1: it needs a newer eisen-core, or a plugin that was built with an older \
                  eisen_plugin.h";
     for (flag, why) in [
-        ("-DNO_ENTRY", "it is no plugin: it does not export `eisen_plugin_entry`"),
+        ("-DNO_ENTRY", "it is not a plugin: it does not export `eisen_plugin_entry`"),
         ("-DNO_TABLE", "its entry returned no table"),
         ("-DABI=0", older),
         ("-DABI=2", newer),
-        ("-DSIZE=0", "its table ends after 0 bytes, within what every plugin has to have"),
-        ("-DSIZE=24", "its table ends after 24 bytes, within what every plugin has to have"),
+        ("-DSIZE=0", "its table ends after 0 bytes, before the end of what every plugin must have"),
+        ("-DSIZE=24", "its table ends after 24 bytes, before the end of what every plugin must have"),
         ("-DSIZE=offsetof(eisen_plugin,gate)", "its table has no `gate`"),
         ("-DSIZE=offsetof(eisen_plugin,allow)", "its table has no `allow`"),
         ("-DLACKS=describe", "its table has no `describe`"),

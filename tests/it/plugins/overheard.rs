@@ -252,5 +252,5 @@ fn a_plugin_that_can_not_be_used_starts_no_agent() {
     refused(&["--plugin", library, "--plugin-config", "[]"], "takes a JSON object");
     refused(&["--plugin-config", "{}"], "--plugin");
     chmod(Path::new(library), 0o666);
-    refused(&["--plugin", library], "others may write it");
+    refused(&["--plugin", library], "other users can write to it");
 }

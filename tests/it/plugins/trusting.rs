@@ -95,7 +95,7 @@ fn what_is_no_library_of_one_s_own_is_not_approved() {
     for (file, why) in [
         (library.display().to_string(), "chmod go-w"),
         (stage.path("none.so").display().to_string(), "No such file"),
-        (stage.path("shop").display().to_string(), "it is no file"),
+        (stage.path("shop").display().to_string(), "it is not a regular file"),
     ] {
         let refused = trust(&stage, &[&file]);
         assert!(refused.code == 1 && refused.stderr.contains(why), "{refused:?}");

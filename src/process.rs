@@ -63,6 +63,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use serde::{Deserialize, Serialize};
 use tokio::net::unix::{OwnedWriteHalf, pipe};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
@@ -120,7 +121,7 @@ pub struct Stdio {
 }
 
 /// How a process ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub enum Exit {
     Code(i32),
     Signal(i32),

@@ -1,7 +1,9 @@
 //! The steps of confining a process, by which a child reports what failed.
 
+use serde::{Deserialize, Serialize};
+
 /// The step that failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub enum SetupStep {
     /// The warden could not open the canary itself.
     Bait,

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use nix::libc;
+use serde::{Deserialize, Serialize};
 
 use super::Command;
 use crate::confine::SetupStep;
@@ -52,7 +53,7 @@ pub enum SpawnError {
 }
 
 /// What stood in the way of a start, with the system's error number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub(super) enum StartRefusal {
     /// The warden could not set itself up.
     Guard(i32),

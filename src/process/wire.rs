@@ -1,60 +1,48 @@
 //! The protocol between supervisor and warden. Both are the same build, so it has no version.
 //!
 //! The supervisor sends the command once: its length together with three descriptors (four for a
-//! confined command), then strings that end in NUL. After that it sends one byte for each signal.
-//! The warden reports in frames of five bytes. The listener of the doorbell is sent with the start
-//! report of a confined command.
+//! confined command), then the command. After that it sends one byte for each signal. The warden
+//! reports in frames of one size. The listener of the doorbell is sent with the start report of a
+//! confined command.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use nix::sys::signal::Signal;
+use serde::{Deserialize, Serialize};
 
 use super::error::StartRefusal;
 use super::{Command, Exit, SpawnError};
-use crate::confine::SetupStep;
 
 /// Bytes of the length before a command.
 pub(super) const LENGTH: usize = 4;
-/// Bytes of a report.
-pub(super) const REPORT: usize = 5;
+/// Bytes of a report: the longest has three numbers of variants, and one of 32 bits in up to five.
+pub(super) const REPORT: usize = 8;
 
 /// A report of the warden.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 pub(super) enum Report {
     Started(i32),
     Refused(StartRefusal),
     Ended(Exit),
 }
 
+/// A command as it is sent: the canary, the working directory, the program, its arguments and
+/// environment. Paths are no text, so they go as the system's strings.
+type Sent = (Option<OsString>, OsString, OsString, Vec<OsString>, BTreeMap<String, String>);
+
 impl Report {
+    #[expect(clippy::expect_used, reason = "every report fits, see `REPORT`")]
     pub(super) fn encode(self) -> [u8; REPORT] {
-        let (tag, value) = match self {
-            Self::Started(pid) => (b'S', pid),
-            Self::Refused(StartRefusal::Guard(errno)) => (b'G', errno),
-            Self::Refused(StartRefusal::Folder(errno)) => (b'F', errno),
-            Self::Refused(StartRefusal::Program(errno)) => (b'P', errno),
-            // Steps have lowercase codes.
-            Self::Refused(StartRefusal::Confinement(step, errno)) => (step.code(), errno),
-            Self::Ended(Exit::Code(code)) => (b'C', code),
-            Self::Ended(Exit::Signal(number)) => (b'K', number),
-        };
-        let [a, b, c, d] = value.to_le_bytes();
-        [tag, a, b, c, d]
+        let mut frame = [0; REPORT];
+        postcard::to_slice(&self, &mut frame).expect("a report fits");
+        frame
     }
 
-    pub(super) fn decode([tag, a, b, c, d]: [u8; REPORT]) -> Option<Self> {
-        let value = i32::from_le_bytes([a, b, c, d]);
-        Some(match tag {
-            b'S' => Self::Started(value),
-            b'G' => Self::Refused(StartRefusal::Guard(value)),
-            b'F' => Self::Refused(StartRefusal::Folder(value)),
-            b'P' => Self::Refused(StartRefusal::Program(value)),
-            b'C' => Self::Ended(Exit::Code(value)),
-            b'K' => Self::Ended(Exit::Signal(value)),
-            step => Self::Refused(StartRefusal::Confinement(SetupStep::from_code(step)?, value)),
-        })
+    pub(super) fn decode(frame: [u8; REPORT]) -> Option<Self> {
+        postcard::from_bytes(&frame).ok()
     }
 }
 
@@ -64,64 +52,52 @@ pub(super) fn signal_byte(signal: Signal) -> u8 {
     signal as i32 as u8
 }
 
-/// Encodes a command: the length, then its strings. `canary` is set for a confined command.
+/// Encodes a command, its length first. `canary` is set for a confined command.
 pub(super) fn encode(command: &Command, canary: Option<&Path>) -> Result<Vec<u8>, SpawnError> {
-    let mut out = vec![0; LENGTH];
-    let mut put = |text: &OsStr, part: &dyn Fn() -> String| {
-        if text.as_bytes().contains(&0) {
-            return Err(SpawnError::unsendable(command, part()));
-        }
-        out.extend_from_slice(text.as_bytes());
-        out.push(0);
-        Ok(())
+    let Command { program, args, cwd, env } = command;
+    let check = |text: &OsStr, part: &dyn Fn() -> String| {
+        let is_sound = !text.as_bytes().contains(&0);
+        is_sound.then_some(()).ok_or_else(|| SpawnError::unsendable(command, part()))
     };
-    put(canary.unwrap_or(Path::new("")).as_os_str(), &|| "the path of its canary file".into())?;
-    put(command.cwd.as_os_str(), &|| "its working directory".into())?;
-    put(&command.program, &|| "its name".into())?;
-    put(OsStr::new(&command.args.len().to_string()), &String::new)?;
-    for (index, arg) in command.args.iter().enumerate() {
-        put(arg, &|| format!("argument {}", index + 1))?;
+    check(canary.unwrap_or(Path::new("")).as_os_str(), &|| "the path of its canary file".into())?;
+    check(cwd.as_os_str(), &|| "its working directory".into())?;
+    check(program, &|| "its name".into())?;
+    for (index, arg) in args.iter().enumerate() {
+        check(arg, &|| format!("argument {}", index + 1))?;
     }
-    for (key, value) in &command.env {
+    for (key, value) in env {
         if key.is_empty() || key.contains('=') {
             let part = format!("the name `{key}` of an environment variable");
             return Err(SpawnError::unsendable(command, part));
         }
-        put(OsStr::new(key), &|| "the name of an environment variable".into())?;
-        put(OsStr::new(value), &|| format!("the environment variable `{key}`"))?;
+        check(OsStr::new(key), &|| "the name of an environment variable".into())?;
+        check(OsStr::new(value), &|| format!("the environment variable `{key}`"))?;
     }
+    let sent = (canary.map(Path::as_os_str), cwd.as_os_str(), program, args, env);
     // No system takes more than four gigabytes of arguments.
-    let Ok(length) = u32::try_from(out.len() - LENGTH) else {
-        return Err(SpawnError::too_long(command));
-    };
+    let too_long = || SpawnError::too_long(command);
+    let mut out = postcard::to_extend(&sent, vec![0; LENGTH]).map_err(|_| too_long())?;
+    let length = u32::try_from(out.len() - LENGTH).map_err(|_| too_long())?;
     out[..LENGTH].copy_from_slice(&length.to_le_bytes());
     Ok(out)
 }
 
-/// Decodes `body`, the strings after the length: the command, and the canary of a confined one.
+/// Decodes `body`, which follows the length: the command, and the canary of a confined one.
 pub(super) fn decode(body: &[u8]) -> Option<(Command, Option<PathBuf>)> {
-    let mut strings = body.strip_suffix(&[0])?.split(|&byte| byte == 0);
-    let mut next = || strings.next().map(<[u8]>::to_vec);
-    let canary = PathBuf::from(OsString::from_vec(next()?));
-    let canary = Some(canary).filter(|canary| !canary.as_os_str().is_empty());
-    let cwd = OsString::from_vec(next()?).into();
-    let program = OsString::from_vec(next()?);
-    let count: usize = String::from_utf8(next()?).ok()?.parse().ok()?;
-    let args = (0..count).map(|_| next().map(OsString::from_vec)).collect::<Option<_>>()?;
-    let mut env = std::collections::BTreeMap::new();
-    while let Some(key) = next() {
-        env.insert(String::from_utf8(key).ok()?, String::from_utf8(next()?).ok()?);
-    }
-    Some((Command { program, args, cwd, env }, canary))
+    let (canary, cwd, program, args, env): Sent = postcard::from_bytes(body).ok()?;
+    Some((Command { program, args, cwd: cwd.into(), env }, canary.map(PathBuf::from)))
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::os::unix::ffi::OsStringExt;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::confine::SetupStep;
 
     proptest! {
         #[test]
@@ -161,7 +137,7 @@ mod tests {
             Report::Refused(StartRefusal::Confinement(SetupStep::Rights, 4)),
             Report::Refused(StartRefusal::Confinement(SetupStep::Wall, 5)),
             Report::Refused(StartRefusal::Confinement(SetupStep::Canary, 0)),
-            Report::Refused(StartRefusal::Confinement(SetupStep::Doorbell, 6)),
+            Report::Refused(StartRefusal::Confinement(SetupStep::Doorbell, i32::MIN)),
             Report::Ended(Exit::Code(-1)),
             Report::Ended(Exit::Signal(9)),
         ] {

@@ -238,7 +238,10 @@ fn a_table_that_is_wrong_is_refused() {
         ("-DABI=0", older),
         ("-DABI=2", newer),
         ("-DSIZE=0", "its table ends after 0 bytes, before the end of what every plugin must have"),
-        ("-DSIZE=24", "its table ends after 24 bytes, before the end of what every plugin must have"),
+        (
+            "-DSIZE=24",
+            "its table ends after 24 bytes, before the end of what every plugin must have",
+        ),
         ("-DSIZE=offsetof(eisen_plugin,gate)", "its table has no `gate`"),
         ("-DSIZE=offsetof(eisen_plugin,allow)", "its table has no `allow`"),
         ("-DLACKS=describe", "its table has no `describe`"),

@@ -3,85 +3,35 @@
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::extract::{Ask, PermissionOption, Refusal, Target};
 use crate::model::code::{INVALID_REQUEST, OUTSIDE_ZONE, REQUEST_CANCELLED};
 use crate::model::{Action, SessionId, Via};
 
-#[derive(Serialize)]
-struct Response<'a, R, D> {
-    jsonrpc: &'static str,
-    id: &'a RawValue,
-    #[serde(flatten)]
-    outcome: ReplyBody<R, D>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
-enum ReplyBody<R, D> {
-    Result(R),
-    Error(ErrorObject<D>),
-}
-
-#[derive(Serialize)]
-struct ErrorObject<D> {
-    code: i32,
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<D>,
-}
-
-#[derive(Serialize)]
-struct OutsideData<'a> {
-    blocked_id: &'a str,
-    path: &'a str,
-    owners: Vec<&'a str>,
-}
-
-#[derive(Serialize)]
-struct PermissionResult<'a> {
-    outcome: PermissionOutcome<'a>,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Meta>,
-}
-
-#[derive(Serialize)]
-struct Meta {
-    #[serde(rename = "eisen/why")]
-    why: String,
-}
-
-#[derive(Serialize)]
-#[serde(tag = "outcome", rename_all = "lowercase")]
-enum PermissionOutcome<'a> {
-    Cancelled,
-    #[serde(rename_all = "camelCase")]
-    Selected {
-        option_id: &'a str,
-    },
-}
-
 /// Returns the line that refuses `ask`; None for a notification. ACP has no field for the reason of
 /// a refused permission: `with_reason` adds one to `_meta`.
 pub(crate) fn refuse(ask: &Ask, refusal: &Refusal, with_reason: bool) -> Option<Bytes> {
     let id = ask.id.as_deref()?;
+    let why = reason(refusal);
     if ask.via == Via::Permission {
-        let outcome = match refusal {
-            Refusal::Cancelled => PermissionOutcome::Cancelled,
+        let mut result = match refusal {
+            Refusal::Cancelled => cancelled(),
             Refusal::Outside { .. } | Refusal::NoTerminals => rejection(&ask.options),
         };
-        let meta = with_reason.then(|| Meta { why: reason(refusal) });
-        return Some(result(id, PermissionResult { outcome, meta }));
+        if with_reason {
+            result["_meta"] = json!({"eisen/why": why});
+        }
+        return Some(self::result(id, &result));
     }
-    let why = reason(refusal);
     Some(match refusal {
         Refusal::Outside { blocked, path, owners, .. } => {
-            let owners = owners.iter().map(crate::model::AgentId::as_str).collect();
-            let data = OutsideData { blocked_id: blocked.as_str(), path, owners };
-            error(id, OUTSIDE_ZONE, why, Some(data))
+            let owners: Vec<_> = owners.iter().map(crate::model::AgentId::as_str).collect();
+            let data = json!({"blocked_id": blocked.as_str(), "path": path, "owners": owners});
+            error(id, &json!({"code": OUTSIDE_ZONE, "message": why, "data": data}))
         }
-        Refusal::Cancelled => plain_error(id, REQUEST_CANCELLED, &why),
-        Refusal::NoTerminals => plain_error(id, OUTSIDE_ZONE, &why),
+        Refusal::Cancelled => error(id, &json!({"code": REQUEST_CANCELLED, "message": why})),
+        Refusal::NoTerminals => error(id, &json!({"code": OUTSIDE_ZONE, "message": why})),
     })
 }
 
@@ -105,80 +55,67 @@ fn reason(refusal: &Refusal) -> String {
 
 /// Returns the line that answers a read with `content`; None for anything else.
 pub(crate) fn answer(ask: &Ask, content: &str) -> Option<Bytes> {
-    #[derive(Serialize)]
-    struct Content<'a> {
-        content: &'a str,
-    }
     let reads = ask.via == Via::Fs
         && ask.accesses.iter().all(|access| access.target == Target::File(Action::Read));
     let id = ask.id.as_deref().filter(|_| reads)?;
-    Some(result(id, Content { content }))
+    Some(result(id, &json!({"content": content})))
 }
 
 /// Returns the error response to an ambiguous request.
 pub(crate) fn invalid(id: &RawValue, why: &str) -> Bytes {
-    plain_error(id, INVALID_REQUEST, &format!("Invalid request: {why}"))
+    let message = format!("Invalid request: {why}");
+    error(id, &json!({"code": INVALID_REQUEST, "message": message}))
 }
 
 /// Returns the notification that cancels the session's turn.
 pub(crate) fn cancel(session: &SessionId) -> Bytes {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Params<'a> {
-        session_id: &'a str,
-    }
-    notification("session/cancel", Params { session_id: session.as_str() })
+    let params = json!({"sessionId": session.as_str()});
+    line(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": params}))
 }
 
 /// Returns the notification that cancels a request.
 pub(crate) fn cancel_request(id: &RawValue) -> Bytes {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Params<'a> {
-        request_id: &'a RawValue,
-    }
-    notification("$/cancel_request", Params { request_id: id })
+    let params = format!(r#"{{"requestId":{id}}}"#);
+    format!("{{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\",\"params\":{params}}}\n").into()
 }
 
 /// Returns the response to a permission request of a cancelled turn.
 pub(crate) fn cancelled_permission(id: &RawValue) -> Bytes {
-    result(id, PermissionResult { outcome: PermissionOutcome::Cancelled, meta: None })
+    result(id, &cancelled())
+}
+
+fn cancelled() -> Value {
+    json!({"outcome": {"outcome": "cancelled"}})
 }
 
 /// Selects an offered reject option, `reject_once` first.
-fn rejection(options: &[PermissionOption]) -> PermissionOutcome<'_> {
-    ["reject_once", "reject_always"]
+fn rejection(options: &[PermissionOption]) -> Value {
+    let offered = ["reject_once", "reject_always"]
         .iter()
-        .find_map(|kind| options.iter().find(|option| option.kind == *kind))
-        .map_or(PermissionOutcome::Cancelled, |option| PermissionOutcome::Selected {
-            option_id: &option.id,
-        })
+        .find_map(|kind| options.iter().find(|option| option.kind == *kind));
+    offered.map_or_else(
+        cancelled,
+        |option| json!({"outcome": {"outcome": "selected", "optionId": option.id}}),
+    )
 }
 
-fn notification<P: Serialize>(method: &'static str, params: P) -> Bytes {
-    #[derive(Serialize)]
-    struct Notification<P> {
-        jsonrpc: &'static str,
-        method: &'static str,
-        params: P,
-    }
-    line(&Notification { jsonrpc: "2.0", method, params })
+fn result(id: &RawValue, result: &Value) -> Bytes {
+    line(&Response { jsonrpc: "2.0", id, result: Some(result), error: None })
 }
 
-fn result<R: Serialize>(id: &RawValue, result: R) -> Bytes {
-    line(&Response::<R, ()> { jsonrpc: "2.0", id, outcome: ReplyBody::Result(result) })
+fn error(id: &RawValue, error: &Value) -> Bytes {
+    line(&Response { jsonrpc: "2.0", id, result: None, error: Some(error) })
 }
 
-fn plain_error(id: &RawValue, code: i32, message: &str) -> Bytes {
-    error::<()>(id, code, message.to_owned(), None)
-}
-
-fn error<D: Serialize>(id: &RawValue, code: i32, message: String, data: Option<D>) -> Bytes {
-    line(&Response::<(), D> {
-        jsonrpc: "2.0",
-        id,
-        outcome: ReplyBody::Error(ErrorObject { code, message, data }),
-    })
+/// The id is repeated as it came: it may be a number that no type holds.
+#[derive(Serialize)]
+struct Response<'a> {
+    jsonrpc: &'static str,
+    id: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a Value>,
 }
 
 #[expect(clippy::expect_used, reason = "plain structs with string keys always serialise")]

@@ -33,26 +33,25 @@ pub(super) struct ProcessEntry {
 /// other processes: a group lies within one session, and each command's session began with its
 /// warden. Processes started meanwhile are left for the next call.
 pub(super) fn kill_descendants(spare: impl Fn(&ProcessEntry) -> bool) -> Vec<i32> {
-    let mut of_parent: HashMap<i32, Vec<ProcessEntry>> = HashMap::new();
-    for entry in processes() {
-        of_parent.entry(entry.parent).or_default().push(entry);
-    }
-    let mut children = of_parent.remove(&getpid().as_raw()).unwrap_or_default();
-    children.retain(|child| !spare(child));
-    let pids = children.iter().map(|child| child.pid).collect();
+    let table = ProcessTable::take();
+    let children = table.children.get(&getpid().as_raw()).into_iter().flatten();
+    let children = children.filter_map(|pid| table.all.get(pid)).filter(|child| !spare(child));
+    let children: Vec<_> = children.copied().collect();
+    let below = children.iter().flat_map(|child| table.descendants(child.pid));
+    kill_all(children.iter().copied().chain(below), getpgrp().as_raw());
+    children.iter().map(|child| child.pid).collect()
+}
 
-    let own_group = getpgrp().as_raw();
+/// Sends SIGKILL to processes, and to their groups except `spared`.
+fn kill_all(entries: impl Iterator<Item = ProcessEntry>, spared: i32) {
     let mut groups = BTreeSet::new();
-    let mut queue = children;
-    while let Some(entry) = queue.pop() {
-        if entry.group != own_group && groups.insert(entry.group) {
+    for entry in entries {
+        if entry.group != spared && groups.insert(entry.group) {
             // Here and below: fails if the process has ended already.
             let _ = killpg(Pid::from_raw(entry.group), Signal::SIGKILL);
         }
         let _ = kill(Pid::from_raw(entry.pid), Signal::SIGKILL);
-        queue.extend(of_parent.remove(&entry.pid).unwrap_or_default());
     }
-    pids
 }
 
 /// A snapshot of all processes.
@@ -120,14 +119,8 @@ impl ProcessTable {
     /// Sends SIGKILL to the descendants of `warden`, a child of this process.
     pub(super) fn kill_below(&self, warden: i32) {
         let Some(warden) = self.child(warden) else { return };
-        let mut groups = BTreeSet::new();
-        for entry in self.descendants(warden.pid) {
-            // It may have joined the warden's group, which must survive.
-            if entry.group != warden.group && groups.insert(entry.group) {
-                let _ = killpg(Pid::from_raw(entry.group), Signal::SIGKILL);
-            }
-            let _ = kill(Pid::from_raw(entry.pid), Signal::SIGKILL);
-        }
+        // A process may have joined the warden's group, which must survive.
+        kill_all(self.descendants(warden.pid).into_iter(), warden.group);
     }
 
     /// The descendants of a process, without zombies.

@@ -17,8 +17,7 @@ mod vitals;
 
 use std::sync::Arc;
 
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use crate::capture::RunFiles;
 use crate::extract::Extractor;
@@ -84,32 +83,10 @@ pub enum ProxyError {
     Line { side: &'static str, source: crate::line::TooLong },
     #[error("the agent does not read what it is sent: {queued} bytes wait for it")]
     InputBacklog { queued: usize },
-    #[error("the agent closed its output, and lives")]
+    #[error("the agent closed its output but still runs")]
     OutputClosed,
     #[error("{did} `{path}`, outside its zone ({id}), and is stopped for it")]
     Violation { did: &'static str, path: Arc<str>, id: BlockedId },
     #[error("reading from {side} failed: {source}")]
     Read { side: &'static str, source: std::io::Error },
-}
-
-impl Proxy {
-    /// Starts relaying. `ended` reports that the agent's process has ended, and why; the future
-    /// then completes once the agent's remaining output is delivered. When the client's side ends,
-    /// the agent's standard input is closed and its output is still relayed.
-    ///
-    /// The agent's streams are returned with the result: dropping them may end the agent, so the
-    /// caller first reports why the relay failed.
-    pub fn start<AR, AW, CR, CW>(
-        self,
-        streams: Streams<AR, AW, CR, CW>,
-        ended: oneshot::Receiver<String>,
-    ) -> (RelayHandle, impl Future<Output = (Result<(), ProxyError>, impl Send)> + Send)
-    where
-        AR: AsyncRead + Unpin + Send,
-        AW: AsyncWrite + Unpin + Send,
-        CR: AsyncRead + Unpin + Send,
-        CW: AsyncWrite + Unpin + Send,
-    {
-        relay::start(self, streams, ended)
-    }
 }

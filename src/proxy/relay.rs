@@ -48,33 +48,44 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// How long an agent may live after it closed its output, when it can do nothing more.
 const EXIT_GRACE: Duration = Duration::from_secs(5);
 
-pub(super) fn start<AR, AW, CR, CW>(
-    proxy: Proxy,
-    streams: Streams<AR, AW, CR, CW>,
-    ended: oneshot::Receiver<String>,
-) -> (RelayHandle, impl Future<Output = (Result<(), ProxyError>, impl Send)> + Send)
-where
-    AR: AsyncRead + Unpin + Send,
-    AW: AsyncWrite + Unpin + Send,
-    CR: AsyncRead + Unpin + Send,
-    CW: AsyncWrite + Unpin + Send,
-{
-    let (mailbox, messages) = mpsc::channel(16);
-    let relay = Relay {
-        proxy,
-        to_agent: Outlet::new(streams.to_agent),
-        to_client: Outlet::new(streams.to_client),
-        waiting: HeldRequests::default(),
-        unconfirmed: UnconfirmedAccesses::default(),
-        decisions: FuturesUnordered::new(),
-        cancelled: HashSet::new(),
-        turns: RunningTurns::default(),
-        waits: None,
-        activities: Vec::new(),
-        dropped: Repeats::default(),
-        unsent: Vec::new(),
-    };
-    (RelayHandle { mailbox }, relay.run(streams.from_agent, streams.from_client, messages, ended))
+impl Proxy {
+    /// Starts relaying. `ended` reports that the agent's process has ended, and why; the future
+    /// then completes once the agent's remaining output is delivered. When the client's side ends,
+    /// the agent's standard input is closed and its output is still relayed.
+    ///
+    /// The agent's streams are returned with the result: dropping them may end the agent, so the
+    /// caller first reports why the relay failed.
+    pub fn start<AR, AW, CR, CW>(
+        self,
+        streams: Streams<AR, AW, CR, CW>,
+        ended: oneshot::Receiver<String>,
+    ) -> (RelayHandle, impl Future<Output = (Result<(), ProxyError>, impl Send)> + Send)
+    where
+        AR: AsyncRead + Unpin + Send,
+        AW: AsyncWrite + Unpin + Send,
+        CR: AsyncRead + Unpin + Send,
+        CW: AsyncWrite + Unpin + Send,
+    {
+        let (mailbox, messages) = mpsc::channel(16);
+        let relay = Relay {
+            proxy: self,
+            to_agent: Outlet::new(streams.to_agent),
+            to_client: Outlet::new(streams.to_client),
+            waiting: HeldRequests::default(),
+            unconfirmed: UnconfirmedAccesses::default(),
+            decisions: FuturesUnordered::new(),
+            cancelled: HashSet::new(),
+            turns: RunningTurns::default(),
+            waits: None,
+            activities: Vec::new(),
+            dropped: Repeats::default(),
+            unsent: Vec::new(),
+        };
+        (
+            RelayHandle { mailbox },
+            relay.run(streams.from_agent, streams.from_client, messages, ended),
+        )
+    }
 }
 
 /// The state of one relay. A single task owns it, so nothing is locked and lines keep their order.

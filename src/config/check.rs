@@ -183,7 +183,7 @@ impl Kernel {
         let refused = agent.zone.enforce == Enforce::Kernel && !self.is_whole();
         refused.then(|| {
             let lacks = self.lacks();
-            format!("{} will not start: its zone is for the kernel to hold, and {lacks}", agent.id)
+            format!("{} will not start: its zone must be held by the kernel, and {lacks}", agent.id)
         })
     }
 

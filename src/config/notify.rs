@@ -117,7 +117,7 @@ fn events(table: &Table<'_>) -> Vec<NotifyOn> {
         table.fault(unknown_value("events", event, &known));
     }
     if let Some(place) = table.place_of("events").filter(|_| named.is_empty()) {
-        let fault = Fault::new(place, "`events` is empty: nothing would be notified of");
+        let fault = Fault::new(place, "`events` is empty: there would be no notices");
         table.fault(fault.help("leave it out for all, or name \"pending\", \"stall\", \"error\""));
     }
     let is_named = |event: &NotifyOn| named.iter().any(|name| name.value == event.as_str());

@@ -62,7 +62,7 @@ fn listen(team: &Table<'_>) -> SocketAddr {
     let help = "write one such as \"127.0.0.1:17320\" or \"[::1]:17320\"; port 0 takes a free one";
     let Some(text) = team.text_or("listen", || help.to_owned()) else { return DEFAULT_LISTEN };
     text.value.parse().unwrap_or_else(|_| {
-        let message = format!("{} is no IP address with a port", quoted(&text.value));
+        let message = format!("{} is not an IP address with a port", quoted(&text.value));
         team.fault(Fault::new(text.span, message).help(help));
         DEFAULT_LISTEN
     })

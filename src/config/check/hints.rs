@@ -128,7 +128,7 @@ pub fn pattern_hint(pattern: &str, workspace: &Path) -> Option<String> {
         && workspace.join(top).exists()
     {
         return Some(format!(
-            "names a place outside the workspace, which is not there: write `{}`",
+            "names a place outside the workspace, which does not exist: write `{}`",
             pattern.trim_start_matches('/')
         ));
     }
@@ -145,7 +145,7 @@ pub fn pattern_hint(pattern: &str, workspace: &Path) -> Option<String> {
             )
             .collect();
         return Some(format!(
-            "has `**` beside other signs, where it stays within one folder: write `{}` for any depth",
+            "has `**` next to other characters, where it stays within one folder: write `{}` for any depth",
             meant.join("/").replace("/**/**/", "/**/")
         ));
     }

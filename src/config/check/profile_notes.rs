@@ -48,25 +48,25 @@ pub(super) fn warnings(agent: &Agent, tier: Tier) -> Vec<String> {
     if tier == Tier::Protocol && agent.zone.own {
         match profile.client_fs {
             Some(ClientFs::No) => warnings.push(format!(
-                "{id}: {} opens files by itself, so that the protocol can't hold its zone",
+                "{id}: {} opens files by itself, so the protocol can't enforce its zone",
                 profile.title
             )),
             Some(ClientFs::Edits) => warnings.push(format!(
-                "{id}: {} reads files by itself, so that the protocol can't hold its zone",
+                "{id}: {} reads files by itself, so the protocol can't enforce its zone",
                 profile.title
             )),
             Some(ClientFs::Yes) | None => {}
         }
         if let Some(plugin) = agent.plugin.as_ref().filter(|plugin| !plugin.gates) {
             warnings.push(format!(
-                "{id}: the plugin {} asks for nothing, so that the protocol can't hold its zone",
+                "{id}: the plugin {} asks for nothing, so the protocol can't enforce its zone",
                 plugin.name
             ));
         }
     }
     if tier == Tier::Protocol && agent.unattended {
         warnings.push(format!(
-            "{id} runs unattended, and the kernel does not hold its zone: it leaves it unasked"
+            "{id} runs unattended, and the kernel does not enforce its zone: it can leave the zone without asking"
         ));
     }
     warnings

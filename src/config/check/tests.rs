@@ -329,7 +329,7 @@ fn each_tier_is_reported_with_what_it_holds() {
           tier          protocol
           outside       as usual for the user
           outside       only what the zone, programs and the profile need
-        ["api will not start: its zone is for the kernel to hold, and this kernel lacks scopes for signals (Linux 6.12)"]
+        ["api will not start: its zone must be held by the kernel, and this kernel lacks scopes for signals (Linux 6.12)"]
           At the protocol tier a zone binds what an agent asks its client for: `fs/*`, `terminal/create`,
           permissions. It can't hold what the agent's own process does: an agent with a shell can read past
           its zone, and could read the control token and approve its own accesses. What is seen of that is
@@ -353,7 +353,7 @@ fn each_tier_is_reported_with_what_it_holds() {
           tier          kernel, so it will not start: this kernel lacks Landlock
           tier          protocol
           outside       only what the zone, programs and the profile need
-        ["api will not start: its zone is for the kernel to hold, and this kernel lacks Landlock"]
+        ["api will not start: its zone must be held by the kernel, and this kernel lacks Landlock"]
           At the protocol tier a zone binds what an agent asks its client for: `fs/*`, `terminal/create`,
           permissions. It can't hold what the agent's own process does: an agent with a shell can read past
           its zone, and could read the control token and approve its own accesses. What is seen of that is

@@ -49,7 +49,7 @@ name = "claude-stream-json"
 "#;
     expect![[r#"
         2:1 unknown key `nmae` in `[team]` | did you mean `name`?
-        3:10 "localhost:80" is no IP address with a port | write one such as "127.0.0.1:17320" or "[::1]:17320"; port 0 takes a free one
+        3:10 "localhost:80" is not an IP address with a port | write one such as "127.0.0.1:17320" or "[::1]:17320"; port 0 takes a free one
         4:16 `stop_grace_s` must be a whole number from 0 to 3600, not a string | write it without quotes
         5:1 unknown key `on_block` in `[team]` | it belongs in `[orchestrator]` or in `[[agents]]`
         8:9 there is no agent "led" | did you mean "lead"?

@@ -43,13 +43,13 @@ fn patterns_that_mean_something_else_are_hinted_at() {
         allowed = ["/src/**", 'src\**', 'src\ui\**', 'src\\ui\\**', "a/***/b", "src/ui/** ", "$HOME/x/**", "$id/**", 'src/\[x\]/**', "src/**/*.ts", "[*]*"]
     "#;
     expect![[r#"
-        [zones] shared: `types/**.ts` has `**` beside other signs, where it stays within one folder: write `types/**/*.ts` for any depth
+        [zones] shared: `types/**.ts` has `**` next to other characters, where it stays within one folder: write `types/**/*.ts` for any depth
         [zones] denied: `sec\ret` has `\`, which takes the next sign literally; folders are parted by `/`: write `sec/ret`
-        ui: allowed: `/src/**` names a place outside the workspace, which is not there: write `src/**`
+        ui: allowed: `/src/**` names a place outside the workspace, which does not exist: write `src/**`
         ui: allowed: `src\**` has `\`, which takes the next sign literally; folders are parted by `/`: write `src/**`
         ui: allowed: `src\ui\**` has `\`, which takes the next sign literally; folders are parted by `/`: write `src/ui/**`
         ui: allowed: `src\\ui\\**` has `\`, which takes the next sign literally; folders are parted by `/`: write `src/ui/**`
-        ui: allowed: `a/***/b` has `**` beside other signs, where it stays within one folder: write `a/**/b` for any depth
+        ui: allowed: `a/***/b` has `**` next to other characters, where it stays within one folder: write `a/**/b` for any depth
         ui: allowed: `src/ui/** ` begins or ends with a blank, which only names with one match: write `src/ui/**`
         ui: allowed: `$HOME/x/**` takes `$HOME` literally: a variable is `${HOME}`
     "#]].assert_eq(&hinted(&["src/ui/a.ts"], toml, "dir"));

@@ -41,8 +41,8 @@ fn what_is_known_of_an_agent_is_reported() {
         compress      by the prompt `/compact`
         mine: there is no program `codex-acp` on PATH; install it with `make mine`
         mine: My Codex is not known to offer the `auth_method` guess; it offers chatgpt, codex-api-key, openai-api-key
-        mine: My Codex opens files by itself, so that the protocol can't hold its zone
-        mine runs unattended, and the kernel does not hold its zone: it leaves it unasked
+        mine: My Codex opens files by itself, so the protocol can't enforce its zone
+        mine runs unattended, and the kernel does not enforce its zone: it can leave the zone without asking
         keyed: there is no program `codex-acp` on PATH; install it with `make mine`
     "#]].assert_eq(&shown(&text));
     let warnings = report.warnings().join("\n");
@@ -83,7 +83,7 @@ fn a_plugin_that_asks_for_nothing_needs_the_kernel() {
     let report = check(&config, &Kernel::default(), "by looking", Vec::new(), &mut |_| {});
     let warnings: Vec<_> =
         report.warnings().iter().filter(|warning| warning.contains("plugin")).collect();
-    let why = "free: the plugin told asks for nothing, so that the protocol can't hold its zone";
+    let why = "free: the plugin told asks for nothing, so the protocol can't enforce its zone";
     assert_eq!(warnings, [why]);
 }
 

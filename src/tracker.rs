@@ -18,9 +18,9 @@ mod task;
 mod view;
 
 #[cfg(test)]
-mod properties;
-#[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;

@@ -12,12 +12,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use self::plain::Plain;
-use super::inbox::{Inbox, TrackerMsg};
-use super::session_input::SessionInput;
-use super::sessions::Sessions;
-use super::testing::{Client, Functions, SETTINGS, activity, key};
-use super::{OrchestratorView, Settings};
 use crate::model::{AgentId, Event, TurnEnd};
+use crate::tracker::inbox::{Inbox, TrackerMsg};
+use crate::tracker::session_input::SessionInput;
+use crate::tracker::sessions::Sessions;
+use crate::tracker::testing::{Client, Functions, SETTINGS, activity, key};
+use crate::tracker::{OrchestratorView, Settings};
 
 #[derive(Clone, Debug)]
 enum ModelStep {

@@ -1,0 +1,3 @@
+//! The tracker as a whole, compared with a plain rendering of its rules.
+
+mod properties;

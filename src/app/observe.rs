@@ -121,10 +121,7 @@ async fn run(
     let tier = if is_held { Tier::Protocol } else { Tier::None };
     let first = SessionId::new(options.session_id.clone().unwrap_or_default());
     let view = OrchestratorView::None(SessionKey::new(agent.clone(), first));
-    let journal = options.journal.then(|| journal_of(&agent, eisen_dir));
-    if let Some(journal) = &journal {
-        journaling::note_workspace(&journal.team, &workspace, eisen_dir);
-    }
+    let journal = options.journal.then(|| journal_of(&agent, &workspace, eisen_dir));
     let mut wiring =
         Wiring::start(bus.clone(), config::Tracker::default(), view, eisen_dir, journal);
     let (cancel, tracker) = (wiring.cancel.clone(), wiring.tracker.clone());
@@ -348,8 +345,9 @@ fn zone(
 }
 
 /// One file for all runs with the same agent id.
-fn journal_of(agent: &AgentId, eisen_dir: &Path) -> journal::Settings {
+fn journal_of(agent: &AgentId, workspace: &Path, eisen_dir: &Path) -> journal::Settings {
     let team = format!("observe-{agent}");
+    journaling::note_workspace(&team, workspace, eisen_dir);
     let path = config::journal_path(eisen_dir, &team);
     journal::Settings { team, path, keep: journal::Keep::Full, quotas: None }
 }

@@ -319,7 +319,7 @@ impl HeatMap {
         if let Some(mut held) = self.context.remove(path) {
             (held.node.in_context, held.node.symbols) = (false, None);
             if let Some(writes) = &mut held.writes {
-                writes.edited = None;
+                (writes.edited, writes.lines) = (None, Lines::default());
             }
             self.cooling.insert(Arc::clone(path), held);
             self.fresh.insert(Arc::clone(path));

@@ -78,11 +78,12 @@ impl Disk {
         Ok(Spot { folder, name })
     }
 
-    /// Looks at a path, and reads the file there as a whole.
+    /// Looks at a path, and reads the file there as a whole. Behind a symlink in place of a folder,
+    /// nothing is there.
     pub(super) fn look(&self, path: &FilePath) -> io::Result<Standing> {
         match self.spot(path) {
             Ok(spot) => spot.look(),
-            Err(error) if is_missing(&error) => Ok(Standing::Nothing),
+            Err(error) if is_out_of_reach(&error) => Ok(Standing::Nothing),
             Err(error) => Err(error),
         }
     }
@@ -92,7 +93,8 @@ impl Disk {
         match self.spot(path).and_then(|spot| Ok(spot.stat()?)) {
             Ok(stat) => Ok(Some(kind(&stat) == SFlag::S_IFDIR)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) if error.kind() == ErrorKind::NotADirectory => Ok(Some(false)),
+            // A file or a symlink is in the place of a folder above.
+            Err(error) if is_out_of_reach(&error) => Ok(Some(false)),
             Err(error) => Err(error),
         }
     }

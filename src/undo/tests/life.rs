@@ -54,6 +54,25 @@ async fn an_undo_leaves_the_tree_as_it_was_and_redo_as_it_became() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_became_a_symlink_in_a_later_turn_is_no_obstacle() {
+    let scene = Scene::new().await;
+    scene
+        .doing(Some("ui"), 0, |root| {
+            fs::create_dir_all(root.join("x/y")).unwrap();
+            write(root, "x/y/z", "of ui\n");
+        })
+        .await;
+    scene.doing(Some("ui"), 1, |root| fs::remove_dir_all(root.join("x")).unwrap()).await;
+    scene.doing(Some("ui"), 2, |root| symlink("away", root.join("x")).unwrap()).await;
+    let after = look(&scene.workspace());
+    let outcome = scene.undo("ui").await.unwrap();
+    assert_eq!(outcome.obstacles, []);
+    assert!(!scene.at("x").is_symlink());
+    scene.redo().await.unwrap();
+    assert_eq!(look(&scene.workspace()), after);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_undone_turn_counts_no_more_and_a_repeated_undo_goes_further_back() {
     let scene = Scene::new().await;
     for turn in 0..3 {

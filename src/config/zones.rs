@@ -98,7 +98,7 @@ impl Zones {
 named! {
     /// Whether an agent's client offers it terminals.
     #[derive(Clone, Copy, PartialEq, Eq)]
-    enum Terminals {
+    enum TerminalAccess {
         Allow = "allow",
         Deny = "deny",
     }
@@ -127,7 +127,7 @@ pub(super) fn agent_zone(agent: &Table<'_>, team: &TeamZones, rule_files: &[Stri
                 denied: [&team.written.denied[..], &denied].concat(),
                 readable: all_readable,
                 git: team.written.git,
-                terminals: zone.choice::<Terminals>("terminals") == Terminals::Allow,
+                terminals: zone.choice::<TerminalAccess>("terminals") == TerminalAccess::Allow,
                 eisen_dir: team.eisen_dir.clone(),
                 // Known when the whole file is read.
                 sealed: Vec::new(),

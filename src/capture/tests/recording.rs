@@ -3,15 +3,18 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio_util::sync::CancellationToken;
 
 use crate::bus::{Backlog, Bus, Received, Subscriber};
+use crate::capture::keeper::KeeperMsg;
+use crate::capture::room::Room;
+use crate::capture::scope::CaptureScope;
 use crate::capture::table::locked;
 use crate::capture::team::CaptureTeam;
-use crate::capture::{AgentRun, Capture, Moment, RunFiles, Settings};
+use crate::capture::{AgentRun, Capture, Moment, RunFiles};
 use crate::journal::{self, Filter, Journal, Keep, Store};
 use crate::model::{
     AgentId, Event, FileCause, FileChange, FileChangeKind, Record, SeenBy, SessionId, SessionKey,
@@ -47,6 +50,7 @@ impl AgentRun for Run {
     }
 }
 
+/// Files are settled when a test says so: there is no keeper.
 struct Bench {
     capture: Capture,
     files: RunFiles,
@@ -55,6 +59,7 @@ struct Bench {
     journal: Journal,
     /// Real.
     root: PathBuf,
+    _queue: mpsc::Receiver<KeeperMsg>,
     _folder: tempfile::TempDir,
 }
 
@@ -79,10 +84,13 @@ async fn bench(moment: Moment) -> Bench {
     let path = root.join("journal/journal.db");
     let settings = journal::Settings { team: "t".into(), path, keep: Keep::Full, quotas: None };
     let journal = journal::open(settings).await.unwrap();
-    let settings = Settings { workspace: root.clone(), left_out: vec![root.join("journal")] };
-    let capture = Capture::start(settings, journal.clone(), tracker.clone()).unwrap();
+    let scope = CaptureScope::new(root.clone(), vec![root.join("journal")]);
+    let team = CaptureTeam::new(scope, Room::new(journal.clone()), tracker.clone());
+    let (requests, queue) = mpsc::channel();
+    let runs = Arc::default();
+    let capture = Capture { team: Arc::new(team), requests, tracker: tracker.clone(), runs };
     let files = capture.of_run(AgentId::new("a"), Arc::new(Run(moment)), true);
-    Bench { capture, files, tracker, events, journal, root, _folder: folder }
+    Bench { capture, files, tracker, events, journal, root, _queue: queue, _folder: folder }
 }
 
 fn session() -> SessionId {

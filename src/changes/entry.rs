@@ -55,7 +55,13 @@ pub(super) fn three_way(
         return Ok(ours);
     }
     if same(state, base) {
-        return in_journal(contents, theirs);
+        return match (ours, theirs) {
+            // What stays as it is need not be in the journal.
+            (Some(ours), Some(theirs)) if ours.state.has_content_of(theirs) => {
+                Ok(Some(FileEntry { state: theirs.clone(), source: ours.source }))
+            }
+            _ => in_journal(contents, theirs),
+        };
     }
     let Some(ours) = ours else { return Err(ClashReason::Removed) };
     let (Some(base), Some(theirs)) = (base, theirs) else {

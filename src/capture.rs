@@ -17,6 +17,7 @@ mod disk;
 mod holders;
 mod keeper;
 mod own;
+mod process_call;
 mod publish;
 mod room;
 mod scope;

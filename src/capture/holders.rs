@@ -1,5 +1,5 @@
 //! Which files the processes of an agent hold open for writing, or have mapped so that they can
-//! write them, and which of the processes are about to open one: as `/proc` shows it.
+//! write them, and which of the processes are about to open one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use super::process_call::ProcessCall;
 use super::source::WriteSource;
 
 /// Bytes of the memory map of one process that are read.
@@ -22,26 +23,6 @@ struct Held {
     calls: HashMap<u32, ProcessCall>,
     open: HashSet<(u64, u64)>,
     mapped: HashSet<PathBuf>,
-}
-
-/// How far a process is with a call that the doorbell let go on.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum ProcessCall {
-    /// It is in none.
-    None,
-    /// It is in such a call.
-    Inside,
-    /// It may be: these threads of it run, or wait for a processor.
-    Runs(Vec<ThreadProgress>),
-    /// The system does not say it.
-    Unknown,
-}
-
-/// A thread, and its times, which change once it runs.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct ThreadProgress {
-    thread: OsString,
-    times: Vec<u8>,
 }
 
 impl Holders {
@@ -86,40 +67,6 @@ impl Holders {
     /// Whether a file may have changed without a new time.
     pub(super) fn map(&self, path: &Path) -> bool {
         self.0.values().any(|held| held.mapped.contains(path))
-    }
-}
-
-#[cfg(test)]
-impl ThreadProgress {
-    pub(super) fn new(thread: &str, times: &str) -> Self {
-        Self { thread: thread.into(), times: times.into() }
-    }
-}
-
-impl ProcessCall {
-    /// Looks at all threads of a process; `rings` says which calls count.
-    fn of(process: u32, rings: impl Fn(i64) -> bool) -> Self {
-        let threads = fs::read_dir(format!("/proc/{process}/task"));
-        // Without it the process is gone.
-        let Ok(threads) = threads else { return Self::None };
-        let mut running = Vec::new();
-        for thread in threads.flatten() {
-            let (folder, thread) = (thread.path(), thread.file_name());
-            let call = match fs::read_to_string(folder.join("syscall")) {
-                Ok(call) => call,
-                // It ended meanwhile.
-                Err(_) if !folder.exists() => continue,
-                Err(_) => return Self::Unknown,
-            };
-            let first = call.split_ascii_whitespace().next().unwrap_or_default();
-            if first == "running" {
-                let Ok(times) = fs::read(folder.join("schedstat")) else { return Self::Unknown };
-                running.push(ThreadProgress { thread, times });
-            } else if first.parse().is_ok_and(&rings) {
-                return Self::Inside;
-            }
-        }
-        if running.is_empty() { Self::None } else { Self::Runs(running) }
     }
 }
 
@@ -181,21 +128,5 @@ mod tests {
         };
         assert!(held.open.contains(&identity(&written)));
         assert!(!held.open.contains(&identity(&read)));
-    }
-
-    #[test]
-    fn a_call_is_over_when_the_process_does_something_else() {
-        let own = std::process::id();
-        let look = |process: u32, rings: bool| ProcessCall::of(process, |_| rings);
-        // This thread runs.
-        assert!(matches!(look(own, false), ProcessCall::Runs(_)));
-        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-        while look(child.id(), true) != ProcessCall::Inside {
-            std::thread::yield_now();
-        }
-        assert_eq!(look(child.id(), false), ProcessCall::None);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(look(child.id(), true), ProcessCall::None);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::disk::Stamp;
-use super::holders::{ProcessCall, ThreadProgress};
+use super::process_call::{ProcessCall, ThreadProgress};
 use super::turns::Turns;
 use crate::model::{AgentId, SeenBy, SessionId};
 

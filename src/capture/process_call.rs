@@ -1,0 +1,81 @@
+//! How far a process is with a system call that the doorbell let go on, as `/proc` shows it.
+
+use std::ffi::OsString;
+use std::fs;
+
+/// How far a process is with a call that the doorbell let go on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum ProcessCall {
+    /// It is in none.
+    None,
+    /// It is in such a call.
+    Inside,
+    /// It may be: these threads of it run, or wait for a processor.
+    Runs(Vec<ThreadProgress>),
+    /// The system does not say it.
+    Unknown,
+}
+
+/// A thread, and its times, which change once it runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct ThreadProgress {
+    thread: OsString,
+    times: Vec<u8>,
+}
+
+#[cfg(test)]
+impl ThreadProgress {
+    pub(super) fn new(thread: &str, times: &str) -> Self {
+        Self { thread: thread.into(), times: times.into() }
+    }
+}
+
+impl ProcessCall {
+    /// Looks at all threads of a process; `rings` says which calls count.
+    pub(super) fn of(process: u32, rings: impl Fn(i64) -> bool) -> Self {
+        let threads = fs::read_dir(format!("/proc/{process}/task"));
+        // Without it the process is gone.
+        let Ok(threads) = threads else { return Self::None };
+        let mut running = Vec::new();
+        for thread in threads.flatten() {
+            let (folder, thread) = (thread.path(), thread.file_name());
+            let call = match fs::read_to_string(folder.join("syscall")) {
+                Ok(call) => call,
+                // It ended meanwhile.
+                Err(_) if !folder.exists() => continue,
+                Err(_) => return Self::Unknown,
+            };
+            let first = call.split_ascii_whitespace().next().unwrap_or_default();
+            if first == "running" {
+                let Ok(times) = fs::read(folder.join("schedstat")) else { return Self::Unknown };
+                running.push(ThreadProgress { thread, times });
+            } else if first.parse().is_ok_and(&rings) {
+                return Self::Inside;
+            }
+        }
+        if running.is_empty() { Self::None } else { Self::Runs(running) }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_over_when_the_process_does_something_else() {
+        let own = std::process::id();
+        let look = |process: u32, rings: bool| ProcessCall::of(process, |_| rings);
+        // This thread runs.
+        assert!(matches!(look(own, false), ProcessCall::Runs(_)));
+        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        while look(child.id(), true) != ProcessCall::Inside {
+            std::thread::yield_now();
+        }
+        assert_eq!(look(child.id(), false), ProcessCall::None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(look(child.id(), true), ProcessCall::None);
+    }
+}

@@ -15,6 +15,7 @@ mod init;
 mod journal;
 mod logs;
 mod many;
+mod mcp;
 mod notify;
 mod output;
 mod packaging;
@@ -133,6 +134,7 @@ enum Command {
     #[command(after_help = help::SCHEMA)]
     Schema,
     Attach(attach::Attach),
+    Mcp(mcp::Mcp),
     Snapshot(snapshot::SnapshotArgs),
     Plugin(plugin::PluginArgs),
     /// Play a script as an ACP agent: for demos, rehearsals and tests
@@ -251,6 +253,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Cancel(cancel) => block_on(cancel.run(&global)).map(|()| 0),
         Command::Resolve(resolve) => block_on(resolve.run(&global)),
         Command::Attach(attach) => block_on(attach.run(&global)).map(|()| 0),
+        Command::Mcp(mcp) => block_on(mcp.run(&global)).map(|()| 0),
         Command::Start(order) => block_on(order.run(&global, "start_agent")),
         Command::Stop(order) => block_on(order.run(&global, "stop_agent")),
         Command::Restart(order) => block_on(order.run(&global, "restart_agent")),
@@ -327,8 +330,8 @@ fn in_folder(folder: Option<PathBuf>, file: &Path) -> PathBuf {
     folder.map_or_else(|| file.to_owned(), |folder| folder.join(file))
 }
 
-/// The default log filter. `notify` warns about folders that were removed while it watched them.
-const DEFAULT_FILTER: &str = "warn,notify=error";
+/// The default log filter. `notify` warns about folders that were removed, `rmcp` about refusals.
+const DEFAULT_FILTER: &str = "warn,notify=error,rmcp=error";
 
 /// Logs to standard error by `EISEN_LOG`, else `RUST_LOG`, else warnings.
 fn log_to_stderr() {

@@ -24,6 +24,7 @@ mod sessions;
 mod terminals;
 #[cfg(test)]
 mod tests;
+mod tool_form;
 mod transport;
 mod turns;
 
@@ -44,6 +45,7 @@ use crate::proxy::{Branches, Permits, Vitals};
 use host::Host;
 use messages::{HostMsg, Reply};
 use terminals::Launch;
+use tool_form::ToolForm;
 
 pub use answers::{Answers, TurnAnswer};
 pub use branching::{Continuation, Document, Forking};
@@ -65,6 +67,8 @@ pub struct HostSettings {
     /// Offer `fs/*`.
     pub files: bool,
     pub mcp_servers: Vec<Value>,
+    /// The MCP server with the tools of the team.
+    pub tools: Option<Value>,
     pub auth_method: Option<String>,
     pub model: Option<String>,
     pub mode: Option<String>,
@@ -154,6 +158,8 @@ struct Shared {
     agent: OnceLock<AgentInfo>,
     /// Reports whether the agent waits for a decision.
     vitals: OnceLock<Arc<Vitals>>,
+    /// How the agent takes the tools of the team.
+    tool_form: ToolForm,
     /// What stands behind the agent's sessions.
     branches: Arc<Branches>,
     /// Captures what is written for the agent.
@@ -209,6 +215,7 @@ impl HostHandle {
             permissions: watch::Sender::new(settings.permissions),
             settings,
             agent: OnceLock::new(),
+            tool_form: ToolForm::default(),
             vitals: OnceLock::new(),
             branches: Arc::clone(permits.branches()),
             files: OnceLock::new(),

@@ -92,6 +92,8 @@ pub struct Team {
     pub max_running: usize,
     /// 0: no limit.
     pub max_memory_mb: u64,
+    /// Agents get the tools of the team.
+    pub tools: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -181,6 +183,8 @@ pub struct Agent {
     pub auth_method: Option<String>,
     /// ACP's `McpServer` objects as JSON.
     pub mcp_servers: Vec<serde_json::Value>,
+    /// It gets the tools of the team; None: the team's setting.
+    pub tools: Option<bool>,
     pub permissions: Permissions,
     /// The agent is configured not to ask for permission.
     pub unattended: bool,

@@ -55,6 +55,10 @@ pub mod watch;
 
 pub mod replay;
 
+pub mod tasks;
+
+pub mod mcp;
+
 pub mod serve;
 
 pub mod agent;

@@ -18,6 +18,7 @@ mod path;
 mod record;
 mod repeats;
 mod shown;
+mod task;
 mod time;
 
 pub use access::{Action, BlockedAccess, BlockedStatus, OnViolation, Via};
@@ -30,7 +31,7 @@ pub use file_change::{
 pub use graph::{
     GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains, GraphSnapshot, Span,
 };
-pub use id::{AgentId, BlockedId, SessionId, SessionKey};
+pub use id::{AgentId, BlockedId, SessionId, SessionKey, TaskId};
 pub use lines::Lines;
 pub use map::{Cost, FileNode, Model, Origin, SessionMode, Touch, Usage};
 pub use named::Variants;
@@ -40,4 +41,5 @@ pub use path::{fold, goes_up, walk_first, wire_path, wire_real, within};
 pub use record::{Decided, DecidedBy, Fork, How, Record};
 pub use repeats::Repeats;
 pub use shown::{deceives, one_line, quoted};
+pub use task::{AgentReport, TEAM_SERVER, TaskReport, TaskState};
 pub use time::{TimestampMs, now_ms, rfc3339};

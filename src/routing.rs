@@ -1,6 +1,8 @@
 //! The life of a blocked access: pending or denied, its owners, decision, grants and expiry, and
 //! the orchestrator's briefing. Knows neither streams nor JSON-RPC.
 
+mod asked;
+mod asking;
 mod board;
 mod briefing;
 mod grants;
@@ -26,6 +28,7 @@ use crate::model::{
 };
 use crate::tracker::TrackerHandle;
 use crate::zone::Zone;
+pub use asked::{AccessAnswer, Whose};
 use lanes::{LanePermit, Lanes};
 use task::{Envelope, RoutingMsg, Task};
 
@@ -52,6 +55,8 @@ pub struct Rules {
     pub hold_timeout: Duration,
     /// Zones of the agents that own paths.
     pub owners: Vec<(AgentId, Arc<Zone>)>,
+    /// The zone of each agent.
+    pub zones: HashMap<AgentId, Arc<Zone>>,
 }
 
 impl Rules {
@@ -89,6 +94,8 @@ pub struct Request {
     pub denied_by: Option<Arc<str>>,
     /// The process whose call the kernel stopped: its repeated attempts are reported once.
     pub caller: Option<u32>,
+    /// Why the agent asks for it.
+    pub reason: Option<Arc<str>>,
 }
 
 /// How a request was settled.

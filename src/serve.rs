@@ -11,6 +11,7 @@ use crate::model::{AgentId, AgentStatus, How, Order, SessionId, SessionKey};
 use crate::undo;
 
 mod attached;
+mod beside;
 pub mod client;
 mod client_view;
 mod command;
@@ -18,6 +19,7 @@ mod details;
 mod filter;
 mod graph;
 mod http;
+mod ongoing;
 mod outgoing;
 mod peer;
 mod places;
@@ -32,7 +34,9 @@ mod schema;
 mod server;
 mod shared;
 mod sources;
+mod task_run;
 mod token;
+mod tools;
 mod viewer;
 mod wire;
 

@@ -35,8 +35,8 @@ use self::sessions::Sessions;
 use self::task::Task;
 use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
-    Activity, ActivityKind, AgentId, FileChange, Model, Record, SeenBy, SessionKey, SessionMode,
-    Snapshot, Source, TimestampMs, Topic, Touch, Usage, UsageReport, now_ms,
+    Activity, ActivityKind, AgentId, FileChange, Model, Overlap, Record, SeenBy, SessionKey,
+    SessionMode, Snapshot, Source, TimestampMs, Topic, Touch, Usage, UsageReport, now_ms,
 };
 
 pub use symbols::{Symbols, Write};
@@ -229,6 +229,11 @@ impl TrackerHandle {
     /// Every session in order of appearance; None if the tracker has ended.
     pub async fn sessions(&self) -> Option<Vec<SessionReport>> {
         self.query(Query::Sessions).await
+    }
+
+    /// The overlaps that there are now.
+    pub async fn overlaps(&self) -> Option<Vec<Overlap>> {
+        self.query(Query::Overlaps).await
     }
 
     /// Changes whenever a session was opened or closed, or has another mode or model.

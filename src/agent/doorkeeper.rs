@@ -171,6 +171,7 @@ impl HandlerState {
             may_wait: attempt.may_wait,
             grantable: attempt.grantable,
             caller: Some(attempt.pid),
+            reason: None,
         };
         if is_intended {
             let allowed = self.ask(request.clone(), &context, &mut reply).await;

@@ -119,6 +119,7 @@ fn blocked(id: &str, status: BlockedStatus) -> crate::model::BlockedAccess {
         orchestrator: None,
         sweep: None,
         denied_by: None,
+        reason: None,
         completed: false,
         timestamp_ms: 0,
     }

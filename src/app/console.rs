@@ -134,6 +134,8 @@ impl Console {
             Event::Snapshot(_)
             | Event::SessionUpdate { .. }
             | Event::Overlap(_)
+            | Event::Task(_)
+            | Event::Report(_)
             | Event::Graph(_)
             | Event::GraphDelta(_)
             | Event::Record { .. } => Ok(()),

@@ -6,7 +6,9 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::model::AgentId;
+use serde_json::json;
+
+use crate::model::{AgentId, TEAM_SERVER};
 use crate::serve::{self, Tokens};
 
 /// Maximum nesting of `eisen-core` in agents of `eisen-core`.
@@ -88,6 +90,17 @@ impl TeamEnvironment {
             ("EISEN_ADDRESS".to_owned(), serve::client::reachable(self.address).to_string()),
             ("EISEN_TOKEN".to_owned(), self.tokens.of(agent)),
         ])
+    }
+
+    /// The MCP server with the tools of the team, as ACP has it: for the sessions of an agent.
+    pub(super) fn tools(&self, agent: &AgentId) -> serde_json::Value {
+        let variables = [
+            ("EISEN_TEAM", self.team.clone()),
+            ("EISEN_ADDRESS", serve::client::reachable(self.address).to_string()),
+            ("EISEN_TOOL_TOKEN", self.tokens.of_tools(agent)),
+        ];
+        let env = variables.map(|(name, value)| json!({ "name": name, "value": value }));
+        json!({ "name": TEAM_SERVER, "command": program(), "args": ["mcp"], "env": env })
     }
 
     /// Like `of`, with the folder of `eisen-core` first on `path`, else on our own PATH.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::sync::mpsc;
 
-use super::environment::TeamEnvironment;
+use super::environment::{self, TeamEnvironment};
 use super::{places, plugins};
 use crate::agent::{AgentSettings, Plugin, Policy, Restarts};
 use crate::client_host::{Answers, HostSettings, PermissionPolicy, TurnAnswer};
@@ -61,6 +61,7 @@ impl Conditions {
             hold_timeout: config.orchestrator.hold_timeout,
             hold_of: hold_of(&config),
             owners: owners(&config, &zones),
+            zones: ids(&config).zip(zones.iter().cloned()).collect(),
         };
         let member = |(agent, zone)| self.member(&config, agent, zone, edition);
         let members = config.agents.iter().zip(zones).map(member).collect::<anyhow::Result<_>>()?;
@@ -84,6 +85,7 @@ impl Conditions {
             let private = bounds.reach().private.to_string_lossy();
             environment.extend(TEMPORARY.map(|key| (key.into(), private.clone().into())));
         }
+        let has_tools = agent.tools.unwrap_or(config.team.tools);
         let settings = AgentSettings {
             id: agent.id.clone(),
             edition,
@@ -116,6 +118,7 @@ impl Conditions {
                 terminals: agent.zone.spec.terminals,
                 files: !is_confined || agent.profile.confined_client_fs != Some(false),
                 mcp_servers: agent.mcp_servers.clone(),
+                tools: has_tools.then(|| self.environment.tools(&agent.id)),
                 auth_method: agent.auth_method.clone(),
                 model: agent.session_model().filter(|_| agent.plugin.is_none()).map(str::to_owned),
                 mode: agent.session_mode().map(str::to_owned),
@@ -170,7 +173,10 @@ impl Conditions {
             .mode(0o700)
             .create(&private)
             .with_context(|| format!("cannot create {}", private.display()))?;
-        let bounds = Bounds::new(zone.clone(), agent.reach(&private, Some(&self.private)));
+        let mut reach = agent.reach(&private, Some(&self.private));
+        // Its client starts this program for the tools of the team.
+        reach.readable.push(environment::program());
+        let bounds = Bounds::new(zone.clone(), reach);
         let bounds = bounds.with_context(|| format!("the zone of agent `{}`", agent.id))?;
         Ok(Some(Arc::new(bounds)))
     }
@@ -227,6 +233,10 @@ fn compile_zones(config: &Config) -> anyhow::Result<Vec<Arc<Zone>>> {
 fn hold_of(config: &Config) -> HashMap<AgentId, bool> {
     let own = config.agents.iter().filter_map(|agent| Some((agent.id.clone(), agent.on_block?)));
     own.map(|(id, on_block)| (id, on_block == config::OnBlock::Hold)).collect()
+}
+
+fn ids(config: &Config) -> impl Iterator<Item = AgentId> {
+    config.agents.iter().map(|agent| agent.id.clone())
 }
 
 fn owners(config: &Config, zones: &[Arc<Zone>]) -> Vec<(AgentId, Arc<Zone>)> {

@@ -145,7 +145,7 @@ async fn run(
         listener,
         bus,
         // Its sessions are the editor's, which keeps them as it likes.
-        Arc::new(wiring.sources(&routing, None, true)),
+        Arc::new(wiring.sources(&routing, None, None)),
         observed(&status, tier, &tracker, family),
         tokens,
         limits,

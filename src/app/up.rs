@@ -111,6 +111,7 @@ async fn run(
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules, program: environment::program() };
     let routing = wiring.route(settings);
+    wiring.keep_tasks(conditions.eisen_dir.join("tasks").join(&config.team.name), &routing);
 
     let surroundings = Surroundings {
         launcher,
@@ -134,7 +135,7 @@ async fn run(
         wiring.bus.clone(),
         Arc::new(Handles {
             team: Some(config.team.name.clone()),
-            ..wiring.sources(&routing, Some(recorder), config.orchestrator.agent.is_none())
+            ..wiring.sources(&routing, Some(recorder), config.orchestrator.agent.clone())
         }),
         Arc::new(Supervised { roster: supervisor.roster(), tracker, changes, undoer }),
         tokens,

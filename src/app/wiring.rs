@@ -12,9 +12,11 @@ use crate::bus::Bus;
 use crate::capture::{self, Capture};
 use crate::config;
 use crate::journal::{self, Journal};
+use crate::model::{AgentId, BlockedStatus};
 use crate::routing::{self, RoutingHandle};
 use crate::serve::{Handles, Recorder};
 use crate::session::RegistryHandle;
+use crate::tasks::Tasks;
 use crate::tracker::{OrchestratorView, TrackerHandle};
 use crate::watch::GraphHandle;
 
@@ -29,6 +31,8 @@ pub(super) struct Wiring {
     /// None without a journal, or before it is started.
     pub(super) capture: Option<Capture>,
     graph: Option<GraphHandle>,
+    /// None before they are kept.
+    tasks_given: Option<Tasks>,
 }
 
 impl Wiring {
@@ -52,7 +56,17 @@ impl Wiring {
         tasks.spawn(tracking);
         let (registry, keeping) = RegistryHandle::spawn(eisen_dir, cancel.clone());
         tasks.spawn(keeping);
-        Self { cancel, tasks, bus, tracker, registry, journal, capture: None, graph: None }
+        Self {
+            cancel,
+            tasks,
+            bus,
+            tracker,
+            registry,
+            journal,
+            capture: None,
+            graph: None,
+            tasks_given: None,
+        }
     }
 
     /// Captures the changes of files from now on, if there is a journal.
@@ -104,12 +118,25 @@ impl Wiring {
         routing
     }
 
+    /// Keeps the tasks that agents are given, from now on.
+    pub(super) fn keep_tasks(&mut self, folder: PathBuf, routing: &RoutingHandle) {
+        let (bus, routing) = (self.bus.clone(), routing.clone());
+        let events = bus.subscribe();
+        let tasks = Tasks::open(Some(folder), bus);
+        self.tasks_given = Some(tasks.clone());
+        let pending = move || {
+            let routing = routing.clone();
+            async move { routing.list(Some(BlockedStatus::Pending)).await }
+        };
+        self.tasks.spawn(tasks.follow(events, pending, self.cancel.clone()));
+    }
+
     /// What the port answers from.
     pub(super) fn sources(
         &self,
         routing: &RoutingHandle,
         recorder: Option<Recorder>,
-        follows_active: bool,
+        lead: Option<AgentId>,
     ) -> Handles {
         Handles {
             tracker: self.tracker.clone(),
@@ -120,7 +147,9 @@ impl Wiring {
             capture: self.capture.clone(),
             recorder,
             team: None,
-            follows_active,
+            follows_active: lead.is_none(),
+            lead,
+            tasks: self.tasks_given.clone(),
         }
     }
 
@@ -132,6 +161,7 @@ impl Wiring {
         }
         self.cancel.cancel();
         drop((self.bus, self.tracker, self.registry, self.graph, self.journal, self.capture));
+        drop(self.tasks_given);
         let _ = tokio::time::timeout(limit, async {
             self.tasks.join_all().await;
             last.await;

@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Inspect a running team", &["watch", "ps", "logs", "blocked"]),
     (
         "Control a running team",
-        &["prompt", "cancel", "resolve", "attach", "start", "stop", "restart", "reload"],
+        &["prompt", "cancel", "resolve", "attach", "mcp", "start", "stop", "restart", "reload"],
     ),
     (
         "Look back",

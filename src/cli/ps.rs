@@ -27,7 +27,8 @@ const DEBOUNCE: Duration = Duration::from_millis(100);
 /// requests to its client, not accesses of its own processes. SESSIONS counts open sessions, and
 /// TOKENS shows how much of their context windows is used. MEMORY and CPU include all processes of
 /// the agent and its terminals. PEAK is the highest memory usage of the current run, or of the last
-/// one. COST is the cost of all sessions, including those of earlier runs.
+/// one. COST is the cost of all sessions, including those of earlier runs. TOOLS counts the agent's
+/// calls of tools of the team, or shows how far its client got: `connected` or `listed`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -128,6 +129,14 @@ struct AgentRow {
     memory_bytes: Option<u64>,
     cpu_ms: Option<u64>,
     peak_memory_bytes: Option<u64>,
+    tools: Option<ToolsRow>,
+}
+
+#[derive(Deserialize)]
+struct ToolsRow {
+    connected: bool,
+    listed: bool,
+    calls: u64,
 }
 
 #[derive(Deserialize)]
@@ -161,6 +170,7 @@ fn lines(agents: &Value) -> Result<Vec<String>, Failure> {
         ">CPU",
         ">TOKENS",
         ">COST",
+        "TOOLS",
     ];
     titles.extend(has_reason.then_some("REASON"));
     let mut table = Table::new(&titles);
@@ -191,7 +201,19 @@ impl AgentRow {
             or_dash(cpu),
             or_dash(self.tokens()),
             or_dash(self.cost()),
+            or_dash(self.tools()),
         ]
+    }
+
+    /// How far the agent's client got with the tools of the team.
+    fn tools(&self) -> Option<String> {
+        let tools = self.tools.as_ref()?;
+        match tools {
+            ToolsRow { calls: 1.., .. } => Some(tools.calls.to_string()),
+            ToolsRow { listed: true, .. } => Some("listed".to_owned()),
+            ToolsRow { connected: true, .. } => Some("connected".to_owned()),
+            _ => None,
+        }
     }
 
     /// The tier; `*` marks a kernel that lacks a feature.

@@ -79,7 +79,9 @@ where
     ) -> Result<(), Error> {
         if method == "session/request_permission" {
             let request = rpc::decode(params)?;
-            self.answer(id, &self.permission(&request));
+            // The gate leaves permits for no other permission request.
+            let is_team_tool = permits.is_some();
+            self.answer(id, &self.permission(&request, is_team_tool));
             return Ok(());
         }
         if method == "elicitation/create" {
@@ -142,9 +144,11 @@ where
         Ok(())
     }
 
-    /// Requests of a cancelled turn are `cancelled`; the policy decides the others.
-    fn permission(&self, request: &PermissionRequest) -> Value {
+    /// Requests of a cancelled turn are `cancelled`, and those for tools of the team granted; the
+    /// policy decides the others.
+    fn permission(&self, request: &PermissionRequest, is_team_tool: bool) -> Value {
         let policy = *self.shared.permissions.borrow();
+        let policy = if is_team_tool { PermissionPolicy::Allow } else { policy };
         let chosen = if self.sessions.is_cancelled(&request.session_id) {
             None
         } else {

@@ -16,6 +16,7 @@ use choice::{Choice, ChoiceRequest};
 
 const PROTOCOL_VERSION: u64 = 1;
 const AUTH_REQUIRED: i64 = code::AUTH_REQUIRED as i64;
+const INVALID_PARAMS: i64 = code::INVALID_PARAMS as i64;
 
 /// The agent's own description, from its answer to `initialize`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,12 +84,32 @@ impl HostHandle {
     }
 
     /// The params of a request for a session, new or from this one.
-    pub(super) fn params(&self, from: Option<&SessionId>) -> Value {
-        let HostSettings { cwd, mcp_servers, .. } = &self.shared.settings;
+    fn params(&self, from: Option<&SessionId>) -> Value {
+        let HostSettings { cwd, mcp_servers, tools, .. } = &self.shared.settings;
+        let mut servers = mcp_servers.clone();
+        self.shared.tool_form.add(&mut servers, tools.as_ref());
         match from {
-            None => json!({ "cwd": cwd, "mcpServers": mcp_servers }),
+            None => json!({ "cwd": cwd, "mcpServers": servers }),
             Some(from) => {
-                json!({ "sessionId": from.as_str(), "cwd": cwd, "mcpServers": mcp_servers })
+                json!({ "sessionId": from.as_str(), "cwd": cwd, "mcpServers": servers })
+            }
+        }
+    }
+
+    /// Sends a request for a session. An agent that finds its params invalid may do so for the form
+    /// of the team's MCP server: it gets the next form.
+    async fn step_with_tools(
+        &self,
+        method: &'static str,
+        from: Option<&SessionId>,
+        opening: Option<Opening>,
+    ) -> Result<Value, HostError> {
+        loop {
+            let answer = self.step_opening(method, self.params(from), opening.clone()).await;
+            match answer {
+                Err(HostError::Refused { code: INVALID_PARAMS, .. })
+                    if self.shared.settings.tools.is_some() && self.shared.tool_form.next() => {}
+                answer => return answer,
             }
         }
     }
@@ -100,7 +121,7 @@ impl HostHandle {
         from: Option<&SessionId>,
         opening: Option<Opening>,
     ) -> Result<(SessionId, Value), HostError> {
-        let answer = self.step_opening(method, self.params(from), opening).await;
+        let answer = self.step_with_tools(method, from, opening).await;
         let answer = answer.map_err(|error| self.name_auth(error))?;
         match answer["sessionId"].as_str() {
             Some(id) if !id.is_empty() => Ok((SessionId::new(id), answer)),
@@ -115,9 +136,8 @@ impl HostHandle {
             self.shared.branches.begin_run(None);
             return self.new_session().await;
         };
-        let params = self.params(Some(&last));
         let session = last.as_str();
-        let answer = match self.step(method, params).await {
+        let answer = match self.step_with_tools(method, Some(&last), None).await {
             Ok(answer) => answer,
             Err(error @ HostError::Gone(_)) => return Err(error),
             Err(error) => {
@@ -150,7 +170,7 @@ impl HostHandle {
         let settings = ["modes", "models", "configOptions"];
         let is_bare = settings.iter().all(|name| answer[*name].is_null());
         let Some(method) = self.restoring().filter(|_| is_bare) else { return Ok(answer) };
-        match self.step(method, self.params(Some(session))).await {
+        match self.step_with_tools(method, Some(session), None).await {
             Ok(restored) => Ok(restored),
             Err(error @ HostError::Gone(_)) => Err(error),
             Err(error) => {

@@ -51,6 +51,7 @@ fn settings() -> HostSettings {
         terminals: true,
         files: true,
         mcp_servers: Vec::new(),
+        tools: None,
         auth_method: None,
         model: None,
         mode: None,

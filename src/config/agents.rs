@@ -48,6 +48,7 @@ pub(super) fn agent(
     let confined = Confined::new(&profile, &command, &env, lookup);
     let unattended = unattended(table, &profile);
     let session = table.flag("session", true);
+    let tools = table.flag("tools", true);
     let on_block = table.choice("on_block");
     let (memory_mb, processes) = table.section("limits", "agents.limits", |limits| {
         (limit(limits, "memory_mb"), limit(limits, "processes"))
@@ -69,6 +70,7 @@ pub(super) fn agent(
             mode: table.word("mode").map(|text| text.value),
             auth_method: table.word("auth_method").map(|text| text.value),
             mcp_servers: mcp::servers(table),
+            tools: table.place_of("tools").map(|_| tools),
             permissions: table.choice("permissions"),
             unattended,
             on_violation: table.choice("on_violation"),

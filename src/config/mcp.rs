@@ -8,6 +8,7 @@ use toml::de::DeValue;
 use super::errors::quoted;
 use super::fault::Fault;
 use super::read::Table;
+use crate::model::TEAM_SERVER;
 
 /// Returns the servers as JSON; unknown keys pass through.
 pub(super) fn servers(agent: &Table<'_>) -> Vec<Value> {
@@ -32,6 +33,12 @@ fn server(agent: &Table<'_>, item: &Spanned<DeValue<'_>>) -> Option<Value> {
         }
         return None;
     };
+    if server.get("name").is_some_and(|name| name == TEAM_SERVER) {
+        let message = format!("no server can have the name {}", quoted(TEAM_SERVER));
+        let help = "it is that of the team's own tools; give the server another name";
+        agent.fault(Fault::new(item.span(), message).help(help));
+        return None;
+    }
     let outcome = match server.get("type").and_then(Value::as_str) {
         None => {
             fill(&mut server, &["args", "env"]);

@@ -32,6 +32,7 @@ pub(super) fn team(team: &Table<'_>) -> Team {
         stop_grace: team.seconds("stop_grace_s", 0..=HOUR, 5),
         max_running: team.count("max_running", 0..=1_000_000, 0),
         max_memory_mb: team.count("max_memory_mb", 0..=1_000_000_000, 0),
+        tools: team.flag("tools", true),
     }
 }
 

@@ -35,6 +35,8 @@ named! {
         Kernel = "kernel",
         /// A tool call, seen after the fact.
         Tool = "tool",
+        /// The agent asked for it, by `request_access`.
+        Request = "request",
     }
 }
 
@@ -76,15 +78,18 @@ pub struct BlockedAccess {
     pub sweep: Option<u64>,
     /// The `denied` pattern that matches it: no agent can allow it.
     pub denied_by: Option<Arc<str>>,
+    /// Why the agent asks for it, if it does.
+    pub reason: Option<Arc<str>>,
     /// It was denied, but its tool call reported completion.
     pub completed: bool,
     pub timestamp_ms: TimestampMs,
 }
 
 impl BlockedAccess {
-    /// Whether content can answer the access: only for `fs/read_text_file`.
+    /// Whether content can answer the access: only for `fs/read_text_file`, and where the agent
+    /// asks.
     pub fn is_answerable(&self) -> bool {
-        self.via == Via::Fs && self.action == Action::Read
+        matches!(self.via, Via::Fs | Via::Request) && self.action == Action::Read
     }
 }
 

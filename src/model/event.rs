@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::named::named;
 use super::{
-    AgentStatus, BlockedAccess, FileNode, GraphDelta, GraphSnapshot, Overlap, Record, SessionKey,
-    SessionMode, TimestampMs, Usage,
+    AgentReport, AgentStatus, BlockedAccess, FileNode, GraphDelta, GraphSnapshot, Overlap, Record,
+    SessionKey, SessionMode, TaskReport, TimestampMs, Usage,
 };
 
 /// An event on the bus.
@@ -28,6 +28,9 @@ pub enum Event {
     /// Announces the code graph when it is built.
     Graph(GraphSnapshot),
     GraphDelta(GraphDelta),
+    /// A task with its new state.
+    Task(TaskReport),
+    Report(AgentReport),
     /// What happened in a session, for the journal; it has no line on the wire.
     Record {
         key: SessionKey,
@@ -43,6 +46,8 @@ impl Event {
             Self::SessionUpdate { .. } => Some(Topic::SessionUpdate),
             Self::Overlap(_) => Some(Topic::Overlap),
             Self::Graph(_) | Self::GraphDelta(_) => Some(Topic::Graph),
+            Self::Task(_) => Some(Topic::Task),
+            Self::Report(_) => Some(Topic::Report),
             Self::Record { .. } => Some(Topic::Record),
             _ => None,
         }
@@ -56,13 +61,16 @@ named! {
         SessionUpdate = "session_update",
         Overlap = "overlap",
         Graph = "graph",
+        Task = "task",
+        Report = "report",
         Record = "record",
     }
 }
 
 impl Topic {
     /// The topics of the wire.
-    pub const ON_WIRE: [Self; 3] = [Self::SessionUpdate, Self::Overlap, Self::Graph];
+    pub const ON_WIRE: [Self; 5] =
+        [Self::SessionUpdate, Self::Overlap, Self::Graph, Self::Task, Self::Report];
 }
 
 /// A session's whole map; contains every delta up to `seq`.

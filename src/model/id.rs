@@ -40,6 +40,11 @@ id! {
     BlockedId
 }
 
+id! {
+    /// The id of a task that an agent was given: `t-` and eight hexadecimal digits.
+    TaskId
+}
+
 /// The unique key of a session in a team.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct SessionKey {

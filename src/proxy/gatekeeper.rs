@@ -52,6 +52,7 @@ impl HeldRequest {
             grantable: self.denied.grantable,
             denied_by: self.denied_by.clone(),
             caller: None,
+            reason: None,
         }
     }
 }
@@ -120,6 +121,13 @@ impl Gatekeeping {
                 GateAction::Hold(held)
             }
             Ok(granted) => {
+                if held.ask.is_team_tool {
+                    // The host grants it by this mark.
+                    if let (Some(permits), Some(id)) = (&self.permits, &held.ask.id) {
+                        permits.leave(id.get(), Vec::new());
+                    }
+                    return GateAction::Pass(held.line);
+                }
                 let asks_orchestrator = held.ask.via == Via::Permission
                     && rules.orchestrator_permits
                     && !self.asks_editor(&held.ask.session);

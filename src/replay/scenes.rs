@@ -212,6 +212,7 @@ fn blocked(payload: &Value, key: &SessionKey, timestamp_ms: u64) -> Option<Scene
         orchestrator: None,
         sweep: payload["sweep"].as_u64(),
         denied_by: text("denied_by").map(Into::into),
+        reason: text("reason").map(Into::into),
         completed: payload["completed"] == true,
         timestamp_ms,
     };

@@ -1,6 +1,7 @@
 //! The routing task: owns the blocked accesses of the team, decides which are denied, held or
 //! granted, and publishes them.
 
+pub(super) mod asking;
 mod briefings;
 mod deciding;
 mod kernel;
@@ -14,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use self::asking::AskingMsg;
 use self::kernel::Stopped;
 use super::board::{Board, BoardEntry, Briefing};
 use super::grants::Grants;
@@ -73,6 +75,7 @@ pub(super) enum RoutingMsg {
     OrchestratorSession(SessionId),
     Change(Rules),
     Forget(AgentId),
+    Asking(AskingMsg),
 }
 
 /// Bytes of the longest blocked path that is put on the heat map.
@@ -203,6 +206,7 @@ impl Task {
             RoutingMsg::Settle(reply) => {
                 let _ = reply.send(());
             }
+            RoutingMsg::Asking(message) => self.asking(message),
             RoutingMsg::Change(rules) => self.settings.rules = rules,
             RoutingMsg::Forget(agent) => {
                 self.grants.forget(&agent);
@@ -326,6 +330,7 @@ impl Task {
             status,
             sweep: None,
             denied_by: request.denied_by,
+            reason: request.reason,
             completed: false,
             timestamp_ms: now_ms(),
         };

@@ -62,6 +62,7 @@ fn read(agent: &str, session: &str, path: &str) -> Request {
         grantable: true,
         denied_by: None,
         caller: None,
+        reason: None,
     }
 }
 
@@ -282,6 +283,7 @@ async fn allowed_once_is_for_one_tool_call_however_it_asks() {
     let via = |via, path| Request {
         via,
         caller: (via == Via::Kernel).then_some(1),
+        reason: None,
         ..read("a", "s", path)
     };
     for first in [Via::Permission, Via::Terminal, Via::Fs, Via::Kernel] {

@@ -137,7 +137,11 @@ impl ClientView {
             // An update that was not JSON has no line.
             Event::SessionUpdate { .. } if line.is_empty() => Delivery::Drop,
             Event::Record { .. } => Delivery::Drop,
-            Event::Turn(_) | Event::Overlap(_) | Event::SessionUpdate { .. } => Delivery::Send,
+            Event::Turn(_)
+            | Event::Overlap(_)
+            | Event::Task(_)
+            | Event::Report(_)
+            | Event::SessionUpdate { .. } => Delivery::Send,
         }
     }
 

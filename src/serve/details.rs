@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::wire;
+use crate::mcp::ToolUse;
 use crate::model::{AgentStatus, SessionId, SessionMode, Usage};
 
 /// The state of an agent, as `list_agents` returns it.
@@ -91,6 +92,18 @@ pub(super) struct Agent<'a> {
     /// The highest in this run, or in the last one; null where there was none.
     peak_memory_bytes: Option<u64>,
     peak_processes: Option<u64>,
+    tools: ToolsUsed,
+}
+
+/// What the agent's own client did with the tools of the team.
+#[derive(Serialize, JsonSchema)]
+struct ToolsUsed {
+    /// It is connected.
+    connected: bool,
+    /// It has asked which tools there are.
+    listed: bool,
+    /// Calls of tools.
+    calls: u64,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -112,8 +125,9 @@ struct SessionFields<'a> {
     cost: Option<wire::Cost<'a>>,
 }
 
-impl<'a> From<&'a AgentDetails> for Agent<'a> {
-    fn from(details: &'a AgentDetails) -> Self {
+impl<'a> Agent<'a> {
+    pub(super) fn new(details: &'a AgentDetails, used: ToolUse) -> Self {
+        let ToolUse { connections, listed, calls } = used;
         Self {
             status: (&details.status).into(),
             name: details.name.as_deref(),
@@ -125,6 +139,7 @@ impl<'a> From<&'a AgentDetails> for Agent<'a> {
             cpu_ms: details.cpu_ms,
             peak_memory_bytes: details.peak_memory_bytes,
             peak_processes: details.peak_processes,
+            tools: ToolsUsed { connected: connections > 0, listed, calls },
         }
     }
 }

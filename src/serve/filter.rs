@@ -21,7 +21,11 @@ impl Filter {
             Event::SessionUpdate { key, mode, .. } => self.covers(key, *mode),
             Event::Overlap(overlap) => self.covers_overlap(overlap),
             Event::Blocked(access) => self.covers_blocked(access),
-            Event::Agent(_) | Event::Graph(_) | Event::GraphDelta(_) => true,
+            Event::Agent(_)
+            | Event::Graph(_)
+            | Event::GraphDelta(_)
+            | Event::Task(_)
+            | Event::Report(_) => true,
             Event::Record { .. } => false,
         }
     }

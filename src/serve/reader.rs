@@ -1,6 +1,8 @@
 //! Owns the incoming half of a connection: reads lines, authenticates the client and runs its
 //! requests. All output goes to the viewer.
 
+mod takeover;
+
 use std::future::pending;
 use std::io;
 use std::ops::ControlFlow;
@@ -13,7 +15,7 @@ use futures_util::future::FutureExt as _;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::io::{DuplexStream, Interest, WriteHalf, split};
+use tokio::io::{DuplexStream, Interest, WriteHalf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -236,6 +238,11 @@ impl Reader {
                 let caller = challenge.and_then(|made| self.shared.tokens.prover(&proof, &made));
                 return self.authenticate(caller).await;
             }
+            Request::Tools { proof } => {
+                let challenge = self.challenge.take();
+                let caller = challenge.and_then(|made| self.shared.tokens.tool_user(&proof, &made));
+                return self.serve_tools(caller).await;
+            }
             Request::Challenge => self.challenge().await,
             Request::Unknown => {}
             Request::Rpc { id, .. } if self.is_locked() => {
@@ -272,17 +279,19 @@ impl Reader {
     }
 
     async fn authenticate(&mut self, caller: Option<Caller>) -> ControlFlow<()> {
-        let Some(caller) = caller else {
-            self.refuse(None, 401, "wrong token").await;
-            self.wrong_tokens += 1;
-            return end_if(self.wrong_tokens == WRONG_TOKENS);
-        };
+        let Some(caller) = caller else { return self.wrong_token().await };
         self.place.set_rank(Rank::from(&caller));
         self.caller = Some(caller.clone());
         let result = rpc::raw(&json!({ "authenticated": true }));
         self.send(ViewerCommand::Answer(wire::answer(None, result.as_deref()))).await;
         self.send(ViewerCommand::Known(caller)).await;
         ControlFlow::Continue(())
+    }
+
+    async fn wrong_token(&mut self) -> ControlFlow<()> {
+        self.refuse(None, 401, "wrong token").await;
+        self.wrong_tokens += 1;
+        end_if(self.wrong_tokens == WRONG_TOKENS)
     }
 
     /// An unknown topic, perhaps of another version, does not affect the others.
@@ -300,30 +309,6 @@ impl Reader {
             let known = Topic::ON_WIRE.map(Topic::as_str).join(", ");
             let message = format!("there is no topic `{unknown}`; there are {known}");
             self.refuse(None, 404, message).await;
-        }
-    }
-
-    /// Attaches the connection to an agent. No line is read meanwhile: the bytes after the request
-    /// are the agent's.
-    async fn attach(&mut self, id: &RawValue, params: Option<&RawValue>) -> ControlFlow<()> {
-        let attached = tokio::select! {
-            biased;
-            attached = rpc::attach(&self.shared, self.caller.as_ref(), params) => attached,
-            () = self.cancel.cancelled() => Err(RpcError::new(409, "the team is stopping")),
-        };
-        match attached {
-            Ok(stream) => {
-                let (from_agent, to_agent) = split(stream);
-                self.attached = Some(to_agent);
-                let answer = rpc::raw(&json!({}));
-                let answer = wire::answer(Some(id), answer.as_deref());
-                self.send(ViewerCommand::Attach(answer, from_agent)).await;
-                ControlFlow::Break(())
-            }
-            Err(error) => {
-                self.send(ViewerCommand::Answer(wire::answer(Some(id), Err(&error)))).await;
-                ControlFlow::Continue(())
-            }
         }
     }
 

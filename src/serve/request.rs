@@ -26,6 +26,10 @@ pub(super) enum Request {
     Prove {
         proof: String,
     },
+    /// Proves a token for the tools; what follows on the connection is MCP.
+    Tools {
+        proof: String,
+    },
     /// Of the sessions with that id; of all if None.
     Snapshot {
         session: Option<String>,
@@ -70,6 +74,10 @@ pub(super) fn parse(line: &[u8]) -> Result<Request, Malformed> {
         "auth" => {
             let token = fields.required("token").map_err(anonymous)?;
             Ok(Request::Auth { token })
+        }
+        "tools" => {
+            let proof = fields.required("proof").map_err(anonymous)?;
+            Ok(Request::Tools { proof })
         }
         "request_snapshot" => {
             let session = fields.name("session_id").map_err(anonymous)?;

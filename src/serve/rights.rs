@@ -89,8 +89,9 @@ pub(super) fn of_another_team(team: &str, caller: Option<&Caller>) -> RpcError {
 /// Checks a subscription.
 pub(super) fn permit_topic(topic: Topic, caller: Option<&Caller>) -> Result<(), RpcError> {
     // The other topics name paths and symbols; this one has what agents read and write.
-    if topic == Topic::SessionUpdate && caller.is_none() {
-        let message = "`session_update` has what agents say and read, and needs `auth` first";
+    if matches!(topic, Topic::SessionUpdate | Topic::Report) && caller.is_none() {
+        let topic = topic.as_str();
+        let message = format!("`{topic}` has what agents say and read, and needs `auth` first");
         return Err(RpcError::new(401, message));
     }
     Ok(())
@@ -101,6 +102,18 @@ pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
     match caller {
         Caller::Person | Caller::Lead(_) => true,
         Caller::Member(own) => own == agent,
+    }
+}
+
+/// By this name a program with the control token leads over the tools: what only a person may do is
+/// not for it. No agent can have it.
+pub(super) const PROGRAM: &str = "orchestrator";
+
+/// Returns the giver whose tasks a token opens; None: all.
+pub(super) fn own_only(caller: Option<&Caller>) -> Option<&AgentId> {
+    match caller {
+        Some(Caller::Member(own)) => Some(own),
+        Some(Caller::Person | Caller::Lead(_)) | None => None,
     }
 }
 

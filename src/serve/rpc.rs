@@ -1,13 +1,17 @@
 //! Owns the methods of the port: params → a call on the team or its sources → a result.
 
+mod asking;
 mod branching;
 mod changes;
 mod control;
 mod events;
+mod map;
 mod object;
 mod read;
 mod registry;
 mod replaying;
+mod status;
+mod tasks;
 mod undoing;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -32,8 +36,11 @@ pub(super) const ATTACH: &str = "attach";
 /// The method that takes as long as what it shows.
 const REPLAY: &str = "replay_session";
 
+/// Methods that may take long, though they act on no agent.
+const WAITS: [&str; 4] = [REPLAY, "wait_for_tasks", "request_access", "ask_owner"];
+
 /// All methods by their name on the wire.
-pub(super) const METHODS: [(&str, Method, Right); 32] = [
+pub(super) const METHODS: [(&str, Method, Right); 46] = [
     ("list_sessions", Method::Registry(registry::Method::List), Right::Anyone),
     ("create_session", Method::Registry(registry::Method::Create), Right::Register),
     ("close_session", Method::Registry(registry::Method::Close), Right::Register),
@@ -46,6 +53,8 @@ pub(super) const METHODS: [(&str, Method, Right); 32] = [
     ),
     ("add_context_items", Method::Registry(registry::Method::AddContext), Right::Register),
     ("list_agents", Method::ListAgents, Right::Anyone),
+    ("team_status", Method::TeamStatus, Right::Anyone),
+    ("agent_status", Method::AgentStatus, Right::Anyone),
     ("list_blocked", Method::ListBlocked, Right::Anyone),
     ("get_graph", Method::GetGraph, Right::Anyone),
     ("get_journal", Method::GetJournal, Right::Anyone),
@@ -62,6 +71,18 @@ pub(super) const METHODS: [(&str, Method, Right); 32] = [
     ("rewind_session", Method::RewindSession, Right::Lead),
     (ATTACH, Method::Attach, Right::Person),
     ("resolve_blocked", Method::ResolveBlocked, Right::Lead),
+    ("hot_files", Method::HotFiles, Right::Anyone),
+    ("overlaps", Method::Overlaps, Right::Anyone),
+    ("who_calls", Method::WhoCalls, Right::Anyone),
+    ("delegate_task", Method::DelegateTask, Right::Lead),
+    ("check_tasks", Method::CheckTasks, Right::Reader),
+    ("wait_for_tasks", Method::WaitForTasks, Right::Reader),
+    ("task_result", Method::TaskResult, Right::Reader),
+    ("cancel_task", Method::CancelTask, Right::Reader),
+    ("request_access", Method::RequestAccess, Right::Reader),
+    ("ask_owner", Method::AskOwner, Right::Reader),
+    ("whose", Method::Whose, Right::Reader),
+    ("report", Method::Report, Right::Reader),
     ("start_agent", Method::Order(Order::Start), Right::Person),
     ("stop_agent", Method::Order(Order::Stop), Right::Person),
     ("restart_agent", Method::Order(Order::Restart), Right::Person),
@@ -76,6 +97,8 @@ pub(super) const METHODS: [(&str, Method, Right); 32] = [
 pub(super) enum Method {
     Registry(registry::Method),
     ListAgents,
+    TeamStatus,
+    AgentStatus,
     ListBlocked,
     GetGraph,
     GetJournal,
@@ -92,6 +115,18 @@ pub(super) enum Method {
     RewindSession,
     Attach,
     ResolveBlocked,
+    HotFiles,
+    Overlaps,
+    WhoCalls,
+    DelegateTask,
+    CheckTasks,
+    WaitForTasks,
+    TaskResult,
+    CancelTask,
+    RequestAccess,
+    AskOwner,
+    Whose,
+    Report,
     Order(Order),
     AddAgent,
     RemoveAgent,
@@ -102,7 +137,8 @@ pub(super) enum Method {
 
 /// Whether a method acts on agents, and may take as long as they do, or as a replay.
 pub(super) fn steers(method: &str) -> bool {
-    method == REPLAY || METHODS.iter().any(|(name, _, right)| *name == method && right.steers())
+    WAITS.contains(&method)
+        || METHODS.iter().any(|(name, _, right)| *name == method && right.steers())
 }
 
 pub(super) async fn call(
@@ -126,6 +162,11 @@ pub(super) async fn call(
             let Empty {} = parse(params)?;
             read::list_agents(shared).await
         }
+        Method::TeamStatus => {
+            let Empty {} = parse(params)?;
+            status::team_status(shared).await
+        }
+        Method::AgentStatus => status::agent_status(shared, parse(params)?).await,
         Method::ListBlocked => read::list_blocked(shared, parse(params)?).await,
         Method::GetGraph => {
             let Empty {} = parse(params)?;
@@ -154,6 +195,21 @@ pub(super) async fn call(
             "`attach` takes the whole connection, and other requests of it are under way",
         )),
         Method::ResolveBlocked => control::resolve_blocked(shared, caller, parse(params)?).await,
+        Method::HotFiles => map::hot_files(shared, parse(params)?).await,
+        Method::Overlaps => {
+            let Empty {} = parse(params)?;
+            map::overlaps(shared).await
+        }
+        Method::WhoCalls => map::who_calls(shared, parse(params)?).await,
+        Method::DelegateTask => tasks::delegate_task(shared, caller, parse(params)?).await,
+        Method::CheckTasks => tasks::check_tasks(shared, caller, parse(params)?),
+        Method::WaitForTasks => tasks::wait_for_tasks(shared, caller, parse(params)?).await,
+        Method::TaskResult => tasks::task_result(shared, caller, parse(params)?).await,
+        Method::CancelTask => tasks::cancel_task(shared, caller, parse(params)?),
+        Method::RequestAccess => asking::request_access(shared, caller, parse(params)?).await,
+        Method::AskOwner => asking::ask_owner(shared, caller, parse(params)?).await,
+        Method::Whose => asking::whose(shared, caller, parse(params)?).await,
+        Method::Report => asking::report(shared, caller, parse(params)?),
         Method::Order(order) => control::order(shared, order, parse(params)?).await,
         Method::AddAgent => control::add_agent(shared, parse(params)?).await,
         Method::RemoveAgent => control::remove_agent(shared, parse(params)?).await,
@@ -190,6 +246,10 @@ pub(super) fn schemas(
     match method {
         Method::Registry(method) => registry::schemas(method, requests, answers),
         Method::ListAgents => of(subschema::<Empty>, subschema::<Vec<details::Agent<'_>>>),
+        Method::TeamStatus => of(subschema::<Empty>, subschema::<status::TeamStatus<'_>>),
+        Method::AgentStatus => {
+            of(subschema::<status::AgentStatusParams>, subschema::<status::AgentReport<'_>>)
+        }
         Method::ListBlocked => {
             of(subschema::<read::ListBlocked>, subschema::<Vec<wire::Blocked<'_>>>)
         }
@@ -216,6 +276,22 @@ pub(super) fn schemas(
         }
         Method::Attach => of(subschema::<control::Agent>, subschema::<Empty>),
         Method::ResolveBlocked => of(subschema::<control::Resolve>, subschema::<wire::Blocked<'_>>),
+        Method::HotFiles => of(subschema::<map::HotFilesParams>, subschema::<map::HotFiles>),
+        Method::Overlaps => of(subschema::<Empty>, subschema::<map::OverlapList>),
+        Method::WhoCalls => of(subschema::<map::WhoCallsParams>, subschema::<map::WhoCalls>),
+        Method::DelegateTask => of(subschema::<tasks::Delegate>, subschema::<tasks::Delegated>),
+        Method::CheckTasks => of(subschema::<tasks::CheckTasks>, subschema::<tasks::TaskList>),
+        Method::WaitForTasks => of(subschema::<tasks::WaitForTasks>, subschema::<tasks::TaskList>),
+        Method::TaskResult => {
+            of(subschema::<tasks::TaskResultParams>, subschema::<tasks::TaskResult>)
+        }
+        Method::CancelTask => of(subschema::<tasks::CancelTask>, subschema::<tasks::TaskRow>),
+        Method::RequestAccess => {
+            of(subschema::<asking::RequestAccess>, subschema::<asking::Answer>)
+        }
+        Method::AskOwner => of(subschema::<asking::AskOwner>, subschema::<asking::Answer>),
+        Method::Whose => of(subschema::<asking::WhoseParams>, subschema::<asking::Whose>),
+        Method::Report => of(subschema::<asking::ReportParams>, subschema::<asking::Reported>),
         Method::AddAgent => of(subschema::<control::AddAgent>, subschema::<wire::Agent<'_>>),
         Method::Reload => of(subschema::<Empty>, subschema::<Reloaded>),
         Method::Undo => of(subschema::<undoing::Undo>, subschema::<undoing::Undone>),

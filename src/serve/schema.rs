@@ -62,10 +62,12 @@ enum PlainLine {
         #[schemars(extend("enum" = [json!(null), json!(""), json!("single_agent"), json!("orchestrator")]))]
         session_mode: Option<String>,
     },
-    /// Adds what is off by default: `session_update`, `overlap`, `graph`.
+    /// Adds what is off by default: `session_update`, `overlap`, `graph`, `task`, `report`.
     Subscribe { topics: Vec<String> },
     /// Shows a token: the control token, or an agent's own.
     Auth { token: Option<String>, proof: Option<String> },
+    /// Makes the connection that of an MCP client, by the proof of a token for the tools.
+    Tools { proof: String },
     /// Asks for a challenge, by which `proof` proves a token without showing it.
     AuthChallenge,
 }

@@ -9,7 +9,6 @@ use std::time::Duration;
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -24,12 +23,6 @@ use crate::bus::Bus;
 
 /// How long the listener waits when the system has no more descriptors, or the port no slot.
 const REST: Duration = Duration::from_millis(100);
-
-/// Reads of the journal at once, of all clients; others wait.
-const READS: usize = 4;
-
-/// Replays for single clients at once; one more is refused.
-const REPLAYS: usize = 8;
 
 /// Seconds of silence before a TCP keepalive probe, and between two probes.
 #[cfg(target_os = "linux")]
@@ -106,11 +99,7 @@ impl Server {
         limits: Limits,
     ) -> io::Result<Self> {
         let guarded = !listener.local_addr()?.ip().to_canonical().is_loopback();
-        let crowded = watch::Sender::new(());
-        let (reads, replays) = (Semaphore::new(READS), Semaphore::new(REPLAYS));
-        let (reads, replays) = (Arc::new(reads), Arc::new(replays));
-        let shared =
-            Shared { bus, sources, team, tokens, limits, guarded, reads, replays, crowded };
+        let shared = Shared::new(bus, sources, team, tokens, limits, guarded);
         let places = ConnectionSlots::new(limits.max_connections);
         Ok(Self { listener, places, shared: Arc::new(shared) })
     }

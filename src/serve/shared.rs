@@ -5,8 +5,18 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
 
+use super::beside::Beside;
+use super::ongoing::Ongoing;
 use super::{Sources, Team, Tokens};
 use crate::bus::Bus;
+use crate::mcp::ToolUses;
+use crate::tasks::{Tasks, Waits};
+
+/// Reads of the journal at once, of all clients; others wait.
+const READS: usize = 4;
+
+/// Replays for single clients at once; one more is refused.
+const REPLAYS: usize = 8;
 
 /// State of the port for each connection.
 pub(super) struct Shared {
@@ -21,8 +31,47 @@ pub(super) struct Shared {
     pub(super) reads: Arc<Semaphore>,
     /// Held by each replay for one client.
     pub(super) replays: Arc<Semaphore>,
+    /// What agents did with the tools.
+    pub(super) tool_uses: ToolUses,
+    /// None: agents take no tasks over this port.
+    pub(super) tasks: Option<Tasks>,
+    /// Who waits for whom.
+    pub(super) waits: Waits,
+    /// Questions of agents that take long.
+    pub(super) ongoing: Ongoing,
+    /// Where agents are asked beside their work.
+    pub(super) beside: Beside,
     /// Asks connections to probe their clients, because slots are short.
     pub(super) crowded: watch::Sender<()>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        bus: Bus,
+        sources: Arc<dyn Sources>,
+        team: Arc<dyn Team>,
+        tokens: Tokens,
+        limits: Limits,
+        guarded: bool,
+    ) -> Self {
+        let tasks = sources.tasks();
+        Self {
+            bus,
+            sources,
+            team,
+            tokens,
+            limits,
+            guarded,
+            reads: Arc::new(Semaphore::new(READS)),
+            replays: Arc::new(Semaphore::new(REPLAYS)),
+            tool_uses: ToolUses::default(),
+            tasks,
+            waits: Waits::default(),
+            ongoing: Ongoing::default(),
+            beside: Beside::default(),
+            crowded: watch::Sender::new(()),
+        }
+    }
 }
 
 /// Limits of the port.

@@ -1,5 +1,6 @@
 //! Owns the interface by which the port reads the team's state and decides accesses.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
@@ -8,11 +9,14 @@ use tokio::time::timeout_at;
 use crate::bus::Bus;
 use crate::capture::Capture;
 use crate::journal::Journal;
-use crate::model::{BlockedAccess, BlockedId, BlockedStatus, UsageReport};
-use crate::routing::{Decider, Decision, ResolveError, RoutingHandle};
+use crate::model::{
+    Action, AgentId, BlockedAccess, BlockedId, BlockedStatus, Overlap, SessionKey, UsageReport,
+};
+use crate::routing::{AccessAnswer, Decider, Decision, ResolveError, RoutingHandle, Whose};
 use crate::serve::BoxFuture;
 use crate::session::{Answer, PATIENCE, RegistryError, RegistryHandle, RegistryRequest};
-use crate::tracker::{Settings, Snapshots, TrackerHandle};
+use crate::tasks::Tasks;
+use crate::tracker::{SessionReport, Settings, Snapshots, TrackerHandle};
 use crate::watch::{GraphHandle, GraphState};
 
 /// The state behind the stream. An answer contains all events that were published before the call.
@@ -23,8 +27,45 @@ pub trait Sources: Send + Sync + 'static {
     /// The last usage of each session.
     fn usages(&self) -> BoxFuture<'_, Vec<UsageReport>>;
 
+    /// The sessions of the agents; empty where none are known.
+    fn sessions(&self) -> BoxFuture<'_, Vec<SessionReport>> {
+        Box::pin(async { Vec::new() })
+    }
+
     /// Blocked accesses, oldest first.
     fn blocked(&self, status: Option<BlockedStatus>) -> BoxFuture<'_, Vec<BlockedAccess>>;
+
+    /// The overlaps that there are now, the latest first.
+    fn overlaps(&self) -> BoxFuture<'_, Vec<Overlap>> {
+        Box::pin(async { Vec::new() })
+    }
+
+    /// Puts an access that an agent asks for before its decider; None if the agent has no zone
+    /// here.
+    fn ask_access(
+        &self,
+        _key: SessionKey,
+        _path: String,
+        _action: Action,
+        _reason: Arc<str>,
+    ) -> BoxFuture<'_, Option<AccessAnswer>> {
+        Box::pin(async { None })
+    }
+
+    /// Whose a path is, and what an agent may do there; None if the agent has no zone here.
+    fn whose<'a>(&'a self, _agent: &'a AgentId, _path: String) -> BoxFuture<'a, Option<Whose>> {
+        Box::pin(async { None })
+    }
+
+    /// The agent that decides accesses; None: a program or a person does.
+    fn lead(&self) -> Option<AgentId> {
+        None
+    }
+
+    /// The tasks that agents are given; None: they take none.
+    fn tasks(&self) -> Option<Tasks> {
+        None
+    }
 
     /// Decides a blocked access, and returns it.
     fn resolve(
@@ -40,8 +81,8 @@ pub trait Sources: Send + Sync + 'static {
     /// The team's journal; None: switched off.
     fn journal(&self) -> Option<Journal>;
 
-    /// The team's journal, once all that was published is in it, and what agents wrote until now, as
-    /// far as it can be written.
+    /// The team's journal, once all that was published is in it, and what agents wrote until now,
+    /// as far as it can be written.
     fn recorded(&self) -> BoxFuture<'_, Option<Journal>> {
         Box::pin(async { self.journal() })
     }
@@ -84,6 +125,10 @@ pub struct Handles {
     pub recorder: Option<Recorder>,
     /// The name of the team that records.
     pub team: Option<String>,
+    /// The orchestrator agent.
+    pub lead: Option<AgentId>,
+    /// None: agents take no tasks.
+    pub tasks: Option<Tasks>,
     /// Whether the registry's active session is the default target, if live.
     pub follows_active: bool,
 }
@@ -116,8 +161,38 @@ impl Sources for Handles {
         Box::pin(self.tracker.usages())
     }
 
+    fn sessions(&self) -> BoxFuture<'_, Vec<SessionReport>> {
+        Box::pin(async { self.tracker.sessions().await.unwrap_or_default() })
+    }
+
     fn blocked(&self, status: Option<BlockedStatus>) -> BoxFuture<'_, Vec<BlockedAccess>> {
         Box::pin(self.routing.list(status))
+    }
+
+    fn overlaps(&self) -> BoxFuture<'_, Vec<Overlap>> {
+        Box::pin(async { self.tracker.overlaps().await.unwrap_or_default() })
+    }
+
+    fn ask_access(
+        &self,
+        key: SessionKey,
+        path: String,
+        action: Action,
+        reason: Arc<str>,
+    ) -> BoxFuture<'_, Option<AccessAnswer>> {
+        Box::pin(self.routing.ask_access(key, path, action, reason))
+    }
+
+    fn whose<'a>(&'a self, agent: &'a AgentId, path: String) -> BoxFuture<'a, Option<Whose>> {
+        Box::pin(self.routing.whose(agent, path))
+    }
+
+    fn lead(&self) -> Option<AgentId> {
+        self.lead.clone()
+    }
+
+    fn tasks(&self) -> Option<Tasks> {
+        self.tasks.clone()
     }
 
     fn resolve(

@@ -61,6 +61,27 @@ impl Tokens {
         format!("{}.{agent}", hash.to_hex())
     }
 
+    /// An agent's token for the tools of the team, which is good for nothing else: made like that
+    /// of the port.
+    pub fn of_tools(&self, agent: &AgentId) -> String {
+        let secret = blake3::derive_key("eisen-core 2026-11 secret of tool tokens", &self.secret);
+        format!("{}.{agent}", blake3::keyed_hash(&secret, agent.as_str().as_bytes()).to_hex())
+    }
+
+    /// Returns who may use the tools by this answer to a challenge: an agent by its token for them,
+    /// or a holder of the control token.
+    pub(super) fn tool_user(&self, presented: &str, challenge: &str) -> Option<Caller> {
+        let is = |token: &str| {
+            let wanted = proof(token, challenge);
+            bool::from(wanted.as_bytes().ct_eq(presented.as_bytes()))
+        };
+        if is(&self.owner) {
+            return Some(Caller::Person);
+        }
+        let agent = AgentId::new(presented.split_once('.')?.1);
+        is(&self.of_tools(&agent)).then(|| self.named(agent))
+    }
+
     /// Returns the caller of a token, in constant time for any wrong token.
     pub fn caller(&self, presented: &str) -> Option<Caller> {
         self.find(presented, str::to_owned)
@@ -81,8 +102,12 @@ impl Tokens {
         if !is(&self.of(&agent)) {
             return None;
         }
+        Some(self.named(agent))
+    }
+
+    fn named(&self, agent: AgentId) -> Caller {
         let leads = self.lead.as_ref() == Some(&agent);
-        Some(if leads { Caller::Lead(agent) } else { Caller::Member(agent) })
+        if leads { Caller::Lead(agent) } else { Caller::Member(agent) }
     }
 }
 
@@ -146,6 +171,17 @@ mod tests {
         assert_eq!(by("x"), None);
         assert_eq!(tokens.prover(&proof(tokens.owner(), "another"), "c"), None);
         assert_eq!(tokens.prover(tokens.owner(), "c"), None);
+        let uses = |token: &str| tokens.tool_user(&proof(token, "c"), "c");
+        assert_eq!(uses(tokens.owner()), Some(Caller::Person));
+        assert_eq!(uses(&tokens.of_tools(&lead)), Some(Caller::Lead(lead.clone())));
+        assert_eq!(uses(&tokens.of_tools(&ui)), Some(Caller::Member(ui.clone())));
+        let renamed = tokens.of_tools(&ui).replace("u.i", "lead");
+        for wrong in [&tokens.of(&ui), &renamed, &others.of_tools(&ui)] {
+            assert_eq!(uses(wrong), None, "{wrong:?}");
+        }
+        // A token for the tools is none on the port.
+        assert_eq!(tokens.caller(&tokens.of_tools(&ui)), None);
+        assert_eq!(by(&tokens.of_tools(&ui)), None);
         assert!(!format!("{tokens:?}").contains(tokens.owner()));
     }
 }

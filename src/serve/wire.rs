@@ -1,8 +1,10 @@
 //! Owns the lines that the port sends, borrowed from the model and encoded as in `docs/wire.md`.
 
+mod blocked;
 mod map;
 mod node;
 mod replayed;
+mod task;
 
 use std::collections::BTreeMap;
 
@@ -14,13 +16,15 @@ use serde_json::value::RawValue;
 
 use super::graph::{self, Graph};
 use crate::model::{
-    self, Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedStatus, Event, FileNode,
-    GraphSnapshot, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, UsageReport, Via,
+    self, AgentState, AgentStatus, BlockedAccess, Event, FileNode, GraphSnapshot, Overlap,
+    OverlapKind, SessionId, SessionKey, SessionMode, UsageReport,
 };
 
+pub(super) use blocked::Blocked;
 pub(super) use map::snapshot;
 use node::Node;
 pub(super) use replayed::{add_mark, replayed};
+use task::TaskLine;
 
 /// Encodes an event; empty if an agent's update is not JSON.
 pub fn encode(event: &Event) -> Bytes {
@@ -41,6 +45,12 @@ pub fn encode(event: &Event) -> Bytes {
         Event::SessionUpdate { key, update, .. } => session_update(key, update),
         Event::Graph(shown) => graph(shown),
         Event::GraphDelta(delta) => line(&Message::GraphDelta(delta.into())),
+        Event::Task(task) => line(&Message::Task(task.into())),
+        Event::Report(report) => line(&Message::Report {
+            agent_id: report.agent.as_str(),
+            text: &report.text,
+            timestamp_ms: report.timestamp_ms,
+        }),
         // For the journal, which needs no line.
         Event::Record { .. } => Bytes::new(),
     }
@@ -215,6 +225,13 @@ enum Message<'a> {
     /// The whole code graph: replaces the graph that the client has.
     Graph(Graph<'a>),
     GraphDelta(graph::Delta<'a>),
+    Task(TaskLine<'a>),
+    /// What an agent reports to its team.
+    Report {
+        agent_id: &'a str,
+        text: &'a str,
+        timestamp_ms: u64,
+    },
     /// The client read too slowly: the state follows anew, as after a join.
     Lagged {
         /// Number of events that it missed.
@@ -275,39 +292,6 @@ impl<'a> From<&'a model::Cost> for Cost<'a> {
     }
 }
 
-/// A blocked access, in its line and in answers.
-#[derive(Serialize, JsonSchema)]
-pub(super) struct Blocked<'a> {
-    #[serde(flatten)]
-    session: SessionHeader<'a>,
-    /// Relative to the workspace, with forward slashes; absolute if outside.
-    path: &'a str,
-    #[schemars(extend("enum" = Action::ALL.map(Action::as_str)))]
-    action: &'a str,
-    timestamp_ms: u64,
-    id: &'a str,
-    #[schemars(extend("enum" = BlockedStatus::ALL.map(BlockedStatus::as_str)))]
-    status: &'a str,
-    /// Agents whose zone allows the path.
-    owners: Vec<&'a str>,
-    /// The session that decides it.
-    orchestrator: Option<Target<'a>>,
-    /// The kind of request that made it.
-    #[schemars(extend("enum" = Via::ALL.map(Via::as_str)))]
-    via: &'a str,
-    /// How many denied accesses it stands for: incidental ones, or those of an agent that has more
-    /// than are listed. `path` is their common path. Sent again with the same id as it grows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sweep: Option<u64>,
-    /// The pattern of a zone's `denied` that matches the path, if one does. Only the control token
-    /// may allow or answer it, with `even_denied`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    denied_by: Option<&'a str>,
-    /// Only after `denied`: its tool call reports that it completed all the same.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    completed: bool,
-}
-
 #[derive(Serialize, JsonSchema)]
 struct Target<'a> {
     agent_id: &'a str,
@@ -331,25 +315,6 @@ struct Caller<'a> {
 impl<'a> Caller<'a> {
     fn new(symbol: &'a str, key: &'a SessionKey) -> Self {
         Self { symbol, session: key.into() }
-    }
-}
-
-impl<'a> From<&'a BlockedAccess> for Blocked<'a> {
-    fn from(access: &'a BlockedAccess) -> Self {
-        Self {
-            session: SessionHeader::new(&access.key, access.mode),
-            path: &access.path,
-            action: access.action.as_str(),
-            timestamp_ms: access.timestamp_ms,
-            id: access.id.as_str(),
-            status: access.status.as_str(),
-            owners: access.owners.iter().map(AgentId::as_str).collect(),
-            orchestrator: access.orchestrator.as_ref().map(Target::from),
-            via: access.via.as_str(),
-            sweep: access.sweep,
-            denied_by: access.denied_by.as_deref(),
-            completed: access.completed,
-        }
     }
 }
 

@@ -88,6 +88,7 @@ fn member(id: &str, depends_on: &[&str], autostart: bool) -> Member {
                 terminals: true,
                 files: true,
                 mcp_servers: Vec::new(),
+                tools: None,
                 auth_method: None,
                 model: None,
                 mode: None,

@@ -12,7 +12,7 @@ use tracing::warn;
 
 use super::session_input::{SessionInput, Weight};
 use super::{SessionReport, Snapshots, Symbols};
-use crate::model::{AgentId, SessionKey, TimestampMs, UsageReport};
+use crate::model::{AgentId, Overlap, SessionKey, TimestampMs, UsageReport};
 
 /// Bytes of one agent's waiting inputs, and of its waiting `session/update`s. Over it, touches,
 /// usages, compactions and updates are dropped, counted and logged. Inputs caused by the client's
@@ -61,6 +61,7 @@ pub(super) enum Query {
     Snapshots(oneshot::Sender<Snapshots>),
     Usages(oneshot::Sender<Vec<UsageReport>>),
     Sessions(oneshot::Sender<Vec<SessionReport>>),
+    Overlaps(oneshot::Sender<Vec<Overlap>>),
 }
 
 #[derive(Default)]

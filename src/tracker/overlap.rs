@@ -10,6 +10,9 @@ use crate::model::OverlapKind;
 /// Identifies a session.
 type Number = u64;
 
+/// The overlaps of two sessions in a file, by symbol.
+type FoundInFile<'a> = (&'a Arc<str>, (Number, Number), &'a BTreeMap<Arc<str>, FoundOverlap>);
+
 /// An overlap of two sessions at one symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FoundOverlap {
@@ -79,6 +82,13 @@ impl Overlaps {
             file.published.insert(between, found);
         }
         new
+    }
+
+    /// The overlaps of each pair of sessions, by path.
+    pub(super) fn current(&self) -> impl Iterator<Item = FoundInFile<'_>> {
+        self.files.iter().flat_map(|(path, file)| {
+            file.published.iter().map(move |(between, found)| (path, *between, found))
+        })
     }
 
     fn leave(&mut self, number: Number, path: &Arc<str>) {

@@ -146,6 +146,7 @@ impl Task {
             }
             Query::Usages(reply) => reply.send(self.sessions.usages()).is_ok(),
             Query::Sessions(reply) => reply.send(self.sessions.reports()).is_ok(),
+            Query::Overlaps(reply) => reply.send(self.sessions.current_overlaps()).is_ok(),
         };
     }
 

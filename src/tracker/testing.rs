@@ -177,7 +177,11 @@ pub(super) fn event_text(event: &Event) -> String {
             }
             text
         }
-        Event::Blocked(_) | Event::Agent(_) | Event::Record { .. } => {
+        Event::Blocked(_)
+        | Event::Agent(_)
+        | Event::Task(_)
+        | Event::Report(_)
+        | Event::Record { .. } => {
             unreachable!("the tracker knows none")
         }
     }

@@ -3,3 +3,4 @@
 mod port;
 mod registry;
 mod stream;
+mod tools;

@@ -56,11 +56,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("supervisor", &["model", "agent"]),
     ("alert", &["model", "bus", "process"]),
     ("replay", &["model", "line", "extract", "bus", "journal", "tracker"]),
+    ("mcp", &["model", "line"]),
+    ("tasks", &["model", "bus"]),
     (
         "serve",
         &[
             "model",
             "line",
+            "mcp",
+            "tasks",
             "session",
             "bus",
             "journal",
@@ -100,6 +104,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "supervisor",
             "alert",
             "replay",
+            "tasks",
             "serve",
         ],
     ),

@@ -62,6 +62,8 @@ pub(crate) struct ToolCallState {
     has_command: bool,
     shape: Shape,
     last_input: Option<u64>,
+    /// The agent's program says that it calls a tool of the team.
+    is_team_tool: bool,
     /// A path or command of it has no certain reading.
     unreadable: bool,
     /// The last message may have added a touch.
@@ -95,6 +97,7 @@ impl ToolCallState {
         });
         self.permission_requested |= fields.origin == Origin::Permission;
         self.unreadable |= fields.unreadable;
+        self.is_team_tool |= fields.is_team_tool;
         // Some agents request permission to leave the workspace with the kind `other`, whatever the
         // call does: the call's own kind is better.
         let is_vague = fields.origin == Origin::Permission && fields.kind == Some(ToolKind::Other);
@@ -219,7 +222,7 @@ impl ToolCallState {
     /// The files touched so far, once for each kind of touch.
     pub(crate) fn touches(&self, cwd: &Path, workspace: &dyn Workspace) -> Vec<Touched> {
         let awaits_kind = self.stage < Stage::Begun && self.kind.is_none() && !self.ended();
-        if self.stage == Stage::PermissionRequested || awaits_kind {
+        if self.stage == Stage::PermissionRequested || awaits_kind || self.is_team_tool() {
             return Vec::new();
         }
         let mut touches = Vec::new();
@@ -340,6 +343,15 @@ impl ToolCallState {
             }
             _ => Action::Write,
         }
+    }
+
+    /// Whether it calls a tool of the team, and names nothing that such a call does not have. Paths
+    /// in its input are words to the team, and no accesses.
+    pub(crate) fn is_team_tool(&self) -> bool {
+        self.is_team_tool
+            && matches!(self.kind, None | Some(ToolKind::Other))
+            && self.written.is_empty()
+            && self.copied.is_empty()
     }
 
     /// The working directory of its commands.

@@ -166,14 +166,18 @@ impl Acp {
         }
         let session = SessionId::new(&*session);
         let mut permission = None;
-        let mut ask = Ask { id: None, session, via, accesses: Vec::new(), options: Vec::new() };
+        let (accesses, options) = (Vec::new(), Vec::new());
+        let mut ask = Ask { id: None, session, via, accesses, options, is_team_tool: false };
         match via {
             Via::Terminal => ask.accesses = self.terminal_accesses(&ask.session, &params)?,
             Via::Permission => {
                 ask.accesses = self.permission_accesses(&ask.session, &params, &mut permission)?;
                 ask.options = permission_options(&params)?;
+                ask.is_team_tool = permission
+                    .as_ref()
+                    .is_some_and(|it| it.call.is_team_tool() && !it.call.ended());
             }
-            Via::Fs | Via::Kernel | Via::Tool => {
+            Via::Fs | Via::Kernel | Via::Tool | Via::Request => {
                 let write = method == "fs/write_text_file";
                 let action = if write { Action::Write } else { Action::Read };
                 let path = self.path(&ask.session, &params, "path")?.ok_or("it names no path")?;

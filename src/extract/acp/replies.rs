@@ -146,6 +146,7 @@ mod tests {
                 .iter()
                 .map(|(id, kind)| PermissionOption { id: (*id).into(), kind: (*kind).into() })
                 .collect(),
+            is_team_tool: false,
         }
     }
 

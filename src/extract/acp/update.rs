@@ -11,6 +11,7 @@ use serde_json::Number;
 
 use crate::extract::json::{Members, elements, text};
 use crate::extract::uri;
+use crate::model::TEAM_SERVER;
 
 /// Which message carried the fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +38,8 @@ pub(crate) struct CallFields<'a> {
     /// Texts of its content as raw JSON: they are long and rarely read.
     pub(crate) texts: Vec<&'a str>,
     pub(crate) input: Option<&'a str>,
+    /// The agent's program says that it is a call of a tool of the team.
+    pub(crate) is_team_tool: bool,
     /// A path has no certain reading.
     pub(crate) unreadable: bool,
 }
@@ -71,6 +74,7 @@ impl<'a> CallFields<'a> {
             copied: Vec::new(),
             texts: Vec::new(),
             input: None,
+            is_team_tool: false,
             unreadable: false,
         }
     }
@@ -82,6 +86,7 @@ impl<'a> CallFields<'a> {
             status: members.get("status").and_then(status),
             title: members.text("title"),
             input: members.get("rawInput").filter(|raw| !matches!(*raw, "null" | "{}")),
+            is_team_tool: members.get("_meta").is_some_and(names_team_tool),
             ..Self::none(id(members)?, origin)
         };
         // A single item may stand without an array.
@@ -151,6 +156,18 @@ impl<'a> CallFields<'a> {
         self.unreadable |= path.is_none();
         path.filter(|path| uri::path_of(path).is_some()).map(Cow::into_owned)
     }
+}
+
+/// Whether a `_meta`, which the agent's program writes and no model, names a tool of the team: as
+/// `toolName`, or that in an object of the program's own.
+fn names_team_tool(meta: &str) -> bool {
+    let is_ours = |members: &Members<'_>| {
+        let name = members.text("toolName").unwrap_or_default();
+        let rest = name.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(TEAM_SERVER));
+        rest.is_some_and(|rest| rest.starts_with("__"))
+    };
+    let Some(meta) = Members::of(meta) else { return false };
+    is_ours(&meta) || meta.iter().filter_map(|(_, raw)| Members::of(raw)).any(|it| is_ours(&it))
 }
 
 /// Some agents use numbers as ids.

@@ -77,6 +77,9 @@ impl Fold {
             "completed": access.completed,
             "decided_by": decided.map(|it| by(&it.by)),
         });
+        if let Some(reason) = &access.reason {
+            payload["reason"] = cut(reason, LONGEST_TEXT).0.into();
+        }
         if path_cut.is_some() {
             payload["truncated"] = true.into();
         }

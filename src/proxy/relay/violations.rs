@@ -67,6 +67,7 @@ where
             grantable: denied.grantable,
             denied_by: zone.denied_by(&denied.path),
             caller: None,
+            reason: None,
         });
         let (session, turn) = (session.clone(), self.turns.number(session));
         let (_, registration) = AbortHandle::new_pair();

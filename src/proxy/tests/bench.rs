@@ -87,6 +87,7 @@ impl Extractor for Words {
             via,
             accesses: words[3..].iter().map(access).collect(),
             options: Vec::new(),
+            is_team_tool: false,
         })
     }
 

@@ -32,6 +32,7 @@ impl Bench {
             grantable: true,
             denied_by: None,
             caller: Some(7),
+            reason: None,
         }
     }
 

@@ -51,7 +51,7 @@ impl Task {
         }
         // Only `fs/read_text_file` can be answered with content.
         let concerns = |entry: &&BoardEntry| {
-            (!matches!(decision, Decision::Answer { .. }) || entry.access.via == Via::Fs)
+            (!matches!(decision, Decision::Answer { .. }) || entry.access.is_answerable())
                 && (entry.access.denied_by.is_none() || opens_denied(decision, by))
         };
         let alike: Vec<_> = self
@@ -80,11 +80,15 @@ impl Task {
                 self.stopped.refused(&settled, caller);
             }
             sessions.push(settled.key.session);
-            used |= used_it;
+            // Whoever asked has the decision, but did not use it yet.
+            let is_to_come =
+                allowed.via() == Via::Request && matches!(decision, Decision::Allow { .. });
+            used |= used_it && !is_to_come;
             // A failed system call carries no message.
             is_undelivered |= !used_it || allowed.via() == Via::Kernel;
             if let Decision::Allow { scope, ttl } = decision
                 && used_it
+                && !is_to_come
             {
                 self.grants.grant_system_calls(&allowed);
                 if *scope == Scope::Once {

@@ -110,6 +110,7 @@ impl Task {
             status: BlockedStatus::Denied,
             sweep: Some(1),
             denied_by: None,
+            reason: None,
             completed: false,
             timestamp_ms: now_ms(),
         };

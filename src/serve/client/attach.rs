@@ -1,4 +1,5 @@
-//! `eisen-core attach`: forwards bytes between an editor and an agent of a running team.
+//! `eisen-core attach` and `mcp`: forwards bytes between a program and a running team: an editor and an
+//! agent, or an MCP client and the tools.
 
 use std::io;
 use std::time::Duration;
@@ -21,11 +22,31 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub async fn attach(
     target: &Target,
     agent: &str,
-    mut input: impl AsyncRead + Unpin,
-    mut output: impl AsyncWrite + Unpin,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
 ) -> Result<(), ClientError> {
     let mut connection = Connection::open(target).await?;
     connection.call("attach", &json!({ "agent_id": agent })).await?;
+    forward(connection, input, output, || ClientError::AgentGone(agent.to_owned())).await
+}
+
+/// Connects an MCP client to the tools of a team, and forwards bytes until either leaves.
+pub async fn tools(
+    target: &Target,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+) -> Result<(), ClientError> {
+    let connection = Connection::open_tools(target).await?;
+    forward(connection, input, output, || ClientError::Closed).await
+}
+
+/// Forwards bytes both ways; `gone` is the error if the other side leaves first.
+async fn forward(
+    connection: Connection,
+    mut input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+    gone: impl Fn() -> ClientError,
+) -> Result<(), ClientError> {
     let (said, read, mut write) = connection.into_ends().await?;
     let mut read = BufReader::new(said.chain(read));
     let upload = async {
@@ -55,7 +76,6 @@ pub async fn attach(
         }
     };
     tokio::pin!(download, upload);
-    let gone = || ClientError::AgentGone(agent.to_owned());
     tokio::select! {
         downloaded = &mut download => match downloaded {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {

@@ -75,28 +75,46 @@ impl From<Refusal> for ClientError {
 
 impl Connection {
     pub async fn open(target: &Target) -> Result<Self, ClientError> {
+        let mut connection = Self::start(target).await?;
+        connection.show(target).await?;
+        Ok(connection)
+    }
+
+    async fn start(target: &Target) -> Result<Self, ClientError> {
         let (read, write) = connect(target).await?.into_split();
         let (requests, queue) = mpsc::unbounded_channel();
         let writer = AbortOnDropHandle::new(tokio::spawn(write_all(write, queue)));
         let lines = LineReader::new(read, LONGEST_LINE);
-        let mut connection = Self { lines, requests, writer, last_id: 0 };
-        connection.show(target).await?;
+        Ok(Self { lines, requests, writer, last_id: 0 })
+    }
+
+    /// Connects to the tools of the team: what follows on the connection is MCP.
+    pub(super) async fn open_tools(target: &Target) -> Result<Self, ClientError> {
+        let mut connection = Self::start(target).await?;
+        let proof = connection.prove(target).await?;
+        connection.write(&json!({ "type": "tools", "proof": proof }));
+        connection.accepted().await?;
         Ok(connection)
     }
 
     /// Authenticates. The token itself is sent only to a team without challenges.
     async fn show(&mut self, target: &Target) -> Result<(), ClientError> {
         let shown = if target.proves {
-            self.write(&json!({ "type": "auth_challenge" }));
-            let answer = self.accepted().await?;
-            let Success { result } = serde_json::from_slice(&answer).map_err(|e| nonsense(&e))?;
-            let challenge = result["challenge"].as_str().unwrap_or_default();
-            json!({ "type": "auth", "proof": token::proof(&target.token, challenge) })
+            json!({ "type": "auth", "proof": self.prove(target).await? })
         } else {
             json!({ "type": "auth", "token": target.token })
         };
         self.write(&shown);
         self.accepted().await.map(drop)
+    }
+
+    /// Returns the proof of the token.
+    async fn prove(&mut self, target: &Target) -> Result<String, ClientError> {
+        self.write(&json!({ "type": "auth_challenge" }));
+        let answer = self.accepted().await?;
+        let Success { result } = serde_json::from_slice(&answer).map_err(|e| nonsense(&e))?;
+        let challenge = result["challenge"].as_str().unwrap_or_default();
+        Ok(token::proof(&target.token, challenge))
     }
 
     /// Waits for the answer to a line without id. Skipped lines can be requested again.

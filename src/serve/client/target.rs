@@ -17,14 +17,15 @@ pub struct Target {
     pub(super) proves: bool,
 }
 
-/// The variables `EISEN_TEAM`, `EISEN_PORT`, `EISEN_ADDRESS` and `EISEN_TOKEN`. The last is set for
-/// the orchestrator agent and its children.
+/// The variables by which a command finds the team of the agent that runs it.
 #[derive(Clone, Default)]
 pub struct Environment {
     pub team: Option<String>,
     pub port: Option<String>,
     pub address: Option<String>,
     pub token: Option<String>,
+    /// `EISEN_TOOL_TOKEN`, which an agent's client gives to `eisen-core mcp`.
+    pub tool_token: Option<String>,
 }
 
 impl Environment {
@@ -35,6 +36,7 @@ impl Environment {
             port: variable("EISEN_PORT"),
             address: variable("EISEN_ADDRESS"),
             token: variable("EISEN_TOKEN"),
+            tool_token: variable("EISEN_TOOL_TOKEN"),
         }
     }
 
@@ -94,6 +96,15 @@ impl Target {
                 Err(ClientError::SeveralTeams(all.map(|info| info.team).collect()))
             }
         }
+    }
+
+    /// Returns the team whose tools the environment is for, if it is for any.
+    pub fn of_tools(environment: &Environment) -> Result<Option<Self>, ClientError> {
+        let Some(token) = environment.tool_token.clone() else { return Ok(None) };
+        let port = environment.port.as_deref().unwrap_or_default();
+        let addresses = environment.addresses(port)?;
+        let team = environment.team.clone().unwrap_or_default();
+        Ok(Some(Self { team, addresses, token, proves: true }))
     }
 
     pub fn team(&self) -> &str {

@@ -83,6 +83,7 @@ fn the_orchestrator_talks_to_its_own_team() {
         port: Some("4713".to_owned()),
         address: None,
         token: Some("orchestrator".to_owned()),
+        tool_token: None,
     };
     for team in [None, Some("inner")] {
         let found = Target::find(&inside, dir.path(), team, None).unwrap();

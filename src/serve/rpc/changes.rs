@@ -30,7 +30,7 @@ const LONGEST_PATH: usize = 4_096;
 #[schemars(rename = "GetDiffParams")]
 pub(in crate::serve) struct GetDiff {
     /// Only of this agent; of all agents if left out.
-    #[serde(default, deserialize_with = "super::name")]
+    #[serde(default, alias = "agent", deserialize_with = "super::name")]
     agent_id: Option<String>,
     /// Only of this session: the journal's id, the beginning of one, `AGENT/SESSION` or a session of
     /// the wire.

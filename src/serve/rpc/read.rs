@@ -34,7 +34,9 @@ enum Status {
 
 pub(super) async fn list_agents(shared: &Shared) -> Result<Value, RpcError> {
     let agents = shared.team.details().await;
-    json(&agents.iter().map(details::Agent::from).collect::<Vec<_>>())
+    let uses = &shared.tool_uses;
+    let shown = agents.iter().map(|it| details::Agent::new(it, uses.of(&it.status.agent)));
+    json(&shown.collect::<Vec<_>>())
 }
 
 pub(super) async fn list_blocked(shared: &Shared, params: ListBlocked) -> Result<Value, RpcError> {

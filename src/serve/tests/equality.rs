@@ -1,5 +1,5 @@
-//! Property tests that a client that applies deltas to its snapshots has the server's state, whatever
-//! happens and however slowly it reads. Tracker, bus and viewer are real.
+//! Property tests that a client that applies deltas to its snapshots has the server's state,
+//! whatever happens and however slowly it reads. Tracker, bus and viewer are real.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use proptest::sample::select;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader, DuplexStream};
 use tokio::runtime::Builder;
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{advance, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -183,17 +183,10 @@ impl Stage {
 
     async fn join(&mut self, pipe: usize, wants_updates: bool) {
         let (near, far) = tokio::io::duplex(pipe);
-        let shared = Shared {
-            bus: self.bus.clone(),
-            sources: Arc::new(Tracked(self.tracker.clone())),
-            team: Fake::new(1),
-            tokens: Tokens::generate(None).unwrap(),
-            limits: Limits { write_deadline: TICK * 100_000, ..Limits::default() },
-            guarded: false,
-            reads: Arc::new(Semaphore::new(1)),
-            replays: Arc::new(Semaphore::new(1)),
-            crowded: watch::Sender::new(()),
-        };
+        let limits = Limits { write_deadline: TICK * 100_000, ..Limits::default() };
+        let tokens = Tokens::generate(None).unwrap();
+        let sources = Arc::new(Tracked(self.tracker.clone()));
+        let shared = Shared::new(self.bus.clone(), sources, Fake::new(1), tokens, limits, false);
         let (commands, waiting) = mpsc::channel(1_000);
         tokio::spawn(Viewer::new(Arc::new(shared), false, near, waiting).run());
         if wants_updates {

@@ -23,6 +23,7 @@ use crate::serve::{
     AgentDetails, BoxFuture, Fork, Prompt, Refused, Reloaded, Rewind, Sources, Team,
 };
 use crate::session::{Answer, Registry, RegistryError, RegistryRequest};
+use crate::tasks::Tasks;
 use crate::tracker::{Settings, Snapshots};
 use crate::undo;
 use crate::watch::GraphState;
@@ -37,6 +38,7 @@ pub(in crate::serve) struct Fake {
     pub(in crate::serve) asked: Mutex<Vec<String>>,
     /// Something happens right before and right after snapshots are taken.
     pub(in crate::serve) racing: AtomicBool,
+    tasks: Tasks,
     /// With its folder.
     journal: OnceCell<(TempDir, Journal)>,
     /// Lets prompts of the agent `slow` end.
@@ -53,8 +55,10 @@ impl Fake {
 
     pub(in crate::serve) fn with(backlog: Backlog) -> Arc<Self> {
         let (slow, heard) = mpsc::unbounded_channel();
+        let bus = Bus::encoding(backlog, crate::serve::encode);
         Arc::new(Self {
-            bus: Bus::encoding(backlog, crate::serve::encode),
+            tasks: Tasks::open(None, bus.clone()),
+            bus,
             snapshots: Mutex::new(vec![samples::snapshot(), samples::other_snapshot()]),
             agents: Mutex::new(vec![samples::agent("ui"), samples::failed_agent()]),
             graph: Mutex::new(Some(samples::graph())),
@@ -145,6 +149,10 @@ impl Sources for Fake {
 
     fn journal(&self) -> Option<Journal> {
         None
+    }
+
+    fn tasks(&self) -> Option<Tasks> {
+        Some(self.tasks.clone())
     }
 
     fn tracking(&self) -> Option<Settings> {

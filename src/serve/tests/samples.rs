@@ -6,10 +6,10 @@ use expect_test::expect;
 use serde_json::json;
 
 use crate::model::{
-    Action, AgentId, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus, Cost, Delta,
-    Event, FileNode, GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart, GraphRemains,
-    GraphSnapshot, Origin, Overlap, OverlapKind, SessionId, SessionKey, SessionMode, Snapshot,
-    Span, Touch, TurnEnd, Usage, UsageReport, Via,
+    Action, AgentId, AgentReport, AgentState, AgentStatus, BlockedAccess, BlockedId, BlockedStatus,
+    Cost, Delta, Event, FileNode, GraphCall, GraphDelta, GraphKind, GraphNode, GraphPart,
+    GraphRemains, GraphSnapshot, Origin, Overlap, OverlapKind, SessionId, SessionKey, SessionMode,
+    Snapshot, Span, TaskId, TaskReport, TaskState, Touch, TurnEnd, Usage, UsageReport, Via,
 };
 use crate::serve::{AgentDetails, Change, Kind, Reloaded, Restart, SessionDetails, Tier, wire};
 use crate::undo;
@@ -103,7 +103,20 @@ pub(in crate::serve) fn blocked(status: BlockedStatus) -> BlockedAccess {
         orchestrator: Some(key("lead", "s-lead")),
         sweep: None,
         denied_by: None,
+        reason: None,
         completed: false,
+        timestamp_ms: NOW,
+    }
+}
+
+fn task(state: TaskState, reason: Option<&str>) -> TaskReport {
+    TaskReport {
+        id: TaskId::new("t-5f3a90c1"),
+        by: AgentId::new("lead"),
+        agent: AgentId::new("ui"),
+        session: Some(SessionId::new("s-ui")),
+        state,
+        reason: reason.map(str::to_owned),
         timestamp_ms: NOW,
     }
 }
@@ -301,6 +314,13 @@ pub(in crate::serve) fn lines() -> Vec<String> {
         Event::Graph(graph()),
         Event::GraphDelta(graph_delta()),
         Event::Overlap(overlap()),
+        Event::Task(task(TaskState::NeedsApproval, None)),
+        Event::Task(task(TaskState::Lost, Some("the agent ended: exit status 1"))),
+        Event::Report(AgentReport {
+            agent: AgentId::new("ui"),
+            text: "The cart shows its total.".into(),
+            timestamp_ms: NOW,
+        }),
         Event::Overlap(Overlap {
             kind: OverlapKind::Edit,
             between: [key("api", "s-api"), key("ui", "s-ui")],
@@ -334,6 +354,9 @@ fn each_line_is_exactly_that() {
         {"type":"graph","seq":3,"nodes":{"src":{"kind":"folder","lines":{"start":0,"end":0}},"src/main.rs":{"kind":"file","lines":{"start":1,"end":20},"tokens":180,"language":"rust"},"src/main.rs::main":{"kind":"function","lines":{"start":3,"end":9},"tokens":54},"src/main.rs::open":{"kind":"function","lines":{"start":11,"end":20},"tokens":81}},"calls":[{"from":"src/main.rs::main","to":"src/main.rs::open"}]}
         {"type":"graph_delta","seq":4,"added":{"nodes":{"src/main.rs::close":{"kind":"function","lines":{"start":14,"end":16},"tokens":18}},"calls":[{"from":"src/main.rs::main","to":"src/main.rs::close"}]},"changed":{"nodes":{"src/main.rs":{"kind":"file","lines":{"start":1,"end":16},"tokens":144,"language":"rust","lastWrite":1760000000000,"changed":true}}},"removed":{"nodes":["src/main.rs::open"],"calls":[{"from":"src/main.rs::main","to":"src/main.rs::open"}]}}
         {"type":"overlap","kind":"context","agents":[{"agent_id":"ui","session_id":"s-ui"},{"agent_id":"api","session_id":"s-api"}],"symbol":"src/ui/app.ts::App::render","path":"src/ui/app.ts","callers":[{"symbol":"src/main.ts::start","agent_id":"api","session_id":"s-api"}],"timestamp_ms":1760000000000}
+        {"type":"task","id":"t-5f3a90c1","by":"lead","agent_id":"ui","session_id":"s-ui","state":"needs_approval","timestamp_ms":1760000000000}
+        {"type":"task","id":"t-5f3a90c1","by":"lead","agent_id":"ui","session_id":"s-ui","state":"lost","reason":"the agent ended: exit status 1","timestamp_ms":1760000000000}
+        {"type":"report","agent_id":"ui","text":"The cart shows its total.","timestamp_ms":1760000000000}
         {"type":"overlap","kind":"edit","agents":[{"agent_id":"api","session_id":"s-api"},{"agent_id":"ui","session_id":"s-ui"}],"symbol":"README.md","path":"README.md","callers":[],"timestamp_ms":1760000000000}
         {"type":"lagged","missed":4096}"#]].assert_eq(&lines().join("\n"));
 }

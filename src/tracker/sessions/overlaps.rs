@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Number, Sessions};
 use crate::model::{Event, Overlap, OverlapKind, SessionKey};
 use crate::tracker::overlap::{FoundOverlap, between};
+use crate::tracker::session::TrackedSession;
 use crate::tracker::symbols::MOST;
 
 impl Sessions {
@@ -49,6 +50,34 @@ impl Sessions {
             overlap.callers = self.callers_in_context(&overlap.symbol);
             self.events.push(Event::Overlap(overlap));
         }
+    }
+
+    /// The overlaps that there are now, without the callers; the latest first.
+    pub(in crate::tracker) fn current_overlaps(&self) -> Vec<Overlap> {
+        let mut all = Vec::new();
+        for (path, (one, other), found) in self.overlaps.current() {
+            let both = self.live.get(&one).zip(self.live.get(&other));
+            let Some((first, second)) = both else { continue };
+            let at =
+                |session: &TrackedSession| session.map.hold(path).map(|hold| hold.timestamp_ms);
+            let timestamp_ms = at(first).max(at(second)).unwrap_or_default();
+            for (symbol, FoundOverlap { kind, by_first }) in found {
+                let [first, second] = [&first.key, &second.key].map(SessionKey::clone);
+                let between = if *by_first { [first, second] } else { [second, first] };
+                all.push(Overlap {
+                    kind: *kind,
+                    between,
+                    symbol: Arc::clone(symbol),
+                    path: Arc::clone(path),
+                    callers: Vec::new(),
+                    timestamp_ms,
+                });
+            }
+        }
+        all.sort_by(|a, b| {
+            b.timestamp_ms.cmp(&a.timestamp_ms).then_with(|| a.symbol.cmp(&b.symbol))
+        });
+        all
     }
 
     /// The callers of a symbol that sessions have in context, with these sessions.

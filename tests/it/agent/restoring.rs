@@ -59,7 +59,7 @@ fn turn(port: &mut Port, puppet: &mut Puppet) -> (Value, Value) {
 fn a_session_that_is_resumed_counts_on() {
     let stage = Stage::new();
     let able = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
-    let (_team, mut port) = stopped(&stage, "", &able);
+    let (_team, mut port) = stopped(&stage, "tools = false", &able);
     let mut puppet = start(&stage, &mut port, &able);
     let params = puppet.serve("session/resume", &json!({}));
     let cwd = stage.path("shop").display().to_string();

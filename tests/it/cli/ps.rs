@@ -31,9 +31,9 @@ fn the_table_reports_state_zone_and_use() {
     assert_eq!((ps.code, ps.stderr.as_str()), (0, ""));
     assert_eq!(
         normal(&ps.stdout),
-        "AGENT STATE PID ZONE SESSIONS RESTARTS MEMORY PEAK CPU TOKENS COST\n\
-         ui ready PID kernel 1 0 MEMORY PEAK CPU 100/1.0k 0.50 USD\n\
-         api stopped - kernel 0 0 - - - - -"
+        "AGENT STATE PID ZONE SESSIONS RESTARTS MEMORY PEAK CPU TOKENS COST TOOLS\n\
+         ui ready PID kernel 1 0 MEMORY PEAK CPU 100/1.0k 0.50 USD -\n\
+         api stopped - kernel 0 0 - - - - - -"
     );
     // Columns are aligned: each row's state begins where its heading does.
     let starts: Vec<_> = ps.stdout.lines().map(|line| &line[7..9]).collect();

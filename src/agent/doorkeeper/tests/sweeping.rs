@@ -81,6 +81,7 @@ async fn a_tool_call_does_not_report_what_the_kernel_stopped() {
             grantable: true,
             denied_by: None,
             caller: None,
+            reason: None,
         }));
         bench.routing.list(None).await.len() > before
     };

@@ -13,6 +13,9 @@ use crate::model::Action;
 impl ToolCallState {
     /// The accesses for a zone to judge. None if the call has no certain reading.
     pub(crate) fn accesses(&self, cwd: &Path, workspace: &dyn Workspace) -> Option<Vec<Access>> {
+        if self.is_team_tool() {
+            return Some(Vec::new());
+        }
         let mut accesses: Vec<Access> = Vec::new();
         let mut add = |path: PathBuf, target| {
             let access = Access { path, target };

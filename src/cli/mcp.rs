@@ -1,0 +1,41 @@
+//! `mcp`: connects an MCP client to the tools of a running team.
+
+use clap::Args;
+
+use super::Global;
+use super::team::{Which, failed};
+use crate::app::Failure;
+use crate::serve::client::{Environment, Target, attach};
+
+/// Offer the tools of a running team to an MCP client
+///
+/// The client is connected to standard input and output. The team puts this command into the
+/// sessions of its agents by itself; each agent is known by a token in its environment. Without
+/// that token, the client leads the team: it has the tools of an orchestrator, but decides nothing
+/// that is for a person. docs/tools.md lists the tools.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  eisen-core mcp --team shop
+
+As a server of an MCP client:
+  { \"mcpServers\": { \"eisen\": { \"command\": \"eisen-core\", \"args\": [\"mcp\", \"--team\", \"shop\"] } } }
+
+Exit codes: 0 the client disconnected, 1 the team has ended, or was not found.")]
+pub(super) struct Mcp {
+    #[command(flatten)]
+    which: Which,
+}
+
+impl Mcp {
+    pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
+        let named = self.which.team.is_some() || global.port.is_some();
+        let own = Target::of_tools(&Environment::of_process()).map_err(failed)?;
+        let target = match own.filter(|_| !named) {
+            Some(own) => own,
+            None => self.which.find(global)?,
+        };
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        attach::tools(&target, input, output).await.map_err(failed)
+    }
+}

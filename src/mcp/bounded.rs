@@ -1,0 +1,106 @@
+//! Owns the lines of an MCP connection: bounded, each answered, and read no faster than answers are
+//! taken.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::model::{ErrorData, JsonRpcMessage, NumberOrString};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde::Deserialize;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{Mutex, Semaphore};
+
+use crate::line::{Line, LineReader};
+
+/// Bytes of a client's line; a longer one is answered with an error.
+const LONGEST_LINE: usize = 4 * 1024 * 1024;
+
+/// Messages to the client that may wait to be written; beyond it the client is not read.
+const UNWRITTEN: usize = 64;
+
+/// A line for each message, over a stream.
+pub(super) struct BoundedTransport<R, W> {
+    lines: LineReader<R>,
+    writer: Arc<Mutex<W>>,
+    /// Has a permit for each message that may still wait.
+    room: Arc<Semaphore>,
+}
+
+impl<R: AsyncRead + Unpin, W> BoundedTransport<R, W> {
+    pub(super) fn new(reader: R, writer: W) -> Self {
+        Self {
+            lines: LineReader::new(reader, LONGEST_LINE),
+            writer: Arc::new(Mutex::new(writer)),
+            room: Arc::new(Semaphore::new(UNWRITTEN)),
+        }
+    }
+}
+
+impl<R, W> Transport<RoleServer> for BoundedTransport<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let writer = Arc::clone(&self.writer);
+        // Counted from now on; what is over the limit is written all the same.
+        let place = Arc::clone(&self.room).try_acquire_owned();
+        async move {
+            let _place = place;
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            let mut writer = writer.lock().await;
+            writer.write_all(&line).await?;
+            writer.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            // A permit is free: the client takes its answers.
+            let _ = self.room.acquire().await;
+            let wrong = match self.lines.next().await {
+                Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => continue,
+                Ok(Line::Whole(line)) => match serde_json::from_slice(&line) {
+                    Ok(message) => return Some(message),
+                    Err(error) => {
+                        let Unreadable { id, method } =
+                            serde_json::from_slice(&line).unwrap_or_default();
+                        // Nobody answers a notification.
+                        if id.is_none() && method.is_some() {
+                            continue;
+                        }
+                        (id, format!("Invalid Request: {error}"))
+                    }
+                },
+                Ok(Line::TooLong(_)) => {
+                    (None, format!("Invalid Request: a line may have {LONGEST_LINE} bytes"))
+                }
+                Ok(Line::End) | Err(_) => return None,
+            };
+            let (id, message) = wrong;
+            let error = JsonRpcMessage::error(ErrorData::invalid_request(message, None), id);
+            if self.send(error).await.is_err() {
+                return None;
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.writer.lock().await.shutdown().await
+    }
+}
+
+/// What can be read of a line that is no message.
+#[derive(Default, Deserialize)]
+struct Unreadable {
+    id: Option<NumberOrString>,
+    method: Option<String>,
+}

@@ -1,0 +1,229 @@
+//! Owns the MCP server of one connection: lists the tools, checks calls, and puts results into
+//! pages.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities,
+    ServerConfig, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Map, Value, json};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, interval_at};
+
+use super::parameter::{self, PAGE};
+use super::table::{TeamTool, of};
+use super::{Audience, Operations, ToolConnection, ToolError};
+
+/// Calls of one connection at once; one more is refused.
+const CALLS: usize = 32;
+
+/// How often a call that takes long reports progress, where its client asked for that.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+/// Entries in a page of a list.
+const ENTRIES: usize = 25;
+
+/// Bytes of a text in one page.
+const TEXT: usize = 16 * 1024;
+
+/// Bytes of a result. Clients cut results at 25,000 tokens; the structured form repeats the text.
+const LONGEST_RESULT: usize = 48 * 1024;
+
+const LEADS: &str = "Tools of the team of coding agents that you lead. Each agent may only access the files \
+                     of its zone; accesses outside are blocked until they are decided.";
+const WORKS: &str = "Tools of the team of coding agents that you belong to. Each agent may only access the \
+                     files of its zone.";
+
+pub(super) struct ToolServer<O> {
+    audience: Audience,
+    operations: O,
+    connection: ToolConnection,
+    calls: Arc<Semaphore>,
+}
+
+impl<O: Operations> ToolServer<O> {
+    pub(super) fn new(audience: Audience, operations: O, connection: ToolConnection) -> Self {
+        Self { audience, operations, connection, calls: Arc::new(Semaphore::new(CALLS)) }
+    }
+
+    async fn answer(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Value, ToolError> {
+        let Some(tool) = of(self.audience).find(|tool| *tool.name == *request.name) else {
+            let known: Vec<_> = of(self.audience).map(|tool| tool.name).collect();
+            let name: String = request.name.chars().take(64).collect();
+            let message = format!("there is no tool `{name}`; there are {}", known.join(", "));
+            return Err(ToolError { code: 404, message });
+        };
+        self.connection.called();
+        let Ok(_place) = self.calls.try_acquire() else {
+            let message = format!("{CALLS} calls of yours are under way: wait until one has ended");
+            return Err(ToolError { code: 409, message });
+        };
+        let arguments = request.arguments.unwrap_or_default();
+        let checked = parameter::check(tool.parameters, arguments);
+        let mut params = checked.map_err(|message| ToolError { code: 400, message })?;
+        let page = if tool.list.or(tool.text).is_some() { params.shift_remove(PAGE) } else { None };
+        let call = self.operations.call(tool.method, params);
+        let result = with_progress(call, context).await?;
+        shown(tool, result, page.as_ref().and_then(Value::as_u64).unwrap_or(1))
+    }
+}
+
+impl<O: Operations> ServerHandler for ToolServer<O> {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let about = if self.audience == Audience::Lead { LEADS } else { WORKS };
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("eisen-core", env!("CARGO_PKG_VERSION")))
+            .with_instructions(about)
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        self.connection.listed();
+        Ok(ListToolsResult::with_all_items(of(self.audience).map(described).collect()))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let answer = tokio::select! {
+            answer = self.answer(request, &context) => answer,
+            // Nobody waits for the answer any more.
+            () = context.ct.cancelled() => {
+                Err(ToolError { code: 409, message: "the call was cancelled".to_owned() })
+            }
+        };
+        Ok(match answer {
+            Ok(result) => {
+                let text = ContentBlock::text(result.to_string());
+                let mut shown = CallToolResult::success(vec![text]);
+                shown.structured_content = Some(result);
+                shown
+            }
+            Err(ToolError { code, message }) => {
+                CallToolResult::error(vec![ContentBlock::text(format!("{message} (code {code})"))])
+            }
+        }
+        .into())
+    }
+}
+
+fn described(tool: &TeamTool) -> Tool {
+    let hints = ToolAnnotations::new().read_only(tool.only_reads).open_world(false);
+    let hints = if tool.only_reads { hints } else { hints.destructive(false) };
+    Tool::new(tool.name, tool.description, parameter::schema(tool.parameters))
+        .with_annotations(hints)
+}
+
+/// Awaits a call, and reports meanwhile that it goes on.
+async fn with_progress<T>(
+    call: impl Future<Output = T>,
+    context: &RequestContext<RoleServer>,
+) -> T {
+    let Some(token) = context.meta.get_progress_token() else { return call.await };
+    let reporting = async {
+        let start = Instant::now();
+        let mut ticks = interval_at(start + PROGRESS, PROGRESS);
+        loop {
+            ticks.tick().await;
+            let seconds = start.elapsed().as_secs_f64();
+            let progress = ProgressNotificationParam::new(token.clone(), seconds);
+            if context.peer.notify_progress(progress).await.is_err() {
+                break;
+            }
+        }
+        // The client is gone, and the call is about to be dropped, too.
+        std::future::pending().await
+    };
+    tokio::select! {
+        biased;
+        done = call => done,
+        done = reporting => done,
+    }
+}
+
+/// Returns a result as the client gets it: of a list one page, and nothing longer than clients
+/// take.
+fn shown(tool: &TeamTool, result: Value, page: u64) -> Result<Value, ToolError> {
+    let result = match (tool.list, result) {
+        (Some(name), Value::Array(entries)) => paged(name, entries, page)?,
+        (_, Value::Object(result)) => match tool.text {
+            Some(name) => text_paged(name, result, page)?,
+            None => result.into(),
+        },
+        (_, result) => result,
+    };
+    let length = result.to_string().len();
+    if length > LONGEST_RESULT {
+        let message = format!(
+            "the result has {length} bytes, and clients take {LONGEST_RESULT}: ask for less of it"
+        );
+        return Err(ToolError { code: 400, message });
+    }
+    Ok(result)
+}
+
+fn paged(name: &str, entries: Vec<Value>, page: u64) -> Result<Value, ToolError> {
+    let total = entries.len();
+    let pages = total.div_ceil(ENTRIES).max(1);
+    let at = usize::try_from(page).unwrap_or(usize::MAX).saturating_sub(1);
+    if at >= pages {
+        let message = format!("there is no page {page}: the list has {pages}");
+        return Err(ToolError { code: 404, message });
+    }
+    let shown: Vec<_> = entries.into_iter().skip(at * ENTRIES).take(ENTRIES).collect();
+    let mut result = Map::new();
+    result.insert(name.to_owned(), shown.into());
+    result.insert(PAGE.to_owned(), json!(page));
+    result.insert("pages".to_owned(), json!(pages));
+    result.insert("total".to_owned(), json!(total));
+    Ok(result.into())
+}
+
+/// Shows one page of a long text. Lists beside it are cut to one page, and say how long they are.
+fn text_paged(name: &str, mut result: Map<String, Value>, page: u64) -> Result<Value, ToolError> {
+    let text = result.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (mut pages, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        // Whole lines, where they are short enough.
+        let most = &rest[..rest.floor_char_boundary(TEXT)];
+        let line = most.rfind('\n').filter(|_| most.len() < rest.len()).map(|at| at + 1);
+        let (shown, behind) = rest.split_at(line.unwrap_or(most.len()));
+        pages.push(shown.to_owned());
+        rest = behind;
+    }
+    let at = usize::try_from(page).unwrap_or(usize::MAX).saturating_sub(1);
+    let shown = match pages.get(at) {
+        Some(shown) => shown.clone(),
+        None if page == 1 => String::new(),
+        None => {
+            let message = format!("there is no page {page}: there are {}", pages.len());
+            return Err(ToolError { code: 404, message });
+        }
+    };
+    for list in result.values_mut().filter_map(Value::as_array_mut) {
+        let total = list.len();
+        list.truncate(ENTRIES);
+        if total > list.len() {
+            list.push(json!(format!("and {} more", total - list.len())));
+        }
+    }
+    result.insert(name.to_owned(), shown.into());
+    result.insert(PAGE.to_owned(), json!(page));
+    result.insert("pages".to_owned(), json!(pages.len().max(1)));
+    Ok(result.into())
+}

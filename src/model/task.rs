@@ -1,0 +1,67 @@
+//! Tasks that one agent of a team gave another, and what agents report.
+
+use std::sync::Arc;
+
+use super::named::named;
+use super::{AgentId, SessionId, TaskId, TimestampMs};
+
+/// The name of the team's MCP server in agents' sessions. Clients prefix the tools' names with it.
+pub const TEAM_SERVER: &str = "eisen";
+
+named! {
+    /// Where a task stands.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub enum TaskState {
+        /// It waits for its turn, or its turn runs.
+        Running = "running",
+        /// An access of its turn waits for a decision.
+        NeedsApproval = "needs_approval",
+        /// Its agent does nothing any more.
+        Stalled = "stalled",
+        Cancelled = "cancelled",
+        /// Its turn ended otherwise than it should, or never began.
+        Failed = "failed",
+        /// Its agent, or the team, ended before its turn did.
+        Lost = "lost",
+        Done = "done",
+    }
+}
+
+impl TaskState {
+    /// Whether it stays as it is.
+    pub fn is_ended(self) -> bool {
+        match self {
+            Self::Running | Self::NeedsApproval | Self::Stalled => false,
+            Self::Cancelled | Self::Failed | Self::Lost | Self::Done => true,
+        }
+    }
+
+    /// Whether somebody has to do something before it goes on.
+    pub fn needs_help(self) -> bool {
+        matches!(self, Self::NeedsApproval | Self::Stalled)
+    }
+}
+
+/// A task with its state; each change of the state is another report.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TaskReport {
+    pub id: TaskId,
+    /// Who gave it: an agent, or `orchestrator` for a program or a person.
+    pub by: AgentId,
+    /// Whose it is.
+    pub agent: AgentId,
+    /// The session of its turn, once that has begun.
+    pub session: Option<SessionId>,
+    pub state: TaskState,
+    /// Why it ended so.
+    pub reason: Option<String>,
+    pub timestamp_ms: TimestampMs,
+}
+
+/// What an agent reports to its team.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentReport {
+    pub agent: AgentId,
+    pub text: Arc<str>,
+    pub timestamp_ms: TimestampMs,
+}

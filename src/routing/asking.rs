@@ -1,0 +1,79 @@
+//! Accesses that an agent asks for before it tries them, and the owners of paths.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::task::RoutingMsg;
+use super::task::asking::AskingMsg;
+use super::{AccessAnswer, Request, RoutingHandle, Whose};
+use crate::model::{Action, AgentId, SessionKey, Via, wire_path};
+use crate::zone::Zone;
+
+impl RoutingHandle {
+    /// Puts an access before its decider, whether or not accesses are held. Once it is allowed, the
+    /// next such access of the agent is. None if the agent has no zone here, or routing has ended.
+    pub async fn ask_access(
+        &self,
+        key: SessionKey,
+        path: String,
+        action: Action,
+        reason: Arc<str>,
+    ) -> Option<AccessAnswer> {
+        let zone = self.zone_of(&key.agent).await?;
+        let judged = judged(zone, path, move |zone, path| {
+            zone.check(path, action).map(drop).map_err(|denied| {
+                let denied_by = zone.denied_by(&denied.path);
+                (denied, denied_by)
+            })
+        });
+        let (denied, denied_by) = match judged.await? {
+            Ok(()) => return Some(AccessAnswer::Open),
+            Err(denied) => denied,
+        };
+        let request = Request {
+            key,
+            path: denied.path,
+            action,
+            via: Via::Request,
+            hold: true,
+            may_wait: true,
+            grantable: denied.grantable,
+            denied_by,
+            caller: None,
+            reason: Some(reason),
+        };
+        let permit = self.lanes.enter(&request.key.agent).await;
+        self.ask_from(permit, |reply| RoutingMsg::Asking(AskingMsg::Access { request, reply }))
+            .await
+    }
+
+    /// Returns whose a path is, and what an agent may do there; None if it has no zone here.
+    pub async fn whose(&self, agent: &AgentId, path: String) -> Option<Whose> {
+        let zone = self.zone_of(agent).await?;
+        let judged = judged(zone, path, |zone, path| {
+            let may = |action| zone.check(path, action).is_ok();
+            let wire = wire_path(zone.workspace(), zone.workspace(), path);
+            (wire, may(Action::Read), may(Action::Write))
+        });
+        let (path, may_read, may_write) = judged.await?;
+        let wire = path.clone();
+        let owners =
+            self.ask(|reply| RoutingMsg::Asking(AskingMsg::Owners { path: wire, reply })).await?;
+        Some(Whose { path, owners, may_read, may_write })
+    }
+
+    async fn zone_of(&self, agent: &AgentId) -> Option<Arc<Zone>> {
+        let agent = agent.clone();
+        self.ask(|reply| RoutingMsg::Asking(AskingMsg::Zone { agent, reply })).await.flatten()
+    }
+}
+
+/// Looks at a path in the workspace of a zone; reads the disk.
+async fn judged<T: Send + 'static>(
+    zone: Arc<Zone>,
+    path: String,
+    judge: impl FnOnce(&Zone, &Path) -> T + Send + 'static,
+) -> Option<T> {
+    let judging = move || judge(&zone, &zone.workspace().join(path));
+    tokio::task::spawn_blocking(judging).await.ok()
+}

@@ -1,0 +1,365 @@
+//! Owns the methods of tasks: gives them to agents, and answers what became of them.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json as object};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::{json, wrong};
+use crate::client_host::Said;
+use crate::model::{AgentId, AgentState, TaskId, TaskReport, TaskState};
+use crate::serve::rights::{self, PROGRAM};
+use crate::serve::shared::Shared;
+use crate::serve::wire::RpcError;
+use crate::serve::{Caller, Prompt, Team, task_run};
+use crate::tasks::{
+    Circle, FoundTasks, Kept, LONGEST_WAIT, Mode, NewTask, TaskError, Tasks, WaitKind,
+};
+
+/// Bytes of a task's text, of its key, and names of files in it.
+const LONGEST_TEXT: usize = 256 * 1024;
+const LONGEST_KEY: usize = 256;
+const MOST_FILES: usize = 200;
+
+/// Tasks that one request names.
+const MOST_IDS: usize = 1000;
+
+/// Bytes of a result in one page, and of its summary.
+const PAGE: usize = 16 * 1024;
+const SUMMARY: usize = 1024;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "DelegateParams")]
+pub(in crate::serve) struct Delegate {
+    agent: String,
+    /// What the agent is prompted with.
+    task: String,
+    /// Files that it is about, named in the prompt.
+    #[serde(default)]
+    files: Vec<String>,
+    /// Makes a repeated request the same request.
+    #[serde(default, deserialize_with = "super::name")]
+    key: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct Delegated {
+    id: String,
+    agent: String,
+    state: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "CheckTasksParams")]
+pub(in crate::serve) struct CheckTasks {
+    /// All tasks that were not acknowledged if left out.
+    #[serde(default)]
+    ids: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "WaitForTasksParams")]
+pub(in crate::serve) struct WaitForTasks {
+    ids: Vec<String>,
+    /// Until all have ended, or the first.
+    #[serde(default)]
+    mode: WaitMode,
+    /// As an earlier answer had it: what changed before does not end the wait.
+    cursor: Option<u64>,
+    /// At most 45.
+    timeout_s: Option<f64>,
+}
+
+#[derive(Clone, Copy, Default, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WaitMode {
+    #[default]
+    All,
+    First,
+}
+
+/// Tasks at one moment.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Tasks")]
+pub(in crate::serve) struct TaskList {
+    tasks: Vec<TaskRow>,
+    /// For the next wait.
+    cursor: u64,
+    /// The wait is not over; it can go on.
+    timed_out: bool,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Task")]
+pub(in crate::serve) struct TaskRow {
+    id: String,
+    agent: String,
+    #[schemars(extend("enum" = TaskState::ALL.map(TaskState::as_str)))]
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "TaskResultParams")]
+pub(in crate::serve) struct TaskResultParams {
+    id: String,
+    /// The result was received, and need not be kept.
+    #[serde(default)]
+    ack: bool,
+    /// From 1; without it there is only the summary.
+    page: Option<u64>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub(in crate::serve) struct TaskResult {
+    #[serde(flatten)]
+    task: TaskRow,
+    /// The session of its turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    /// The end of what the agent said.
+    summary: String,
+    /// Bytes of what it said.
+    bytes: usize,
+    /// What the agent said, in the page that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// Pages of what is kept of it.
+    pages: usize,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "CancelTaskParams")]
+pub(in crate::serve) struct CancelTask {
+    id: String,
+}
+
+pub(super) async fn delegate_task(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: Delegate,
+) -> Result<Value, RpcError> {
+    let tasks = tasks(shared)?;
+    let Delegate { agent, task, files, key } = params;
+    if task.trim().is_empty() || task.len() > LONGEST_TEXT {
+        return Err(wrong(format!(
+            "`task` must be text of at most {LONGEST_TEXT} bytes, not empty"
+        )));
+    }
+    if files.len() > MOST_FILES || key.as_ref().is_some_and(|key| key.len() > LONGEST_KEY) {
+        return Err(wrong(format!(
+            "`files` may have {MOST_FILES} names, and `key` {LONGEST_KEY} bytes"
+        )));
+    }
+    let (by, agent) = (giver(caller), AgentId::new(agent));
+    is_ready(&*shared.team, &agent)?;
+    if by == agent {
+        let message = "you can't give a task to yourself: your turn would wait for its own end";
+        return Err(RpcError::new(409, message));
+    }
+    let new = NewTask { by, agent: agent.clone(), text: task, files, key };
+    let blocks = vec![object!({ "type": "text", "text": task_run::prompt_of(&new) })];
+    let begun = tasks.begin(new).await?;
+    if begun.is_new {
+        let (said, saying) = watch::channel(Said::default());
+        let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, said };
+        tokio::spawn(task_run::run(
+            Arc::clone(&shared.team),
+            tasks.clone(),
+            begun.clone(),
+            prompt,
+            saying,
+        ));
+    }
+    let kept = tasks.get(None, &begun.id)?;
+    json(&Delegated {
+        id: kept.id.to_string(),
+        agent: kept.agent.to_string(),
+        state: kept.state.as_str().to_owned(),
+    })
+}
+
+pub(super) fn check_tasks(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: CheckTasks,
+) -> Result<Value, RpcError> {
+    let ids = ids(params.ids)?;
+    let found = tasks(shared)?.list(rights::own_only(caller), &ids)?;
+    json(&TaskList::from(found))
+}
+
+pub(super) async fn wait_for_tasks(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: WaitForTasks,
+) -> Result<Value, RpcError> {
+    let tasks = tasks(shared)?;
+    let WaitForTasks { ids: named, mode, cursor, timeout_s } = params;
+    let ids = ids(named)?;
+    if ids.is_empty() {
+        return Err(wrong("`ids` must name the tasks to wait for"));
+    }
+    let deadline = Instant::now() + wait_of(timeout_s)?;
+    let mode = match mode {
+        WaitMode::All => Mode::All,
+        WaitMode::First => Mode::First,
+    };
+    let own = rights::own_only(caller);
+    let running = tasks.list(own, &ids)?.tasks.into_iter().filter(|task| !task.state.is_ended());
+    let awaited: Vec<_> = running.map(|task| task.agent).collect();
+    let _waits = shared.waits.begin(&giver(caller), &awaited, WaitKind::Task)?;
+    json(&TaskList::from(tasks.wait(own, &ids, mode, cursor, deadline).await?))
+}
+
+pub(super) async fn task_result(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: TaskResultParams,
+) -> Result<Value, RpcError> {
+    let tasks = tasks(shared)?;
+    let (own, id) = (rights::own_only(caller), TaskId::new(params.id));
+    let kept = tasks.get(own, &id)?;
+    let result = TaskResult::new(&kept, params.page)?;
+    if params.ack {
+        tasks.acknowledge(own, &id).await?;
+    }
+    json(&result)
+}
+
+pub(super) fn cancel_task(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: CancelTask,
+) -> Result<Value, RpcError> {
+    let cancelled = tasks(shared)?.cancel(rights::own_only(caller), &TaskId::new(params.id))?;
+    json(&TaskRow::from(cancelled))
+}
+
+fn tasks(shared: &Shared) -> Result<&Tasks, RpcError> {
+    shared.tasks.as_ref().ok_or_else(|| RpcError::from(shared.team.refusal()))
+}
+
+/// Who gives a task by this token.
+fn giver(caller: Option<&Caller>) -> AgentId {
+    caller.and_then(Caller::agent).cloned().unwrap_or_else(|| AgentId::new(PROGRAM))
+}
+
+fn ids(named: Vec<String>) -> Result<Vec<TaskId>, RpcError> {
+    if named.len() > MOST_IDS {
+        return Err(wrong(format!("`ids` may have {MOST_IDS} entries")));
+    }
+    Ok(named.into_iter().map(TaskId::new).collect())
+}
+
+fn wait_of(timeout_s: Option<f64>) -> Result<std::time::Duration, RpcError> {
+    match timeout_s {
+        None => Ok(LONGEST_WAIT),
+        Some(seconds) if (0.0..=LONGEST_WAIT.as_secs_f64()).contains(&seconds) => {
+            Ok(std::time::Duration::from_secs_f64(seconds))
+        }
+        Some(_) => Err(wrong(format!("`timeout_s` must be from 0 to {}", LONGEST_WAIT.as_secs()))),
+    }
+}
+
+/// Checks that an agent is there, and takes prompts.
+pub(super) fn is_ready(team: &dyn Team, agent: &AgentId) -> Result<(), RpcError> {
+    let agents = team.agents();
+    let Some(status) = agents.iter().find(|status| status.agent == *agent) else {
+        let known: Vec<_> = agents.iter().map(|status| status.agent.as_str()).collect();
+        let message = format!("there is no agent `{agent}`; there are {}", known.join(", "));
+        return Err(RpcError::new(404, message));
+    };
+    if status.state == AgentState::Ready {
+        return Ok(());
+    }
+    let state = status.state.as_str();
+    let message = format!("agent `{agent}` is {state}, not ready: wait, or choose another one");
+    Err(RpcError::new(409, message))
+}
+
+impl TaskResult {
+    fn new(kept: &Kept, page: Option<u64>) -> Result<Self, RpcError> {
+        let pages = pages(&kept.result);
+        let text = match page {
+            None => None,
+            Some(page) => {
+                let at = usize::try_from(page).unwrap_or(usize::MAX).checked_sub(1);
+                let text = at.and_then(|at| pages.get(at)).ok_or_else(|| {
+                    let message =
+                        format!("there is no page {page}: the result has {}", pages.len());
+                    RpcError::new(404, message)
+                })?;
+                Some((*text).to_owned())
+            }
+        };
+        Ok(Self {
+            session_id: kept.session.as_ref().map(ToString::to_string),
+            summary: summary(&kept.result),
+            bytes: kept.said,
+            text,
+            pages: pages.len(),
+            task: kept.report(kept.state).into(),
+        })
+    }
+}
+
+fn pages(text: &str) -> Vec<&str> {
+    let (mut pages, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let (page, behind) = rest.split_at(rest.floor_char_boundary(PAGE));
+        pages.push(page);
+        rest = behind;
+    }
+    pages
+}
+
+/// The end of a text: whole paragraphs, where they fit.
+fn summary(text: &str) -> String {
+    let text = text.trim();
+    if text.len() <= SUMMARY {
+        return text.to_owned();
+    }
+    let end = &text[text.ceil_char_boundary(text.len() - SUMMARY)..];
+    let whole = end.split_once("\n\n").map_or(end, |(_, rest)| rest);
+    format!("… {}", whole.trim_start())
+}
+
+impl From<FoundTasks> for TaskList {
+    fn from(found: FoundTasks) -> Self {
+        let FoundTasks { tasks, cursor, timed_out } = found;
+        Self { tasks: tasks.into_iter().map(TaskRow::from).collect(), cursor, timed_out }
+    }
+}
+
+impl From<TaskReport> for TaskRow {
+    fn from(task: TaskReport) -> Self {
+        Self {
+            id: task.id.to_string(),
+            agent: task.agent.to_string(),
+            state: task.state.as_str(),
+            reason: task.reason,
+        }
+    }
+}
+
+impl From<TaskError> for RpcError {
+    fn from(error: TaskError) -> Self {
+        let code = match error {
+            TaskError::Unknown(_) => 404,
+            TaskError::Full => 409,
+            TaskError::NotKept(_) => 500,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<Circle> for RpcError {
+    fn from(circle: Circle) -> Self {
+        Self::new(409, circle.to_string())
+    }
+}

@@ -1,0 +1,81 @@
+//! Runs a task: prompts its agent, cancels it when that is asked for, and records its end.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::{Prompt, Refused, Team};
+use crate::client_host::Said;
+use crate::model::{AgentId, AgentState, TaskState};
+use crate::tasks::{Begun, Ended, NewTask, Tasks};
+
+/// What the agent is prompted with.
+pub(super) fn prompt_of(task: &NewTask) -> String {
+    let mut text = task.text.clone();
+    if !task.files.is_empty() {
+        text.push_str("\n\nFiles:\n");
+        text.extend(task.files.iter().map(|file| format!("- {file}\n")));
+    }
+    text
+}
+
+/// Runs a task to its end.
+pub(super) async fn run(
+    team: Arc<dyn Team>,
+    tasks: Tasks,
+    begun: Begun,
+    prompt: Prompt,
+    mut saying: watch::Receiver<Said>,
+) {
+    let Begun { id, cancel, .. } = begun;
+    let agent = prompt.agent.clone();
+    let process = process_of(&*team, &agent);
+    let (mut session, mut is_cancelled) = (None, false);
+    let mut turn = team.prompt(prompt);
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut turn => break Some(outcome),
+            Ok(()) = saying.changed(), if session.is_none() => {
+                session.clone_from(&saying.borrow_and_update().session);
+                if let Some(session) = &session {
+                    tasks.sent(&id, session.clone());
+                }
+            }
+            () = cancel.cancelled(), if !is_cancelled => {
+                is_cancelled = true;
+                // A prompt that was not sent is withdrawn as its future is dropped.
+                let Some(session) = session.clone() else { break None };
+                if let Err(error) = team.cancel(agent.clone(), Some(session), false).await {
+                    tracing::warn!(task = %id, error = error.message, "cannot cancel a task");
+                }
+            }
+        }
+    };
+    drop(turn);
+    let is_alive = process_of(&*team, &agent) == process;
+    let ended = match outcome {
+        None => Ended { state: TaskState::Cancelled, reason: None, text: String::new() },
+        Some(Ok(outcome)) => {
+            let state = match (&*outcome.stop_reason, &outcome.reason) {
+                ("end_turn", None) => TaskState::Done,
+                ("cancelled", _) => TaskState::Cancelled,
+                _ => TaskState::Failed,
+            };
+            let reason = outcome.reason.map(|reason| reason.to_string());
+            let other = Some(outcome.stop_reason).filter(|_| state == TaskState::Failed);
+            Ended { state, reason: reason.or(other), text: outcome.text }
+        }
+        Some(Err(Refused { message, .. })) => {
+            let state = if is_alive { TaskState::Failed } else { TaskState::Lost };
+            let said = saying.borrow().text.clone();
+            Ended { state, reason: Some(message), text: said }
+        }
+    };
+    tasks.end(&id, ended).await;
+}
+
+/// What differs between two runs of an agent.
+fn process_of(team: &dyn Team, agent: &AgentId) -> Option<u32> {
+    let status = team.agents().into_iter().find(|status| status.agent == *agent)?;
+    status.pid.filter(|_| status.state == AgentState::Ready)
+}

@@ -1,0 +1,79 @@
+//! Serves the tools of the team on a connection: what they do are the methods of the port, with the
+//! authority of the connection's token.
+
+use std::sync::Arc;
+
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
+use tokio::io::DuplexStream;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::progress::Progress;
+use super::rights::PROGRAM;
+use super::rpc;
+use super::shared::Shared;
+use super::{BoxFuture, Caller};
+use crate::mcp::{self, Audience, Operations, ToolError};
+use crate::model::AgentId;
+
+/// Bytes buffered to and from the server of the tools, each way.
+const DUPLEX: usize = 64 * 1024;
+
+/// Serves the tools for a caller; what goes over the stream is MCP.
+pub(super) fn serve(
+    shared: &Arc<Shared>,
+    caller: Caller,
+    cancel: CancellationToken,
+) -> DuplexStream {
+    let caller = match caller {
+        Caller::Person => Caller::Lead(AgentId::new(PROGRAM)),
+        agent => agent,
+    };
+    let audience = match &caller {
+        Caller::Member(_) => Audience::Member,
+        Caller::Lead(_) | Caller::Person => Audience::Lead,
+    };
+    let agent = caller.agent().filter(|agent| agent.as_str() != PROGRAM).cloned();
+    let connection = shared.tool_uses.connect(agent.clone());
+    let operations = PortOperations { shared: Arc::clone(shared), caller, agent };
+    let (near, far) = tokio::io::duplex(DUPLEX);
+    // It ends with the stream.
+    tokio::spawn(mcp::serve(tokio::io::split(far), audience, operations, connection, cancel));
+    near
+}
+
+struct PortOperations {
+    shared: Arc<Shared>,
+    caller: Caller,
+    /// The agent of the team that calls.
+    agent: Option<AgentId>,
+}
+
+impl Operations for PortOperations {
+    fn call(
+        &self,
+        method: &'static str,
+        params: Map<String, Value>,
+    ) -> BoxFuture<'_, Result<Value, ToolError>> {
+        Box::pin(async move {
+            if let Some(agent) = &self.agent
+                && !self.shared.team.agents().iter().any(|status| status.agent == *agent)
+            {
+                let message = format!("`{agent}` is no longer in the team");
+                return Err(ToolError { code: 403, message });
+            }
+            let wrong =
+                |error: &dyn std::fmt::Display| ToolError { code: 500, message: error.to_string() };
+            let params = to_raw_value(&params).map_err(|error| wrong(&error))?;
+            // Nobody reads lines of progress here.
+            let (commands, _) = mpsc::channel(1);
+            let progress = Progress::new(Box::default(), commands);
+            let caller = Some(&self.caller);
+            let result = rpc::call(&self.shared, caller, method, Some(&params), &progress).await;
+            let result = result
+                .map_err(|error| ToolError { code: error.code, message: error.message.clone() })?;
+            serde_json::from_str(result.get()).map_err(|error| wrong(&error))
+        })
+    }
+}

@@ -1,0 +1,282 @@
+//! Tasks that an orchestrator gave to agents: their states, results that are kept until they are
+//! acknowledged, and who waits for whom. A task is kept in a file of its own, so that its result
+//! outlives a killed team.
+
+mod board;
+mod kept;
+mod store;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::bus::{Bus, Received, Subscriber};
+use crate::model::{
+    AgentId, BlockedAccess, BlockedStatus, Event, SessionId, TaskId, TaskReport, TaskState, now_ms,
+};
+use board::Board;
+use store::Store;
+
+pub use board::Begun;
+pub use kept::{Kept, MOST_TEXT};
+pub use waits::{Circle, WaitGuard, WaitKind, Waits};
+
+/// Tasks that are kept; one more is refused.
+const MOST: usize = 1000;
+
+/// How long a result is kept that nobody acknowledges.
+const KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+
+/// The longest wait: clients give up after 60 seconds or less.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(45);
+
+/// A task to begin.
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    pub by: AgentId,
+    pub agent: AgentId,
+    pub text: String,
+    pub files: Vec<String>,
+    /// A task of the same giver and key is the same task.
+    pub key: Option<String>,
+}
+
+/// How a task's turn ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ended {
+    pub state: TaskState,
+    pub reason: Option<String>,
+    /// What the agent said.
+    pub text: String,
+}
+
+/// When a wait for several tasks is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// All have ended.
+    All,
+    /// One has ended.
+    First,
+}
+
+/// What a wait found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FoundTasks {
+    pub tasks: Vec<TaskReport>,
+    /// Stands for all changes so far.
+    pub cursor: u64,
+    pub timed_out: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TaskError {
+    #[error(
+        "there is no task `{0}` of yours: it was never there, or acknowledged, or is over a week old"
+    )]
+    Unknown(TaskId),
+    #[error(
+        "{MOST} tasks are kept: acknowledge results by `task_result` with `ack`, or cancel tasks"
+    )]
+    Full,
+    #[error("the task cannot be kept: {0}")]
+    NotKept(String),
+}
+
+/// The tasks of a team; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Tasks {
+    board: Arc<Mutex<Board>>,
+    store: Store,
+    bus: Bus,
+    /// The number of the last change.
+    changed: watch::Sender<u64>,
+}
+
+impl Tasks {
+    /// Opens the tasks that are kept in `folder`. Those that had not ended are lost, since their
+    /// team has. Without a folder nothing outlives the process. Reads the disk.
+    pub fn open(folder: Option<PathBuf>, bus: Bus) -> Self {
+        let store = Store::new(folder);
+        let mut board = Board::default();
+        for mut kept in store.load(now_ms().saturating_sub(KEPT_MS)) {
+            if !kept.state.is_ended() {
+                let reason = "the team ended before its turn did".to_owned();
+                kept.end(Ended {
+                    state: TaskState::Lost,
+                    reason: Some(reason),
+                    text: String::new(),
+                });
+                if let Err(error) = store.write(&kept) {
+                    tracing::warn!(task = %kept.id, %error, "cannot keep a task");
+                }
+            }
+            board.put(kept);
+        }
+        let changed = watch::Sender::new(board.version());
+        Self { board: Arc::new(Mutex::new(board)), store, bus, changed }
+    }
+
+    /// Follows what tasks wait for, until `cancel`. `pending` reads the accesses that wait for a
+    /// decision.
+    pub async fn follow<F>(
+        self,
+        mut events: Subscriber,
+        pending: impl Fn() -> F,
+        cancel: CancellationToken,
+    ) where
+        F: Future<Output = Vec<BlockedAccess>>,
+    {
+        while let Some(Some(received)) = cancel.run_until_cancelled(events.recv()).await {
+            match received {
+                Received::Event(_, event) => match &**event {
+                    Event::Blocked(access) => {
+                        let waits = access.status == BlockedStatus::Pending;
+                        self.change(|board| board.blocked(access, waits));
+                    }
+                    Event::Agent(status) => self.change(|board| board.agent(status)),
+                    _ => {}
+                },
+                Received::Missed(_) => {
+                    let pending = pending().await;
+                    self.change(|board| board.pending(&pending));
+                }
+            }
+        }
+    }
+
+    /// Adds a task, and keeps it before it is answered; one with a known key is the known one.
+    pub async fn begin(&self, new: NewTask) -> Result<Begun, TaskError> {
+        let (begun, kept) = {
+            let mut board = self.board();
+            board.forget_before(now_ms().saturating_sub(KEPT_MS), &self.store);
+            if let Some(known) = board.with_key(&new.by, new.key.as_deref()) {
+                return Ok(known);
+            }
+            if board.len() >= MOST {
+                return Err(TaskError::Full);
+            }
+            let kept = Kept::new(new, board.new_id());
+            board.put(kept.clone());
+            let cancel = board.cancel_of(&kept.id).unwrap_or_default();
+            (Begun { id: kept.id.clone(), cancel, is_new: true }, kept)
+        };
+        if let Err(error) = self.write(kept).await {
+            self.board().remove(&begun.id);
+            return Err(TaskError::NotKept(error));
+        }
+        self.publish(&begun.id);
+        Ok(begun)
+    }
+
+    /// Records that the turn of a task has begun.
+    pub fn sent(&self, id: &TaskId, session: SessionId) {
+        self.change(|board| board.sent(id, session));
+    }
+
+    /// Records the end of a task, and keeps its result. A second end changes nothing.
+    pub async fn end(&self, id: &TaskId, ended: Ended) {
+        let kept = self.board().end(id, ended);
+        let Some(kept) = kept else { return };
+        if let Err(error) = self.write(kept).await {
+            tracing::warn!(task = %id, error, "cannot keep the result of a task");
+        }
+        self.publish(id);
+    }
+
+    /// The tasks that `by` gave, oldest first; of all if None. With `ids` those only.
+    pub fn list(&self, by: Option<&AgentId>, ids: &[TaskId]) -> Result<FoundTasks, TaskError> {
+        let board = self.board();
+        let tasks = board.list(by, ids)?;
+        Ok(FoundTasks { tasks, cursor: board.version(), timed_out: false })
+    }
+
+    /// Waits for tasks, until `deadline`. It also ends once one of them needs help, since nobody
+    /// else may give it. With a cursor only what changed after it counts.
+    pub async fn wait(
+        &self,
+        by: Option<&AgentId>,
+        ids: &[TaskId],
+        mode: Mode,
+        cursor: Option<u64>,
+        deadline: Instant,
+    ) -> Result<FoundTasks, TaskError> {
+        let mut changed = self.changed.subscribe();
+        loop {
+            changed.borrow_and_update();
+            {
+                let board = self.board();
+                let tasks = board.list(by, ids)?;
+                if board.is_over(&tasks, mode, cursor) {
+                    return Ok(FoundTasks { tasks, cursor: board.version(), timed_out: false });
+                }
+            }
+            if !matches!(timeout_at(deadline, changed.changed()).await, Ok(Ok(()))) {
+                let FoundTasks { tasks, cursor, .. } = self.list(by, ids)?;
+                return Ok(FoundTasks { tasks, cursor, timed_out: true });
+            }
+        }
+    }
+
+    /// A task with its result.
+    pub fn get(&self, by: Option<&AgentId>, id: &TaskId) -> Result<Kept, TaskError> {
+        self.board().get(by, id)
+    }
+
+    /// Forgets a task that has ended at the next start, and makes room for another one.
+    pub async fn acknowledge(&self, by: Option<&AgentId>, id: &TaskId) -> Result<(), TaskError> {
+        let kept = self.get(by, id)?;
+        if !kept.state.is_ended() {
+            return Ok(());
+        }
+        self.board().acknowledge(id);
+        let (store, id) = (self.store.clone(), id.clone());
+        let _ = tokio::task::spawn_blocking(move || store.remove(&id)).await;
+        Ok(())
+    }
+
+    /// Asks the one who runs a task to cancel it.
+    pub fn cancel(&self, by: Option<&AgentId>, id: &TaskId) -> Result<TaskReport, TaskError> {
+        let board = self.board();
+        let kept = board.get(by, id)?;
+        if let Some(cancel) = board.cancel_of(id) {
+            cancel.cancel();
+        }
+        Ok(kept.report(kept.state))
+    }
+
+    async fn write(&self, kept: Kept) -> Result<(), String> {
+        let store = self.store.clone();
+        let written = tokio::task::spawn_blocking(move || store.write(&kept)).await;
+        written.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Board) -> Vec<TaskId>) {
+        let changed = change(&mut self.board());
+        for id in changed {
+            self.publish(&id);
+        }
+    }
+
+    /// Publishes the state of a task, and wakes those who wait.
+    fn publish(&self, id: &TaskId) {
+        let (report, version) = {
+            let board = self.board();
+            (board.report(id), board.version())
+        };
+        if let Some(report) = report {
+            self.bus.publish(Event::Task(report));
+        }
+        self.changed.send_replace(version);
+    }
+
+    fn board(&self) -> std::sync::MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,219 @@
+//! The tasks of a team in memory, and the states that follow from what their agents wait for. Pure,
+//! but for the files of tasks that it forgets.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+use tokio_util::sync::CancellationToken;
+
+use super::kept::Kept;
+use super::store::Store;
+use super::{Ended, Mode, TaskError};
+use crate::model::{
+    AgentId, AgentStatus, BlockedAccess, BlockedId, STALLED, SessionId, SessionKey, TaskId,
+    TaskReport, TaskState, TimestampMs,
+};
+
+/// A task that was begun, or was there already.
+#[derive(Clone, Debug)]
+pub struct Begun {
+    pub id: TaskId,
+    /// Cancelled when the task is to be.
+    pub cancel: CancellationToken,
+    pub is_new: bool,
+}
+
+#[derive(Default, Debug)]
+pub(super) struct Board {
+    /// In the order in which they were begun.
+    tasks: IndexMap<TaskId, BoardTask>,
+    /// Accesses that wait for a decision.
+    pending: HashMap<BlockedId, SessionKey>,
+    /// Agents that stall.
+    stalled: Vec<AgentId>,
+    /// The number of the last change.
+    version: u64,
+}
+
+#[derive(Debug)]
+struct BoardTask {
+    kept: Kept,
+    /// The state with what the agent waits for.
+    state: TaskState,
+    /// The number of the last change of the state.
+    version: u64,
+    cancel: CancellationToken,
+    /// Its result was acknowledged.
+    is_over: bool,
+}
+
+impl Board {
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The number of tasks that were not acknowledged.
+    pub(super) fn len(&self) -> usize {
+        self.tasks.values().filter(|entry| !entry.is_over).count()
+    }
+
+    pub(super) fn put(&mut self, kept: Kept) {
+        self.version += 1;
+        let (id, state, version) = (kept.id.clone(), kept.state, self.version);
+        let cancel = CancellationToken::new();
+        self.tasks.insert(id, BoardTask { kept, state, version, cancel, is_over: false });
+    }
+
+    pub(super) fn remove(&mut self, id: &TaskId) {
+        self.tasks.shift_remove(id);
+    }
+
+    /// Makes an id that no task has. Short, since models repeat it.
+    pub(super) fn new_id(&self) -> TaskId {
+        loop {
+            let id = TaskId::new(format!("t-{:08x}", fastrand::u32(..)));
+            if !self.tasks.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    pub(super) fn with_key(&self, by: &AgentId, key: Option<&str>) -> Option<Begun> {
+        let key = key?;
+        let is_it =
+            |entry: &&BoardTask| entry.kept.by == *by && entry.kept.key.as_deref() == Some(key);
+        let entry = self.tasks.values().find(is_it)?;
+        Some(Begun { id: entry.kept.id.clone(), cancel: entry.cancel.clone(), is_new: false })
+    }
+
+    pub(super) fn cancel_of(&self, id: &TaskId) -> Option<CancellationToken> {
+        self.tasks.get(id).map(|entry| entry.cancel.clone())
+    }
+
+    /// Forgets tasks that ended long ago, and acknowledged ones when there are many.
+    pub(super) fn forget_before(&mut self, oldest: TimestampMs, store: &Store) {
+        let mut surplus = self.tasks.len().saturating_sub(2 * super::MOST);
+        self.tasks.retain(|id, entry| {
+            let is_old = entry.kept.ended_ms.is_some_and(|ended| ended < oldest);
+            if is_old {
+                store.remove(id);
+            }
+            let is_surplus = entry.is_over && surplus > 0;
+            surplus -= usize::from(is_surplus);
+            !is_old && !is_surplus
+        });
+    }
+
+    pub(super) fn acknowledge(&mut self, id: &TaskId) {
+        if let Some(entry) = self.tasks.get_mut(id) {
+            entry.is_over = true;
+        }
+    }
+
+    pub(super) fn sent(&mut self, id: &TaskId, session: SessionId) -> Vec<TaskId> {
+        if let Some(entry) = self.tasks.get_mut(id) {
+            entry.kept.session = Some(session);
+        }
+        self.settle()
+    }
+
+    /// Ends a task, unless it has ended.
+    pub(super) fn end(&mut self, id: &TaskId, ended: Ended) -> Option<Kept> {
+        let entry = self.tasks.get_mut(id).filter(|entry| !entry.kept.state.is_ended())?;
+        entry.kept.end(ended);
+        self.version += 1;
+        (entry.state, entry.version) = (entry.kept.state, self.version);
+        Some(entry.kept.clone())
+    }
+
+    pub(super) fn blocked(&mut self, access: &BlockedAccess, waits: bool) -> Vec<TaskId> {
+        if waits {
+            self.pending.insert(access.id.clone(), access.key.clone());
+        } else {
+            self.pending.remove(&access.id);
+        }
+        self.settle()
+    }
+
+    /// Replaces all accesses that wait.
+    pub(super) fn pending(&mut self, pending: &[BlockedAccess]) -> Vec<TaskId> {
+        self.pending = pending.iter().map(|it| (it.id.clone(), it.key.clone())).collect();
+        self.settle()
+    }
+
+    pub(super) fn agent(&mut self, status: &AgentStatus) -> Vec<TaskId> {
+        let stalls = status.reason.as_deref().is_some_and(|reason| reason.starts_with(STALLED));
+        self.stalled.retain(|agent| *agent != status.agent);
+        if stalls {
+            self.stalled.push(status.agent.clone());
+        }
+        self.settle()
+    }
+
+    /// Brings the states up to date; returns the tasks whose state is another one.
+    fn settle(&mut self) -> Vec<TaskId> {
+        let mut changed = Vec::new();
+        let running = self.tasks.values_mut().filter(|entry| !entry.kept.state.is_ended());
+        for entry in running {
+            let Kept { agent, session, .. } = &entry.kept;
+            let is_its =
+                |key: &SessionKey| key.agent == *agent && Some(&key.session) == session.as_ref();
+            let state = if self.pending.values().any(is_its) {
+                TaskState::NeedsApproval
+            } else if session.is_some() && self.stalled.contains(agent) {
+                TaskState::Stalled
+            } else {
+                TaskState::Running
+            };
+            if entry.state != state {
+                self.version += 1;
+                (entry.state, entry.version) = (state, self.version);
+                changed.push(entry.kept.id.clone());
+            }
+        }
+        changed
+    }
+
+    pub(super) fn report(&self, id: &TaskId) -> Option<TaskReport> {
+        self.tasks.get(id).map(|entry| entry.kept.report(entry.state))
+    }
+
+    pub(super) fn get(&self, by: Option<&AgentId>, id: &TaskId) -> Result<Kept, TaskError> {
+        let entry = self.entry(by, id)?;
+        Ok(Kept { state: entry.state, ..entry.kept.clone() })
+    }
+
+    pub(super) fn list(
+        &self,
+        by: Option<&AgentId>,
+        ids: &[TaskId],
+    ) -> Result<Vec<TaskReport>, TaskError> {
+        if !ids.is_empty() {
+            let report = |id| self.entry(by, id).map(|entry| entry.kept.report(entry.state));
+            return ids.iter().map(report).collect();
+        }
+        let own = self
+            .tasks
+            .values()
+            .filter(|entry| !entry.is_over && by.is_none_or(|by| *by == entry.kept.by));
+        Ok(own.map(|entry| entry.kept.report(entry.state)).collect())
+    }
+
+    /// Whether a wait for these tasks is over.
+    pub(super) fn is_over(&self, tasks: &[TaskReport], mode: Mode, cursor: Option<u64>) -> bool {
+        let is_new = |task: &TaskReport| {
+            let version = self.tasks.get(&task.id).map_or(0, |entry| entry.version);
+            cursor.is_none_or(|cursor| version > cursor)
+        };
+        let ended = |task: &TaskReport| task.state.is_ended();
+        tasks.iter().all(ended)
+            || tasks.iter().any(|task| task.state.needs_help() && is_new(task))
+            || (mode == Mode::First && tasks.iter().any(|task| ended(task) && is_new(task)))
+    }
+
+    fn entry(&self, by: Option<&AgentId>, id: &TaskId) -> Result<&BoardTask, TaskError> {
+        let entry = self.tasks.get(id);
+        let own = entry.filter(|entry| by.is_none_or(|by| *by == entry.kept.by));
+        own.ok_or_else(|| TaskError::Unknown(id.clone()))
+    }
+}

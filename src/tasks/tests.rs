@@ -1,0 +1,252 @@
+//! Tasks over their life, and a model of the waits.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tempfile::tempdir;
+use tokio::time::Instant;
+
+use super::*;
+use crate::bus::Backlog;
+use crate::model::{Action, AgentState, AgentStatus, BlockedId, SessionKey, SessionMode, Via};
+
+fn agent(name: &str) -> AgentId {
+    AgentId::new(name)
+}
+
+fn new(by: &str, to: &str, key: Option<&str>) -> NewTask {
+    NewTask {
+        by: agent(by),
+        agent: agent(to),
+        text: "Do it".to_owned(),
+        files: Vec::new(),
+        key: key.map(str::to_owned),
+    }
+}
+
+fn done(text: &str) -> Ended {
+    Ended { state: TaskState::Done, reason: None, text: text.to_owned() }
+}
+
+fn tasks(folder: Option<&std::path::Path>) -> Tasks {
+    Tasks::open(folder.map(Into::into), Bus::new(Backlog::of(64)))
+}
+
+fn states(found: &FoundTasks) -> Vec<&'static str> {
+    found.tasks.iter().map(|task| task.state.as_str()).collect()
+}
+
+fn pending(id: &str, to: &str, session: &str, status: BlockedStatus) -> BlockedAccess {
+    BlockedAccess {
+        id: BlockedId::new(id),
+        key: SessionKey::new(agent(to), SessionId::new(session)),
+        mode: SessionMode::SingleAgent,
+        path: "p".into(),
+        action: Action::Read,
+        via: Via::Fs,
+        status,
+        owners: Vec::new(),
+        orchestrator: None,
+        sweep: None,
+        denied_by: None,
+        reason: None,
+        completed: false,
+        timestamp_ms: 0,
+    }
+}
+
+#[tokio::test]
+async fn a_result_outlives_the_team_until_it_is_acknowledged() {
+    let dir = tempdir().unwrap();
+    let folder = dir.path().join("tasks");
+    let first = tasks(Some(&folder));
+    let [a, b] = [first.begin(new("lead", "ui", None)), first.begin(new("lead", "api", None))];
+    let (a, b) = (a.await.unwrap().id, b.await.unwrap().id);
+    first.end(&a, done("All is there.")).await;
+    // A second end changes nothing.
+    first.end(&a, Ended { state: TaskState::Lost, reason: None, text: String::new() }).await;
+    drop(first);
+
+    let second = tasks(Some(&folder));
+    let found = second.list(Some(&agent("lead")), &[]).unwrap();
+    assert_eq!(states(&found), ["done", "lost"]);
+    let kept = second.get(Some(&agent("lead")), &a).unwrap();
+    assert_eq!((&*kept.result, kept.said), ("All is there.", 13));
+    assert_eq!(second.get(None, &b).unwrap().reason.unwrap(), "the team ended before its turn did");
+    second.acknowledge(None, &a).await.unwrap();
+    // Whoever did not get the answer may ask again.
+    assert_eq!(second.get(None, &a).unwrap().result, "All is there.");
+    drop(second);
+    let third = tasks(Some(&folder));
+    assert_eq!(third.get(None, &a), Err(TaskError::Unknown(a)));
+    assert_eq!(states(&third.list(None, &[b]).unwrap()), ["lost"]);
+}
+
+#[tokio::test]
+async fn files_of_others_in_the_folder_are_left_alone() {
+    let dir = tempdir().unwrap();
+    for (name, text) in [("t-1.json", "{"), ("t-2.json", "{\"id\":\"t-3\"}"), ("x.txt", "")] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    assert_eq!(tasks(Some(dir.path())).list(None, &[]).unwrap().tasks, []);
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
+}
+
+#[tokio::test]
+async fn a_key_makes_a_repeated_call_the_same_and_nobody_sees_anothers_task() {
+    let tasks = tasks(None);
+    let first = tasks.begin(new("lead", "ui", Some("k"))).await.unwrap();
+    let again = tasks.begin(new("lead", "ui", Some("k"))).await.unwrap();
+    assert_eq!((first.is_new, again.is_new, &first.id), (true, false, &again.id));
+    let other = tasks.begin(new("api", "ui", Some("k"))).await.unwrap();
+    assert_ne!(other.id, first.id);
+    assert!(tasks.get(Some(&agent("api")), &first.id).is_err());
+    assert_eq!(tasks.list(Some(&agent("api")), &[]).unwrap().tasks.len(), 1);
+}
+
+#[tokio::test]
+async fn so_many_tasks_are_kept_and_no_more() {
+    let tasks = tasks(None);
+    for _ in 0..MOST {
+        tasks.begin(new("lead", "ui", None)).await.unwrap();
+    }
+    assert_eq!(tasks.begin(new("lead", "ui", None)).await.unwrap_err(), TaskError::Full);
+    let id = tasks.list(None, &[]).unwrap().tasks[7].id.clone();
+    tasks.end(&id, done("")).await;
+    tasks.acknowledge(None, &id).await.unwrap();
+    tasks.begin(new("lead", "ui", None)).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_when_a_task_ends_or_needs_help_or_in_time() {
+    let tasks = tasks(None);
+    let a = tasks.begin(new("lead", "ui", None)).await.unwrap().id;
+    let b = tasks.begin(new("lead", "api", None)).await.unwrap().id;
+    let ids = [a.clone(), b.clone()];
+    let wait = async |mode, cursor| {
+        let deadline = Instant::now() + LONGEST_WAIT;
+        tasks.wait(None, &ids, mode, cursor, deadline).await.unwrap()
+    };
+    let begun = Instant::now();
+    let found = wait(Mode::All, None).await;
+    assert!(found.timed_out && begun.elapsed() == LONGEST_WAIT);
+
+    tasks.sent(&a, SessionId::new("s"));
+    let blocked = |status| {
+        let access = pending("b1", "ui", "s", status);
+        tasks.change(|board| board.blocked(&access, status == BlockedStatus::Pending));
+    };
+    let (found, ()) = tokio::join!(wait(Mode::All, None), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        blocked(BlockedStatus::Pending);
+    });
+    assert_eq!((states(&found), found.timed_out), (vec!["needs_approval", "running"], false));
+    // It is known by now, so the wait goes on.
+    let cursor = Some(found.cursor);
+    let (found, ()) = tokio::join!(wait(Mode::First, cursor), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        blocked(BlockedStatus::Allowed);
+        tasks.end(&b, done("")).await;
+    });
+    assert_eq!(states(&found), ["running", "done"]);
+    let cursor = Some(found.cursor);
+    let stalled = AgentStatus {
+        agent: agent("ui"),
+        state: AgentState::Ready,
+        pid: None,
+        reason: Some(format!("{} for long", crate::model::STALLED)),
+        restarts: 0,
+        timestamp_ms: 0,
+    };
+    tasks.change(|board| board.agent(&stalled));
+    let found = wait(Mode::First, cursor).await;
+    assert_eq!((states(&found), found.timed_out), (vec!["stalled", "done"], false));
+    tasks.end(&a, done("")).await;
+    assert!(!wait(Mode::All, None).await.timed_out);
+}
+
+#[test]
+fn a_circle_is_named() {
+    let waits = Waits::default();
+    let [lead, ui, api] = ["lead", "ui", "api"].map(agent);
+    let first = waits.begin(&lead, &[ui.clone(), api.clone()], WaitKind::Task).unwrap();
+    let second = waits.begin(&ui, std::slice::from_ref(&api), WaitKind::Answer).unwrap();
+    let refused = waits.begin(&api, std::slice::from_ref(&ui), WaitKind::Answer).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the wait would never end, since each waits for the next: `api` → `ui` → `api`"
+    );
+    drop(second);
+    drop(waits.begin(&api, std::slice::from_ref(&ui), WaitKind::Answer).unwrap());
+    // The lead is woken by what its own task needs, and by nothing else.
+    let decision =
+        |from: &AgentId| waits.begin(from, std::slice::from_ref(&lead), WaitKind::Decision);
+    drop(decision(&ui).unwrap());
+    let _asks = waits.begin(&api, &[agent("db")], WaitKind::Answer).unwrap();
+    assert_eq!(decision(&agent("db")).unwrap_err(), Circle(vec![agent("db"), lead.clone(), api]));
+    drop(first);
+    assert!(decision(&agent("db")).is_ok());
+    assert!(waits.begin(&ui, std::slice::from_ref(&ui), WaitKind::Answer).is_err());
+}
+
+/// Agents, and waits that begin and end.
+const AGENTS: usize = 50;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
+    #[test]
+    fn there_is_no_deadlock_and_no_wait_is_refused_without_a_circle(
+        steps in proptest::collection::vec((0..AGENTS, 0..AGENTS, any::<bool>()), 1..120),
+    ) {
+        let waits = Waits::default();
+        let name = |at: usize| agent(&at.to_string());
+        // The waits by a graph of its own.
+        let mut model: BTreeMap<usize, Vec<(usize, WaitGuard)>> = BTreeMap::new();
+        let reaches = |model: &BTreeMap<usize, Vec<(usize, WaitGuard)>>, from: usize, to: usize| {
+            let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
+            while let Some(at) = open.pop() {
+                if at == to {
+                    return true;
+                }
+                if seen.insert(at) {
+                    open.extend(model.get(&at).into_iter().flatten().map(|(next, _)| *next));
+                }
+            }
+            false
+        };
+        for (from, to, ends) in steps {
+            if ends && let Some(own) = model.get_mut(&from).filter(|own| !own.is_empty()) {
+                own.remove(to % own.len());
+                continue;
+            }
+            let closes = reaches(&model, to, from);
+            match waits.begin(&name(from), &[name(to)], WaitKind::Answer) {
+                Ok(guard) => {
+                    prop_assert!(!closes, "{from} waits for {to}, which waits for it");
+                    model.entry(from).or_default().push((to, guard));
+                }
+                Err(Circle(circle)) => {
+                    prop_assert!(closes, "refused without a circle: {circle:?}");
+                    // Each but the first waits for the next, and the last for the first.
+                    prop_assert_eq!(&circle[0], &name(from));
+                    let next = circle.iter().cycle().skip(1);
+                    for (one, other) in circle.iter().zip(next).skip(1) {
+                        let one: usize = one.as_str().parse().unwrap();
+                        let waits = model.get(&one).into_iter().flatten();
+                        prop_assert!(waits.map(|(next, _)| name(*next)).any(|it| it == *other));
+                    }
+                }
+            }
+        }
+        // Without a circle somebody waits for nobody, whoever waits.
+        for from in model.keys() {
+            let next = model[from].iter().map(|(next, _)| *next);
+            for next in next {
+                prop_assert!(!reaches(&model, next, *from));
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Who waits for whom: one graph of agents. A wait that would close a circle is refused.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::model::AgentId;
+
+/// The waits of a team; cheap to clone.
+#[derive(Clone, Default, Debug)]
+pub struct Waits(Arc<Mutex<WaitGraph>>);
+
+/// What an agent waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaitKind {
+    /// The end of another's task. It also ends once the task needs a decision.
+    Task,
+    /// An owner's answer.
+    Answer,
+    /// A decision of the orchestrator.
+    Decision,
+}
+
+/// For each agent the agents that it waits for, each as often as it does.
+#[derive(Default, Debug)]
+struct WaitGraph(HashMap<AgentId, Vec<(AgentId, WaitKind)>>);
+
+/// A wait, which ends when this is dropped.
+#[derive(Debug)]
+pub struct WaitGuard {
+    waits: Waits,
+    waiter: AgentId,
+    awaited: Vec<(AgentId, WaitKind)>,
+}
+
+/// Agents each of which would wait for the next, the last for the first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Circle(pub Vec<AgentId>);
+
+impl fmt::Display for Circle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.0.iter().chain(self.0.first()).map(|agent| format!("`{agent}`"));
+        let names: Vec<_> = names.collect();
+        write!(f, "the wait would never end, since each waits for the next: {}", names.join(" → "))
+    }
+}
+
+impl Waits {
+    /// Has an agent wait for others, unless one of them waits for it, itself or by others.
+    pub fn begin(
+        &self,
+        waiter: &AgentId,
+        awaited: &[AgentId],
+        kind: WaitKind,
+    ) -> Result<WaitGuard, Circle> {
+        let mut graph = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for other in awaited {
+            if let Some(mut path) = graph.path(other, waiter, kind) {
+                // It ends with the waiter, where the circle begins.
+                path.rotate_right(1);
+                return Err(Circle(path));
+            }
+        }
+        let awaited: Vec<_> = awaited.iter().map(|agent| (agent.clone(), kind)).collect();
+        graph.0.entry(waiter.clone()).or_default().extend(awaited.iter().cloned());
+        Ok(WaitGuard { waits: self.clone(), waiter: waiter.clone(), awaited })
+    }
+}
+
+impl WaitGraph {
+    /// Returns a way along the waits from one agent to another that is to wait for it, with both
+    /// ends.
+    fn path(&self, from: &AgentId, to: &AgentId, kind: WaitKind) -> Option<Vec<AgentId>> {
+        let mut came_from: HashMap<&AgentId, &AgentId> = HashMap::new();
+        let mut open = vec![from];
+        while let Some(agent) = open.pop() {
+            if agent == to {
+                let mut path = vec![agent.clone()];
+                let mut at = agent;
+                while let Some(before) = came_from.get(at).filter(|_| at != from) {
+                    path.push((*before).clone());
+                    at = before;
+                }
+                path.reverse();
+                return Some(path);
+            }
+            for (next, waits) in self.0.get(agent).into_iter().flatten() {
+                // Whoever waits for a task is woken when the task needs its decision.
+                let is_woken = agent == from
+                    && next == to
+                    && matches!(
+                        (kind, waits),
+                        (WaitKind::Decision, WaitKind::Task) | (WaitKind::Task, WaitKind::Decision)
+                    );
+                if !is_woken && next != from && !came_from.contains_key(next) {
+                    came_from.insert(next, agent);
+                    open.push(next);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Drop for WaitGuard {
+    fn drop(&mut self) {
+        let mut graph = self.waits.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(all) = graph.0.get_mut(&self.waiter) else { return };
+        for other in &self.awaited {
+            if let Some(at) = all.iter().position(|it| it == other) {
+                all.swap_remove(at);
+            }
+        }
+        if all.is_empty() {
+            graph.0.remove(&self.waiter);
+        }
+    }
+}

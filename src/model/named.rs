@@ -1,6 +1,6 @@
 //! Enumerations whose variants have a name: on the wire, in files, in the configuration.
 
-/// An enumeration that [`named!`](crate::model::named) declares, for generic readers.
+/// An enumeration that `named!` declares, for generic readers.
 pub trait Variants: Copy + 'static {
     /// All variants, in the order of their declaration.
     fn all() -> &'static [Self];

@@ -61,21 +61,27 @@ impl ProcessCall {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::*;
+    use tokio::process::{Child, Command};
 
-    #[test]
-    fn a_call_is_over_when_the_process_does_something_else() {
-        let own = std::process::id();
-        let look = |process: u32, rings: bool| ProcessCall::of(process, |_| rings);
-        // This thread runs.
-        assert!(matches!(look(own, false), ProcessCall::Runs(_)));
-        let mut child = std::process::Command::new("sleep").arg("600").spawn().unwrap();
-        while look(child.id(), true) != ProcessCall::Inside {
-            std::thread::yield_now();
-        }
-        assert_eq!(look(child.id(), false), ProcessCall::None);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_eq!(look(child.id(), true), ProcessCall::None);
+    use super::*;
+    use crate::tests::eventually;
+
+    #[tokio::test]
+    async fn a_call_is_over_when_the_process_does_something_else() {
+        let process = start("sh", &["-c", "while :; do :; done"]);
+        let busy = process.id().unwrap();
+        let look = |process, rings| ProcessCall::of(process, |_| rings);
+        let runs = async || matches!(look(busy, false), ProcessCall::Runs(_));
+        eventually("a busy process runs", runs).await;
+        let mut waiting = start("sleep", &["600"]);
+        let id = waiting.id().unwrap();
+        eventually("it is in a call", async || look(id, true) == ProcessCall::Inside).await;
+        eventually("it is in another", async || look(id, false) == ProcessCall::None).await;
+        waiting.kill().await.unwrap();
+        assert_eq!(look(id, true), ProcessCall::None);
+    }
+
+    fn start(program: &str, arguments: &[&str]) -> Child {
+        Command::new(program).args(arguments).kill_on_drop(true).spawn().unwrap()
     }
 }

@@ -20,6 +20,7 @@ use crate::model::{
     AgentId, Event, FileCause, FileChange, FileChangeKind, Record, SeenBy, SessionId, SessionKey,
     Topic,
 };
+use crate::tests::eventually;
 use crate::tracker::{self, OrchestratorView, TrackerHandle};
 
 /// No process.
@@ -164,9 +165,7 @@ async fn a_file_that_is_written_and_moved_is_renamed_however_long_that_takes() {
     bench.files.writes(GONE, &from, None);
     fs::write(&from, "new").unwrap();
     let file = bench.team().table.find(&from).unwrap();
-    while !locked(&file).is_due(Instant::now()) {
-        std::thread::yield_now();
-    }
+    eventually("the file is due", async || locked(&file).is_due(Instant::now())).await;
     bench.files.renames(GONE, &from, &to);
     fs::rename(&from, &to).unwrap();
     bench.team().settle_due();

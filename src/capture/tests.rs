@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
+#[cfg(target_os = "linux")]
+mod calls;
 mod recording;
 
 use std::fs::{self, File};

@@ -162,7 +162,7 @@ impl Tasks {
             if board.len() >= MOST {
                 return Err(TaskError::Full);
             }
-            let kept = Kept::new(new, board.new_id());
+            let kept = board.new_task(new);
             board.put(kept.clone());
             let cancel = board.cancel_of(&kept.id).unwrap_or_default();
             (Begun { id: kept.id.clone(), cancel, is_new: true }, kept)

@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::kept::Kept;
 use super::store::Store;
-use super::{Ended, Mode, TaskError};
+use super::{Ended, Mode, NewTask, TaskError};
 use crate::model::{
     AgentId, AgentStatus, BlockedAccess, BlockedId, STALLED, SessionId, SessionKey, TaskId,
-    TaskReport, TaskState, TimestampMs,
+    TaskReport, TaskState, TimestampMs, now_ms,
 };
 
 /// A task that was begun, or was there already.
@@ -68,8 +68,16 @@ impl Board {
         self.tasks.shift_remove(id);
     }
 
+    /// Makes a task that begins now. Its time is later than that of all tasks before, also if the
+    /// clock does not show it: the files of tasks are sorted by it.
+    pub(super) fn new_task(&self, new: NewTask) -> Kept {
+        let newest = self.tasks.values().map(|entry| entry.kept.begun_ms).max();
+        let begun_ms = now_ms().max(newest.map_or(0, |newest| newest + 1));
+        Kept::new(new, self.new_id(), begun_ms)
+    }
+
     /// Makes an id that no task has. Short, since models repeat it.
-    pub(super) fn new_id(&self) -> TaskId {
+    fn new_id(&self) -> TaskId {
         loop {
             let id = TaskId::new(format!("t-{:08x}", fastrand::u32(..)));
             if !self.tasks.contains_key(&id) {

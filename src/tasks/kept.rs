@@ -35,7 +35,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    pub(super) fn new(new: NewTask, id: TaskId) -> Self {
+    pub(super) fn new(new: NewTask, id: TaskId, begun_ms: TimestampMs) -> Self {
         let NewTask { by, agent, text, files, key } = new;
         Self {
             id,
@@ -49,7 +49,7 @@ impl Kept {
             reason: None,
             result: String::new(),
             said: 0,
-            begun_ms: now_ms(),
+            begun_ms,
             ended_ms: None,
         }
     }

@@ -86,6 +86,20 @@ async fn a_result_outlives_the_team_until_it_is_acknowledged() {
 }
 
 #[tokio::test]
+async fn tasks_of_one_instant_keep_their_order() {
+    let dir = tempdir().unwrap();
+    let first = tasks(Some(dir.path()));
+    for _ in 0..20 {
+        first.begin(new("lead", "ui", None)).await.unwrap();
+    }
+    let ids = |tasks: &Tasks| {
+        let found = tasks.list(None, &[]).unwrap();
+        found.tasks.into_iter().map(|task| task.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&tasks(Some(dir.path()))), ids(&first));
+}
+
+#[tokio::test]
 async fn files_of_others_in_the_folder_are_left_alone() {
     let dir = tempdir().unwrap();
     for (name, text) in [("t-1.json", "{"), ("t-2.json", "{\"id\":\"t-3\"}"), ("x.txt", "")] {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use serde_json::json;
@@ -15,6 +14,7 @@ use crate::journal::{
     Store, excess, export, find, is_written, open, pin, prune, purge, unpin,
 };
 use crate::model::{AgentId, Record, now_ms};
+use crate::tests::eventually;
 
 const DAY: u64 = 86_400_000;
 
@@ -58,21 +58,13 @@ async fn tick(journal: &Journal) {
     }
 }
 
-async fn until(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "it did not come to it");
-        tokio::task::yield_now().await;
-    }
-}
-
 /// Looks at the quotas twice: announces, and removes.
 async fn keep_up(journal: &Journal, path: &Path) {
     let count = || types(path).iter().filter(|kind| *kind == "prune").count();
     let before = count();
     tick(journal).await;
     tick(journal).await;
-    until(|| count() > before).await;
+    eventually("a prune is announced", async || count() > before).await;
 }
 
 #[tokio::test]
@@ -187,15 +179,15 @@ async fn a_removal_that_was_killed_is_finished_and_a_gone_team_is_pruned() {
     ended(&journal, "a/old", now_ms() - 9 * DAY, "two").await;
     ended(&journal, "a/new", now_ms(), "three").await;
     drop(journal);
-    until(|| !is_written(&path)).await;
+    eventually("writing ends", async || !is_written(&path)).await;
     let connection = Connection::open(&path).unwrap();
     connection.execute("DELETE FROM sessions WHERE wire_session_id = 'killed'", []).unwrap();
     drop(connection);
     let journal = open(settings).await.unwrap();
-    until(|| all(&path).len() == 6).await;
+    eventually("six events", async || all(&path).len() == 6).await;
     assert_eq!(contents(&path), 2);
     drop(journal);
-    until(|| !is_written(&path)).await;
+    eventually("writing ends", async || !is_written(&path)).await;
 
     let found = excess(&path, None).unwrap().unwrap();
     assert_eq!(found.sessions, Some(1));

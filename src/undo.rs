@@ -31,10 +31,10 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
-pub use self::aim::Aim;
+pub use self::aim::{Aim, UndoRequest};
 pub use self::apply::Recovered;
 pub use self::plan::{Obstacle, ObstacleKind};
-pub use self::undoer::{LiveAgents, Outcome, UndoRequest, Undoer, preview};
+pub use self::undoer::{LiveAgents, Outcome, Undoer, preview};
 use crate::changes::{AskError, Missing, SelectError};
 use crate::journal::{AppendError, OpenError};
 

@@ -183,6 +183,10 @@ impl Notes<'_> {
         let mut named = changes::not_in_patch(self.net);
         named.extend(self.left_out);
         let s = |count: usize| if count == 1 { "" } else { "s" };
+        // An agent's own state: often hundreds of files.
+        let all = named.len();
+        named.retain(|left_out| !left_out.path.is_absolute());
+        let outside = all - named.len();
         if !named.is_empty() {
             note("not in the patch:");
         }
@@ -204,6 +208,12 @@ impl Notes<'_> {
             note(format_args!(
                 "note: {} wrote {path} at the same time: what is whose is not certain",
                 plain(&agents)
+            ));
+        }
+        if outside > 0 {
+            let s = s(outside);
+            note(format_args!(
+                "note: {outside} path{s} outside the workspace: `history --type file` shows them"
             ));
         }
         if self.ignored > 0 {

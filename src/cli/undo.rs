@@ -25,8 +25,9 @@ const MOST_LISTED: usize = 200;
 ///
 /// Contents, modes, symlinks and empty folders are as before then. A file that anybody changed since
 /// is merged; if one can't be merged, nothing is touched. What is there is kept in the journal
-/// before, and `redo` brings it back. Git's own files are never touched. A turn that was undone
-/// counts no more, so a repeated undo goes further back.
+/// before, and `redo` brings it back. Git's own files are never touched, and files outside the
+/// workspace only with --outside. A turn that was undone counts no more, so a repeated undo goes
+/// further back.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -53,6 +54,10 @@ pub(super) struct Undo {
     /// Only what it wrote behind the event with this id, or the beginning of one
     #[arg(long, value_name = "EVENT")]
     since: Option<String>,
+    /// Also what it wrote outside the workspace: its own settings, caches and sessions, for the
+    /// most part
+    #[arg(long)]
+    outside: bool,
     #[command(flatten)]
     how: UndoOptions,
 }
@@ -97,14 +102,14 @@ struct UndoOptions {
 
 impl Undo {
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
-        let Self { agent, session, turn, since, how } = self;
-        how.run(global, Aim::Agent { agent, session, turn, since }).await
+        let Self { agent, session, turn, since, outside, how } = self;
+        how.run(global, Aim::Agent { agent, session, turn, since }, outside).await
     }
 }
 
 impl Redo {
     pub(super) async fn run(self, global: &Global) -> Result<u8, Failure> {
-        self.how.run(global, Aim::LastUndo { agent: self.agent }).await
+        self.how.run(global, Aim::LastUndo { agent: self.agent }, true).await
     }
 }
 
@@ -115,9 +120,10 @@ enum Site {
 }
 
 impl UndoOptions {
-    async fn run(&self, global: &Global, aim: Aim) -> Result<u8, Failure> {
+    async fn run(&self, global: &Global, aim: Aim, outside: bool) -> Result<u8, Failure> {
         let mut site = self.site(global).await?;
-        let request = |dry_run| UndoRequest { aim: aim.clone(), force: self.force, dry_run };
+        let force = self.force;
+        let request = |dry_run| UndoRequest { aim: aim.clone(), force, dry_run, outside };
         let asks = io::stdin().is_terminal() && io::stdout().is_terminal();
         let asks = asks && !self.yes && !self.json && !self.dry_run;
         if self.dry_run || asks {
@@ -170,6 +176,7 @@ impl Site {
                         "undo",
                         json!({
                             "agent_id": agent, "session_id": session, "turn": turn, "since": since,
+                            "outside": request.outside,
                         }),
                     ),
                     Aim::Events { .. } => return Err(Failure::Run(anyhow!("not over the port"))),
@@ -272,6 +279,10 @@ fn mention(outcome: &Value) {
     }
     if let Some(count) = outcome["of_git"].as_u64().filter(|count| *count > 0) {
         note(format_args!("{} in .git stay as they are", counted(count, "change")));
+    }
+    if let Some(count) = outcome["outside"].as_u64().filter(|count| *count > 0) {
+        let count = counted(count, "change");
+        note(format_args!("{count} outside the workspace stay as they are: see --outside"));
     }
 }
 

@@ -28,6 +28,31 @@ pub enum Aim {
     LastUndo { agent: Option<String> },
 }
 
+#[derive(Clone, Debug)]
+pub struct UndoRequest {
+    pub aim: Aim,
+    /// Files that clash get the content from before the agent's change.
+    pub force: bool,
+    /// Only shows what would be done.
+    pub dry_run: bool,
+    /// Also what an agent wrote outside the workspace: its own state, for the most part. A redo
+    /// always brings back all that its undo took back.
+    pub outside: bool,
+}
+
+impl UndoRequest {
+    /// What a session wrote behind the event that it is set back to.
+    pub fn of_rewind(agent: &str, session: &str, to: &str) -> Self {
+        let aim = Aim::Agent {
+            agent: agent.to_owned(),
+            session: Some(session.to_owned()),
+            turn: None,
+            since: Some(to.to_owned()),
+        };
+        Self { aim, force: false, dry_run: false, outside: false }
+    }
+}
+
 /// The changes, and what the event about it will say.
 #[derive(Debug)]
 pub(super) struct Chosen {

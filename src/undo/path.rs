@@ -32,6 +32,11 @@ impl FilePath {
         self.0.iter().any(|name| name.eq_ignore_ascii_case(".git"))
     }
 
+    /// Whether it is outside the workspace.
+    pub(super) fn is_outside(&self) -> bool {
+        self.0.is_absolute()
+    }
+
     /// The folder above; None above the first name.
     pub(super) fn parent(&self) -> Option<Self> {
         self.0.parent().and_then(|parent| Self::new(parent.to_owned()))
@@ -48,7 +53,7 @@ impl FilePath {
 
     /// A name in the workspace's folder, or in the root folder for a path outside.
     pub(super) fn beside_first(&self, name: &str) -> Self {
-        Self(if self.0.is_absolute() { Path::new("/").join(name) } else { name.into() })
+        Self(if self.is_outside() { Path::new("/").join(name) } else { name.into() })
     }
 
     pub(super) fn depth(&self) -> usize {

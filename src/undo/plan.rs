@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::UndoError;
-use super::aim::{Chosen, Deed};
+use super::aim::{Chosen, Deed, UndoRequest};
 use super::arrange::{PathChange, PathChanges, complete};
 use super::disk::{Disk, MOST_READ};
 use super::path::FilePath;
@@ -31,6 +31,8 @@ pub(super) struct Plan {
     stay: Vec<FilePath>,
     /// Changes of repositories' own files, which stay.
     pub(super) of_git: usize,
+    /// Changes outside the workspace, which stay.
+    pub(super) outside: usize,
 }
 
 /// A file that can't be set back by merging.
@@ -85,17 +87,20 @@ impl Plan {
         disk: &Disk,
         keep: Keep,
         chosen: Chosen,
-        force: bool,
+        request: &UndoRequest,
     ) -> Result<Self, UndoError> {
         let Chosen { mut deed, changes } = chosen;
-        let mut work = Planning::default();
+        let force = request.force;
+        let stays_inside = !request.outside && matches!(deed, Deed::Undo { .. });
+        let mut work = Planning { stays_inside, ..Planning::default() };
         let changes = work.sift(changes, force);
         let mut disk_now = disk;
         let Reverted { files, clashes } = revert(&changes, &mut disk_now, store, force);
         if files.len() > MOST_FILES {
             return Err(UndoError::TooMany { most: MOST_FILES });
         }
-        for clash in clashes {
+        let is_in_reach = |path: &Path| !(stays_inside && path.is_absolute());
+        for clash in clashes.into_iter().filter(|clash| is_in_reach(&clash.path)) {
             let kind = match clash.why {
                 ClashReason::Changed | ClashReason::Removed | ClashReason::Occupied => {
                     ObstacleKind::Clash
@@ -106,7 +111,8 @@ impl Plan {
             work.hit(&clash.path, kind, clash.why.to_string(), clash.forced);
         }
         let mut targets = PathChanges::new();
-        for file in files {
+        // A file that came into the workspace by a rename stays away from where it was.
+        for file in files.into_iter().filter(|file| is_in_reach(&file.path)) {
             match FilePath::new(file.path.clone()) {
                 Some(path) => {
                     targets.insert(path, PathChange { before: file.before, after: file.after });
@@ -123,8 +129,8 @@ impl Plan {
         }
         work.leave(&changes, &mut targets);
         deed.keep_only(&work.handled(&changes));
-        let Planning { obstacles, of_git, .. } = work;
-        Ok(Self { deed, targets, obstacles, forced: force, stay, of_git })
+        let Planning { obstacles, of_git, outside, .. } = work;
+        Ok(Self { deed, targets, obstacles, forced: force, stay, of_git, outside })
     }
 
     /// Fails if something is in the way, unless all of it is forced or left.
@@ -173,6 +179,9 @@ struct Planning {
     /// Paths that stay as they are.
     left: HashSet<PathBuf>,
     of_git: usize,
+    /// Whether what lies outside the workspace stays.
+    stays_inside: bool,
+    outside: usize,
 }
 
 impl Planning {
@@ -191,12 +200,16 @@ impl Planning {
 
     fn can_be_taken_back(&mut self, change: &FileChange, force: bool) -> bool {
         let names = [Some(&change.path), change.from.as_ref()];
-        let mut paths = names.into_iter().flatten().map(|path| FilePath::new(path.clone()));
+        let paths = names.into_iter().flatten().map(|path| FilePath::new(path.clone()));
         if paths.clone().any(|path| path.is_some_and(|path| path.is_of_git())) {
             self.of_git += 1;
             return false;
         }
-        if paths.any(|path| path.is_none()) {
+        if paths.clone().any(|path| path.is_none()) {
+            return false;
+        }
+        if self.stays_inside && paths.flatten().all(|path| path.is_outside()) {
+            self.outside += usize::from(is_of_agent(change));
             return false;
         }
         let needs_before = matches!(change.operation, Operation::Write | Operation::Delete);

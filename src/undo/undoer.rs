@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-use super::aim::{Aim, choose};
+use super::aim::{UndoRequest, choose};
 use super::apply::{Recovered, Site};
 use super::disk::Disk;
 use super::intent::{Intent, intent_path};
@@ -60,28 +60,6 @@ impl LiveAgents for Nobody {
     }
 }
 
-#[derive(Clone, Debug)]
-pub struct UndoRequest {
-    pub aim: Aim,
-    /// Files that clash get the content from before the agent's change.
-    pub force: bool,
-    /// Only shows what would be done.
-    pub dry_run: bool,
-}
-
-impl UndoRequest {
-    /// What a session wrote behind the event that it is set back to.
-    pub fn of_rewind(agent: &str, session: &str, to: &str) -> Self {
-        let aim = Aim::Agent {
-            agent: agent.to_owned(),
-            session: Some(session.to_owned()),
-            turn: None,
-            since: Some(to.to_owned()),
-        };
-        Self { aim, force: false, dry_run: false }
-    }
-}
-
 /// What was done, or would be.
 #[derive(Clone, Default, Debug)]
 pub struct Outcome {
@@ -95,6 +73,8 @@ pub struct Outcome {
     pub staying: Vec<String>,
     /// Changes in `.git` that stay.
     pub of_git: usize,
+    /// Changes outside the workspace that stay.
+    pub outside: usize,
     /// Of a dry run: what would change.
     pub diff: Option<Vec<u8>>,
     /// What the diff can't carry.
@@ -112,6 +92,7 @@ impl Outcome {
             obstacles: plan.obstacles.clone(),
             staying: plan.staying().collect(),
             of_git: plan.of_git,
+            outside: plan.outside,
             diff: None,
             not_in_diff: Vec::new(),
             refused: None,
@@ -136,6 +117,7 @@ impl Outcome {
             "obstacles": obstacles,
             "staying": self.staying,
             "of_git": self.of_git,
+            "outside": self.outside,
         });
         if let Some(diff) = &self.diff {
             value["diff"] = json!(String::from_utf8_lossy(diff));
@@ -285,7 +267,7 @@ pub fn preview(
 }
 
 fn plan(store: &Store, disk: &Disk, keep: Keep, request: &UndoRequest) -> Result<Plan, UndoError> {
-    Plan::new(store, disk, keep, choose(store, &request.aim)?, request.force)
+    Plan::new(store, disk, keep, choose(store, &request.aim)?, request)
 }
 
 fn open_workspace(workspace: &Path) -> Result<Disk, UndoError> {

@@ -28,6 +28,9 @@ pub(in crate::serve) struct Undo {
     /// Files that clash get the content from before the agent's change.
     #[serde(default)]
     force: bool,
+    /// Also what it wrote outside the workspace.
+    #[serde(default)]
+    outside: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -55,6 +58,8 @@ pub(in crate::serve) struct Undone {
     staying: Vec<String>,
     /// How many changes in `.git` stay.
     of_git: usize,
+    /// How many changes outside the workspace stay.
+    outside: usize,
     /// Of a dry run: what would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
@@ -102,15 +107,15 @@ struct Obstacle {
 }
 
 pub(super) async fn undo(shared: &Shared, params: Undo) -> Result<Value, RpcError> {
-    let Undo { agent_id, session_id, turn, since, dry_run, force } = params;
+    let Undo { agent_id, session_id, turn, since, dry_run, force, outside } = params;
     let aim = Aim::Agent { agent: agent_id, session: session_id, turn, since };
-    answer(shared.team.undo(UndoRequest { aim, force, dry_run }).await?)
+    answer(shared.team.undo(UndoRequest { aim, force, dry_run, outside }).await?)
 }
 
 pub(super) async fn redo(shared: &Shared, params: Redo) -> Result<Value, RpcError> {
     let Redo { agent_id, dry_run, force } = params;
     let aim = Aim::LastUndo { agent: agent_id };
-    answer(shared.team.undo(UndoRequest { aim, force, dry_run }).await?)
+    answer(shared.team.undo(UndoRequest { aim, force, dry_run, outside: true }).await?)
 }
 
 fn answer(outcome: Outcome) -> Result<Value, RpcError> {
@@ -125,6 +130,7 @@ fn answer(outcome: Outcome) -> Result<Value, RpcError> {
         obstacles,
         staying: outcome.staying,
         of_git: outcome.of_git,
+        outside: outcome.outside,
         diff: outcome.diff.map(|diff| String::from_utf8_lossy(&diff).into_owned()),
         not_in_diff: outcome.not_in_diff,
         refused: outcome.refused,

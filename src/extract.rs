@@ -23,7 +23,7 @@ use serde_json::value::RawValue;
 use crate::line::Direction;
 #[cfg(doc)]
 use crate::model::ActivityKind;
-use crate::model::{Action, Activity, AgentId, BlockedId, SessionId, Via};
+use crate::model::{Action, Activity, AgentId, BlockedId, SessionId, UpdateDetail, Via};
 
 pub use acp::Acp;
 pub use disk::DiskWorkspace;
@@ -59,8 +59,16 @@ pub trait Extractor: Send {
     /// Appends the activities of lines observed earlier, for extractors that work asynchronously.
     fn catch_up(&mut self, _activities: &mut Vec<Activity>) {}
 
-    /// Whether to report [`ActivityKind::Update`], most of an agent's traffic; the default is true.
-    fn report_updates(&mut self, _wanted: bool) {}
+    /// How to report [`ActivityKind::Update`], most of an agent's traffic; the default is each.
+    fn report_updates(&mut self, _detail: UpdateDetail) {}
+
+    /// Whether there is an update whose chunks are merged, and that is not reported yet.
+    fn merges(&self) -> bool {
+        false
+    }
+
+    /// Appends the update whose chunks are merged so far.
+    fn flush_updates(&mut self, _activities: &mut Vec<Activity>) {}
 
     /// The line that refuses `ask` in the agent's protocol, newline included; None for a
     /// notification, which expects no response.

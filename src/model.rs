@@ -22,7 +22,7 @@ mod task;
 mod time;
 
 pub use access::{Action, BlockedAccess, BlockedStatus, OnViolation, Via};
-pub use activity::{Activity, ActivityKind, Source};
+pub use activity::{Activity, ActivityKind, Source, UpdateDetail};
 pub use agent::{AgentState, AgentStatus, Order, STALLED};
 pub use event::{Delta, Event, Snapshot, Topic, TurnEnd, UsageReport};
 pub use file_change::{

@@ -36,7 +36,8 @@ use self::task::Task;
 use crate::bus::{Bus, Demand, Rendered};
 use crate::model::{
     Activity, ActivityKind, AgentId, FileChange, Model, Overlap, Record, SeenBy, SessionKey,
-    SessionMode, Snapshot, Source, TimestampMs, Topic, Touch, Usage, UsageReport, now_ms,
+    SessionMode, Snapshot, Source, TimestampMs, Topic, Touch, UpdateDetail, Usage, UsageReport,
+    now_ms,
 };
 
 pub use symbols::{Symbols, Write};
@@ -176,6 +177,16 @@ impl TrackerHandle {
 
     pub fn settings(&self) -> Settings {
         self.settings
+    }
+
+    /// How much of an agent's updates its subscribers want: of `session/update` each, of records
+    /// the texts.
+    pub fn update_detail(&self) -> UpdateDetail {
+        match self.demands.each_ref().map(Demand::is_there) {
+            [true, _] => UpdateDetail::Each,
+            [false, true] => UpdateDetail::Merged,
+            [false, false] => UpdateDetail::None,
+        }
     }
 
     /// Whether there is a subscriber of `session/update` or of records; without one, updates and

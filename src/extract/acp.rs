@@ -40,7 +40,7 @@ use super::json::{Members, elements, is_json, text};
 use super::shell::ShellCommand;
 use super::{Ask, Extractor, Gate, Refusal, Withdrawal, Workspace};
 use crate::line::Direction;
-use crate::model::{Activity, ActivityKind, SessionId};
+use crate::model::{Activity, ActivityKind, SessionId, UpdateDetail};
 
 /// The byte order mark, which some runtimes write before the first line.
 const MARK: char = '\u{feff}';
@@ -60,7 +60,7 @@ pub struct Acp {
     terminals: terminals::Terminals,
     models: models::Models,
     chunks: chunks::Chunks,
-    reports_updates: bool,
+    updates: UpdateDetail,
     reports_reasons: bool,
     reported: Reported,
 }
@@ -72,6 +72,13 @@ struct Reported(Vec<Activity>);
 impl Reported {
     fn add(&mut self, session: &SessionId, kind: ActivityKind) {
         self.0.push(Activity { session: session.clone(), kind });
+    }
+
+    /// Adds an update that was taken from a line; none if it is no text.
+    fn add_update(&mut self, session: &SessionId, update: &[u8]) {
+        if let Ok(update) = simdutf8::basic::from_utf8(update) {
+            self.add(session, ActivityKind::Update(update.into()));
+        }
     }
 
     fn add_all(&mut self, session: &SessionId, kinds: impl IntoIterator<Item = ActivityKind>) {
@@ -92,7 +99,7 @@ impl Acp {
             terminals: terminals::Terminals::default(),
             models: models::Models::default(),
             chunks: chunks::Chunks::default(),
-            reports_updates: true,
+            updates: UpdateDetail::default(),
             reports_reasons: false,
             reported: Reported::default(),
         }
@@ -105,9 +112,6 @@ impl Acp {
     }
 
     fn observe_line(&mut self, direction: Direction, line: &[u8]) {
-        if direction == Direction::ToClient && self.observe_chunk(line) {
-            return;
-        }
         let Ok(line) = simdutf8::basic::from_utf8(line.trim_ascii()) else { return };
         let line = line.trim_start_matches(MARK);
         match elements(line).filter(|_| is_json(line)) {
@@ -123,7 +127,10 @@ impl Acp {
 
 impl Extractor for Acp {
     fn observe(&mut self, direction: Direction, line: &[u8], activities: &mut Vec<Activity>) {
-        self.observe_line(direction, line);
+        if direction == Direction::ToAgent || !self.observe_chunk(line) {
+            self.observe_line(direction, line);
+            self.report_merged_first();
+        }
         activities.append(&mut self.reported.0);
     }
 
@@ -144,12 +151,22 @@ impl Extractor for Acp {
             {
                 self.observe_frame(Direction::ToClient, frame, request);
             }
+            self.report_merged_first();
         }
         activities.append(&mut self.reported.0);
     }
 
-    fn report_updates(&mut self, wanted: bool) {
-        self.reports_updates = wanted;
+    fn report_updates(&mut self, detail: UpdateDetail) {
+        self.updates = detail;
+    }
+
+    fn merges(&self) -> bool {
+        self.chunks.merges()
+    }
+
+    fn flush_updates(&mut self, activities: &mut Vec<Activity>) {
+        self.report_merged();
+        activities.append(&mut self.reported.0);
     }
 
     fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes> {
@@ -177,6 +194,7 @@ impl Extractor for Acp {
     }
 
     fn end(&mut self, reason: &str, activities: &mut Vec<Activity>) {
+        self.report_merged();
         self.abandon(reason);
         activities.append(&mut self.reported.0);
         self.agent_requests.take_all().for_each(drop);

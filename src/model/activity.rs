@@ -12,6 +12,16 @@ pub struct Activity {
     pub kind: ActivityKind,
 }
 
+/// How much of an agent's updates is reported.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum UpdateDetail {
+    None,
+    /// Message chunks that follow each other may be one update with their texts.
+    Merged,
+    #[default]
+    Each,
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub enum ActivityKind {
     /// The session was opened, or loaded again, which keeps its state.

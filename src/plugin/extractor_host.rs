@@ -23,7 +23,7 @@ use super::reader::{CallError, CallOutput, InstanceCall, RecordReader};
 use super::translation::{Heard, Intent, Transcript};
 use crate::extract::{Ask, Extractor, Gate, Refusal};
 use crate::line::{self, Direction, content, lines};
-use crate::model::{Activity, SessionId};
+use crate::model::{Activity, SessionId, UpdateDetail};
 
 /// Requests taken at once, and bytes of their lines that are read as one block.
 const BATCH: usize = 1024;
@@ -286,7 +286,8 @@ impl ExtractorHost {
     /// Processes the output of a call, and publishes its activities.
     fn take(&mut self, answer: Result<CallOutput, CallError>) -> Result<Taken, String> {
         let Self { plugin, transcript, acp, common, .. } = self;
-        acp.report_updates(common.wants_updates.load(Ordering::Relaxed));
+        let wanted = common.wants_updates.load(Ordering::Relaxed);
+        acp.report_updates(if wanted { UpdateDetail::Each } else { UpdateDetail::None });
         let (mut taken, mut activities) = (Taken::default(), Vec::new());
         let outcome = plugin.take(answer, |record| {
             match &record {

@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{unconstrained, yield_now};
 use tokio::time::Instant;
 
+use self::activities::MERGE_TIME;
 use self::violations::{RunningTurns, Violation};
 use super::gatekeeper::{GateAction, HeldRequests};
 use super::handle::{RelayHandle, RelayMsg};
@@ -125,6 +126,7 @@ where
     fn on_message(&mut self, message: RelayMsg) {
         match message {
             RelayMsg::Settle(settled) => {
+                self.flush_updates();
                 let _ = settled.send(());
             }
             RelayMsg::Reason { session, reply } => {
@@ -159,7 +161,8 @@ where
         let mut waits_for_exit = false;
         let mut exit_reason: Option<String> = None;
         let drained = tokio::time::sleep(Duration::MAX);
-        tokio::pin!(drained);
+        let (mut merges, updates_due) = (false, tokio::time::sleep(MERGE_TIME));
+        tokio::pin!(drained, updates_due);
         let result = loop {
             // The agent is dead and its output read, or the client is gone.
             if !agent.is_open() && exit_reason.is_some()
@@ -201,6 +204,10 @@ where
                     drained.as_mut().reset(Instant::now() + DRAIN);
                     Ok(())
                 }
+                () = &mut updates_due, if merges => {
+                    self.flush_updates();
+                    Ok(())
+                }
                 () = &mut drained, if exit_reason.is_some() || !agent.is_open() => {
                     break if exit_reason.is_some() { Ok(()) } else { Err(ProxyError::OutputClosed) };
                 }
@@ -213,6 +220,10 @@ where
                 self.waits = waits.then(|| self.proxy.vitals.wait());
             }
             self.flush_to_tracker();
+            if self.proxy.extractor.merges() && !merges {
+                updates_due.as_mut().reset(Instant::now() + MERGE_TIME);
+            }
+            merges = self.proxy.extractor.merges();
             if !agent.is_open() && exit_reason.is_none() && !waits_for_exit {
                 waits_for_exit = true;
                 drained.as_mut().reset(Instant::now() + EXIT_GRACE);
@@ -293,7 +304,7 @@ where
     fn relay_to_client(&mut self, block: Option<Bytes>) {
         let Some(block) = block else { return };
         let block = self.named(block);
-        self.proxy.extractor.report_updates(self.proxy.tracker.wants_updates());
+        self.proxy.extractor.report_updates(self.proxy.tracker.update_detail());
         if self.proxy.gate.is_none() {
             self.to_client.push(block.clone());
             self.observe_all(&block);
@@ -347,21 +358,6 @@ where
         };
         extractor.gate_and_observe(line, &mut passes, &mut self.activities);
         kept_back
-    }
-
-    fn decided(&mut self, decided: Decided) -> Result<(), ProxyError> {
-        match decided {
-            Decided::Released(numbers) => self.release(&numbers),
-            Decided::Observed(violation) => {
-                return violation.map_or(Ok(()), |it| self.violated(it));
-            }
-            Decided::Settled(number, settlement) => {
-                if let Some(held) = self.waiting.take(number) {
-                    self.settled(held, settlement);
-                }
-            }
-        }
-        Ok(())
     }
 
     fn apply(&mut self, action: GateAction) {

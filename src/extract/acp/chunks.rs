@@ -11,27 +11,39 @@ use super::frame::Frame;
 use super::gate::may_split;
 use super::sessions::AcpSession;
 use crate::extract::json::Members;
-use crate::model::{ActivityKind, SessionId};
+use crate::model::{SessionId, UpdateDetail};
 
 /// Remembered shapes; a new one replaces the oldest. A stream has one shape, and agents rarely mix
 /// more than messages and thoughts.
 const MOST_SHAPES: usize = 4;
 /// Bytes of the largest shape, its text not counted.
 const LARGEST: usize = 4096;
+/// Bytes of a merged update; the next chunk begins another.
+const MOST_MERGED: usize = 64 * 1024;
 
 #[derive(Default, Debug)]
 pub(super) struct Chunks {
     shapes: Vec<Shape>,
     /// Index of the shape to replace next.
     oldest: usize,
+    merged: Option<MergedUpdate>,
+}
+
+/// One update with the texts of chunks that followed each other.
+#[derive(Debug)]
+struct MergedUpdate {
+    session: SessionId,
+    /// Index of the shape of its chunks; None once shapes have changed.
+    shape: Option<usize>,
+    update: Vec<u8>,
 }
 
 /// A line without its text.
 #[derive(Debug)]
-pub(super) struct Shape {
+struct Shape {
     before: Box<str>,
     after: Box<str>,
-    pub(super) session: SessionId,
+    session: SessionId,
     /// Bytes before and after its update.
     around_update: (usize, usize),
 }
@@ -47,12 +59,37 @@ struct Chunk<'a> {
 impl Acp {
     /// Observes a line of a known shape; false if no shape matches.
     pub(super) fn observe_chunk(&mut self, line: &[u8]) -> bool {
-        let Some(shape) = self.chunks.like(line) else { return false };
-        if self.reports_updates {
-            let update = String::from_utf8_lossy(shape.update(line)).into();
-            self.reported.add(&shape.session, ActivityKind::Update(update));
+        let Some((shape, text)) = self.chunks.like(line) else { return false };
+        match self.updates {
+            UpdateDetail::None => {}
+            UpdateDetail::Merged if self.chunks.merge(shape, text) => {}
+            UpdateDetail::Merged if is_mergeable(text) => {
+                self.report_merged();
+                self.chunks.begin_merged(shape, line);
+            }
+            UpdateDetail::Merged | UpdateDetail::Each => {
+                self.report_merged();
+                let shape = &self.chunks.shapes[shape];
+                self.reported.add_update(&shape.session, shape.update(line));
+            }
         }
         true
+    }
+
+    /// Reports the update whose chunks were merged.
+    pub(super) fn report_merged(&mut self) {
+        if let Some(MergedUpdate { session, update, .. }) = self.chunks.merged.take() {
+            self.reported.add_update(&session, &update);
+        }
+    }
+
+    /// Reports the merged update before the activities of the line that came after it.
+    pub(super) fn report_merged_first(&mut self) {
+        if !self.reported.0.is_empty() && self.chunks.merged.is_some() {
+            let later = std::mem::take(&mut self.reported.0);
+            self.report_merged();
+            self.reported.0.extend(later);
+        }
     }
 
     /// Remembers the shape of an observed chunk; `raw` is its update.
@@ -89,9 +126,37 @@ impl Acp {
 }
 
 impl Chunks {
-    /// Returns the shape of a line. The gate passes the line; its only activity is its update.
-    pub(super) fn like(&self, line: &[u8]) -> Option<&Shape> {
-        self.shapes.iter().find(|shape| shape.text(line).is_some_and(is_plain))
+    /// Returns the index of a line's shape, and its text. The gate passes the line; its only
+    /// activity is its update.
+    fn like<'a>(&self, line: &'a [u8]) -> Option<(usize, &'a [u8])> {
+        let texts = self.shapes.iter().map(|shape| shape.text(line)).enumerate();
+        texts.filter_map(|(at, text)| Some((at, text?))).find(|(_, text)| is_plain(text))
+    }
+
+    fn begin_merged(&mut self, shape: usize, line: &[u8]) {
+        let (session, update) =
+            (self.shapes[shape].session.clone(), self.shapes[shape].update(line));
+        self.merged = Some(MergedUpdate { session, shape: Some(shape), update: update.to_vec() });
+    }
+
+    pub(super) fn merges(&self) -> bool {
+        self.merged.is_some()
+    }
+
+    /// Adds a text to the merged update; false if it does not belong there.
+    fn merge(&mut self, shape: usize, text: &[u8]) -> bool {
+        let Self { shapes, merged, .. } = self;
+        let Some(merged) = merged.as_mut().filter(|merged| merged.shape == Some(shape)) else {
+            return false;
+        };
+        if merged.update.len() + text.len() > MOST_MERGED || !is_mergeable(text) {
+            return false;
+        }
+        let end = shapes[shape].end_of_update();
+        merged.update.truncate(merged.update.len() - end.len());
+        merged.update.extend_from_slice(text);
+        merged.update.extend_from_slice(end.as_bytes());
+        true
     }
 
     /// Remembers a shape. Only for lines that the gate passes and whose only activity is their
@@ -108,6 +173,7 @@ impl Chunks {
             session: session.clone(),
             around_update: (update.start, line.len() - update.end),
         };
+        self.end_merging();
         if self.shapes.len() < MOST_SHAPES {
             self.shapes.push(shape);
         } else {
@@ -119,13 +185,23 @@ impl Chunks {
     /// Forgets the shapes of a session, before its lines change their meaning.
     pub(super) fn forget(&mut self, session: &SessionId) {
         self.shapes.retain(|shape| shape.session != *session);
+        self.end_merging();
+    }
+
+    fn end_merging(&mut self) {
+        self.merged.iter_mut().for_each(|merged| merged.shape = None);
     }
 }
 
 impl Shape {
     /// The update of a line of this shape.
-    pub(super) fn update<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+    fn update<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         &line[self.around_update.0..line.len() - self.around_update.1]
+    }
+
+    /// The part of the update behind its text.
+    fn end_of_update(&self) -> &str {
+        &self.after[..self.after.len() - self.around_update.1]
     }
 
     /// The text of a line of this shape, without quotes.
@@ -142,6 +218,11 @@ fn is_plain(text: &[u8]) -> bool {
         return false;
     }
     text.is_ascii() || simdutf8::basic::from_utf8(text).is_ok_and(|text| !may_split(text))
+}
+
+/// Whether a text can be joined with others: half of a surrogate pair would change the other's.
+fn is_mergeable(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b"\\u").is_none()
 }
 
 /// Whether every escape is valid and every quote is escaped.

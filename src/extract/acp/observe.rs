@@ -23,7 +23,9 @@ use super::usage::usage;
 use crate::extract::json::{Members, elements};
 use crate::extract::uri;
 use crate::line::Direction;
-use crate::model::{ActivityKind, Lines, Record, SessionId, Source, Touch, fold, wire_real};
+use crate::model::{
+    ActivityKind, Lines, Record, SessionId, Source, Touch, UpdateDetail, fold, wire_real,
+};
 
 impl Acp {
     pub(super) fn observe_message(&mut self, direction: Direction, raw: &str) {
@@ -241,7 +243,7 @@ impl Acp {
             return;
         }
         let mut push = |kind| self.reported.add(session, kind);
-        if self.reports_updates {
+        if self.updates != UpdateDetail::None {
             push(ActivityKind::Update(raw.into()));
         }
         let Some(update) = Members::of(raw) else { return };

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use super::Acp;
 use super::frame::Frame;
-use crate::model::{ActivityKind, Record, SessionId};
+use crate::model::{ActivityKind, Record, SessionId, UpdateDetail};
 
 impl Acp {
     /// Observes the client's response to any request.
@@ -19,7 +19,7 @@ impl Acp {
 
     /// Adds a record for the journal, if there is one.
     pub(super) fn record(&mut self, session: &SessionId, record: Record) {
-        if self.reports_updates {
+        if self.updates != UpdateDetail::None {
             self.reported.add(session, ActivityKind::Record(record));
         }
     }

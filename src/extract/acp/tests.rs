@@ -7,6 +7,7 @@ mod failing;
 mod gate;
 mod lines;
 mod makers;
+mod merging;
 mod models;
 mod observe;
 mod properties;

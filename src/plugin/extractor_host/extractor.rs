@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::{Common, ExtractorRequest, weight};
 use crate::extract::{Ask, Extractor, Gate, Refusal};
 use crate::line::{Direction, lines};
-use crate::model::{Activity, SessionId};
+use crate::model::{Activity, SessionId, UpdateDetail};
 
 /// Bytes of memory of lines that may wait for the plugin; further lines are dropped unread.
 const MOST_UNREAD: usize = 64 * 1024 * 1024;
@@ -95,8 +95,8 @@ impl Extractor for PluginExtractor {
         activities.append(&mut self.common.activities.lock());
     }
 
-    fn report_updates(&mut self, wanted: bool) {
-        self.common.wants_updates.store(wanted, Ordering::Relaxed);
+    fn report_updates(&mut self, detail: UpdateDetail) {
+        self.common.wants_updates.store(detail != UpdateDetail::None, Ordering::Relaxed);
     }
 
     fn refuse(&self, ask: &Ask, refusal: &Refusal) -> Option<Bytes> {

@@ -2,6 +2,7 @@
 //! to the tracker.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
@@ -10,6 +11,9 @@ use super::Relay;
 use crate::line::{Direction, content, lines};
 use crate::model::{Activity, ActivityKind, Record, SessionKey};
 use crate::proxy::Branches;
+
+/// How long message chunks are merged. A crash loses at most 250 ms, with the time of a commit.
+pub(super) const MERGE_TIME: Duration = Duration::from_millis(20);
 
 impl<AW, CW> Relay<AW, CW>
 where
@@ -122,6 +126,12 @@ where
             }
             _ => {}
         }
+    }
+
+    /// Sends everything that was observed, with the update whose chunks are merged so far.
+    pub(super) fn flush_updates(&mut self) {
+        self.proxy.extractor.flush_updates(&mut self.unsent);
+        self.flush_to_tracker();
     }
 
     pub(super) fn flush_to_tracker(&mut self) {

@@ -20,6 +20,21 @@ where
     AW: AsyncWrite + Unpin + Send,
     CW: AsyncWrite + Unpin + Send,
 {
+    pub(super) fn decided(&mut self, decided: Decided) -> Result<(), ProxyError> {
+        match decided {
+            Decided::Released(numbers) => self.release(&numbers),
+            Decided::Observed(violation) => {
+                return violation.map_or(Ok(()), |it| self.violated(it));
+            }
+            Decided::Settled(number, settlement) => {
+                if let Some(held) = self.waiting.take(number) {
+                    self.settled(held, settlement);
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn settled(&mut self, held: HeldRequest, settlement: Settlement) {
         let Some(gatekeeping) = &self.proxy.gate else { return };
         match settlement {

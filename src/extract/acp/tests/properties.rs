@@ -257,7 +257,7 @@ proptest! {
 }
 
 /// Chunks of few shapes, whose texts need not end where they should.
-fn chunk() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn chunk() -> impl Strategy<Value = Vec<u8>> {
     let message = |update: &str, beside: &str| {
         format!(
             r#"{{"method":"session/update"{beside},"params":{{"sessionId":"s","update":{{{update}}}}}}}"#

@@ -8,10 +8,15 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 
 use crate::config::{AgentTable, Config, JournalContent, journal_path};
 use crate::journal::{self, EventType, Journal, Keep, NewEvent, Place, Quotas};
 use crate::serve::{Reloaded, live_teams};
+
+/// The nice value of a thread that runs when no other wants to.
+const LOWEST_PRIORITY: i32 = 19;
 
 /// The file with the path of a team's workspace.
 const WORKSPACE: &str = "workspace";
@@ -120,6 +125,23 @@ fn note(file: &Path, path: &Path) -> io::Result<()> {
 
 fn pointer(eisen_dir: &Path, team: &str) -> PathBuf {
     team_folder(eisen_dir, team).join("journal.path")
+}
+
+/// Runs `work` on a thread of its own that yields to all others: on a busy machine the journal falls
+/// behind in place of the relays, up to the backlog of the bus.
+pub(super) async fn in_background(work: impl Future<Output = ()> + Send + 'static) {
+    let (end, ended) = oneshot::channel();
+    let run = move || -> io::Result<()> {
+        // Zero names the calling thread. A thread that keeps its priority does its work, too.
+        let _ = rustix::process::setpriority_process(None, LOWEST_PRIORITY);
+        Builder::new_current_thread().enable_time().build()?.block_on(work);
+        let _ = end.send(());
+        Ok(())
+    };
+    let started = std::thread::Builder::new().name("journal-feed".to_owned()).spawn(run);
+    if started.is_err() || ended.await.is_err() {
+        tracing::warn!("nothing is recorded in the journal: its thread cannot run");
+    }
 }
 
 /// Records what a reload changed.

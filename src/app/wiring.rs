@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{graph, tracker_settings};
+use super::{graph, journaling, tracker_settings};
 use crate::bus::Bus;
 use crate::capture::{self, Capture};
 use crate::config;
@@ -48,7 +48,7 @@ impl Wiring {
         // Before anybody publishes. It ends with the bus, so that it has all of it.
         let journal = journal.map(|settings| {
             let (journal, following) = journal::start(settings, bus.subscribe());
-            tasks.spawn(following);
+            tasks.spawn(journaling::in_background(following));
             journal
         });
         let settings = tracker_settings(tracker);

@@ -10,6 +10,7 @@ asked for it. Prints the figures; exits with 1 past the bounds: 1.2 of the small
 """
 
 import argparse
+import os
 import statistics
 import sys
 import time
@@ -48,6 +49,8 @@ def main() -> int:
     try:
         for name, files in sizes.items():
             running[name] = begin(program, files)
+        # The files just made are not to be written back meanwhile.
+        os.sync()
         for number in range(ROUNDS):
             for name, (_, client) in running.items():
                 turn, undo = one_round(client, number)

@@ -41,5 +41,5 @@ pub use path::{fold, goes_up, walk_first, wire_path, wire_real, within};
 pub use record::{Decided, DecidedBy, Fork, How, Record};
 pub use repeats::Repeats;
 pub use shown::{deceives, one_line, quoted};
-pub use task::{AgentReport, TEAM_SERVER, TaskReport, TaskState};
+pub use task::{AgentReport, TEAM_SERVER, TEAM_TOOLS, TaskReport, TaskState};
 pub use time::{TimestampMs, now_ms, rfc3339};

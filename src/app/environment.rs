@@ -100,7 +100,8 @@ impl TeamEnvironment {
             ("EISEN_TOOL_TOKEN", self.tokens.of_tools(agent)),
         ];
         let env = variables.map(|(name, value)| json!({ "name": name, "value": value }));
-        json!({ "name": TEAM_SERVER, "command": program(), "args": ["mcp"], "env": env })
+        let args = json!(["mcp", "--agent", agent.as_str()]);
+        json!({ "name": TEAM_SERVER, "command": program(), "args": args, "env": env })
     }
 
     /// Like `of`, with the folder of `eisen-core` first on `path`, else on our own PATH.

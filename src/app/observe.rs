@@ -84,8 +84,13 @@ pub async fn observe(options: ObserveOptions) -> Result<u8, Failure> {
     environment::prepare(&eisen_dir).map_err(Failure::Usage)?;
     let listener = bind(options.port, &eisen_dir).await.map_err(Failure::Run)?;
     let on_violation = options.on_violation;
-    let rules =
-        zone.map(|zone| Rules { zone, bounds: None, orchestrator_permits: false, on_violation });
+    let rules = zone.map(|zone| Rules {
+        zone,
+        bounds: None,
+        orchestrator_permits: false,
+        has_tools: false,
+        on_violation,
+    });
     let checked = CheckedOptions { agent, workspace, rules, plugin, listener, depth };
     run(options, checked, &eisen_dir).await.map_err(Failure::Run)
 }

@@ -1,5 +1,6 @@
 //! `mcp`: connects an MCP client to the tools of a running team.
 
+use anyhow::anyhow;
 use clap::Args;
 
 use super::Global;
@@ -23,6 +24,9 @@ As a server of an MCP client:
 
 Exit codes: 0 the client disconnected, 1 the team has ended, or was not found.")]
 pub(super) struct Mcp {
+    /// Only as this agent, by its token in `EISEN_TOOL_TOKEN`: the team's own entry has it
+    #[arg(long, value_name = "ID", conflicts_with = "team")]
+    agent: Option<String>,
     #[command(flatten)]
     which: Which,
 }
@@ -31,9 +35,15 @@ impl Mcp {
     pub(super) async fn run(self, global: &Global) -> Result<(), Failure> {
         let named = self.which.team.is_some() || global.port.is_some();
         let own = Target::of_tools(&Environment::of_process()).map_err(failed)?;
-        let target = match own.filter(|_| !named) {
-            Some(own) => own,
-            None => self.which.find(global)?,
+        let target = match (own.filter(|_| !named), &self.agent) {
+            (Some(own), _) => own,
+            // Without its token it must not lead.
+            (None, Some(agent)) => {
+                let why =
+                    "without `EISEN_TOOL_TOKEN`: its MCP client has to pass the entry's `env` on";
+                return Err(Failure::Run(anyhow!("no tools for `{agent}` {why}")));
+            }
+            (None, None) => self.which.find(global)?,
         };
         let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
         attach::tools(&target, input, output).await.map_err(failed)

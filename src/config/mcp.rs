@@ -33,8 +33,11 @@ fn server(agent: &Table<'_>, item: &Spanned<DeValue<'_>>) -> Option<Value> {
         }
         return None;
     };
-    if server.get("name").is_some_and(|name| name == TEAM_SERVER) {
-        let message = format!("no server can have the name {}", quoted(TEAM_SERVER));
+    let name = server.get("name").and_then(Value::as_str).unwrap_or_default();
+    // Clients call the tools `mcp__SERVER__TOOL`.
+    let rest = name.strip_prefix(TEAM_SERVER);
+    if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("__")) {
+        let message = format!("no server can have the name {}", quoted(name));
         let help = "it is that of the team's own tools; give the server another name";
         agent.fault(Fault::new(item.span(), message).help(help));
         return None;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::table::{TOOLS, TeamTool, of};
 use super::{Audience, Operations, ToolError, ToolUses, serve};
-use crate::model::{AgentId, TEAM_SERVER};
+use crate::model::{AgentId, TEAM_SERVER, TEAM_TOOLS};
 
 /// Repeats the call; a list is long, and the agent `slow` never answers.
 struct Echo;
@@ -234,6 +234,7 @@ async fn so_many_calls_at_once_and_no_more() {
 
 #[test]
 fn names_fit_clients_and_schemas_are_flat() {
+    assert!(TOOLS.iter().map(|tool| tool.name).eq(TEAM_TOOLS));
     for tool in TOOLS {
         // Some clients write `mcp__SERVER__TOOL`, within 64 characters.
         assert!(format!("mcp__{TEAM_SERVER}__{}", tool.name).len() <= 64);

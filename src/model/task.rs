@@ -8,6 +8,27 @@ use super::{AgentId, SessionId, TaskId, TimestampMs};
 /// The name of the team's MCP server in agents' sessions. Clients prefix the tools' names with it.
 pub const TEAM_SERVER: &str = "eisen";
 
+/// The names of its tools. A permission that an agent asks for one of these needs no person.
+pub const TEAM_TOOLS: [&str; 17] = [
+    "team_status",
+    "agent_status",
+    "list_blocked",
+    "resolve_blocked",
+    "delegate_task",
+    "check_tasks",
+    "wait_for_tasks",
+    "task_result",
+    "cancel_task",
+    "read_diff",
+    "hot_files",
+    "overlaps",
+    "who_calls",
+    "request_access",
+    "ask_owner",
+    "whose",
+    "report",
+];
+
 named! {
     /// Where a task stands.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]

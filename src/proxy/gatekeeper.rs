@@ -121,7 +121,7 @@ impl Gatekeeping {
                 GateAction::Hold(held)
             }
             Ok(granted) => {
-                if held.ask.is_team_tool {
+                if held.ask.is_team_tool && rules.has_tools {
                     // The host grants it by this mark.
                     if let (Some(permits), Some(id)) = (&self.permits, &held.ask.id) {
                         permits.leave(id.get(), Vec::new());

@@ -229,5 +229,11 @@ async fn the_rules_bind_as_they_are_now() {
 
 fn rules_of(zone: &Arc<Zone>, bounds: Option<Arc<Bounds>>) -> Rules {
     let on_violation = OnViolation::Report;
-    Rules { zone: zone.clone(), bounds, orchestrator_permits: false, on_violation }
+    Rules {
+        zone: zone.clone(),
+        bounds,
+        orchestrator_permits: false,
+        has_tools: false,
+        on_violation,
+    }
 }

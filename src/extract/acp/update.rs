@@ -11,7 +11,7 @@ use serde_json::Number;
 
 use crate::extract::json::{Members, elements, text};
 use crate::extract::uri;
-use crate::model::TEAM_SERVER;
+use crate::model::{TEAM_SERVER, TEAM_TOOLS};
 
 /// Which message carried the fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -164,7 +164,8 @@ fn names_team_tool(meta: &str) -> bool {
     let is_ours = |members: &Members<'_>| {
         let name = members.text("toolName").unwrap_or_default();
         let rest = name.strip_prefix("mcp__").and_then(|rest| rest.strip_prefix(TEAM_SERVER));
-        rest.is_some_and(|rest| rest.starts_with("__"))
+        let tool = rest.and_then(|rest| rest.strip_prefix("__"));
+        tool.is_some_and(|tool| TEAM_TOOLS.contains(&tool))
     };
     let Some(meta) = Members::of(meta) else { return false };
     is_ours(&meta) || meta.iter().filter_map(|(_, raw)| Members::of(raw)).any(|it| is_ours(&it))

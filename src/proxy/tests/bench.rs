@@ -142,6 +142,7 @@ pub(super) struct Options {
     pub(super) hold: bool,
     pub(super) terminals: bool,
     pub(super) orchestrator_permits: bool,
+    pub(super) has_tools: bool,
     /// The kernel holds the zone.
     pub(super) kernel: bool,
     pub(super) on_violation: OnViolation,
@@ -153,6 +154,7 @@ pub(super) const ZONED: Options = Options {
     hold: false,
     terminals: true,
     orchestrator_permits: false,
+    has_tools: true,
     kernel: false,
     on_violation: OnViolation::Report,
     buffer: 1 << 16,
@@ -211,6 +213,7 @@ pub(super) fn bench(options: &Options) -> Bench {
             zone,
             bounds,
             orchestrator_permits: options.orchestrator_permits,
+            has_tools: options.has_tools,
             on_violation: options.on_violation,
         })
         .1,

@@ -124,6 +124,12 @@ fn each_agent_uses_the_tools_with_its_own_token_and_no_other() {
     let ended = crate::harness::run(&mut command);
     assert_eq!((ended.code, &*ended.stderr), (1, "error: wrong token (code 401)\n"));
 
+    // A client that leaves out the entry's `env` does not lead by the user's own token.
+    let args = ui_server["args"].as_array().unwrap().iter().map(|it| it.as_str().unwrap());
+    let ended = stage.run(&args.collect::<Vec<_>>());
+    assert_eq!(ended.code, 1);
+    assert!(ended.stderr.contains("no tools for `ui` without `EISEN_TOOL_TOKEN`"), "{ended:?}");
+
     assert_eq!(client.end(), 0);
     assert_eq!(member.end(), 0);
 }
@@ -285,6 +291,8 @@ fn a_permission_for_a_tool_of_the_team_is_granted_by_its_name_alone() {
     assert_eq!(ask("c1", "mcp__eisen__whose", "whose", "other"), "yes");
     assert_eq!(ask("c2", "mcp__other__whose", "mcp__eisen__whose", "other"), "no");
     assert_eq!(ask("c3", "mcp__eisen__whose", "rm", "execute"), "no");
+    // A server of another name, whose tool looks as if it were one of ours.
+    assert_eq!(ask("c4", "mcp__eisen__x__run", "run", "other"), "no");
     ui.end_turn(&prompt);
     port.answer(id).unwrap();
     // What the tool is told of is no access.

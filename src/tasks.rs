@@ -81,9 +81,7 @@ pub enum TaskError {
         "there is no task `{0}` of yours: it was never there, or acknowledged, or is over a week old"
     )]
     Unknown(TaskId),
-    #[error(
-        "{MOST} tasks are kept: acknowledge results by `task_result` with `ack`, or cancel tasks"
-    )]
+    #[error("{MOST} tasks are kept: acknowledge results by `task_result` with `ack`")]
     Full,
     #[error("the task cannot be kept: {0}")]
     NotKept(String),
@@ -103,8 +101,9 @@ impl Tasks {
     /// Opens the tasks that are kept in `folder`. Those that had not ended are lost, since their
     /// team has. Without a folder nothing outlives the process. Reads the disk.
     pub fn open(folder: Option<PathBuf>, bus: Bus) -> Self {
+        // A cursor of an earlier run stands for changes before this one.
+        let mut board = Board::since(if folder.is_some() { now_ms() } else { 0 });
         let store = Store::new(folder);
-        let mut board = Board::default();
         for mut kept in store.load(now_ms().saturating_sub(KEPT_MS)) {
             if !kept.state.is_ended() {
                 let reason = "the team ended before its turn did".to_owned();
@@ -151,6 +150,11 @@ impl Tasks {
         }
     }
 
+    /// Returns the task that `by` gave with this key.
+    pub fn with_key(&self, by: &AgentId, key: Option<&str>) -> Option<TaskId> {
+        self.board().with_key(by, key).map(|known| known.id)
+    }
+
     /// Adds a task, and keeps it before it is answered; one with a known key is the known one.
     pub async fn begin(&self, new: NewTask) -> Result<Begun, TaskError> {
         let (begun, kept) = {
@@ -182,11 +186,12 @@ impl Tasks {
 
     /// Records the end of a task, and keeps its result. A second end changes nothing.
     pub async fn end(&self, id: &TaskId, ended: Ended) {
-        let kept = self.board().end(id, ended);
-        let Some(kept) = kept else { return };
-        if let Err(error) = self.write(kept).await {
+        let Some(kept) = self.board().ended(id, ended) else { return };
+        if let Err(error) = self.write(kept.clone()).await {
             tracing::warn!(task = %id, error, "cannot keep the result of a task");
         }
+        // Only now: a result that is known is kept.
+        self.board().end(kept);
         self.publish(id);
     }
 
@@ -241,7 +246,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// Asks the one who runs a task to cancel it.
+    /// Cancels a task. Its state follows once its turn has ended.
     pub fn cancel(&self, by: Option<&AgentId>, id: &TaskId) -> Result<TaskReport, TaskError> {
         let board = self.board();
         let kept = board.get(by, id)?;
@@ -264,7 +269,7 @@ impl Tasks {
         }
     }
 
-    /// Publishes the state of a task, and wakes those who wait.
+    /// Publishes the state of a task, and wakes all waits.
     fn publish(&self, id: &TaskId) {
         let (report, version) = {
             let board = self.board();

@@ -109,12 +109,9 @@ pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
 /// not for it. No agent can have it.
 pub(super) const PROGRAM: &str = "orchestrator";
 
-/// Returns the giver whose tasks a token opens; None: all.
+/// Returns the agent whose own tasks a token opens; None: the tasks of all.
 pub(super) fn own_only(caller: Option<&Caller>) -> Option<&AgentId> {
-    match caller {
-        Some(Caller::Member(own)) => Some(own),
-        Some(Caller::Person | Caller::Lead(_)) | None => None,
-    }
+    caller.and_then(Caller::agent)
 }
 
 /// Returns the decider of a blocked access, by the caller's token.

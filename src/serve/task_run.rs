@@ -44,7 +44,8 @@ pub(super) async fn run(
             () = cancel.cancelled(), if !is_cancelled => {
                 is_cancelled = true;
                 // A prompt that was not sent is withdrawn as its future is dropped.
-                let Some(session) = session.clone() else { break None };
+                let known = session.clone().or_else(|| saying.borrow().session.clone());
+                let Some(session) = known else { break None };
                 if let Err(error) = team.cancel(agent.clone(), Some(session), false).await {
                     tracing::warn!(task = %id, error = error.message, "cannot cancel a task");
                 }
@@ -52,6 +53,13 @@ pub(super) async fn run(
         }
     };
     drop(turn);
+    // The prompt was sent in the same moment.
+    let sent = saying.borrow().session.clone().filter(|_| outcome.is_none());
+    if let Some(session) = sent
+        && let Err(error) = team.cancel(agent.clone(), Some(session), false).await
+    {
+        tracing::warn!(task = %id, error = error.message, "cannot cancel a task");
+    }
     let is_alive = process_of(&*team, &agent) == process;
     let ended = match outcome {
         None => Ended { state: TaskState::Cancelled, reason: None, text: String::new() },

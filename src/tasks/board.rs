@@ -10,8 +10,8 @@ use super::kept::Kept;
 use super::store::Store;
 use super::{Ended, Mode, NewTask, TaskError};
 use crate::model::{
-    AgentId, AgentStatus, BlockedAccess, BlockedId, STALLED, SessionId, SessionKey, TaskId,
-    TaskReport, TaskState, TimestampMs, now_ms,
+    AgentId, AgentStatus, BlockedAccess, BlockedId, SessionId, SessionKey, TaskId, TaskReport,
+    TaskState, TimestampMs, now_ms,
 };
 
 /// A task that was begun, or was there already.
@@ -48,6 +48,11 @@ struct BoardTask {
 }
 
 impl Board {
+    /// A board without tasks, whose changes have numbers above `version`.
+    pub(super) fn since(version: u64) -> Self {
+        Self { version, ..Self::default() }
+    }
+
     pub(super) fn version(&self) -> u64 {
         self.version
     }
@@ -125,13 +130,19 @@ impl Board {
         self.settle()
     }
 
-    /// Ends a task, unless it has ended.
-    pub(super) fn end(&mut self, id: &TaskId, ended: Ended) -> Option<Kept> {
-        let entry = self.tasks.get_mut(id).filter(|entry| !entry.kept.state.is_ended())?;
-        entry.kept.end(ended);
+    /// A task as it is once it has ended; None if it has.
+    pub(super) fn ended(&self, id: &TaskId, ended: Ended) -> Option<Kept> {
+        let entry = self.tasks.get(id).filter(|entry| !entry.kept.state.is_ended())?;
+        let mut kept = entry.kept.clone();
+        kept.end(ended);
+        Some(kept)
+    }
+
+    /// Replaces a task by what it is once it has ended.
+    pub(super) fn end(&mut self, kept: Kept) {
+        let Some(entry) = self.tasks.get_mut(&kept.id) else { return };
         self.version += 1;
-        (entry.state, entry.version) = (entry.kept.state, self.version);
-        Some(entry.kept.clone())
+        (entry.state, entry.version, entry.kept) = (kept.state, self.version, kept);
     }
 
     pub(super) fn blocked(&mut self, access: &BlockedAccess, waits: bool) -> Vec<TaskId> {
@@ -150,9 +161,8 @@ impl Board {
     }
 
     pub(super) fn agent(&mut self, status: &AgentStatus) -> Vec<TaskId> {
-        let stalls = status.reason.as_deref().is_some_and(|reason| reason.starts_with(STALLED));
         self.stalled.retain(|agent| *agent != status.agent);
-        if stalls {
+        if status.is_stalled() {
             self.stalled.push(status.agent.clone());
         }
         self.settle()

@@ -8,6 +8,9 @@ use crate::model::{AgentId, SessionId, TaskId, TaskReport, TaskState, TimestampM
 /// Bytes of a result that are kept; the session's journal has the rest.
 pub const MOST_TEXT: usize = 1024 * 1024;
 
+/// Bytes of a reason: the words of an agent, for the most part.
+const MOST_REASON: usize = 1024;
+
 /// A task with its result.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Kept {
@@ -55,7 +58,10 @@ impl Kept {
     }
 
     pub(super) fn end(&mut self, ended: Ended) {
-        let Ended { state, reason, mut text } = ended;
+        let Ended { state, mut reason, mut text } = ended;
+        if let Some(reason) = &mut reason {
+            reason.truncate(reason.floor_char_boundary(MOST_REASON));
+        }
         self.said = text.len();
         text.truncate(text.floor_char_boundary(MOST_TEXT));
         (self.state, self.reason, self.result) = (state, reason, text);

@@ -1,6 +1,7 @@
 //! Keeps each task in a file of its own, replaced whole.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
@@ -8,10 +9,10 @@ use std::path::PathBuf;
 use super::kept::{Kept, MOST_TEXT};
 use crate::model::{TaskId, TimestampMs};
 
-/// Files that are read at a start, and bytes of each; what is beyond was not written by this
-/// program.
+/// Files that are read at a start, and bytes of each: JSON has up to six bytes for one of a text.
+/// Larger files are not of this program.
 const MOST_FILES: usize = 4096;
-const MOST_BYTES: u64 = 4 * MOST_TEXT as u64;
+const MOST_BYTES: u64 = 8 * MOST_TEXT as u64;
 
 /// The folder of a team's tasks; None: nothing is kept.
 #[derive(Clone, Debug)]
@@ -28,12 +29,18 @@ impl Store {
         let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
         let mut tasks = Vec::new();
         for path in entries.take(MOST_FILES).filter_map(|entry| Some(entry.ok()?.path())) {
-            if path.extension().is_none_or(|extension| extension != "json") {
-                continue;
+            match path.extension().and_then(|extension| extension.to_str()) {
+                Some("json") => {}
+                // Of a run that was killed while it wrote.
+                Some("new") if is_id(path.file_stem()) => {
+                    let _ = fs::remove_file(&path);
+                    continue;
+                }
+                _ => continue,
             }
             let is_short =
                 path.symlink_metadata().is_ok_and(|it| it.is_file() && it.len() <= MOST_BYTES);
-            let read = fs::read(&path).ok().filter(|_| is_short);
+            let read = if is_short { fs::read(&path).ok() } else { None };
             let kept = read.and_then(|json| serde_json::from_slice::<Kept>(&json).ok());
             match kept.filter(|kept| path.file_stem().is_some_and(|it| *it == *kept.id.as_str())) {
                 Some(kept) if kept.ended_ms.is_some_and(|ended| ended < oldest) => {
@@ -58,7 +65,8 @@ impl Store {
         written.write_all(&json)?;
         // A result is there before anybody hears of it, also after a loss of power.
         written.sync_all()?;
-        fs::rename(&new, &file)
+        fs::rename(&new, &file)?;
+        File::open(folder)?.sync_all()
     }
 
     pub(super) fn remove(&self, id: &TaskId) {
@@ -66,4 +74,8 @@ impl Store {
             let _ = fs::remove_file(folder.join(format!("{id}.json")));
         }
     }
+}
+
+fn is_id(name: Option<&OsStr>) -> bool {
+    name.and_then(OsStr::to_str).is_some_and(|name| name.starts_with("t-"))
 }

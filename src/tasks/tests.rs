@@ -68,10 +68,15 @@ async fn a_result_outlives_the_team_until_it_is_acknowledged() {
     first.end(&a, done("All is there.")).await;
     // A second end changes nothing.
     first.end(&a, Ended { state: TaskState::Lost, reason: None, text: String::new() }).await;
+    let cursor = first.list(None, &[]).unwrap().cursor;
     drop(first);
+    std::fs::write(folder.join("t-00000000.new"), "{").unwrap();
 
     let second = tasks(Some(&folder));
+    assert!(!folder.join("t-00000000.new").exists());
     let found = second.list(Some(&agent("lead")), &[]).unwrap();
+    // A lead goes on with its cursor.
+    assert!(found.cursor > cursor, "{} > {cursor}", found.cursor);
     assert_eq!(states(&found), ["done", "lost"]);
     let kept = second.get(Some(&agent("lead")), &a).unwrap();
     assert_eq!((&*kept.result, kept.said), ("All is there.", 13));
@@ -97,6 +102,20 @@ async fn tasks_of_one_instant_keep_their_order() {
         found.tasks.into_iter().map(|task| task.id).collect::<Vec<_>>()
     };
     assert_eq!(ids(&tasks(Some(dir.path()))), ids(&first));
+}
+
+#[tokio::test]
+async fn what_an_agent_says_is_kept_within_bounds_and_read_again() {
+    let dir = tempdir().unwrap();
+    let first = tasks(Some(dir.path()));
+    let id = first.begin(new("lead", "ui", None)).await.unwrap().id;
+    // JSON has six bytes for each of these.
+    let text = "\u{1}".repeat(MOST_TEXT + 1);
+    let reason = Some("\u{e9}".repeat(100_000));
+    first.end(&id, Ended { state: TaskState::Failed, reason, text }).await;
+    let kept = tasks(Some(dir.path())).get(None, &id).unwrap();
+    assert_eq!((kept.result.len(), kept.said), (MOST_TEXT, MOST_TEXT + 1));
+    assert_eq!(kept.reason.unwrap(), "\u{e9}".repeat(512));
 }
 
 #[tokio::test]

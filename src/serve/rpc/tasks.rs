@@ -155,7 +155,14 @@ pub(super) async fn delegate_task(
             "`files` may have {MOST_FILES} names, and `key` {LONGEST_KEY} bytes"
         )));
     }
+    if files.iter().map(String::len).sum::<usize>() > LONGEST_TEXT {
+        return Err(wrong(format!("`files` may have {LONGEST_TEXT} bytes in all")));
+    }
     let (by, agent) = (giver(caller), AgentId::new(agent));
+    // A repeated call is the same task, whatever became of its agent.
+    if let Some(known) = tasks.with_key(&by, key.as_deref()) {
+        return delegated(tasks, &known);
+    }
     is_ready(&*shared.team, &agent)?;
     if by == agent {
         let message = "you can't give a task to yourself: your turn would wait for its own end";
@@ -163,19 +170,23 @@ pub(super) async fn delegate_task(
     }
     let new = NewTask { by, agent: agent.clone(), text: task, files, key };
     let blocks = vec![object!({ "type": "text", "text": task_run::prompt_of(&new) })];
-    let begun = tasks.begin(new).await?;
-    if begun.is_new {
-        let (said, saying) = watch::channel(Said::default());
-        let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, said };
-        tokio::spawn(task_run::run(
-            Arc::clone(&shared.team),
-            tasks.clone(),
-            begun.clone(),
-            prompt,
-            saying,
-        ));
-    }
-    let kept = tasks.get(None, &begun.id)?;
+    let (team, own_tasks) = (Arc::clone(&shared.team), tasks.clone());
+    // Both or neither, also if the caller is gone by then.
+    let beginning = tokio::spawn(async move {
+        let begun = own_tasks.begin(new).await?;
+        if begun.is_new {
+            let (said, saying) = watch::channel(Said::default());
+            let prompt = Prompt { agent, session: None, blocks, by_orchestrator: false, said };
+            tokio::spawn(task_run::run(team, own_tasks, begun.clone(), prompt, saying));
+        }
+        Ok::<_, RpcError>(begun.id)
+    });
+    let failed = |error: tokio::task::JoinError| RpcError::new(500, error.to_string());
+    delegated(tasks, &beginning.await.map_err(failed)??)
+}
+
+fn delegated(tasks: &Tasks, id: &TaskId) -> Result<Value, RpcError> {
+    let kept = tasks.get(None, id)?;
     json(&Delegated {
         id: kept.id.to_string(),
         agent: kept.agent.to_string(),
@@ -211,7 +222,9 @@ pub(super) async fn wait_for_tasks(
     };
     let own = rights::own_only(caller);
     let running = tasks.list(own, &ids)?.tasks.into_iter().filter(|task| !task.state.is_ended());
-    let awaited: Vec<_> = running.map(|task| task.agent).collect();
+    let mut awaited: Vec<_> = running.map(|task| task.agent).collect();
+    awaited.sort();
+    awaited.dedup();
     let _waits = shared.waits.begin(&giver(caller), &awaited, WaitKind::Task)?;
     json(&TaskList::from(tasks.wait(own, &ids, mode, cursor, deadline).await?))
 }
@@ -244,7 +257,7 @@ fn tasks(shared: &Shared) -> Result<&Tasks, RpcError> {
     shared.tasks.as_ref().ok_or_else(|| RpcError::from(shared.team.refusal()))
 }
 
-/// Who gives a task by this token.
+/// Returns the agent, or the program, that gives a task by this token.
 fn giver(caller: Option<&Caller>) -> AgentId {
     caller.and_then(Caller::agent).cloned().unwrap_or_else(|| AgentId::new(PROGRAM))
 }

@@ -3,6 +3,7 @@
 //! nothing behind them.
 
 mod bounded;
+mod pages;
 mod parameter;
 mod server;
 mod table;
@@ -18,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use bounded::BoundedTransport;
 use server::ToolServer;
 
+pub use pages::text_pages;
 pub use used::{ToolConnection, ToolUse, ToolUses};
 
 /// Who uses the tools of a connection.
@@ -63,7 +65,7 @@ pub async fn serve<R, W>(
     let cancel = cancel.child_token();
     match rmcp::service::serve_server_with_ct(server, transport, cancel).await {
         Ok(running) => drop(running.waiting().await),
-        // A client that leaves before it begins is none of our troubles.
+        // A client may leave before it begins.
         Err(error) => tracing::debug!(%error, "an MCP client did not begin"),
     }
 }

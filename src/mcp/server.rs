@@ -11,10 +11,11 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, interval_at};
 
+use super::pages::{page_of_list, page_of_text};
 use super::parameter::{self, PAGE};
 use super::table::{TeamTool, of};
 use super::{Audience, Operations, ToolConnection, ToolError};
@@ -24,12 +25,6 @@ const CALLS: usize = 32;
 
 /// How often a call that takes long reports progress, where its client asked for that.
 const PROGRESS: Duration = Duration::from_secs(5);
-
-/// Entries in a page of a list.
-const ENTRIES: usize = 25;
-
-/// Bytes of a text in one page.
-const TEXT: usize = 16 * 1024;
 
 /// Bytes of a result. Clients cut results at 25,000 tokens; the structured form repeats the text.
 const LONGEST_RESULT: usize = 48 * 1024;
@@ -160,9 +155,9 @@ async fn with_progress<T>(
 /// take.
 fn shown(tool: &TeamTool, result: Value, page: u64) -> Result<Value, ToolError> {
     let result = match (tool.list, result) {
-        (Some(name), Value::Array(entries)) => paged(name, entries, page)?,
+        (Some(name), Value::Array(entries)) => page_of_list(name, entries, page)?,
         (_, Value::Object(result)) => match tool.text {
-            Some(name) => text_paged(name, result, page)?,
+            Some(name) => page_of_text(name, result, page)?,
             None => result.into(),
         },
         (_, result) => result,
@@ -175,55 +170,4 @@ fn shown(tool: &TeamTool, result: Value, page: u64) -> Result<Value, ToolError> 
         return Err(ToolError { code: 400, message });
     }
     Ok(result)
-}
-
-fn paged(name: &str, entries: Vec<Value>, page: u64) -> Result<Value, ToolError> {
-    let total = entries.len();
-    let pages = total.div_ceil(ENTRIES).max(1);
-    let at = usize::try_from(page).unwrap_or(usize::MAX).saturating_sub(1);
-    if at >= pages {
-        let message = format!("there is no page {page}: the list has {pages}");
-        return Err(ToolError { code: 404, message });
-    }
-    let shown: Vec<_> = entries.into_iter().skip(at * ENTRIES).take(ENTRIES).collect();
-    let mut result = Map::new();
-    result.insert(name.to_owned(), shown.into());
-    result.insert(PAGE.to_owned(), json!(page));
-    result.insert("pages".to_owned(), json!(pages));
-    result.insert("total".to_owned(), json!(total));
-    Ok(result.into())
-}
-
-/// Shows one page of a long text. Lists beside it are cut to one page, and say how long they are.
-fn text_paged(name: &str, mut result: Map<String, Value>, page: u64) -> Result<Value, ToolError> {
-    let text = result.get(name).and_then(Value::as_str).unwrap_or_default();
-    let (mut pages, mut rest) = (Vec::new(), text);
-    while !rest.is_empty() {
-        // Whole lines, where they are short enough.
-        let most = &rest[..rest.floor_char_boundary(TEXT)];
-        let line = most.rfind('\n').filter(|_| most.len() < rest.len()).map(|at| at + 1);
-        let (shown, behind) = rest.split_at(line.unwrap_or(most.len()));
-        pages.push(shown.to_owned());
-        rest = behind;
-    }
-    let at = usize::try_from(page).unwrap_or(usize::MAX).saturating_sub(1);
-    let shown = match pages.get(at) {
-        Some(shown) => shown.clone(),
-        None if page == 1 => String::new(),
-        None => {
-            let message = format!("there is no page {page}: there are {}", pages.len());
-            return Err(ToolError { code: 404, message });
-        }
-    };
-    for list in result.values_mut().filter_map(Value::as_array_mut) {
-        let total = list.len();
-        list.truncate(ENTRIES);
-        if total > list.len() {
-            list.push(json!(format!("and {} more", total - list.len())));
-        }
-    }
-    result.insert(name.to_owned(), shown.into());
-    result.insert(PAGE.to_owned(), json!(page));
-    result.insert("pages".to_owned(), json!(pages.len().max(1)));
-    Ok(result.into())
 }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::{json, wrong};
 use crate::client_host::Said;
+use crate::mcp::text_pages;
 use crate::model::{AgentId, AgentState, TaskId, TaskReport, TaskState};
 use crate::serve::rights::{self, PROGRAM};
 use crate::serve::shared::Shared;
@@ -27,8 +28,7 @@ const MOST_FILES: usize = 200;
 /// Tasks that one request names.
 const MOST_IDS: usize = 1000;
 
-/// Bytes of a result in one page, and of its summary.
-const PAGE: usize = 16 * 1024;
+/// Bytes of a result's summary.
 const SUMMARY: usize = 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -297,7 +297,7 @@ pub(super) fn is_ready(team: &dyn Team, agent: &AgentId) -> Result<(), RpcError>
 
 impl TaskResult {
     fn new(kept: &Kept, page: Option<u64>) -> Result<Self, RpcError> {
-        let pages = pages(&kept.result);
+        let pages = text_pages(&kept.result);
         let text = match page {
             None => None,
             Some(page) => {
@@ -319,16 +319,6 @@ impl TaskResult {
             task: kept.report(kept.state).into(),
         })
     }
-}
-
-fn pages(text: &str) -> Vec<&str> {
-    let (mut pages, mut rest) = (Vec::new(), text);
-    while !rest.is_empty() {
-        let (page, behind) = rest.split_at(rest.floor_char_boundary(PAGE));
-        pages.push(page);
-        rest = behind;
-    }
-    pages
 }
 
 /// The end of a text: whole paragraphs, where they fit.

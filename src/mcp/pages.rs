@@ -1,0 +1,167 @@
+//! Cuts lists and texts into pages that clients take whole.
+
+use serde_json::{Map, Value, json};
+
+use super::ToolError;
+use super::parameter::PAGE;
+
+/// Entries in a page of a list.
+const ENTRIES: usize = 25;
+
+/// Bytes of a page as JSON: less than a result may have, with what stands beside it.
+const PAGE_BYTES: usize = 32 * 1024;
+
+/// Bytes of a text in one page, as they are.
+const TEXT_BYTES: usize = 16 * 1024;
+
+/// Bytes of a list beside a text, as JSON.
+const LIST_BYTES: usize = 8 * 1024;
+
+/// Bytes of one text in an entry of a list: the longest path. An agent's words are cut.
+const ENTRY_TEXT_BYTES: usize = 4 * 1024;
+
+/// Cuts a text into pages: at ends of lines, where they are near enough.
+pub fn text_pages(text: &str) -> Vec<&str> {
+    let (mut pages, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let most = &rest[..longest_page(rest)];
+        let line = most.rfind('\n').filter(|_| most.len() < rest.len()).map(|at| at + 1);
+        let (page, behind) = rest.split_at(line.unwrap_or(most.len()));
+        pages.push(page);
+        rest = behind;
+    }
+    pages
+}
+
+/// The bytes of the longest page that a text can begin with.
+fn longest_page(text: &str) -> usize {
+    let mut encoded = 0;
+    let end = text.char_indices().find(|(at, char)| {
+        encoded += match char {
+            '"' | '\\' => 2,
+            '\0'..=' ' if *char != ' ' => 6,
+            char => char.len_utf8(),
+        };
+        at + char.len_utf8() > TEXT_BYTES || encoded > PAGE_BYTES
+    });
+    end.map_or(text.len(), |(at, _)| at)
+}
+
+/// Shows one page of a list, as `name`.
+pub(super) fn page_of_list(name: &str, entries: Vec<Value>, page: u64) -> Result<Value, ToolError> {
+    let total = entries.len();
+    let mut pages: Vec<(Vec<Value>, usize)> = vec![(Vec::new(), 0)];
+    for mut entry in entries {
+        cut_texts(&mut entry);
+        let bytes = entry.to_string().len();
+        match pages.last_mut() {
+            Some((page, size)) if page.len() < ENTRIES && *size + bytes <= PAGE_BYTES => {
+                page.push(entry);
+                *size += bytes;
+            }
+            _ => pages.push((vec![entry], bytes)),
+        }
+    }
+    // The first is empty where the first entry is longer than a page.
+    pages.retain(|(page, _)| !page.is_empty());
+    let count = pages.len().max(1);
+    let shown = match index_of(page) {
+        at if at < pages.len() => pages.swap_remove(at).0,
+        0 => Vec::new(),
+        _ => {
+            let message = format!("there is no page {page}: the list has {count}");
+            return Err(ToolError { code: 404, message });
+        }
+    };
+    Ok(json!({ name: shown, PAGE: page, "pages": count, "total": total }))
+}
+
+/// Shows one page of a long text. Lists beside it are cut to one page, and end with a count.
+pub(super) fn page_of_text(
+    name: &str,
+    mut result: Map<String, Value>,
+    page: u64,
+) -> Result<Value, ToolError> {
+    let text = result.get(name).and_then(Value::as_str).unwrap_or_default();
+    let pages = text_pages(text);
+    let count = pages.len().max(1);
+    let shown = match (pages.get(index_of(page)), page) {
+        (Some(shown), _) => (*shown).to_owned(),
+        (None, 1) => String::new(),
+        (None, _) => {
+            let message = format!("there is no page {page}: there are {count}");
+            return Err(ToolError { code: 404, message });
+        }
+    };
+    for list in result.values_mut().filter_map(Value::as_array_mut) {
+        let (total, mut bytes) = (list.len(), 0);
+        let fits = list.iter().take(ENTRIES).take_while(|entry| {
+            bytes += entry.to_string().len();
+            bytes <= LIST_BYTES
+        });
+        let fits = fits.count();
+        list.truncate(fits);
+        if total > fits {
+            list.push(json!(format!("and {} more", total - fits)));
+        }
+    }
+    result.insert(name.to_owned(), shown.into());
+    result.insert(PAGE.to_owned(), json!(page));
+    result.insert("pages".to_owned(), json!(count));
+    Ok(result.into())
+}
+
+fn index_of(page: u64) -> usize {
+    usize::try_from(page).unwrap_or(usize::MAX).saturating_sub(1)
+}
+
+fn cut_texts(entry: &mut Value) {
+    for text in entry.as_object_mut().into_iter().flat_map(|it| it.values_mut()) {
+        if let Value::String(text) = text
+            && text.len() > ENTRY_TEXT_BYTES
+        {
+            text.truncate(text.floor_char_boundary(ENTRY_TEXT_BYTES));
+            text.push('…');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn long_words_of_one_entry_do_not_hide_the_list() {
+        let entry = json!({ "id": "b1", "reason": "\u{1}".repeat(16 * 1024) });
+        let (mut seen, mut page) = (0, 1);
+        loop {
+            let shown = page_of_list("blocked", vec![entry.clone(); 30], page).unwrap();
+            assert!(shown.to_string().len() < 48 * 1024, "{}", shown.to_string().len());
+            seen += shown["blocked"].as_array().unwrap().len();
+            if shown["pages"] == page {
+                break;
+            }
+            page += 1;
+        }
+        assert_eq!(seen, 30);
+        assert_eq!(page_of_list("blocked", Vec::new(), 1).unwrap()["total"], 0);
+        assert_eq!(page_of_list("blocked", vec![entry], 2).unwrap_err().code, 404);
+    }
+
+    proptest! {
+        #[test]
+        fn pages_are_the_text_and_fit(text in "[a-z\n\u{1}\"é–\u{10000}]{0,9000}", times in 1..8_usize) {
+            let text = text.repeat(times);
+            let pages = text_pages(&text);
+            prop_assert_eq!(pages.concat(), &*text);
+            for page in pages {
+                prop_assert!(page.len() <= TEXT_BYTES);
+                prop_assert!(json!(page).to_string().len() <= PAGE_BYTES + 2);
+            }
+        }
+    }
+}

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::messages::HostMsg;
+use super::tool_form::Form;
 use super::{HostError, HostHandle, HostSettings};
 use crate::model::SessionId;
 use crate::model::code;
@@ -84,10 +85,10 @@ impl HostHandle {
     }
 
     /// The params of a request for a session, new or from this one.
-    fn params(&self, from: Option<&SessionId>) -> Value {
+    fn params(&self, from: Option<&SessionId>, form: Form) -> Value {
         let HostSettings { cwd, mcp_servers, tools, .. } = &self.shared.settings;
         let mut servers = mcp_servers.clone();
-        self.shared.tool_form.add(&mut servers, tools.as_ref());
+        form.add(&mut servers, tools.as_ref());
         match from {
             None => json!({ "cwd": cwd, "mcpServers": servers }),
             Some(from) => {
@@ -96,8 +97,9 @@ impl HostHandle {
         }
     }
 
-    /// Sends a request for a session. An agent that finds its params invalid may do so for the form
-    /// of the team's MCP server: it gets the next form.
+    /// Sends a request for a session. An agent that finds the params of a new one invalid may do so for
+    /// the form of the team's MCP server: it gets the next form. Those of another one may be invalid
+    /// since the session is lost.
     async fn step_with_tools(
         &self,
         method: &'static str,
@@ -105,10 +107,13 @@ impl HostHandle {
         opening: Option<Opening>,
     ) -> Result<Value, HostError> {
         loop {
-            let answer = self.step_opening(method, self.params(from), opening.clone()).await;
-            match answer {
+            let form = self.shared.tool_form.current();
+            let params = self.params(from, form);
+            match self.step_opening(method, params, opening.clone()).await {
                 Err(HostError::Refused { code: INVALID_PARAMS, .. })
-                    if self.shared.settings.tools.is_some() && self.shared.tool_form.next() => {}
+                    if from.is_none()
+                        && self.shared.settings.tools.is_some()
+                        && self.shared.tool_form.next(form) => {}
                 answer => return answer,
             }
         }

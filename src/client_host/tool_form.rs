@@ -9,7 +9,7 @@ use serde_json::Value;
 const FORMS: [Form; 3] = [Form::Plain, Form::Typed, Form::LeftOut];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+pub(super) enum Form {
     Plain,
     /// With `"type": "stdio"`.
     Typed,
@@ -17,35 +17,39 @@ enum Form {
     LeftOut,
 }
 
+impl Form {
+    /// Adds the team's server to those of a session.
+    pub(super) fn add(self, servers: &mut Vec<Value>, tools: Option<&Value>) {
+        let Some(mut tools) = tools.cloned() else { return };
+        match self {
+            Self::LeftOut => return,
+            Self::Plain => {}
+            Self::Typed => tools["type"] = "stdio".into(),
+        }
+        servers.push(tools);
+    }
+}
+
 /// The form that is tried now.
 #[derive(Default, Debug)]
 pub(super) struct ToolForm(AtomicU8);
 
 impl ToolForm {
-    /// Adds the team's server to those of a session.
-    pub(super) fn add(&self, servers: &mut Vec<Value>, tools: Option<&Value>) {
-        let Some(mut tools) = tools.cloned() else { return };
-        match self.current() {
-            Form::LeftOut => return,
-            Form::Plain => {}
-            Form::Typed => tools["type"] = "stdio".into(),
-        }
-        servers.push(tools);
-    }
-
-    /// Goes on to the next form, since the agent refused this one; false if there is none.
-    pub(super) fn next(&self) -> bool {
-        if self.current() == Form::LeftOut {
+    /// Goes on to the form after `refused`, which the agent refused; false if there is none.
+    pub(super) fn next(&self, refused: Form) -> bool {
+        if refused == Form::LeftOut {
             return false;
         }
-        let form = self.0.fetch_add(1, Ordering::Relaxed) + 1;
-        if usize::from(form) == FORMS.len() - 1 {
+        let (from, to) = (refused as u8, refused as u8 + 1);
+        // Another session may have gone on already.
+        let changed = self.0.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        if changed.is_ok() && to == Form::LeftOut as u8 {
             tracing::warn!("the agent refuses the tools of the team: its sessions go without");
         }
         true
     }
 
-    fn current(&self) -> Form {
+    pub(super) fn current(&self) -> Form {
         let form = usize::from(self.0.load(Ordering::Relaxed));
         FORMS.get(form).copied().unwrap_or(Form::LeftOut)
     }

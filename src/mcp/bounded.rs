@@ -87,9 +87,8 @@ where
             };
             let (id, message) = wrong;
             let error = JsonRpcMessage::error(ErrorData::invalid_request(message, None), id);
-            if self.send(error).await.is_err() {
-                return None;
-            }
+            // The service drops this future when an answer is ready; half a line must not be written.
+            tokio::spawn(self.send(error));
         }
     }
 

@@ -57,7 +57,9 @@ fn a_filter_shows_one_session_also_one_to_come() {
     narrow.expect(&json!({"type": "turn", "session_id": "ui-s2"}));
     let of = |line: &Value| line["session_id"] == "ui-s2" || line["type"] == "agent";
     assert!(narrow.transcript[begun..].iter().all(of), "{:#?}", narrow.transcript);
-    let types: Vec<_> = narrow.transcript[begun..].iter().map(|line| &line["type"]).collect();
+    let mut types: Vec<_> = narrow.transcript[begun..].iter().map(|line| &line["type"]).collect();
+    // A tick of the map may fall between the access and the report that it is blocked.
+    types[1..3].sort_by_key(|kind| kind.as_str());
     assert_eq!(types, ["snapshot", "blocked", "delta", "turn"]);
 
     narrow.send(&json!({"type": "set_stream_filter", "session_mode": "orchestrator"}));

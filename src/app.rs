@@ -21,6 +21,7 @@ mod observe;
 mod outlet;
 mod places;
 mod plugins;
+mod purging;
 mod recorder;
 mod replay;
 mod scratch;
@@ -50,6 +51,7 @@ pub use notifying::try_notices;
 pub use observe::{ObserveOptions, ObservePlugin, observe};
 pub use outlet::{Outlet, stderr};
 pub use plugins::{check_plugin, describe_plugin};
+pub use purging::purge_tasks;
 pub use replay::{ReplayOptions, replay};
 pub use up::{UpOptions, up};
 

@@ -17,6 +17,7 @@ use super::environment::{self, TeamEnvironment};
 use super::kernel::warn_of_tier;
 use super::loading::load;
 use super::members::Conditions;
+use super::purging::tasks_folder;
 use super::team::Supervised;
 use super::wiring::Wiring;
 use super::{
@@ -111,7 +112,7 @@ async fn run(
     let (members, rules) = conditions.members(&config, 0)?;
     let settings = routing::Settings { orchestrator, rules, program: environment::program() };
     let routing = wiring.route(settings);
-    wiring.keep_tasks(conditions.eisen_dir.join("tasks").join(&config.team.name), &routing);
+    wiring.keep_tasks(tasks_folder(&conditions.eisen_dir, &config.team.name), &routing);
 
     let surroundings = Surroundings {
         launcher,

@@ -13,8 +13,8 @@ use crate::journal::{self, Matches, Pattern};
 
 /// Take a text, such as a secret, out of everything that journals keep
 ///
-/// Replaces it by `[purged]` in all events, also in what a search finds them by, and in messages
-/// that are being written; removes the contents of files that have it; and writes the journal anew,
+/// Replaces it by `[purged]` in all events, also in what a search finds them by, in messages that
+/// are being written, and in tasks with their results; removes the contents of files that have it; and writes the journal anew,
 /// so that no byte of it is left in its files. Later exports don't have it. An earlier export, a
 /// log, and the files of the workspace are not touched.
 ///
@@ -49,8 +49,10 @@ impl Purge {
             Failure::Usage(anyhow::Error::new(error).context("--matching can't be used"))
         })?;
         let (mut is_found, mut failed) = (false, false);
-        for path in self.paths(global)? {
-            match self.purge(&path, &pattern) {
+        for (path, team) in self.journals(global)? {
+            let found = self.purge(&path, &pattern);
+            match found.and_then(|found| Ok(self.purge_tasks(team.as_deref(), &pattern)? || found))
+            {
                 Ok(found) => is_found |= found,
                 Err(Failure::Run(error)) if !error.is::<super::output::Closed>() => {
                     failed = true;
@@ -69,14 +71,33 @@ impl Purge {
         Ok(())
     }
 
-    /// The journals; without a name those of all teams.
-    fn paths(&self, global: &Global) -> Result<Vec<PathBuf>, Failure> {
-        if self.which.is_named() {
-            return Ok(vec![self.which.path(global)?]);
+    /// The journals with their teams; without a name those of all teams. A file has no team.
+    fn journals(&self, global: &Global) -> Result<Vec<(PathBuf, Option<String>)>, Failure> {
+        if self.which.is_file() {
+            return Ok(vec![(self.which.path(global)?, None)]);
         }
         let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
-        let teams = app::teams_with_journals(&eisen_dir);
-        Ok(teams.iter().map(|team| app::journal_place(&eisen_dir, team)).collect())
+        if self.which.is_named() {
+            let team = self.which.team(global, &eisen_dir)?;
+            return Ok(vec![(self.which.path(global)?, Some(team))]);
+        }
+        let teams = app::teams_with_journals(&eisen_dir).into_iter();
+        Ok(teams.map(|team| (app::journal_place(&eisen_dir, &team), Some(team))).collect())
+    }
+
+    /// Purges the tasks that a team keeps; returns whether one had the text.
+    fn purge_tasks(&self, team: Option<&str>, pattern: &Pattern) -> Result<bool, Failure> {
+        let Some(team) = team else { return Ok(false) };
+        let eisen_dir = app::eisen_dir().map_err(Failure::Usage)?;
+        let found = app::purge_tasks(&eisen_dir, team, pattern, self.dry_run);
+        let found = found.map_err(|error| {
+            let error = anyhow::Error::new(error);
+            Failure::Run(error.context(format!("cannot purge the tasks of the team `{team}`")))
+        })?;
+        for file in &found {
+            print(format_args!("{}: task", plain(&file.display().to_string())))?;
+        }
+        Ok(!found.is_empty())
     }
 
     /// Purges one journal; returns whether it had the text.

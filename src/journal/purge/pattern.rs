@@ -49,7 +49,7 @@ impl Pattern {
 
     /// JSON with marks in its strings, if one has a match; all else stays as it is. A number becomes a
     /// string if all of it matches.
-    pub(super) fn purged_json(&self, json: &str) -> Option<String> {
+    pub fn purged_json(&self, json: &str) -> Option<String> {
         let (mut out, mut rest, mut changed) = (String::new(), json, false);
         while !rest.is_empty() {
             let (token, is_string) = next_token(rest);

@@ -23,7 +23,7 @@ use crate::client_host::TurnAnswer;
 use crate::config::Config;
 use crate::model::{
     AgentState, AgentStatus, BlockedAccess, BlockedStatus, Delta, Event, SessionKey, SessionMode,
-    TimestampMs, Touch, TurnEnd, UsageReport, one_line,
+    TimestampMs, Topic, Touch, TurnEnd, UsageReport, one_line,
 };
 
 pub(super) use file::ConsoleFile;
@@ -37,6 +37,9 @@ const HINT_WAIT: Duration = Duration::from_millis(300);
 
 /// Maximum sessions whose answer is remembered until their turn ends; past that, all are cleared.
 const MOST_SESSIONS: usize = 1000;
+
+/// Bytes of a report that are shown.
+const LONGEST_REPORT: usize = 500;
 
 /// Capacity of the queue of answers; past that, answers are dropped.
 pub(super) const ANSWERS_CAPACITY: usize = 256;
@@ -55,6 +58,7 @@ pub(super) struct Inputs {
 /// or the bus is closed. Blocks: a paused terminal stops only this thread.
 pub(super) fn show(mut events: Subscriber, inputs: Inputs) {
     let Inputs { port, answers, config, file } = inputs;
+    events.want(Topic::Report);
     let next = Next::new(&config, file.is_some());
     let mut console = Console {
         start: Instant::now(),
@@ -131,11 +135,14 @@ impl Console {
                 self.turn(turn)
             }
             Event::Usage(usage) => self.usage(usage),
+            Event::Report(report) => {
+                let text = &report.text[..report.text.floor_char_boundary(LONGEST_REPORT)];
+                self.line(&report.agent, Style::new(), &format!("reports: {text}"))
+            }
             Event::Snapshot(_)
             | Event::SessionUpdate { .. }
             | Event::Overlap(_)
             | Event::Task(_)
-            | Event::Report(_)
             | Event::Graph(_)
             | Event::GraphDelta(_)
             | Event::Record { .. } => Ok(()),

@@ -1,8 +1,10 @@
 //! Owns who may do what over the port; the table in [`super::rpc`] has each method's right. Pure.
 
+use std::borrow::Cow;
+
 use super::Caller;
 use super::wire::RpcError;
-use crate::model::{AgentId, Topic};
+use crate::model::{AgentId, BlockedAccess, Topic};
 use crate::routing::Decider;
 
 /// The right that a method requires.
@@ -102,6 +104,19 @@ pub(super) fn opens(caller: &Caller, agent: &AgentId) -> bool {
     match caller {
         Caller::Person | Caller::Lead(_) => true,
         Caller::Member(own) => own == agent,
+    }
+}
+
+/// Returns an access as a caller may see it: the words of its agent are content, which takes a
+/// token that opens the agent's sessions.
+pub(super) fn shown<'a>(
+    caller: Option<&Caller>,
+    access: &'a BlockedAccess,
+) -> Cow<'a, BlockedAccess> {
+    let may_read = caller.is_some_and(|caller| opens(caller, &access.key.agent));
+    match access.reason {
+        Some(_) if !may_read => Cow::Owned(BlockedAccess { reason: None, ..access.clone() }),
+        _ => Cow::Borrowed(access),
     }
 }
 

@@ -167,7 +167,7 @@ pub(super) async fn call(
             status::team_status(shared).await
         }
         Method::AgentStatus => status::agent_status(shared, parse(params)?).await,
-        Method::ListBlocked => read::list_blocked(shared, parse(params)?).await,
+        Method::ListBlocked => read::list_blocked(shared, caller, parse(params)?).await,
         Method::GetGraph => {
             let Empty {} = parse(params)?;
             return read::get_graph(shared).await;

@@ -1,6 +1,7 @@
 //! Owns the outgoing half of a connection: its only writer, which decides the order of events and
 //! answers.
 
+use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 
@@ -177,7 +178,8 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     async fn take(&mut self, received: Received) -> io::Result<()> {
         match received {
             Received::Event(number, event) if self.passes(&event) => {
-                let line = event.line();
+                let reduced = self.reduced(&event);
+                let line = reduced.as_ref().unwrap_or_else(|| event.line());
                 match self.view.judge(number, &event, line) {
                     Delivery::Send => self.outgoing.push(line.clone()),
                     Delivery::Drop => {}
@@ -308,7 +310,21 @@ impl<W: AsyncWrite + Unpin> Viewer<W> {
     }
 
     fn show_blocked(&mut self, access: &BlockedAccess) {
-        self.send_state(EventSubject::Blocked(access.id.clone()), wire::blocked(access));
+        let line = self.without_reason(access).unwrap_or_else(|| wire::blocked(access));
+        self.send_state(EventSubject::Blocked(access.id.clone()), line);
+    }
+
+    /// The line of an event whose own has words that this client may not read.
+    fn reduced(&self, event: &Event) -> Option<Bytes> {
+        match event {
+            Event::Blocked(access) => self.without_reason(access),
+            _ => None,
+        }
+    }
+
+    fn without_reason(&self, access: &BlockedAccess) -> Option<Bytes> {
+        let shown = rights::shown(self.caller.as_ref(), access);
+        matches!(shown, Cow::Owned(_)).then(|| wire::blocked(&shown))
     }
 
     fn send_state(&mut self, subject: EventSubject, line: Bytes) {

@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use super::{json, raw};
 use crate::journal::Journal;
 use crate::model::BlockedStatus;
-use crate::serve::details;
 use crate::serve::graph::Graph;
 use crate::serve::shared::Shared;
 use crate::serve::wire::{self, GRAPH_IS_OFF, RpcError};
+use crate::serve::{Caller, details, rights};
 use crate::watch::GraphState;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,9 +39,14 @@ pub(super) async fn list_agents(shared: &Shared) -> Result<Value, RpcError> {
     json(&shown.collect::<Vec<_>>())
 }
 
-pub(super) async fn list_blocked(shared: &Shared, params: ListBlocked) -> Result<Value, RpcError> {
+pub(super) async fn list_blocked(
+    shared: &Shared,
+    caller: Option<&Caller>,
+    params: ListBlocked,
+) -> Result<Value, RpcError> {
     let list = shared.sources.blocked(params.status.map(BlockedStatus::from)).await;
-    json(&list.iter().map(wire::Blocked::from).collect::<Vec<_>>())
+    let shown: Vec<_> = list.iter().map(|access| rights::shown(caller, access)).collect();
+    json(&shown.iter().map(|access| wire::Blocked::from(&**access)).collect::<Vec<_>>())
 }
 
 /// The team's journal.

@@ -224,6 +224,8 @@ fn an_agent_asks_for_an_access_before_it_tries() {
     let opened = ui.serve("session/new", &json!({ "sessionId": "s-ui" }));
     api.connect("s-api");
     let mut port = team.steer_when_ready(&["ui", "api"]);
+    let mut without_token = team.watch();
+    without_token.agent_is("ui", "ready");
     let mut client = Client::of(&server(&opened));
     let path = "src/api/cart.rs";
     let whose = client.call("whose", &json!({ "path": path }))["structuredContent"].clone();
@@ -240,6 +242,13 @@ fn an_agent_asks_for_an_access_before_it_tries() {
     client.peer.send(&call);
     let blocked = port.expect(&json!({ "type": "blocked", "via": "request", "status": "pending" }));
     assert_eq!((&blocked["path"], &blocked["reason"]), (&json!(path), &json!("I need the total")));
+    // An agent's words take a token.
+    let known = json!({ "type": "blocked", "id": blocked["id"] });
+    assert_eq!(without_token.expect(&known)["reason"], Value::Null);
+    let listed = without_token.call("list_blocked", &json!({ "status": "pending" })).unwrap();
+    assert_eq!((&listed[0]["id"], &listed[0]["reason"]), (&blocked["id"], &Value::Null));
+    let listed = port.call("list_blocked", &json!({ "status": "pending" })).unwrap();
+    assert_eq!(listed[0]["reason"], "I need the total");
     port.resolve(&blocked, &json!({ "decision": "allow" })).unwrap();
     let answer = client.peer.expect(&json!({ "id": 7 }))["result"]["structuredContent"].clone();
     assert_eq!(answer["state"], "allowed", "{answer}");
@@ -258,7 +267,11 @@ fn an_agent_asks_for_an_access_before_it_tries() {
     api.end_turn(&prompt);
     let answer = client.peer.expect(&json!({ "id": 8 }))["result"]["structuredContent"].clone();
     assert_eq!((&answer["state"], &answer["content"]), (&json!("answered"), &json!("The total.")));
+
+    client.call("report", &json!({ "text": "half of it\nis done" }));
     assert_eq!(client.end(), 0);
+    let console = team.stop().stdout;
+    assert!(console.contains("reports: half of it is done"), "{console}");
 }
 
 #[test]

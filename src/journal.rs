@@ -69,17 +69,17 @@ pub use rusqlite::InterruptHandle;
 pub use search::is_searchable;
 pub use trouble::Trouble;
 
-/// Batches and single events that wait for the writer; beyond this the feed waits, and with it only
-/// the bus's backlog.
+/// Batches and single events that wait for the writer; beyond this the feed waits, and only the
+/// bus's backlog grows.
 const QUEUE: usize = 256;
 
 /// Bytes of contents that wait for the writer; beyond this [`Journal::offer`] refuses more.
 const MOST_QUEUED: usize = 64 << 20;
 
-/// How long an event may take to be committed before its sender goes on without.
+/// How long a sender waits for an event to be committed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the journal keeps of texts.
+/// Whether the journal keeps texts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Keep {
     #[default]
@@ -93,7 +93,7 @@ pub struct Settings {
     pub team: String,
     pub path: PathBuf,
     pub keep: Keep,
-    /// None: those of the last run stay noted, and nothing is removed.
+    /// None: the stored quotas of the last run stay, and nothing is removed.
     pub quotas: Option<Quotas>,
 }
 
@@ -122,8 +122,8 @@ pub struct Journal {
     notice: watch::Receiver<Option<String>>,
 }
 
-/// Starts a journal that follows the bus. The future ends once the bus is closed and all of it is
-/// committed.
+/// Starts a journal that follows the bus. The future ends once the bus is closed and all its events
+/// are committed.
 pub fn start(settings: Settings, events: Subscriber) -> (Journal, impl Future<Output = ()> + Send) {
     let (journal, settles, ended) = spawn(settings);
     let mut events = events;
@@ -132,13 +132,13 @@ pub fn start(settings: Settings, events: Subscriber) -> (Journal, impl Future<Ou
     let lost = Arc::clone(&journal.lost);
     let following = async move {
         feed.run(lost).await;
-        // The writer's thread may have died only by a panic.
+        // Fails only if the writer's thread panicked.
         let _ = ended.await;
     };
     (journal, following)
 }
 
-/// Opens a journal to append to where no team runs; fails where one does.
+/// Opens a journal for appending while no team runs; fails if one does.
 pub async fn open(settings: Settings) -> Result<Journal, AppendError> {
     let (journal, _, _) = spawn(settings);
     let (opened, is_open) = oneshot::channel();
@@ -172,7 +172,7 @@ impl Journal {
         &self.settings
     }
 
-    /// Appends an event and waits until it is committed. Its sender is answered even if that fails.
+    /// Appends an event and waits until it is committed; fails if that takes too long.
     pub async fn append(&self, event: NewEvent) -> Result<Committed, AppendError> {
         self.append_all(vec![event]).await?.pop().ok_or(AppendError::Closed)
     }
@@ -189,8 +189,8 @@ impl Journal {
         timeout(PATIENCE, appending).await.unwrap_or(Err(AppendError::Late))
     }
 
-    /// Appends an event, and waits as long as it takes until it is committed, and safe from a power
-    /// cut; or until it is known that it is not.
+    /// Appends an event and waits, without a time limit, until it is committed and safe from a
+    /// power cut, or has failed.
     pub async fn append_synced(&self, event: NewEvent) -> Result<Committed, AppendError> {
         let (reply, committed) = oneshot::channel();
         let events = vec![event];
@@ -226,7 +226,7 @@ impl Journal {
         self.queued.load(Ordering::Relaxed) < MOST_QUEUED
     }
 
-    /// Contents for an event that is to be published on the bus.
+    /// Contents for an event that will be published on the bus.
     pub fn contents(&self, contents: Vec<(Arc<str>, Vec<u8>)>) -> FileContents {
         FileContents::new(contents, Arc::clone(&self.queued))
     }
@@ -234,11 +234,11 @@ impl Journal {
     /// Notes the folder that paths are relative to, in `meta`.
     pub fn note_workspace(&self, workspace: &Path) {
         let value = workspace.display().to_string();
-        // Without room it stays as it was.
+        // If the queue is full, the old value stays.
         let _ = self.work.try_send(Work::Note { key: "workspace", value });
     }
 
-    /// Waits until all that was published on the bus before number `position` is committed.
+    /// Waits until all events published on the bus before number `position` are committed.
     pub async fn settled(&self, position: u64) -> Result<(), AppendError> {
         let (reply, settled) = oneshot::channel();
         let settling = async {
@@ -249,7 +249,7 @@ impl Journal {
         timeout(PATIENCE, settling).await.unwrap_or(Err(AppendError::Late))
     }
 
-    /// Closes the file; what is appended later is lost.
+    /// Closes the file; events that are appended later are lost.
     pub async fn close(&self) {
         let (closed, is_closed) = oneshot::channel();
         if self.work.send(Work::Close(closed)).await.is_ok() {
@@ -262,7 +262,7 @@ impl Journal {
         self.trouble.borrow().clone()
     }
 
-    /// What is about to be deleted, or why a file that is too large stays so.
+    /// The notice of a coming deletion, or the reason that a file stays too large.
     pub fn notice(&self) -> Option<String> {
         self.notice.borrow().clone()
     }

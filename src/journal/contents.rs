@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension as _, Row};
 
 use super::{OpenError, Store};
 
-/// The bytes of a content that is read at most.
+/// Maximum bytes of a decompressed content.
 const LARGEST_CONTENT: usize = 1 << 30;
 
 impl Store {
@@ -34,7 +34,7 @@ impl Store {
     }
 }
 
-/// A content as it was; None for an encoding of a later version.
+/// The original bytes of a content; None for an encoding of a later version.
 pub(super) fn unpacked(encoding: &str, size: usize, data: Vec<u8>) -> Option<Vec<u8>> {
     match encoding {
         "raw" => Some(data),

@@ -12,12 +12,12 @@ use super::event::cut;
 use super::names::NameError;
 use super::reader::{Session, Store};
 
-/// Bytes of a document, of a message in it, and of what a tool call brought.
+/// Bytes of a document, of a message in it, and of a tool call's result.
 const LONGEST: usize = 128 << 10;
 const LONGEST_MESSAGE: usize = 32 << 10;
 const LONGEST_RESULT: usize = 4 << 10;
 
-/// What an agent knows of its session: events of other types change nothing for it.
+/// Types of the events that an agent knows of its session; others change nothing for it.
 const TYPES: &str = "'message.user', 'message.assistant', 'message.thought', 'tool.call', \
                      'tool.result', 'plan', 'compact'";
 
@@ -36,13 +36,13 @@ const END: &str = "\n---\nEnd of the conversation so far.\n";
 pub struct Point {
     /// The event's id.
     pub event: String,
-    /// The events behind it on the session's branch that its agent knows; None if it is the
-    /// session's, and on no branch since a rewind.
+    /// The number of later events on the session's branch that the agent knows; None if a rewind
+    /// took the event off the branch.
     pub behind: Option<u64>,
 }
 
 impl Store {
-    /// The event of a session that a name means; its head without one.
+    /// The event of a session that a name means; without a name, the session's head.
     pub fn point(&self, session: &Session, name: Option<&str>) -> Result<Point, NameError> {
         let head = &session.head_event_id;
         let Some(name) = name else { return Ok(Point { event: head.clone(), behind: Some(0) }) };
@@ -78,9 +78,9 @@ impl Store {
     }
 
     /// The conversation up to an event, as a document in Markdown: the newest part that fits. None
-    /// if there is none.
+    /// if it is empty.
     pub fn conversation(&self, at: &str) -> Result<Option<String>, OpenError> {
-        // From the newest on: `CROSS JOIN` keeps the order of the line.
+        // Newest first: `CROSS JOIN` keeps the order of the line.
         let sql = format!(
             "WITH RECURSIVE line(number, parent_id) AS ( \
              SELECT number, parent_id FROM events WHERE id = ?1 \
@@ -112,7 +112,7 @@ struct Writing {
     parts: VecDeque<String>,
     bytes: usize,
     is_full: bool,
-    /// Calls whose result is there.
+    /// Calls whose result was added.
     done: HashSet<String>,
     has_plan: bool,
     left_out: (u64, u64),

@@ -29,7 +29,7 @@ const LOG_BYTES: i64 = 16 << 20;
 /// Bytes of the write-ahead log at which it is emptied.
 const EMPTIED_LOG_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
-/// Bytes of the log, held open by a reader, at which nothing more is written.
+/// Bytes of the log, held open by a reader, at which writing stops.
 const MOST_LOG_BYTES: u64 = if cfg!(test) { 4 << 20 } else { 512 << 20 };
 
 /// A file up to this size is checked as a whole when it is opened.
@@ -66,13 +66,13 @@ pub enum ChangeError {
 /// A journal that is open for writing; no other process writes it meanwhile.
 pub(super) struct Database {
     pub(super) connection: Connection,
-    /// Which file it is: device and inode.
+    /// The identity of the file: device and inode.
     file: Option<(u64, u64)>,
     _lock: Flock<File>,
 }
 
 impl Database {
-    /// Opens or creates the file at `path`; a corrupt one is set aside, and a new one begun.
+    /// Opens or creates the file at `path`; sets a corrupt one aside and begins a new one.
     pub(super) fn open(path: &Path) -> Result<Self, Trouble> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
@@ -91,7 +91,7 @@ impl Database {
         Ok(Self { connection, file: identity(path), _lock: lock })
     }
 
-    /// Whether the file at `path` is another one by now, or none.
+    /// Whether the file at `path` was replaced or removed.
     pub(super) fn was_moved(&self, path: &Path) -> bool {
         identity(path) != self.file
     }
@@ -120,16 +120,16 @@ impl Database {
         Ok(())
     }
 
-    /// Sets the file aside that turned out to be corrupt.
+    /// Sets the file aside after it turned out to be corrupt.
     pub(super) fn set_aside(self, path: &Path, why: &str) -> Result<(), Trouble> {
-        // Closing must not write what is in the log into it.
+        // Closing must not write the log into the file.
         let _ = keep_log_at_end(&self.connection, true);
         drop(self.connection);
         set_aside(path, why)
     }
 }
 
-/// Opens the file to read, also while a team writes it.
+/// Opens the file for reading, also while a team writes it.
 pub(super) fn open_to_read(path: &Path) -> Result<Connection, OpenError> {
     if !path.exists() {
         return Err(OpenError::Missing(path.to_owned()));
@@ -149,8 +149,8 @@ pub(super) fn open_to_read(path: &Path) -> Result<Connection, OpenError> {
     Ok(connection)
 }
 
-/// Opens the file for a short change by a command, also while a team writes it: the writer sees that
-/// another connection wrote. A file of an earlier version is brought to the last one first.
+/// Opens the file for a short change by a command, also while a team writes it: the writer sees
+/// that another connection wrote. A file of an earlier version is migrated first.
 pub(super) fn open_to_change(path: &Path) -> Result<Connection, ChangeError> {
     let mut read = open_to_read(path)?;
     let of_sqlite = |error| ChangeError::Trouble(Trouble::of_sqlite(path, &error));
@@ -206,7 +206,7 @@ fn connect(path: &Path) -> Result<Connection, Trouble> {
     Ok(connection)
 }
 
-/// Checks whose file it is, and sets how it is written; returns its version.
+/// Checks that the file is a sound journal, and sets how it is written; returns its version.
 fn settle(connection: &Connection, path: &Path) -> Result<i32, Trouble> {
     let of_sqlite = |error: rusqlite::Error| Trouble::of_sqlite(path, &error);
     connection.busy_timeout(BUSY).map_err(of_sqlite)?;
@@ -227,7 +227,7 @@ fn settle(connection: &Connection, path: &Path) -> Result<i32, Trouble> {
     }
     let set = || {
         if tables == 0 {
-            // Free pages can be given back in steps. Only a new file can be made so.
+            // Lets free pages be given back in steps; possible only in a new file.
             connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
         }
         connection.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -244,7 +244,7 @@ fn settle(connection: &Connection, path: &Path) -> Result<i32, Trouble> {
     Ok(version)
 }
 
-/// What is damaged in a file that is small enough to be checked as a whole.
+/// The damage of a file that is small enough to be checked as a whole.
 pub(super) fn damage(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String>> {
     if fs::metadata(path).map_or(0, |file| file.len()) > CHECKED_BYTES {
         return Ok(None);
@@ -280,7 +280,7 @@ fn keep_damaged_log(path: &Path) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// A name under which nothing was set aside yet.
+/// A free name for a file that is set aside.
 fn free_name(path: &Path) -> PathBuf {
     let name = |at: u64| with_suffix(path, &format!(".corrupt-{at}"));
     let mut at = now_ms();

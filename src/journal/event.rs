@@ -62,7 +62,7 @@ impl EventType {
         self.0
     }
 
-    /// Whether a name is a type's, or the part of one before its dot.
+    /// Whether a name is a type, or the part of a type before its dot.
     pub fn is_known(name: &str) -> bool {
         Self::ALL.iter().any(|kind| {
             kind.0 == name || kind.0.split_once('.').is_some_and(|(family, _)| family == name)
@@ -77,7 +77,7 @@ pub enum Place {
     Team,
     /// To an agent, and to no session.
     Agent(AgentId),
-    /// To the journal's session of a session of the wire, which is begun if there is none.
+    /// To the journal's session of a session of the wire; begins one if it has none.
     Wire(SessionKey),
     /// To a session of the journal, by its id.
     Session(String),
@@ -85,10 +85,10 @@ pub enum Place {
     Fork { parent: String, agent: AgentId, wire_session_id: Option<String> },
 }
 
-/// What an event does to the head of its session.
+/// The effect of an event on the head of its session.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub enum Head {
-    /// The event follows the head, and is the head then.
+    /// The event follows the head, and becomes the head.
     #[default]
     Advance,
     /// The event follows the head, but the head becomes the event with this id.
@@ -123,7 +123,7 @@ pub struct NewEvent {
     pub turn: Option<u64>,
     /// A JSON object.
     pub payload: String,
-    /// What a search finds it by.
+    /// The text that the search index has for it.
     pub text: Option<String>,
     pub contents: Vec<Blob>,
     pub head: Head,
@@ -134,7 +134,7 @@ pub struct NewEvent {
 impl NewEvent {
     /// An event of now. The payload is an object.
     pub fn new(place: Place, kind: EventType, payload: &impl Serialize) -> Self {
-        // Only a map with keys that are no text can't be written.
+        // Fails only for a map with keys that are not text.
         let payload = serde_json::to_string(payload).unwrap_or_else(|_| "{}".to_owned());
         Self {
             place,
@@ -207,7 +207,7 @@ pub(super) fn cut(text: &str, most: usize) -> (Cow<'_, str>, Option<usize>) {
     (Cow::Borrowed(&text[..text.floor_char_boundary(most)]), Some(text.len()))
 }
 
-/// The hashes that a payload has in fields of the name `hash`.
+/// The hashes in a payload's fields named `hash`.
 pub(super) fn contents_named(payload: &str) -> impl Iterator<Item = &str> {
     const NAME: &str = "\"hash\"";
     memmem::find_iter(payload.as_bytes(), NAME).filter_map(|at| {
@@ -218,7 +218,7 @@ pub(super) fn contents_named(payload: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Marks the states of files that have this content; returns whether there is one.
+/// Marks the states of files with this content as not stored; returns whether it found any.
 pub(super) fn unstore(value: &mut Value, hash: &str) -> bool {
     match value {
         Value::Array(all) => all.iter_mut().fold(false, |any, one| unstore(one, hash) | any),

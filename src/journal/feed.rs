@@ -1,5 +1,5 @@
 //! Follows the bus for the journal: one task, which folds events and hands batches to the writer.
-//! If the writer falls behind this task waits, and the bus counts what it misses.
+//! If the writer falls behind, this task waits, and the bus counts the events that it misses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ const BATCH_ROWS: usize = 1024;
 /// How often the writer looks at the quotas.
 const TICK: Duration = Duration::from_secs(60);
 
-/// Waits for what was published before a number of the bus.
+/// A wait for the events that were published before a number of the bus.
 pub(super) type Settle = (u64, oneshot::Sender<Result<(), AppendError>>);
 
 pub(super) struct Feed {
@@ -56,7 +56,7 @@ impl Feed {
             tokio::select! {
                 biased;
                 _ = tick.tick(), if self.has_quotas => {
-                    // A writer that is that busy looks at them a minute later.
+                    // A busy writer looks at the quotas a minute later.
                     let _ = self.work.try_send(Work::Tick);
                 }
                 Some(settle) = self.settles.recv() => self.waiting.push(settle),
@@ -83,7 +83,7 @@ impl Feed {
         let _ = is_closed.await;
     }
 
-    /// Takes what waits on the bus already, up to a batch.
+    /// Takes the events that wait on the bus, up to a batch.
     async fn drain(&mut self) {
         while self.fold.row_count() < BATCH_ROWS
             && let Some(received) = self.events.try_recv()
@@ -105,7 +105,7 @@ impl Feed {
         }
     }
 
-    /// Sends the batch if somebody waits for what is in it.
+    /// Sends the batch if a caller waits for its events.
     async fn answer(&mut self) {
         let position = self.events.position();
         if self.waiting.iter().any(|(until, _)| *until <= position) {

@@ -23,17 +23,17 @@ use crate::model::{
     TimestampMs, TurnEnd, Usage, now_ms,
 };
 
-/// Sessions that are followed; past that the oldest is given up: its next event begins anew.
+/// Sessions that are followed; past that the oldest is ended, and its next event starts it over.
 const MOST_SESSIONS: usize = 4_096;
 
 /// Permission requests of a session that wait for an answer; past that the oldest is given up.
 const MOST_PERMISSIONS: usize = 256;
 
-/// What goes to the writer.
+/// A row for the writer.
 #[derive(Debug)]
 pub(super) enum Row {
     Event(NewEvent),
-    /// The next piece of a message that is not complete, in case that no end comes.
+    /// The next piece of an incomplete message, in case its end never comes.
     Draft(Draft),
 }
 
@@ -109,13 +109,13 @@ impl Fold {
         }
     }
 
-    /// Counts what was left out.
+    /// Records how many events were lost.
     pub(super) fn gap(&mut self, events: u64, why: &str) {
         let payload = json!({ "events": events, "reason": why });
         self.rows.push(Row::Event(NewEvent::new(Place::Team, EventType::GAP, &payload)));
     }
 
-    /// Ends all sessions, with the team.
+    /// Ends all sessions when the team stops.
     pub(super) fn end(&mut self) {
         let open: Vec<_> = self.sessions.keys().cloned().collect();
         for key in open {
@@ -123,7 +123,7 @@ impl Fold {
         }
     }
 
-    /// Puts out what waits for more, so that at most this much time is lost.
+    /// Puts out waiting calls and the new text of open messages, so that a kill loses little.
     pub(super) fn flush(&mut self) {
         let keys: Vec<_> = self.sessions.keys().cloned().collect();
         for key in keys {
@@ -132,7 +132,7 @@ impl Fold {
         }
     }
 
-    /// Whether a batch is to be sent: for rows, or for messages that grow.
+    /// Whether a batch must be sent: for rows, waiting calls, or messages that grew.
     pub(super) fn is_waiting(&self) -> bool {
         !self.rows.is_empty() || self.sessions.values().any(Session::is_waiting)
     }
@@ -281,7 +281,7 @@ impl Fold {
         self.end_calls(key, at);
     }
 
-    /// Adds an event of the session's current turn, in order behind what waits for more.
+    /// Adds an event of the session's current turn.
     fn push(
         &mut self,
         key: &SessionKey,
@@ -323,7 +323,7 @@ impl Fold {
     }
 }
 
-/// Whether a key names a session: some accesses belong to an agent alone.
+/// The place that a key names: some accesses belong to an agent alone.
 fn place_of(key: &SessionKey) -> Place {
     if key.session == SessionId::new("") {
         return Place::Agent(key.agent.clone());

@@ -13,7 +13,7 @@ use super::quotas::{DAY_MS, Excess, Quotas, too_old};
 use super::trouble::Trouble;
 use crate::model::now_ms;
 
-/// What a team with these quotas would remove of the journal at `path`.
+/// The part of the journal at `path` that a team with these quotas would remove.
 pub fn past(path: &Path, quotas: Quotas) -> Result<Option<Excess>, OpenError> {
     let connection = open_to_read(path)?;
     let team = if is_written(path) { Team::Running } else { Team::Gone };
@@ -21,8 +21,8 @@ pub fn past(path: &Path, quotas: Quotas) -> Result<Option<Excess>, OpenError> {
     excess.map_err(|error| OpenError::Sqlite { path: path.to_owned(), error })
 }
 
-/// What of the journal at `path`, whose team is gone, is past its quotas, or has been over for
-/// longer than `max_age_days`.
+/// The part of the journal at `path`, whose team is gone, that is past its quotas or older than
+/// `max_age_days`.
 pub fn excess(path: &Path, max_age_days: Option<u64>) -> Result<Option<Excess>, OpenError> {
     let connection = open_to_read(path)?;
     let find = || {
@@ -39,8 +39,8 @@ pub fn excess(path: &Path, max_age_days: Option<u64>) -> Result<Option<Excess>, 
     find().map_err(|error| OpenError::Sqlite { path: path.to_owned(), error })
 }
 
-/// Removes what is past the quotas of the journal at `path`, whose team is gone, and gives the room
-/// back to the disk.
+/// Removes the excess of the journal at `path`, whose team is gone, and gives the room back to the
+/// disk.
 pub fn prune(path: &Path, excess: &Excess) -> Result<Pruned, Trouble> {
     let mut database = Database::open(path)?;
     let remove = |connection: &mut Connection| {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What stands in place of a secret.
+/// The text that replaces a secret.
 pub(super) const MASKED: &str = "***";
 
 /// Words that make a field a secret wherever it is.
@@ -23,16 +23,16 @@ const SECRETS: [&str; 14] = [
     "access_key",
 ];
 
-/// How deep values are looked at; below that they are left out.
+/// Depth to which values are read; deeper ones are left out.
 const DEEPEST: usize = 64;
 
-/// What a value is part of.
+/// The kind of object around a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Anything,
     /// Names that contain `key` count too.
     Env,
-    /// Every value is one.
+    /// Every value is a secret.
     Headers,
 }
 

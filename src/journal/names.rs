@@ -86,7 +86,7 @@ impl Store {
         self.all(sql, [name, &behind], session)
     }
 
-    /// The event with an id, or with a beginning that no other has.
+    /// The event with the id `name`, or the only one whose id begins with it.
     pub fn event_named(&self, name: &str) -> Result<Event, NameError> {
         let found = if name.is_empty() { Vec::new() } else { self.events_like(name, 20)? };
         match <[Event; 1]>::try_from(found) {

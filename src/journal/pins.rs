@@ -9,7 +9,7 @@ use super::Trouble;
 use super::database::{ChangeError, open_to_change};
 use crate::model::now_ms;
 
-/// What can be pinned.
+/// The kind of a pin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PinKind {
     Session,

@@ -1,7 +1,8 @@
-//! A journal as lines of JSON, and back: an export of the import is the same bytes.
+//! Exports a journal as lines of JSON, and imports them: an export of the import has the same
+//! bytes.
 //!
 //! The first line names the format; then come the lines of each kind in the order of its key.
-//! Messages that are not complete are left out.
+//! Incomplete messages are left out.
 
 use std::borrow::Cow;
 use std::fs;
@@ -93,7 +94,7 @@ struct EventLine<'a> {
     turn: Option<i64>,
     #[serde(borrow)]
     payload: Cow<'a, RawValue>,
-    /// What a search finds it by.
+    /// The text that the search index has for it.
     text: Option<String>,
 }
 
@@ -136,8 +137,8 @@ pub fn export(path: &Path, out: &mut impl Write) -> Result<(), PortError> {
     Ok(())
 }
 
-/// Makes a journal at `path` of the lines of an export; nothing is there if that fails. With `team`
-/// that becomes its team.
+/// Makes a journal at `path` from the lines of an export; leaves nothing there if that fails.
+/// `team` replaces the team of the export.
 pub fn import(lines: &mut impl BufRead, path: &Path, team: Option<&str>) -> Result<(), PortError> {
     if path.exists() {
         return Err(PortError::Exists(path.to_owned()));
@@ -150,7 +151,7 @@ pub fn import(lines: &mut impl BufRead, path: &Path, team: Option<&str>) -> Resu
     };
     clear();
     let imported = fill(lines, &draft, team).and_then(|()| {
-        // Never over a journal that began meanwhile.
+        // Never replaces a journal that began meanwhile.
         fs::hard_link(&draft, path).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => PortError::Exists(path.to_owned()),
             _ => error.into(),
@@ -160,7 +161,7 @@ pub fn import(lines: &mut impl BufRead, path: &Path, team: Option<&str>) -> Resu
     imported
 }
 
-/// The team that an export is of, read from its first lines.
+/// The team of an export, read from its first lines.
 pub fn team_of(lines: &mut impl BufRead) -> Option<String> {
     let mut text = String::new();
     for _ in 0..16 {

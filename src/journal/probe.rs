@@ -1,4 +1,4 @@
-//! Looks whether a journal could be written, without writing it.
+//! Checks whether a journal could be written, without writing it.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::trouble::{Trouble, TroubleKind, is_full};
 /// How long a writer may hold the file: less than the team itself waits.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What keeps the journal at `path` from being written; None if nothing does. `by_team`: its own team
+/// The reason that the journal at `path` can't be written; None if it can. `by_team`: its own team
 /// writes it now.
 pub fn probe(path: &Path, by_team: bool) -> Option<Trouble> {
     let trouble = |kind, why: &str| Some(Trouble::new(kind, path, why));

@@ -1,9 +1,9 @@
-//! Removes the oldest of a journal by its quotas: ended sessions with their events, events of no
-//! session, and contents that no event names any more. What is pinned stays, and what a session that
-//! stays was forked from.
+//! Removes the oldest part of a journal by its quotas: ended sessions with their events, events of
+//! no session, and contents that no event names any more. Pinned sessions and events stay, and the
+//! origins of forks that stay.
 //!
-//! It works in steps, each a short transaction. A session's row goes first, then its events: what a
-//! kill leaves of them is removed by the next run.
+//! It works in steps, each a short transaction. A session's row goes first, then its events: the
+//! next run removes events that a kill left.
 
 pub(super) mod candidates;
 
@@ -19,7 +19,7 @@ const STEP_BYTES: usize = 1 << 20;
 /// Pages of one step that are given back to the disk.
 const STEP_PAGES: u32 = 256;
 
-/// What went.
+/// The numbers of removed rows.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pruned {
     pub sessions: u64,
@@ -31,9 +31,9 @@ pub struct Pruned {
 #[derive(Debug)]
 pub(super) struct Prune {
     team: Team,
-    /// None: only what an earlier removal left.
+    /// None: only the leftovers of an earlier removal go.
     quota: Option<Quota>,
-    /// A session whose row is gone, and whose events go.
+    /// The session whose events go; its row is gone.
     session: Option<String>,
     pub(super) pruned: Pruned,
 }
@@ -43,7 +43,7 @@ impl Prune {
         Self { team, quota: Some(quota), session: None, pruned: Pruned::default() }
     }
 
-    /// What an earlier removal left; None if that is nothing.
+    /// A removal of the leftovers of an earlier one; None without leftovers.
     pub(super) fn of_leftovers(
         connection: &Connection,
         team: Team,
@@ -130,7 +130,7 @@ fn remove_events(
     Ok((events.len(), contents))
 }
 
-/// Notes that an event names a content no more; removes it if no other does.
+/// Removes an event's reference to a content, and the content with its last reference.
 fn forget_name(transaction: &Transaction<'_>, hash: &str, number: i64) -> rusqlite::Result<usize> {
     let mut name =
         transaction.prepare_cached("DELETE FROM content_refs WHERE hash = ?1 AND number = ?2")?;
@@ -152,7 +152,7 @@ fn leftover(connection: &Connection) -> rusqlite::Result<Option<String>> {
     connection.query_row(sql, [], |row| row.get(0)).optional()
 }
 
-/// Gives some free pages back to the disk, where the file was made for that. False if there is none.
+/// Gives some free pages back to the disk, if the file was made for that. False without free pages.
 fn shrink(connection: &Connection) -> rusqlite::Result<bool> {
     let free: i64 = connection.pragma_query_value(None, "freelist_count", |row| row.get(0))?;
     let mode: i64 = connection.pragma_query_value(None, "auto_vacuum", |row| row.get(0))?;

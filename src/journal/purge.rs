@@ -1,8 +1,8 @@
-//! Takes a text out of a journal: out of payloads, the search index, contents, drafts, and the bytes
+//! Removes a text from a journal: from payloads, the search index, contents, drafts, and the bytes
 //! that `SQLite` leaves in free pages and in the write-ahead log.
 //!
-//! It works in short transactions, also while a team writes; only the last step, which writes the
-//! file anew, takes longer.
+//! It works in short transactions, also while a team writes; only the last step, which rewrites the
+//! file, takes longer.
 
 pub(super) mod pattern;
 
@@ -27,7 +27,7 @@ const MERGED_PAGES: i64 = 500;
 /// How long readers may hold the write-ahead log.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What has the text.
+/// The events, contents and drafts with the text.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Matches {
     events: Vec<i64>,
@@ -35,7 +35,7 @@ pub struct Matches {
     pub ids: Vec<String>,
     /// Hashes of contents.
     pub contents: Vec<String>,
-    /// Messages that are not complete.
+    /// The number of incomplete messages.
     pub drafts: u64,
 }
 
@@ -45,17 +45,17 @@ impl Matches {
     }
 }
 
-/// Finds what has the text.
+/// Finds the events, contents and drafts with the text.
 pub fn find(path: &Path, pattern: &Pattern) -> Result<Matches, ChangeError> {
     let connection = open_to_read(path)?;
     find_in(&connection, pattern).map_err(|error| failed(path, &error))
 }
 
-/// Takes the text out of the journal at `path`; returns what had it.
+/// Removes the text from the journal at `path`; returns the places that had it.
 pub fn purge(path: &Path, pattern: &Pattern) -> Result<Matches, ChangeError> {
     let mut connection = open_to_change(path)?;
     let matches = replace_all(&mut connection, pattern).map_err(|error| failed(path, &error))?;
-    // Also if nothing has it now: what was deleted before may still be in free pages.
+    // Also without matches: deleted rows may still be in free pages.
     scrub(&connection).map_err(|error| failed(path, &error))?;
     empty_log(&connection, path)?;
     Ok(matches)
@@ -108,7 +108,7 @@ fn find_events(
     Ok(count == PAGE)
 }
 
-/// Each message that is not complete, as far as it came.
+/// Each incomplete message, with its text so far.
 fn drafts(connection: &Connection) -> rusqlite::Result<Vec<(i64, String)>> {
     let sql = "SELECT draft, group_concat(text, '' ORDER BY piece) FROM drafts GROUP BY draft";
     let mut statement = connection.prepare(sql)?;
@@ -125,7 +125,7 @@ fn replace_all(connection: &mut Connection, pattern: &Pattern) -> rusqlite::Resu
         remove_content(connection, hash)?;
     }
     replace_drafts(connection, pattern)?;
-    // What was written meanwhile.
+    // Events that were written meanwhile.
     let mut later = Matches::default();
     while find_events(connection, pattern, &mut last, &mut later)? {}
     replace_events(connection, pattern, &later.events)?;
@@ -170,7 +170,7 @@ fn replace_events(
     transaction.commit()
 }
 
-/// Removes a content; the events that name it say that it is not stored.
+/// Removes a content, and marks it as not stored in the events that name it.
 fn remove_content(connection: &mut Connection, hash: &str) -> rusqlite::Result<()> {
     let behavior = rusqlite::TransactionBehavior::Immediate;
     let transaction = connection.transaction_with_behavior(behavior)?;
@@ -194,7 +194,7 @@ fn remove_content(connection: &mut Connection, hash: &str) -> rusqlite::Result<(
     transaction.commit()
 }
 
-/// A purged draft is one piece; the others stay, empty, since they are counted.
+/// A purged draft becomes one piece; its other pieces stay, empty, since pieces are counted.
 fn replace_drafts(connection: &mut Connection, pattern: &Pattern) -> rusqlite::Result<()> {
     let behavior = rusqlite::TransactionBehavior::Immediate;
     let transaction = connection.transaction_with_behavior(behavior)?;
@@ -207,10 +207,10 @@ fn replace_drafts(connection: &mut Connection, pattern: &Pattern) -> rusqlite::R
     transaction.commit()
 }
 
-/// Writes the search index and the file anew: no page keeps what was replaced.
+/// Rewrites the search index and the file, so that no page keeps a replaced text.
 fn scrub(connection: &Connection) -> rusqlite::Result<()> {
     // Merges all segments of the index, which drops the words of replaced texts. A negative number
-    // begins that, and as long as it goes on more than one row changes.
+    // begins the merge; while it goes on, more than one row changes.
     let merge = "INSERT INTO events_fts(events_fts, rank) VALUES ('merge', ?1)";
     let mut pages = -MERGED_PAGES;
     loop {

@@ -1,4 +1,4 @@
-//! How much of a journal is kept, and what is past that.
+//! Quotas of a journal, and the part that exceeds them.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::model::TimestampMs;
 
 pub(super) const DAY_MS: u64 = 86_400_000;
 
-/// How much of a journal is kept; 0: all of it.
+/// How much of a journal is kept; 0: no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Quotas {
     /// Days that a session is kept after its end.
@@ -22,13 +22,13 @@ pub struct Quotas {
     pub max_mb: u64,
 }
 
-/// What is past a quota.
+/// The part of a journal that exceeds a quota.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Excess {
     quota: Quota,
-    /// Sessions that go, if that is known before.
+    /// The number of sessions that go, if it is known before.
     pub sessions: Option<u64>,
-    /// Bytes that go, about.
+    /// Approximate bytes that go.
     pub bytes: u64,
 }
 
@@ -37,7 +37,7 @@ impl Quotas {
         self != Self::default()
     }
 
-    /// Notes them in the journal, for who looks at it when its team is gone.
+    /// Notes them in the journal, for commands that read it after its team is gone.
     pub(super) fn note(self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "INSERT INTO meta(key, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE \
                    SET value = excluded.value WHERE value <> excluded.value";
@@ -47,7 +47,7 @@ impl Quotas {
         Ok(())
     }
 
-    /// Those that its team had last.
+    /// The quotas that its team had last.
     pub(super) fn noted(connection: &Connection) -> rusqlite::Result<Self> {
         let value = |key| -> rusqlite::Result<u64> {
             let sql = "SELECT value FROM meta WHERE key = ?1";
@@ -58,7 +58,7 @@ impl Quotas {
         Ok(Self { keep_days: value("keep_days")?, max_mb: value("max_mb")? })
     }
 
-    /// What is past the quotas and can go.
+    /// The part that exceeds the quotas and can go.
     pub(super) fn excess(
         self,
         connection: &Connection,
@@ -66,7 +66,7 @@ impl Quotas {
         now: TimestampMs,
     ) -> rusqlite::Result<Option<Excess>> {
         if self.keep_days > 0 {
-            // By whole days: so that something goes once a day.
+            // By whole days, so that sessions go once a day.
             let before = (now / DAY_MS).saturating_sub(self.keep_days) * DAY_MS;
             let quota = Quota::Age { name: "keep_days", days: self.keep_days, before };
             if let Some(excess) = too_old(connection, team, quota, before)? {
@@ -85,7 +85,7 @@ impl Quotas {
         Ok(may_go.then_some(Excess { quota, sessions: None, bytes }))
     }
 
-    /// Whether the file is larger than it may be; what to do about it, if nothing in it can go.
+    /// The notice of a file that is larger than its quota while nothing in it can go.
     pub(super) fn overflow(self, connection: &Connection) -> rusqlite::Result<Option<String>> {
         let bytes = used_bytes(connection)?;
         let is_over = self.max_mb > 0 && bytes > self.max_mb * MB;

@@ -12,16 +12,17 @@ use super::database::open_to_read;
 use super::ids::least;
 use super::{OpenError, Pin};
 
-/// Events of one answer at most.
+/// Maximum events of one answer.
 pub(super) const MOST: usize = 10_000;
 
-/// Steps of a lineage at most.
+/// Maximum steps of a lineage.
 const LONGEST_LINEAGE: usize = 1_000_000;
 
 pub(super) const COLUMNS: &str = "id, parent_id, session_id, agent_id, sequence, depth, type, timestamp, \
                        turn, payload";
 
-/// A journal that is open to be read. Not shared by threads; each call blocks for a read of the disk.
+/// A journal that is open for reading. Not shared by threads; each call blocks for a read of the
+/// disk.
 #[derive(Debug)]
 pub struct Store {
     pub(super) connection: Connection,
@@ -59,7 +60,7 @@ pub struct Session {
     pub updated: u64,
 }
 
-/// Which events; all that are named must fit.
+/// A filter for events; all given conditions must fit.
 #[derive(Clone, Default, Debug)]
 pub struct Filter {
     pub session_id: Option<String>,
@@ -69,16 +70,15 @@ pub struct Filter {
     /// Whole types, or the part before the dot: `file` for `file.write`. Empty: all.
     pub types: Vec<String>,
     pub turn: Option<u64>,
-    /// Of files: only of this path, as the payload's `path` or `from` has it. Undo and redo fit
-    /// always.
+    /// Only events with this `path` or `from` in the payload. Undo and redo always fit.
     pub path: Option<String>,
-    /// Behind the event with this id.
+    /// Only events after the one with this id.
     pub after: Option<String>,
     /// Milliseconds since 1970.
     pub since: Option<u64>,
-    /// At most; 0 stands for as many as one answer has.
+    /// Maximum events; 0: as many as one answer has.
     pub limit: usize,
-    /// Bytes of the payloads after which a page ends; 0: no end.
+    /// Bytes of the payloads after which a page ends; 0: no limit.
     pub bytes: usize,
 }
 
@@ -140,7 +140,7 @@ impl Store {
         Ok(self.all(&sql, [id], event)?.pop())
     }
 
-    /// The events whose ids begin so, at most `limit`.
+    /// The events whose ids begin with `prefix`, at most `limit`.
     pub fn events_like(&self, prefix: &str, limit: usize) -> Result<Vec<Event>, OpenError> {
         let sql =
             format!("SELECT {COLUMNS} FROM events WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3");
@@ -177,7 +177,7 @@ impl Store {
         self.all(sql, [], |row| Ok((row.get("parent_id")?, session(row)?)))
     }
 
-    /// What is pinned, oldest first.
+    /// The pins, oldest first.
     pub fn pins(&self) -> Result<Vec<Pin>, OpenError> {
         self.all("SELECT kind, id, created FROM pins ORDER BY created, id", [], |row| {
             Ok(Pin { kind: row.get(0)?, id: row.get(1)?, created: row.get(2)? })
@@ -246,7 +246,7 @@ impl Filter {
             and("turn = ?", i64::try_from(turn).unwrap_or(i64::MAX).into());
         }
         if let Some(path) = &self.path {
-            // What is no JSON is no error, and fits nothing.
+            // A payload that is not JSON is no error, and never fits.
             and(
                 "CASE WHEN type IN ('undo', 'redo') THEN 1 WHEN json_valid(payload) THEN \
                  ? IN (payload ->> 'path', payload ->> 'from') ELSE 0 END",
@@ -279,7 +279,7 @@ impl Filter {
     }
 }
 
-/// The payload of an event. What another program wrote there may be no JSON, or several lines.
+/// The payload of an event. One from another program may be no JSON, or have several lines.
 pub(super) fn payload(text: String) -> rusqlite::Result<Box<RawValue>> {
     let raw = match RawValue::from_string(text) {
         Ok(raw) if !raw.get().contains('\n') => return Ok(raw),

@@ -6,13 +6,13 @@ use super::reader::{COLUMNS, MOST, event};
 use super::{Found, OpenError, Store};
 
 impl Store {
-    /// The events that have all these words, the best first. A `*` behind a word finds all that
-    /// begins with it; words in quotes stand together.
+    /// The events that have all these words, the best first. A `*` behind a word finds all words
+    /// that begin with it; words in quotes stand together.
     pub fn search(&self, words: &str, limit: usize) -> Result<Vec<Found>, OpenError> {
         self.search_of(None, words, limit, usize::MAX)
     }
 
-    /// Like [`Self::search`], in the events of an agent, up to about so many bytes of payloads.
+    /// Like [`Self::search`], in the events of an agent, up to about `bytes` of payloads.
     pub fn search_of(
         &self,
         agent: Option<&str>,

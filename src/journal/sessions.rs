@@ -1,4 +1,4 @@
-//! What a session of the journal had: its turns, and its model.
+//! The turns and the model of a session in the journal.
 
 use super::{OpenError, Store};
 

@@ -1,4 +1,4 @@
-//! What keeps a journal from being written, for people.
+//! The reasons that a journal can't be written, for people.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ impl Trouble {
 
     pub(super) fn of_sqlite(path: &Path, error: &rusqlite::Error) -> Self {
         let kind = match kind(error) {
-            // Some errors of the disk don't say which.
+            // Some errors don't say that the disk is full.
             TroubleKind::Other | TroubleKind::ReadOnly if is_full(path) => TroubleKind::DiskFull,
             kind => kind,
         };
@@ -55,7 +55,7 @@ impl Trouble {
         Self::new(kind, path, error.to_string())
     }
 
-    /// What to do about it.
+    /// The advice for people.
     pub fn advice(&self) -> &'static str {
         match self.kind {
             TroubleKind::DiskFull => "make room on the disk, or set `path` in `[journal]`",

@@ -1,5 +1,5 @@
-//! Looks whether the write-ahead log that a killed run left is damaged: `SQLite` itself ignores what is
-//! behind the first damage, and overwrites it.
+//! Checks whether the write-ahead log that a killed run left is damaged: `SQLite` itself ignores
+//! everything behind the first damage, and overwrites it.
 //!
 //! The format is `SQLite`'s, section 4 of <https://sqlite.org/fileformat2.html>: a header, then frames, each
 //! with a checksum over all that is before it.
@@ -17,7 +17,8 @@ const MAGIC: u32 = 0x377f_0682;
 /// The largest page of `SQLite`.
 const LARGEST_PAGE: usize = 65_536;
 
-/// What is damaged in a log. None: nothing, or its last frame, which a kill may leave half written.
+/// The damage of a log. None: no damage, or only in the last frame, which a kill may leave half
+/// written.
 pub(super) fn damage(log: &Path) -> io::Result<Option<String>> {
     let file = match File::open(log) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -1,5 +1,5 @@
-//! The thread that writes the journal: one transaction for all that waits. What keeps it from that
-//! is said once; meanwhile rows are kept up to a bound, then counted.
+//! The thread that writes the journal: one transaction for all waiting work. It reports trouble
+//! once; meanwhile it keeps rows up to a bound, and counts those that it drops.
 
 mod batch;
 mod insert;
@@ -30,7 +30,7 @@ use super::{AppendError, Settings};
 /// Rows of one transaction.
 const MOST_ROWS: usize = 16_384;
 
-/// Rows kept while nothing can be written; the oldest are given up beyond.
+/// Rows kept while nothing can be written; beyond this the oldest are dropped.
 const MOST_KEPT: usize = 20_000;
 
 /// Bytes of these rows.
@@ -90,7 +90,7 @@ pub(super) struct Writer {
     /// Rows that could not be written yet.
     kept: VecDeque<Row>,
     kept_bytes: usize,
-    /// Rows that were given up, and why.
+    /// The number of dropped rows, and the reason.
     lost: u64,
     why_lost: String,
     /// Values of `meta` that are not written yet.
@@ -138,7 +138,7 @@ impl Writer {
         }
     }
 
-    /// Takes all that waits, up to a bound; in trouble, what is there at the next try.
+    /// Takes all waiting work, up to a bound; in trouble, waits at most until the next try.
     fn next(&mut self, queue: &mut mpsc::Receiver<Work>) -> Option<Batch> {
         let mut batch = Batch::default();
         let is_calm = self.kept.is_empty() && self.change.borrow().is_none();
@@ -221,7 +221,7 @@ impl Writer {
         }
     }
 
-    /// Writes all that is kept and the events that somebody waits for, or nothing.
+    /// Writes all kept rows and the appended events, or nothing.
     fn commit(
         &mut self,
         appends: &[(Vec<NewEvent>, Reply<Vec<Committed>>)],
@@ -245,7 +245,7 @@ impl Writer {
         };
         database.bound_log(&self.settings.path)?;
         while let Some((key, value)) = self.notes.pop_first() {
-            // It is of no use to wait for it.
+            // A note that fails is not tried again.
             let _ = database.note(key, &value);
         }
         let gap = (self.lost > 0).then(|| {
@@ -291,7 +291,7 @@ impl Writer {
             if !self.upkeep.is_busy() {
                 return Ok(None);
             }
-            // What is remembered of a session may be of one that goes.
+            // A remembered session may be one that goes.
             self.state.forget();
             self.upkeep.step(connection, path)
         });
@@ -342,7 +342,7 @@ impl Writer {
         }
     }
 
-    /// Says once what the trouble is.
+    /// Reports the trouble once.
     fn fail(&mut self, trouble: Trouble) {
         let is_known = self.change.borrow().as_ref().is_some_and(|last| last.kind == trouble.kind);
         if !is_known {
@@ -353,7 +353,7 @@ impl Writer {
     }
 }
 
-/// Makes the transactions within wait for the disk.
+/// Makes the transactions of `write` wait for the disk.
 fn synced<T>(
     connection: &mut Connection,
     is_synced: bool,

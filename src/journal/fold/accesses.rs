@@ -1,4 +1,4 @@
-//! Permissions that agents ask for, and blocked accesses with who decided.
+//! Permission requests of agents, and blocked accesses with their decisions.
 
 use std::sync::Arc;
 
@@ -116,7 +116,7 @@ impl Fold {
     }
 }
 
-/// Who decided: `agent:ID`, `person` (at a terminal) or `program`.
+/// The decider: `agent:ID`, `person` (at a terminal) or `program`.
 fn by(by: &DecidedBy) -> String {
     match by {
         DecidedBy::Agent(agent) => format!("agent:{agent}"),

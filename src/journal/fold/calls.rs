@@ -11,7 +11,7 @@ use crate::journal::event::{EventType, cut};
 use crate::journal::mask;
 use crate::model::{SessionKey, TimestampMs};
 
-/// Calls of a session without an end; past that the oldest gets its result as it is.
+/// Open calls of a session; past that the oldest gets a result as it is.
 const MOST_CALLS: usize = 512;
 
 /// Bytes of an input, of a result, of an id and of a title.
@@ -20,14 +20,14 @@ const LONGEST_RESULT: usize = 256 << 10;
 const LONGEST_ID: usize = 1024;
 const LONGEST_TITLE: usize = 4096;
 
-/// Bytes of a call or result that a search finds.
+/// Bytes of a call or result in the search index.
 const LONGEST_FOUND: usize = 16 << 10;
 
 /// The calls that have no result yet, by id.
 #[derive(Default)]
 pub(super) struct Calls {
     open: IndexMap<Arc<str>, Call>,
-    /// Some of them are not put out.
+    /// Whether some of them were not put out.
     waiting: bool,
 }
 
@@ -70,7 +70,7 @@ impl Fold {
         let id: Arc<str> = id.into();
         let calls = &mut self.session(key).calls;
         if !calls.open.contains_key(&id) {
-            // A late word about a call that has its result already.
+            // Also for a late update of a call that has its result already.
             if calls.open.len() >= MOST_CALLS
                 && let Some(oldest) = calls.open.keys().next().cloned()
             {
@@ -149,7 +149,7 @@ impl Fold {
         payload.insert("status".to_owned(), status.into());
         payload.insert("duration_ms".to_owned(), at.saturating_sub(call.started_ms).into());
         let (mut content, mut output) = (call.content, call.output);
-        // Also what a search finds it by has no secret.
+        // The text for the search index has no secrets either.
         mask(&mut content);
         mask(&mut output);
         let mut found = String::new();
@@ -210,7 +210,7 @@ impl Call {
                     self.input_changed |= self.input != value;
                     (self.input, self.input_bytes, self.input_cut) = (value, bytes, cut);
                 }
-                // What is kept of a result is bounded while it grows, too.
+                // Bounds a result also while it grows.
                 "content" if !value.is_null() => {
                     shrink(&mut value, LONGEST_RESULT * 2);
                     self.content = value;
@@ -233,7 +233,7 @@ impl Call {
         matches!(self.status.as_deref(), Some("completed" | "failed" | "cancelled"))
     }
 
-    /// What the events of the call and of its result have alike.
+    /// The fields that the events of the call and of its result share.
     fn head(&self, id: &str, texts_too: bool) -> Map<String, Value> {
         let mut fields = Map::new();
         fields.insert("tool_call_id".to_owned(), id.into());

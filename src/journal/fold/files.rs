@@ -48,7 +48,7 @@ impl Fold {
 }
 
 impl Fold {
-    /// Once for each file and turn; not between turns.
+    /// Records a read once for each file and turn, and not between turns.
     pub(super) fn file_read(
         &mut self,
         key: &SessionKey,

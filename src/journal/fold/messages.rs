@@ -14,7 +14,7 @@ pub(super) const LONGEST_TEXT: usize = 1 << 20;
 const LONGEST_BLOCKS: usize = 64 << 10;
 const MOST_BLOCKS: usize = 100;
 
-/// Bytes of a message that a search finds.
+/// Bytes of a message in the search index.
 const LONGEST_FOUND: usize = 256 << 10;
 
 /// A message that is not complete.
@@ -106,7 +106,7 @@ impl Fold {
         open.add(content);
     }
 
-    /// Ends the open message, behind the calls that came before it.
+    /// Ends the open message and puts out the calls, before another message.
     fn settle_message(&mut self, key: &SessionKey, at: TimestampMs) {
         self.end_message(key, at);
         self.flush_calls(key);
@@ -119,7 +119,7 @@ impl Fold {
         }
     }
 
-    /// Puts out what came to the open message since the last call.
+    /// Puts out the text that the open message got since the last call.
     pub(super) fn draft(&mut self, key: &SessionKey) {
         let (next, keeps_texts) = (self.next_draft, self.keeps_texts());
         let Some(open) = self.sessions.get_mut(key).and_then(|it| it.message.as_mut()) else {
@@ -191,7 +191,7 @@ impl Message {
             Some(piece) => {
                 self.bytes += piece.len();
                 let room = LONGEST_TEXT.saturating_sub(self.text.len());
-                // Nothing follows what was cut.
+                // Once the text was cut, nothing is added.
                 if self.bytes - piece.len() == self.text.len() {
                     self.text.push_str(&cut(piece, room).0);
                 }

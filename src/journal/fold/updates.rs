@@ -1,4 +1,4 @@
-//! The `update` objects of `session/update`, by their kind. Kinds that are not known are kept.
+//! The `update` objects of `session/update`, by their kind. Unknown kinds are kept.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Fold {
             "agent_thought_chunk" => EventType::MESSAGE_THOUGHT,
             "tool_call" | "tool_call_update" => return self.call(key, raw, at),
             "plan" => return self.plan(key, raw, at),
-            // A record of its own says the same, once.
+            // A separate record has the same, once.
             "usage_update" | "compaction_update" => return,
             _ => return self.unknown(key, raw, at),
         };
@@ -53,7 +53,7 @@ impl Fold {
         if self.session(key).plan.as_ref() == Some(raw) {
             return;
         }
-        // A longer one is compared with nothing.
+        // A longer plan is never compared.
         self.session(key).plan = (raw.len() <= LONGEST).then(|| Arc::clone(raw));
         self.settle_open(key, at);
         let Ok(mut plan) = serde_json::from_str::<Value>(raw) else { return };
@@ -73,7 +73,7 @@ impl Fold {
         self.push_found(key, EventType::PLAN, &payload, at, found);
     }
 
-    /// Keeps an update of a kind that is not known.
+    /// Keeps an update of an unknown kind.
     fn unknown(&mut self, key: &SessionKey, raw: &str, at: TimestampMs) {
         self.settle_open(key, at);
         let parsed = serde_json::from_str::<Value>(raw);

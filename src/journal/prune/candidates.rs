@@ -1,4 +1,4 @@
-//! What of a journal may go by a quota, and in which order.
+//! Selects the sessions and events that may go by a quota, in their order.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use crate::model::{TimestampMs, rfc3339};
 
 pub(in crate::journal) const MB: u64 = 1 << 20;
 
-/// Whose open sessions are in use.
+/// Whether the team runs: then its open sessions are in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::journal) enum Team {
     Running,
-    /// No session is in use, also if it never got its end.
+    /// No session is in use, even one that never ended.
     Gone,
 }
 
-/// A quota that is passed.
+/// A quota that is exceeded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::journal) enum Quota {
     Age { name: &'static str, days: u64, before: TimestampMs },
@@ -72,7 +72,7 @@ pub(in crate::journal) fn next_session(
 ) -> rusqlite::Result<Option<(String, TimestampMs)>> {
     let before = match quota {
         Quota::Age { before, .. } => before,
-        // All that ended.
+        // All ended sessions.
         Quota::Size { .. } => i64::MAX.unsigned_abs(),
     };
     let sql = format!(
@@ -84,7 +84,7 @@ pub(in crate::journal) fn next_session(
 }
 
 /// The time before which events of no session may go. By size they go with the sessions of their
-/// time; with none that may go, those from before all sessions.
+/// time; if no session may go, only those from before all sessions.
 pub(in crate::journal) fn outside_before(
     connection: &Connection,
     team: Team,
@@ -101,8 +101,8 @@ pub(in crate::journal) fn outside_before(
     Ok(first.unwrap_or(0))
 }
 
-/// Bytes to which a journal is brought that is too large: some below its quota, so that it is not
-/// there again at once.
+/// Bytes to which a journal over its quota shrinks: somewhat less, so that it is not over again at
+/// once.
 pub(in crate::journal) fn target(max_mb: u64) -> u64 {
     max_mb * MB / 8 * 7
 }

@@ -1,10 +1,10 @@
-//! What is to be purged: finds it in bytes, and replaces it in texts and in JSON.
+//! Finds the text to purge in bytes, and replaces it in texts and in JSON.
 
 use std::borrow::Cow;
 
 use regex::bytes::Regex;
 
-/// What stands in place of a purged text.
+/// The mark that replaces a purged text.
 pub const MARK: &str = "[purged]";
 
 /// A text or a regular expression.

@@ -1,4 +1,4 @@
-//! What waits for one transaction.
+//! Collects the work for one transaction.
 
 use tokio::sync::oneshot;
 
@@ -6,7 +6,7 @@ use super::{Reply, Work};
 use crate::journal::event::{Blob, Committed, NewEvent};
 use crate::journal::fold::Row;
 
-/// What one transaction writes, and who waits for it.
+/// The work of one transaction, and the replies that wait for it.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) rows: Vec<Row>,

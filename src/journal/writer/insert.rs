@@ -1,5 +1,5 @@
 //! Inserts events in one transaction: their ids, sequences, depths and parents, and the heads of
-//! their sessions. A failed transaction leaves no trace, also not here.
+//! their sessions. A failed transaction leaves no trace in the file or in memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,10 +13,10 @@ use crate::journal::fold::Row;
 use crate::journal::ids::Ids;
 use crate::model::{AgentId, SessionId, SessionKey};
 
-/// Sessions that are remembered; beyond, all are read again.
+/// Sessions that are remembered; beyond this all are read again.
 const MOST_SESSIONS: usize = 10_000;
 
-/// What the next event of each session needs.
+/// The state that the next event of each session needs.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) ids: Ids,
@@ -24,7 +24,7 @@ pub(super) struct State {
     pub(super) seen: Option<i64>,
     wire: HashMap<SessionKey, String>,
     heads: HashMap<String, SessionHead>,
-    /// Sessions whose row is to be written.
+    /// Sessions whose row must be written.
     changed: HashSet<String>,
 }
 
@@ -71,7 +71,7 @@ impl State {
         for row in gap.map(Ok).into_iter().chain(events) {
             match row.map(|event| insert.event(event)) {
                 Ok(Err(Failed::Sqlite(error))) => return Err(error),
-                // Only an offered event can name what is not there.
+                // Only an offered event can name something that is not there.
                 Ok(Err(Failed::Unknown(what))) => tracing::warn!("the journal has no {what}"),
                 Ok(Ok(_)) => {}
                 Err(draft) => insert_draft(&transaction, draft)?,
@@ -110,7 +110,7 @@ impl State {
             }
             Err(Failed::Unknown(what)) => {
                 transaction.execute_batch("ROLLBACK TO append; RELEASE append")?;
-                // What was remembered of it is gone.
+                // The remembered state has events that were rolled back.
                 self.forget();
                 Ok(Err(AppendError::Unknown(what)))
             }
@@ -118,7 +118,7 @@ impl State {
         }
     }
 
-    /// Reads again what is remembered, where it is next needed.
+    /// Forgets the remembered sessions; they are read again when needed.
     pub(super) fn forget(&mut self) {
         self.wire.clear();
         self.heads.clear();
@@ -147,7 +147,7 @@ struct Insert<'a> {
     found: CachedStatement<'a>,
 }
 
-/// An event's place, in the terms of the table.
+/// An event's place, as columns of the table.
 #[derive(Default)]
 struct Row1<'a> {
     parent: Option<String>,
@@ -268,7 +268,7 @@ impl<'a> Insert<'a> {
         Ok(())
     }
 
-    /// The journal's session of a session of the wire; a new one if there is none.
+    /// The journal's session of a session of the wire; a new one if it has none.
     fn session_of_wire(&mut self, key: &SessionKey, id: &str, at: u64) -> Result<String, Failed> {
         if let Some(known) = self.state.wire.get(key) {
             return Ok(known.clone());
@@ -350,7 +350,7 @@ impl<'a> Insert<'a> {
         Ok(())
     }
 
-    /// Reads what the next event of a session needs.
+    /// Reads the state that the next event of a session needs.
     fn load(&mut self, session: &str) -> Result<(), Failed> {
         if self.state.heads.contains_key(session) {
             return Ok(());

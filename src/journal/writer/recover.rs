@@ -1,4 +1,4 @@
-//! What a killed run left: messages without an end, and sessions that are open.
+//! Completes the remains of a killed run: messages without an end, and open sessions.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
@@ -11,7 +11,7 @@ use crate::journal::ids::Ids;
 use crate::model::{AgentId, SessionId, SessionKey, now_ms};
 
 impl State {
-    /// Reads again what it remembers if another connection wrote since: `pin`, `purge` and `gc` do.
+    /// Refreshes the state if another connection wrote since, as `pin`, `purge` and `gc` do.
     pub(super) fn catch_up(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let sql = "PRAGMA data_version";
         let version = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
@@ -27,7 +27,7 @@ impl State {
         Ok(())
     }
 
-    /// Completes what was left, and names the team and its quotas.
+    /// Completes the remains of a killed run, and stores the team and its quotas.
     pub(super) fn recover(
         &mut self,
         connection: &mut Connection,
@@ -52,7 +52,7 @@ impl State {
     }
 }
 
-/// The messages that were not complete, as far as they came.
+/// The incomplete messages, with their text so far.
 fn drafts(connection: &Connection) -> rusqlite::Result<Vec<Row>> {
     let sql = "SELECT draft, agent_id, wire_session_id, type, turn, started, \
                group_concat(text, '' ORDER BY piece) FROM drafts GROUP BY draft ORDER BY draft";

@@ -1,5 +1,4 @@
-//! Contents, each stored once, which events name them, and the pieces of messages that are not
-//! complete.
+//! Contents, each stored once, their references from events, and the pieces of incomplete messages.
 
 use std::borrow::Cow;
 
@@ -53,8 +52,8 @@ pub(in crate::journal) fn insert_refs(
     Ok(())
 }
 
-/// The payload of an event. What it says to be stored may have been removed since who says so stored
-/// it: by a quota, a purge, or with an event that was left out.
+/// The payload of an event. Marks contents that were removed since as not stored: by a quota, a
+/// purge, or with an event that was left out.
 pub(super) fn with_what_is_stored<'a>(
     connection: &Connection,
     event: &'a NewEvent,
@@ -77,7 +76,7 @@ pub(super) fn with_what_is_stored<'a>(
     Ok(if changed { Cow::Owned(value.to_string()) } else { payload })
 }
 
-/// Adds a piece of a message that is not complete.
+/// Adds a piece of an incomplete message.
 pub(super) fn insert_draft(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(
         "INSERT INTO drafts(draft, piece, agent_id, wire_session_id, type, turn, started, text) \

@@ -1,4 +1,4 @@
-//! Keeps a journal within its quotas while its team runs: says what is about to go, and removes it a
+//! Keeps a journal within its quotas while its team runs: announces a removal, and begins it a
 //! minute later, a little between two batches.
 
 use std::path::Path;
@@ -15,15 +15,15 @@ use crate::model::now_ms;
 pub(super) struct Upkeep {
     quotas: Quotas,
     stage: Stage,
-    /// What is about to go, or why nothing can, for people.
+    /// The announced removal, or the reason that nothing can go, for people.
     notice: watch::Sender<Option<String>>,
 }
 
 enum Stage {
     Idle,
-    /// It was announced, and goes at the next tick.
+    /// A removal was announced, and begins at the next tick.
     Announced,
-    /// What an earlier removal left.
+    /// Removes the leftovers of an earlier removal.
     Resuming(Prune),
     Removing(Excess, Prune),
 }
@@ -33,7 +33,7 @@ impl Upkeep {
         Self { quotas, stage: Stage::Idle, notice }
     }
 
-    /// Finishes what an earlier removal left.
+    /// Resumes a removal that was interrupted.
     pub(super) fn resume(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         let left = Prune::of_leftovers(connection, Team::Running)?;
         self.stage = left.map_or(Stage::Idle, Stage::Resuming);
@@ -45,7 +45,7 @@ impl Upkeep {
         matches!(self.stage, Stage::Resuming(_) | Stage::Removing(..))
     }
 
-    /// Looks for what is past a quota: announces it, or begins to remove what was announced.
+    /// Checks the quotas: announces a removal, or begins the announced one.
     pub(super) fn tick(&mut self, connection: &Connection, path: &Path) -> rusqlite::Result<()> {
         if self.is_busy() {
             return Ok(());
@@ -98,7 +98,7 @@ impl Upkeep {
         Ok(Some(NewEvent::new(Place::Team, EventType::PRUNE, &excess.event(pruned))))
     }
 
-    /// Says it once, and keeps it for who asks.
+    /// Logs a new notice once, and keeps it for readers.
     fn announce(&self, path: &Path, what: Option<String>) {
         let notice = what.map(|what| format!("the journal {} {what}", path.display()));
         let is_new = *self.notice.borrow() != notice;

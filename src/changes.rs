@@ -1,5 +1,5 @@
-//! What a team did to files, read from its journal: the changes of an agent, session or turn, with
-//! what others did to the same files meanwhile; their contents; and how a change is taken back.
+//! The changes of files in a team, read from its journal: those of an agent, session or turn, with
+//! changes of the same files by others; their contents; and how a change is taken back.
 //!
 //! ```text
 //! journal ─▶ parse (payload → FileChange) ─▶ select (own, and of others on the same paths)
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Reads a [`journal::Store`](crate::journal::Store) and bytes that it is given. Knows no disk, no
-//! running team, and nothing of who asks.
+//! running team and no caller.
 
 mod agent_trace;
 mod asked;

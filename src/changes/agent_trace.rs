@@ -10,7 +10,7 @@ use crate::journal::{OpenError, Store};
 
 const VERSION: &str = "0.1.0";
 
-/// What a record says besides the lines.
+/// The fields of a record besides the lines.
 #[derive(Clone, Debug)]
 pub struct Traced<'a> {
     /// The team's name.
@@ -25,7 +25,7 @@ pub struct Traced<'a> {
     pub timestamp: &'a str,
 }
 
-/// Lines that follow each other with one origin, from 1, the last included.
+/// Consecutive lines with one origin, numbered from 1, the last included.
 pub(super) struct Range {
     pub(super) first: usize,
     pub(super) last: usize,
@@ -43,7 +43,7 @@ pub(super) fn ranges(blame: &Blame) -> Vec<Range> {
     ranges
 }
 
-/// The record. What was there before, and what nobody of the team wrote, is in none of its ranges.
+/// The record. Its ranges leave out earlier lines, and lines that the team did not write.
 pub fn agent_trace(
     store: &Store,
     blame: &Blame,
@@ -85,12 +85,12 @@ pub fn agent_trace(
     Ok(record)
 }
 
-/// The conversation of a turn; None for lines of nobody in the team.
+/// The conversation of a turn; None for lines that the team did not write.
 fn conversation(store: &Store, name: &Provenance, team: &str) -> Result<Option<Value>, OpenError> {
     let contributor = match name.by {
         "agent" => "ai",
         "unknown" => "unknown",
-        // A merge of what several wrote.
+        // A merge of lines by several authors.
         "undo" | "redo" => "mixed",
         _ => return Ok(None),
     };

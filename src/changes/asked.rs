@@ -1,13 +1,12 @@
-//! From what somebody asks for to a scope: names that are looked up, and errors that say what there
-//! is instead.
+//! Turns a request into a scope: looks names up, and lists the known ones in errors.
 
 use super::select::ChangeScope;
 use crate::journal::{Filter, NameError, OpenError, Session, Store};
 
-/// Names that an error lists at most.
+/// Maximum names that an error lists.
 const MOST_LISTED: usize = 20;
 
-/// Whose changes are asked for, by the names that people use.
+/// A request for changes, by the names that people use.
 #[derive(Clone, Default, Debug)]
 pub struct Asked {
     pub agent: Option<String>,

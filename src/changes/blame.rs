@@ -1,4 +1,4 @@
-//! Who wrote each line of a file, by content: the changes of the file are followed from the oldest
+//! The author of each line of a file, by content: follows the changes of the file from the oldest
 //! on, and each line keeps the change that it came with.
 
 mod versions;
@@ -14,17 +14,17 @@ use super::merge::{MOST_MERGED, is_binary, lines};
 use super::state::{FileKind, FileState};
 use crate::journal::hash_of;
 
-/// Changes of one file that are followed; of more the oldest are left out.
+/// Maximum changes of one file that are followed; beyond this the oldest are left out.
 const MOST_FOLLOWED: usize = 20_000;
 
-/// Where lines came from.
+/// The origin of lines.
 #[derive(Clone, PartialEq, Debug)]
 pub enum LineOrigin {
     /// They were there before the journal's first change of the file.
     Before,
-    /// Nobody of the team: a person, git.
+    /// Written outside the team: by a person, or git.
     Outside,
-    /// What wrote them is not known.
+    /// Their author is not known.
     Unknown,
     /// A change of an agent, or an undo or redo.
     Change(Box<FileChange>),
@@ -35,7 +35,7 @@ pub enum LineOrigin {
 pub struct Blame {
     pub content: Vec<u8>,
     pub origins: Vec<LineOrigin>,
-    /// For each line the place of its origin in `origins`.
+    /// For each line, the index of its origin in `origins`.
     pub lines: Vec<usize>,
 }
 
@@ -50,15 +50,15 @@ pub enum BlameError {
 }
 
 impl Blame {
-    /// The lines, with their ends, and where each is from.
+    /// The lines, with their ends, each with its origin.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &LineOrigin)> {
         let origins = self.lines.iter().map(|at| &self.origins[*at]);
         lines(&self.content).into_iter().zip(origins)
     }
 }
 
-/// The blame of a file that has the content `now`: on the disk, or in a commit. With None the
-/// content that the journal knew last.
+/// The blame of a file that has the content `now`: on the disk, or in a commit. With None, the last
+/// content in the journal.
 pub fn blame(
     path: &std::path::Path,
     history: &FileHistory,
@@ -78,7 +78,7 @@ pub fn blame(
         _ if history.changes.is_empty() => LineOrigin::Before,
         None => LineOrigin::Outside,
         Some(unread) if unread.hash == Some(hash_of(&content)) => unread.origin,
-        // It was changed again, but from what to what is not known.
+        // It was changed again in an unknown way.
         Some(_) => LineOrigin::Unknown,
     };
     let brings_back = !matches!(origin, LineOrigin::Change(_));
@@ -111,7 +111,7 @@ fn last_known(
 /// The last version, if its content is not known.
 struct UnreadVersion {
     hash: Option<String>,
-    /// Where the lines are from that it has and the last known version has not.
+    /// The origin of the lines that the last known version does not have.
     origin: LineOrigin,
 }
 
@@ -133,7 +133,7 @@ impl BlameWalk<'_> {
         for (at, change) in changes.iter().enumerate() {
             let is_new = pending.is_empty() && (at == 0 || hash_before(change) != known);
             if is_new && (at == 0 || change.before.is_some()) {
-                // The first, or something was missed.
+                // The first change, or the first after a missed one.
                 let before = change.before.as_ref();
                 let content = before.and_then(|state| self.content(state));
                 is_sure = before.is_none() || content.is_some();
@@ -146,7 +146,7 @@ impl BlameWalk<'_> {
                 }
             }
             pending.push(change);
-            // Changes of one tool call are one, however many there were.
+            // Successive changes of one tool call count as one.
             if changes.get(at + 1).is_some_and(|next| are_one(change, next)) {
                 continue;
             }
@@ -177,7 +177,7 @@ impl BlameWalk<'_> {
         u32::try_from(self.origins.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// Only the origins that lines have.
+    /// Keeps only the origins that lines have.
     fn finish(self, content: Vec<u8>) -> Blame {
         let mut places: HashMap<u32, usize> = HashMap::new();
         let mut origins: Vec<LineOrigin> = Vec::new();
@@ -200,7 +200,7 @@ fn hash_before(change: &FileChange) -> Option<String> {
     change.before.as_ref().and_then(|state| state.hash.clone())
 }
 
-/// Whether two changes that follow each other are of one author, in one tool call.
+/// Whether two successive changes are by one author, in one tool call.
 fn are_one(one: &FileChange, next: &FileChange) -> bool {
     let author =
         |it: &FileChange| (it.cause.clone(), it.agent_id.clone(), it.session_id.clone(), it.turn);
@@ -216,14 +216,14 @@ fn are_one(one: &FileChange, next: &FileChange) -> bool {
         && one.contested == next.contested
 }
 
-/// The same, if it may be that the content before them is not known.
+/// The origin of lines that several changes made, when the content before them may be unknown.
 fn origin_if(is_sure: bool, changes: &[&FileChange]) -> LineOrigin {
-    // What nobody of the team wrote now, nobody of it wrote before.
+    // Lines of the last version that the team did not write, it did not write before either.
     let is_outside = changes.last().is_some_and(|last| last.cause == ChangeCause::Outside);
     if is_sure || is_outside { origin(changes) } else { LineOrigin::Unknown }
 }
 
-/// The origin of what several changes made together: known if all are of one author.
+/// The origin of lines that several changes made together: known if all are by one author.
 fn origin(changes: &[&FileChange]) -> LineOrigin {
     let Some(last) = changes.last() else { return LineOrigin::Unknown };
     let is_by_one = changes.windows(2).all(|pair| {

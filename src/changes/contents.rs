@@ -1,4 +1,4 @@
-//! The contents that states name by their hashes, and what of them is missing.
+//! Finds the contents that states name by their hashes, or the reason that one is missing.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -6,7 +6,7 @@ use std::hash::BuildHasher;
 use super::state::{FileKind, FileState};
 use crate::journal::{OpenError, Store, hash_of};
 
-/// Where contents are found by their hashes.
+/// A source of contents by their hashes.
 pub trait ContentSource {
     /// None if there is no such content.
     fn content(&self, hash: &str) -> Result<Option<Vec<u8>>, OpenError>;
@@ -34,7 +34,7 @@ impl<S: BuildHasher> ContentSource for HashMap<String, Vec<u8>, S> {
     }
 }
 
-/// Why a content can't be had.
+/// Why a content is missing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Missing {
     /// It was over a bound, or there was no room.
@@ -51,7 +51,7 @@ pub enum Missing {
     Unreadable(String),
 }
 
-/// Whether the content of a state is there; it is not read.
+/// Whether the content of a state is there; does not read it.
 pub fn is_there(contents: &dyn ContentSource, state: &FileState) -> Result<(), Missing> {
     match (state.kind, &state.hash) {
         (FileKind::Folder, _) => Ok(()),
@@ -66,7 +66,7 @@ pub fn is_there(contents: &dyn ContentSource, state: &FileState) -> Result<(), M
     }
 }
 
-/// The content of a state; empty for a folder. It is what its hash says.
+/// The content of a state; empty for a folder. Checks its hash.
 pub fn content_of(contents: &dyn ContentSource, state: &FileState) -> Result<Vec<u8>, Missing> {
     match (state.kind, &state.hash) {
         (FileKind::Folder, _) => Ok(Vec::new()),

@@ -7,7 +7,7 @@ use super::merge::{MOST_MERGED, Merge, merge3};
 use super::state::{FileKind, FileState, same};
 use crate::journal::hash_of;
 
-/// Where the content of an entry is.
+/// The place of an entry's content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EntrySource {
     /// In the journal, under the state's hash.
@@ -42,7 +42,7 @@ pub enum ClashReason {
     Unreadable(String),
 }
 
-/// What changed from `base` to `theirs`, done to `ours`. `read` gets the contents of a tree.
+/// Applies the change from `base` to `theirs` to `ours`. `read` gets the contents of a tree.
 pub(super) fn three_way(
     base: Option<&FileState>,
     ours: Option<FileEntry>,
@@ -56,7 +56,7 @@ pub(super) fn three_way(
     }
     if same(state, base) {
         return match (ours, theirs) {
-            // What stays as it is need not be in the journal.
+            // A content that stays need not be in the journal.
             (Some(ours), Some(theirs)) if ours.state.has_content_of(theirs) => {
                 Ok(Some(FileEntry { state: theirs.clone(), source: ours.source }))
             }
@@ -79,7 +79,7 @@ pub(super) fn three_way(
     Ok(Some(merged))
 }
 
-/// An entry of what is in the journal.
+/// An entry with its content in the journal.
 pub(super) fn in_journal(
     contents: &dyn ContentSource,
     state: Option<&FileState>,

@@ -1,5 +1,5 @@
-//! A change of one file, as an event's payload has it. Payloads are parsed leniently: what can't be
-//! read is left out by the caller, and counted.
+//! A change of one file, as an event's payload has it. Payloads are parsed leniently: changes that
+//! can't be read are left out and counted.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -20,27 +20,27 @@ pub enum Operation {
     Rename,
 }
 
-/// Who changed a file.
+/// The cause of a change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ChangeCause {
     /// The event's agent.
     Agent,
-    /// Nobody of the team: a person, git.
+    /// From outside the team: a person, git.
     Outside,
     Unknown,
-    /// An undo of what this agent did.
+    /// An undo of this agent's changes.
     Undo(Option<String>),
     /// An undo that was taken back.
     Redo(Option<String>),
 }
 
-/// What saw the change.
+/// The source that saw a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
     Doorbell,
     ClientHost,
     Watcher,
-    /// An undo or redo; or a way of a later version.
+    /// An undo or redo; or a source of a later version.
     Other,
 }
 
@@ -71,7 +71,7 @@ pub struct FileChange {
     pub restorable: bool,
     /// git ignores it.
     pub ignored: bool,
-    /// A `denied` pattern matches it: it changed, and nothing else is known.
+    /// A `denied` pattern matches it: only the fact of the change is known.
     pub denied: bool,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn types() -> Vec<String> {
     .to_vec()
 }
 
-/// Fields that are absent or of another type than expected are as if absent where that can be.
+/// Optional fields may be absent.
 #[derive(Deserialize)]
 struct Payload {
     path: String,
@@ -112,14 +112,14 @@ struct Payload {
 #[derive(Deserialize)]
 struct UndoPayload {
     agent_id: Option<String>,
-    /// Of an undo: the events of files that it took back.
+    /// Of an undo: the events whose changes of files it took back.
     events: Option<Vec<String>>,
     /// Of a redo: the undo that it took back.
     undo_event_id: Option<String>,
     paths: Option<Vec<serde_json::Value>>,
 }
 
-/// What an event says of files.
+/// The part of an event about files.
 #[derive(Default)]
 pub(super) struct Parsed {
     pub(super) changes: Vec<FileChange>,
@@ -132,7 +132,7 @@ pub(super) struct Parsed {
 }
 
 impl FileChange {
-    /// Whether the change is one of `path`, under its name before or after.
+    /// Whether the change is of `path`, as the name before or after.
     pub fn concerns(&self, path: &std::path::Path) -> bool {
         self.path == path || self.from.as_deref() == Some(path)
     }
@@ -198,7 +198,7 @@ fn change(
         (_, _, None) => Operation::Delete,
         _ => Operation::Write,
     });
-    // Without the old name it is no rename.
+    // A rename needs the old name.
     if operation == Operation::Rename && from.is_none() {
         return None;
     }

@@ -6,10 +6,10 @@ use super::event::{FileChange, types};
 use super::select::{SelectError, each};
 use crate::journal::{Filter, Store};
 
-/// Names of a file that are followed back.
+/// Maximum names of a file that are followed back.
 const MOST_NAMES: usize = 100;
 
-/// What the journal knows of a file.
+/// The changes of a file in the journal.
 #[derive(Default, Debug)]
 pub struct FileHistory {
     /// Oldest first.
@@ -17,15 +17,15 @@ pub struct FileHistory {
     pub skipped: usize,
 }
 
-/// The changes of the file that is at `path`, also under its names before.
+/// The changes of the file that is at `path`, also under its earlier names.
 pub fn follow(store: &Store, path: &Path) -> Result<FileHistory, SelectError> {
     let mut history = FileHistory::default();
     let mut name = path.to_owned();
-    // Only what was before it got its present name.
+    // Only changes from before the file got its later name.
     let mut until: Option<String> = None;
     for _ in 0..MOST_NAMES {
         let mut of_name = of_path(store, &name, until.as_deref(), &mut history.skipped)?;
-        // What moved away from the name was another file.
+        // The file that moved away from the name was another one.
         if let Some(left) = of_name.iter().rposition(|it| it.from.as_ref() == Some(&name)) {
             of_name.drain(..=left);
         }

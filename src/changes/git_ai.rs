@@ -1,6 +1,6 @@
 //! A blame as a note of git-ai (`authorship/3.0.0`), which is attached to a commit under
-//! `refs/notes/ai`. It is made of the lines that the commit has, not of its id: so a commit that a
-//! rebase, squash, amend or cherry-pick made gets the note that its own lines deserve.
+//! `refs/notes/ai`. It depends on the lines of the commit, not on its id: a commit from a rebase,
+//! squash, amend or cherry-pick gets the note of its own lines.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -25,8 +25,8 @@ pub struct AuthorshipNote {
 }
 
 impl AuthorshipNote {
-    /// Adds the lines of a file that agents wrote. `is_new` says of each line, from 1, whether the
-    /// commit brought it.
+    /// Adds the lines of a file that agents wrote. `is_new` tells whether the commit added a line,
+    /// numbered from 1.
     pub fn add(
         &mut self,
         store: &Store,

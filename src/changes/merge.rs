@@ -1,7 +1,7 @@
-//! Merging three versions of a content by lines, exact in bytes.
+//! Merges three versions of a content by lines, exact in bytes.
 //!
-//! Made on the diffs of `imara-diff`, which stay fast on any input. `diffy` merges too, but on a
-//! diff whose time grows with the square of what differs; `gix-merge` brings forty crates.
+//! Uses the diffs of `imara-diff`, which stay fast on any input. `diffy` merges too, but its time
+//! grows with the square of the difference; `gix-merge` brings forty crates.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use memchr::memchr;
 /// Bytes of the largest content that is merged by lines.
 pub(super) const MOST_MERGED: usize = 64 << 20;
 
-/// git looks for a NUL in as many bytes.
+/// Bytes in which git looks for a NUL.
 const PROBED: usize = 8_000;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ pub fn is_binary(content: &[u8]) -> bool {
     memchr(0, &content[..content.len().min(PROBED)]).is_some()
 }
 
-/// For each line of `new` whether it is not in `old`.
+/// For each line of `new`, whether it is missing in `old`.
 pub fn added_lines(old: &[u8], new: &[u8]) -> Vec<bool> {
     let side = Side::new(old, new);
     let mut added = vec![false; side.lines.len()];
@@ -36,9 +36,9 @@ pub fn added_lines(old: &[u8], new: &[u8]) -> Vec<bool> {
     added
 }
 
-/// What `theirs` changed in `base`, done to `ours`. Lines are compared with their ends, so that
-/// line ends, a missing last one and a byte-order mark stay as they are. Binary contents are merged
-/// if one side is unchanged.
+/// Applies the change from `base` to `theirs` to `ours`. Lines are compared with their ends, so
+/// that line ends, a missing last one and a byte-order mark stay as they are. Binary contents are
+/// merged if one side is unchanged.
 pub fn merge3(base: &[u8], ours: &[u8], theirs: &[u8]) -> Merge {
     if base == ours || ours == theirs {
         return Merge::Clean(theirs.to_vec());
@@ -63,7 +63,7 @@ fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
         let (first_our, first_their) = (our.hunks.get(next_our), their.hunks.get(next_their));
         let starts = [first_our, first_their].into_iter().flatten().map(|hunk| hunk.before.start);
         let Some(start) = starts.min() else { break };
-        // All hunks of both sides that meet each other.
+        // All hunks of both sides that touch each other.
         let (from_our, from_their) = (next_our, next_their);
         let mut end = start;
         loop {
@@ -88,7 +88,7 @@ fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// One side's changes of the base.
+/// One side, with its changes of the base.
 struct Side<'a> {
     lines: Vec<&'a [u8]>,
     hunks: Vec<Hunk>,
@@ -102,7 +102,8 @@ impl<'a> Side<'a> {
         Self { lines: lines(side), hunks: diff.hunks().collect() }
     }
 
-    /// The number of the first hunk from `next` on that does not meet what ends at `end`.
+    /// The index of the first hunk from `next` on that starts behind `end`; moves `end` along the
+    /// others.
     fn reach(&self, mut next: usize, end: &mut u32) -> usize {
         while let Some(hunk) = self.hunks.get(next).filter(|hunk| hunk.before.start <= *end) {
             *end = (*end).max(hunk.before.end);
@@ -111,7 +112,7 @@ impl<'a> Side<'a> {
         next
     }
 
-    /// Writes what the lines `range` of the base become; None if the sides disagree.
+    /// Writes the merged lines for the lines `range` of the base; None if the sides disagree.
     fn resolve(
         &self,
         their: &Self,
@@ -156,8 +157,9 @@ fn lines_of(first: &Hunk, last: &Hunk, range: &Range<u32>) -> Range<usize> {
     start as usize..end as usize
 }
 
-/// Lines that one side removed beside lines that the other added: where two append to a file in
-/// turn, and one of them is taken back. Other neighbouring changes are conflicts, as in git.
+/// Lines that one side removed beside lines that the other added: as when two agents append to a
+/// file in turn, and the lines of one are taken back. Other neighbouring changes are conflicts, as
+/// in git.
 fn beside<'a>(
     one: &Side<'a>,
     ours: &Hunk,

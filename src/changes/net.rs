@@ -1,5 +1,5 @@
-//! What the own changes of a set come to, file by file: what they alone make of the files as they
-//! were before the first of them.
+//! The net effect of a set's own changes, file by file: the result of them alone, from the files
+//! before the first of them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::state::{FileKind, FileState, same};
 /// A file before and after changes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NetChange {
-    /// Before; where there was no file, as `to`.
+    /// The path before; the same as `to` if there was no file.
     pub from: PathBuf,
     pub to: PathBuf,
     pub before: Option<FileEntry>,
@@ -22,17 +22,17 @@ pub struct NetChange {
     pub ignored: bool,
     /// Other agents that wrote it at the same time.
     pub contested: Vec<String>,
-    /// There is an earlier part of the same file.
+    /// Whether the list has an earlier part of the same file.
     pub is_further: bool,
 }
 
-/// What the own changes come to.
+/// The net effect of the own changes.
 #[derive(Default, Debug)]
 pub struct Net {
-    /// In the order of paths. Where others changed the same lines in between, a file has several,
-    /// each for the file as it was then.
+    /// In the order of paths. If others changed the same lines in between, a file has several
+    /// parts, each based on the file at that time.
     pub files: Vec<NetChange>,
-    /// Files of which it is only known that they changed, since a `denied` pattern matches them.
+    /// Files that changed in an unknown way, since a `denied` pattern matches them.
     pub denied: Vec<PathBuf>,
 }
 
@@ -42,11 +42,11 @@ struct FollowedFile {
     part: NetChange,
 }
 
-/// Does each own change to what the own ones before made of the file: so what others did in between
-/// is in none of them.
+/// Applies each own change to the result of the own ones before it, so that the changes of others
+/// in between are left out.
 pub fn net(changes: &ChangeSet, contents: &dyn ContentSource) -> Net {
     let mut files: Vec<FollowedFile> = Vec::new();
-    // The files by their names now.
+    // The files by their present names.
     let mut names: HashMap<PathBuf, usize> = HashMap::new();
     let mut denied: BTreeSet<PathBuf> = BTreeSet::new();
     for (index, change) in changes.all.iter().enumerate() {
@@ -89,14 +89,14 @@ impl Net {
         self.files.is_empty() && self.denied.is_empty()
     }
 
-    /// Leaves out what git ignores; returns how many files that were.
+    /// Leaves out the files that git ignores; returns their number.
     pub fn leave_ignored_out(&mut self) -> usize {
         let all = self.files.len();
         self.files.retain(|file| !file.ignored);
         all - self.files.len()
     }
 
-    /// The files that are in several parts.
+    /// The files with several parts.
     pub fn in_parts(&self) -> Vec<&Path> {
         let pairs = self.files.windows(2).filter(|pair| pair[1].is_further);
         let mut paths: Vec<_> = pairs.map(|pair| pair[1].to.as_path()).collect();
@@ -118,7 +118,7 @@ impl FollowedFile {
         let ours = part.after.clone();
         let is_as_before = same(ours.as_ref().map(|it| &it.state), change.before.as_ref());
         let merged = if is_as_before {
-            // What is not stored is found out when it is shown.
+            // A content that is not stored is found out when it is shown.
             Ok(entry(after))
         } else {
             let none = &mut |_: &Path| Err(ClashReason::Changed);
@@ -162,7 +162,7 @@ impl NetChange {
         }
     }
 
-    /// Whether it is moved, and not only changed.
+    /// Whether the file is moved, not only changed.
     pub fn is_rename(&self) -> bool {
         self.from != self.to && self.before.is_some() && self.after.is_some()
     }

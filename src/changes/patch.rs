@@ -17,7 +17,7 @@ use binary::blob_id;
 
 pub(super) use binary::hex;
 
-/// What a line of a patch is.
+/// The kind of a line of a patch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PatchLine {
     Header,
@@ -40,16 +40,16 @@ pub struct FilePatch {
     pub from: PathBuf,
     pub path: PathBuf,
     pub lines: PatchLines,
-    /// Lines.
+    /// The numbers of lines.
     pub added: usize,
     pub removed: usize,
     /// The sizes before and after, if either is binary.
     pub binary: Option<(usize, usize)>,
-    /// What the patch does not carry.
+    /// The part of the change that the patch can't carry.
     pub note: Option<String>,
 }
 
-/// What is not in a patch.
+/// A change that is not in a patch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeftOut {
     pub path: PathBuf,
@@ -88,7 +88,7 @@ struct Side {
     content: Vec<u8>,
 }
 
-/// The patch of one change. An error says what a patch can't carry.
+/// The patch of one change. An error tells why a patch can't carry it.
 pub fn patch(change: &NetChange, contents: &dyn ContentSource) -> Result<FilePatch, LeftOut> {
     let left_out = |why: &str| LeftOut { path: change.to.clone(), why: why.to_owned() };
     for path in [&change.from, &change.to] {
@@ -110,7 +110,7 @@ pub fn patch(change: &NetChange, contents: &dyn ContentSource) -> Result<FilePat
     match (before, after) {
         (None, None) => return Err(left_out("it is a folder")),
         (Some(before), Some(after)) if before.mode[..2] != after.mode[..2] => {
-            // Of another type: git removes the one and makes the other.
+            // The type differs: git removes the old file and makes the new one.
             patch.write(&change.from, &change.from, Some(&before), None);
             patch.write(&change.to, &change.to, None, Some(&after));
         }
@@ -125,7 +125,8 @@ pub fn patch(change: &NetChange, contents: &dyn ContentSource) -> Result<FilePat
     Ok(patch)
 }
 
-/// What no patch of the files carries: denied files, and folders that are or were empty.
+/// The changes that no patch of the files carries: denied files, and folders that are or were
+/// empty.
 pub fn not_in_patch(net: &Net) -> Vec<LeftOut> {
     let of_denied = net.denied.iter().map(|path| LeftOut {
         path: path.clone(),
@@ -164,7 +165,7 @@ fn is_gits_own(part: Component<'_>) -> bool {
     part.as_os_str().eq_ignore_ascii_case(".git")
 }
 
-/// None where git has nothing: no file, or a folder.
+/// None if git has nothing there: no file, or a folder.
 fn side(entry: Option<&FileEntry>, contents: &dyn ContentSource) -> Result<Option<Side>, String> {
     let Some(FileEntry { state, source }) = entry else { return Ok(None) };
     let mode = match state.kind {
@@ -250,7 +251,7 @@ impl FilePatch {
         } else if differ {
             let name = |side: Option<&Side>, name: Vec<u8>| match side {
                 None => b"/dev/null".to_vec(),
-                // A name with spaces would end at the first.
+                // Without the tab, a name would end at its first space.
                 Some(_) if name.contains(&b' ') => [&name[..], b"\t"].concat(),
                 Some(_) => name,
             };

@@ -1,5 +1,5 @@
-//! What an origin of lines is called: the agent, session, turn and tool call of a change, and the
-//! prompt that it came from.
+//! Names the origin of lines: the agent, session, turn and tool call of a change, and the prompt
+//! that it came from.
 
 use serde::Serialize;
 
@@ -13,13 +13,13 @@ const LONGEST_PROMPT: usize = 400;
 /// Bytes of the title of a tool call.
 const LONGEST_TITLE: usize = 200;
 
-/// Where a line came from.
+/// The origin of a line, by names.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Debug)]
 pub struct Provenance {
     /// `agent`, `before`, `outside`, `unknown`, `undo` or `redo`.
     pub by: &'static str,
     pub agent_id: Option<String>,
-    /// The journal's.
+    /// The journal's id.
     pub session_id: Option<String>,
     pub turn: Option<u64>,
     pub tool_call_id: Option<String>,

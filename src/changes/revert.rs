@@ -1,6 +1,6 @@
-//! Takes changes back, from the latest to the earliest: each is merged in reverse into what is
-//! there now. So it works where others changed the same files in between and since. Only says what
-//! is to be written: it changes nothing.
+//! Takes changes back, from the latest to the earliest: merges each in reverse into the present
+//! file, so that others may have changed it in between and since. Only plans the writes: it changes
+//! nothing.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
@@ -14,20 +14,20 @@ use super::state::{FileState, same};
 
 /// The files as they are now.
 pub trait Tree {
-    /// The state of what is at `path`; its `stored` is not looked at.
+    /// The state of the file at `path`; its `stored` is ignored.
     fn state(&mut self, path: &Path) -> io::Result<Option<FileState>>;
 
     /// The content of the file, or the target of the symlink, at `path`.
     fn content(&mut self, path: &Path) -> io::Result<Vec<u8>>;
 }
 
-/// A file that is to be changed.
+/// A file to change.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Restored {
     pub path: PathBuf,
-    /// As it is now.
+    /// The present state.
     pub before: Option<FileState>,
-    /// As it is to be; None if it is to be removed.
+    /// The planned state; None to remove the file.
     pub after: Option<FileEntry>,
 }
 
@@ -42,10 +42,10 @@ pub struct Clash {
     pub forced: bool,
 }
 
-/// What taking back means for the files.
+/// The plan for the files.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Reverted {
-    /// What is to be written, in the order of paths. Of no use while a clash is not forced.
+    /// The planned writes, in the order of paths. Not usable while a clash is not forced.
     pub files: Vec<Restored>,
     /// One for each path.
     pub clashes: Vec<Clash>,
@@ -58,7 +58,7 @@ impl Reverted {
     }
 }
 
-/// Takes the own ones of `changes` back. With `force` a file that clashes gets the state from
+/// Takes back the own changes of `changes`. With `force` a file that clashes gets the state from
 /// before the first of its changes, if that is known.
 pub fn revert(
     changes: &ChangeSet,
@@ -100,7 +100,7 @@ pub fn revert(
     work.finish()
 }
 
-/// The own change at `index` and those before it with nobody's in between, the latest first.
+/// The own change at `index` and the own ones right before it, the latest first.
 fn run(changes: &ChangeSet, index: usize, by_path: &HashMap<&Path, Vec<usize>>) -> Vec<usize> {
     let mut run = vec![index];
     let mut latest = &changes.all[index];
@@ -121,17 +121,17 @@ struct Reverting<'a> {
     tree: &'a mut dyn Tree,
     contents: &'a dyn ContentSource,
     force: bool,
-    /// The files as they are.
+    /// The present states of the files.
     found: BTreeMap<PathBuf, Option<FileState>>,
-    /// The files as they are to be.
+    /// The planned states of the files.
     now: HashMap<PathBuf, Option<FileEntry>>,
     clashes: Vec<Clash>,
     clashed: HashSet<PathBuf>,
 }
 
 impl Reverting<'_> {
-    /// Takes changes of one path back that follow each other, the latest first: as one change, else
-    /// each for itself, which may be clean where somebody else took back a part.
+    /// Takes back successive changes of one path, the latest first: as one change, or else one by
+    /// one, which may be clean if a part was taken back already.
     fn take_back_run(&mut self, run: &[&FileChange]) {
         let (Some(latest), Some(earliest)) = (run.first(), run.last()) else { return };
         let path = &latest.path;
@@ -157,7 +157,8 @@ impl Reverting<'_> {
         }
     }
 
-    /// Moves the file back to its old name, with what was changed in it by the same event.
+    /// Moves the file back to its old name, and takes back the change of its content by the same
+    /// event.
     fn take_back_rename(&mut self, change: &FileChange) {
         let Some(from) = &change.from else { return };
         if self.clashed.contains(&change.path) && !self.force {
@@ -203,7 +204,7 @@ impl Reverting<'_> {
         self.merged(&change.path, change, change.before.as_ref())
     }
 
-    /// What is at `path` once the change from `before` to `change.after` is taken back.
+    /// The file at `path` once the change from `before` to `change.after` is taken back.
     fn merged(
         &mut self,
         path: &Path,
@@ -219,12 +220,12 @@ impl Reverting<'_> {
         three_way(change.after.as_ref(), entry, before, self.contents, read)
     }
 
-    /// An entry of what is in the journal.
+    /// An entry with its content in the journal.
     fn stored(&self, state: Option<&FileState>) -> Result<Option<FileEntry>, ClashReason> {
         in_journal(self.contents, state)
     }
 
-    /// What is at `path` by now.
+    /// The planned file at `path`.
     fn entry(&mut self, path: &Path) -> Result<Option<FileEntry>, ClashReason> {
         if let Some(entry) = self.now.get(path) {
             return Ok(entry.clone());

@@ -1,4 +1,4 @@
-//! Selects changes: those of a scope, and what anybody did to the same files from then on.
+//! Selects changes: those of a scope, and all later ones of the same files.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -6,20 +6,20 @@ use std::path::PathBuf;
 use super::event::{ChangeCause, FileChange, Parsed, parse, types};
 use crate::journal::{Filter, OpenError, Store};
 
-/// Changes that are selected at most.
+/// Maximum changes that are selected.
 const MOST: usize = 200_000;
 
 /// Events that are read at once.
 const PAGE: usize = 1_000;
 
-/// Whose changes; all that are named must fit. With nothing named: those of all agents.
+/// A choice of changes; all given fields must fit. Without any: the changes of all agents.
 #[derive(Clone, Default, Debug)]
 pub struct ChangeScope {
     pub agent_id: Option<String>,
     /// The journal's id.
     pub session_id: Option<String>,
     pub turn: Option<u64>,
-    /// Behind the event with this id.
+    /// Only changes after the event with this id.
     pub after: Option<String>,
 }
 
@@ -28,9 +28,9 @@ pub struct ChangeScope {
 pub struct ChangeSet {
     /// Oldest first.
     pub all: Vec<FileChange>,
-    /// Which of them are the scope's own, by their places in `all`.
+    /// For each of `all`, whether it is the scope's own.
     own: Vec<bool>,
-    /// Changes of the scope that were taken back by an undo. They are nobody's own any more.
+    /// Number of the scope's changes that an undo took back. They are not its own any more.
     pub undone: usize,
     /// Events and parts of events that could not be read, or are from a later version.
     pub skipped: usize,
@@ -45,7 +45,7 @@ pub enum SelectError {
 }
 
 impl ChangeSet {
-    /// Changes that stand in their order, each with whether it is an own one.
+    /// Changes in order, each with whether it is an own one.
     pub fn new(changes: impl IntoIterator<Item = (FileChange, bool)>) -> Self {
         let (all, own) = changes.into_iter().unzip();
         Self { all, own, undone: 0, skipped: 0 }
@@ -85,7 +85,7 @@ impl ChangeSet {
 }
 
 impl ChangeScope {
-    /// Whether the change is one that an agent of the scope made itself.
+    /// Whether an agent of the scope made the change itself.
     pub fn has(&self, change: &FileChange) -> bool {
         let is = |wanted: &Option<String>, it: &Option<String>| wanted.is_none() || wanted == it;
         change.cause == ChangeCause::Agent
@@ -96,8 +96,8 @@ impl ChangeScope {
     }
 }
 
-/// Selects the changes of `scope`, and all later ones of the same files by anybody: agents, undo
-/// and redo, what was outside or is unknown. A file is followed when it is renamed.
+/// Selects the changes of `scope`, and all later ones of the same files: by agents, by undo and
+/// redo, from outside or unknown. Follows a file through its renames.
 pub fn select(store: &Store, scope: &ChangeScope) -> Result<ChangeSet, SelectError> {
     let Some(first) = first(store, scope)? else { return Ok(ChangeSet::default()) };
     select_where(store, &first, &|change| scope.has(change))
@@ -128,7 +128,7 @@ pub fn select_where(
             undone.remove(&undo);
         }
         for change in parsed.changes {
-            // What others did to a file before the scope's first change of it is not looked at.
+            // Changes by others before the scope's first change of a file are left out.
             let own = is_own(&change);
             let is_followed = |path: &PathBuf| paths.contains(path);
             if own || is_followed(&change.path) || change.from.as_ref().is_some_and(is_followed) {
@@ -144,7 +144,7 @@ pub fn select_where(
     Ok(changes)
 }
 
-/// The id of the first event that the scope may mean.
+/// The id of the first event that may be in the scope.
 pub fn first(store: &Store, scope: &ChangeScope) -> Result<Option<String>, SelectError> {
     let filter = Filter {
         session_id: scope.session_id.clone(),

@@ -8,10 +8,10 @@ use unicode_width::UnicodeWidthStr as _;
 use super::patch::FilePatch;
 use super::quote::quoted;
 
-/// A line of the summary, in parts that have colours of their own.
+/// A line of the summary, in parts of different colours.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StatLine {
-    /// With all that is in front of the graph.
+    /// All in front of the graph.
     pub text: String,
     pub added: String,
     pub removed: String,
@@ -71,7 +71,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// As git shares a line: the graph gets 3/8 of it at least, and the name what it needs.
+    /// Divides a line as git does: at least 3/8 for the graph, and the rest for the name as needed.
     fn of(rows: &[StatRow], width: usize) -> Self {
         let digits = |number: usize| number.to_string().len();
         let most = rows.iter().filter(|it| it.binary.is_none()).map(|it| it.added + it.removed);
@@ -130,7 +130,7 @@ impl Layout {
     }
 }
 
-/// The end of a name that is too long, from a `/` on where there is one.
+/// The end of a name that is too long, from a `/` on if it has one.
 fn shortened(name: &str, most: usize) -> String {
     if name.width() <= most {
         return name.to_owned();
@@ -147,7 +147,7 @@ fn shortened(name: &str, most: usize) -> String {
     format!("...{rest}")
 }
 
-/// The name of a file; of one that was moved both, with what they share once.
+/// The name of a file; of a moved one both names, with their common parts once.
 fn name(from: &Path, to: &Path) -> String {
     let [from, to] = [from, to].map(|path| quoted("", path));
     let [from, to] = [from, to].map(|name| String::from_utf8_lossy(&name).into_owned());

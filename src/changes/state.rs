@@ -15,10 +15,10 @@ pub enum FileKind {
     Other,
 }
 
-/// A file at one time. No file at all is None of this.
+/// A file at one time. An `Option` of it is None if there is no file.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize)]
 pub struct FileState {
-    /// BLAKE3 of the content; None of a folder, and where it is not known.
+    /// BLAKE3 of the content; None for a folder, and if it is not known.
     #[serde(default)]
     pub hash: Option<String>,
     /// Bytes.

@@ -1,5 +1,5 @@
-//! The versions of a file as lines with their origins: which change a line came with, found by
-//! content. A line that comes back has the origin that it had.
+//! The versions of a file as lines with their origins: finds the change of each line by content. A
+//! line that comes back has its old origin.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use imara_diff::{Algorithm, Diff, IndentHeuristic, IndentLevel, Token};
 
 use crate::changes::merge::lines;
 
-/// What a line came with: a number that the caller gave a change.
+/// The origin of a line: the number that the caller gave to a change.
 pub(super) type LineOrigin = u32;
 
-/// Versions that are compared with one that brings lines back.
+/// Maximum versions that are compared with one that brings lines back.
 const MOST_COMPARED: usize = 32;
 
-/// Lines of all versions that are kept; the first version and the last ones are.
+/// Maximum lines of all kept versions: the first version and the last ones.
 const MOST_KEPT: usize = 4_000_000;
 
 #[derive(Default)]
@@ -31,8 +31,9 @@ struct Version {
 }
 
 impl Versions {
-    /// Adds the version that a change made of the last one. `brings_back`: lines that are new, but
-    /// were in an earlier version, have their origin from there; else only if all of it was.
+    /// Adds the version that a change made of the last one. `brings_back`: new lines that an
+    /// earlier version had get their origin from there; otherwise only if the whole version is the
+    /// same.
     pub(super) fn add(&mut self, content: &[u8], origin: LineOrigin, brings_back: bool) {
         let tokens = self.intern(content);
         if let Some(earlier) = self.kept.iter().rev().find(|it| it.tokens == tokens) {
@@ -65,7 +66,7 @@ impl Versions {
         self.kept.last().map_or(&[], |version| &version.origins)
     }
 
-    /// Gives lines their origins from an earlier version, where it has a whole block of new ones.
+    /// Gives each block of new lines its origins from an earlier version that has the whole block.
     fn bring_back(&self, version: &Version, tokens: &[Token], origins: &mut [Option<LineOrigin>]) {
         let mut old_of = vec![None; tokens.len()];
         for (old, new) in self.kept_lines(&version.tokens, tokens) {

@@ -28,7 +28,7 @@ pub(in crate::changes) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The lines of a `literal` part, without the empty one that ends it.
+/// The lines of a `literal` part, without the empty last one.
 pub(super) fn literal(content: &[u8]) -> Vec<Vec<u8>> {
     let mut lines = vec![format!("literal {}\n", content.len()).into_bytes()];
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());

@@ -11,16 +11,16 @@ const CONTEXT: u32 = 3;
 /// Bytes of the line that a hunk's header shows.
 const LONGEST_HEADING: usize = 80;
 
-/// What a diff of two texts counts.
+/// The counts of a diff of two texts.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Counts {
     pub(super) added: usize,
     pub(super) removed: usize,
-    /// Bytes of the old text that are in the new one, in lines.
+    /// Bytes of the old text's lines that the new one keeps.
     pub(super) kept: usize,
 }
 
-/// Writes the hunks that make `new` of `old`.
+/// Writes the hunks that turn `old` into `new`.
 pub(super) fn write(old: &[u8], new: &[u8], out: &mut PatchLines) -> Counts {
     let (hunks, old, new) = diff(old, new);
     let mut counts = Counts { kept: old.iter().map(|line| line.len()).sum(), ..Counts::default() };
@@ -61,7 +61,7 @@ pub(super) fn write(old: &[u8], new: &[u8], out: &mut PatchLines) -> Counts {
 
 fn diff<'a>(old: &'a [u8], new: &'a [u8]) -> (Vec<Hunk>, Vec<&'a [u8]>, Vec<&'a [u8]>) {
     let input = InternedInput::new(old, new);
-    // As `git diff` does unless it is configured.
+    // The default of `git diff`.
     let mut diff = Diff::compute(Algorithm::Myers, &input);
     diff.postprocess_lines(&input);
     (diff.hunks().collect(), lines(old), lines(new))
@@ -75,7 +75,7 @@ fn length(lines: &[&[u8]]) -> u32 {
     u32::try_from(lines.len()).unwrap_or(u32::MAX)
 }
 
-/// Lines from 1; one that is empty stands behind the line of its number.
+/// Lines from 1; an empty range stands behind the line of its number.
 fn range(range: &std::ops::Range<u32>) -> String {
     match range.len() {
         0 => format!("{},0", range.start),
